@@ -33,6 +33,8 @@ succeeds report --help
 contains out '^usage: vknerf report RUN \[RUN'
 succeeds train --help
 contains out 'optimizer.learning_rate'
+contains out '^  --steps N  *number of training steps; default 20000, none with seconds$'
+contains out '^Loss scaling:$'
 contains out '--model ngp|vanilla|dynamic|layered|glsl$'
 contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
@@ -114,7 +116,7 @@ for bad in linear step:1 file exponentia cosines cosine1; do
 done
 refuses 2 '--lr-schedule: optimizer.final_rate: x is not a number' train "$demo" --lr-schedule cosine:x
 refuses 2 'scales.txt: line 1: rate 256 is out of range' train "$demo" --lr-schedule file:scales.txt
-refuses 2 '--eval-every: eval_every: 5x is not a number of steps, nor a list of steps' \
+refuses 2 '--eval-every: eval_every: 5x is not a number of steps, a list (100,500,2000) or a series' \
     train "$demo" --eval-every 5x
 refuses 2 '--set: steps is not key=value' train "$demo" --set steps
 refuses 2 '--set: learning_rate: unknown key; did you mean optimizer.learning_rate?' \
@@ -328,7 +330,7 @@ contains out '"precision":.*"fp16"'
 
 # ---- the largest batch ---------------------------------------------------------------------------
 
-refuses 2 '--memory-budget: is for --find-batch' train "$demo" --memory-budget 5
+refuses 2 '--memory-budget: only valid with --find-batch' train "$demo" --memory-budget 5
 refuses 2 '--find-batch: x is none of its values: use, fastest' train "$demo" --find-batch=x
 refuses 2 'no batch is stable: with 1024 samples, .* exceed 1.0 MiB' \
     train "$demo" --find-batch --memory-budget 1 --quiet

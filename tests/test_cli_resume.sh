@@ -172,7 +172,7 @@ contains out '^report: demo/report.html'
 contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png
 succeeds demo --out demo
-contains out 'demo: trained before'
+contains out 'demo: already trained'
 # One that is trained anew and killed before it is saved leaves no old model with its own figures.
 touch started
 # shellcheck disable=SC2086

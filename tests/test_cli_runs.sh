@@ -347,11 +347,11 @@ contains out '"time":.*1,'
 [ "$(grep -c 'time' err)" = 0 ] || fail "export --time: $(cat err)"
 # What a picture of nothing comes to, of scenes with times: the same whatever the field has learnt.
 succeeds eval run --scene "${demo%/demo}/moving" --quiet
-contains out ' dB (a blank page: 14\.\(68\|69\|70\) dB), .* (12 test views,'
+contains out ' dB (background alone: 14\.\(68\|69\|70\) dB), .* (12 test views,'
 succeeds eval run --scene "${demo%/demo}/moving" --quiet --json --background black --stride 11
 contains out '"time":.*0.041667'
 contains out '"background_psnr":.*1[0-9]\.'
-if grep -q 'blank' eval.json; then fail "a blank page of a scene without times"; fi
+if grep -q 'blank' eval.json; then fail "background alone of a scene without times"; fi
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'
 "$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &

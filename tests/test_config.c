@@ -262,8 +262,16 @@ static void help_names_every_key(void **state)
     (void)state;
     char *help = vkn_config_help();
     assert_non_null(help);
-    for (size_t i = 0; i < config_setting_count; i++)
+    for (size_t i = 0; i < config_setting_count; i++) {
+        size_t headings = 0;
         assert_non_null(strstr(help, config_settings[i].key));
+        for (size_t n = 0; n < config_heading_count; n++)
+            headings += config_is_under(&config_settings[i], &config_headings[n]);
+        if (headings != 1)
+            fail_msg("%s is under %zu headings", config_settings[i].key, headings);
+    }
+    assert_non_null(strstr(help, "\nLoss scaling:\n  loss_scale.kind "));
+    assert_non_null(strstr(help, "  0..18446744073709551615; default 0\n"));
     free(help);
 }
 
@@ -278,6 +286,7 @@ static void lists_every_setting(void **state)
         assert_int_equal(vkn_config_setting(i, &setting), VKN_OK);
         assert_string_equal(setting.key, config_settings[i].key);
         assert_string_equal(setting.help, config_settings[i].help);
+        assert_string_equal(setting.default_text, config_default_text(&config_settings[i]));
         struct vkn_config config = {0};
         for (size_t n = 0; setting.choices && setting.choices[n]; n++)
             set(&config, setting.key, setting.choices[n]);
@@ -478,7 +487,7 @@ static void refuses_bad_values(void **state)
     refuse("scene.image_budget", "M", "M is not a number of bytes");
     refuse("loss_scale.schedule", "", "its value is missing");
     refuse("scene.image_budget", "1.0001K", "is not a whole number");
-    refuse("scene.image_budget", "2000000G", "is out of range (1 to 1.125899907e+15");
+    refuse("scene.image_budget", "2000000G", "is out of range (1 to 1125899906842624");
     refuse("scene.image_budget", "-1M", "is out of range");
     refuse("grid.features", "3", "3 is not a multiple of 2");
     refuse("deterministic", "yes", "--set: deterministic: yes is neither true nor false");
@@ -721,9 +730,9 @@ static void accept_zero(const struct config_setting *setting, const char *text,
 
 static void refuse_zero(const struct config_setting *setting, const char *text)
 {
-    char message[128], json[128];
-    snprintf(message, sizeof(message), "--set: %s: 0 is out of range (%.10g to %.10g, or default)",
-             setting->key, setting->minimum, setting->maximum);
+    char message[192], json[128], range[96];
+    snprintf(message, sizeof(message), "--set: %s: 0 is out of range (%s, or default)",
+             setting->key, config_print_range(range, setting, " to "));
     refuse(setting->key, text, message);
     snprintf(json, sizeof(json), setting->count > 1 ? "{\"%s\": [%s]}" : "{\"%s\": %s}",
              setting->key, text);
@@ -969,7 +978,7 @@ static void refuses_bad_steps(void **state)
     static const char *const bad[] = {"x",   "5x",  "x2",   "0x2", "5x2x2",
                                       "5xx", "a,b", "5,,6", "5,",  "5;6"};
     for (size_t i = 0; i < BASE_COUNT(bad); i++)
-        refuse("eval_every", bad[i], "is not a number of steps, nor a list of steps");
+        refuse("eval_every", bad[i], "is not a number of steps, a list (100,500,2000) or a series");
     refuse("eval_every", "", "its value is missing");
     refuse("eval_every", "-1", "--set: eval_every: -1 is out of range (1 to 4294967295");
     refuse("eval_every", "4294967296", "out of range");
@@ -1079,7 +1088,7 @@ static void contraction_needs_growing_steps(void **state)
     assert_int_equal(config.grid.finest, 2 * 512);
     config.march.cone_angle = -1;
     assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_BAD_INPUT);
-    assert_error("config: march.cone_angle: -1: steps that do not grow");
+    assert_error("config: march.cone_angle: -1: contracted space");
     config.scene.contraction = VKN_CONTRACTION_NONE;
     assert_int_equal(setup_resolve_config(&config, &scene, &device), VKN_OK);
 }
@@ -1134,7 +1143,7 @@ static void options_set_keys(void **state)
     }
     /* Those without a value, by what they do not allow together. */
     assert_command("--downscale 8 --progressive --deterministic --seconds 5",
-                   "progressive.enabled: a deterministic run grows by its steps");
+                   "progressive.enabled: in a deterministic run the reduction depends on");
 }
 
 /* Other programs' words: what they are ours for is there, and none of them is ours itself. */

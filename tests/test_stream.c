@@ -365,7 +365,8 @@ static void test_refused(void **state)
     config.progressive.start_downscale = 0;
     config.steps = 0;
     config.seconds = 5;
-    refuse(*state, &config, "config: progressive.enabled: a deterministic run grows by its steps");
+    refuse(*state, &config,
+           "config: progressive.enabled: in a deterministic run the reduction depends on");
     config = config_of(1, true);
     config.scene.host_budget = 1;
     refuse(*state, &config, ".png: 48x48 pixels in 1 strips of 0.01 MiB: at least 2");

@@ -201,7 +201,7 @@ static void test_refused(void **state)
         {"{\"dir_encoding\": {\"otype\": \"SphericalHarmonics\", \"degree\": 5}}",
          "dir_encoding.degree: 5 is out of range (1 to 4)"},
         {"{\"dir_encoding\": {\"otype\": \"Composite\", \"nested\": []}}",
-         "dir_encoding.nested: no list of objects"},
+         "dir_encoding.nested: not a list of objects"},
         {"{\"dir_encoding\": {\"otype\": \"Composite\", \"nested\": [{\"otype\": \"OneBlob\"}]}}",
          "dir_encoding.nested[0].otype: OneBlob is none of"},
         {"{\"network\": {\"otype\": \"CutlassResNet\"}}",
@@ -291,7 +291,7 @@ static void test_files(void **state)
     static const struct {
         const char *text, *error;
     } cases[] = {
-        {"{\"parent\": \"bad.json\"}", "bad.json: parent: more than 8 files"},
+        {"{\"parent\": \"bad.json\"}", "bad.json: parent: more than 8 levels of parents"},
         {"{\"parent\": 3}", "bad.json: parent: not the name of a file"},
         {"{\"parent\": \"none.json\"}", "none.json"},
         {"{\"parent\": \"list.json\"}", "list.json: not a JSON object"},

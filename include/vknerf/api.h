@@ -1,5 +1,5 @@
-/* vknerf/api.h: what all public headers stand on: how functions are exported, and how structures
- * may grow without breaking programs that were compiled before. */
+/* vknerf/api.h: the version of the headers, how functions are exported, and how structures grow
+ * without breaking programs that were compiled before. */
 #ifndef VKNERF_API_H
 #define VKNERF_API_H
 
@@ -7,12 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of these headers; vkn_version() is the library's. */
-#define VKN_VERSION_MAJOR 0 /* other numbers may break programs */
-#define VKN_VERSION_MINOR 1 /* there is more */
-#define VKN_VERSION_PATCH 0 /* it works better */
+/* Version of these headers; vkn_version() is that of the library. */
+#define VKN_VERSION_MAJOR 0 /* differs where compiled programs may break */
+#define VKN_VERSION_MINOR 1 /* grows with additions */
+#define VKN_VERSION_PATCH 0 /* grows with corrections */
 
-/* Stands before every function of the library; nothing else of it can be linked with. */
+/* Exports a function; all other symbols of the library are hidden. */
 #if defined(__GNUC__)
 #define VKN_API __attribute__((visibility("default")))
 #else
@@ -23,22 +23,22 @@
 #define VKN_BEGIN_DECLARATIONS extern "C" {
 #define VKN_END_DECLARATIONS   }
 #else
-#define VKN_BEGIN_DECLARATIONS /* of functions of C */
-#define VKN_END_DECLARATIONS   /* see VKN_BEGIN_DECLARATIONS */
+#define VKN_BEGIN_DECLARATIONS /* C++ declares C functions between these two */
+#define VKN_END_DECLARATIONS   /* closes VKN_BEGIN_DECLARATIONS */
 #endif
 
 /* Structures that a caller owns, whether the library reads or fills them, begin with
  *
  *     size_t size;
  *
- * sizeof the structure in the program that was compiled. Members that later versions add come last;
- * a library reads and fills only those that the program knows, and takes what a program does not
- * know as zero, which is always the default. With size 0 they are those of the first version that
- * had the structure, so that a structure of zeros is all defaults; who sets a member that was added
- * later, as its comment says ("since 0.2"), sets the size. A program of a newer version than the
- * library may set what this does not know only to zero: VKN_BAD_INPUT else.
+ * which is sizeof the structure as the program was compiled. Later versions add members at the end
+ * only. The library reads and fills the members within `size`, and uses the default, zero, for all
+ * others. Size 0 stands for the members that the structure had first: a structure of zeros means
+ * all defaults. A program that uses a member marked "needs `size`" has to set `size`. If a program
+ * is newer than the library, members that the library does not know must be zero; the library
+ * returns VKN_BAD_INPUT otherwise.
  *
- * Structures that the library owns and hands out by pointer grow at their end without that; they
- * are not copied. Elements of arrays have no size: they never change. */
+ * Structures that the library owns and returns by pointer have no `size`: they grow at their end,
+ * and programs must not copy them. Elements of arrays have no `size` either and never change. */
 
 #endif

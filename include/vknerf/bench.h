@@ -1,4 +1,4 @@
-/* vknerf/bench.h: how fast a device is, in every precision it offers. */
+/* vknerf/bench.h: measures the throughput of a device in every precision that it offers. */
 #ifndef VKNERF_BENCH_H
 #define VKNERF_BENCH_H
 
@@ -6,50 +6,50 @@
 
 VKN_BEGIN_DECLARATIONS
 
-/* What is measured. */
+/* Suites of measurements. */
 enum vkn_bench_suite {
-    VKN_BENCH_ALL,      /* all of these that are part of it */
+    VKN_BENCH_ALL,      /* GEMM, MLP, GRID and STEP */
     VKN_BENCH_GEMM,     /* matrix products */
     VKN_BENCH_MLP,      /* the fused MLPs, forward and backward */
     VKN_BENCH_GRID,     /* the hash grid's gather and scatter */
     VKN_BENCH_STEP,     /* the whole training step */
-    VKN_BENCH_PROGRAMS, /* what the driver's compiler makes of the programs of training and of
-                           pictures, none of which runs; no part of ALL */
-    VKN_BENCH_SAMPLING, /* a scene trained with each march.sampling by turns; no part of ALL */
+    VKN_BENCH_PROGRAMS, /* compiler statistics of all shaders of training and rendering, which are
+                           compiled but not run; not in ALL */
+    VKN_BENCH_SAMPLING, /* trains a scene with each march.sampling in turn; not in ALL */
 };
 
-/* Of vkn_bench. */
+/* Parameters of vkn_bench. */
 struct vkn_bench_params {
     size_t size;
     const struct vkn_job *job;    /* NULL: all defaults */
-    enum vkn_bench_suite suite;   /* what is measured */
+    enum vkn_bench_suite suite;   /* what to measure */
     enum vkn_precision precision; /* AUTO: every backend that the device offers */
-    bool tune;                    /* no suite: tries other tile sizes for the field's passes in the
-                                     path that a run with `precision` takes, and remembers them */
-    bool quick;                   /* the smallest case of each kind, few repetitions; of programs
-                                     those of the precision that AUTO is expected to take */
-    bool full;                    /* every size, on CPU devices too */
-    bool flexible;                /* matrix shapes too that only the flexible dimensions of
-                                     VK_NV_cooperative_matrix2 offer */
-    /* Where not zero, the only size measured: */
-    uint32_t batch; /* rows of products and MLPs, samples of grid and step; multiple of 512 */
-    uint32_t width, depth;        /* of the MLPs */
-    uint32_t log2_entries;        /* of a level's table */
-    uint32_t repetitions;         /* timed runs of a case; 0: 20, on CPU devices 5 */
-    uint32_t seeds;               /* of SAMPLING: config.seed and those after it; 0: 1 */
-    const char *scene;            /* of the step; NULL: one made up in memory. SAMPLING needs one */
-    enum vkn_scene_format format; /* of the scene; AUTO: found out from its files */
-    const vkn_config
-        *config;     /* of SAMPLING: what differs from the defaults, the seconds of
-                        training     of each among it; sampling, steps, precision and format
-                        stay open */
-    const char *out; /* folder for bench.json and bench.svg; NULL: none */
+    bool tune;     /* instead of a suite: tries other tile sizes for the field's passes
+                      of the backend that a run with `precision` uses, and stores the
+                      fastest */
+    bool quick;    /* only the smallest cases, few repetitions; of PROGRAMS only those
+                      of the precision that AUTO is expected to choose */
+    bool full;     /* all sizes, on CPU devices too */
+    bool flexible; /* also matrix shapes that only the flexible dimensions of
+                      VK_NV_cooperative_matrix2 offer */
+    /* Sizes: unless zero, the only one that is measured. */
+    uint32_t batch; /* rows of products and MLPs, samples of grid and step: a multiple of 512 */
+    uint32_t width, depth;        /* of the MLPs: width and hidden layers */
+    uint32_t log2_entries;        /* log2 of the entries in a level's table */
+    uint32_t repetitions;         /* timed runs of each case; 0: 20, on CPU devices 5 */
+    uint32_t seeds;               /* of SAMPLING: number of seeds, from config.seed on; 0: 1 */
+    const char *scene;            /* of STEP, NULL: a synthetic one; of SAMPLING, required */
+    enum vkn_scene_format format; /* of the scene; AUTO: detected from its files */
+    /* Of SAMPLING: settings of all runs, such as the seconds of training; sampling, steps,
+     * precision and format must be unset. */
+    const vkn_config *config;
+    const char *out; /* folder for bench.json and bench.svg; NULL: no files */
 };
 
-/* Measures, and writes both files. `params` may be NULL: every suite of ALL. *json is the
- * object that docs/bench.md describes, in fresh memory that the caller frees: with VKN_OK, and with
- * VKN_INTERRUPTED as far as it got. A case whose results are wrong is reported as such and not
- * timed; it is no failure of the call. */
+/* Runs the measurements and writes both files. `params` may be NULL: the suites of ALL. *json
+ * becomes the object that docs/bench.md describes, in memory that the caller frees: all results
+ * with VKN_OK, those so far with VKN_INTERRUPTED. A case whose results are wrong is reported, not
+ * timed, and does not make the call fail. */
 VKN_API vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
 
 VKN_END_DECLARATIONS

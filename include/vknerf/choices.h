@@ -1,10 +1,13 @@
 /* clang-format off */
 
-/* vknerf/choices.h: what settings that are one of several things can be, by name and as enumerations. */
+/* vknerf/choices.h: the settings' named values, as lists of names and as enumerations. */
 #ifndef VKNERF_CHOICES_H
 #define VKNERF_CHOICES_H
 
-/* X(ENUMERATOR, name): their values count from 1, as 0 is the default. */
+/* Each list is of X(ENUMERATOR, name). The values count from 1; 0 is the default. */
+
+/* Models of the field: hash grid with small MLPs (Instant NGP); NeRF's MLP; a deformation in front of a canonical
+ * field; layers with any encodings; an encoding in GLSL. */
 
 #define VKN_MODELS(X)                                                                                   \
     X(VKN_MODEL_NGP, ngp)                                                                               \
@@ -12,22 +15,24 @@
     X(VKN_MODEL_DYNAMIC, dynamic)                                                                       \
     X(VKN_MODEL_LAYERED, layered)                                                                       \
     X(VKN_MODEL_GLSL, glsl)
-/* Models whose field may be the canonical one of the dynamic model. */
+/* Models of the dynamic model's canonical field. */
 #define VKN_CANONICALS(X)                                                                               \
     X(VKN_CANONICAL_NGP, ngp)                                                                           \
     X(VKN_CANONICAL_VANILLA, vanilla)                                                                   \
     X(VKN_CANONICAL_LAYERED, layered)
+/* Arithmetic of the field; coopmat: fp16 with cooperative matrices. */
 #define VKN_PRECISIONS(X)                                                                               \
     X(VKN_PRECISION_FP32, fp32)                                                                         \
     X(VKN_PRECISION_FP16, fp16)                                                                         \
     X(VKN_PRECISION_COOPMAT, coopmat)
-/* How gradients of grid entries are added up: atomic f32 addition; 64-bit fixed point in two integers,
- * the same in any order; f32 by compare-and-swap; two f16 at a time. */
+/* Atomic additions of hash grid gradients: f32; 64-bit fixed point in two integers, whose sums do not depend on
+ * the order; f32 by compare-and-swap; pairs of f16. */
 #define VKN_GRADIENT_SUMS(X)                                                                            \
     X(VKN_SUMS_F32, f32)                                                                              \
     X(VKN_SUMS_FIXED, fixed)                                                                            \
     X(VKN_SUMS_CAS, cas)                                                                               \
     X(VKN_SUMS_F16, f16)
+/* Background of transparent pixels. */
 #define VKN_BACKGROUNDS(X)                                                                              \
     X(VKN_BACKGROUND_RANDOM, random)                                                                    \
     X(VKN_BACKGROUND_WHITE, white)                                                                      \
@@ -35,59 +40,59 @@
 #define VKN_SWITCHES(X)                                                                                 \
     X(VKN_SWITCH_ON, on)                                                                                \
     X(VKN_SWITCH_OFF, off)
-/* transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy; NSVF's folders.
- * Each has a reader of that name, scene_reader_NAME (src/scene/reader.h). A folder that holds several is read
- * as the first of them: transforms.json is what its owner made for training, with splits and a space of its
- * own; a COLMAP model has lenses and points; poses_bounds.npy, mostly made from such a model, has neither. */
+/* Formats of scenes: transforms.json of Blender, instant-ngp or nerfstudio; a COLMAP model; poses_bounds.npy;
+ * NSVF's folders. Each has a reader scene_reader_NAME (src/scene/reader.h). A folder with several formats is read
+ * as the first of them: transforms.json was made for training, with splits and a space of its own; a COLMAP model
+ * has lenses and points; poses_bounds.npy, mostly made from a COLMAP model, has neither. */
 #define VKN_SCENE_FORMATS(X)                                                                            \
     X(VKN_SCENE_TRANSFORMS, transforms)                                                                 \
     X(VKN_SCENE_COLMAP, colmap)                                                                         \
     X(VKN_SCENE_LLFF, llff)                                                                             \
     X(VKN_SCENE_NSVF, nsvf)
-/* What lies outside of the cube of side aabb_scale: nothing, or all that is left of space, drawn in to
- * a cube of twice the side (Mip-NeRF 360's contraction in the maximum norm). */
+/* Space outside the cube of side aabb_scale: empty, or contracted into a cube of twice the side (Mip-NeRF 360's
+ * contraction in the maximum norm). */
 #define VKN_CONTRACTIONS(X)                                                                             \
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
-/* Where on a ray samples lie: where the occupancy grid says that something may be; everywhere, as many for
- * each ray; as many for each ray, most of them where a coarse field of these has found something; where a
- * small field of its own, which learns nothing else, proposes them. */
+/* Placement of samples on a ray: in occupied cells of the occupancy grid; uniform, with the same number per ray;
+ * hierarchical, where a coarse field of the same model finds density (NeRF); where a small proposal field predicts
+ * weight (Mip-NeRF 360). */
 #define VKN_SAMPLINGS(X)                                                                                \
     X(VKN_SAMPLING_OCCUPANCY, occupancy)                                                                \
     X(VKN_SAMPLING_UNIFORM, uniform)                                                                    \
     X(VKN_SAMPLING_HIERARCHICAL, hierarchical)                                                          \
     X(VKN_SAMPLING_PROPOSAL, proposal)
-/* What samples that no grid places are evenly spread in: steps of the march; distance; 1 / distance; its
- * logarithm. */
+/* Measure in which samples without an occupancy grid are evenly spaced: steps of the march; distance;
+ * 1 / distance; log(distance). */
 #define VKN_SPACINGS(X)                                                                                 \
     X(VKN_SPACING_STEPS, steps)                                                                         \
     X(VKN_SPACING_LINEAR, linear)                                                                       \
     X(VKN_SPACING_DISPARITY, disparity)                                                                 \
     X(VKN_SPACING_LOG, log)
-/* Gradient checkpointing (Chen et al. 2016): on, what layers made is computed again in the backward pass. */
+/* Activation checkpointing (Chen et al. 2016); on: the backward pass recomputes the layers' activations. */
 #define VKN_CHECKPOINTINGS(X)                                                                           \
     X(VKN_CHECKPOINTING_ON, on)                                                                         \
     X(VKN_CHECKPOINTING_OFF, off)
-/* Of the density, from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in
- * NeRF. In the order of the shaders' DENSITY_*. */
+/* Density from the field's raw output x: e^x; softplus(x - 1), as in mip-NeRF; max(x, 0), as in NeRF. The order is
+ * that of the shaders' DENSITY_*. */
 #define VKN_DENSITY_ACTIVATIONS(X)                                                                      \
     X(VKN_DENSITY_EXP, exp)                                                                             \
     X(VKN_DENSITY_SOFTPLUS, softplus)                                                                   \
     X(VKN_DENSITY_RELU, relu)
-/* What of the position the density MLP is given: features of the hash grid, or frequencies; or nothing else. */
+/* Encoding of the position for the density MLP: hash grid features; frequencies; the position itself. */
 #define VKN_POSITION_ENCODINGS(X)                                                                       \
     X(VKN_POSITION_HASH, hash)                                                                          \
     X(VKN_POSITION_FREQUENCIES, frequencies)                                                            \
     X(VKN_POSITION_IDENTITY, identity)
-/* What of the direction the colour MLP is given: spherical harmonics, frequencies, the unit vector itself, or
- * nothing. In the order of the shaders' DIRECTION_*. */
+/* Encoding of the direction for the colour MLP: spherical harmonics; frequencies; the unit vector itself; nothing.
+ * The order is that of the shaders' DIRECTION_*. */
 #define VKN_DIRECTION_ENCODINGS(X)                                                                      \
     X(VKN_DIRECTION_HARMONICS, harmonics)                                                               \
     X(VKN_DIRECTION_FREQUENCIES, frequencies)                                                           \
     X(VKN_DIRECTION_IDENTITY, identity)                                                                 \
     X(VKN_DIRECTION_NONE, none)
-/* Of hidden layers: max(x, 0); max(x, x / 100); ln(1 + e^x); (x + sqrt(x^2 + 4)) / 2 (Barron 2021);
- * 1 / (1 + e^-x); the hyperbolic tangent; x. Their slopes follow from their values. In the order of the shaders'
+/* Activations of hidden layers: max(x, 0); max(x, x / 100); ln(1 + e^x); (x + sqrt(x^2 + 4)) / 2 (Barron 2021);
+ * 1 / (1 + e^-x); tanh(x); x. The derivative of each is a function of its value. The order is that of the shaders'
  * ACTIVATION_*. */
 #define VKN_ACTIVATIONS(X)                                                                              \
     X(VKN_ACTIVATION_RELU, relu)                                                                        \
@@ -97,73 +102,74 @@
     X(VKN_ACTIVATION_SIGMOID, sigmoid)                                                                  \
     X(VKN_ACTIVATION_TANH, tanh)                                                                        \
     X(VKN_ACTIVATION_NONE, none)
-/* M x N x K of a cooperative-matrix product. */
+/* Shapes M x N x K of a cooperative matrix product. */
 #define VKN_MATRIX_SHAPES(X)                                                                            \
     X(VKN_SHAPE_8X8X8, 8x8x8)                                                                           \
     X(VKN_SHAPE_8X8X16, 8x8x16)                                                                         \
     X(VKN_SHAPE_8X16X16, 8x16x16)                                                                       \
     X(VKN_SHAPE_16X8X16, 16x8x16)                                                                       \
     X(VKN_SHAPE_16X16X16, 16x16x16)
+/* Accumulation types of a cooperative matrix product. */
 #define VKN_ACCUMULATES(X)                                                                              \
     X(VKN_ACCUMULATE_F32, f32)                                                                          \
     X(VKN_ACCUMULATE_F16, f16)
-/* What an operation of the precision policy is computed in. */
+/* Types of an operation of the precision policy. */
 #define VKN_POLICIES(X)                                                                                 \
     X(VKN_POLICY_F32, f32)                                                                              \
     X(VKN_POLICY_F16, f16)                                                                              \
     X(VKN_POLICY_BF16, bf16)
-/* Of a pixel, in the order of the shaders' LOSS_*. */
+/* Losses of a pixel. The order is that of the shaders' LOSS_*. */
 #define VKN_LOSSES(X)                                                                                   \
     X(VKN_LOSS_HUBER, huber)                                                                            \
     X(VKN_LOSS_L2, l2)                                                                                  \
     X(VKN_LOSS_L1, l1)                                                                                  \
     X(VKN_LOSS_CHARBONNIER, charbonnier)
-/* How parameters follow from gradients, in the order of the shaders' OPTIMIZER_*. */
+/* Optimisers. The order is that of the shaders' OPTIMIZER_*. */
 #define VKN_OPTIMIZERS(X)                                                                               \
     X(VKN_OPTIMIZER_ADAM, adam)                                                                         \
     X(VKN_OPTIMIZER_LION, lion)
-/* How the learning rate falls: at milestones; exponentially (NeRF) or along half a cosine to a final
- * rate; as points say. */
+/* Schedules of the learning rate: a factor at each milestone; exponential (NeRF) or half a cosine to a final rate;
+ * points from a file. */
 #define VKN_RATE_SCHEDULES(X)                                                                           \
     X(VKN_RATE_STEP, step)                                                                              \
     X(VKN_RATE_EXPONENTIAL, exponential)                                                                \
     X(VKN_RATE_COSINE, cosine)                                                                          \
     X(VKN_RATE_FILE, file)
+/* Kinds of loss scaling. */
 #define VKN_LOSS_SCALES(X)                                                                              \
     X(VKN_LOSS_SCALE_STATIC, static)                                                                    \
     X(VKN_LOSS_SCALE_DYNAMIC, dynamic)                                                                  \
     X(VKN_LOSS_SCALE_SCHEDULE, schedule)
 
-/* Ranks that train together: gradients are added up in every step, and weights are the same on all; or each goes
- * its own way for 16 steps, and weights are averaged (local SGD; Stich 2019). */
+/* Data parallelism of several ranks: all-reduce of gradients in every step, with equal parameters on all ranks; or
+ * averaging of parameters after every 16 steps that each rank takes alone (local SGD; Stich 2019). */
 #define VKN_PARALLEL_MODES(X)                                                                           \
     X(VKN_PARALLEL_SYNCHRONOUS, synchronous)                                                                  \
     X(VKN_PARALLEL_AVERAGE, average)
-/* Numbers that gradients of the hash grid are exchanged as. */
+/* Communication types of hash grid gradients. */
 #define VKN_COMMUNICATION_TYPES(X)                                                                      \
     X(VKN_COMMUNICATION_F32, f32)                                                                       \
     X(VKN_COMMUNICATION_F16, f16)
-/* What of something each of them has, or does. */
+/* Part of the images or occupancy cells that a rank holds or updates. */
 #define VKN_PARALLEL_PARTS(X)                                                                           \
     X(VKN_PART_ALL, all)                                                                                \
     X(VKN_PART_SHARE, share)
 
-/* Files that vkn_run_export writes, by the end of their names, and what they hold: a mesh, a mesh with a texture,
- * points, splats. Hardly any program reads points of .obj and .glb files. LOCAL: positions have single precision and
- * count from vkn_export_result.origin, as positions of all splats do. Writers are in src/render/formats.h. */
+/* Extensions of the files that vkn_run_export writes, by content: mesh, textured mesh, points, splats. Hardly any
+ * program reads points from .obj and .glb files. LOCAL: positions are f32 relative to vkn_export_result.origin, as
+ * positions of all splats are. The writers are in src/render/formats.h. */
 #define VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, LOCAL)                                        \
     MESH(ply) POINTS(ply) SPLATS(ply)                                                                   \
     MESH(obj)                                                                                           \
     MESH(glb) TEXTURE(glb) LOCAL(glb)
-/* In the place of what is not asked for. */
+/* Skips a content in VKN_EXPORT_FORMATS. */
 #define VKN_NO_FORMAT(extension)
 
-/* Which pairs of pictures vkn_prepare compares: all, or those near each other in the order of their names and a
- * few far apart. */
+/* Image pairs that vkn_prepare matches: all; or those close in the order of their names, and a few far apart. */
 #define VKN_MATCHERS(X)                                                                                 \
     X(VKN_MATCHER_EXHAUSTIVE, exhaustive)                                                               \
     X(VKN_MATCHER_SEQUENTIAL, sequential)
-/* COLMAP's names of the lenses that it finds and vknerf reads. */
+/* COLMAP's camera models that vknerf reads. */
 #define VKN_CAMERA_MODELS(X)                                                                            \
     X(VKN_CAMERA_MODEL_SIMPLE_PINHOLE, SIMPLE_PINHOLE)                                                  \
     X(VKN_CAMERA_MODEL_PINHOLE, PINHOLE)                                                                \
@@ -173,7 +179,7 @@
     X(VKN_CAMERA_MODEL_SIMPLE_RADIAL_FISHEYE, SIMPLE_RADIAL_FISHEYE)                                    \
     X(VKN_CAMERA_MODEL_OPENCV_FISHEYE, OPENCV_FISHEYE)
 
-/* X(name, ENUMERATOR of 0, its name, the others): enum vkn_name. */
+/* All enumerations enum vkn_NAME: X(NAME, ENUMERATOR of 0, its name, list of the others). */
 #define VKN_ENUMERATIONS(X)                                                                             \
     X(model, VKN_MODEL_DEFAULT, default, VKN_MODELS)                                                    \
     X(canonical, VKN_CANONICAL_DEFAULT, default, VKN_CANONICALS)                                        \
@@ -203,13 +209,13 @@
     X(matcher, VKN_MATCHER_AUTO, auto, VKN_MATCHERS)                                                    \
     X(camera_model, VKN_CAMERA_MODEL_AUTO, auto, VKN_CAMERA_MODELS)
 
-/* The elements of an enumeration, and of an array of names. */
+/* An element of an enumeration, and of an array of names. */
 #define VKN_ENUMERATOR(enumerator, name) enumerator,
 #define VKN_NAME(enumerator, name)       #name,
 
 #define VKN_ENUM(name, zero, zero_name, others) enum vkn_##name { zero, others(VKN_ENUMERATOR) };
 
-/* enum vkn_model, vkn_precision, vkn_background, ...: one for each row of VKN_ENUMERATIONS. */
+/* Defines enum vkn_model, vkn_precision and so on, one for each row of VKN_ENUMERATIONS. */
 VKN_ENUMERATIONS(VKN_ENUM)
 
 /* clang-format on */

@@ -1,4 +1,4 @@
-/* vknerf/context.h: one Vulkan device, opened. */
+/* vknerf/context.h: opens Vulkan devices, describes them, and redirects messages. */
 #ifndef VKNERF_CONTEXT_H
 #define VKNERF_CONTEXT_H
 
@@ -6,61 +6,70 @@
 
 VKN_BEGIN_DECLARATIONS
 
-/* A device, opened. */
+/* An open device. */
 typedef struct vkn_context vkn_context;
 
-/* Which device, and how. */
+/* Parameters of vkn_context_create. */
 struct vkn_context_params {
-    size_t size;        /* see <vknerf/api.h> */
-    const char *device; /* index or part of a name; NULL: discrete before integrated before CPU, the
-                           next one, with a warning, where it fails its self-test */
-    const char *shader_dir; /* compile shaders from this folder at run time; NULL: embedded */
-    bool statistics; /* ask the driver's compiler about programs, for vkn_bench; they are compiled
-                        past the pipeline cache */
+    size_t size; /* see <vknerf/api.h> */
+    /* Index or part of a name. NULL: a discrete GPU before an integrated one before a CPU; if it
+     * fails its self-test, the next one, with a warning. */
+    const char *device;
+    const char *shader_dir; /* folder of shaders to compile at run time; NULL: the embedded shaders
+                             */
+    bool statistics; /* collect the driver's compiler statistics, for vkn_bench; pipelines are then
+                        compiled without the pipeline cache */
 };
 
-/* `params` may be NULL: all defaults. The caller owns *context; destroy nulls it, and takes NULL.
- * What was made from a context is destroyed before it. One thread at a time may use a context and
- * what was made from it, others are refused; several contexts, of one device too, know nothing of
- * each other. In a forked process it cannot be used, and destroying it only nulls the pointer. */
+/* Opens a device. `params` may be NULL: all defaults. The caller owns *context. Objects that are
+ * created from a context (trainers, renderers, steppers, Adam) keep its device open: the context
+ * and these objects may be destroyed in any order. Only one thread at a time may use a context and
+ * its objects; a call from another thread meanwhile is refused. Several contexts, also of one
+ * device, are independent. A context cannot be used in a forked process. */
 VKN_API vkn_status vkn_context_create(const struct vkn_context_params *params,
                                       vkn_context **context);
+/* Destroys a context and sets *context to NULL; accepts NULL. The device is closed with the last
+ * object that uses it. In a forked process only the pointer is set to NULL. */
 VKN_API void vkn_context_destroy(vkn_context **context);
-/* Texts are the context's; "" of NULL. */
+/* Returns the name of the device, owned by the context; "" for NULL. */
 VKN_API const char *vkn_context_device_name(const vkn_context *context);
+/* Returns the name and version of the driver, owned by the context; "" for NULL. */
 VKN_API const char *vkn_context_driver(const vkn_context *context);
 
-/* Before the first context or call of vkn_info_json: lets Mesa's CPU device (lavapipe) use 512-bit
- * vectors where the processor has them, unless LP_NATIVE_VECTOR_WIDTH says otherwise. fp32 is
- * faster then, fp16 slower, and cooperative matrices it has at 256 bits only. */
+/* Lets Mesa's CPU device (lavapipe) use 512-bit vectors if the processor has them, unless
+ * LP_NATIVE_VECTOR_WIDTH is set. fp32 becomes faster, fp16 slower; lavapipe offers cooperative
+ * matrices at 256 bits only. To be called before the first context and before vkn_info_json. */
 VKN_API void vkn_prefer_wide_vectors(void);
 
-/* Before the first context: Mesa's CPU device takes its share of the processors, where so many
- * processes work at the same time, unless LP_NUM_THREADS says otherwise. (Contexts of one process
- * share one set of threads.) */
+/* Limits Mesa's CPU device to its share of the processors when so many processes run at the same
+ * time, unless LP_NUM_THREADS is set. Contexts of one process share one set of threads. To be
+ * called before the first context. */
 VKN_API void vkn_share_processors(uint32_t processes);
 
-/* Devices, capabilities, self-test, chosen paths and why, as one JSON object in fresh memory that
- * the caller frees: {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?,
- * ..., "known_problems"?: [{"problem", "advice"}]}]}. "error" says why a device cannot be used; all
- * are tested. `params` may be NULL. Whatever the status (VKN_NO_DEVICE: what was asked for, or all
- * that there are, cannot be used), *json lists them, unless there is none. */
+/* Tests all devices and describes them in one JSON object, in memory that the caller frees:
+ * {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
+ * "known_problems"?:
+ * [{"problem", "advice"}]}]}, with capabilities, self-test, the chosen backends and the reasons.
+ * "error" says why a device cannot be used. `params` may be NULL. VKN_NO_DEVICE if the requested
+ * device, or every device, cannot be used; *json is set even then if there is any device. */
 VKN_API vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);
 
 /* ---- messages -------------------------------------------------------------------------------- */
 
-/* Where messages go, of all contexts: lines without a line break, one after the other, from any
- * thread. The callback returns soon and calls nothing of the library that has a status, which is
- * refused, but may call vkn_log_to and vkn_log_quiet. */
+/* Levels of messages. */
 enum vkn_log_level {
-    VKN_LOG_INFO,   /* what goes on */
-    VKN_LOG_WARNING /* what someone should know */
+    VKN_LOG_INFO,   /* progress of the work */
+    VKN_LOG_WARNING /* a problem that did not stop the work */
 };
+/* Receives a message: one line without a line break. Calls come from any thread, one at a time. The
+ * callback must return soon. It may call vkn_log_to and vkn_log_quiet; functions of the library
+ * that return a status are refused in it. */
 typedef void vkn_log_callback(void *user, enum vkn_log_level level, const char *line);
-/* NULL: standard error again, where lines begin with "warning: " if they are. Once it has returned,
- * the callback before is not called any more. */
+/* Sends the messages of all contexts to a callback. NULL: to standard error again, where warnings
+ * begin with "warning: ". The previous callback is not called any more once this function has
+ * returned. */
 VKN_API void vkn_log_to(vkn_log_callback *callback, void *user);
-/* Messages: all, or warnings only (--quiet). */
+/* Chooses between all messages and only warnings (--quiet). */
 VKN_API void vkn_log_quiet(bool quiet);
 
 VKN_END_DECLARATIONS

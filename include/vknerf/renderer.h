@@ -1,4 +1,4 @@
-/* vknerf/renderer.h: pictures of a trained field, and how good they are. */
+/* vknerf/renderer.h: renders images of a trained field and measures their quality. */
 #ifndef VKNERF_RENDERER_H
 #define VKNERF_RENDERER_H
 
@@ -6,62 +6,68 @@
 
 VKN_BEGIN_DECLARATIONS
 
-/* A field, and what its pictures are made with. */
+/* A field with everything that rendering it needs. */
 typedef struct vkn_renderer vkn_renderer;
 
-/* Of a field in training; uses the trainer's buffers, so the trainer must outlive it. */
+/* Creates a renderer of a field in training, which reads the trainer's buffers. Trainer and
+ * renderer may be destroyed in any order: the buffers live until both are gone. The caller owns
+ * *renderer. */
 VKN_API vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer);
-/* Of a checkpoint file alone; neither images nor scene are needed. Any precision renders what any
- * other has trained: checkpoints hold f32. AUTO: as it was trained, or where the device cannot,
- * fp32 with a warning. VKN_BAD_INPUT when the device cannot do another that is asked for. */
+/* Creates a renderer of a checkpoint file, without its scene. Every precision renders fields that
+ * any other has trained, as checkpoints hold f32. AUTO: the precision of the training, or fp32 with
+ * a warning if the device does not offer it. VKN_BAD_INPUT if the device does not offer another
+ * requested precision. The context may be destroyed first. The caller owns *renderer. */
 VKN_API vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
                                      enum vkn_precision precision, vkn_renderer **renderer);
-/* Nulls *renderer, and takes NULL. */
+/* Destroys a renderer and sets *renderer to NULL; accepts NULL. */
 VKN_API void vkn_renderer_destroy(vkn_renderer **renderer);
-/* The configuration that the field was trained with, but for the precision and matrices, which are
- * those it is rendered with; and where its scene was. Owned by the renderer. */
+/* Returns the configuration of the training, with precision and matrices of the rendering. Owned by
+ * the renderer. */
 VKN_API const vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
+/* Returns the path of the scene at the time of training. Owned by the renderer. */
 VKN_API const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
+/* Returns the number of training steps behind the field. */
 VKN_API uint64_t vkn_renderer_step(const vkn_renderer *renderer);
-/* From now on pictures have normals, the mean over the samples along a pixel's rays as colours have
- * it. They take about three times as long, of models but ngp up to five times. After a failure the
- * renderer can only be destroyed. */
+/* Adds normals to all images from now on: the weighted mean over the samples along a pixel's rays,
+ * as for colours. Images then take about three times as long, and up to five times with models
+ * other than ngp. After a failure the renderer can only be destroyed. */
 VKN_API vkn_status vkn_renderer_enable_normals(vkn_renderer *renderer);
 
-/* From now on views, meshes and points show the moment `time`, 0..1, of a field that moves,
- * whatever the times of their cameras are. VKN_BAD_INPUT out of that range. */
+/* Sets the time, 0..1, at which a dynamic field is rendered and exported from now on, instead of
+ * the times of the cameras. VKN_BAD_INPUT outside 0..1. */
 VKN_API vkn_status vkn_renderer_set_time(vkn_renderer *renderer, double time);
 
-/* How a picture is made. */
+/* Parameters of vkn_render. */
 struct vkn_picture_params {
     size_t size;
-    enum vkn_background background; /* white or black; default: white, black for fields trained on
-                                       black */
-    uint32_t supersample;           /* rays along a pixel's edge, 1, 2 or 4; 0: 1 */
-    double crop[6];   /* since 0.2: the box that is shown, min x, y, z and max x, y, z in the
-                         dataset's axes   and units: of each ray nothing outside of it; all zero:
-                         everything */
-    bool transparent; /* since 0.2: nothing is behind the field, whatever background says: the
-                         picture's colours are the field's own, straight (not multiplied by the
-                         opacity), 0 where there is nothing; VKN_MAP_RGBA writes both */
+    enum vkn_background background; /* white or black; default: black for fields trained on black,
+                                       else white */
+    uint32_t supersample;           /* rays along a pixel's edge: 1, 2 or 4; 0: 1 */
+    /* Box to render, min x, y, z and max x, y, z in the dataset's axes and units: each ray is
+     * clipped to the box. All zero: everything. Needs `size`. */
+    double crop[6];
+    /* No background, whatever `background` is: colours are straight (not multiplied by the
+     * opacity), 0 where the opacity is 0. VKN_MAP_RGBA writes both. Needs `size`. */
+    bool transparent;
 };
 
-/* Renders one view; the caller frees *picture with vkn_picture_free. `params` may be NULL.
- * VKN_BAD_INPUT names what is wrong with either. */
+/* Renders one view. `params` may be NULL. The caller frees *picture with vkn_picture_free.
+ * VKN_BAD_INPUT names the wrong member of `camera` or `params`. */
 VKN_API vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
                               const struct vkn_picture_params *params,
                               struct vkn_picture **picture);
 
 /* ---- quality --------------------------------------------------------------------------------- */
 
-/* SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, valid windows
- * only, mean over pixels and channels. Images are rgb floats 0..1. Of windows that hold a pixel
- * with used[y * width + x] == 0 none counts; `used` may be NULL: all do. NaN where no window is
- * left, such as of images with a side below 11 pixels. VKN_ERROR on no memory. */
+/* Computes SSIM (Wang et al. 2004): 11x11 Gaussian window of sigma 1.5, K1 0.01, K2 0.03, mean over
+ * channels and over all windows inside the image. Images are float[height][width][3], rgb, 0..1.
+ * Windows with a pixel whose used[y * width + x] is 0 do not count; `used` NULL: all pixels are
+ * used. NaN if no window counts, for example if a side is below 11 pixels. VKN_ERROR if memory runs
+ * out. */
 VKN_API vkn_status vkn_ssim(const float *a, const float *b, const uint8_t *used, uint32_t width,
                             uint32_t height, double *ssim);
-/* Peak signal-to-noise ratio in dB, capped at 100, of all channels of the pixels with
- * used[y * width + x] != 0; NaN where there are none. `used` may be NULL: all pixels. */
+/* Returns the peak signal-to-noise ratio in dB, at most 100, over all channels of the pixels whose
+ * used[y * width + x] is not 0; NaN if there are none. `used` NULL: all pixels. */
 VKN_API double vkn_psnr(const float *a, const float *b, const uint8_t *used, uint32_t width,
                         uint32_t height);
 

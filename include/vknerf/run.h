@@ -1,11 +1,11 @@
-/* vknerf/run.h: whole jobs on run directories: train, evaluate, render, report.
+/* vknerf/run.h: trains, evaluates, renders and reports whole run directories.
  *
  * A run directory holds config.json (the effective configuration), metrics.jsonl,
  * checkpoint.safetensors, summary.json, views/ and report.html; docs/runs.md describes each. A
- * `run` that is read may also be a checkpoint file alone. All texts of params stay the caller's;
- * zero is the default everywhere. Progress goes to standard error, messages where vkn_log_to says.
- * What results and evaluations point to is the library's, until they are freed; freeing nulls the
- * pointer, and takes NULL. */
+ * `run` to read may also be a checkpoint file. Texts of params stay owned by the caller; zero is
+ * the default of every member. Progress goes to standard error, messages to the callback of
+ * vkn_log_to. Memory that results and evaluations point to is owned by the library until they are
+ * freed. Each vkn_..._free sets the pointer to NULL and accepts NULL. */
 #ifndef VKNERF_RUN_H
 #define VKNERF_RUN_H
 
@@ -13,300 +13,301 @@
 
 VKN_BEGIN_DECLARATIONS
 
-/* What every job takes; NULL stands for all defaults. */
+/* Parameters of every job; NULL stands for all defaults. */
 struct vkn_job {
     size_t size;                       /* see <vknerf/api.h> */
     const char *device, *shader_dir;   /* as in vkn_context_params */
     bool quiet;                        /* no progress */
     const volatile sig_atomic_t *stop; /* set by a signal handler, or atomically by a thread: the
-                                          job ends soon, with VKN_INTERRUPTED; may be NULL */
+                                          job ends soon with VKN_INTERRUPTED; may be NULL */
 };
 
 /* ---- quality ------------------------------------------------------------------------------- */
 
-/* Quality of one view. */
+/* Quality of a view. */
 struct vkn_evaluated_view {
     char name[32];     /* "test_003" */
-    char *image;       /* its file */
-    double psnr, ssim; /* against the view composited on the background in sRGB space, 8 bits */
-    double time;       /* 0..1; NaN where the scene has no times */
-    double background_psnr; /* of the background alone instead of the view, see below */
-    double floaters;        /* see below */
+    char *image;       /* path of the image file */
+    double psnr, ssim; /* against the image, composited on the background in sRGB space, 8 bits */
+    double time;       /* 0..1; NaN if the scene has no times */
+    double background_psnr; /* of the background alone; see vkn_evaluation */
+    double floaters;        /* see vkn_evaluation */
 };
 
-/* Quality of a field; the library's, until vkn_evaluation_free. */
+/* Quality of a field. Owned by the library, valid until vkn_evaluation_free. */
 struct vkn_evaluation {
-    double psnr, ssim; /* means over the views that have pixels that count and, for ssim, a window
-                          of such; NaN when none has */
-    /* Mean of what a picture of nothing comes to, which of an object on a wide background is a lot.
-     * NaN but for scenes with times whose images have transparent pixels: of others it is not
-     * known. */
+    double psnr, ssim; /* means over the views with pixels that count, for ssim with windows that
+                          count; NaN if there are none */
+    /* Mean PSNR of the background alone, which is high for a small object on a wide background.
+     * Only known for dynamic scenes whose images have transparent pixels; NaN for others. */
     double background_psnr;
-    /* Mean share of the light that is taken nearer than half of the way to the nearest point that
-     * the sparse model has in the view (one of a hundred may be nearer), where nothing should be.
-     * NaN without such a model. */
+    /* Mean share of a ray's weight nearer than half the distance to the view's nearest point in the
+     * sparse model (the 1 % nearest points are ignored): space that should be empty. NaN without a
+     * sparse model. */
     double floaters;
-    struct vkn_evaluated_view **views; /* one after the other */
-    size_t view_count;                 /* of these */
-    enum vkn_split split;              /* that they are of; never DEFAULT */
+    struct vkn_evaluated_view **views; /* [view_count] */
+    size_t view_count;                 /* evaluated views */
+    enum vkn_split split;              /* of the views; never DEFAULT */
     enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
-    enum vkn_precision precision;   /* of the field's arithmetic; never AUTO */
-    uint64_t step;                  /* of the training */
+    enum vkn_precision precision;   /* of the rendering; never AUTO */
+    uint64_t step;                  /* training steps behind the field */
 };
-/* Nulls *evaluation, and takes NULL. */
+/* Frees an evaluation. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);
-/* As the JSON object of `vknerf eval --json` in fresh memory that the caller frees; NULL on no
- * memory. */
+/* Returns the JSON object of `vknerf eval --json`, in memory that the caller frees; NULL if memory
+ * runs out. */
 VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 /* ---- train --------------------------------------------------------------------------------- */
 
-/* Somebody who looks at a run while it trains (since 0.2). All is called by the training's thread,
- * of several ranks by that of rank 0 alone, with nothing of the training under way. What is trained
- * is the same whether somebody looks or not, and the time of visits is not the training's. */
+/* Callbacks of vkn_run_train, which may use the trainer while it is idle. The training's thread
+ * calls them, with several ranks only that of rank 0. Callbacks change no result, and their time
+ * does not count as training time. */
 struct vkn_train_callbacks {
     size_t size;
-    void *context; /* of all */
-    /* Training begins, or goes on, of a scene and into a run directory. May be NULL. */
+    void *context; /* first argument of all callbacks */
+    /* Training begins, or is resumed, on `scene` and into the run directory `folder`. May be NULL.
+     */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* As vkn_train_run.due and visit. *save: the checkpoint is to be written, and another visit
-     * follows at once. */
+    /* As vkn_train_run.due and visit. A visit that sets *save is called again as soon as a
+     * checkpoint has been written. */
     double (*due)(void *context);
     vkn_status (*between_steps)(void *context, vkn_trainer *trainer, bool *save);
-    /* Training has ended, with that status; what was made of the trainer is to be destroyed.
-     * Evaluation and report follow. Once for each call of opened. May be NULL. */
+    /* Training has ended with `status`; evaluation and report follow. The callback has to destroy
+     * the objects that it created from the trainer. Called once for each call of opened. May be
+     * NULL. */
     void (*closed)(void *context, vkn_trainer *trainer, vkn_status status);
 };
 
-/* Of vkn_run_train. */
+/* Parameters of vkn_run_train. */
 struct vkn_train_params {
     size_t size;
     const struct vkn_job *job; /* NULL: all defaults */
-    const char *scene;  /* folder, or a file that a format is known by; may be NULL when resuming */
+    const char *scene;  /* folder, or a file that identifies a format; may be NULL when resuming */
     const char *out;    /* run directory; NULL: that of `resume`, or runs/SCENE-DATE-TIME */
-    bool overwrite;     /* `out` may hold a run, which is lost */
+    bool overwrite;     /* replaces a run in `out` */
     bool profile;       /* times every pass and writes trace.json */
-    const char *resume; /* run or checkpoint to go on from; `config` begins with vkn_run_config of
-                           it */
-    const char *init;   /* run or checkpoint to take weights from */
-    const vkn_config *config; /* NULL: all open */
-    /* When resuming: the settings that are asked for even if they are the run's, all others open.
-     * The device must be able to do these and what differs from the run; what is only the run's
-     * falls back with a warning. Another precision or kind of loss scaling than the run's keeps
-     * no other setting of loss_scale than these and what differs. */
+    const char *resume; /* run or checkpoint to continue; `config` is then vkn_run_config's result,
+                           with changes */
+    const char *init;   /* run or checkpoint with the initial weights */
+    const vkn_config *config; /* NULL: all defaults */
+    /* When resuming: the settings that the caller requests, even those equal to the run's; all
+     * others unset. If the device does not support a requested or changed setting, the call fails;
+     * any other setting of the run falls back with a warning. If precision or kind of loss scaling
+     * change, only the requested and changed settings of loss_scale are kept. */
     const vkn_config *given;
-    /* "0,1": trains on several devices together, a rank each, see docs/scaling.md; each is as
-     * vkn_context_params.device, which stays NULL then. NULL: on one. Where mpirun or the like has
-     * begun this process, it is a rank by itself, which takes one of these, or of the best kind, by
-     * its number on its machine. */
+    /* "0,1": several devices that train together, one rank each (docs/scaling.md), each named as
+     * vkn_context_params.device; the job's device stays NULL then. NULL: one device. A process that
+     * mpirun or a similar launcher started is one rank: it uses one of these devices, or of the
+     * best kind, chosen by its local rank. */
     const char *devices;
     const char *const *command;                  /* command line, for config.json; may be NULL */
-    size_t command_count;                        /* of its words */
-    const struct vkn_train_callbacks *callbacks; /* since 0.2; NULL: nobody looks */
+    size_t command_count;                        /* number of its words */
+    const struct vkn_train_callbacks *callbacks; /* NULL: no callbacks. Needs `size` */
 };
 
-/* What vkn_run_train came to; the library's, until vkn_train_result_free. */
+/* Result of vkn_run_train. Owned by the library, valid until vkn_train_result_free. */
 struct vkn_train_result {
-    uint32_t rank; /* of this process, where mpirun has begun several; those above 0 have no more:
-                    */
-    bool reported_elsewhere; /* the failure is another process's, which tells it as well; since 0.2
-                              * also of rank 0
-                              */
-    char *folder;            /* the run directory; NULL: it did not come to one */
-    struct vkn_evaluation *evaluation; /* NULL: interrupted before it */
-    uint64_t step;                     /* steps finished */
+    uint32_t rank; /* of this process, if mpirun started several; above 0, members after `told` are
+                      zero */
+    bool reported_elsewhere; /* the failure happened in another process, which reports it */
+    char *folder;            /* run directory; NULL: none was created */
+    struct vkn_evaluation *evaluation; /* NULL: interrupted before the evaluation */
+    uint64_t step;                     /* finished steps */
     double seconds;                    /* training time over all resumes */
-    uint64_t gpu_memory_bytes; /* most device memory held while training, see vkn_train_stats */
-    struct vkn_buffer_memory *buffers; /* what it is for */
-    size_t buffer_count;               /* of these */
-    struct vkn_images *images;         /* as of the last report */
+    uint64_t gpu_memory_bytes;         /* peak of device memory, see vkn_train_stats */
+    struct vkn_buffer_memory *buffers; /* the same by buffer */
+    size_t buffer_count;               /* number of `buffers` */
+    struct vkn_images *images;         /* at the last report */
     struct vkn_pass_time *passes;      /* mean milliseconds per step */
-    size_t pass_count;                 /* of these */
-    struct vkn_profile *profile;       /* NULL unless it was asked for */
-    uint64_t skipped_steps; /* of these steps, loss or gradient not finite, since the run began;
-                               since 0.2 */
+    size_t pass_count;                 /* number of `passes` */
+    struct vkn_profile *profile;       /* NULL unless `profile` was set */
+    uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
 };
 
-/* Trains, evaluates and writes the report. VKN_INTERRUPTED: the checkpoint, summary and report are
- * written. VKN_ERROR, with a message that says at which step: the training has diverged, or no step
- * was taken; the last good checkpoint stays. The caller frees *result, which is there after a
- * failure too unless it is NULL (bad `params`, no memory). */
+/* Trains, evaluates and writes the report. VKN_INTERRUPTED: checkpoint, summary and report are
+ * written. VKN_ERROR, with a message that names the step: the training has diverged, or all steps
+ * are skipped; the last good checkpoint stays. The caller frees *result, which is set after
+ * failures too, except for wrong `params` or if memory runs out. */
 VKN_API vkn_status vkn_run_train(const struct vkn_train_params *params,
                                  struct vkn_train_result **result);
+/* Frees a result. */
 VKN_API void vkn_train_result_free(struct vkn_train_result **result);
-/* As the JSON object of `vknerf train --json`, what the run's summary.json holds with the paths of
- * the run, its checkpoint, report and pictures, in fresh memory that the caller frees. After VKN_OK
- * or VKN_INTERRUPTED with a step; NULL on no memory, or where the summary cannot be read. */
+/* Returns the JSON object of `vknerf train --json`, the content of summary.json with the paths of
+ * the run, its checkpoint, report and images, in memory that the caller frees. To be called after
+ * VKN_OK, or VKN_INTERRUPTED with at least one step; NULL if memory runs out or the summary cannot
+ * be read. */
 VKN_API char *vkn_train_result_json(const struct vkn_train_result *result);
 
-/* ---- the largest batch --------------------------------------------------------------------- */
+/* ---- largest batch ---- --------------------------------------------------------------------- */
 
-/* Of vkn_find_batch. */
+/* Parameters of vkn_find_batch. */
 struct vkn_batch_params {
     size_t size;
-    /* The training to come, of which scene, configuration, checkpoint and job count; nothing is
-     * written. Its batch says only how many rays there are for so many samples. */
+    /* The training: scene, configuration, checkpoint and job are used, nothing is written. Of its
+     * batch only the ratio of max_rays to samples is used. */
     const struct vkn_train_params *train;
-    uint64_t memory_budget; /* bytes, at most what the device has left; 0: nine tenths of that */
-    double seconds;         /* for all trials; 0: 120 */
+    uint64_t memory_budget; /* bytes, at most the device's free memory; 0: 90 % of that */
+    double seconds;         /* time for all trials; 0: 120 */
 };
 
-/* What became of a trial. */
+/* Outcome of a trial. */
 enum vkn_batch_verdict {
-    VKN_BATCH_STABLE,      /* trains */
-    VKN_BATCH_UNSTABLE,    /* skipped steps beyond the loss scale's warm-up, or a loss not finite */
-    VKN_BATCH_OVER_BUDGET, /* of memory; not allocated */
-    VKN_BATCH_REFUSED,     /* allocation failed, or a buffer is larger than the device's take */
-    VKN_BATCH_LOST,        /* the device was lost; ends the search */
-    VKN_BATCH_TOO_SLOW,    /* not tried: longer than what is left of the time; ends the search */
+    VKN_BATCH_STABLE,      /* training works */
+    VKN_BATCH_UNSTABLE,    /* steps skipped after the loss scale settled, or a loss not finite */
+    VKN_BATCH_OVER_BUDGET, /* needs more memory than the budget; not allocated */
+    VKN_BATCH_REFUSED,     /* allocation failed, or a buffer exceeds the device's limit */
+    VKN_BATCH_LOST,        /* the device was lost; the search ends */
+    VKN_BATCH_TOO_SLOW,    /* not tried, as too little time is left; the search ends */
 };
 
-/* A batch that was tried. */
+/* A trial of a batch. */
 struct vkn_batch_trial {
-    uint32_t samples, max_rays;     /* settings of the batch */
-    enum vkn_batch_verdict verdict; /* what became of it */
-    char reason[256];               /* one line; empty when stable */
-    uint64_t memory_bytes; /* held while training, as in vkn_train_stats; what would be needed when
-                              over budget, 0 when unknown */
-    double steps_per_second, samples_per_second; /* live samples; 0 unless it ran */
+    uint32_t samples, max_rays;     /* batch.samples, batch.max_rays */
+    enum vkn_batch_verdict verdict; /* outcome */
+    char reason[256];               /* one line; empty if stable */
+    uint64_t memory_bytes; /* device memory of the training, as in vkn_train_stats; also if it is
+                              over budget; 0: unknown */
+    double steps_per_second, samples_per_second; /* live samples; 0 unless the trial ran */
 };
 
-/* The library's, until vkn_batch_search_free. */
+/* Result of vkn_find_batch. Owned by the library, valid until vkn_batch_search_free. */
 struct vkn_batch_search {
-    struct vkn_batch_trial **trials; /* in the order tried */
-    size_t trial_count;              /* of these */
-    size_t largest, fastest; /* stable trials: most samples, most samples per second; trial_count
-                                when none is stable */
-    uint64_t memory_budget;  /* bytes; holds memory_bytes and view_bytes */
-    uint64_t view_bytes;     /* what evaluating takes on top of training, the same for all */
-    enum vkn_precision precision; /* that was tried */
+    struct vkn_batch_trial **trials; /* in the order of the trials */
+    size_t trial_count;              /* number of trials */
+    size_t largest, fastest;         /* stable trials with most samples and most samples per second;
+                                        trial_count if none is stable */
+    uint64_t memory_budget;          /* bytes, for memory_bytes and view_bytes together */
+    uint64_t view_bytes; /* memory that evaluation needs besides training, of every trial */
+    enum vkn_precision precision; /* of the trials */
 };
 
-/* Tries ever larger batches for a few real steps each, twice as many samples until one does not
- * fit, then quarters between. Stops by itself after about `seconds`. VKN_INTERRUPTED: *search holds
- * the trials so far, as after any failure that came behind one. When not even the smallest batch
- * runs, the error is its. The caller frees *search. */
+/* Trains a few steps with batches of growing size: doubles batch.samples until a batch does not
+ * fit, then tries quarters between. Ends after about `seconds`. VKN_INTERRUPTED, and any failure
+ * after a trial: *search holds the trials so far. If even the smallest batch fails, its error is
+ * returned. The caller frees *search. */
 VKN_API vkn_status vkn_find_batch(const struct vkn_batch_params *params,
                                   struct vkn_batch_search **search);
+/* Frees a search. */
 VKN_API void vkn_batch_search_free(struct vkn_batch_search **search);
-/* As the JSON object of `vknerf train --find-batch --json` in fresh memory that the caller frees;
- * NULL on no memory. */
+/* Returns the JSON object of `vknerf train --find-batch --json`, in memory that the caller frees;
+ * NULL if memory runs out. */
 VKN_API char *vkn_batch_search_json(const struct vkn_batch_search *search);
 
-/* The configuration that a run was trained with takes the place of what `config` holds. */
+/* Replaces the content of `config` by the configuration that a run was trained with. */
 VKN_API vkn_status vkn_run_config(const char *run, vkn_config *config);
 
-/* The GLSL that the checkpoint of `run`, a run directory or a checkpoint, holds of its field, in
- * fresh memory that the caller frees; NULL: none. `sha256`, unless NULL, becomes its SHA-256 in 64
- * hexadecimal digits, "" without GLSL. Nothing is compiled and nothing need be trusted
- * (vkn_field_trust). VKN_BAD_INPUT names the file that cannot be read. Any thread may call. */
+/* Returns the GLSL of a run's field, from its checkpoint, in memory that the caller frees; NULL for
+ * other models. `sha256`, unless NULL, becomes its SHA-256 in 64 hexadecimal digits, "" without
+ * GLSL. The GLSL is not compiled and need not be trusted (vkn_field_trust). VKN_BAD_INPUT names the
+ * file that cannot be read. Any thread may call. */
 VKN_API vkn_status vkn_run_field(const char *run, char **glsl, char sha256[65]);
 
-/* What `vknerf info RUN` says as a JSON object in fresh memory that the caller frees: "checkpoint",
- * "scene", "step", "skipped_steps", "model", "precision", of a run directory "status" and "failure"
- * as in summary.json and, of a field in GLSL, "field" with "bytes", "sha256" and "trusted", see
- * vkn_field_is_trusted. Of a run directory that has no checkpoint, as of a training that failed
- * before one was due, "checkpoint" is left out. Errors and threads as vkn_run_field has them. */
+/* Returns the JSON object of `vknerf info RUN --json`, in memory that the caller frees:
+ * "checkpoint", "scene", "step", "skipped_steps", "model", "precision", of a run directory also
+ * "status" and "failure" as in summary.json, and for a field in GLSL "field" with "bytes", "sha256"
+ * and "trusted" (vkn_field_is_trusted). "checkpoint" is missing if the training failed before its
+ * first checkpoint. VKN_BAD_INPUT names the file that cannot be read. Any thread may call. */
 VKN_API vkn_status vkn_run_info_json(const char *run, char **json);
 
 /* ---- report -------------------------------------------------------------------------------- */
 
-/* Of vkn_run_report. */
+/* Parameters of vkn_run_report. */
 struct vkn_report_params {
     size_t size;
     const char *const *runs; /* run directories, at least one */
-    size_t run_count;        /* of these */
-    const char *out;         /* HTML file; NULL: report.html of the one run, or comparison.html */
+    size_t run_count;        /* number of `runs` */
+    const char *out;         /* HTML file; NULL: report.html of the only run, or comparison.html */
 };
 
-/* A page about one run, or one that compares several, without any other file. *file is its path in
- * fresh memory that the caller frees. VKN_BAD_INPUT names the file and field that cannot be read.
- */
+/* Writes a page about one run, or one that compares several: a single HTML file. *file becomes its
+ * path, in memory that the caller frees. VKN_BAD_INPUT names the file and field that cannot be
+ * read. */
 VKN_API vkn_status vkn_run_report(const struct vkn_report_params *params, char **file);
 
-/* What a folder holds, without reading its checkpoint. */
+/* State of a run directory. */
 struct vkn_run_state {
     size_t size;
-    bool exists;                /* there is a checkpoint */
-    bool finished;              /* summary.json says that training ended and was evaluated */
-    uint64_t step;              /* steps finished */
-    double psnr, ssim, seconds; /* of summary.json; NaN when not known */
+    bool exists;                /* a checkpoint exists */
+    bool finished;              /* training has ended and was evaluated, by summary.json */
+    uint64_t step;              /* finished steps */
+    double psnr, ssim, seconds; /* of summary.json; NaN if unknown */
 };
-/* VKN_BAD_INPUT names what of summary.json cannot be read. */
+/* Inspects a run directory without reading its checkpoint. VKN_BAD_INPUT names the field of
+ * summary.json that cannot be read. */
 VKN_API vkn_status vkn_run_inspect(const char *folder, struct vkn_run_state *state);
 
 /* ---- evaluate ------------------------------------------------------------------------------ */
 
-/* Of vkn_run_eval. */
+/* Parameters of vkn_run_eval. */
 struct vkn_eval_params {
     size_t size;
     const struct vkn_job *job;      /* NULL: all defaults */
     const char *run;                /* run directory or checkpoint */
-    const char *scene;              /* NULL: where the run found it */
-    enum vkn_scene_format format;   /* of the scene; AUTO: as the run found it */
-    enum vkn_split split;           /* default: test, else val, else train */
-    enum vkn_background background; /* default: white, black for runs trained on black */
+    const char *scene;              /* NULL: the path that the run recorded */
+    enum vkn_scene_format format;   /* of the scene; AUTO: the format that the run recorded */
+    enum vkn_split split;           /* default: test, or val or train if that is empty */
+    enum vkn_background background; /* default: black for runs trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
-    uint32_t stride;                /* every stride-th view; 0: all */
+    uint32_t stride;                /* evaluates every stride-th view; 0: all */
 };
 
-/* Mean of the views' PSNR and SSIM. The caller frees *evaluation. */
+/* Renders the views of a split and compares them with the images. The caller frees *evaluation. */
 VKN_API vkn_status vkn_run_eval(const struct vkn_eval_params *params,
                                 struct vkn_evaluation **evaluation);
 
 /* ---- render -------------------------------------------------------------------------------- */
 
-/* Of vkn_run_render. */
+/* Parameters of vkn_run_render. */
 struct vkn_render_params {
     size_t size;
     const struct vkn_job *job;    /* NULL: all defaults */
     const char *run;              /* run directory or checkpoint */
-    const char *scene;            /* NULL: where the run found it */
-    enum vkn_scene_format format; /* of the scene; AUTO: as the run found it */
-    /* At most one of: */
-    enum vkn_split split;    /* the views of a split; default as for vkn_eval_params */
-    uint32_t orbit;          /* this many views on a circle */
-    uint32_t interpolate;    /* this many views on a smooth way through the training cameras */
-    const char *camera_path; /* keyframes, nerfstudio's, instant-ngp's, or frames as in
-                                transforms.json */
-    const char *dataparser;  /* dataparser_transforms.json of nerfstudio's; NULL: beside the path */
+    const char *scene;            /* NULL: the path that the run recorded */
+    enum vkn_scene_format format; /* of the scene; AUTO: the format that the run recorded */
+    /* Views: at most one of split, orbit, interpolate and camera_path. */
+    enum vkn_split split;    /* views of a split; default as in vkn_eval_params */
+    uint32_t orbit;          /* number of views on a circle */
+    uint32_t interpolate;    /* number of views on a smooth path through the training cameras */
+    const char *camera_path; /* JSON: keyframes, a path of nerfstudio's viewer or of instant-ngp, or
+                                frames as in transforms.json */
+    const char *dataparser;  /* nerfstudio's dataparser_transforms.json; NULL: beside the path */
 
-    bool has_time; /* all views show the moment `time`, 0..1, instead of their cameras' */
-    double time;   /* see frozen */
+    bool has_time; /* all views show `time` instead of the times of their cameras */
+    double time;   /* 0..1 */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
-    bool depth_values; /* depths as numbers: NumPy files, f32, dataset units, 0 nothing */
-    /* .mp4 or .gif made by ffmpeg, each of a map that is written; may be NULL: */
+    bool depth_values; /* also depths as NumPy files, f32, dataset units, 0 where nothing was hit */
+    /* Videos, .mp4 or .gif, made by ffmpeg from maps that are written; NULL: none. */
     const char *video;                                      /* of the colours */
     const char *depth_video, *opacity_video, *normal_video; /* of the other maps */
-    double fps;                     /* of the videos; 0: the path's own, else 24 */
+    double fps;                     /* of the videos; 0: the camera path's, else 24 */
     const char *out;                /* folder */
-    enum vkn_background background; /* default: white, black for runs trained on black */
+    enum vkn_background background; /* default: black for runs trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
-    uint32_t supersample;           /* 1, 2 or 4 rays along a pixel's edge; 0: 1 */
-    uint32_t width, height;         /* 0: the view's, or in proportion to the other */
-    double crop[6];                 /* since 0.2: the box that is shown, see vkn_picture_params */
-    bool depth16; /* since 0.2: depths as 16-bit grey PNG files as well, in equal steps from 0,
-                     which is nothing; see depth_unit */
-    enum vkn_lens lens; /* since 0.2: equirectangular: panoramas all around from where the views
-                           are, level on a circle and between cameras, width by default twice the
-                           height; else the views' own */
-    bool transparent; /* since 0.2: the colours' files are RGBA, straight, without a background; not
-                         with a video of them */
+    uint32_t supersample;           /* rays along a pixel's edge: 1, 2 or 4; 0: 1 */
+    uint32_t width, height;         /* pixels; 0: the view's, or in proportion to the other one */
+    /* All further members need `size`. */
+    double crop[6]; /* box to render, see vkn_picture_params */
+    bool depth16; /* also depths as 16-bit grey PNG files in units of vkn_render_result.depth_unit,
+                     0 where nothing was hit */
+    /* Equirectangular: panoramas at the views' positions, level on an orbit and between cameras,
+     * width by default twice the height. Otherwise the lens of each view. */
+    enum vkn_lens lens;
+    bool transparent; /* colours as straight RGBA without background; excludes `video` */
 };
 
-/* What vkn_run_render has made. */
+/* Result of vkn_run_render. */
 struct vkn_render_result {
     size_t size;
-    size_t frames;                        /* written */
-    double depth_nearest, depth_farthest; /* range of the depth maps, dataset units; 255 and 1 */
-    double depth_unit; /* since 0.2: a step of the 16-bit depths, dataset units */
+    size_t frames;                        /* written frames */
+    double depth_nearest, depth_farthest; /* dataset units of the values 255 and 1 of depth maps */
+    double depth_unit; /* dataset units per step of 16-bit depths; needs `size` */
 };
 
-/* PNG files frame_0000.png, frame_0000_depth.png, ...; with depth maps of 8 or 16 bits
- * depth_scale.json, which holds the range and the step of result in numbers. A video that ffmpeg
- * does not make is an error only at the end, with all frames written. VKN_INTERRUPTED: files, and
- * videos, of the frames so far. */
+/* Renders views into PNG files frame_0000.png, frame_0000_depth.png, ...; with depth maps also
+ * depth_scale.json, which holds the result's range and unit. If ffmpeg fails, the error is returned
+ * after all frames are written. VKN_INTERRUPTED: files and videos have the frames so far. */
 VKN_API vkn_status vkn_run_render(const struct vkn_render_params *params,
                                   struct vkn_render_result *result);
 

@@ -1,4 +1,5 @@
-/* vknerf/trainer.h: a scene, a field, and the training step. */
+/* vknerf/trainer.h: trains a field on a scene, step by step, with statistics, checkpoints and
+ * profile. */
 #ifndef VKNERF_TRAINER_H
 #define VKNERF_TRAINER_H
 
@@ -13,189 +14,190 @@ VKN_BEGIN_DECLARATIONS
 /* A field in training. */
 typedef struct vkn_trainer vkn_trainer;
 
-/* Decodes the training images (with progress) where they fit host memory, moves them, or as many as
- * fit, to the device and initialises the field. `config` may be NULL. Keeps using `context` and
- * `scene`, which the caller closes afterwards. The caller owns *trainer; destroy nulls it, and
- * takes NULL. */
+/* Creates a trainer: decodes the training images (with progress) if they fit in host memory, copies
+ * as many as fit to the device, and initialises the field. `config` may be NULL. The trainer keeps
+ * context and scene alive: all three may be destroyed in any order. The caller owns *trainer. */
 VKN_API vkn_status vkn_trainer_create(vkn_context *context, vkn_scene *scene,
                                       const vkn_config *config, vkn_trainer **trainer);
-/* See vkn_trainer_create. */
+/* Destroys a trainer and sets *trainer to NULL; accepts NULL. */
 VKN_API void vkn_trainer_destroy(vkn_trainer **trainer);
-/* The effective configuration, all defaults resolved. Owned by the trainer. */
+/* Returns the effective configuration, with all defaults resolved, owned by the trainer. */
 VKN_API const vkn_config *vkn_trainer_config(const vkn_trainer *trainer);
 
-/* How the trainer computes. Precision `auto` has become what it chose, and what failed its
- * self-test is not used: see vkn_info_json. Texts are owned by the trainer. */
+/* Backend of a trainer: the choice of precision `auto`, without backends that failed their
+ * self-test (vkn_info_json). Texts are owned by the trainer. */
 struct vkn_backend {
     const char *name;          /* "fp32", "fp16", "coopmat 16x16x16 (f32 accumulation)" */
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
-    const char *gradient_sums; /* of the grid: "f32, added atomically", ... */
+    const char *gradient_sums; /* of hash grid gradients: "f32, added atomically", ... */
     const char *tuning; /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
-    const char *policy; /* "policy.master_parameters=f16": what is not as the precision has it; "":
-                           nothing */
+    const char *policy; /* settings that differ from the precision: "policy.master_parameters=f16";
+                         * "": none
+                         */
 };
-/* Owned by the trainer. */
+/* Returns the backend, owned by the trainer. */
 VKN_API const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
 
-/* A checkpoint's whole state: training goes on as if never stopped. */
+/* Loads the whole state of a checkpoint: training continues as if it had not stopped. */
 VKN_API vkn_status vkn_trainer_resume(vkn_trainer *trainer, const char *checkpoint);
-/* A checkpoint's weights and occupancy grid only, for fine-tuning on another scene or schedule. */
+/* Loads only parameters and occupancy grid of a checkpoint, for another scene or schedule. */
 VKN_API vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint);
-/* `seconds`: training time so far, which resuming goes on from. */
+/* Writes a checkpoint of the whole state. */
 VKN_API vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint);
 
-/* The training images on the device: all, or so many at a time; see vkn_config.scene.image_budget.
- */
+/* Statistics of the training images. If scene.image_budget does not hold all of them, image strips
+ * are streamed to the device during training. */
 struct vkn_images {
     size_t size;                    /* see <vknerf/api.h> */
-    size_t count;                   /* images; with parallel.images=share those of this rank */
-    size_t strips;                  /* of rows, that each is cut into; 1: none is cut */
-    size_t resident;                /* strips on the device, of all together */
-    uint32_t streamed_per_interval; /* of these so many are exchanged every 16 steps; 0: all are
-                                       there */
-    uint64_t bytes;                 /* of device memory that images take */
-    uint64_t exchange_bytes;        /* of host memory that the device copies them from */
-    uint64_t host_bytes; /* decoded and kept in host memory; 0: read from their files as needed */
-    uint32_t downscale;  /* of those that come in now: the scene's, more in progressive training */
-    /* Strips that came in since the trainer began; exchanges not ready in time. */
+    size_t count;                   /* number of images; with parallel.images=share of this rank */
+    size_t strips;                  /* number of strips of rows per image; 1: images are whole */
+    size_t resident;                /* number of strips on the device, of all images together */
+    uint32_t streamed_per_interval; /* number of strips replaced every 16 steps; 0: all are resident
+                                     */
+    uint64_t bytes;                 /* device memory for images */
+    uint64_t exchange_bytes;        /* host memory of the staging buffers */
+    uint64_t host_bytes; /* host memory for decoded images; 0: files are decoded when needed */
+    uint32_t downscale;  /* current reduction: the scene's, times that of progressive training */
+    /* Since the trainer was created: strips streamed; replacements that were not ready in time. */
     uint64_t exchanged, late;
 };
-/* VKN_BAD_INPUT for a size that there never was. */
+/* Returns the statistics of the training images. VKN_BAD_INPUT if no version had images->size. */
 VKN_API vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 
-#define VKN_MAX_BUFFERS 64 /* entries that are room enough for vkn_trainer_memory */
+#define VKN_MAX_BUFFERS 64 /* a sufficient capacity for vkn_trainer_memory */
 
-/* Device memory of the buffers of one name. */
+/* Device memory of all buffers with one name. */
 struct vkn_buffer_memory {
     const char *name; /* literal */
     uint64_t bytes;   /* alignment included */
-    bool on_host;     /* where the host sees it as well */
+    bool on_host;     /* visible to the host */
 };
-/* Device memory by what it is for, the largest first. The sum is gpu_memory_bytes at the same
- * moment. Fills up to `capacity` entries (at least 1), the last with all that is left over; returns
- * how many. */
+/* Fills up to `capacity` (at least 1) entries with device memory by name, the largest first; the
+ * last entry sums the rest. Returns the number of entries. Their sum is the current
+ * gpu_memory_bytes. */
 VKN_API size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *buffers,
                                   size_t capacity);
 
-/* What passes between ranks that train together, since the trainer began. */
+/* Statistics of the communication between ranks, since the trainer was created. */
 struct vkn_communication {
     size_t size;
-    uint32_t ranks;            /* that train; 1: alone, and all else is 0 */
-    uint32_t ranks_per_device; /* of these, that each device plays: parallel.ranks_per_device */
-    uint64_t bytes;            /* that a rank exchanges in a step */
-    double seconds;            /* of exchanges; of these, */
-    double waiting_seconds;    /* for slower ranks, */
-    double hidden_seconds;     /* while the rank's own device computed */
-    double step_seconds;       /* of the steps, exchanges included */
+    uint32_t ranks;            /* number of ranks; 1: all other members are 0 */
+    uint32_t ranks_per_device; /* number of ranks per device: parallel.ranks_per_device */
+    uint64_t bytes;            /* sent by a rank per step */
+    double seconds;            /* duration of all communication */
+    double waiting_seconds;    /* part of `seconds` spent waiting for slower ranks */
+    double hidden_seconds;     /* part of `seconds` in which the rank's device computed */
+    double step_seconds;       /* duration of the steps, with communication */
 };
-/* VKN_BAD_INPUT for a size that there never was. */
+/* Returns the statistics of the communication. VKN_BAD_INPUT if no version had exchange->size. */
 VKN_API vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
                                              struct vkn_communication *exchange);
 
-/* The library's; grows at its end. */
+/* Statistics of a training. Owned by the library. */
 struct vkn_train_stats {
-    uint64_t step;     /* steps finished */
+    uint64_t step;     /* finished steps */
     double seconds;    /* training time over all resumes */
-    double loss, psnr; /* mean over the rays since the last report */
-    /* Of the last step; the norm before it is clipped. */
+    double loss, psnr; /* means over the rays since the last report */
+    /* Of the last step; the norm is that before clipping. */
     double learning_rate, loss_scale, grad_norm;
-    uint64_t skipped_steps; /* gradients not finite, since the start */
-    double underflowed;     /* share of the activations' gradients that 16 bits turned into zero
-                           since the last report; 0 in fp32 */
-    /* Means since the last report. samples_per_second counts samples that carry a gradient. */
+    uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
+    double underflowed;     /* share of activation gradients that underflowed in f16 since the last
+                           report; 0 in fp32 */
+    /* Means since the last report. samples_per_second counts live samples, marched_per_second all.
+     */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
-    uint64_t gpu_memory_bytes; /* device memory that vknerf holds */
-    double idle_share; /* of the time since the last report, in which the device ran no step, from
-                          its own clock; NaN where it has no timestamps */
-    double exchange_share; /* of that time, in which this rank exchanged gradients with others; NaN:
-                              alone */
-    const struct vkn_images *images; /* as of now */
+    uint64_t gpu_memory_bytes; /* device memory in use */
+    double idle_share;         /* share of the time since the last report in which the device ran no
+                                  step, by its timestamps; NaN without timestamps */
+    double exchange_share; /* share of that time in which this rank communicated; NaN: one rank */
+    const struct vkn_images *images; /* current statistics */
 };
 
-/* How far a trainer trains, and whom it tells. */
+/* Parameters of vkn_trainer_run: limits and callbacks. */
 struct vkn_train_run {
     size_t size;
-    uint32_t until_step; /* return at the latest when this many steps are finished; 0: the config's
-                            limits alone */
-    double seconds; /* return soon after as many, a period of steps at the least; 0: no such limit
-                     */
-    const volatile sig_atomic_t *stop; /* return VKN_INTERRUPTED soon after it becomes non-zero; may
-                                          be NULL */
+    uint32_t until_step; /* number of finished steps at which the call returns; 0: only the
+                            configuration's limits */
+    double seconds; /* the call returns soon after this time, with at least 16 steps; 0: no limit */
+    const volatile sig_atomic_t *stop; /* the call returns VKN_INTERRUPTED soon after this becomes
+                                          non-zero; may be NULL */
     double report_seconds;             /* between reports; 0: 0.5 */
-    void (*report)(void *context, const struct vkn_train_stats *stats); /* may be NULL. It, `warn`
-                                 and `due` are called while the device is at work, and use nothing
-                                 of the context but what only tells */
-    /* One line for people, without newline: steps skipped, learning rate lowered, gradients that
-     * become zero in 16 bits, are zero or jump, rays that get worse or of which nothing is learnt.
-     * NULL: to the log. */
+    /* Receives statistics; may be NULL. `report`, `warn` and `due` are called while the device is
+     * busy: of functions that use the context they may only call those that query. */
+    void (*report)(void *context, const struct vkn_train_stats *stats);
+    /* Receives a warning, one line without newline: skipped steps, a lowered learning rate,
+     * gradients that underflow, vanish or jump, rays whose loss rises or that have no gradient.
+     * NULL: warnings go to the log. */
     void (*warn)(void *context, const char *line);
-    void *context; /* of both, and of: */
-    /* Somebody who looks at the field while it trains (since 0.2). Seconds from now until a visit
-     * is wanted: 0: at once; HUGE_VAL: none is, as far as is known. Asked between periods of steps
-     * or, while a visit is to come, between steps. NULL: nobody looks. */
+    void *context; /* first argument of all callbacks */
+    /* Returns the seconds until `visit` should be called: 0: at once; HUGE_VAL: not foreseen.
+     * Called after every 16 steps, or after every step if a visit is foreseen. NULL: no visits.
+     * Needs `size`. */
     double (*due)(void *context);
-    /* The visit, between two steps (since 0.2): nothing of the trainer is under way, whose seconds
-     * stand still. It may use the trainer, but not train with it; a failure ends the run. Steps are
-     * the same whether there are visits or not. */
+    /* Uses the trainer between two steps, while it is idle and its clock stands still; must not
+     * train with it. A failure ends the run. Visits do not change the results of steps. Needs
+     * `size`. */
     vkn_status (*between_steps)(void *context);
 };
 
-/* Trains until a limit of the configuration, until_step or stop. The last report is of the last
- * step. VKN_ERROR, with a message that says since which step, what was not finite first, and what
- * to change: the training has diverged, or no step is taken any more (docs/precision.md). `run` may
- * be NULL: to a limit of the configuration, without reports. */
+/* Trains until a limit of the configuration, until_step, seconds or stop. The last report is of the
+ * last step. VKN_ERROR: the training has diverged, or all steps are skipped (docs/precision.md);
+ * the message says since which step, which value was not finite first, and what to change. `run`
+ * may be NULL: until a limit of the configuration, without callbacks. */
 VKN_API vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *run);
-/* Whether the configuration's limit is reached. */
+/* Returns whether a limit of the configuration is reached. */
 VKN_API bool vkn_trainer_finished(const vkn_trainer *trainer);
+/* Returns the number of finished steps. */
 VKN_API uint64_t vkn_trainer_step(const vkn_trainer *trainer);
+/* Returns the training time in seconds, over all resumes. */
 VKN_API double vkn_trainer_seconds(const vkn_trainer *trainer);
 
-/* From here on every pass of every step is timed from its begin to its end, so that idle time
- * between passes shows, and events are kept for a trace. Costs a little. Before the first
+/* Starts to time every pass of every step from begin to end, which also measures idle time between
+ * passes, and to record events for a trace. Slows training slightly. To be called before the first
  * vkn_trainer_run. */
 VKN_API vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
 
-/* Milliseconds that each pass took on the device in one step: the mean over the steps timed so far,
- * one in each period, or all with vkn_trainer_start_profile; occupancy passes spread over theirs.
- * Returns the number of passes, 0 on devices without timestamps. */
+/* Mean time of a pass per step on the device. One step in 16 is timed, or all with
+ * vkn_trainer_start_profile. The time of occupancy passes is divided by 16. */
 struct vkn_pass_time {
     const char *name;    /* literal */
-    double milliseconds; /* of a step */
+    double milliseconds; /* per step */
 };
-/* Fills up to `capacity` times, in the order of the passes; see vkn_pass_time. */
+/* Fills up to `capacity` times in the order of the passes. Returns the number of passes, 0 on
+ * devices without timestamps. */
 VKN_API size_t vkn_trainer_pass_times(const vkn_trainer *trainer, struct vkn_pass_time *times,
                                       size_t capacity);
 
-/* ---- where the time goes --------------------------------------------------------------------- */
+/* ---- profile --------------------------------------------------------------------------------- */
 
-/* A pass in one step; docs/cost_model.md says how its work is counted. */
+/* Profile of a pass, by step. docs/cost_model.md defines how work is counted. */
 struct vkn_pass_profile {
     const char *name;             /* literal */
-    double milliseconds;          /* from its begin to its end */
-    double flops, bytes, atomics; /* that it does, whether caches serve its bytes or not */
-    double memory_bytes;          /* what perfect caches would leave of them for the memory */
-    double floor_milliseconds; /* least by its work and the device's peaks; 0: peaks are not known
-                                */
-    const char *bound;         /* what the floor comes from: "flops", "bytes", "atomics" or "" */
+    double milliseconds;          /* from begin to end */
+    double flops, bytes, atomics; /* work; `bytes` are all accesses, cached or not */
+    double memory_bytes;          /* part of `bytes` that reaches memory with perfect caches */
+    double floor_milliseconds;    /* minimum by work and the device's peaks; 0: peaks unknown */
+    const char *bound;            /* limit of the floor: "flops", "bytes", "atomics" or "" */
 };
 
-/* The library's, until vkn_profile_free. */
+/* Profile of a training. Owned by the library, valid until vkn_profile_free. */
 struct vkn_profile {
     struct vkn_pass_profile **passes;  /* in order */
-    size_t pass_count;                 /* 0: the device has no timestamps, or nothing ran yet */
-    double idle_milliseconds;          /* of the device between the passes of a step */
-    double interval_idle_milliseconds; /* and between periods of 16 steps; both by step */
-    uint64_t steps, intervals;         /* that were timed */
-    /* Means of a step: samples that were marched, and those that carry a gradient; grid entries
-     * that gradients reached, since the start of the run; cells where an update evaluates the
-     * field. */
+    size_t pass_count;                 /* 0: the device has no timestamps, or no step has run */
+    double idle_milliseconds;          /* of the device between passes, per step */
+    double interval_idle_milliseconds; /* of the device between command buffers of 16 steps, per
+                                        * step
+                                        */
+    uint64_t steps, intervals;         /* number of timed steps and command buffers */
+    /* Means per step of rays, all samples and live samples; hash grid entries that have received a
+     * gradient in the run; occupancy cells that an update evaluates. */
     double rays, marched_samples, live_samples, touched_entries, evaluated_cells;
     double peak_flops, peak_bytes, peak_atomics; /* of the device, per second; 0: not measured */
 };
 
-/* What vkn_trainer_start_profile has found so far. The caller frees *profile. */
+/* Returns the profile since vkn_trainer_start_profile. The caller frees *profile. */
 VKN_API vkn_status vkn_trainer_profile(vkn_trainer *trainer, struct vkn_profile **profile);
-/* Nulls *profile, and takes NULL. */
+/* Frees a profile and sets *profile to NULL; accepts NULL. */
 VKN_API void vkn_profile_free(struct vkn_profile **profile);
 
 VKN_END_DECLARATIONS

@@ -1,18 +1,21 @@
-/* vknerf: neural radiance field training on any Vulkan device. The whole public API.
+/* vknerf/vknerf.h: the whole public API of vknerf, which trains neural radiance fields on any
+ * Vulkan device.
  *
- * Calls return VKN_OK or what went wrong, which vkn_last_error tells in one line. A pointer that
- * must not be NULL and is gives VKN_BAD_INPUT, as a structure does whose size no version had
- * (<vknerf/api.h>); of `params` and `config` NULL stands for all defaults. What is asked of an
- * object that is NULL is NULL, zero or false. Objects are destroyed through the pointer to them,
- * which becomes NULL, so that twice is once.
+ * Errors: functions return VKN_OK or an error code; vkn_last_error returns the message of the
+ * calling thread's last error. A NULL pointer where an object or result is required is
+ * VKN_BAD_INPUT, and so is a structure whose `size` no version had (<vknerf/api.h>). `params` and
+ * `config` may be NULL for all defaults. Functions that query an object return NULL, zero or false
+ * for NULL.
  *
- * Threads: an object is for one thread at a time, else refused, and a context with what was made
- * from it counts as one; different contexts, scenes and configurations may be used at the same
- * time. Errors are the thread's.
+ * Lifetimes: objects are destroyed through a pointer to the pointer, which becomes NULL. Objects
+ * may be destroyed in any order: an object keeps those that it was created from alive.
  *
- * Numbers have a decimal point in all that is read and written, whatever setlocale() was told: each
- * call works in the C locale, where its callbacks are called too, and leaves the thread's as it
- * was. */
+ * Threads: only one thread at a time may use an object, other calls are refused; a context and the
+ * objects created from it count as one object. Different contexts, scenes and configurations may be
+ * used at the same time.
+ *
+ * Locale: each call and its callbacks run in the C locale, so that numbers have a decimal point;
+ * the thread's locale is restored afterwards. */
 #ifndef VKNERF_VKNERF_H
 #define VKNERF_VKNERF_H
 
@@ -35,15 +38,15 @@
 
 VKN_BEGIN_DECLARATIONS
 
-/* "0.1.0" */
+/* Returns the version of the library: "0.1.0". */
 VKN_API const char *vkn_version(void);
-/* What it was built from: "abc1234", "abc1234-dirty" with changes that were not committed, or
- * "unknown" where there was neither git nor an archive made by it. */
+/* Returns the commit that the library was built from: "abc1234", "abc1234-dirty" with uncommitted
+ * changes, or "unknown" if it was built without git and not from an archive made by git. */
 VKN_API const char *vkn_commit(void);
 
-/* The name that is meant by `word`, for messages about unknown words: what other programs' word for
- * it is, such as "lr" for "optimizer.learning_rate", else the closest in spelling; NULL when there
- * is neither. */
+/* Returns the name that `word` probably means, for messages about unknown words: the name for which
+ * other programs use the word, such as "optimizer.learning_rate" for "lr", or else the closest in
+ * spelling; NULL if there is neither. */
 VKN_API const char *vkn_nearest_name(const char *word, const char *const *names, size_t count);
 
 VKN_END_DECLARATIONS

@@ -1,4 +1,4 @@
-/* Prints the tables of vknerf bench: tuning, programs, ways of sampling. */
+/* Prints the tables of vknerf bench: tuning, compiler statistics, sampling methods. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +28,7 @@ void cli_print_tuning(const cJSON *tuning)
 
 /* ---- --suite programs ------------------------------------------------------------------------ */
 
-/* Fields in the order of the columns. */
+/* Columns of the table: member of the JSON object, heading. */
 static const struct {
     const char *field, *head;
 } columns[] = {
@@ -68,7 +68,7 @@ void cli_print_programs(const cJSON *programs)
         told = told || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(program, "told")) > 0;
     }
     if (!told)
-        printf("The driver tells nothing else (VK_KHR_pipeline_executable_properties).\n");
+        printf("The driver has no further statistics (VK_KHR_pipeline_executable_properties).\n");
 }
 
 /* ---- --suite sampling ------------------------------------------------------------------------ */
@@ -86,7 +86,7 @@ static void print_number(double value, int width, int digits)
         printf(" %*s", width, "-");
 }
 
-/* PSNR at equal times; those that training did not come to are left out. */
+/* Prints the PSNR at each of the common times that the run has reached. */
 static void print_times(const cJSON *run)
 {
     const cJSON *time;
@@ -94,7 +94,7 @@ static void print_times(const cJSON *run)
         print_number(cli_number_of(time, "psnr"), 7, 2);
 }
 
-/* When it was as good as uniform sampling in the end. */
+/* Prints the time at which the run reached the final PSNR of uniform sampling. */
 static void print_time_to_uniform(const cJSON *run)
 {
     const cJSON *equal = list_of(run, "seconds_to_uniform");
@@ -143,7 +143,7 @@ static const cJSON *find_run(const cJSON *runs, double seed, const char *kind)
     return NULL;
 }
 
-/* Of one over the other in the end, seed by seed; nothing for less than two seeds. */
+/* Prints mean and range over seeds of the difference in final PSNR; nothing for a single seed. */
 static void print_difference(const cJSON *runs, const char *one, const char *other)
 {
     double sum = 0, least = HUGE_VAL, most = -HUGE_VAL;
@@ -164,7 +164,7 @@ static void print_difference(const cJSON *runs, const char *one, const char *oth
                most, count);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- table of runs --------------------------------------------------------------------------- */
 
 void cli_print_sampling(const cJSON *sampling)
 {

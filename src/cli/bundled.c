@@ -1,4 +1,4 @@
-/* Where the bundled scene is. */
+/* Finds the folder of the bundled scene. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ char *cli_format_path(const char *folder, const char *rest)
     return path;
 }
 
-/* folder + rest when a scene is there, else NULL; fresh memory. */
+/* Returns folder + rest, which the caller frees, if it holds a scene; NULL otherwise. */
 static char *find_in(const char *folder, const char *rest)
 {
     char *path = folder ? cli_format_path(folder, rest) : NULL;
@@ -28,7 +28,7 @@ static char *find_in(const char *folder, const char *rest)
     return NULL;
 }
 
-/* Beside a program in a build folder, or installed. */
+/* Searches relative to a program, in a build folder or installed. */
 static char *find_beside(const char *program)
 {
     const char *slash = program ? strrchr(program, '/') : NULL;
@@ -50,7 +50,7 @@ static char *find_scene(void)
     char *found = find_in(getenv("VKNERF_ASSETS"), "/demo");
     if (!found)
         found = find_in("assets", "/demo");
-    /* Under another program's loader this names the loader; then the command line knows better. */
+    /* If a loader runs the program, the link names the loader; the command line is used then. */
     ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
     if (!found && size > 0)
         found = find_beside(program);
@@ -63,6 +63,6 @@ int cli_find_bundled(char **scene)
 {
     *scene = find_scene();
     return *scene ? VKN_OK
-                  : cli_fail(VKN_BAD_INPUT, "assets/demo: the bundled scene is not found; "
-                                            "VKNERF_ASSETS can name its folder");
+                  : cli_fail(VKN_BAD_INPUT, "assets/demo: the bundled scene is not found; set "
+                                            "VKNERF_ASSETS to the folder of demo");
 }

@@ -1,4 +1,4 @@
-/* What the commands share. */
+/* Declares what the commands share: errors, printing, values of options, the viewer. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -8,149 +8,151 @@
 
 #include "cli/options.h"
 
-/* Set by the first Ctrl-C; the second ends the program. */
+/* Set by the first Ctrl-C; a second one ends the program. */
 extern volatile sig_atomic_t cli_stop;
-/* What that says: two lines' ends around one line. */
+/* Message of the first Ctrl-C: a line with a line break before and after it. */
 extern const char *volatile cli_stop_text;
 /* The whole command line. */
 extern const char *const *cli_arguments;
 extern size_t cli_argument_count;
 
-/* Prints "vknerf: <message>" and returns `code`. */
+/* Prints "vknerf: <message>" to standard error and returns `code`. */
 __attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *format, ...);
-/* Exit code of a call of the library; prints its error. */
+/* Prints the library's last error unless `status` is VKN_OK. Returns the exit code. */
 int cli_status(vkn_status status);
-/* Exit code after everything was printed: standard output may be a full disk. */
+/* Flushes standard output. Returns the exit code, which is an error if the output could not be
+ * written. */
 int cli_finish_output(void);
 
-/* Of --time: a number from 0 to 1; NULL: not given. OPTIONS_GO_ON or an exit code. */
-int cli_parse_time(const char *text, bool *given, double *moment);
+/* Parses the value of --time, 0 to 1; NULL: not given. Returns OPTIONS_GO_ON or an exit code. */
+int cli_parse_time(const char *text, bool *given, double *value);
 
-/* `count`, 1 or 6, finite numbers with commas between. OPTIONS_GO_ON or an exit code. */
+/* Parses 1 or 6 finite numbers with commas between. Returns OPTIONS_GO_ON or an exit code. */
 int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count);
-/* The shortest decimal that reads back as the same number, for what is printed to be used again. */
+/* Prints the shortest decimal that reads back as the same number. */
 void cli_print_number(char text[32], double number);
-/* Of --crop: the box x0,y0,z0,x1,y1,z1; NULL: not given. OPTIONS_GO_ON or an exit code. */
+/* Parses the value of --crop, x0,y0,z0,x1,y1,z1; NULL: not given. Returns OPTIONS_GO_ON or an exit
+ * code. */
 int cli_parse_crop(const char *text, double low[3], double high[3]);
 
-/* Prints a JSON text that the library made and frees it; NULL: it failed. Returns an exit code. */
+/* Prints a JSON text of the library and frees it; NULL: the call failed. Returns an exit code. */
 int cli_print_json(char *text);
 struct cJSON;
-/* Prints a JSON object and deletes it; not `complete`: there was no memory for it. Returns an exit
- * code. */
+/* Prints a JSON object and deletes it; not `complete`: memory ran out. Returns an exit code. */
 int cli_print_object(struct cJSON *object, bool complete);
 
-/* "fp32|fp16|coopmat" of a list of names in vknerf/choices.h, which --help calls a value. */
+/* Joins a list of vknerf/choices.h to "fp32|fp16|coopmat", the value of an option in --help. */
 #define CLI_NAMES(names)              (&("" names(CLI_OR_NAME))[1])
 #define CLI_OR_NAME(enumerator, name) "|" #name
 
-/* Of commands that show a trained field. */
-#define CLI_PRECISION_OPTION(precision)                                                     \
-    {.name = "--precision",                                                                 \
-     .value = CLI_NAMES(VKN_PRECISIONS),                                                    \
-     .help = "of the field's arithmetic; default as trained, fp32 where the device cannot", \
-     .kind = OPTION_CHOICE,                                                                 \
-     .target = &(precision),                                                                \
+/* --precision of commands that render a trained field. */
+#define CLI_PRECISION_OPTION(precision)                                          \
+    {.name = "--precision",                                                      \
+     .value = CLI_NAMES(VKN_PRECISIONS),                                         \
+     .help = "arithmetic of the field; default as trained, fp32 if unsupported", \
+     .kind = OPTION_CHOICE,                                                      \
+     .target = &(precision),                                                     \
      .choices = cli_precisions}
 
-/* Of commands that show a moment of a scene that moves; cli_parse_time reads `text`. */
+/* --time of commands that render a dynamic scene; cli_parse_time parses `text`. */
 #define CLI_TIME_OPTION(text, what) \
     {.name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, .target = (void *)&(text)}
 
-/* Of commands that open the scene of a run again. */
-#define CLI_SCENE_OPTIONS(scene_path, scene_format)                                        \
-    {.name = "--scene",                                                                    \
-     .value = "DIR",                                                                       \
-     .help = "the scene, when it is no longer where it was",                               \
-     .kind = OPTION_TEXT,                                                                  \
-     .target = (void *)&(scene_path)},                                                     \
-    {                                                                                      \
-        .name = "--format", .value = CLI_NAMES(VKN_SCENE_FORMATS),                         \
-        .help = "that the scene is written in; default as trained", .kind = OPTION_CHOICE, \
-        .target = &(scene_format), .choices = cli_formats                                  \
+/* --scene and --format of commands that open the scene of a run again. */
+#define CLI_SCENE_OPTIONS(scene_path, scene_format)                                       \
+    {.name = "--scene",                                                                   \
+     .value = "DIR",                                                                      \
+     .help = "new location of the scene, if it was moved",                                \
+     .kind = OPTION_TEXT,                                                                 \
+     .target = (void *)&(scene_path)},                                                    \
+    {                                                                                     \
+        .name = "--format", .value = CLI_NAMES(VKN_SCENE_FORMATS),                        \
+        .help = "format of the scene's files; default as trained", .kind = OPTION_CHOICE, \
+        .target = &(scene_format), .choices = cli_formats                                 \
     }
 
-/* Of a command that takes a scene and no run. */
-#define CLI_FORMAT_OPTION(scene_format)                               \
-    {.name = "--format",                                              \
-     .value = CLI_NAMES(VKN_SCENE_FORMATS),                           \
-     .help = "that SCENE is written in; default what its files show", \
-     .kind = OPTION_CHOICE,                                           \
-     .target = &(scene_format),                                       \
+/* --format of a command whose argument is a scene. */
+#define CLI_FORMAT_OPTION(scene_format)     \
+    {.name = "--format",                    \
+     .value = CLI_NAMES(VKN_SCENE_FORMATS), \
+     .kind = OPTION_CHOICE,                 \
+     .target = &(scene_format),             \
+     .key = "scene.format",                 \
      .choices = cli_formats}
 
-/* Of commands that open a run: whether the GLSL in its checkpoint may run, for cli_trust. */
-#define CLI_TRUST_OPTION(given)                                                     \
-    {.name = "--trust",                                                             \
-     .value = "SHA256",                                                             \
-     .help = "run the GLSL in the run's checkpoint, or only a text with this hash", \
-     .kind = OPTION_MAYBE_TEXT,                                                     \
+/* --trust of commands that open a run; cli_trust reads `given`. */
+#define CLI_TRUST_OPTION(given)                                                       \
+    {.name = "--trust",                                                               \
+     .value = "SHA256",                                                               \
+     .help = "run the GLSL of the run's checkpoint, or only the text with this hash", \
+     .kind = OPTION_MAYBE_TEXT,                                                       \
      .target = (void *)&(given)}
-/* Trusts the field of `run` where `given` (NULL: no --trust; "": any text) says so, or the user
- * when asked on a terminal. An exit code, or OPTIONS_GO_ON: the library refuses what is not
- * trusted. */
+/* Trusts the GLSL of `run` if --trust or the user, asked on a terminal, allows it. `given` is the
+ * value of --trust: a SHA-256, "" for any GLSL, NULL if the option is missing. Returns
+ * OPTIONS_GO_ON or an exit code; the library refuses GLSL that is not trusted. */
 int cli_trust(const char *given, const char *run);
 
-/* Options of every command that uses a device. */
+/* --device, --shader-dir and --quiet of commands that use a device. */
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \
      .value = "INDEX|NAME",                                                                \
-     .help = "Vulkan device, see vknerf info",                                             \
+     .help = "Vulkan device, see vknerf info; default the chosen one there",               \
      .kind = OPTION_TEXT,                                                                  \
      .target = (void *)&(job).device},                                                     \
         {.name = "--shader-dir",                                                           \
          .value = "DIR",                                                                   \
-         .help = "compile the shaders of this folder instead of those built in",           \
+         .help = "compile the shaders of this folder instead of the embedded ones",        \
          .kind = OPTION_TEXT,                                                              \
          .target = (void *)&(job).shader_dir},                                             \
     {                                                                                      \
-        .name = "--quiet", .help = "print warnings and results only", .kind = OPTION_FLAG, \
+        .name = "--quiet", .help = "print only warnings and results", .kind = OPTION_FLAG, \
         .target = &(job).quiet                                                             \
     }
 
-/* Of commands that somebody may look at in a browser. */
+/* Viewer of commands that a browser can show. */
 struct cli_view {
     struct options_port port;
     const char *address; /* NULL: 127.0.0.1 */
     struct viewer *viewer;
 };
-#define CLI_VIEW_ADDRESS_OPTION(view)                                                         \
-    {.name = "--view-address",                                                                \
-     .value = "ADDRESS",                                                                      \
-     .help = "where the viewer listens; default 127.0.0.1, this machine alone; 0.0.0.0: all", \
-     .kind = OPTION_TEXT,                                                                     \
+#define CLI_VIEW_ADDRESS_OPTION(view)                                                     \
+    {.name = "--view-address",                                                            \
+     .value = "ADDRESS",                                                                  \
+     .help = "address that the viewer listens on; 0.0.0.0: every one; default 127.0.0.1", \
+     .kind = OPTION_TEXT,                                                                 \
      .target = (void *)&(view).address}
-/* The rank of this process among those that mpirun has begun; NULL: it has begun none. */
+/* Returns the rank that mpirun has given to this process; NULL: it has given none. */
 const char *cli_rank(void);
-/* Of several processes that mpirun has begun rank 0 is the one to search and to show. */
+/* Returns whether this process is rank 0 or the only one: it searches the batch and runs the
+ * viewer. */
 bool cli_is_rank_0(void);
-/* Starts the viewer and prints its address. An exit code, or OPTIONS_GO_ON. */
+/* Starts the viewer and prints its address. Returns OPTIONS_GO_ON or an exit code. */
 int cli_view_start(struct cli_view *view, FILE *stream);
 
 extern const char *const cli_backgrounds[]; /* of pictures, indexed by enum vkn_background */
 extern const char *const cli_precisions[];  /* of pictures, indexed by enum vkn_precision */
 extern const char *const cli_formats[];     /* indexed by enum vkn_scene_format */
 extern const char *const cli_splits[];      /* indexed by enum vkn_split */
-/* "PSNR 31.20 dB, SSIM 0.9512 (25 test views, white background, sRGB, step 20000)" on standard
- * output. */
+/* Prints "PSNR 31.20 dB, SSIM 0.9512 (25 test views, white background, sRGB, step 20000)". */
 void cli_print_evaluation(const struct vkn_evaluation *evaluation);
 
-/* folder + rest in fresh memory; NULL on no memory. */
+/* Returns folder + rest, which the caller frees; NULL if memory runs out. */
 char *cli_format_path(const char *folder, const char *rest);
-/* The folder of the bundled scene, in fresh memory. An exit code. */
+/* Finds the folder of the bundled scene; the caller frees *scene. Returns an exit code. */
 int cli_find_bundled(char **scene);
 
-/* The field "tuning" of vkn_bench. */
+/* Prints the member "tuning" of vkn_bench's result. */
 void cli_print_tuning(const struct cJSON *tuning);
-/* The field "programs" of vkn_bench. */
+/* Prints the member "programs" of vkn_bench's result. */
 void cli_print_programs(const struct cJSON *programs);
-/* The field "sampling" of vkn_bench. */
+/* Prints the member "sampling" of vkn_bench's result. */
 void cli_print_sampling(const struct cJSON *sampling);
-/* A string member; "" when there is none. */
+/* Returns a string member of an object; "" if there is none. */
 const char *cli_text_of(const struct cJSON *object, const char *name);
-/* A number; NaN when there is none. */
+/* Returns a number of an object; NaN if there is none. */
 double cli_number_of(const struct cJSON *object, const char *name);
 
+/* The commands: argv[0] is the name of the command. Each returns an exit code. */
 int cmd_info(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
 int cmd_train(int argc, char **argv);

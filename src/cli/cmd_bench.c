@@ -1,4 +1,4 @@
-/* vknerf bench: how fast the device is, in every precision it offers. */
+/* vknerf bench: measures the throughput of a device and prints it as tables. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ double cli_number_of(const cJSON *object, const char *name)
     return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
 }
 
-/* "12.3 GFLOP/s" */
+/* Writes a rate such as "12.3 GFLOP/s". */
 static void write_rate(double rate, const char *unit, char *text, size_t size)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
@@ -36,7 +36,8 @@ static void write_rate(double rate, const char *unit, char *text, size_t size)
              rate, prefixes[prefix], unit);
 }
 
-/* "1.23 ms +-2%": half the distance of the quartiles, over the median. */
+/* Writes a time such as "1.23 ms +-2%": the median, and half the interquartile range over the
+ * median. */
 static void write_time(const cJSON *seconds, char *text, size_t size)
 {
     double median = cli_number_of(seconds, "median");
@@ -125,13 +126,13 @@ static int report(const struct vkn_bench_params *params, char *text, bool json, 
     return status == VKN_OK ? code : cli_status(status);
 }
 
-/* The environment as the suite wants it. */
+/* Sets environment variables of drivers as the suite needs them. */
 static void prepare(const struct vkn_bench_params *params)
 {
     bool trains = params->tune || params->suite == VKN_BENCH_SAMPLING;
     if (trains && params->precision <= VKN_PRECISION_FP32 && !getenv("VKNERF_MEASURE"))
-        vkn_prefer_wide_vectors();             /* as vknerf train */
-    if (params->suite == VKN_BENCH_PROGRAMS) { /* of Mesa and NVIDIA: else nothing is compiled */
+        vkn_prefer_wide_vectors();             /* as in vknerf train */
+    if (params->suite == VKN_BENCH_PROGRAMS) { /* disables caches, so that drivers compile */
         setenv("MESA_SHADER_CACHE_DISABLE", "true", 0);
         setenv("__GL_SHADER_DISK_CACHE", "0", 0);
     }
@@ -166,7 +167,7 @@ static int run_with(struct vkn_bench_params *params, const struct options_settin
     return code;
 }
 
-/* A setting of training. */
+/* An option that sets a setting. */
 #define SETTING(option, text, setting, helps) \
     {.name = (option),                        \
      .value = (text),                         \
@@ -185,52 +186,52 @@ int cmd_bench(int argc, char **argv)
     bool json = false;
     const struct option options[] = {
         {OPTION("--suite", "gemm|mlp|grid|step|all|programs|sampling", CHOICE, &params.suite,
-                "what to measure: matrix products, MLPs, hash grid, training step; default all of "
-                "these. "
-                "programs: what the driver's compiler makes of each, compiled anew. sampling: a "
-                "scene trained with each march.sampling by turns"),
+                "what to measure; default all: matrix products, MLPs, hash grid, training step. "
+                "programs: compiler statistics of every shader. sampling: training with each "
+                "march.sampling"),
          .choices = suites},
         {OPTION("--precision", CLI_NAMES(VKN_PRECISIONS), CHOICE, &params.precision,
-                "measure only that; default all that the device offers"),
+                "measure only this precision; default all that the device offers"),
          .choices = cli_precisions},
         {OPTION("--tune", NULL, FLAG, &params.tune,
-                "no suite: find the training backend's fastest tile sizes and remember them")},
+                "instead of a suite: find the backend's fastest tile sizes and store them")},
         {OPTION("--quick", NULL, FLAG, &params.quick,
-                "the smallest case of each kind, few repetitions; programs: those alone of the "
-                "precision that auto is expected to take")},
-        {OPTION("--full", NULL, FLAG, &params.full, "every size, on CPU devices too")},
+                "only the smallest cases, few repetitions; programs: only those of the precision "
+                "that auto is expected to choose")},
+        {OPTION("--full", NULL, FLAG, &params.full, "all sizes, on CPU devices too")},
         {OPTION("--flexible", NULL, FLAG, &params.flexible,
-                "matrix shapes too that only VK_NV_cooperative_matrix2 makes up")},
-        {OPTION("--batch", "N", COUNT, &params.batch,
-                "only so many rows or samples, a multiple of 512")},
-        {OPTION("--width", "N", COUNT, &params.width, "of the MLPs: only this one, 16 to 128")},
-        {OPTION("--depth", "N", COUNT, &params.depth, "of the MLPs: only this one, 1 to 8")},
-        {OPTION("--entries", "N", COUNT, &params.log2_entries, "of the grid's tables: only 2^N")},
+                "also matrix shapes that only VK_NV_cooperative_matrix2 offers")},
+        {OPTION("--batch", "N", COUNT, &params.batch, "only N rows or samples, a multiple of 512")},
+        {OPTION("--width", "N", COUNT, &params.width, "only MLPs of width N, 16 to 128")},
+        {OPTION("--depth", "N", COUNT, &params.depth, "only MLPs of N layers, 1 to 8")},
+        {OPTION("--entries", "N", COUNT, &params.log2_entries, "only hash tables of 2^N entries")},
         {OPTION("--repetitions", "N", COUNT, &params.repetitions,
-                "timed runs of a case; default 20, on CPU devices 5")},
+                "number of timed runs of a case; default 20, on CPU devices 5")},
         {OPTION("--scene", "SCENE", TEXT, &params.scene,
-                "of the training step; default made up, of samplings the bundled one")},
+                "scene of the training step; default synthetic; for sampling the bundled one")},
         CLI_FORMAT_OPTION(params.format),
         SETTING("--downscale", "K", "scene.downscale",
-                "of samplings: make the images K times smaller"),
+                "for sampling: factor by which images are reduced"),
         SETTING("--seconds", "S", "seconds",
-                "of samplings: train each for S seconds; default 30, with --quick 1"),
-        SETTING("--seed", "N", "seed", "of samplings: of all random numbers; default 0"),
+                "for sampling: training time of each run in seconds; default 30, with --quick 1"),
+        SETTING("--seed", "N", "seed",
+                "for sampling: seed of the random number generators; default 0"),
         {OPTION("--seeds", "N", COUNT, &params.seeds,
-                "of samplings: compare with so many seeds, from --seed on; default 1")},
+                "for sampling: number of seeds, from --seed on; default 1")},
         {OPTION("--set", "KEY=VALUE", ASSIGN, &settings,
-                "of samplings: any setting by its key, see vknerf train --help; repeatable")},
-        {OPTION("--out", "DIR", TEXT, &params.out, "write bench.json and a chart, bench.svg")},
-        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
+                "for sampling: any setting by its key, see vknerf train --help; repeatable")},
+        {OPTION("--out", "DIR", TEXT, &params.out, "folder for bench.json and a chart, bench.svg")},
+        {OPTION("--json", NULL, FLAG, &json, "print the results as one JSON object")},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "bench",
         .usage = "bench [OPTION ...]",
         .summary =
-            "Measures what the device reaches in every precision that it offers, against the\n"
-            "peaks of its arithmetic and memory measured in the same run. Results are compared\n"
-            "with a reference before they are timed. docs/bench.md tells what is counted.",
+            "Measures the throughput of the device in every precision that it offers, relative to "
+            "the\n"
+            "peaks of its arithmetic and memory that the same run measures. Results are compared\n"
+            "with a reference before they are timed. docs/bench.md says what is counted.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
     };

@@ -1,4 +1,4 @@
-/* vknerf demo: the bundled scene, trained and rendered. */
+/* vknerf demo: trains the bundled scene and renders an orbit around it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* Trains what is not trained yet. */
+/* Trains, resumes an interrupted training, or reports a finished one. */
 static int train(struct training *training, bool force)
 {
     struct vkn_train_params *params = &training->params;
@@ -22,8 +22,9 @@ static int train(struct training *training, bool force)
     params->overwrite = force;
     if (state.exists && !force) {
         if (state.finished) {
-            printf("%s: trained before, %llu steps in %.1f s, PSNR %.2f dB; --force trains anew\n",
-                   params->out, (unsigned long long)state.step, state.seconds, state.psnr);
+            printf(
+                "%s: already trained, %llu steps in %.1f s, PSNR %.2f dB; --force trains again\n",
+                params->out, (unsigned long long)state.step, state.seconds, state.psnr);
             printf("report: %s/report.html\npictures: %s/views\n", params->out, params->out);
             return cli_finish_output();
         }
@@ -40,7 +41,7 @@ static int train(struct training *training, bool force)
     return code;
 }
 
-/* Whether `file` is there and of the model that is there now. */
+/* Returns whether `file` exists and is not older than `model`. */
 static bool is_current(const char *file, const char *model)
 {
     struct stat made, trained;
@@ -51,7 +52,7 @@ static bool is_current(const char *file, const char *model)
             made.st_mtim.tv_nsec >= trained.st_mtim.tv_nsec);
 }
 
-/* A turn around the scene. */
+/* Renders an orbit, unless its last frame is newer than the checkpoint. */
 static int render_orbit(const struct training *training)
 {
     char *out = cli_format_path(training->params.out, "/orbit");
@@ -81,20 +82,22 @@ static int render_orbit(const struct training *training)
 
 static int parse(struct training *training, int argc, char **argv, bool *force)
 {
-    training_set_help(training, "--steps", "stop after N steps; default 10000");
-    training_set_help(training, "--seconds", "stop after S seconds of training; default 2m");
+    training_set_help(training, "--steps", "number of training steps; default 10000");
+    training_set_help(training, "--seconds", "limit on the training time, in seconds; default 2m");
     training_set_help(training, "--out", "run directory; default runs/demo");
     training_set_help(training, "--set",
                       "any setting by its key, see vknerf train --help; repeatable");
-    training_add_option(training, (struct option){OPTION("--force", NULL, FLAG, force,
-                                                         "train anew, whatever is there")});
+    training_add_option(training,
+                        (struct option){OPTION("--force", NULL, FLAG, force,
+                                               "train again, and replace an existing run")});
     const struct options_command command = {
         .name = "demo",
         .usage = "demo [OPTION ...]",
         .summary =
-            "Trains the bundled scene into runs/demo, renders a turn around it and says where the\n"
-            "pictures and the report are. A demo that was interrupted goes on; a finished one is "
-            "left\nas it is.",
+            "Trains the bundled scene into runs/demo, renders an orbit around it and prints where "
+            "the\n"
+            "images and the report are. An interrupted demo is continued; a finished one is left\n"
+            "as it is.",
         .options = training->options,
         .option_count = training->option_count,
     };
@@ -109,7 +112,7 @@ int cmd_demo(int argc, char **argv)
     int code = training_begin(&training, argc);
     if (code == OPTIONS_GO_ON) {
         training.params.out = "runs/demo";
-        /* A GPU is done with the steps in a fraction of the time, which is for CPU devices. */
+        /* A GPU reaches the number of steps first, a CPU device the time. */
         (void)vkn_config_set(training.config, NULL, "steps", "10000");
         (void)vkn_config_set(training.config, NULL, "seconds", "120");
         code = parse(&training, argc, argv, &force);

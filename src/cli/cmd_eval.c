@@ -1,4 +1,4 @@
-/* vknerf eval RUN: how good a run's views are. */
+/* vknerf eval RUN: measures the quality of a run's views. */
 #include <stdio.h>
 
 #include "cli/cli.h"
@@ -20,17 +20,16 @@ int cmd_eval(int argc, char **argv)
     const char *trust = NULL;
     const struct option options[] = {
         {OPTION("--split", "train|val|test", CHOICE, &params.split,
-                "views to measure; default test, without such val, else train"),
+                "split to measure; default test, or val or train if that is empty"),
          .choices = cli_splits},
         {OPTION("--background", "white|black", CHOICE, &params.background,
-                "behind transparent pixels; default white, or black after training on black"),
+                "background of transparent pixels; default white, black if trained on black"),
          .choices = cli_backgrounds},
         CLI_PRECISION_OPTION(params.precision),
-        {OPTION("--stride", "K", COUNT, &params.stride, "every K-th view only")},
+        {OPTION("--stride", "K", COUNT, &params.stride, "measure every K-th view only; default 1")},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
-        {OPTION("--json", NULL, FLAG, &json,
-                "one JSON object on standard output, with every view")},
+        {OPTION("--json", NULL, FLAG, &json, "print the result and every view as one JSON object")},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
@@ -38,7 +37,7 @@ int cmd_eval(int argc, char **argv)
         .usage = "eval RUN [OPTION ...]",
         .summary =
             "Renders the test views of RUN, a run directory or a checkpoint, and prints the mean\n"
-            "PSNR and SSIM against their images, composited in sRGB space on the background.",
+            "PSNR and SSIM against the images, composited on the background in sRGB space.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -1,4 +1,4 @@
-/* vknerf export RUN: a run's surface as a mesh, as points, as splats. */
+/* vknerf export RUN: writes the surface of a run as mesh, points or splats. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 /* ---- numbers ------------------------------------------------------------------------------- */
 
-/* Above 0. */
+/* Parses a number above 0; text NULL: not given. */
 static int parse_positive(const char *name, const char *text, double *number)
 {
     if (!text)
@@ -22,7 +22,7 @@ static int parse_positive(const char *name, const char *text, double *number)
 /* ---- files --------------------------------------------------------------------------------- */
 
 #define NO                 VKN_NO_FORMAT
-/* "FILE.ply|FILE.obj", "a .glb mesh" */
+/* Makes "FILE.ply|FILE.obj" and "of a .glb " from VKN_EXPORT_FORMATS. */
 #define OR_FILE(extension) "|FILE." #extension
 #define A(extension)       "a ." #extension " "
 #define OR_ENDS(extension) || ends_in(params->mesh, "." #extension)
@@ -33,7 +33,7 @@ static int parse_positive(const char *name, const char *text, double *number)
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-/* So that they read back as the same ones. */
+/* Prints numbers exactly. */
 static void print_numbers(const double numbers[3], char between)
 {
     char text[32];
@@ -49,14 +49,13 @@ static bool ends_in(const char *path, const char *end)
     return length > size && strcasecmp(path + length - size, end) == 0;
 }
 
-/* What positions of formats with single precision alone count from, where that is not the dataset's
- * origin. */
+/* Prints the origin of files whose positions are f32 relative to it, unless it is the dataset's. */
 static void print_origin(const struct vkn_export_params *params, const double origin[3])
 {
     bool local = params->mesh && (false VKN_EXPORT_FORMATS(NO, NO, NO, NO, OR_ENDS));
     if (!(local || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
         return;
-    printf("%s%s%s: positions count from the origin ", local ? params->mesh : "",
+    printf("%s%s%s: positions are relative to the origin ", local ? params->mesh : "",
            local && params->splats ? ", " : "", params->splats ? params->splats : "");
     print_numbers(origin, ' ');
     puts(" of the dataset");
@@ -101,7 +100,7 @@ static int print_result(const struct vkn_export_params *params,
     return cli_finish_output();
 }
 
-/* What the options say as texts. */
+/* Values of options that are parsed later. */
 struct texts {
     const char *threshold, *crop, *time, *min_component;
 };
@@ -132,43 +131,43 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     snprintf(usage, sizeof usage, "export RUN [--mesh %s] [--points %s] [--splats %s] [OPTION ...]",
              MESH_FILES, POINT_FILES, SPLAT_FILES);
     const struct option options[] = {
-        {OPTION("--mesh", MESH_FILES, TEXT, &params->mesh, "the mesh")},
+        {OPTION("--mesh", MESH_FILES, TEXT, &params->mesh, "mesh file to write")},
         {OPTION("--texture", "SIZE", MAYBE_COUNT, &params->texture,
-                TEXTURED "mesh: the field's colours in so many pixels along an edge, or as suits")},
+                "texture " TEXTURED "mesh, SIZE pixels along an edge; default as suits the mesh")},
         {OPTION("--resolution", "N", COUNT, &params->resolution,
                 "voxels along the crop's longest edge; default 256")},
         {OPTION("--threshold", "SIGMA", TEXT, &texts.threshold,
-                "density of the surface, per dataset unit; default: 1/128 of the unit cube "
-                "absorbs half")},
+                "density of the surface, per dataset unit; default: half is absorbed in 1/128 "
+                "of the unit cube")},
         {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &texts.crop,
-                "box, in dataset units; default what the training views see")},
-        CLI_TIME_OPTION(texts.time, "the moment of a scene that moves, 0 to 1; default 0"),
+                "box to export, in dataset units; default what training views see")},
+        CLI_TIME_OPTION(texts.time, "time of a dynamic scene, 0 to 1; default 0"),
         {OPTION("--unseen", "fill|drop|keep", CHOICE, &params->unseen,
-                "what no training view sees: solid (default), left out, or as the field has it"),
+                "regions that no training view sees: solid (default), left out, or as trained"),
          .choices = unseen},
         {OPTION("--min-component", "SHARE|VERTICES", TEXT, &texts.min_component,
-                "remove connected parts with fewer of the vertices")},
+                "remove connected components with fewer vertices")},
         {OPTION("--largest", NULL, FLAG, &params->largest,
-                "remove all connected parts but the largest")},
+                "keep only the largest connected component")},
         {OPTION("--points", POINT_FILES, TEXT, &params->points,
-                "where random rays of the training views end")},
+                "point cloud: where random rays of the training views end")},
         {OPTION("--splats", SPLAT_FILES, TEXT, &params->splats,
-                "the same places as Gaussians, in the layout of 3D Gaussian Splatting")},
+                "Gaussians at the same positions, in the layout of 3D Gaussian Splatting")},
         {OPTION("--count", "N", COUNT, &params->point_count,
-                "of points and splats; default 100000")},
-        {OPTION("--seed", "N", COUNT, &params->seed, "of the points' rays")},
+                "number of points and of splats; default 100000")},
+        {OPTION("--seed", "N", COUNT, &params->seed, "seed of the random rays; default 0")},
         CLI_PRECISION_OPTION(params->precision),
         CLI_SCENE_OPTIONS(params->scene, params->format),
         CLI_TRUST_OPTION(trust),
-        {OPTION("--json", NULL, FLAG, json, "one JSON object on standard output")},
+        {OPTION("--json", NULL, FLAG, json, "print the result as one JSON object")},
         CLI_JOB_OPTIONS(*job),
     };
     const struct options_command command = {
         .name = "export",
         .usage = usage,
-        .summary =
-            "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, as\n"
-            "points, as splats, with normals and colours, in the dataset's coordinates.",
+        .summary = "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, "
+                   "as points\n"
+                   "or as splats, with normals and colours, in the dataset's coordinates.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -1,4 +1,4 @@
-/* vknerf info: devices, capabilities, chosen paths; or what is in a scene. */
+/* vknerf info: describes the devices, a scene or a run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #define LINE_WIDTH 100
 #define NAME_WIDTH 24
 
-/* "max_shared_memory" as people write it; in front of a value, or alone. */
+/* Prints "max_shared_memory" as "max shared memory", alone on its line or in front of a value. */
 static void print_name(const char *indent, const char *name, bool alone)
 {
     char text[40];
@@ -38,7 +38,7 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
-/* What settings and other tools may be given is exact. */
+/* Prints a number; scale and offset exactly, as users may set them. */
 static void print_number(char text[32], const char *name, int digits, double number)
 {
     if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0))
@@ -47,7 +47,7 @@ static void print_number(char text[32], const char *name, int digits, double num
         snprintf(text, 32, "%.*g", digits, number);
 }
 
-/* Breaks lines. */
+/* Prints a list with line breaks. */
 static void print_list(const char *indent, const cJSON *list)
 {
     size_t begin = strlen(indent) + NAME_WIDTH + 1, at = begin;
@@ -76,7 +76,7 @@ static int print_cell(char *text, size_t size, const cJSON *cell)
     return snprintf(text, size, "%s", cJSON_IsString(cell) ? cell->valuestring : "");
 }
 
-/* A list of objects: a column for each field that any of them has. */
+/* Prints a list of objects as a table with a column for each member that any object has. */
 static void print_table(const char *indent, const cJSON *list)
 {
     const char *names[MOST_COLUMNS];
@@ -137,7 +137,7 @@ static void print_field(const char *indent, const cJSON *field)
 static void print_fields(const char *indent, const cJSON *object)
 {
     static const char *const hidden[] = {"index", "name", "chosen",
-                                         "per_view"}; /* in the title, or too many */
+                                         "per_view"}; /* in the heading, or too many */
     const cJSON *field;
     cJSON_ArrayForEach (field, object) {
         bool skipped = false;
@@ -148,8 +148,7 @@ static void print_fields(const char *indent, const cJSON *object)
     }
 }
 
-/* ---- devices -----------------------------------------------------------------------------------
- */
+/* ---- devices --------------------------------------------------------------------------------- */
 
 static void print_devices(const cJSON *info)
 {
@@ -168,7 +167,7 @@ static void print_devices(const cJSON *info)
     }
 }
 
-/* For a terminal: names of files and devices may hold anything. */
+/* Cleans all strings for a terminal: names of files and devices may contain control characters. */
 static void clean_strings(cJSON *info)
 {
     cJSON *item = NULL;
@@ -178,7 +177,7 @@ static void clean_strings(cJSON *info)
         clean_strings(item);
 }
 
-/* Prints what the library said, with `print` or as it is. */
+/* Prints JSON of the library, with `print` or unchanged. */
 static int print_info(const char *text, bool json, void (*print)(const cJSON *info))
 {
     if (json) {
@@ -194,8 +193,7 @@ static int print_info(const char *text, bool json, void (*print)(const cJSON *in
     return cli_finish_output();
 }
 
-/* ---- scenes ------------------------------------------------------------------------------------
- */
+/* ---- scenes ---------------------------------------------------------------------------------- */
 
 static void print_scene(const cJSON *info)
 {
@@ -233,8 +231,7 @@ static int scene_info(const struct vkn_scene_info_params *params, bool json)
     return code;
 }
 
-/* ---- runs --------------------------------------------------------------------------------------
- */
+/* ---- runs ------------------------------------------------------------------------------------ */
 
 static bool holds(const char *folder, const char *file)
 {
@@ -243,7 +240,7 @@ static bool holds(const char *folder, const char *file)
     return access(name, F_OK) == 0;
 }
 
-/* A run directory or a checkpoint: no scene has such files. */
+/* Returns whether the path is a run directory or a checkpoint, by files that no scene has. */
 static bool is_run(const char *path)
 {
     static const char ending[] = ".safetensors";
@@ -276,7 +273,8 @@ static int run_info(const char *run, bool json)
     return code;
 }
 
-/* As it is into files and pipes; a terminal gets lines without control characters. */
+/* Prints the GLSL of a run, unchanged into files and pipes, without control characters on a
+ * terminal. */
 static int print_glsl(const char *run)
 {
     char *text = NULL;
@@ -286,7 +284,7 @@ static int print_glsl(const char *run)
     if (!text)
         return cli_fail(VKN_BAD_INPUT, "--field: %s%s",
                         run ? run : "the name of the run is missing",
-                        run ? ": its model is none in GLSL" : "");
+                        run ? ": the field of this run is not in GLSL" : "");
     if (!isatty(STDOUT_FILENO))
         fputs(text, stdout);
     for (char *line = text, *end; isatty(STDOUT_FILENO) && *line; line = end) {
@@ -306,24 +304,23 @@ int cmd_info(int argc, char **argv)
     struct vkn_scene_info_params params = {0};
     bool json = false, field = false;
     const struct option options[] = {
-        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
-        {OPTION("--svg", "FILE", TEXT, &params.svg, "draw the cameras of SCENE")},
+        {OPTION("--json", NULL, FLAG, &json, "print everything as one JSON object")},
+        {OPTION("--svg", "FILE", TEXT, &params.svg, "drawing of the cameras of SCENE to write")},
         {OPTION("--field", NULL, FLAG, &field,
-                "print the GLSL that the checkpoint of RUN holds, without running it")},
+                "print the GLSL of the checkpoint of RUN, without running it")},
         CLI_FORMAT_OPTION(params.format),
         {OPTION("--downscale", "K", COUNT, &params.downscale,
-                "sizes and focal lengths as training with it has them")},
+                "show sizes and focal lengths after reduction by K; default 1")},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "info",
         .usage = "info [SCENE|RUN] [OPTION ...]",
-        .summary = "Prints the Vulkan devices, what they can do, and what vknerf uses of it.\n"
-                   "With SCENE: its cameras, sizes, lenses, bounds and splits, and what is wrong "
-                   "with it.\n"
-                   "With RUN, a run directory or a checkpoint: its scene, step, model, and the "
-                   "SHA-256 of\n"
-                   "a field in GLSL.",
+        .summary =
+            "Prints the Vulkan devices, their capabilities, and which of these vknerf uses.\n"
+            "With SCENE: its cameras, sizes, lenses, bounds, splits and problems.\n"
+            "With RUN, a run directory or a checkpoint: its scene, step and model, and the\n"
+            "SHA-256 of a field in GLSL.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "SCENE|RUN",

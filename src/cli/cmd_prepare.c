@@ -1,4 +1,4 @@
-/* vknerf prepare PICTURES: photographs or a video become a scene. */
+/* vknerf prepare PICTURES: makes a scene from photographs or a video. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static const char *const matchers[] = {"", VKN_MATCHERS(VKN_NAME) NULL};
 static const char *const camera_models[] = {"", VKN_CAMERA_MODELS(VKN_NAME) NULL};
 
-/* ---- what has come of it --------------------------------------------------------------------- */
+/* ---- result --------------------------------------------------------------------- */
 
 static void print_problems(const cJSON *info)
 {
@@ -35,7 +35,7 @@ static void print_next(const char *out)
     free(word);
 }
 
-/* One object: the numbers of the result, and what `vknerf info --json` prints. */
+/* Prints one object: the result, and the scene as `vknerf info --json` describes it. */
 static int print_json(const struct vkn_prepare_params *params,
                       const struct vkn_prepare_result *result, cJSON *info)
 {
@@ -57,7 +57,7 @@ static int print_text(const struct vkn_prepare_params *params,
     printf("%zu of %zu pictures have poses, %zu points, %u:%02u minutes\n", result->registered,
            result->pictures, result->points, seconds / 60, seconds % 60);
     if (result->models > 1)
-        printf("%zu models that COLMAP could not join; the largest is taken\n", result->models);
+        printf("COLMAP made %zu separate models; the largest one is used\n", result->models);
     print_problems(info);
     print_next(params->out);
     cJSON_Delete(info);
@@ -85,33 +85,33 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool 
 {
     const struct option options[] = {
         {OPTION("--out", "SCENE", TEXT, &params->out,
-                "folder of the scene; what is finished there is not done again")},
+                "folder of the scene; steps that are complete there are skipped")},
         {OPTION("--overwrite", NULL, FLAG, &params->overwrite,
-                "SCENE may be of other pictures, which is lost")},
+                "replace a SCENE that was made from other images")},
         {OPTION("--masks", "DIR", TEXT, &params->masks,
-                "masks, bright where pixels count; default masks in PICTURES")},
+                "folder of masks, white where pixels are used; default PICTURES/masks")},
         {OPTION("--frames", "N", COUNT, &params->frames,
-                "to take of a video, evenly spaced; default 150")},
+                "number of frames from a video, evenly spaced; default 150")},
         {OPTION("--sharpest", NULL, FLAG, &params->sharpest,
-                "of each of N windows of the video take the sharpest frame")},
+                "take the sharpest frame of each of N windows of the video")},
         {OPTION("--equirectangular", NULL, FLAG, &params->equirectangular,
-                "pictures show everything around: each becomes eight views")},
+                "the images are panoramas: make eight views of each")},
         {OPTION("--matcher", CLI_NAMES(VKN_MATCHERS), CHOICE, &params->matcher,
-                "pairs to compare; default exhaustive up to 200 photographs"),
+                "image pairs to match; default exhaustive up to 200 images"),
          .choices = matchers},
         {OPTION("--camera-model", "MODEL", CHOICE, &params->camera_model,
-                "COLMAP's; default OPENCV for one camera, else SIMPLE_RADIAL"),
+                "COLMAP's camera model; default OPENCV for one camera, else SIMPLE_RADIAL"),
          .choices = camera_models},
-        {OPTION("--json", NULL, FLAG, json, "one JSON object on standard output")},
-        {OPTION("--quiet", NULL, FLAG, quiet, "print warnings and results only")},
+        {OPTION("--json", NULL, FLAG, json, "print the result as one JSON object")},
+        {OPTION("--quiet", NULL, FLAG, quiet, "print only warnings and results")},
     };
     const struct options_command command = {
         .name = "prepare",
         .usage = "prepare PICTURES|VIDEO --out SCENE [OPTION ...]",
         .summary =
-            "Makes a scene that vknerf train reads of a folder of photographs or of a video:\n"
-            "pictures, smaller copies, masks, and by COLMAP where each was taken from. Called\n"
-            "again after an interruption it goes on. Needs colmap, and ffmpeg for videos.",
+            "Makes a scene for vknerf train from a folder of photographs or from a video: images,\n"
+            "smaller copies, masks, and camera poses by COLMAP. A call after an interruption\n"
+            "continues. Needs colmap, and ffmpeg for videos.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "PICTURES",

@@ -1,4 +1,4 @@
-/* vknerf render RUN: pictures of a run. */
+/* vknerf render RUN: renders images and videos of a run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static const char *const map_names[] = {"rgb",     "depth",  "depth16", "depth_values",
                                         "opacity", "normal", NULL};
 
-/* "rgb,depth" */
+/* Parses a list of maps such as "rgb,depth". */
 static int parse_maps(const char *maps, struct vkn_render_params *params)
 {
     bool *const shown[] = {&params->color,        &params->depth,   &params->depth16,
@@ -40,13 +40,13 @@ static int parse_fps(const char *text, double *fps)
     return OPTIONS_GO_ON;
 }
 
-/* Of each map that is a picture: turn.mp4, turn_depth.mp4 and so on. */
+/* Names of the videos, one for each map with images: turn.mp4, turn_depth.mp4 and so on. */
 #define VIDEOS 4
 struct videos {
     char *names[VIDEOS]; /* NULL: none */
 };
 
-/* Named as the maps' pictures are: the map before the last dot of the file's name. */
+/* Inserts the map's suffix before the extension, as in the names of images. */
 static char *video_name(const char *video, const char *kind)
 {
     const char *slash = strrchr(video, '/'), *end = strrchr(slash ? slash : video, '.');
@@ -134,7 +134,7 @@ static int render(struct vkn_render_params *params, const char *video, bool json
 /* Indexed by enum vkn_lens. */
 static const char *const lenses[] = {"", "", "equirectangular", NULL};
 
-/* cli_backgrounds, and none at all. */
+/* The values of cli_backgrounds, and a transparent background. */
 enum { TRANSPARENT = VKN_BACKGROUND_BLACK + 1 };
 static const char *const backgrounds[] = {"", "", "white", "black", "transparent", NULL};
 
@@ -144,59 +144,57 @@ int cmd_render(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *moment = NULL, *fps = NULL, *video = NULL, *crop = NULL,
-               *trust = NULL;
+    const char *maps = "rgb", *time = NULL, *fps = NULL, *video = NULL, *crop = NULL, *trust = NULL;
     const struct option options[] = {
         {OPTION("--split", "train|val|test", CHOICE, &params.split,
-                "the views of a split; default test, without such val, else train"),
+                "views of a split; default test, or val or train if that is empty"),
          .choices = cli_splits},
         {OPTION("--orbit", "N", COUNT, &params.orbit, "N views on a circle around the scene")},
         {OPTION("--interpolate", "N", COUNT, &params.interpolate,
-                "N views on a smooth way through the training cameras")},
+                "N views on a smooth path through the training cameras")},
         {OPTION("--path", "FILE", TEXT, &params.camera_path,
-                "a camera path in JSON: keyframes, what nerfstudio's viewer or instant-ngp "
-                "writes, or frames like those of transforms.json")},
+                "camera path in JSON: keyframes, a path of nerfstudio's viewer or of instant-ngp, "
+                "or frames as in transforms.json")},
         {OPTION("--dataparser", "FILE", TEXT, &params.dataparser,
-                "dataparser_transforms.json of nerfstudio's path; default the one beside it")},
-        CLI_TIME_OPTION(moment, "the moment, 0 to 1, that all views show; default each its own"),
+                "nerfstudio's dataparser_transforms.json; default the one beside the path")},
+        CLI_TIME_OPTION(time, "time, 0 to 1, that all views show; default that of each camera"),
         {OPTION("--maps", "MAP[,MAP...]", TEXT, &maps,
-                "of rgb, depth, depth16 (of 16 bits), depth_values (.npy), opacity, normal; "
-                "default rgb"),
+                "images to write: rgb, depth, depth16 (16 bits), depth_values (.npy), opacity, "
+                "normal; default rgb"),
          .choices = map_names},
-        {OPTION("--out", "DIR", TEXT, &params.out, "folder for the pictures")},
+        {OPTION("--out", "DIR", TEXT, &params.out, "folder for the images")},
         {OPTION("--video", "FILE", TEXT, &video,
-                "also a video of each map with pictures: x.mp4 or .gif, x_depth.mp4 ...; needs "
-                "ffmpeg")},
+                "also a video of each map: x.mp4 or x.gif, x_depth.mp4 and so on; needs ffmpeg")},
         {OPTION("--fps", "F", TEXT, &fps,
-                "frames a second of videos; default the path's own, else 24")},
+                "frames per second of videos; default that of the path, else 24")},
         {OPTION("--background", "white|black|transparent", CHOICE, &background,
-                "behind the field; default white, or black after training on black; transparent: "
-                "rgb has alpha"),
+                "background; default white, black if trained on black; transparent: rgb has alpha"),
          .choices = backgrounds},
         CLI_PRECISION_OPTION(params.precision),
-        {OPTION("--supersample", "1|2|4", COUNT, &params.supersample, "rays along a pixel's edge")},
+        {OPTION("--supersample", "1|2|4", COUNT, &params.supersample,
+                "rays along a pixel's edge; default 1")},
         {OPTION("--lens", "equirectangular", CHOICE, &params.lens,
-                "panoramas all around from where the views are, twice as wide as high"),
+                "panoramas of 360 x 180 degrees at the views' positions"),
          .choices = lenses},
-        {OPTION("--width", "PIXELS", COUNT, &params.width, "of the pictures; default the views'")},
+        {OPTION("--width", "PIXELS", COUNT, &params.width,
+                "width of the images; default that of the views")},
         {OPTION("--height", "PIXELS", COUNT, &params.height,
-                "of the pictures; default the views'")},
+                "height of the images; default that of the views")},
         {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &crop,
-                "the box to show, in the scene's units; default everything")},
+                "box to show, in dataset units; default everything")},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
-        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
+        {OPTION("--json", NULL, FLAG, &json, "print the result as one JSON object")},
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
         .name = "render",
         .usage = "render RUN --out DIR [OPTION ...]",
         .summary =
-            "Writes views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png "
-            "and so on.\n"
-            "Views that are in no split are pinhole views, of at most 90 degrees where the "
-            "training\n"
-            "cameras are fisheyes or panoramas; a camera path may say otherwise, and --lens.",
+            "Renders views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png and so "
+            "on.\n"
+            "Views outside the splits have a pinhole lens, of at most 90 degrees if the training\n"
+            "cameras are fisheyes or panoramas, unless the camera path or --lens sets another.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",
@@ -206,7 +204,7 @@ int cmd_render(int argc, char **argv)
     if (code == OPTIONS_GO_ON)
         code = parse_maps(maps, &params);
     if (code == OPTIONS_GO_ON)
-        code = cli_parse_time(moment, &params.has_time, &params.time);
+        code = cli_parse_time(time, &params.has_time, &params.time);
     params.transparent = background == TRANSPARENT;
     params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)

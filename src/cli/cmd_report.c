@@ -1,4 +1,4 @@
-/* vknerf report RUN ...: a page about one run, or one that compares several. */
+/* vknerf report RUN ...: writes a page about one run, or one that compares several. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,16 +34,16 @@ int cmd_report(int argc, char **argv)
     bool json = false;
     const struct option options[] = {
         {OPTION("--out", "FILE.html", TEXT, &params.out,
-                "page to write; default RUN/report.html, or comparison.html")},
-        {OPTION("--json", NULL, FLAG, &json, "one JSON object on standard output")},
+                "HTML file to write; default RUN/report.html, or comparison.html")},
+        {OPTION("--json", NULL, FLAG, &json, "print the path of the page as one JSON object")},
     };
     const struct options_command command = {
         .name = "report",
         .usage = "report RUN [RUN ...] [OPTION ...]",
         .summary =
-            "Writes a page about a run directory, or one that compares several: loss and PSNR by "
-            "step\nand time, loss scale, throughput, results, pictures under a slider, and the "
-            "settings that\ndiffer. The page is one file that needs no other, and no network.",
+            "Writes a page about a run directory, or one that compares several: loss and PSNR by\n"
+            "step and time, loss scale, throughput, results, images under a slider, and the\n"
+            "settings that differ. The page is one file that needs neither others nor a network.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -1,4 +1,4 @@
-/* vknerf train SCENE: a run directory from photographs. */
+/* vknerf train SCENE: trains a field into a run directory. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +8,9 @@
 static char *keys_help(void)
 {
     static const char title[] =
-        "Keys of --set and of --config files. default, in files also null, is the default; 0 is\n"
-        "zero. Whole numbers may end in k, M or G (20k is 20000), bytes in K, M or G (of 1024),\n"
-        "seconds in s, m or h (5m is 300).\n";
+        "Keys of --set and of --config files. The value default, in files also null, stands for\n"
+        "the default, and 0 for zero. Whole numbers may end in k, M or G (20k is 20000), bytes in "
+        "K, M or G\n(512M is 512 x 1024 x 1024), seconds in s, m or h (5m is 300).\n\n";
     char *keys = vkn_config_help();
     size_t size = keys ? sizeof(title) + strlen(keys) : 0;
     char *text = keys ? malloc(size) : NULL;
@@ -27,7 +27,7 @@ static const char *const formats[] = {"auto", VKN_SCENE_FORMATS(VKN_NAME) NULL};
 static int check_search(const struct training *training)
 {
     if (training->find_batch == SEARCH_NOTHING && training->memory_budget > 0)
-        return cli_fail(VKN_BAD_INPUT, "--memory-budget: is for --find-batch, which is missing");
+        return cli_fail(VKN_BAD_INPUT, "--memory-budget: only valid with --find-batch");
     return OPTIONS_GO_ON;
 }
 
@@ -45,36 +45,33 @@ static int parse(struct training *training, int argc, char **argv)
     const char *moved = NULL;
     const struct option more[] = {
         {OPTION("--format", "auto" VKN_SCENE_FORMATS(CLI_OR_NAME), SETTING, &training->settings,
-                "that SCENE is written in; default what its files show"),
+                NULL),
          .key = "scene.format", .choices = formats},
         {OPTION("--resume", "RUN", TEXT, &training->params.resume,
-                "go on with a run; new --steps or --seconds replace its limits")},
+                "continue a run; a new --steps or --seconds replaces its limits")},
         {OPTION("--init", "CHECKPOINT", TEXT, &training->params.init,
-                "begin with the weights of a run or checkpoint")},
-        {.name = "--scene",
-         .value = "DIR",
-         .help =
-             "the scene of a resumed run, when it is no longer where it was; SCENE does the same",
-         .kind = OPTION_TEXT,
-         .target = (void *)&moved},
+                "initial weights from a run or checkpoint")},
+        {OPTION("--scene", "DIR", TEXT, &moved,
+                "new location of a resumed run's scene; SCENE does the same")},
         CLI_TRUST_OPTION(training->trust),
         {OPTION("--find-batch", "use|fastest", MODE, &training->find_batch,
-                "try batches, print them; train with the largest or fastest"),
+                "try batch sizes, print them; train with the largest or fastest"),
          .choices = searches},
         {OPTION("--memory-budget", "SIZE", MEBIBYTES, &training->memory_budget,
-                "device memory for --find-batch, such as 512M; default 90% of what is left")},
+                "device memory for --find-batch, such as 512M; default 90% of what is free")},
         {OPTION("--json", NULL, FLAG, &training->json,
-                "the result, or what --find-batch finds, as one JSON object")},
+                "print the result, or that of --find-batch, as one JSON object")},
     };
     for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
         training_add_option(training, more[i]);
     const struct options_command command = {
         .name = "train",
         .usage = "train SCENE [OPTION ...]\n       vknerf train --resume RUN [OPTION ...]",
-        .summary = "Trains on SCENE, a folder with transforms.json or transforms_train.json,\n"
-                   "a COLMAP model (sparse/0), poses_bounds.npy (LLFF) or pose/ (NSVF) and\n"
-                   "the images, and writes a run directory with configuration, metrics,\n"
-                   "checkpoint, summary, views and report.html. Ctrl-C saves; --resume goes on.",
+        .summary = "Trains on SCENE, a folder with images and transforms.json or\n"
+                   "transforms_train.json, a COLMAP model (sparse/0), poses_bounds.npy (LLFF) or\n"
+                   "pose/ (NSVF), and writes a run directory with configuration, metrics,\n"
+                   "checkpoint, summary, views and report.html. Ctrl-C saves the run and ends it;\n"
+                   "--resume continues it.",
         .options = training->options,
         .option_count = training->option_count,
         .argument = "SCENE",

@@ -1,9 +1,9 @@
-/* vknerf view RUN: a run in a browser. */
+/* vknerf view RUN: shows a run in a browser. */
 #include "cli/cli.h"
 
 #include "viewer/viewer.h"
 
-/* What is missing is said before there is an address. */
+/* Checks that the run can be read before the viewer prints an address. */
 static int check_run(const char *run)
 {
     vkn_config *config = NULL;
@@ -37,7 +37,7 @@ int cmd_view(int argc, char **argv)
     const char *trust = NULL;
     const struct option options[] = {
         {OPTION("--port", "N", PORT, &view.port,
-                "that it listens at; default 7007 or the next free one; 0: any")},
+                "port to listen on; 0: any; default 7007 or the next free one")},
         CLI_VIEW_ADDRESS_OPTION(view),
         CLI_PRECISION_OPTION(run.precision),
         CLI_SCENE_OPTIONS(run.scene, run.format),
@@ -48,10 +48,10 @@ int cmd_view(int argc, char **argv)
         .name = "view",
         .usage = "view RUN [OPTION ...]",
         .summary =
-            "Shows RUN, a run directory or a checkpoint, in a browser, at the address that it "
-            "prints:\n"
-            "fly through it, look at its photographs and curves, make camera paths. A run that is\n"
-            "being trained by another process is followed. Ctrl-C ends it.",
+            "Shows RUN, a run directory or a checkpoint, in a browser, at the address that is "
+            "printed:\n"
+            "free views, photographs, curves, and an editor of camera paths. A run that another\n"
+            "process trains is updated from its checkpoints. Ctrl-C ends the viewer.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -1,7 +1,7 @@
-/* What may come next on a command line, from a command's table of options. The shells' scripts
- * (completions/) ask for it at every Tab and show what they are given: candidates, or a line
- * ":files N" or ":directories N", where names of files, which the shell knows best, go on behind
- * the first N bytes of the word. */
+/* Completes command lines from a command's table of options. The scripts of the shells
+ * (completions/) call this at every Tab. It prints candidates, or a line ":files N" or
+ * ":directories N", which asks the shell to complete a file name behind the first N bytes of the
+ * word. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -31,7 +31,8 @@ static bool is_there(const char *folder, const char *name, const char *below, bo
            (S_ISDIR(found.st_mode) || !as_folder);
 }
 
-/* Of an entry of `folder` that begins as the word ends: a run, a checkpoint, a way to others. */
+/* Prints an entry of `folder` that matches the end of the word, if it is a run, a checkpoint or a
+ * folder. */
 static void complete_entry(const char *word, size_t offset, const char *folder, const char *entry)
 {
     const char *last = strrchr(word + offset, '/'), *dot = strrchr(entry, '.');
@@ -56,7 +57,7 @@ static void complete_runs(const char *word, size_t offset)
 {
     const char *path = word + offset, *last = strrchr(path, '/');
     char folder[4096];
-    if (path[0] == '~') { /* which the shell expands */
+    if (path[0] == '~') { /* only the shell expands this */
         printf(":directories %zu\n", offset);
         return;
     }
@@ -77,7 +78,7 @@ static void complete_names(const char *word, size_t offset, const char *const *n
         options_print_candidate(word, offset, names[i], "");
 }
 
-/* What help calls a value says what it is; true when it was one of these. */
+/* Completes a value by its name in --help. Returns whether the name is known. */
 static bool complete_kind(const char *kind, const char *word, size_t offset)
 {
     static const struct {
@@ -97,7 +98,7 @@ static bool complete_kind(const char *kind, const char *word, size_t offset)
     return false;
 }
 
-/* "dynamic|static:V|schedule:FILE": names, and what goes on behind a colon. */
+/* Completes "dynamic|static:V|schedule:FILE": names, and the values behind a colon. */
 static void complete_alternatives(const char *value, const char *word, size_t offset)
 {
     bool several = strchr(value, '|') != NULL;
@@ -141,7 +142,7 @@ static void complete_value(const struct option *option, const char *word, size_t
     const char *comma = strrchr(word + offset, ',');
     if (option->kind == OPTION_ASSIGN)
         complete_assignment(word, offset);
-    else if (option->choices && option->kind == OPTION_TEXT) /* a list of them */
+    else if (option->choices && option->kind == OPTION_TEXT) /* a list of names */
         complete_names(word, comma ? (size_t)(comma + 1 - word) : offset, option->choices);
     else if (option->choices)
         complete_names(word, offset, option->choices);
@@ -149,9 +150,9 @@ static void complete_value(const struct option *option, const char *word, size_t
         complete_alternatives(option->value, word, offset);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------- */
+/* ---- command line ---------------------------------------------------------------------------- */
 
-/* By the name that a word has before "="; NULL: none. */
+/* Returns the option of a word, by the name before "="; NULL: none. */
 static const struct option *find_option(const struct options_command *command, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -166,20 +167,21 @@ static void complete_options(const struct options_command *command, const char *
 {
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option *option = &command->options[i];
-        char with_value[64];
-        options_print_candidate(word, 0, option->name, option->help);
+        char with_value[64], help[OPTIONS_HELP];
+        options_help(option, help);
+        options_print_candidate(word, 0, option->name, help);
         snprintf(with_value, sizeof(with_value), "%s=", option->name);
         if (options_value_is_optional(option))
-            options_print_candidate(word, 0, with_value, option->help);
+            options_print_candidate(word, 0, with_value, help);
     }
-    options_print_candidate(word, 0, "--help", "all options");
+    options_print_candidate(word, 0, "--help", "list all options");
 }
 
-/* What the words before the last one have come to. */
+/* State of the parser after all words but the last. */
 struct position {
-    const struct option *open; /* whose value comes next; NULL: none */
+    const struct option *open; /* option whose value comes next; NULL: none */
     bool options_end;          /* after -- */
-    size_t arguments;
+    size_t arguments;          /* number of arguments so far */
 };
 
 static struct position read_words(const struct options_command *command, size_t count, char **words)

@@ -1,4 +1,4 @@
-/* --find-batch: the table of what was tried, and the batch to train with. */
+/* Runs --find-batch: prints the table of trials and chooses the batch to train with. */
 #include <stdio.h>
 
 #include "cli/training.h"
@@ -47,7 +47,7 @@ static vkn_status use(struct training *training, const struct vkn_batch_search *
                : status;
 }
 
-/* With what was found, of whatever status. */
+/* Prints the search, whatever its status, and sets the chosen batch. */
 static int finish_search(struct training *training, vkn_status status,
                          const struct vkn_batch_search *search)
 {
@@ -67,7 +67,7 @@ static int finish_search(struct training *training, vkn_status status,
     return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
-/* Of several processes rank 0 searches; what the others leave open is as rank 0 has it. */
+/* On other ranks: unsets the batch, so that the batch that rank 0 finds is used. */
 static int clear_batch(struct training *training)
 {
     vkn_status status = vkn_config_set(training->config, NULL, "batch.samples", "default");

@@ -1,4 +1,5 @@
-/* vknerf: the command line. */
+/* Runs the command line program: dispatches commands, handles signals, prints usage and the man
+ * page. */
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -18,16 +19,16 @@ static const struct command {
     const char *name, *help;
     int (*run)(int argc, char **argv);
 } commands[] = {
-    {"info", "devices, their capabilities, chosen paths and why", cmd_info},
-    {"prepare", "make a scene of photographs or of a video", cmd_prepare},
+    {"info", "list devices and their capabilities, or describe a scene or run", cmd_info},
+    {"prepare", "make a scene from photographs or a video", cmd_prepare},
     {"train", "train a scene into a run directory", cmd_train},
     {"eval", "measure a run on its test views", cmd_eval},
-    {"render", "render views of a run as PNG files", cmd_render},
-    {"view", "walk through a run in a browser", cmd_view},
-    {"report", "a page about a run, or one that compares several", cmd_report},
-    {"export", "make a mesh, points or splats of a run", cmd_export},
-    {"bench", "measure the device: products, MLPs, grid, training step", cmd_bench},
-    {"demo", "train the bundled scene and render it", cmd_demo},
+    {"render", "render views of a run as images and videos", cmd_render},
+    {"view", "show a run in a browser", cmd_view},
+    {"report", "write a page about one run, or one that compares several", cmd_report},
+    {"export", "write a mesh, points or splats from a run", cmd_export},
+    {"bench", "measure the device: matrix products, MLPs, hash grid, training step", cmd_bench},
+    {"demo", "train and render the bundled scene", cmd_demo},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
@@ -50,7 +51,7 @@ int cli_fail(int code, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(message, sizeof(message), format, arguments);
     va_end(arguments);
-    vkn_clean_line(message); /* whatever is in an argument */
+    vkn_clean_line(message); /* arguments may contain control characters */
     fprintf(stderr, "vknerf: %s\n", message);
     return code;
 }
@@ -60,12 +61,12 @@ int cli_status(vkn_status status)
     return status == VKN_OK ? VKN_OK : cli_fail(status, "%s", vkn_last_error());
 }
 
-int cli_parse_time(const char *text, bool *given, double *moment)
+int cli_parse_time(const char *text, bool *given, double *value)
 {
     char *end = NULL;
     *given = text != NULL;
-    *moment = text ? strtod(text, &end) : 0.0;
-    if (text && (end == text || *end || !(*moment >= 0.0 && *moment <= 1.0)))
+    *value = text ? strtod(text, &end) : 0.0;
+    if (text && (end == text || *end || !(*value >= 0.0 && *value <= 1.0)))
         return cli_fail(VKN_BAD_INPUT, "--time: %s is not a number from 0 to 1", text);
     return OPTIONS_GO_ON;
 }
@@ -89,7 +90,7 @@ int cli_print_json(char *text)
 int cli_print_object(cJSON *object, bool complete)
 {
     char *printed = complete ? cJSON_Print(object) : NULL;
-    char *text = printed ? vkn_to_utf8(printed) : NULL; /* names of files are bytes */
+    char *text = printed ? vkn_to_utf8(printed) : NULL; /* file names may be any bytes */
     cJSON_free(printed);
     cJSON_Delete(object);
     return text ? cli_print_json(text) : cli_fail(VKN_ERROR, "out of memory");
@@ -102,11 +103,10 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
         snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
     char blank[48] = "";
     if (isfinite(evaluation->background_psnr))
-        snprintf(blank, sizeof(blank), " (a blank page: %.2f dB)", evaluation->background_psnr);
+        snprintf(blank, sizeof(blank), " (background alone: %.2f dB)", evaluation->background_psnr);
     char floaters[96] = "";
     if (isfinite(evaluation->floaters))
-        snprintf(floaters, sizeof(floaters), ", floaters %.3f %% of the light",
-                 100.0 * evaluation->floaters);
+        snprintf(floaters, sizeof(floaters), ", floaters %.3f %%", 100.0 * evaluation->floaters);
     printf("PSNR %.2f dB%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
            evaluation->psnr, blank, ssim, floaters, evaluation->view_count,
            cli_splits[evaluation->split], evaluation->view_count == 1 ? "" : "s",
@@ -123,7 +123,7 @@ static void write_error(const char *text)
         return;
 }
 
-/* Whoever started the program sees that the signal ended it, not that it ended as it should. */
+/* Ends the program by the signal itself, so that its parent sees the cause. */
 static void end_by_signal(int number)
 {
     sigset_t only;
@@ -134,7 +134,7 @@ static void end_by_signal(int number)
     raise(number);
 }
 
-/* Drivers' threads take signals as well, so two may be handled at once. */
+/* The last signal. Atomic, as threads of drivers may handle another signal at the same time. */
 struct arrival {
     int32_t number;
     uint32_t tick; /* milliseconds, modulo 2^32 */
@@ -142,8 +142,8 @@ struct arrival {
 static _Atomic struct arrival last_arrival;
 static atomic_flag stopping = ATOMIC_FLAG_INIT;
 
-/* timeout(1) sends its signal twice, to the program and to its group; a key that bounces does as
- * much. */
+/* Returns whether the same signal came shortly before: timeout(1) sends its signal twice, to the
+ * program and to its group, and a bouncing key repeats Ctrl-C. */
 static bool is_repeated_signal(int number)
 {
     struct timespec now = {0};
@@ -158,7 +158,7 @@ static bool is_repeated_signal(int number)
     return false;
 }
 
-/* Atomic, since other threads read it: base_stop_asked. */
+/* Other threads read cli_stop (base_stop_asked). */
 static void ask_to_stop(void)
 {
     __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
@@ -176,7 +176,7 @@ static void on_signal(int number)
     write_error(cli_stop_text);
 }
 
-/* Comes again every second; the hard limit is what ends the program. */
+/* Handles SIGXCPU, which repeats every second until the hard limit ends the program. */
 static void on_cpu_limit(int number)
 {
     (void)number;
@@ -194,19 +194,18 @@ static void catch_signals(void)
     action.sa_handler = on_cpu_limit;
     sigaction(SIGXCPU, &action, NULL);
     action.sa_handler = on_signal;
-    /* A terminal that closes stops the work unless nohup said otherwise. */
+    /* A closing terminal stops the work, unless nohup ignores the signal. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
-    /* A reader of the progress that goes away is no reason to lose the training. */
+    /* If the reader of the progress exits, training continues. */
     signal(SIGPIPE, SIG_IGN);
-    /* Nor is a limit on the size of files: the write fails and says so. */
+    /* A write beyond the limit on file sizes fails with an error instead. */
     signal(SIGXFSZ, SIG_IGN);
 }
 
 /* ---- descriptors --------------------------------------------------------------------------- */
 
-/* The next file opened would take the place of a standard stream that is closed, and get its lines.
- */
+/* Opens closed standard streams on /dev/null: the next file would get their numbers. */
 static void open_standard_streams(void)
 {
     int descriptor = 0;
@@ -227,8 +226,8 @@ static int print_usage(void)
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-8s %s\n", commands[i].name, commands[i].help);
-    printf("\nvknerf help COMMAND (or COMMAND --help) tells more; vknerf --version prints the\n"
-           "version and commit.\n");
+    printf("\nvknerf help COMMAND (or COMMAND --help) lists the options of a command; vknerf\n"
+           "--version prints the version and commit.\n");
     return cli_finish_output();
 }
 
@@ -252,7 +251,7 @@ static int run(int argc, char **argv)
     return unknown_command(argv[0]);
 }
 
-/* The man page as far as the program knows it; cmake/man_page.awk adds what the manual does. */
+/* Prints the man page; cmake/man_page.awk adds sections from the manual. */
 static int print_man(void)
 {
     char form[] = OPTIONS_MAN;
@@ -279,7 +278,7 @@ static int print_man(void)
     return code;
 }
 
-/* vknerf help --complete [WORD ...] LAST, a command line without the program: what LAST may be. */
+/* Completes LAST of `vknerf help --complete [WORD ...] LAST`, a command line without "vknerf". */
 static int complete(int argc, char **argv)
 {
     static char form[] = OPTIONS_COMPLETE;
@@ -288,7 +287,7 @@ static int complete(int argc, char **argv)
         for (size_t i = 0; i < COMMANDS; i++)
             options_print_candidate(last, 0, commands[i].name, commands[i].help);
         if (argc == 3)
-            options_print_candidate(last, 0, "help", "every option of a command");
+            options_print_candidate(last, 0, "help", "list the options of a command");
         return cli_finish_output();
     }
     argv[1] = argv[2];
@@ -296,7 +295,7 @@ static int complete(int argc, char **argv)
     return run(argc - 1, argv + 1);
 }
 
-/* vknerf help [COMMAND] is vknerf [COMMAND] --help. */
+/* Runs `vknerf help [COMMAND]` as `vknerf [COMMAND] --help`. */
 static int help(int argc, char **argv)
 {
     if (argc == 3 && strcmp(argv[2], "--man") == 0)
@@ -311,9 +310,9 @@ static int help(int argc, char **argv)
     return named ? run(2, arguments) : print_usage();
 }
 
-/* Open MPI 5 ends all processes once one of them has failed, without the second that Open MPI 4
- * gives them: the rank that knows why prints it meanwhile, and rank 0 removes what it has begun to
- * write. */
+/* Waits before a failed rank exits: Open MPI 5 then ends all other processes at once (Open MPI 4
+ * waits for a second). Meanwhile the rank with the error prints it, and rank 0 removes unfinished
+ * files. */
 static void wait_for_other_ranks(void)
 {
     const struct timespec first = {.tv_nsec = 200000000}, others = {.tv_nsec = 600000000};

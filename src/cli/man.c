@@ -1,4 +1,4 @@
-/* A command's part of the man page: what --help prints, in the macros of man(7). */
+/* Prints a command's part of the man page: the texts of --help in the macros of man(7). */
 #include "cli/options.h"
 
 #include <stdio.h>
@@ -17,13 +17,13 @@ void options_print_roff(const char *text)
         else if (*text == '-')
             fputs("\\-", stdout);
         else if (*text == '|' && text[1])
-            fputs("|\\:", stdout); /* where a long one may be broken */
+            fputs("|\\:", stdout); /* a line may be broken here */
         else
             putchar(*text);
     }
 }
 
-/* A line of the given length, in a font: "B" bold, "R" as it is. */
+/* Prints a line of the given length, "B" bold or "R" regular. */
 static void print_line(const char *font, const char *text, size_t length)
 {
     char line[1024];
@@ -46,29 +46,33 @@ static void print_option(const struct option *option)
         fputs(optional ? "\\fR]" : "\\fR", stdout);
     }
     putchar('\n');
-    print_line("R", option->help, strlen(option->help));
+    char help[OPTIONS_HELP];
+    options_help(option, help);
+    print_line("R", help, strlen(help));
 }
 
-/* Paragraphs, and lists of "  KEY  text" with lines further in below. */
+/* Prints paragraphs, headings "TITLE:", and lists of "  KEY  text" with indented lines below. */
 static void print_more(const char *text)
 {
-    bool in_list = false;
+    bool in_list = false, begins = true;
     for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
         size_t indent = strspn(line, " "), length = (size_t)(end - line);
+        bool is_heading = indent == 0 && length > 0 && end[-1] == ':';
         if (indent == 2) {
             size_t key = strcspn(line + indent, " \n");
             fputs(".TP\n", stdout);
             print_line("B", line + indent, key);
             indent += key + strspn(line + indent + key, " ");
-        } else if (indent == 0 && (in_list || line == text)) {
+        } else if (length > 0 && indent == 0 && (begins || in_list)) {
             fputs(".PP\n", stdout);
-        } else if (in_list) {
+        } else if (in_list && length > 0) {
             fputs(".br\n", stdout);
         }
         in_list = indent > 0;
+        begins = length == 0;
         if (length > indent)
-            print_line("R", line + indent, length - indent);
+            print_line(is_heading ? "B" : "R", line + indent, length - indent);
     }
 }
 

@@ -1,4 +1,4 @@
-/* The option parser: --name value, --name=value, flags, and at most one other argument. */
+/* Parses command lines (--name value, --name=value, flags, arguments) and prints --help. */
 #include "cli/options.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ static int parse_count(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
-/* "512", "512M" and "0.5G" are the same. */
+/* Parses MiB: "512", "512M" and "0.5G" are equal. */
 static int parse_mebibytes(const struct option *option, const char *value)
 {
     char *end = NULL;
@@ -34,7 +34,7 @@ static int parse_mebibytes(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
-/* "white, black" */
+/* Writes "white, black". */
 static void list_choices(const char *const *choices, char *text, size_t size)
 {
     text[0] = 0;
@@ -99,7 +99,7 @@ static int parse_loss_scale(const struct option *option, const char *value)
 static int parse_rate_schedule(const struct option *option, const char *value)
 {
     static const struct {
-        const char *name, *key; /* of what may come after a colon */
+        const char *name, *key; /* key: setting of the value after a colon; NULL: no value */
         bool needs_more;
     } kinds[] = {{"step", NULL, false},
                  {"exponential", "optimizer.final_rate", false},
@@ -155,7 +155,7 @@ bool options_value_is_optional(const struct option *option)
            option->kind == OPTION_MAYBE_COUNT || option->kind == OPTION_MAYBE_TEXT;
 }
 
-/* An option without a value. */
+/* Stores an option without a value. */
 static int take_flag(const struct option *option)
 {
     if (option->kind == OPTION_VIEW)
@@ -208,6 +208,33 @@ static int take(const struct option *option, const char *value)
 /* ---- help ---------------------------------------------------------------------------------- */
 
 #define HELP_COLUMN 34 /* width of the names and values */
+#define HELP_WIDTH  100
+
+void options_help(const struct option *option, char text[OPTIONS_HELP])
+{
+    vkn_setting setting = {.size = sizeof setting};
+    snprintf(text, OPTIONS_HELP, "%s", option->help ? option->help : "");
+    for (size_t i = 0; !option->help && i < vkn_config_setting_count(); i++)
+        if (vkn_config_setting(i, &setting) == VKN_OK && strcmp(setting.key, option->key) == 0)
+            snprintf(text, OPTIONS_HELP, "%s%s%s", setting.help, option->value ? "; default " : "",
+                     option->value ? setting.default_text : "");
+}
+
+/* Prints the help of an option behind its name and value, with line breaks. */
+static void print_wrapped(const char *text)
+{
+    size_t at = HELP_COLUMN + 2;
+    for (size_t length; *text; text += length + strspn(text + length, " ")) {
+        length = strcspn(text, " ");
+        if (at + 1 + length > HELP_WIDTH) {
+            printf("\n%*s", HELP_COLUMN + 2, "");
+            at = HELP_COLUMN + 2;
+        }
+        printf(" %.*s", (int)length, text);
+        at += 1 + length;
+    }
+    putchar('\n');
+}
 
 static int print_help(const struct options_command *command)
 {
@@ -216,7 +243,8 @@ static int print_help(const struct options_command *command)
         printf("\nOptions:\n");
     for (size_t i = 0; i < command->option_count; i++) {
         const struct option *option = &command->options[i];
-        char left[64];
+        char left[96], help[OPTIONS_HELP];
+        options_help(option, help);
         bool optional = options_value_is_optional(option);
         snprintf(left, sizeof(left), "%s%s%s%s", option->name,
                  optional        ? "[="
@@ -224,9 +252,10 @@ static int print_help(const struct options_command *command)
                                  : "",
                  option->value ? option->value : "", optional ? "]" : "");
         if (strlen(left) <= HELP_COLUMN)
-            printf("  %-*s %s\n", HELP_COLUMN, left, option->help);
+            printf("  %-*s", HELP_COLUMN, left);
         else
-            printf("  %s\n  %*s %s\n", left, HELP_COLUMN, "", option->help);
+            printf("  %s\n  %*s", left, HELP_COLUMN, "");
+        print_wrapped(help);
     }
     char *more = command->more_help ? command->more_help() : NULL;
     if (more)
@@ -235,11 +264,11 @@ static int print_help(const struct options_command *command)
     return cli_finish_output();
 }
 
-/* ---- the whole ----------------------------------------------------------------------------- */
+/* ---- command line ---------------------------------------------------------------------------- */
 
 #define MOST_NAMES 512
 
-/* Options, the argument, and where settings can be given also their keys. */
+/* Lists options, the argument, and all keys if the command has --set. */
 static size_t list_names(const struct options_command *command, const char *names[MOST_NAMES])
 {
     size_t count = 0;
@@ -277,7 +306,7 @@ static int unknown_option(const struct options_command *command, const char *nam
     return cli_fail(VKN_BAD_INPUT, "%s: unknown option; did you mean %s?", word, nearest);
 }
 
-/* Whether the word is an option itself, and no value of the one before. */
+/* Returns whether the word is an option, and so not the value of the option before it. */
 static bool is_option(const struct options_command *command, const char *word)
 {
     size_t length = strcspn(word, "=");
@@ -288,7 +317,7 @@ static bool is_option(const struct options_command *command, const char *word)
     return false;
 }
 
-/* One option at argv[*at]; its value may be the next argument. */
+/* Parses the option argv[*at], and its value, which may be the next argument. */
 static int parse_option(const struct options_command *command, int argc, char **argv, int *at)
 {
     const char *text = argv[*at], *equals = strchr(text, '=');
@@ -313,7 +342,8 @@ static int parse_option(const struct options_command *command, int argc, char **
     return unknown_option(command, text, length);
 }
 
-/* Of an option whose value is optional, and was not given with "=". */
+/* Returns the option with an optional value that accepts this argument, which was given without
+ * "=". */
 static const struct option *mode_of(const struct options_command *command, const char *value)
 {
     for (size_t i = 0; i < command->option_count; i++) {

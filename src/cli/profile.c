@@ -1,11 +1,11 @@
-/* The table of train --profile. */
+/* Prints the tables of train --profile: passes and buffers. */
 #include <stdio.h>
 
 #include "cli/training.h"
 
 #define MIB (1024.0 * 1024.0)
 
-/* Units of 10^9 per second of what was done in so many milliseconds. */
+/* Returns work per time, in units of 10^9 per second. */
 static double giga(double work, double milliseconds)
 {
     return milliseconds > 0.0 ? work / (1e6 * milliseconds) : 0.0;
@@ -34,7 +34,7 @@ static void print_facts(const struct vkn_profile *profile)
 {
     fprintf(stderr,
             "a step: %.0f rays, %.0f samples marched, %.0f live, %.0f grid entries touched; "
-            "means of %llu steps, submitted in %llu recordings\n",
+            "means of %llu steps, in %llu command buffers\n",
             profile->rays, profile->marched_samples, profile->live_samples,
             profile->touched_entries, (unsigned long long)profile->steps,
             (unsigned long long)profile->intervals);
@@ -81,7 +81,7 @@ static void print_times(const struct vkn_profile *profile)
         print_row(profile->passes[i], step);
     print_row(&all, step);
     print_idle("idle between passes", profile->idle_milliseconds, step);
-    print_idle("idle between periods", profile->interval_idle_milliseconds, step);
+    print_idle("idle between submits", profile->interval_idle_milliseconds, step);
     print_facts(profile);
 }
 

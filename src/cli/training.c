@@ -1,4 +1,4 @@
-/* Training from the command line: options to configuration, result to text. */
+/* Trains from the command line: converts options to a configuration and prints the result. */
 #include "cli/training.h"
 
 #include <stdio.h>
@@ -28,77 +28,69 @@ void training_set_help(struct training *training, const char *name, const char *
             training->options[i].help = help;
 }
 
+/* Adds an option that sets `key`, with the help of the setting. */
 static void add_setting(struct training *training, const char *name, const char *value,
-                        const char *key, const char *help)
+                        const char *key, enum option_kind kind, const char *const *choices)
 {
     training_add_option(training, (struct option){.name = name,
                                                   .value = value,
-                                                  .help = help,
-                                                  .kind = OPTION_SETTING,
+                                                  .kind = kind,
                                                   .target = &training->settings,
-                                                  .key = key});
+                                                  .key = key,
+                                                  .choices = choices});
 }
 
 static void list_options(struct training *t)
 {
-    add_setting(t, "--steps", "N", "steps", "stop after N steps; default 20k, none with --seconds");
-    add_setting(t, "--seconds", "S", "seconds",
-                "stop after S seconds of training, such as 90, 5m or 2h");
-    add_setting(
-        t, "--model", CLI_NAMES(VKN_MODELS), "model",
-        "the field: hash grid and small MLPs, the MLP of NeRF, one of them that moves, or layers "
-        "of any kind");
-    t->options[t->option_count - 1].choices = models;
-    add_setting(t, "--precision", "auto" VKN_PRECISIONS(CLI_OR_NAME), "precision",
-                "of the field's arithmetic; default auto, the fastest here");
-    t->options[t->option_count - 1].choices = precisions;
-    add_setting(t, "--loss-scale", "dynamic|static:V|schedule:FILE", NULL,
-                "of 16-bit gradients; default dynamic, static:1 in fp32");
-    t->options[t->option_count - 1].kind = OPTION_LOSS_SCALE;
-    add_setting(t, "--lr-schedule", "step|exponential|cosine|file:FILE", NULL,
-                "of the learning rate; exponential:R, cosine:R end at rate R");
-    t->options[t->option_count - 1].kind = OPTION_LR_SCHEDULE;
-    add_setting(t, "--downscale", "K", "scene.downscale", "make the images K times smaller");
-    add_setting(t, "--progressive", NULL, "progressive.enabled",
-                "begin with small images, which grow");
-    add_setting(t, "--image-memory", "SIZE", "scene.image_budget",
-                "of images on the device, such as 512M; the rest is streamed");
-    add_setting(t, "--background", "random|white|black", "background",
-                "behind transparent training pixels; default random");
-    add_setting(t, "--seed", "N", "seed", "of all random numbers; default 0");
-    add_setting(t, "--deterministic", NULL, "deterministic",
-                "same seed and device, same bits (slower)");
-    add_setting(t, "--eval-every", "N|N,N,...|NxF", "eval_every",
-                "quick evaluations, whose pictures are kept: 500, 100,500,2000 or 100x2");
-    add_setting(t, "--save-every", "N", "save_every", "steps between checkpoints; default by time");
-    add_setting(t, "--save-seconds", "S", "save_seconds",
-                "between checkpoints; default 60, none with --save-every; 0: at the end");
-    add_setting(t, "--keep", "N", "keep",
-                "newest checkpoints stay as checkpoint_STEP; default the last alone");
-    add_setting(t, "--tensorboard", "on|off", "log.tensorboard",
-                "event files beside metrics.jsonl; default on");
-    t->options[t->option_count - 1].choices = switches;
-    add_setting(t, "--set", "KEY=VALUE", NULL, "any setting by its key, see below; repeatable");
-    t->options[t->option_count - 1].kind = OPTION_ASSIGN;
-    training_add_option(t, (struct option){OPTION("--config", "FILE.json", TEXT, &t->config_file,
-                                                  "settings from a file; options override it")});
-    training_add_option(t, (struct option){OPTION("--field", "FILE.glsl", TEXT, &t->field,
-                                                  "a field of your own: encode, encode_backward")});
-    training_add_option(t, (struct option){OPTION("--out", "DIR", TEXT, &t->params.out,
-                                                  "run directory; default runs/SCENE-DATE-TIME")});
-    training_add_option(
-        t, (struct option){OPTION("--devices", "A,B,...", TEXT, &t->params.devices,
-                                  "several devices that train together, a rank each")});
-    training_add_option(
-        t, (struct option){OPTION("--profile", NULL, FLAG, &t->params.profile,
-                                  "time every pass; a table at the end, and trace.json")});
-    training_add_option(
-        t, (struct option){OPTION("--view", "PORT", VIEW, &t->view.port,
-                                  "watch it in a browser, at the address that is printed")});
-    training_add_option(t, (struct option)CLI_VIEW_ADDRESS_OPTION(t->view));
-    const struct option job[] = {CLI_JOB_OPTIONS(t->job)};
-    for (size_t i = 0; i < sizeof(job) / sizeof(job[0]); i++)
-        training_add_option(t, job[i]);
+    static const struct {
+        const char *name, *value, *key;
+        enum option_kind kind;
+        const char *const *choices;
+    } settings[] = {
+        {"--steps", "N", "steps", OPTION_SETTING, NULL},
+        {"--seconds", "S", "seconds", OPTION_SETTING, NULL},
+        {"--model", CLI_NAMES(VKN_MODELS), "model", OPTION_SETTING, models},
+        {"--precision", "auto" VKN_PRECISIONS(CLI_OR_NAME), "precision", OPTION_SETTING,
+         precisions},
+        {"--loss-scale", "dynamic|static:V|schedule:FILE", "loss_scale.kind", OPTION_LOSS_SCALE,
+         NULL},
+        {"--lr-schedule", "step|exponential|exponential:R|cosine|cosine:R|file:FILE",
+         "optimizer.schedule", OPTION_LR_SCHEDULE, NULL},
+        {"--downscale", "K", "scene.downscale", OPTION_SETTING, NULL},
+        {"--progressive", NULL, "progressive.enabled", OPTION_SETTING, NULL},
+        {"--image-memory", "SIZE", "scene.image_budget", OPTION_SETTING, NULL},
+        {"--background", "random|white|black", "background", OPTION_SETTING, NULL},
+        {"--seed", "N", "seed", OPTION_SETTING, NULL},
+        {"--deterministic", NULL, "deterministic", OPTION_SETTING, NULL},
+        {"--eval-every", "N|N,N,...|NxF", "eval_every", OPTION_SETTING, NULL},
+        {"--save-every", "N", "save_every", OPTION_SETTING, NULL},
+        {"--save-seconds", "S", "save_seconds", OPTION_SETTING, NULL},
+        {"--keep", "N", "keep", OPTION_SETTING, NULL},
+        {"--tensorboard", "on|off", "log.tensorboard", OPTION_SETTING, switches},
+    };
+    const struct option others[] = {
+        {OPTION("--set", "KEY=VALUE", ASSIGN, &t->settings,
+                "any setting by its key, see below; repeatable")},
+        {OPTION("--config", "FILE.json", TEXT, &t->config_file,
+                "file of settings; options override it")},
+        {OPTION("--field", "FILE.glsl", TEXT, &t->field,
+                "encoding of the field in GLSL: encode, encode_backward")},
+        {OPTION("--out", "DIR", TEXT, &t->params.out,
+                "run directory; default runs/SCENE-DATE-TIME")},
+        {OPTION("--devices", "A,B,...", TEXT, &t->params.devices,
+                "devices that train together, one rank each")},
+        {OPTION("--profile", NULL, FLAG, &t->params.profile,
+                "time of every pass: a table at the end, and trace.json")},
+        {OPTION("--view", "PORT", VIEW, &t->view.port,
+                "show the training in a browser; the address is printed")},
+        CLI_VIEW_ADDRESS_OPTION(t->view),
+        CLI_JOB_OPTIONS(t->job),
+    };
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        add_setting(t, settings[i].name, settings[i].value, settings[i].key, settings[i].kind,
+                    settings[i].choices);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        training_add_option(t, others[i]);
 }
 
 int training_begin(struct training *training, int argc)
@@ -154,8 +146,9 @@ static vkn_status apply_settings(const struct training *training, vkn_config *co
     return options_settings_apply(settings, config);
 }
 
-/* A run that goes on keeps its configuration but for what is given; new limits replace both old
- * ones, since a limit of seconds that is reached would let no further steps happen. */
+/* Builds the configuration. A resumed run keeps its settings except those that are given. A new
+ * limit replaces both old ones: otherwise an old limit of seconds that is reached would end
+ * training. */
 static vkn_status configure(struct training *training)
 {
     vkn_config *config = training->config;
@@ -174,7 +167,7 @@ static vkn_status configure(struct training *training)
 
 /* ---- result -------------------------------------------------------------------------------- */
 
-/* With what was searched before. */
+/* Prints the result as JSON, with that of --find-batch. */
 static int print_json(const struct training *training, const struct vkn_train_result *result)
 {
     char *text = vkn_train_result_json(result);
@@ -205,7 +198,7 @@ static int print_result(const struct training *training, const struct vkn_train_
     return cli_finish_output();
 }
 
-/* An interrupted run that was saved has a result as well. */
+/* Prints the result; an interrupted run that was saved has one too. */
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
@@ -233,7 +226,7 @@ static bool may_be_fp32(const vkn_config *config)
     return may;
 }
 
-/* A result that was interrupted has no evaluation. */
+/* Writes the last message of the viewer. An interrupted training has no evaluation. */
 static void format_end(const struct training *training, vkn_status status,
                        const struct vkn_train_result *result, char *text, size_t size)
 {
@@ -268,14 +261,13 @@ static int train(struct training *training)
     viewer_stop(&training->view.viewer);
     int code = result ? finish(training, status, result) : cli_status(status);
     if (code == VKN_OK && training->view.port.given && !training->json && result->rank == 0)
-        printf("walk through it: vknerf view %s%s\n", result->folder,
+        printf("view it again: vknerf view %s%s\n", result->folder,
                training->field || training->trust ? " --trust" : "");
     vkn_train_result_free(&result);
     return code == VKN_OK ? cli_finish_output() : code;
 }
 
-/* A field that the user names is registered first: a checkpoint with the same text needs no trust.
- */
+/* Registers the field of --field first: checkpoints with the same GLSL are then trusted. */
 static int trust(const struct training *training)
 {
     const vkn_field field = {.size = sizeof field, .file = training->field};

@@ -1,4 +1,4 @@
-/* Whether GLSL that a run's checkpoint holds may run: by --trust, or a question on a terminal. */
+/* Decides whether GLSL from a run's checkpoint may run: by --trust, or by asking on a terminal. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "cli/cli.h"
 
-/* The user's answer; Ctrl-C ends the waiting, so no read begins before there is a line. */
+/* Reads the user's answer. Polls before it reads, so that Ctrl-C ends the waiting. */
 static bool says_yes(void)
 {
     char line[16] = "";
@@ -20,8 +20,8 @@ static bool says_yes(void)
     return strcmp(line, "y") == 0 || strcmp(line, "yes") == 0;
 }
 
-/* Of a text that is not trusted yet. An exit code, or OPTIONS_GO_ON; the library refuses the text
- * unless it has become trusted. */
+/* Asks whether to trust a GLSL text. Returns OPTIONS_GO_ON or an exit code; without trust the
+ * library refuses the text later. */
 static int ask(const char *run, const char *text, const char *sha256)
 {
     char *name = vkn_shell_word(run);
@@ -38,7 +38,7 @@ static int ask(const char *run, const char *text, const char *sha256)
     return cli_stop ? VKN_INTERRUPTED : status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
-/* Of a text that --trust names: what runs is said, and nothing else is trusted. */
+/* Trusts the GLSL that --trust names, or this text only, and prints which text that is. */
 static int trust(const char *given, const char *run, const char *text, const char *sha256)
 {
     vkn_status status = vkn_field_trust(given[0] ? given : sha256);
@@ -57,7 +57,7 @@ int cli_trust(const char *given, const char *run)
 {
     char *text = NULL, sha256[65] = "";
     int code = OPTIONS_GO_ON;
-    /* What cannot be read is said by the call that needs it. */
+    /* A later call reports a run that cannot be read. */
     bool read = vkn_run_field(run, &text, sha256) == VKN_OK && text;
     bool asks = read && !vkn_field_is_trusted(sha256);
     if (given && asks)

@@ -1,4 +1,4 @@
-/* Reads options' values: settings of training, and several numbers. */
+/* Collects settings from options, and parses and prints numbers. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-/* Every argument gives two settings at the most; the keys of --set are shorter than it. */
+/* An argument gives at most two settings, and a key of --set is shorter than its argument. */
 bool options_settings_begin(struct options_settings *settings, int argc)
 {
     size_t text = 1, items = 2 * (size_t)argc + 1;

@@ -1,4 +1,4 @@
-/* Somebody who looks at a run in a browser: what the commands share. */
+/* Starts the viewer of a command, and finds the rank of this process. */
 #include <stdlib.h>
 #include <string.h>
 

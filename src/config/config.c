@@ -1,4 +1,4 @@
-/* Settings from text, checked against the table. */
+/* Stores settings in struct vkn_config: numbers, names and text, checked against the table. */
 #include "config/internal.h"
 
 #include <errno.h>
@@ -64,56 +64,68 @@ static void *element(const struct config_setting *setting, size_t index, struct 
 double config_get(const struct config_setting *setting, size_t index,
                   const struct vkn_config *config)
 {
-    const void *place = address_of(setting, index, config);
+    const void *stored = address_of(setting, index, config);
     switch (setting->type) {
     case CONFIG_U64:
     case CONFIG_BYTES:
-        return (double)*(const uint64_t *)place;
+        return (double)*(const uint64_t *)stored;
     case CONFIG_FLOAT:
-        return (double)*(const float *)place;
+        return (double)*(const float *)stored;
     case CONFIG_DOUBLE:
     case CONFIG_SECONDS:
-        return *(const double *)place;
+        return *(const double *)stored;
     case CONFIG_BOOL:
-        return *(const bool *)place;
+        return *(const bool *)stored;
     default:
-        return *(const uint32_t *)place;
+        return *(const uint32_t *)stored;
     }
 }
 
 void config_put(const struct config_setting *setting, size_t index, double value,
                 struct vkn_config *config)
 {
-    void *place = element(setting, index, config);
+    void *stored = element(setting, index, config);
     switch (setting->type) {
     case CONFIG_U64:
     case CONFIG_BYTES:
-        *(uint64_t *)place = (uint64_t)value;
+        *(uint64_t *)stored = (uint64_t)value;
         break;
     case CONFIG_FLOAT:
-        *(float *)place = (float)value;
+        *(float *)stored = (float)value;
         break;
     case CONFIG_DOUBLE:
     case CONFIG_SECONDS:
-        *(double *)place = value;
+        *(double *)stored = value;
         break;
     case CONFIG_BOOL:
-        *(bool *)place = value != 0.0;
+        *(bool *)stored = value != 0.0;
         break;
     default:
-        *(uint32_t *)place = (uint32_t)value;
+        *(uint32_t *)stored = (uint32_t)value;
     }
+}
+
+const char *config_print_range(char text[96], const struct config_setting *setting,
+                               const char *between)
+{
+    char low[40], high[40] = "18446744073709551615"; /* the table's double is 2^64 */
+    config_print_number(low, setting->minimum, false);
+    if (setting->type != CONFIG_U64)
+        config_print_number(high, setting->maximum, false);
+    snprintf(text, 96, "%s%s%s", low, between, high);
+    return text;
 }
 
 static vkn_status check_whole(const struct config_setting *setting, const char *source,
                               const struct config_number *number)
 {
+    char value[40], range[96];
+    config_print_number(value, number->value, false);
     if (!number->is_whole)
-        return base_json_fail(source, setting->key, "%.10g is not a whole number", number->value);
+        return base_json_fail(source, setting->key, "%s is not a whole number", value);
     if (setting->multiple > 0 && number->whole % setting->multiple != 0)
-        return base_json_fail(source, setting->key,
-                              "%.10g is not a multiple of %u (%.10g to %.10g)", number->value,
-                              setting->multiple, setting->minimum, setting->maximum);
+        return base_json_fail(source, setting->key, "%s is not a multiple of %u (%s)", value,
+                              setting->multiple, config_print_range(range, setting, " to "));
     return VKN_OK;
 }
 
@@ -133,10 +145,19 @@ bool config_negative_is_off(const struct config_setting *setting)
     return setting->zero_is_off && setting->minimum < 0.0;
 }
 
-/* Also what would become zero, and with it the default, in the setting's precision. */
+/* Includes values that round to zero in the setting's type and would mean the default. */
 static bool is_zero(const struct config_setting *setting, double value)
 {
     return setting->type == CONFIG_FLOAT ? (float)value == 0.0f : value == 0.0;
+}
+
+static vkn_status out_of_range(const struct config_setting *setting, const char *source,
+                               double number, const char *more)
+{
+    char value[40], range[96];
+    config_print_number(value, number, false);
+    return base_json_fail(source, setting->key, "%s is out of range (%s%s)", value,
+                          config_print_range(range, setting, " to "), more);
 }
 
 static vkn_status check_number(const struct config_setting *setting, const char *source,
@@ -147,15 +168,14 @@ static vkn_status check_number(const struct config_setting *setting, const char 
     bool zero = is_zero(setting, number->value);
     if (zero ? !config_takes_zero(setting)
              : number->value < setting->minimum || number->value > setting->maximum)
-        return base_json_fail(source, setting->key, "%.10g is out of range (%.10g to %.10g%s)",
-                              number->value, setting->minimum, setting->maximum,
-                              zero                   ? ", or default"
-                              : setting->zero_is_off ? ", 0 for none"
-                                                     : "");
+        return out_of_range(setting, source, number->value,
+                            zero                   ? ", or default"
+                            : setting->zero_is_off ? ", 0 for none"
+                                                   : "");
     return is_fractional(setting) ? VKN_OK : check_whole(setting, source, number);
 }
 
-/* A zero that is written means zero, which in the struct may be a negative number. */
+/* The struct holds -1 for 0 if the setting's negative numbers mean "off". */
 static double stored_value(const struct config_setting *setting, double value)
 {
     if (config_negative_is_off(setting) && (value < 0.0 || is_zero(setting, value)))
@@ -168,15 +188,15 @@ vkn_status config_store_number(const struct config_setting *setting, const char 
                                struct vkn_config *config)
 {
     BASE_TRY(check_number(setting, source, number));
-    void *place = element(setting, index, config);
+    void *stored = element(setting, index, config);
     if (setting->type == CONFIG_U32 || setting->type == CONFIG_STEPS)
-        *(uint32_t *)place = (uint32_t)number->whole;
+        *(uint32_t *)stored = (uint32_t)number->whole;
     else if (setting->type == CONFIG_U64 || setting->type == CONFIG_BYTES)
-        *(uint64_t *)place = number->whole;
+        *(uint64_t *)stored = number->whole;
     else if (setting->type == CONFIG_FLOAT)
-        *(float *)place = (float)stored_value(setting, number->value);
+        *(float *)stored = (float)stored_value(setting, number->value);
     else
-        *(double *)place = stored_value(setting, number->value);
+        *(double *)stored = stored_value(setting, number->value);
     return VKN_OK;
 }
 
@@ -193,7 +213,6 @@ void config_store_bool(const struct config_setting *setting, bool value, struct 
 
 /* ---- from text ------------------------------------------------------------------------------ */
 
-/* A decimal number and nothing else. Whole numbers may be written like 2e4. */
 bool config_parse_number(const char *text, size_t size, struct config_number *number)
 {
     char copy[64], *end = NULL;
@@ -235,7 +254,7 @@ static const struct unit *units_of(const struct config_setting *setting)
                                              : counts;
 }
 
-/* Decimals of a number with a unit are not exact: 2.3M is a whole number. */
+/* Rounding makes 2.3M, whose product is not exact, a whole number. */
 static void scale_number(struct config_number *number, double factor)
 {
     double value = number->value * factor, nearest = round(value);
@@ -245,7 +264,7 @@ static void scale_number(struct config_number *number, double factor)
     number->is_whole = (double)number->whole == number->value;
 }
 
-/* A number that may end with the letter of a unit. */
+/* Parses a number that may end with a unit's letter. */
 static bool parse_quantity(const char *text, size_t size, const struct unit *unit,
                            struct config_number *number)
 {
@@ -317,7 +336,7 @@ static vkn_status not_a_number(const struct config_setting *setting, const char 
                                                             : ", such as 20000 or 20k");
 }
 
-/* "0.5,0.75,0.9", as long as the setting's list. */
+/* Stores a list "0.5,0.75,0.9" of exactly `count` elements. */
 static vkn_status store_list(const struct config_setting *setting, const char *source,
                              const char *text, struct vkn_config *config)
 {
@@ -370,7 +389,7 @@ vkn_status vkn_config_set(struct vkn_config *config, const char *source, const c
     const struct config_setting *setting = config_find(key);
     if (!setting)
         return config_unknown(source, key);
-    struct vkn_config changed = *config; /* a bad element of a list changes nothing */
+    struct vkn_config changed = *config; /* a wrong element of a list must change nothing */
     BASE_TRY(config_store_text(setting, source, value, &changed));
     *config = changed;
     return VKN_OK;

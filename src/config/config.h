@@ -1,5 +1,5 @@
-/* config: the settings of a run as a table, and what they are when nobody said. Knows nothing of
- * the scene and the device but the facts that it is told. */
+/* config: holds the settings of a run, their table and their defaults. Knows the scene and the
+ * device only through struct config_facts. */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -11,153 +11,170 @@
 /* ---- the structure --------------------------------------------------------------------------- */
 
 #define VKN_SCHEDULE_POINTS 32
-/* The loss scale once `step` steps are finished, until the next point; the learning rate then, from
- * which it goes straight to the next point's. */
+/* A point of a schedule: the loss scale after `step` finished steps, up to the next point; or the
+ * learning rate after `step` finished steps, interpolated linearly to the next point. */
 struct vkn_schedule_point {
     uint32_t step;
     float value;
 };
 
 #define VKN_STEPS 32
-/* Which steps something happens at, beside the end; all zero: none. */
+/* Steps at which something happens, besides the end of training; all zero: none. */
 struct vkn_steps {
-    uint32_t every; /* multiples of this; with `factor` the first of a series */
-    float factor;   /* each step of the series is so many times the one before; 0: no series */
-    uint32_t at[VKN_STEPS]; /* without `every`: these, increasing; ends with 0 */
+    uint32_t every;         /* interval; with `factor` the first step of a geometric series */
+    float factor;           /* ratio of the series; 0: no series */
+    uint32_t at[VKN_STEPS]; /* if `every` is 0: a list of increasing steps, ends with 0 */
 };
 
-/* steps, grid.levels, ...: a member for each row of settings.h, which says what it means. Zero
- * means "the default"; where zero itself would be of use and is not the default, a negative number
- * stands for it (march.cone_angle, optimizer.weight_decay): what vkn_config_set and the readers of
- * JSON store for a written 0. */
+/* A configuration, with a member for each row of settings.h: steps, grid.levels and so on. Zero
+ * means "unset", the default. Settings for which 0 is a useful value other than the default
+ * (march.cone_angle, optimizer.weight_decay) hold -1 instead: vkn_config_set and the readers of
+ * JSON store -1 for 0. */
 struct vkn_config {
     VKN_SETTINGS_RUN(VKN_MEMBER, )
     VKN_SETTING_GROUPS(VKN_GROUP)
 };
-/* What a caller gives; NULL: all open. */
+/* Returns `config`, or for NULL a configuration without any setting. */
 const struct vkn_config *config_or_default(const vkn_config *config);
 
 /* ---- the table ------------------------------------------------------------------------------- */
 
+/* Types of settings. */
 enum config_type {
-    CONFIG_U32,   /* as text also 20k, 1.5M, 2G: thousands, millions, billions */
-    CONFIG_U64,   /* the same */
-    CONFIG_BYTES, /* uint64_t; as text also 512K, 64M, 2G: of 1024 */
+    CONFIG_U32,   /* text may end in k, M, G: 10^3, 10^6, 10^9 */
+    CONFIG_U64,   /* as U32 */
+    CONFIG_BYTES, /* uint64_t; text may end in K, M, G: 2^10, 2^20, 2^30 */
     CONFIG_FLOAT,
     CONFIG_DOUBLE,
-    CONFIG_SECONDS, /* a double; as text also 90s, 5m, 2h */
+    CONFIG_SECONDS, /* double; text may end in s, m, h */
     CONFIG_BOOL,
     CONFIG_ENUM,
-    CONFIG_STEPS, /* struct vkn_steps; as text "500", "100,500,2000" or "100x2" */
-    CONFIG_POINTS /* struct vkn_schedule_point[count], ending early with a value of 0 */
+    CONFIG_STEPS, /* struct vkn_steps; text "500", "100,500,2000" or "100x2" */
+    CONFIG_POINTS /* struct vkn_schedule_point[count], ends with a value of 0 */
 };
 
-/* What the default of a setting comes from, as settings.h has it. */
+/* Origin of a default. */
 enum config_origin {
-    CONFIG_OPEN,  /* it stays open: zero, which what works with the setting makes something of */
-    CONFIG_VALUE, /* a constant, or what a rule makes of it */
-    CONFIG_SCENE  /* the scene, which overrules what was asked for */
+    CONFIG_OPEN,  /* none: the setting stays zero, and the module that reads it chooses */
+    CONFIG_VALUE, /* a constant or a rule */
+    CONFIG_SCENE  /* the opened scene, whose value also replaces a value that was set */
 };
 
 struct config_facts;
 struct config_setting;
 
-/* A default that follows from other settings and the facts; `value` is the row's for the device, or
- * 0. Settings before this one are resolved. */
+/* Returns a default that depends on other settings and the facts. `value` is the constant of the
+ * row for the type of the device, or 0. Settings in earlier rows are already resolved. */
 typedef double config_rule(const struct vkn_config *config, const struct config_facts *facts,
                            double value);
 
+/* The default of a setting. */
 struct config_default {
     enum config_origin origin;
-    const double *gpu, *cpu; /* values, as many as the setting has elements; cpu NULL: the same;
-                                gpu NULL: there is none */
-    config_rule *rule;       /* NULL: they are it */
-    size_t fact;             /* place in struct config_facts of what the scene says */
-    const char *words;       /* for people; config_default_text has names and truth values too */
+    /* Constants [count] by type of the device; gpu NULL: none; cpu NULL: the same as gpu. */
+    const double *gpu, *cpu;
+    config_rule *rule; /* NULL: the constants are the default */
+    size_t fact;       /* of CONFIG_SCENE: offset in struct config_facts */
+    const char *words; /* text for --help, except for names and booleans */
 };
 
+/* A setting: a row of the table. */
 struct config_setting {
     const char *key; /* "optimizer.learning_rate" */
     enum config_type type;
     size_t offset;           /* in struct vkn_config */
-    size_t count;            /* elements; 1 but for lists and steps */
-    double minimum, maximum; /* of numbers (of points: their values) */
-    /* A written 0 is accepted whatever the range and turns something off; where the range has
-     * negative numbers, the struct holds it as -1, since its 0 is the default. Without this a 0
-     * outside of the range is refused. */
+    size_t count;            /* number of elements; 1 except for lists, steps and points */
+    double minimum, maximum; /* range of numbers, or of the values of points */
+    /* The value 0 is accepted outside the range and turns something off. If the range has negative
+     * numbers, the struct holds -1 for it. Otherwise a 0 outside the range is refused. */
     bool zero_is_off;
-    uint32_t multiple;        /* whole numbers are multiples of this; 0: any */
-    const char *const *names; /* of an enum's values, from 0; ends with NULL */
+    uint32_t multiple;        /* whole numbers must be multiples of this; 0: any */
+    const char *const *names; /* of an enumeration, by value; ends with NULL */
     struct config_default fallback;
     const char *help;
-    const char *point_value; /* what points call their values: "scale" */
+    const char *point_value; /* name of the values of points in messages: "scale" */
 };
 
-/* In the order of the JSON that vkn_config_write_json writes; groups stay together. */
+/* All settings, in the order of config.json. */
 extern const struct config_setting config_settings[];
 extern const size_t config_setting_count;
 /* Returns the setting of a key, or of the name that the key had in an earlier version; NULL: there
  * is none. */
 const struct config_setting *config_find(const char *key);
-/* What other programs call a setting's key, an option "--name", a command or an argument. */
+/* A heading of the settings' list in --help. */
+struct config_heading {
+    const char *title;
+    const char *groups[8]; /* "scene" for scene.*, "seed" for a setting without a group; ends with
+                              NULL */
+};
+/* Headings in the order of --help. Each setting is under exactly one heading. */
+extern const struct config_heading config_headings[];
+extern const size_t config_heading_count;
+/* Returns whether the list shows the setting under the heading. */
+bool config_is_under(const struct config_setting *setting, const struct config_heading *heading);
+/* A word of other programs, and the key, option, command or argument of the same meaning. */
 struct config_synonym {
     const char *word, *name;
 };
 extern const struct config_synonym config_synonyms[];
 extern const size_t config_synonym_count;
-/* The name that is meant by a word that is none: what other programs' word for it is, else the
- * closest in spelling; NULL: neither. */
+/* Returns the one of `names` that an unknown word probably means: by the synonyms of other
+ * programs, or else the closest in spelling; NULL: neither. */
 const char *config_nearest(const char *word, const char *const *names, size_t count);
-/* Bytes in the struct. */
+/* Returns the size of a setting in struct vkn_config, in bytes. */
 size_t config_setting_size(const struct config_setting *setting);
-/* Whether nobody has said what it shall be: it is zero. Of a key that there is. */
+/* Returns whether a setting is unset, that is zero. The key must exist. */
 bool config_is_unset(const struct vkn_config *config, const char *key);
-/* What is open becomes as it is in `from`. */
+/* Copies a setting from `from` if it is unset in `config`. */
 void config_inherit(struct vkn_config *config, const struct vkn_config *from, const char *key);
 
-/* Names of an enumeration's values, from 0, ending with NULL: config_loss_names, ... */
+/* Names of the values of each enumeration, ending with NULL: config_loss_names and so on. */
 #define CONFIG_NAMES(name, zero, zero_name, others) \
     extern const char *const config_##name##_names[];
 VKN_ENUMERATIONS(CONFIG_NAMES)
 #undef CONFIG_NAMES
 
-/* A loss scale brought within loss_scale.minimum and maximum. */
+/* Returns a loss scale clamped to loss_scale.minimum and loss_scale.maximum. */
 float config_limit_scale(const struct vkn_config *config, float scale);
-/* The shortest decimal that reads back as the same value, of a float when `single`. */
+/* Prints the shortest decimal that reads back as the same double, or the same float if `single`. */
 void config_print_number(char text[40], double value, bool single);
+/* Prints the setting's minimum and maximum exactly, with `between` between them. Returns `text`. */
+const char *config_print_range(char text[96], const struct config_setting *setting,
+                               const char *between);
 
 /* ---- defaults -------------------------------------------------------------------------------- */
 
-/* What defaults depend on beside other settings. */
+/* Facts about device and scene that defaults depend on. */
 struct config_facts {
-    bool cpu; /* the device is a processor */
-    /* As the scene came to be; whatever becomes of its capture, what is trained stays there. */
+    bool cpu; /* the device is a CPU */
+    /* Settings scene.* of the opened scene. A run keeps them even if the scene is changed later. */
     enum vkn_scene_format format;
     uint32_t downscale;
     double scale, offset[3];
     uint32_t aabb_scale;
     bool placed;
-    float near; /* distance of the nearest content, training units; 0: not known */
+    float near; /* distance of the nearest content, training units; 0: unknown */
 };
 
-/* Everything that is zero becomes its default, in the order of the table. VKN_BAD_INPUT where
- * settings do not go together, or are out of range without having gone through vkn_config_set. */
+/* Replaces all unset settings by their defaults, in the order of the table. VKN_BAD_INPUT if
+ * settings contradict each other, or are out of range without having passed vkn_config_set. */
 vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts);
-/* What that makes of an element, whatever it is now; 0 where it stays open, or is the scene's. */
+/* Returns the default of an element, whatever its present value; 0 unless the origin is
+ * CONFIG_VALUE. */
 double config_default(const struct config_setting *setting, size_t index,
                       const struct vkn_config *config, const struct config_facts *facts);
-/* The model that is trained, which what is asked of the field decides where nobody said. */
+/* Returns the model; if it is unset, the one that the settings field.* require. */
 enum vkn_model config_model(const struct vkn_config *config);
 /* Returns whether the settings field.* choose its encodings: the layered model, deformed or not. */
 bool config_is_layered(const struct vkn_config *config);
-/* The number that the row of an open default tells, whose meaning is the caller's. */
+/* Returns the constant of a row OPEN_VALUE, which its reader interprets; 0 for other rows. */
 double config_default_number(const char *key);
-/* The default in words: "16", "19, CPU 15", "huber", "a quarter of the machine's memory". */
+/* Returns the default in words: "16", "19, CPU 15", "huber", "a quarter of the memory". */
 const char *config_default_text(const struct config_setting *setting);
 
 /* ---- use ------------------------------------------------------------------------------------- */
 
-/* The first that comes after `after` finished steps; UINT32_MAX: none. */
+/* Returns the first of the steps that is greater than `after`; UINT32_MAX: none. */
 uint64_t config_next_step(const struct vkn_steps *steps, uint64_t after);
 
 #endif

@@ -1,5 +1,5 @@
-/* What settings are that nobody gave: the table's values, rules that make them of others, and what
- * does not go together once all are known. */
+/* Resolves the defaults of unset settings, by constants and rules, and rejects contradictory
+ * settings. */
 #include "config/internal.h"
 
 #include <math.h>
@@ -13,14 +13,13 @@
                               double value)
 #define UNUSED(name) ((void)(name))
 
-/* Until the device is asked what it can do: that may have come before. */
+/* Placeholder until the tuner has chosen the backend, which may have happened before. */
 RULE(precision)
 {
     UNUSED(config), UNUSED(facts), UNUSED(value);
     return VKN_PRECISION_FP32;
 }
 
-/* Who asks for another encoding or activation than ngp's asks for layers. */
 RULE(model)
 {
     UNUSED(facts), UNUSED(value);
@@ -38,7 +37,7 @@ static bool is_contracted(const struct vkn_config *config)
     return config->scene.contraction == VKN_CONTRACTION_CUBE;
 }
 
-/* The grid spans the cube, or twice that where space is contracted. */
+/* The grid spans the cube, or the contracted cube of twice the side. */
 RULE(finest)
 {
     UNUSED(facts);
@@ -52,8 +51,8 @@ RULE(cone_angle)
     return config->scene.aabb_scale > 1 || is_contracted(config) ? value : -1.0;
 }
 
-/* instant-ngp's 0.1 keeps floaters away from the lenses. Content that is known to begin nearer than
- * twice that is not cut: half its depth leaves room for what the known depths miss. */
+/* instant-ngp's 0.1 keeps floaters away from the cameras. If known content begins nearer than 0.2,
+ * half of its distance is used, as the known depths may miss the nearest surfaces. */
 RULE(near_distance)
 {
     UNUSED(config);
@@ -75,7 +74,7 @@ bool config_is_layered(const struct vkn_config *config)
             config->dynamic.canonical == VKN_CANONICAL_LAYERED);
 }
 
-/* Chooses the vanilla model's default for that model and for layers behind its encoding. */
+/* Returns `vanilla` for the vanilla model and for layered models without a hash grid. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
     bool layered = config_is_layered(config) && config->field.position != VKN_POSITION_HASH;
@@ -94,8 +93,9 @@ RULE(direction)
     return vanilla_or(config, VKN_DIRECTION_FREQUENCIES, VKN_DIRECTION_HARMONICS);
 }
 
-/* A small MLP behind a hash grid learns fastest in logarithms. Softplus is never without a slope,
- * and stays within 16 bits: where something comes to later, what was empty has to become dense. */
+/* A small MLP behind a hash grid learns fastest with exp. Softplus keeps a gradient in empty space
+ * and stays within the range of f16; dynamic scenes need both where content arrives at a later
+ * time. */
 RULE(density_activation)
 {
     UNUSED(facts), UNUSED(value);
@@ -103,7 +103,7 @@ RULE(density_activation)
                       config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS : VKN_DENSITY_EXP);
 }
 
-/* Where it measures faster: nearly all of the samples are empty, and no grid has left them out. */
+/* Faster, as measured, if no occupancy grid has skipped the many empty samples. */
 RULE(visibility)
 {
     UNUSED(facts), UNUSED(value);
@@ -123,22 +123,22 @@ MODEL_RULE(density_layers, 8)
 MODEL_RULE(color_width, 128)
 MODEL_RULE(color_layers, 1)
 
-/* Columns of layers come by 32. */
+/* Passes of layers work on multiples of 32 columns. */
 RULE(geometry)
 {
     UNUSED(facts);
     return vanilla_or(config, 256, config_is_layered(config) ? 2 * value : value);
 }
 
-/* What is fine from the start gives a deformation no direction to move it in. */
+/* High frequencies give a deformation no useful gradient at the beginning. */
 RULE(position_octaves)
 {
     UNUSED(facts);
     return config->model == VKN_MODEL_DYNAMIC ? 5 : value;
 }
 
-/* Where layers are passes of their own, a CPU has time for few samples: more steps of fewer rays,
- * and more rays of fewer samples, are worth more. */
+/* Returns smaller defaults for CPU devices with models of layers, which they evaluate slowly: more
+ * steps with fewer rays, and more rays with fewer samples, give better results in the same time. */
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
@@ -156,8 +156,8 @@ RULE(steps_per_unit)
     return cpu_or(config, facts, 40, 64, value);
 }
 
-/* What reaches beyond the unit cube is what a capture shows of its surroundings. There a proposal
- * measures better than the cascades of a grid. */
+/* Scenes that reach beyond the unit cube show surroundings, where a proposal gives better results,
+ * as measured, than the cascades of an occupancy grid. */
 RULE(sampling)
 {
     UNUSED(facts), UNUSED(value);
@@ -171,7 +171,7 @@ static bool has_proposal(const struct vkn_config *config)
     return config->march.sampling == VKN_SAMPLING_PROPOSAL;
 }
 
-/* Nerfacc's numbers for unbounded scenes; a CPU has time for a quarter. */
+/* nerfacc's numbers for unbounded scenes; a quarter of them on CPU devices. */
 RULE(coarse_samples)
 {
     return has_proposal(config) && !facts->cpu ? 256 : value;
@@ -182,8 +182,8 @@ RULE(fine_samples)
     return has_proposal(config) ? facts->cpu ? 24 : 48 : value;
 }
 
-/* Nerfstudio's. A proposal samples air near the cameras as readily as surfaces, and no grid forgets
- * what has grown there. */
+/* Nerfstudio's weight. A proposal also samples empty space near the cameras, and no decaying
+ * occupancy grid removes floaters there. */
 RULE(distortion)
 {
     UNUSED(facts), UNUSED(value);
@@ -196,7 +196,7 @@ RULE(proposal_finest)
     return is_contracted(config) ? 2 * value : value;
 }
 
-/* Each cell that is looked at costs as much as a sample. */
+/* Evaluating a cell costs as much as a sample. */
 RULE(resolution)
 {
     return cpu_or(config, facts, value / 2, value / 2, value);
@@ -213,14 +213,14 @@ RULE(rate_schedule)
     return is_given(config->optimizer.rates) ? VKN_RATE_FILE : VKN_RATE_STEP;
 }
 
-/* Also before the schedule is resolved. */
+/* Returns whether a file gives the learning rates; works before the schedule is resolved. */
 static bool is_drawn(const struct vkn_config *config)
 {
     return config->optimizer.schedule == VKN_RATE_FILE ||
            (config->optimizer.schedule == VKN_RATE_DEFAULT && is_given(config->optimizer.rates));
 }
 
-/* Adam's steps become short where gradients disagree, Lion's never. */
+/* Lion's steps have a constant length, while Adam's shrink where gradients disagree. */
 RULE(learning_rate)
 {
     double factor = config->optimizer.kind == VKN_OPTIMIZER_LION ? 0.3 : 1.0;
@@ -228,7 +228,7 @@ RULE(learning_rate)
                             : factor * vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
 }
 
-/* A short run must not spend itself on warming up, and a file says how the rate rises. */
+/* Short runs warm up for a twentieth of their steps; a file of rates contains its own warm-up. */
 RULE(warmup_steps)
 {
     UNUSED(facts);
@@ -244,7 +244,7 @@ RULE(final_rate)
     return (double)(config->optimizer.learning_rate / 100);
 }
 
-/* 16-bit gradients need scaling; what is large enough and not too large shows in training. */
+/* f16 gradients need scaling, by a scale that training has to find. */
 RULE(loss_scale)
 {
     UNUSED(facts), UNUSED(value);
@@ -271,7 +271,7 @@ RULE(initial_scale)
     return (double)config_limit_scale(config, dynamic ? (float)value : 1.0f);
 }
 
-/* Sums of f16 are exchanged as they are. */
+/* Gradients that are accumulated in f16 are sent as f16. */
 RULE(communication_type)
 {
     UNUSED(facts), UNUSED(value);
@@ -282,7 +282,7 @@ RULE(communication_type)
                                                                        : VKN_COMMUNICATION_F32;
 }
 
-/* A GPU updates all cells in less time than it takes to copy them. */
+/* A GPU updates all cells faster than it could copy them. */
 RULE(cells)
 {
     UNUSED(config), UNUSED(value);
@@ -342,7 +342,7 @@ enum vkn_model config_model(const struct vkn_config *config)
     return other ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
 }
 
-/* ---- what goes together --------------------------------------------------------------------- */
+/* ---- consistency --------------------------------------------------------------------- */
 
 static bool power_of_two(uint32_t n)
 {
@@ -365,8 +365,8 @@ static vkn_status check_march(const struct vkn_config *config)
     BASE_TRY(check_resolution(config));
     if (is_contracted(config) && !(config->march.cone_angle > 1e-5F))
         return base_fail(VKN_BAD_INPUT,
-                         "config: march.cone_angle: %g: steps that do not grow never end in "
-                         "contracted space (scene.contraction)",
+                         "config: march.cone_angle: %g: contracted space (scene.contraction) needs "
+                         "growing steps, a value above 1e-5",
                          (double)config->march.cone_angle);
     if (config->march.far_distance > 0.0F &&
         config->march.far_distance <= config->march.near_distance)
@@ -376,13 +376,13 @@ static vkn_status check_march(const struct vkn_config *config)
     if (config->march.alpha_threshold > config->march.occupancy_threshold)
         return base_fail(
             VKN_BAD_INPUT,
-            "config: march.alpha_threshold: %g is above march.occupancy_threshold, %g: what "
-            "keeps a cell occupied must not count as empty",
+            "config: march.alpha_threshold: %g is above march.occupancy_threshold, %g: samples "
+            "that keep a cell occupied would be skipped",
             (double)config->march.alpha_threshold, (double)config->march.occupancy_threshold);
     return VKN_OK;
 }
 
-/* Other models have their own. */
+/* Models other than layered have fixed encodings and activations. */
 static vkn_status check_field(const struct vkn_config *config)
 {
     const struct vkn_config own = {.model = config->model, .dynamic = config->dynamic};
@@ -395,10 +395,10 @@ static vkn_status check_field(const struct vkn_config *config)
         wrong = "direction";
     if (config->field.position != config_rule_position(&own, NULL, 0))
         wrong = "position";
-    return wrong
-               ? base_fail(VKN_BAD_INPUT, "config: field.%s: model %s has its own, layered has any",
-                           wrong, config_model_names[config->model])
-               : VKN_OK;
+    return wrong ? base_fail(VKN_BAD_INPUT,
+                             "config: field.%s: model %s has a fixed one; use model=layered", wrong,
+                             config_model_names[config->model])
+                 : VKN_OK;
 }
 
 static vkn_status check_least(const struct vkn_config *config, const char *key)
@@ -411,7 +411,7 @@ static vkn_status check_least(const struct vkn_config *config, const char *key)
     return VKN_OK;
 }
 
-/* A loss scale that was given, against its limits. */
+/* Checks a loss scale against loss_scale.minimum and loss_scale.maximum. */
 static vkn_status check_scale(const struct vkn_config *config, const char *key, float scale)
 {
     float minimum = config->loss_scale.minimum, maximum = config->loss_scale.maximum;
@@ -441,7 +441,7 @@ static vkn_status check_loss_scale(const struct vkn_config *config)
     return check_scale(config, "loss_scale.initial", config->loss_scale.initial);
 }
 
-/* A deterministic run that only its time ends has no end to come down to. */
+/* A deterministic run must not depend on time, but a falling learning rate needs a known end. */
 static vkn_status check_rate(const struct vkn_config *config)
 {
     enum vkn_rate_schedule schedule = config->optimizer.schedule;
@@ -451,8 +451,8 @@ static vkn_status check_rate(const struct vkn_config *config)
     if ((schedule == VKN_RATE_EXPONENTIAL || schedule == VKN_RATE_COSINE) &&
         config->deterministic && config->steps == 0)
         return base_fail(VKN_BAD_INPUT,
-                         "config: optimizer.schedule: a deterministic run's learning rate falls "
-                         "by its steps, so it needs their number (--steps), not its time alone");
+                         "config: optimizer.schedule: in a deterministic run the learning rate "
+                         "depends on the step: set a number of steps (--steps), not only seconds");
     return VKN_OK;
 }
 
@@ -463,24 +463,24 @@ static vkn_status check_progressive(const struct vkn_config *config)
                          "config: progressive.start_downscale: %u is neither 2, 4 nor 8",
                          config->progressive.start_downscale);
     if (config->progressive.enabled && config->deterministic && config->steps == 0)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: progressive.enabled: a deterministic run grows by its steps, so "
-                         "it needs their number (--steps), not its time alone");
+        return base_fail(
+            VKN_BAD_INPUT,
+            "config: progressive.enabled: in a deterministic run the reduction depends "
+            "on the step: set a number of steps (--steps), not only seconds");
     return VKN_OK;
 }
 
 static vkn_status check_parallel(const struct vkn_config *config)
 {
     if (config->parallel.ranks_per_device > 1 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
-        return base_fail(VKN_BAD_INPUT, "config: parallel.ranks_per_device: ranks in turn exchange "
-                                        "gradients in every step, which "
-                                        "parallel.mode=average does not");
+        return base_fail(VKN_BAD_INPUT, "config: parallel.ranks_per_device: several ranks per "
+                                        "device need parallel.mode=synchronous");
     if (config->parallel.communication_type == VKN_COMMUNICATION_F16 &&
         config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return base_fail(
             VKN_BAD_INPUT,
-            "config: parallel.communication_type: parallel.mode=average exchanges weights, which "
-            "f16 would round");
+            "config: parallel.communication_type: f16 is for gradients, but parallel.mode=average "
+            "sends parameters");
     return VKN_OK;
 }
 

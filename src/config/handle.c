@@ -1,4 +1,4 @@
-/* Configurations as those who use the library have them: made, copied, read and written by key. */
+/* Implements vkn_config: creates, copies and destroys configurations, and gets settings by key. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,7 +47,7 @@ vkn_status vkn_config_set_number(vkn_config *config, const char *key, double val
     return vkn_config_set(config, __func__, key, text);
 }
 
-/* A list of JSON as vkn_config_set takes it: 1,2,3. */
+/* Removes brackets, quotes and blanks from JSON: vkn_config_set accepts lists as 1,2,3. */
 static void strip(char *text)
 {
     char *to = text;
@@ -67,8 +67,9 @@ vkn_status vkn_config_get(const vkn_config *config, const char *key, char **valu
     if (!setting)
         return config_unknown(__func__, key);
     if (setting->type == CONFIG_POINTS)
-        return base_fail(VKN_BAD_INPUT, "%s: %s: its points come from a file, and have no text",
-                         __func__, key);
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %s: the points of a schedule cannot be returned as text", __func__,
+                         key);
     const struct vkn_config *from = config_or_default(config);
     cJSON *item = config_setting_json(setting, from);
     char *text = base_json_print(item);

@@ -1,4 +1,4 @@
-/* Settings to and from JSON: nested objects, or whole paths as keys. */
+/* Reads and writes settings as JSON: nested objects, or whole keys such as "grid.levels". */
 #include "config/internal.h"
 
 #include <inttypes.h>
@@ -24,8 +24,8 @@ static vkn_status parse_number(const struct reading *reading, const struct confi
     if (!cJSON_IsNumber(item))
         return base_json_fail(reading->source, setting->key, "not a number");
     *number = (struct config_number){.value = item->valuedouble};
-    if (number->value >= 0.0 && number->value <= 9007199254740992.0) { /* doubles are exact up to
-                                                                          2^53 */
+    /* Doubles are exact up to 2^53. */
+    if (number->value >= 0.0 && number->value <= 9007199254740992.0) {
         number->whole = (uint64_t)number->value;
         number->is_whole = (double)number->whole == number->value;
     }
@@ -35,7 +35,7 @@ static vkn_status parse_number(const struct reading *reading, const struct confi
 static vkn_status read_number(const struct reading *reading, const struct config_setting *setting,
                               size_t index, const cJSON *item)
 {
-    /* Runs of earlier versions recorded what was left open as 0. */
+    /* Runs of earlier versions recorded unset settings as 0. */
     bool old_default = reading->ignore_unknown && cJSON_IsNumber(item) &&
                        item->valuedouble == 0.0 && !config_takes_zero(setting);
     if (cJSON_IsNull(item) || old_default) {
@@ -47,13 +47,13 @@ static vkn_status read_number(const struct reading *reading, const struct config
     return config_store_number(setting, reading->source, index, &number, reading->config);
 }
 
-/* A number, or a list of them. */
+/* Reads a number of steps, or a list of steps. */
 static vkn_status read_steps(const struct reading *reading, const struct config_setting *setting,
                              const cJSON *item)
 {
     struct config_number number = {.is_whole = true};
     bool list = cJSON_IsArray(item);
-    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list: at the end alone */
+    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list: only at the end */
         if (!list)
             BASE_TRY(parse_number(reading, setting, item, &number));
         return config_store_every(setting, reading->source, &number, reading->config);
@@ -87,7 +87,7 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
         config_store_default(setting, 0, setting->count, reading->config);
         return VKN_OK;
     }
-    /* Names, numbers that a double cannot hold (seeds), files of points. */
+    /* Strings are names, numbers that a double cannot hold (seeds), and files of points. */
     if (cJSON_IsString(item) && setting->type == CONFIG_POINTS && item->valuestring[0] &&
         strcmp(item->valuestring, "default") != 0)
         BASE_TRY(config_check_file(reading->source, setting->key, item->valuestring));
@@ -112,7 +112,8 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
                               : read_number(reading, setting, 0, item);
 }
 
-/* What a run's config.json says beside its settings, so that such a file works with --config. */
+/* Returns whether config.json of a run has this key besides settings: such a file works with
+ * --config. */
 static bool is_record(const char *path)
 {
     static const char *const records[] = {"version", "commit",  "device",       "driver",
@@ -123,7 +124,7 @@ static bool is_record(const char *path)
     return false;
 }
 
-/* The parser limits the depth. */
+/* Reads an object; the recursion is as deep as the JSON, which the parser limits. */
 static vkn_status read_object(const struct reading *reading, const char *group, const cJSON *object)
 {
     const cJSON *item;
@@ -141,7 +142,7 @@ static vkn_status read_object(const struct reading *reading, const char *group, 
     return VKN_OK;
 }
 
-/* A tree that is wrong changes nothing; it is deleted. */
+/* Applies a tree and deletes it. A tree with an error changes nothing. */
 static vkn_status apply_tree(const char *source, cJSON *tree, bool ignore_unknown,
                              struct vkn_config *config)
 {
@@ -193,7 +194,7 @@ void config_print_number(char text[40], double value, bool single)
     }
 }
 
-/* Zero as a file means it: what the struct's zero stands for is null unless it is zero itself. */
+/* Writes an unset setting as null, and -1 as 0 if the setting's negative numbers mean "off". */
 static void print_float(char text[40], const struct config_setting *setting, double value,
                         bool single)
 {
@@ -210,41 +211,41 @@ static void print_whole(char text[40], const struct config_setting *setting, uin
         snprintf(text, 40, "null");
     else if (value <= 9007199254740992u)
         snprintf(text, 40, "%" PRIu64, value);
-    else /* as text: most readers of JSON would round it */
+    else /* as a string: most readers of JSON would round it */
         snprintf(text, 40, "\"%" PRIu64 "\"", value);
 }
 
-static void print_element(char text[40], const struct config_setting *setting, const char *place)
+static void print_element(char text[40], const struct config_setting *setting, const char *stored)
 {
     if (setting->type == CONFIG_FLOAT)
-        print_float(text, setting, (double)*(const float *)place, true);
+        print_float(text, setting, (double)*(const float *)stored, true);
     else if (setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS)
-        print_float(text, setting, *(const double *)place, false);
+        print_float(text, setting, *(const double *)stored, false);
     else if (setting->type == CONFIG_U32)
-        print_whole(text, setting, *(const uint32_t *)place);
+        print_whole(text, setting, *(const uint32_t *)stored);
     else
-        print_whole(text, setting, *(const uint64_t *)place);
+        print_whole(text, setting, *(const uint64_t *)stored);
 }
 
 cJSON *config_setting_json(const struct config_setting *setting, const struct vkn_config *config)
 {
-    const char *place = (const char *)config + setting->offset;
+    const char *stored = (const char *)config + setting->offset;
     char text[40];
     if (setting->type == CONFIG_BOOL)
-        return cJSON_CreateBool(*(const bool *)place);
+        return cJSON_CreateBool(*(const bool *)stored);
     if (setting->type == CONFIG_ENUM)
-        return cJSON_CreateString(setting->names[*(const uint32_t *)place]);
+        return cJSON_CreateString(setting->names[*(const uint32_t *)stored]);
     if (setting->type == CONFIG_POINTS)
         return config_points_json(setting, config);
     if (setting->type == CONFIG_STEPS)
         return config_steps_json(setting, config);
     if (setting->count == 1) {
-        print_element(text, setting, place);
+        print_element(text, setting, stored);
         return cJSON_CreateRaw(text);
     }
     cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < setting->count; i++) {
-        print_element(text, setting, place + i * (config_setting_size(setting) / setting->count));
+        print_element(text, setting, stored + i * (config_setting_size(setting) / setting->count));
         cJSON_AddItemToArray(list, cJSON_CreateRaw(text));
     }
     return list;

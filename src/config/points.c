@@ -1,4 +1,5 @@
-/* Lists of points (step, loss scale or learning rate): from files, from and to JSON. */
+/* Reads schedules, lists of points (step, value), from text files and JSON, and writes them as
+ * JSON. */
 #include "config/internal.h"
 
 #include <math.h>
@@ -11,10 +12,10 @@
 
 /* ---- points --------------------------------------------------------------------------------- */
 
-/* The setting's list while it is filled. */
+/* The list of a setting while points are added. */
 struct points {
     const struct config_setting *setting;
-    const char *source; /* begins messages */
+    const char *source; /* file or function, begins messages */
     struct vkn_schedule_point *items;
     size_t count;
 };
@@ -28,20 +29,20 @@ static struct points points_of(const struct config_setting *setting, const char 
     return points;
 }
 
-/* `place` is the line or element, for messages. */
-static vkn_status add_point(struct points *points, const char *place, double step, double value)
+/* Checks and adds a point; `where` names its line or element in messages. */
+static vkn_status add_point(struct points *points, const char *where, double step, double value)
 {
     const struct config_setting *setting = points->setting;
     if (points->count == setting->count)
-        return base_json_fail(points->source, place, "more than %zu points", setting->count);
+        return base_json_fail(points->source, where, "more than %zu points", setting->count);
     if (!(step >= 0.0 && step <= (double)UINT32_MAX && floor(step) == step))
-        return base_json_fail(points->source, place,
+        return base_json_fail(points->source, where,
                               "step %.10g is not a whole number from 0 to %u", step, UINT32_MAX);
     if (!(value >= setting->minimum && value <= setting->maximum))
-        return base_json_fail(points->source, place, "%s %.10g is out of range (%.10g to %.10g)",
+        return base_json_fail(points->source, where, "%s %.10g is out of range (%.10g to %.10g)",
                               setting->point_value, value, setting->minimum, setting->maximum);
     if (points->count > 0 && step <= points->items[points->count - 1].step)
-        return base_json_fail(points->source, place, "step %.10g does not come after step %u", step,
+        return base_json_fail(points->source, where, "step %.10g does not come after step %u", step,
                               points->items[points->count - 1].step);
     points->items[points->count++] = (struct vkn_schedule_point){(uint32_t)step, (float)value};
     return VKN_OK;
@@ -49,7 +50,7 @@ static vkn_status add_point(struct points *points, const char *place, double ste
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-/* `list` names it in messages: "loss_scale.schedule[2]: ...". */
+/* Adds the elements of a JSON list; `list` names it in messages: "loss_scale.schedule[2]: ...". */
 static vkn_status parse_elements(struct points *points, const char *list, const cJSON *json)
 {
     if (!cJSON_IsArray(json))
@@ -58,14 +59,14 @@ static vkn_status parse_elements(struct points *points, const char *list, const 
     const cJSON *item;
     size_t index = 0;
     cJSON_ArrayForEach (item, json) {
-        char place[64];
-        snprintf(place, sizeof(place), "%s[%zu]", list, index++);
+        char where[64];
+        snprintf(where, sizeof(where), "%s[%zu]", list, index++);
         const cJSON *step = cJSON_GetArrayItem(item, 0), *value = cJSON_GetArrayItem(item, 1);
         if (!cJSON_IsArray(item) || cJSON_GetArraySize(item) != 2 || !cJSON_IsNumber(step) ||
             !cJSON_IsNumber(value))
-            return base_json_fail(points->source, place, "not [step, %s]",
+            return base_json_fail(points->source, where, "not [step, %s]",
                                   points->setting->point_value);
-        BASE_TRY(add_point(points, place, step->valuedouble, value->valuedouble));
+        BASE_TRY(add_point(points, where, step->valuedouble, value->valuedouble));
     }
     return VKN_OK;
 }
@@ -97,11 +98,11 @@ cJSON *config_points_json(const struct config_setting *setting, const struct vkn
 
 #define BLANKS " \t\r\v\f"
 
-/* "500 1024" or "500, 1024"; nothing; and what follows a # is a comment. */
+/* Adds the point of a line "500 1024" or "500, 1024", if any; a # begins a comment. */
 static vkn_status parse_line(struct points *points, size_t number, char *line)
 {
-    char place[32], *end;
-    snprintf(place, sizeof(place), "line %zu", number);
+    char where[32], *end;
+    snprintf(where, sizeof(where), "line %zu", number);
     line[strcspn(line, "#")] = 0;
     line += strspn(line, BLANKS);
     if (*line == 0)
@@ -111,9 +112,9 @@ static vkn_status parse_line(struct points *points, size_t number, char *line)
     bool apart = end > line && second > end;
     double value = strtod(second, &end);
     if (!apart || end == second || end[strspn(end, BLANKS)] != 0)
-        return base_json_fail(points->source, place, "not a step and a %s",
+        return base_json_fail(points->source, where, "not a step and a %s",
                               points->setting->point_value);
-    return add_point(points, place, step, value);
+    return add_point(points, where, step, value);
 }
 
 static vkn_status parse_lines(struct points *points, char *text)

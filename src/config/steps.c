@@ -1,4 +1,5 @@
-/* Which steps something happens at: "500", every so many; "100,500,2000"; "100x2", a series. */
+/* Parses, writes and evaluates settings of steps: an interval "500", a list "100,500,2000", a
+ * geometric series "100x2". */
 #include "config/internal.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-/* Elements of a setting of steps, as config_store_number counts them. */
+/* Indices of members of struct vkn_steps, counted in 32-bit elements, for config_store_number. */
 #define EVERY    (offsetof(struct vkn_steps, every) / sizeof(uint32_t))
 #define FIRST_AT (offsetof(struct vkn_steps, at) / sizeof(uint32_t))
 
@@ -47,12 +48,11 @@ vkn_status config_store_step(const struct config_setting *setting, const char *s
 static vkn_status refuse(const struct config_setting *setting, const char *source, const char *text)
 {
     return base_json_fail(source, setting->key,
-                          "%s is not a number of steps, nor a list of steps (100,500,2000), nor a "
-                          "series of them (100x2)",
+                          "%s is not a number of steps, a list (100,500,2000) or a series (100x2)",
                           text);
 }
 
-/* "100x2", whose x is `cross`. */
+/* Stores a series such as "100x2"; `cross` points at its x. */
 static vkn_status store_series(const struct config_setting *setting, const char *source,
                                const char *text, const char *cross, struct vkn_config *config)
 {

@@ -1,5 +1,5 @@
-/* What other programs (instant-ngp, nerfstudio, nerfacc, PyTorch's trainers) call settings,
- * options, commands and arguments of this one. */
+/* Suggests names for unknown words, by synonyms from other programs (instant-ngp, nerfstudio,
+ * nerfacc, PyTorch trainers) and by spelling. Synonyms are suggested, never accepted. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +8,8 @@
 
 #define LONGEST_WORD 64u
 
-/* In lower case with underscores; options of other programs stand without their hyphens. Of several
- * rows with one word the first whose name is among those that can stand there counts. */
+/* Words are in lower case with underscores, options without leading hyphens. If several rows have
+ * the same word, the first one whose name is possible in the context is used. */
 const struct config_synonym config_synonyms[] = {
     /* settings */
     {"lr", "optimizer.learning_rate"},
@@ -328,7 +328,7 @@ const struct config_synonym config_synonyms[] = {
 };
 const size_t config_synonym_count = BASE_COUNT(config_synonyms);
 
-/* "--Batch-Size" becomes "batch_size". */
+/* Converts "--Batch-Size" to "batch_size". */
 static void normalise(const char *word, char text[LONGEST_WORD])
 {
     word += strspn(word, "-");
@@ -343,7 +343,7 @@ static const char *last_part(const char *name)
     return dot != NULL ? dot + 1 : name;
 }
 
-/* The row's name, where it is among `names`. */
+/* Returns the name of the first row with this word whose name is among `names`. */
 static const char *synonym_among(const char *word, const char *const *names, size_t count)
 {
     for (size_t row = 0; row < config_synonym_count; row++)

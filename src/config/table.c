@@ -1,4 +1,4 @@
-/* Every setting: the rows of settings.h as a table. */
+/* Builds the table of settings from the rows of settings.h, and finds settings by key. */
 #include "config/internal.h"
 
 #include <string.h>
@@ -31,7 +31,7 @@ VKN_ENUMERATIONS(NAMES)
 #define RANGE_RANGE_OR_OFF(least, most) RANGE_RANGE(least, most), .zero_is_off = true
 #define RANGE_MULTIPLE(least, most, of) RANGE_RANGE(least, most), .multiple = (of)
 
-/* The product comes first, so that it makes a quotient of whole numbers one of real numbers. */
+/* The factor 1.0 in front makes a quotient such as 1/256 a floating-point one. */
 #define NUMBER(...)                         (const double[]){1.0 * __VA_ARGS__}
 #define DEFAULT_OPEN(text)                  {.origin = CONFIG_OPEN, .words = (text)}
 #define DEFAULT_OPEN_VALUE(before, v, text) {.origin = CONFIG_OPEN, .gpu = NUMBER(v), .words = before #v text}
@@ -124,7 +124,34 @@ const char *config_value_name(const struct config_setting *setting, const char *
     return name;
 }
 
-/* Of a key with its group, or of one that was given without ("learning_rate"). */
+/* ---- headings ------------------------------------------------------------------------------- */
+
+const struct config_heading config_headings[] = {
+    {"Length and repeatability", {"steps", "seconds", "seed", "deterministic"}},
+    {"Data", {"scene", "progressive", "background"}},
+    {"Model", {"model", "field", "grid", "mlp", "dynamic", "glsl"}},
+    {"Sampling", {"batch", "march", "proposal"}},
+    {"Loss and optimiser", {"loss", "optimizer"}},
+    {"Loss scaling", {"loss_scale"}},
+    {"Precision", {"precision", "gradient_sums", "matrix", "policy"}},
+    {"Several devices", {"parallel"}},
+    {"Output", {"eval_every", "eval_views", "save_every", "save_seconds", "keep", "log"}},
+};
+const size_t config_heading_count = BASE_COUNT(config_headings);
+
+bool config_is_under(const struct config_setting *setting, const struct config_heading *heading)
+{
+    size_t length = strcspn(setting->key, ".");
+    for (size_t i = 0; heading->groups[i]; i++)
+        if (strlen(heading->groups[i]) == length &&
+            strncmp(heading->groups[i], setting->key, length) == 0)
+            return true;
+    return false;
+}
+
+/* ---- unknown keys ---------------------------------------------------------------------------- */
+
+/* Returns the key nearest to an unknown one, which may lack its group ("learning_rate"). */
 static const char *nearest_key(const char *key)
 {
     const char *names[BASE_COUNT(config_settings)], *last[BASE_COUNT(config_settings)];

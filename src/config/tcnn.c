@@ -1,5 +1,5 @@
-/* The JSON of tiny-cuda-nn, as its documentation has it, and of instant-ngp's configs/nerf: objects
- * with an "otype", whose members are settings where these say the same. */
+/* Converts the JSON of tiny-cuda-nn and of instant-ngp's configs/nerf, objects with an "otype", to
+ * settings. */
 #include "config/internal.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 
 #define PATH_SIZE 128
 
-/* A number that is a setting's; `otype`: of objects of that type alone, others ignore it. */
+/* A number that corresponds to a setting. Objects of a type other than `otype` (NULL: any) ignore
+ * it. */
 struct number_row {
     const char *object, *otype, *key, *setting;
 };
@@ -38,7 +39,7 @@ static const struct number_row numbers[] = {
     {"optimizer", "Adam", "l2_reg", "optimizer.weight_decay"},
 };
 
-/* A name, and the setting and its value that say the same; no setting: there is nothing else. */
+/* A name, with the corresponding setting and value; setting NULL: the name is always true here. */
 struct name_row {
     const char *object, *key, *name, *setting, *value;
 };
@@ -58,7 +59,7 @@ static const struct name_row names[] = {
     {"network", "otype", "CutlassMLP", "model", "layered"},
     {"network", "output_activation", "None", NULL, NULL},
     {"rgb_network", "output_activation", "None", NULL, NULL},
-    {"rgb_network", "output_activation", "Sigmoid", NULL, NULL}, /* which is there anyway */
+    {"rgb_network", "output_activation", "Sigmoid", NULL, NULL}, /* the colours always have it */
     {"network", "activation", "ReLU", "field.activation", "relu"},
     {"network", "activation", "LeakyReLU", "field.activation", "leaky_relu"},
     {"network", "activation", "Softplus", "field.activation", "softplus"},
@@ -74,7 +75,7 @@ static const struct name_row names[] = {
     {"optimizer", "otype", "Adam", "optimizer.kind", "adam"},
 };
 
-/* What may be there as long as it does nothing. */
+/* Members that are accepted only with a value that has no effect. */
 static const struct {
     const char *object, *key;
     double value;
@@ -95,13 +96,13 @@ static const struct {
 struct import {
     const char *source;
     struct vkn_config *config;
-    double growth;          /* encoding.per_level_scale; 0: there is none */
-    const char *activation; /* of the network that came first */
+    double growth;          /* encoding.per_level_scale; 0: none */
+    const char *activation; /* of the first network */
 };
 
-/* Of a level of the tree. */
+/* An object of the tree. */
 struct node {
-    const char *object; /* as the rows have it */
+    const char *object; /* name in the tables above */
     char path[PATH_SIZE];
     const char *otype;
 };
@@ -114,7 +115,7 @@ static vkn_status fail(const struct import *import, const struct node *node, con
     return base_json_fail(import->source, path, "%s", problem);
 }
 
-/* The setting under the name that the file has for it, for messages. */
+/* Returns a copy of the setting whose key is the path in the file, for messages. */
 static struct config_setting named(const struct node *node, const char *key, const char *setting,
                                    char path[2 * PATH_SIZE])
 {
@@ -131,8 +132,8 @@ static bool is_grid(const char *otype)
     return strcasecmp(otype, "HashGrid") == 0 || strcasecmp(otype, "Grid") == 0;
 }
 
-/* Whether an object of the type has the number; a file that changes its parent's type has the old
- * one's numbers as well. */
+/* Returns whether an object of the type uses the number. A file that changes the type of its
+ * parent's object also has numbers of the parent's type. */
 static bool applies(const struct number_row *row, const char *otype)
 {
     return !row->otype || strcasecmp(row->otype, otype) == 0 ||
@@ -172,7 +173,7 @@ static uint32_t grid_number(const struct import *import, const char *key)
     return (uint32_t)(value > 0 ? value : setting->fallback.gpu[0]);
 }
 
-/* The finest level is the coarsest times so many growths. */
+/* The resolution of the finest level is base_resolution * per_level_scale ^ (n_levels - 1). */
 static vkn_status store_finest(const struct import *import)
 {
     struct config_setting setting = *config_find("grid.finest");
@@ -188,7 +189,7 @@ static vkn_status store_finest(const struct import *import)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* A colour network is one that has its numbers under other names. */
+/* rgb_network accepts the names of network, except for output_activation. */
 static bool has_names(const struct name_row *row, const struct node *node, const char *key)
 {
     bool network = strcmp(node->object, "rgb_network") == 0 &&
@@ -204,7 +205,7 @@ static vkn_status check_activation(struct import *import, const struct node *nod
     return VKN_OK;
 }
 
-/* *known: whether there are names for that key. */
+/* Converts a member whose value is a name. *known: the tables have names for the key. */
 static vkn_status import_name(struct import *import, const struct node *node, const cJSON *item,
                               bool *known)
 {
@@ -222,9 +223,10 @@ static vkn_status import_name(struct import *import, const struct node *node, co
     char path[2 * PATH_SIZE];
     snprintf(path, sizeof path, "%s.%s", node->path, item->string);
     if (*known && !found)
-        status = base_json_fail(import->source, path, "%s is none of %s",
-                                cJSON_IsString(item) ? item->valuestring : "what is no text",
-                                list.failed ? "its names" : list.data);
+        status =
+            base_json_fail(import->source, path, "%s is none of %s",
+                           cJSON_IsString(item) ? item->valuestring : "a value that is no string",
+                           list.failed ? "its names" : list.data);
     free(list.data);
     if (!found || status != VKN_OK)
         return status;
@@ -240,17 +242,17 @@ static vkn_status import_name(struct import *import, const struct node *node, co
 static vkn_status import_object(struct import *import, const char *object, const char *path,
                                 const cJSON *json);
 
-/* What an optimiser wraps; of a composite encoding the part of the direction, which comes first:
- * nothing else is there to be encoded. */
+/* Converts a nested object: an optimiser's, or the first part of a composite encoding, which
+ * encodes the direction; there is nothing else to encode. */
 static vkn_status import_nested(struct import *import, const struct node *node, const cJSON *item)
 {
     bool composite = strcasecmp(node->otype, "Composite") == 0;
     const cJSON *inner = composite ? cJSON_GetArrayItem(item, 0) : item;
     char path[PATH_SIZE];
     if (!composite && strcmp(node->object, "optimizer") != 0)
-        return VKN_OK; /* of a type that a parent has */
+        return VKN_OK; /* left over from the type of a parent */
     if (!cJSON_IsObject(inner))
-        return fail(import, node, "nested", composite ? "no list of objects" : "not an object");
+        return fail(import, node, "nested", composite ? "not a list of objects" : "not an object");
     if ((size_t)snprintf(path, sizeof path, "%s.nested%s", node->path, composite ? "[0]" : "") >=
         sizeof path)
         return fail(import, node, "nested", "too deep");
@@ -286,8 +288,8 @@ static vkn_status import_member(struct import *import, const struct node *node, 
     if (is_ignored(node, item, &known))
         return VKN_OK;
     return fail(import, node, key,
-                known ? "has no counterpart but for what does nothing"
-                      : "has no counterpart; docs/models.md lists what has");
+                known ? "has no counterpart; only the value without effect is accepted"
+                      : "has no counterpart; docs/models.md lists the members that have one");
 }
 
 static vkn_status import_object(struct import *import, const char *object, const char *path,
@@ -304,7 +306,7 @@ static vkn_status import_object(struct import *import, const char *object, const
     return VKN_OK;
 }
 
-/* Of the layers of a network none reads inputs again. */
+/* tiny-cuda-nn's networks have no skip connection. */
 static vkn_status import_root(struct import *import, const char *object, const cJSON *json)
 {
     if (strcmp(object, "network") == 0)
@@ -322,7 +324,8 @@ vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config
     bool any = false;
     for (size_t i = 0; i < BASE_COUNT(objects); i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, objects[i]);
-        bool own = i >= OBJECTS_OF_FIELD && !cJSON_HasObjectItem(item, "otype"); /* our group */
+        bool own =
+            i >= OBJECTS_OF_FIELD && !cJSON_HasObjectItem(item, "otype"); /* settings of vknerf */
         if (!cJSON_IsObject(item) || own)
             continue;
         BASE_TRY(import_root(&import, objects[i], item));
@@ -331,7 +334,8 @@ vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config
     }
     for (size_t i = 0; i < BASE_COUNT(others) && any; i++)
         if (cJSON_HasObjectItem(root, others[i])) {
-            base_log(BASE_LOG_WARNING, "%s: %s: has no counterpart, left out", source, others[i]);
+            base_log(BASE_LOG_WARNING, "%s: %s: has no counterpart and is ignored", source,
+                     others[i]);
             cJSON_DeleteItemFromObjectCaseSensitive(root, others[i]);
         }
     return store_finest(&import);

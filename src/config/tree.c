@@ -1,5 +1,4 @@
-/* Files of settings as trees: comments are left out, and "parent" names a file that this one
- * changes, both as instant-ngp has it. */
+/* Reads a settings file into a JSON tree, with comments and "parent" files as in instant-ngp. */
 #include "config/internal.h"
 
 #include <errno.h>
@@ -11,7 +10,7 @@
 
 #define FILE_LIMIT   ((size_t)1 << 20)
 #define MOST_PARENTS 8
-#define MOST_KEYS    4096u /* of a file: where two are merged, each is looked for among all */
+#define MOST_KEYS    4096u /* of a file: merging looks up each key among all others */
 
 vkn_status config_check_file(const char *source, const char *key, const char *path)
 {
@@ -22,7 +21,7 @@ vkn_status config_check_file(const char *source, const char *key, const char *pa
                                    : base_json_fail(source, key, "%s is not a regular file", path);
 }
 
-/* Where a comment ends that begins here; where none does, here. */
+/* Returns the end of the comment that begins at `text`, or `text` if none begins there. */
 static char *comment_end(char *text)
 {
     if (strncmp(text, "//", 2) == 0)
@@ -31,7 +30,7 @@ static char *comment_end(char *text)
     return end ? end + 2 : text;
 }
 
-/* Comments become spaces, so that messages tell lines and columns of the file. */
+/* Replaces comments by spaces, so that messages have the lines and columns of the file. */
 static void blank_comments(char *text)
 {
     bool quoted = false;
@@ -49,7 +48,8 @@ static void blank_comments(char *text)
     }
 }
 
-/* What `from` has goes into `into`, object by object (RFC 7396, but that null stays null). */
+/* Moves the members of `from` into `into`, object by object (as RFC 7396, except that null is
+ * kept). */
 static bool merge(cJSON *into, cJSON *from)
 {
     while (from->child) {
@@ -62,7 +62,7 @@ static bool merge(cJSON *into, cJSON *from)
         } else if (there) {
             good = cJSON_ReplaceItemViaPointer(into, there, item);
         } else {
-            good = cJSON_AddItemToArray(into, item); /* which keeps its name */
+            good = cJSON_AddItemToArray(into, item); /* keeps the item's name */
         }
         if (!good)
             return false;
@@ -70,7 +70,7 @@ static bool merge(cJSON *into, cJSON *from)
     return true;
 }
 
-/* Of objects and lists in it as well; the parser limits the depth. */
+/* Counts all items, nested ones included; the parser limits the depth. */
 static size_t count_items(const cJSON *tree)
 {
     const cJSON *item;
@@ -82,7 +82,7 @@ static size_t count_items(const cJSON *tree)
 
 static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree);
 
-/* Puts the parent under what the file has, where it names one. */
+/* Merges the file over its parent, if it names one. */
 static vkn_status read_parent(const char *file, unsigned depth, cJSON **tree)
 {
     cJSON *child = *tree, *named = cJSON_DetachItemFromObjectCaseSensitive(child, "parent");
@@ -94,8 +94,7 @@ static vkn_status read_parent(const char *file, unsigned depth, cJSON **tree)
     if (!cJSON_IsString(named))
         status = base_json_fail(file, "parent", "not the name of a file");
     else if (depth == MOST_PARENTS)
-        status = base_json_fail(file, "parent", "more than %d files, one behind the other",
-                                MOST_PARENTS);
+        status = base_json_fail(file, "parent", "more than %d levels of parents", MOST_PARENTS);
     else if (!folder || !(path = base_path_join(folder, named->valuestring)))
         status = VKN_ERROR;
     else
@@ -117,7 +116,7 @@ static vkn_status read_tree(const char *file, unsigned depth, cJSON **tree)
     char *text = NULL;
     size_t size = 0;
     BASE_TRY((depth == 0 ? base_text_read_any : base_text_read)(file, FILE_LIMIT, &text, &size));
-    if (strlen(text) == size) /* else it is no JSON */
+    if (strlen(text) == size) /* a NUL byte is no JSON */
         blank_comments(text);
     vkn_status status = base_json_parse(file, text, size, tree);
     free(text);
