@@ -28,9 +28,9 @@
 /* Atomic additions of hash grid gradients: f32; 64-bit fixed point in two integers, whose sums do not depend on
  * the order; f32 by compare-and-swap; pairs of f16. */
 #define VKN_GRADIENT_SUMS(X)                                                                            \
-    X(VKN_SUMS_F32, f32)                                                                              \
+    X(VKN_SUMS_F32, f32)                                                                                \
     X(VKN_SUMS_FIXED, fixed)                                                                            \
-    X(VKN_SUMS_CAS, cas)                                                                               \
+    X(VKN_SUMS_CAS, cas)                                                                                \
     X(VKN_SUMS_F16, f16)
 /* Background of transparent pixels. */
 #define VKN_BACKGROUNDS(X)                                                                              \
@@ -144,7 +144,7 @@
 /* Data parallelism of several ranks: all-reduce of gradients in every step, with equal parameters on all ranks; or
  * averaging of parameters after every 16 steps that each rank takes alone (local SGD; Stich 2019). */
 #define VKN_PARALLEL_MODES(X)                                                                           \
-    X(VKN_PARALLEL_SYNCHRONOUS, synchronous)                                                                  \
+    X(VKN_PARALLEL_SYNCHRONOUS, synchronous)                                                            \
     X(VKN_PARALLEL_AVERAGE, average)
 /* Communication types of hash grid gradients. */
 #define VKN_COMMUNICATION_TYPES(X)                                                                      \

@@ -69,11 +69,11 @@
       "bit-identical results for the same seed and device (slower)")                                    \
     X(G, steps, U32, RANGE(1, UINT32_MAX), VALUE_RULE(steps, 20000, ", none with seconds"),             \
       "number of training steps")                                                                       \
-    X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("0"),                                             \
+    X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("0"),                                                    \
       "limit on the training time, in seconds; 0: no limit")                                            \
     X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("only at the end"),                       \
       "steps between quick evaluations, or a list of steps; 0: none")                                   \
-    X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("0"),                                        \
+    X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("0"),                                              \
       "steps between checkpoints; 0: by time")                                                          \
     X(G, save_seconds, SECONDS, RANGE_OR_OFF(-1, 1e6),                                                  \
       OPEN_VALUE("every ", 60, ", none with save_every"),                                               \
@@ -100,7 +100,7 @@
       "translation in training space, after scale; only with scene.fixed_transform")                    \
     X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "from the file or measured"),                \
       "side of the reconstructed cube in training space, a power of two")                               \
-    X(G, fixed_transform, BOOL, ANY, SCENE(placed, "false"),                                                     \
+    X(G, fixed_transform, BOOL, ANY, SCENE(placed, "false"),                                            \
       "use scale, offset and aabb_scale as given: nothing is measured")                                 \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
@@ -162,20 +162,20 @@
     X(G, density_activation, ENUM(density_activation), ANY,                                             \
       RULE(density_activation, "exp; vanilla, dynamic: softplus"),                                      \
       "density from the raw output x: e^x, softplus(x - 1) or max(x, 0)")                               \
-    X(G, activation_checkpointing, ENUM(checkpointing), ANY, VALUE(VKN_CHECKPOINTING_AUTO),                           \
+    X(G, activation_checkpointing, ENUM(checkpointing), ANY, VALUE(VKN_CHECKPOINTING_AUTO),             \
       "activation checkpointing (vanilla, layered); auto: if memory is short")
 
 /* Dynamic model: a deformation MLP maps position and time to a position in the canonical field. */
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
     X(G, canonical, ENUM(canonical), ANY, VALUE(VKN_CANONICAL_NGP),                                     \
-      "model of the canonical field, behind the deformation")                                      \
+      "model of the canonical field, behind the deformation")                                           \
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "width of the deformation MLP's hidden layers")  \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "number of hidden layers of the deformation MLP")          \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2),                                                  \
       "number of octaves of the position's frequency encoding")                                         \
     X(G, time_octaves, U32, RANGE(1, 8), VALUE(2),                                                      \
       "number of octaves of the time's frequency encoding")                                             \
-    X(G, learning_rate_factor, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "learning rate factor of the deformation MLP")       \
+    X(G, learning_rate_factor, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "learning rate factor of the deformation MLP") \
     X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "fraction of the training until all times are drawn; 0: at once")                                 \
     X(G, time_bins, U32, RANGE(1, 64), VALUE(1),                                                        \
@@ -204,19 +204,19 @@
     X(G, parameters, ENUM(policy), ANY, OPEN("that of the precision"),                                  \
       "type of the parameters as the field reads them")                                                 \
     X(G, activations, ENUM(policy), ANY, OPEN("that of the precision"), "storage type of activations")  \
-    X(G, matmul, ENUM(policy), ANY, OPEN("that of the precision"),                                    \
+    X(G, matmul, ENUM(policy), ANY, OPEN("that of the precision"),                                      \
       "input type of the MLPs' products; fp16 also offers f32")                                         \
     X(G, activation_gradients, ENUM(policy), ANY, OPEN("that of the precision"),                        \
       "storage type of activation gradients")                                                           \
-    X(G, accumulators, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"),                                 \
+    X(G, accumulators, ENUM(policy), ANY, OPEN("f32, or as matrix.accumulate"),                         \
       "accumulation type of the MLPs' products; fp32 does not offer f16")                               \
-    X(G, grid_gradients, ENUM(policy), ANY, OPEN("as gradient_sums"),                                        \
+    X(G, grid_gradients, ENUM(policy), ANY, OPEN("as gradient_sums"),                                   \
       "accumulation type of hash grid gradients; f16: gradient_sums=f16")                               \
-    X(G, weight_gradients, ENUM(policy), ANY, VALUE(VKN_POLICY_F32),                                         \
+    X(G, weight_gradients, ENUM(policy), ANY, VALUE(VKN_POLICY_F32),                                    \
       "accumulation type of the MLPs' weight gradients")                                                \
     X(G, compositing, ENUM(policy), ANY, VALUE(VKN_POLICY_F32),                                         \
       "type of transmittance, colour and depth along rays")                                             \
-    X(G, master_parameters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32),                                             \
+    X(G, master_parameters, ENUM(policy), ANY, VALUE(VKN_POLICY_F32),                                   \
       "type of the master parameters, which the optimiser updates")                                     \
     X(G, moments, ENUM(policy), ANY, VALUE(VKN_POLICY_F32), "type of the optimiser's moments")
 
@@ -238,21 +238,21 @@
       DEVICE_RULE(coarse_samples, 64, ", proposal 256, CPU ", 64, ""),                                  \
       "samples per ray of the coarse field or the proposal")                                            \
     X(G, fine_samples, U32, RANGE(1, 512),                                                              \
-      DEVICE_RULE(fine_samples, 128, ", proposal 48, CPU ", 128, ", proposal on CPU 24"),                      \
+      DEVICE_RULE(fine_samples, 128, ", proposal 48, CPU ", 128, ", proposal on CPU 24"),               \
       "samples per ray of the field, besides those of a coarse field")                                  \
     X(G, spacing, ENUM(spacing), ANY, VALUE(VKN_SPACING_STEPS),                                         \
       "spacing of samples that no occupancy grid places")                                               \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
       DEVICE_RULE(resolution, 128, ", CPU ", 64, "; vanilla, dynamic, layered: CPU 32"),                \
       "resolution of the occupancy grid in cells per side, a power of two")                             \
-    X(G, occupancy_decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "factor of occupancy values per update")            \
-    X(G, occupancy_threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                               \
-      "least optical thickness of the smallest step in an occupied cell")                                     \
+    X(G, occupancy_decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "factor of occupancy values per update")  \
+    X(G, occupancy_threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                     \
+      "least optical thickness of the smallest step in an occupied cell")                               \
     X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, "; 0 if aabb_scale is 1 without contraction"),     \
       "growth of the step length with distance; 0 or negative: none")                                   \
     X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
-      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, "; vanilla: CPU 40; dynamic, layered: CPU 64"),       \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, "; vanilla: CPU 40; dynamic, layered: CPU 64"),  \
       "smallest step is sqrt(3) / steps_per_unit, in training units")                                   \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance below which a ray ends")        \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
@@ -319,7 +319,7 @@
       "step of the first milestone of a run without limits")                                            \
     X(G, decay_interval, U32, RANGE(1, UINT32_MAX), VALUE(10000),                                       \
       "steps between milestones of a run without limits")                                               \
-    X(G, ema_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                      \
+    X(G, ema_decay, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.95),                                          \
       "decay of the parameters' moving average, per step")                                              \
     X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0"),                                          \
       "maximum gradient norm, without weight decay; 0: no clipping")
@@ -343,7 +343,7 @@
       "number of steps without overflow before the loss scale grows")                                   \
     X(G, hysteresis, U32, RANGE(1, UINT32_MAX), VALUE(1),                                               \
       "overflows since the last growth up to the first back-off; 1: at once")                           \
-    X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                                \
+    X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                            \
       "number of back-offs without growth that lower the learning rate")                                \
     X(G, rate_cut_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5),                                            \
       "learning rate factor after loss_scale.max_backoffs back-offs; 1: unchanged")                     \
@@ -352,12 +352,12 @@
 
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
     X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_SYNCHRONOUS),                               \
-      "exact: all-reduce of gradients each step; average: of weights every 16")                           \
-    X(G, ranks_per_device, U32, RANGE(1, 16), VALUE(1),                                                          \
+      "exact: all-reduce of gradients each step; average: of weights every 16")                         \
+    X(G, ranks_per_device, U32, RANGE(1, 16), VALUE(1),                                                 \
       "number of ranks that each device runs, one after the other")                                     \
-    X(G, communication_type, ENUM(communication_type), ANY, RULE(communication_type, "f32; f16 with gradient_sums=f16"),                          \
+    X(G, communication_type, ENUM(communication_type), ANY, RULE(communication_type, "f32; f16 with gradient_sums=f16"), \
       "communication type of the hash grid's gradients")                                                \
-    X(G, buckets, U32, RANGE(1, 8), DEVICE(4, 1),                                                        \
+    X(G, buckets, U32, RANGE(1, 8), DEVICE(4, 1),                                                       \
       "number of gradient buckets; one is sent while the next is computed")                             \
     X(G, images, ENUM(parallel_part), ANY, VALUE(VKN_PART_ALL),                                         \
       "training images of each rank: all, or a share of its own")                                       \
