@@ -66,13 +66,13 @@ vkn_status bench_upload_values(struct bench *bench, const struct gpu_buffer *buf
 {
     if (!half)
         return gpu_upload(bench->device, buffer, 0, numbers, 4 * count);
-    uint16_t *halves = base_alloc(count, sizeof *halves);
-    if (!halves)
+    uint16_t *values = base_alloc(count, sizeof *values);
+    if (!values)
         return VKN_ERROR;
     for (uint64_t i = 0; i < count; i++)
-        halves[i] = base_to_f16(numbers[i]);
-    vkn_status status = gpu_upload(bench->device, buffer, 0, halves, 2 * count);
-    free(halves);
+        values[i] = base_to_f16(numbers[i]);
+    vkn_status status = gpu_upload(bench->device, buffer, 0, values, 2 * count);
+    free(values);
     return status;
 }
 

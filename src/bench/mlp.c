@@ -110,11 +110,11 @@ static vkn_status upload_features(struct on_device *d)
 }
 
 /* Uploads f32 weights, and their f16 copies in the backend's layout (0 copies: it reads none). */
-static vkn_status upload_weights(struct on_device *d, uint64_t halves)
+static vkn_status upload_weights(struct on_device *d, uint64_t f16_count)
 {
     const struct field_model *model = &d->mlp->model;
     uint32_t count = model->param_count, transposed = d->backend.transposed;
-    float *weights = base_alloc(halves > count ? halves : count, sizeof *weights);
+    float *weights = base_alloc(f16_count > count ? f16_count : count, sizeof *weights);
     if (!weights)
         return VKN_ERROR;
     memcpy(weights, d->mlp->weights, count * sizeof *weights);
@@ -123,9 +123,9 @@ static vkn_status upload_weights(struct on_device *d, uint64_t halves)
     for (uint32_t i = 0; transposed && i < model->mlp_params; i++)
         weights[transposed + field_transposed_index(model, i)] = weights[i];
     vkn_status status = put(d, BIND_PARAMS, weights, count * sizeof *weights);
-    if (status == VKN_OK && halves)
-        status =
-            bench_upload_values(d->bench, &d->buffers.at[BIND_F16_PARAMS], weights, halves, true);
+    if (status == VKN_OK && f16_count)
+        status = bench_upload_values(d->bench, &d->buffers.at[BIND_F16_PARAMS], weights, f16_count,
+                                     true);
     free(weights);
     return status;
 }

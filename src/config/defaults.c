@@ -250,9 +250,9 @@ RULE(loss_scale)
     UNUSED(facts), UNUSED(value);
     if (is_given(config->loss_scale.schedule))
         return VKN_LOSS_SCALE_SCHEDULE;
-    bool halves = config->precision != VKN_PRECISION_FP32 ||
+    bool is_f16 = config->precision != VKN_PRECISION_FP32 ||
                   config->parallel.communication_type == VKN_COMMUNICATION_F16;
-    return halves ? VKN_LOSS_SCALE_DYNAMIC : VKN_LOSS_SCALE_STATIC;
+    return is_f16 ? VKN_LOSS_SCALE_DYNAMIC : VKN_LOSS_SCALE_STATIC;
 }
 
 float config_limit_scale(const struct vkn_config *config, float scale)
@@ -275,10 +275,10 @@ RULE(initial_scale)
 RULE(communication_type)
 {
     UNUSED(facts), UNUSED(value);
-    bool halves =
+    bool is_f16 =
         config->gradient_sums == VKN_SUMS_F16 || (config->gradient_sums == VKN_SUMS_DEFAULT &&
                                                   config->policy.grid_gradients == VKN_POLICY_F16);
-    return halves && config->parallel.mode == VKN_PARALLEL_SYNCHRONOUS ? VKN_COMMUNICATION_F16
+    return is_f16 && config->parallel.mode == VKN_PARALLEL_SYNCHRONOUS ? VKN_COMMUNICATION_F16
                                                                        : VKN_COMMUNICATION_F32;
 }
 

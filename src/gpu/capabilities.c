@@ -106,8 +106,8 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
     uint32_t most = device->max_workgroup_size;
-    uint64_t together = (uint64_t)subgroup_size * device->max_subgroups;
-    return together && together < most ? (uint32_t)together : most;
+    uint64_t resident = (uint64_t)subgroup_size * device->max_subgroups;
+    return resident && resident < most ? (uint32_t)resident : most;
 }
 
 static void read_memory(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)

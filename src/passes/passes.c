@@ -25,14 +25,14 @@ uint32_t pass_loop_count(const struct pass *pass, const struct repeats *repeats)
 
 uint32_t pass_loop_index(const struct pass *pass, const struct repeats *repeats, uint32_t round)
 {
-    uint32_t warp = repeats->first_deformation;
+    uint32_t first = repeats->first_deformation;
     switch (pass->loop) {
     case LOOP_LAYERS_BACK:
         return repeats->layers - 1 - round;
     case LOOP_DEFORMATION:
-        return warp + round;
+        return first + round;
     case LOOP_DEFORMATION_BACK:
-        return warp + repeats->deformation_layers - 1 - round;
+        return first + repeats->deformation_layers - 1 - round;
     case LOOP_UNFUSED_LAYERS:
         return repeats->first_unfused + round;
     default:

@@ -278,7 +278,7 @@ static void draw_scale(struct drawing *drawing, const struct panel *panel)
     add_label(drawing, right, y - 8, "class=\"small end\"", text);
 }
 
-static void draw_attention(struct drawing *drawing, const struct panel *panel)
+static void draw_focus(struct drawing *drawing, const struct panel *panel)
 {
     double place[2];
     if (!drawing->shown.has_focus)
@@ -301,7 +301,7 @@ static void draw_panel(struct drawing *drawing, const struct panel *panel)
     if (drawing->whole)
         draw_cube(drawing, panel, drawing->shown.scene->aabb_scale, "class=\"whole\"");
     draw_cameras(drawing, panel);
-    draw_attention(drawing, panel);
+    draw_focus(drawing, panel);
     base_text_add(&drawing->svg, "</g>\n<rect class=\"frame\" x=\"%.0f\" y=\"%.0f\" ", panel->left,
                   TOP);
     base_text_add(&drawing->svg, "width=\"%.0f\" height=\"%.0f\"/>\n", PANEL, PANEL);

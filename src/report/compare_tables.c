@@ -241,15 +241,15 @@ static void add_result(struct base_text *page, const struct comparison *comparis
 
 void compare_results(struct base_text *page, const struct comparison *comparison)
 {
-    bool together = one_machine(comparison);
+    bool one_device = one_machine(comparison);
     page_section(page, "results", "Results");
     open_table(page, "Results", "Precision", results, BASE_COUNT(results));
     base_text_add(page, "%s<th scope=\"col\">Status</th></tr></thead>\n<tbody>\n",
-                  together ? "" : "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>");
+                  one_device ? "" : "<th scope=\"col\">Device</th><th scope=\"col\">Driver</th>");
     for (size_t i = 0; i < comparison->count; i++)
         add_result(page, comparison, i);
     close_table(page);
-    if (together)
+    if (one_device)
         add_machine(page, &comparison->runs[0].run);
     base_text_add(page, "</section>\n");
 }

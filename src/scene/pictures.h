@@ -11,7 +11,7 @@ extern const char *const *const image_folders;
 
 /* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_places` also
  * searches image_folders. Frames without an image keep NULL. Returns VKN_BAD_INPUT when a name
- * matches two files or a file matches two names; with `findings` (may be NULL) the former is
+ * matches two files or a file matches two names; with `findings` (may be NULL) such a name is
  * counted there instead. */
 vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
                          struct transforms *transforms);

@@ -28,7 +28,7 @@ static size_t list_ranges(const struct step *step, uint32_t piece,
                           struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS])
 {
     const struct segment *segment = &step->ranks->segments[piece];
-    bool halves = step->setup.backend.f16_sums;
+    bool is_f16 = step->setup.backend.f16_sums;
     size_t count = 0;
     for (uint32_t i = 0; i < segment->fields; i++) {
         uint32_t field = segment->field + i;
@@ -36,11 +36,11 @@ static size_t list_ranges(const struct step *step, uint32_t piece,
         uint64_t begin = buckets[segment->piece].parameter;
         uint64_t end = buckets[segment->bucket_end].parameter;
         uint64_t first = segment->piece > 0 ? begin : 0; /* the first bucket includes the MLPs */
-        uint64_t behind = halves ? begin : end;
+        uint64_t behind = is_f16 ? begin : end;
         if (behind > first)
             ranges[count++] =
                 (struct gradient_range){field, FLOATS, 4 * first, 4 * (behind - first)};
-        if (halves && end > begin)
+        if (is_f16 && end > begin)
             ranges[count++] =
                 (struct gradient_range){field, PACKED_F16, 2 * begin, 2 * (end - begin)};
     }
@@ -127,7 +127,7 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
     struct gpu_buffer_request
         requests[2 + STEP_MAX_VIRTUAL_RANKS * (STEP_FIELDS * GRADIENT_FORMATS + 1)];
     const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
-    bool halves = step->setup.backend.f16_sums;
+    bool is_f16 = step->setup.backend.f16_sums;
     size_t count = 0;
     requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
                                                     sizeof(struct State), GPU_DEVICE};
@@ -137,8 +137,8 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
             uint64_t floats = 4ull * model->mlp_params;
             requests[count++] = (struct gpu_buffer_request){
                 &ranks->gradients[turn][i][FLOATS], "exchanged gradients",
-                halves ? floats : source(step, i, FLOATS)->size, GPU_HOST};
-            if (halves)
+                is_f16 ? floats : source(step, i, FLOATS)->size, GPU_HOST};
+            if (is_f16)
                 requests[count++] = (struct gpu_buffer_request){
                     &ranks->gradients[turn][i][PACKED_F16], "exchanged gradients",
                     2ull * model->param_count, GPU_HOST};

@@ -136,17 +136,18 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
 {
     uint32_t chunks = step_pass_chunks(step, first);
     const struct step_pass *begin = &step->passes[first];
-    bool together = begin->pass->by_chunk &&
-                    strcmp(step_pass_label(begin), step_pass_label(&step->passes[end - 1])) == 0;
-    if (together)
+    bool as_one_range =
+        begin->pass->by_chunk &&
+        strcmp(step_pass_label(begin), step_pass_label(&step->passes[end - 1])) == 0;
+    if (as_one_range)
         begin_timing(step, range->recording, begin, range->slot);
     uint32_t chunk = begin->pass->by_bucket ? range->piece : 0;
     if (begin->pass->by_bucket && range->bucket_end < chunks)
         chunks = range->bucket_end;
     for (; chunk < chunks; chunk++)
         for (size_t i = first; i < end; i++)
-            record_in_range(step, range, i, chunk, !together);
-    if (together)
+            record_in_range(step, range, i, chunk, !as_one_range);
+    if (as_one_range)
         end_timing(step, range->recording);
 }
 

@@ -252,7 +252,7 @@ uint32_t step_virtual_ranks(const struct step *step);
 struct step_span {
     float *values;
     size_t count; /* 32-bit words */
-    bool halves;  /* each word is two f16; else one f32 */
+    bool is_f16;  /* each word is two f16; else one f32 */
 };
 /* A gradient bucket: the coarse field's, then hash grid levels from coarse to fine. Its values are
  * valid after step_wait_bucket. */

@@ -70,7 +70,7 @@ static void sum_virtual_ranks(const struct step *step, uint32_t piece)
         const struct step_span *span = &first.spans[i];
         for (uint32_t turn = 0; turn < ranks_per_device; turn++)
             values[turn] = step_bucket(step, turn, piece).spans[i].values;
-        (span->halves ? parallel_mean_f16_of : parallel_mean_of)(values, ranks_per_device, 1, 0,
+        (span->is_f16 ? parallel_mean_f16_of : parallel_mean_of)(values, ranks_per_device, 1, 0,
                                                                  span->count);
     }
 }
@@ -97,7 +97,7 @@ static vkn_status all_reduce_bucket(struct vkn_trainer *t, uint32_t piece)
     const struct step_bucket found = step_bucket(&t->step, 0, piece);
     for (uint32_t i = 0; t->parallel && i < found.count; i++) {
         const struct step_span *span = &found.spans[i];
-        BASE_TRY((span->halves ? parallel_mean_f16 : parallel_mean)(t->parallel, span->values,
+        BASE_TRY((span->is_f16 ? parallel_mean_f16 : parallel_mean)(t->parallel, span->values,
                                                                     span->count));
     }
     return VKN_OK;

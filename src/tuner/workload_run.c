@@ -169,7 +169,7 @@ vkn_status workload_compile(struct field_workload *work, const struct field_back
  * backends. */
 static vkn_status break_weights(struct workload_attempt *attempt, const char *pipeline)
 {
-    const uint32_t halves[2] = {0x48004800u, 0x48004800u};
+    const uint32_t f16_fours[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
     bool half = attempt->backend.copies;
     /* The transposed copy begins with the same weight. */
@@ -180,7 +180,7 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pi
     for (int i = 0; i < 2; i++)
         BASE_TRY(gpu_upload(attempt->work->device,
                             &attempt->buffers.at[half ? BIND_F16_PARAMS : BIND_PARAMS], places[i],
-                            half ? (const void *)halves : floats, sizeof floats));
+                            half ? (const void *)f16_fours : floats, sizeof floats));
     return VKN_OK;
 }
 
@@ -290,13 +290,13 @@ static vkn_status download_features(struct workload_attempt *attempt, float *fea
         return VKN_OK;
     if (!attempt->backend.f16)
         return gpu_download(device, buffer, 0, features, count * sizeof *features);
-    uint16_t *halves = base_alloc(count, sizeof *halves);
-    if (!halves)
+    uint16_t *f16_values = base_alloc(count, sizeof *f16_values);
+    if (!f16_values)
         return VKN_ERROR;
-    vkn_status status = gpu_download(device, buffer, 0, halves, count * sizeof *halves);
+    vkn_status status = gpu_download(device, buffer, 0, f16_values, count * sizeof *f16_values);
     for (uint64_t i = 0; status == VKN_OK && i < count; i++)
-        features[i] = base_from_f16(halves[i]);
-    free(halves);
+        features[i] = base_from_f16(f16_values[i]);
+    free(f16_values);
     return status;
 }
 

@@ -32,14 +32,15 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double counting = fmin(n->rays, subgroups);
     double times = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
-    double alone = n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
-    double together = (deterministic ? counting : n->rays) + counting;
+    double per_invocation =
+        n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
+    double per_subgroup = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
                  distortion_flops(m, n),
         .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
-        .atomics = m->cpu_kernels ? alone : together,
+        .atomics = m->cpu_kernels ? per_invocation : per_subgroup,
     };
 }
 
