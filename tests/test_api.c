@@ -116,7 +116,7 @@ static void test_null(void **state)
     vkn_train_result_free(&result);
     const struct vkn_train_callbacks nobody = {.size = sizeof nobody};
     const struct vkn_train_params visited = {.size = sizeof visited, .callbacks = &nobody};
-    needs(vkn_run_train(&visited, &result), "visitor->due");
+    needs(vkn_run_train(&visited, &result), "callbacks->due");
     vkn_train_result_free(&result);
     refuses(vkn_find_batch(NULL, &search), "no scene is given");
     vkn_batch_search_free(&search);

@@ -800,7 +800,7 @@ static void test_sampling_chart(void **state)
         "\"marks\": []}, {\"kind\": \"uniform\", \"seed\": 4, \"fault\": \"no memory\"}]}}";
     char *chart = report_bench_chart(json);
     assert_non_null(chart);
-    assert_non_null(strstr(chart, "occupancy, seed 3: 25.00 dB; uniform&#39;s in 4.5 s<"));
+    assert_non_null(strstr(chart, "occupancy, seed 3: 25.00 dB; equals uniform in 4.5 s<"));
     assert_non_null(strstr(chart, ">uniform, seed 3: 20.00 dB<"));
     assert_non_null(strstr(chart, "<title>20 s: 25.00 dB</title>"));
     assert_non_null(strstr(chart, "&lt;b&gt;, seed 4<"));

@@ -129,8 +129,8 @@ refuses 2 '--stride: 0 is not a whole number from 1' eval x --stride 0
 refuses 2 '--background: random is none of its values: white, black' eval x --background random
 refuses 2 '--out DIR is missing' render x --orbit 3
 refuses 2 '--maps: foo is none of' render x --maps rgb,foo --out y
-refuses 2 'from a split, an orbit, an interpolation or a path' render x --orbit 3 --split test --out y
-refuses 2 'from a split, an orbit, an interpolation or a path' \
+refuses 2 'only one of a split, an orbit, an interpolation and a path' render x --orbit 3 --split test --out y
+refuses 2 'only one of a split, an orbit, an interpolation and a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
@@ -211,8 +211,8 @@ if [ "${VKNERF_TEST_NATIVE:-0}" != 1 ]; then
     unset LP_NATIVE_VECTOR_WIDTH
 fi
 refuses 2 'absent: neither a run directory nor a checkpoint' eval absent
-refuses 2 'empty_folder: no run directory' eval empty_folder
-refuses 2 'empty_folder: no run directory' train --resume empty_folder
+refuses 2 'empty_folder: not a run directory' eval empty_folder
+refuses 2 'empty_folder: not a run directory' train --resume empty_folder
 refuses 2 'absent: neither' train "$demo" --init absent
 
 # ---- info ----------------------------------------------------------------------------------------
@@ -304,7 +304,7 @@ contains err 'warning: .*capture: several sparse models: sparse/0 with 3 images 
 moving=${demo%/demo}/moving
 # shellcheck disable=SC2086
 succeeds train "$moving" --out moved --downscale 8 --steps 1 --quiet $small
-contains err 'warning: .*moving: its frames have different times, .* blurred, unless --model dynamic'
+contains err 'warning: .*moving: its frames have different times, .* blurred; use --model dynamic'
 succeeds info "$moving"
 contains out 'problem: frames have different times'
 refuses 2 'capture/sparse/0: no scene of the format transforms in this folder (transforms_train.json' \

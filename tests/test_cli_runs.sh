@@ -55,7 +55,7 @@ unset VKNERF_DISABLE
 contains err '^no pass was timed: the device gives no timestamps$'
 has untimed/trace.json
 contains untimed/summary.json '"policy":.*"policy.compositing=f16, policy.master_parameters=f16"'
-contains untimed/config.json '"masters":.*"f16"'
+contains untimed/config.json '"master_parameters":.*"f16"'
 contains untimed/report.html 'Changed defaults'
 rm -r untimed
 refuses 2 'config: policy.matmul: f16 needs precision fp16 or coopmat' train "$demo" --out refused   \

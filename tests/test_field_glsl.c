@@ -802,7 +802,7 @@ static void test_endless(void **state)
     ok(vkn_scene_open(tests->folder->path, &endless, &scene));
     assert_int_equal(vkn_trainer_create(context, scene, &endless, &trainer), VKN_BAD_INPUT);
     assert_error("small.glsl: does not end: ");
-    assert_error(" s at 256 places");
+    assert_error(" s at 256 positions");
     glsl_check_seconds = seconds;
     assert_int_equal(vkn_trainer_create(context, scene, &right, &trainer), VKN_NO_DEVICE);
     assert_error("the device was given up");

@@ -150,7 +150,7 @@ static void test_reach(void **state)
         {FIELD("float random_gradient(uint i);", "a += random_gradient(k);"),
          "it may not name random_gradient"},
         {FIELD("void check_place();", "if (x > 2.0) check_place();"), ""},
-        {FIELD("uint place;", ""), "it does not go with vknerf's GLSL"},
+        {FIELD("uint point;", ""), "it does not go with vknerf's GLSL"},
         {FIELD("#pragma use_vulkan_memory_model\n#pragma use_storage_buffer\nbuffer B { uint b; };",
                ""),
          ""},

@@ -3,16 +3,15 @@
 
 #include "run/internal.h"
 
-vkn_status run_callbacks_read(const struct vkn_train_callbacks *given,
-                              struct run_callbacks *callbacks)
+vkn_status run_callbacks_read(const struct vkn_train_callbacks *given, struct run_callbacks *read)
 {
-    *callbacks = (struct run_callbacks){0};
+    *read = (struct run_callbacks){0};
     if (!given)
         return VKN_OK;
-    struct vkn_train_callbacks *user = &callbacks->user;
-    BASE_TRY(BASE_READ("vkn_train_callbacks", vkn_train_callbacks, given, user, closed));
-    BASE_NEED(user->due);
-    BASE_NEED(user->between_steps);
+    struct vkn_train_callbacks *callbacks = &read->user;
+    BASE_TRY(BASE_READ("vkn_train_callbacks", vkn_train_callbacks, given, callbacks, closed));
+    BASE_NEED(callbacks->due);
+    BASE_NEED(callbacks->between_steps);
     return VKN_OK;
 }
 
