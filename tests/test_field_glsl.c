@@ -815,7 +815,7 @@ static void test_endless(void **state)
     gpu_stop_timeout = 0.2;
     if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
         assert_int_equal(vkn_field_check(tests->context, &right), VKN_NO_DEVICE);
-        assert_error("its threads run a program of this process that does not end");
+        assert_error("its threads run a shader of this process that never ends");
     }
     gpu_stop_timeout = patience;
     ok(vkn_context_create(NULL, &context));

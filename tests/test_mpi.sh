@@ -85,8 +85,8 @@ fi
 
 # ---- what concerns all ---------------------------------------------------------------------------
 
-refuses 2 'no list such as 0,1' train "$demo" --devices 0,,1
-refuses 2 'give either' train "$demo" --devices 0,0 --device 0
+refuses 2 'is not a list such as 0,1' train "$demo" --devices 0,,1
+refuses 2 'give only one of them' train "$demo" --devices 0,0 --device 0
 refuses 2 '64 ranks have only 60 training images' train "$demo" --devices 0,0,0,0 --set parallel.ranks_per_device=16 \
     --set parallel.images=share --out none --quiet
 refuses 3 'rank 1: no device matches "9"' train "$demo" --devices 0,9 --out none --quiet

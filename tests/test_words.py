@@ -118,7 +118,7 @@ def check_itself():
     for word in WORDS:
         text = samples.get(word, word)
         for path, form in (("src/a.c", f"/* It\n * says {text}. */"), ("src/a.c", f'"it says {text} here"'),
-                           ("docs/a.md", f"It says {text} here."), ("tools/a.py", f"# It says {text} here.")):
+                           ("README.md", f"It says {text} here."), ("tools/a.py", f"# It says {text} here.")):
             if not find(path, form):
                 missed.append(f"{path}: '{text}' is not found in {form!r}")
     for name in NAMES:
@@ -126,7 +126,7 @@ def check_itself():
             if not find("src/a.c", form):
                 missed.append(f"{name} is not found in {form!r}")
     for path, text in (("src/a.c", "/* Returns the time. */ int warm_up; /* a \"wired\" box */"),
-                       ("docs/a.md", "The file `warp_seeds.comp`.")):
+                       ("README.md", "The file `warp_seeds.comp`.")):
         missed += find(path, text)
     return missed
 
