@@ -550,7 +550,7 @@ static void test_order(void **state)
     ok(vkn_stepper_sample(stepped.stepper, &samples));
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &everywhere));
     assert_refused(vkn_stepper_composite(stepped.stepper, &composited),
-                   "vkn_stepper_update_grid not between");
+                   "vkn_stepper_update_grid not in between");
     ok(vkn_stepper_sample(stepped.stepper, &samples));
     assert_refused(vkn_stepper_sample(stepped.stepper, &samples), "all 3 steps");
     assert_null(samples);
