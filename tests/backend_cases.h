@@ -1,5 +1,5 @@
-/* The backends on which a device can compute the field, and models to try them with. Compiling a
- * program of cooperative matrices takes lavapipe seconds, so a backend is tried with few models. */
+/* Lists the backends of a device for tests of field passes, and models to test them with. lavapipe
+ * compiles a shader with cooperative matrices for seconds, so few models are tested per backend. */
 #ifndef TESTS_BACKEND_CASES_H
 #define TESTS_BACKEND_CASES_H
 
@@ -11,7 +11,7 @@ struct shape {
     bool contracted;
 };
 
-/* Multiples of 16 up to 128 and everything else at random; MLPs up to 3 layers. */
+/* Widths are multiples of 16 up to 128, MLPs have up to 3 layers, all else is random. */
 static inline struct shape random_shape(uint32_t seed)
 {
     struct random random = {seed};
@@ -30,21 +30,21 @@ static inline struct shape random_shape(uint32_t seed)
     };
 }
 
-/* Settings of a backend, and what field_backend_create would choose otherwise. */
+/* Settings of a backend, and deviations from what field_backend_create() chooses. */
 struct backend_case {
     enum vkn_precision precision;
     enum vkn_matrix_shape shape;
     enum vkn_accumulate accumulate;
     bool conversions;
     bool memory, through_partials;          /* rows in device memory; weight gradients not held */
-    uint32_t owned_rows;                    /* 0: the backend's own */
-    bool atomics;                           /* grid gradients added up by atomics */
+    uint32_t owned_rows;                    /* 0: as chosen */
+    bool atomics;                           /* grid gradients are accumulated by atomics */
     bool along_rays;                        /* neighbouring samples share cells, as in training */
-    struct field_tuning tuning;             /* what is not 0 of it */
+    struct field_tuning tuning;             /* values other than 0 are applied */
     bool bound;                             /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
-    enum vkn_policy matmul;                 /* of fp16: f32 instead of packed */
-    enum vkn_policy stored;                 /* activations and their gradients of fp32: bf16 */
+    enum vkn_policy matmul;                 /* fp16: f32 instead of packed f16 */
+    enum vkn_policy stored;                 /* fp32: activations and their gradients in bf16 */
 };
 #define MAX_CASES 32
 
@@ -68,21 +68,21 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
     };
 }
 
-/* Forms of a matrix backend: plain, f16 sums, conversions, rows in memory. */
+/* Variants of a matrix backend: plain, f16 accumulation, conversions, rows in device memory. */
 enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
 
-/* lavapipe compiles each program for up to half a minute: it tries one of each kind, and with
- * VKNERF_TEST_ALL every shape; f16 sums and rows in memory do not depend on the shape. */
+/* lavapipe compiles a shader for up to half a minute: it runs one shape per variant, and all shapes
+ * with VKNERF_TEST_ALL; f16 accumulation and rows in memory do not depend on the shape. */
 static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,
                             int form)
 {
     bool all = tries_all();
     if (device->type != GPU_CPU)
         return true;
-    /* The forms with the shapes of GPUs: those of CPU devices differ in their loops alone. */
+    /* Variants run with the kernels of GPUs; those of CPU devices differ only in their loops. */
     bool forms = all || !gpu_cpu_kernels(device);
     if (shape == VKN_SHAPE_8X8X8)
-        return form == PLAIN || (forms && (all || form != IN_MEMORY)); /* F16_SUMS is in memory */
+        return form == PLAIN || (forms && (all || form != IN_MEMORY)); /* F16_SUMS covers it */
     if (form == PLAIN)
         return all || (forms && shape == VKN_SHAPE_8X8X16); /* staged */
     if (form == F16_SUMS)
@@ -92,7 +92,7 @@ static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matr
     return all;
 }
 
-/* The backends that the device takes. lavapipe must take all: no form goes untested in CI. */
+/* Lists the backends that the device supports. lavapipe must support all, so that CI tests all. */
 static inline size_t list_backends(struct gpu_device *device, struct backend_case cases[MAX_CASES])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -111,13 +111,13 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                 .conversions = form == CONVERSIONS,
                 .memory = form == IN_MEMORY,
                 .through_partials = form & 1,
-                /* lavapipe takes the subgroup barriers of 8x8x16 for the workgroup's. */
+                /* lavapipe treats subgroup barriers of 8x8x16 as workgroup barriers. */
                 .owned_rows = form & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
-            /* Neither depends on the other, and each backward program is compiled for seconds. */
+            /* Combines two independent variants, as each backward shader compiles for seconds. */
             if (form == F16_SUMS && capabilities->type == GPU_CPU && !tries_all())
                 backend.memory = true;
-            /* Not the sizes that a GPU's workgroups have by themselves. */
+            /* Other workgroup sizes than those chosen for a GPU. */
             if (form == F16_SUMS && !gpu_cpu_kernels(capabilities))
                 backend.tuning = (struct field_tuning){.values = {[FIELD_BACKWARD_ROWS] = 16,
                                                                   [FIELD_BACKWARD_SIZE] = 64,
@@ -137,7 +137,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
             conversions += backend.conversions;
         }
     }
-    /* Rows that do not fit into shared memory, weight gradients that are not held. */
+    /* Rows beyond the shared memory, weight gradients that are not held. */
     for (int precision = VKN_PRECISION_FP32;
          precision <= VKN_PRECISION_FP16 && !gpu_cpu_kernels(capabilities); precision++)
         if (precision == VKN_PRECISION_FP32 || cases[1].precision == VKN_PRECISION_FP16)
@@ -149,8 +149,8 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
     }
     if (capabilities->type == GPU_CPU) {
-        /* No f16 sums of 8x8x16; conversions where a matrix has no more rows than the subgroup
-         * lanes. With 512-bit vectors lavapipe's matrices crash it (src/gpu/matrix_shapes.c). */
+        /* 8x8x16 has no f16 accumulation; conversions need at most as many rows as lanes. Matrices
+         * crash lavapipe with 512-bit vectors (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
         bool all = tries_all();
         bool forms = !gpu_cpu_kernels(capabilities);
@@ -160,10 +160,9 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
     return count;
 }
 
-/* What to try a backend with: `shape`, but a smaller one where lavapipe takes minutes to compile
- * 16-bit arithmetic: matrices and rows of f16 that are not the default model's; worse, through
- * bindings every load becomes a branch, and with 512-bit vectors every conversion integer
- * arithmetic. */
+/* Returns the model for a backend: `shape`, or a smaller one where lavapipe compiles f16 for
+ * minutes: matrices and f16 rows other than the default model's; bindings, whose loads become
+ * branches; 512-bit vectors, whose conversions become integer arithmetic. */
 static inline struct shape shape_for(struct gpu_device *device, const struct backend_case *backend,
                                      struct shape shape)
 {
@@ -174,8 +173,8 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     if (capabilities->type != GPU_CPU ||
         (backend->precision == VKN_PRECISION_FP32 && !backend->bound))
         return shape;
-    /* Written out as for GPUs, every matrix and every 16-bit number is compiled where it stands:
-     * one case has a layer between the first and the last. */
+    /* The kernels of GPUs are unrolled, so every matrix and f16 operation is compiled separately:
+     * only one case has a hidden layer. */
     bool written = !gpu_cpu_kernels(capabilities);
     bool plain = backend->precision == VKN_PRECISION_COOPMAT && backend->shape == VKN_SHAPE_8X8X8 &&
                  backend->accumulate != VKN_ACCUMULATE_F16 && !backend->conversions &&
@@ -199,7 +198,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     return shape;
 }
 
-/* Backends whose forward and backward programs are not another's. */
+/* Whether the backend has forward or backward shaders of its own. */
 static inline bool differs_forward(const struct backend_case *backend)
 {
     return !backend->memory || backend->accumulate == VKN_ACCUMULATE_F16;
@@ -221,7 +220,7 @@ static inline void tune_backend(struct bench *bench, const struct field_tuning *
     field_backend_configure(&bench->backend, &bench->constants);
 }
 
-/* What a test wants otherwise than field_backend_create chose. */
+/* Applies the case's deviations from field_backend_create(). */
 static inline void force_backend(struct bench *bench, const struct backend_case *backend)
 {
     if (backend->memory) {
@@ -233,16 +232,16 @@ static inline void force_backend(struct bench *bench, const struct backend_case 
     bench->bound = backend->bound;
     tune_backend(bench, &backend->tuning);
     bench_set_constant(bench, SPEC_HOLD_SUMS, !backend->through_partials);
-    /* Not more than a tile has. */
+    /* At most the rows of a tile. */
     uint32_t rows = bench->backend.backward_rows;
     if (backend->owned_rows)
         bench_set_constant(bench, SPEC_OWNED_ROWS,
                            rows < backend->owned_rows ? rows : backend->owned_rows);
 }
 
-/* A CPU device in the shapes of GPUs compiles each matrix of a product where it stands, those of 2
- * blocks by 4 panels for 6 s. A third of it: several panels in one pass, several blocks in
- * another, of which the last are not all there. */
+/* With the kernels of GPUs a CPU device compiles each matrix of a product separately, 2 blocks by 4
+ * panels in 6 s. A third of it covers several panels in one pass, several blocks in another, and
+ * incomplete ones at the end. */
 static inline void bench_choose_product(struct bench *bench, const char *name)
 {
     if (!tries_shapes(bench->device))

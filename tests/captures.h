@@ -1,5 +1,4 @@
-/* What the tests of COLMAP and LLFF captures share: cameras with known answers, and bytes in files.
- * Include after cmocka.h. */
+/* Known cameras and binary data for tests of COLMAP and LLFF captures. Include after cmocka.h. */
 #ifndef TESTS_CAPTURES_H
 #define TESTS_CAPTURES_H
 
@@ -25,9 +24,9 @@ static inline void add_doubles(struct base_text *text, const double *values, siz
     base_text_add_bytes(text, values, count * sizeof(*values));
 }
 
-/* ---- looking over ---------------------------------------------------------------------------- */
+/* ---- findings -------------------------------------------------------------------------------- */
 
-/* Opens a capture as `vknerf info` does, which lists what is wrong instead of warning. */
+/* Opens a capture as `vknerf info` does, which lists problems instead of warning. */
 static inline struct vkn_scene *look_over(struct scene_options *options,
                                           struct scene_findings *findings)
 {
@@ -41,9 +40,9 @@ static inline struct vkn_scene *look_over(struct scene_options *options,
 
 /* ---- cameras --------------------------------------------------------------------------------- */
 
-/* Camera `index` of `count` that stand 4 to 6 units around (1, 2, 3), each at another height, and
- * look there with a tilt of their own: its axes right, down and forwards in the world (OpenCV's, as
- * rows of `axes`) and its position. */
+/* Returns camera `index` of `count` cameras 4 to 6 units around (1, 2, 3), at different heights,
+ * which look there, each with another roll: position and axes in the world (rows right, down,
+ * forwards, as in OpenCV). */
 static inline void known_camera(unsigned index, unsigned count, double axes[3][3],
                                 double position[3])
 {
@@ -58,7 +57,7 @@ static inline void known_camera(unsigned index, unsigned count, double axes[3][3
         position[i] = middle[i] + offset[i];
         axes[2][i] = -offset[i] / length;
     }
-    /* forwards x up is right; forwards x right is down. */
+    /* forwards x up is right; forwards x right is down */
     right[0] = axes[2][1] * length / flat;
     right[1] = -axes[2][0] * length / flat;
     right[2] = 0;
@@ -71,7 +70,7 @@ static inline void known_camera(unsigned index, unsigned count, double axes[3][3
     }
 }
 
-/* x / z and y / z of a point before such a camera, and z. */
+/* Returns z of a point in the camera's space, and x / z and y / z in `ideal`. */
 static inline double known_ideal(double axes[3][3], const double position[3], const double point[3],
                                  double ideal[2])
 {
@@ -84,8 +83,8 @@ static inline double known_ideal(double axes[3][3], const double position[3], co
     return local[2];
 }
 
-/* The camera sees the dataset's point at (x, y), within 1e-3 pixels, and its ray goes back there.
- */
+/* The camera projects the dataset's point to (x, y) within 1e-3 pixels, and the pixel's ray meets
+ * the point. */
 static inline void assert_projects(const struct vkn_scene *scene, const struct scene_camera *camera,
                                    const double point[3], double x, double y)
 {
@@ -103,7 +102,7 @@ static inline void assert_projects(const struct vkn_scene *scene, const struct s
     assert_true(along > 0 && sqrt(distance) < 1e-5 * along);
 }
 
-/* The camera whose image ends in `name`, whatever its split. */
+/* Returns the camera, of any split, whose image path ends in `name`. */
 static inline const struct scene_camera *camera_of(const struct vkn_scene *scene, const char *name)
 {
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
@@ -119,7 +118,7 @@ static inline const struct scene_camera *camera_of(const struct vkn_scene *scene
 }
 
 /* The image that ends in `name`, of known camera `index` of `count`, shows the dataset's point
- * (1.3, 1.8, 3.1) where a pinhole with that lens does, in pixels. */
+ * (1.3, 1.8, 3.1) where a pinhole lens projects it, in pixels. */
 static inline void assert_known_view(const struct vkn_scene *scene, const char *name,
                                      unsigned index, unsigned count, const double focal[2],
                                      const double center[2])

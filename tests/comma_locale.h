@@ -1,4 +1,4 @@
-/* A locale that writes one half as 0,5, whatever the machine has. Include after cmocka.h. */
+/* Makes a locale with a decimal comma, on every machine. Include after cmocka.h. */
 #ifndef TESTS_COMMA_LOCALE_H
 #define TESTS_COMMA_LOCALE_H
 
@@ -9,7 +9,7 @@
 
 #include "scenes.h"
 
-/* Compiles it in the folder and switches the process to it until setlocale(LC_ALL, "C"). */
+/* Compiles the locale in the folder and sets it until setlocale(LC_ALL, "C"). */
 static inline void comma_locale_set(struct temporary *folder)
 {
     char *source = temporary_text(folder, "comma.src",
@@ -19,7 +19,7 @@ static inline void comma_locale_set(struct temporary *folder)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        /* It warns of the other categories, which are left out. */
+        /* localedef warns about missing categories. */
         unsetenv("LD_LIBRARY_PATH"); /* of tools/lavapipe.sh: not for the machine's programs */
         if (freopen("/dev/null", "w", stdout) && freopen("/dev/null", "w", stderr))
             execlp("localedef", "localedef", "--no-archive", "-c", "-i", source, "-f",

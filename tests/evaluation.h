@@ -1,4 +1,4 @@
-/* The quality of a field on the views of a split, as training ends with it. */
+/* Evaluates a field on the views of a split, as training does at its end. */
 #ifndef TESTS_EVALUATION_H
 #define TESTS_EVALUATION_H
 
@@ -6,7 +6,7 @@
 
 #include "render/render.h"
 
-/* On white, of all views of the split. The caller frees *evaluation. */
+/* Evaluates all views of the split on white. The caller frees *evaluation. */
 static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
                                   enum scene_split_name split, struct vkn_evaluation **evaluation)
 {
@@ -26,7 +26,7 @@ static inline void evaluate_split(vkn_trainer *trainer, vkn_scene *scene,
     report_progress_end(&progress);
 }
 
-/* dB, the mean over these views. */
+/* Returns the mean PSNR of the views, in dB. */
 static inline double psnr_of_split(vkn_trainer *trainer, vkn_scene *scene,
                                    enum scene_split_name split)
 {

@@ -1,6 +1,6 @@
-/* A reader of event files that shares nothing with the writer: TFRecord framing, CRC32C and
- * protocol-buffer messages, as their documents tell. What is malformed fails the test. Include
- * after cmocka.h. */
+/* Reads TensorBoard event files without code of the writer: TFRecord framing, CRC-32C and
+ * protocol-buffer messages, by their specifications. Malformed input fails the test. Include after
+ * cmocka.h. */
 #ifndef TESTS_EVENT_READER_H
 #define TESTS_EVENT_READER_H
 
@@ -11,8 +11,8 @@
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
-/* Polynomial division over GF(2), most significant bit first, on reflected input: the definition in
- * RFC 3720, 12.1, as it stands. */
+/* Polynomial division over GF(2), most significant bit first, on reflected input: the definition of
+ * RFC 3720, 12.1. */
 static inline uint32_t reader_reflect(uint32_t value, int bits)
 {
     uint32_t result = 0;
@@ -98,7 +98,7 @@ struct reader_value {
     bool picture;
     float scalar;
     uint64_t width, height, color_space;
-    const uint8_t *encoded; /* in the file's bytes */
+    const uint8_t *encoded; /* points into the file's bytes */
     size_t size;
 };
 
@@ -106,7 +106,7 @@ struct reader {
     uint8_t *bytes;
     size_t size, records;
     char version[32];
-    bool started;        /* there is a session's start, */
+    bool started;        /* the file has a session start */
     uint64_t start_step; /* at this step */
     double wall_time;    /* of the last record */
     struct reader_value values[READER_MOST];
@@ -184,7 +184,7 @@ static inline void reader_event(struct reader *reader, const uint8_t *at, size_t
     }
 }
 
-/* The whole file; the caller calls reader_close. */
+/* Reads a whole file; the caller calls reader_close(). */
 static inline struct reader *reader_open(const char *path)
 {
     struct reader *reader = calloc(1, sizeof(*reader));
@@ -215,7 +215,7 @@ static inline void reader_close(struct reader *reader)
     free(reader);
 }
 
-/* NULL when there is none. */
+/* Returns NULL if there is no such value. */
 static inline const struct reader_value *reader_find(const struct reader *reader, const char *tag,
                                                      uint64_t step)
 {
@@ -232,7 +232,7 @@ static inline int reader_by_name(const void *a, const void *b)
     return strcmp(a, b);
 }
 
-/* Names of a folder's event files in order; returns their number. */
+/* Lists the names of a folder's event files in order; returns their number. */
 static inline size_t reader_list(const char *folder, char names[][256], size_t capacity)
 {
     DIR *stream = opendir(folder);

@@ -1,5 +1,4 @@
-/* What the tests of the gpu room share. They run under the validation layer where it is installed.
- */
+/* Devices, captured logs and cache folders for tests of src/gpu, under the validation layer. */
 #ifndef TESTS_GPU_FIXTURE_H
 #define TESTS_GPU_FIXTURE_H
 
@@ -18,7 +17,7 @@
 #include "gpu/gpu.h"
 #include "remove_tree.h"
 
-/* Whether all is tried, however long lavapipe compiles. */
+/* Whether slow tests run too, such as those that lavapipe compiles for minutes. */
 static inline bool tries_all(void)
 {
     return getenv("VKNERF_TEST_ALL") != NULL;
@@ -62,7 +61,7 @@ static inline struct capture capture_begin(void)
     return capture;
 }
 
-/* What was written since; the caller frees. */
+/* Returns what was written since capture_begin(); the caller frees it. */
 static inline char *capture_end(struct capture *capture)
 {
     fflush(stderr);
@@ -93,7 +92,7 @@ static inline int close_shared(void **state)
     return 0;
 }
 
-/* The one entry of the cache folder that begins so, NULL when there is none; the caller frees. */
+/* Returns the only cache entry that begins so, or NULL; the caller frees the path. */
 static inline char *cache_entry(const char *beginning)
 {
     char *path = NULL;
@@ -113,7 +112,7 @@ static inline char *cache_file(void)
     return cache_entry("pipelines-");
 }
 
-/* Of the binaries of shader objects. */
+/* Folder of the binaries of shader objects. */
 static inline char *shader_folder(void)
 {
     return cache_entry("shaders-");

@@ -1,4 +1,4 @@
-/* A strict reader of the pages that report writes. Include after cmocka.h. */
+/* Checks the pages that src/report writes. Include after cmocka.h. */
 #ifndef TESTS_HTML_H
 #define TESTS_HTML_H
 
@@ -20,7 +20,7 @@ static inline const char *html_after_attributes(const char *at)
     return at;
 }
 
-/* Tags nest and close, attribute values are quoted, & only begins a character reference. */
+/* Tags are nested and closed, attribute values are quoted, & begins a character reference. */
 static inline void assert_well_formed(const char *page)
 {
     char open[64][16];
@@ -65,7 +65,7 @@ static inline size_t html_count(const char *page, const char *part)
     return count;
 }
 
-/* Nothing from elsewhere: every picture is in the page, and no address but the namespace's. */
+/* The page loads nothing: all pictures are inside, and the only address is the namespace's. */
 static inline void assert_self_contained(const char *page)
 {
     static const char *const outside[] = {"url(",  "@import", "src=\"http", "src=\"//",
@@ -80,7 +80,7 @@ static inline void assert_self_contained(const char *page)
     assert_int_equal(html_count(page, "href"), html_count(page, "<a href=\"#"));
 }
 
-/* The list of contents has every section, in order, and each by its heading. */
+/* The table of contents has every section, in order, with its heading. */
 static inline void assert_contents(const char *page)
 {
     static const char section[] = "<section id=\"", title[] = "\">\n<h2>";
@@ -102,7 +102,7 @@ static inline void assert_contents(const char *page)
     assert_int_equal(html_count(page, "<a href"), count);
 }
 
-/* Every slider has a range that keys move, and names; there is one for each stage. */
+/* Every stage has a slider and two labelled lists, usable by keyboard. */
 static inline void assert_sliders(const char *page, size_t expected)
 {
     static const char input[] =
@@ -113,7 +113,7 @@ static inline void assert_sliders(const char *page, size_t expected)
     assert_int_equal(html_count(page, "<select aria-label=\"picture on the right\">"), expected);
 }
 
-/* The page at `path`, checked; the caller frees. */
+/* Reads and checks the page at `path`; the caller frees it. */
 static inline char *html_read(const char *path)
 {
     char *page;

@@ -9,7 +9,7 @@
     .width = 1080, .height = 720, .focal_x = 850, .focal_y = 845, .center_x = 554.6F, \
     .center_y = 355.3F
 
-/* All of them reach the corners of their pictures; poses are for the tests to choose. */
+/* Lenses that reach the corners of their pictures; tests set the poses. */
 static const struct test_lens {
     const char *name;
     struct scene_camera camera;
@@ -26,7 +26,7 @@ static const struct test_lens {
     {"OPENCV_FISHEYE",
      {TEST_SENSOR, .lens = VKN_LENS_FISHEYE, .k1 = 0.035F, .k2 = 0.011F, .k3 = -0.009F,
       .k4 = 0.0012F}},
-    /* Its corners are 135 degrees off the axis. */
+    /* The corners are 135 degrees off the axis. */
     {"OPENCV_FISHEYE, wide",
      {.lens = VKN_LENS_FISHEYE,
       .width = 1000,
@@ -47,7 +47,7 @@ static const struct test_lens {
       .focal_y = 260,
       .center_x = 450,
       .center_y = 450}},
-    /* A camera of ETH3D (Schoeps et al. 2017), at a size of ours; */
+    /* A camera of ETH3D (Schoeps et al. 2017), at another size. */
     {"THIN_PRISM_FISHEYE",
      {.lens = VKN_LENS_THIN_PRISM_FISHEYE,
       .width = 1080,
@@ -64,7 +64,7 @@ static const struct test_lens {
       .k4 = 0.406856F,
       .sx1 = -8.465e-5F,
       .sy1 = 8.613e-4F}},
-    /* a wide one; its corners are more than 120 degrees off the axis; */
+    /* The corners are more than 120 degrees off the axis. */
     {"THIN_PRISM_FISHEYE, wide",
      {.lens = VKN_LENS_THIN_PRISM_FISHEYE,
       .width = 1000,
@@ -81,7 +81,7 @@ static const struct test_lens {
       .k4 = 0.0001F,
       .sx1 = 0.006F,
       .sy1 = -0.005F}},
-    /* and more prism than fisheye: the way back takes every coefficient into account. */
+    /* More prism than fisheye: the inverse depends on every coefficient. */
     {"THIN_PRISM_FISHEYE, strong",
      {TEST_SENSOR, .lens = VKN_LENS_THIN_PRISM_FISHEYE, .k1 = 0.3F, .k4 = 20, .sx1 = 0.4F,
       .sy1 = -0.5F}},
@@ -103,7 +103,7 @@ static const struct test_lens {
       .center_y = 240}},
 };
 
-/* Half of each picture is beyond what its lens reaches. */
+/* Lenses that do not reach half of their pictures. */
 static const struct scene_camera test_short_lenses[] = {
     {TEST_SENSOR, .k1 = -1.2F},
     {TEST_SENSOR, .k1 = -1, .k2 = -0.3F, .p1 = 1e-3F},
@@ -116,9 +116,9 @@ static const struct scene_camera test_short_lenses[] = {
      .center_x = 540,
      .center_y = 360},
     {TEST_SENSOR, .lens = VKN_LENS_THIN_PRISM_FISHEYE, .k1 = -1.1F, .p2 = 2e-3F, .sx1 = 1e-3F},
-    /* The prism folds the picture's left over. */
+    /* The prism folds the left of the picture over. */
     {TEST_SENSOR, .lens = VKN_LENS_THIN_PRISM_FISHEYE, .sx1 = 1},
-    /* Its middle row ends a quarter before the picture's sides. */
+    /* The middle row ends a quarter before the picture's sides. */
     {.lens = VKN_LENS_EQUIRECTANGULAR,
      .width = 1080,
      .height = 720,
@@ -126,7 +126,7 @@ static const struct scene_camera test_short_lenses[] = {
      .focal_y = 250,
      .center_x = 540,
      .center_y = 360},
-    /* Its first rows are beyond the pole. */
+    /* The first rows are beyond the pole. */
     {.lens = VKN_LENS_EQUIRECTANGULAR,
      .width = 1080,
      .height = 720,

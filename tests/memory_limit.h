@@ -1,4 +1,4 @@
-/* A limit of the process's memory just above what it has. Include after cmocka.h. */
+/* Limits the process's memory to a little more than it uses. Include after cmocka.h. */
 #ifndef TESTS_MEMORY_LIMIT_H
 #define TESTS_MEMORY_LIMIT_H
 
@@ -8,10 +8,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Leaves the process `more` bytes of RLIMIT_AS or RLIMIT_DATA. Returns the limit that was there. */
+/* Sets RLIMIT_AS or RLIMIT_DATA to `more` bytes above the current use. Returns the old limit. */
 static inline struct rlimit limit_memory(int resource, uint64_t more)
 {
-    /* proc(5): pages of address space are the first number, of data the sixth. */
+    /* proc(5): statm's first number is the address space in pages, the sixth is data. */
     int number = resource == RLIMIT_DATA ? 6 : 1;
     char line[256] = "", *at = line;
     unsigned long long pages = 0;

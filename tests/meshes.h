@@ -1,4 +1,4 @@
-/* What the tests of meshes share. */
+/* Checks the topology of meshes. */
 #ifndef TESTS_MESHES_H
 #define TESTS_MESHES_H
 
@@ -11,8 +11,8 @@ static inline int compare_edges(const void *a, const void *b)
     return memcmp(a, b, 2 * sizeof(uint32_t));
 }
 
-/* Every edge belongs to two triangles, which go along it in opposite directions; every vertex is
- * used. Returns the Euler characteristic. */
+/* Every edge belongs to two triangles, in opposite directions; every vertex is used. Returns the
+ * Euler characteristic. */
 static inline long assert_closed(const struct render_mesh *mesh)
 {
     size_t count = 3 * mesh->triangle_count;
@@ -30,7 +30,7 @@ static inline long assert_closed(const struct render_mesh *mesh)
     qsort(edges, count, sizeof *edges, compare_edges);
     for (size_t i = 0; i < count; i++) {
         if (i + 1 < count && memcmp(edges[i], edges[i + 1], sizeof *edges) == 0)
-            fail_msg("edge %u-%u is there twice", edges[i][0], edges[i][1]);
+            fail_msg("edge %u-%u is used twice in one direction", edges[i][0], edges[i][1]);
         const uint32_t back[2] = {edges[i][1], edges[i][0]};
         if (!bsearch(back, edges, count, sizeof *edges, compare_edges))
             fail_msg("edge %u-%u has a triangle on one side only", edges[i][0], edges[i][1]);

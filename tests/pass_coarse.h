@@ -1,22 +1,22 @@
-/* What tests of samples along rays share: the rays, and what a coarse field or a proposal has found
- * in bins of equal size on them. */
+/* Random rays, and results of a coarse field or proposal in bins of equal size on them, for tests
+ * of sampling along rays. */
 #ifndef TESTS_PASS_COARSE_H
 #define TESTS_PASS_COARSE_H
 
 #include "pass_fixture.h"
 
 #define SAMPLE_WORDS (sizeof(struct Sample) / 4)
-#define STEP         77u /* that rays are sampled in, unless a test says otherwise */
+#define STEP         77u /* step at which rays are sampled, unless a test says otherwise */
 #define MOST_BINS    256u
 
-/* What samples the rays of a step: at once, or in their order. */
+/* Shaders that sample the rays: `all` at once, or `count` and `write` in the rays' order. */
 struct programs {
     const char *all, *count, *write;
 };
 
 struct inputs {
     const struct programs *by;
-    struct reference_grid grid; /* of the first slice of time; others' cells behind its own */
+    struct reference_grid grid; /* of the first time bin; cells of other bins follow */
     uint32_t slices;
     struct reference_stepping stepping;
     struct Ray *rays;
@@ -27,21 +27,21 @@ struct inputs {
 struct scenario {
     uint32_t aabb_scale, resolution, steps_per_unit, rays;
     double cone;         /* negative: none */
-    uint32_t local_size; /* subgroups */
+    uint32_t local_size; /* in subgroups */
     bool contracted;
-    uint32_t slices;          /* of time; 0: nothing moves */
+    uint32_t slices;          /* time bins; 0: a static scene */
     enum vkn_spacing spacing; /* of bins */
 };
 
-/* As the shaders name the spacings. */
+/* The spacings' values in the shaders. */
 static const uint32_t counted_in[] = {
     [VKN_SPACING_DEFAULT] = SPACING_STEPS,       [VKN_SPACING_STEPS] = SPACING_STEPS,
     [VKN_SPACING_LINEAR] = SPACING_LINEAR,       [VKN_SPACING_LOG] = SPACING_LOG,
     [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
 };
 
-/* From outside and inside, towards the middle, some along an axis, some past the cube, which ends
- * them unless space is contracted. */
+/* Makes a ray from outside or inside the cube towards its middle; some rays are along an axis, some
+ * miss the cube, which ends rays unless space is contracted. */
 static inline void random_ray(struct Ray *ray, double span[2], const struct Config *config,
                               const struct reference_stepping *stepping, struct random *random)
 {
@@ -52,7 +52,7 @@ static inline void random_ray(struct Ray *ray, double span[2], const struct Conf
         origin[i] = 0.5 + distance * origin[i];
         direction[i] = 0.5 + random_between(random, -0.6, 0.6) * side - origin[i];
     }
-    if (random_below(random, 8) == 0) /* a plane or an axis */
+    if (random_below(random, 8) == 0) /* within a plane, or along an axis */
         direction[random_below(random, 3)] = direction[random_below(random, 3)] = 0;
     for (int i = 0; i < 3; i++)
         length += direction[i] * direction[i];
@@ -83,8 +83,8 @@ static inline void inputs_destroy(struct inputs *inputs)
     free(inputs->grid.occupied);
 }
 
-/* So far away from the cube that a bin of 256 has little more floats than 512 fine samples need.
- * Without rays that only touch it. */
+/* Moves the rays so far from the cube that a bin of 256 has hardly more floats than 512 fine
+ * samples need. Rays that only touch the cube are dropped. */
 static inline void step_back(struct inputs *inputs, const struct Config *config)
 {
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
@@ -111,7 +111,7 @@ static inline void put_rays(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
 }
 
-/* For all rays, as far as the device takes them. */
+/* Workgroups for all rays, up to the device's limit. */
 static inline uint32_t march_groups(const struct bench *bench, const struct inputs *inputs)
 {
     uint32_t groups = bench_subgroups(bench, inputs->ray_count);
@@ -125,8 +125,8 @@ static inline void run_march(struct bench *bench, const struct inputs *inputs, c
 
 /* ---- samples in bins ----------------------------------------------------------------------- */
 
-/* Of a distance by the number of steps before, as in check_ray, and by where the ray begins; by the
- * logarithm, or by its inverse, which is coarse far behind that. */
+/* Rounding error of a distance, with errors of the step count as in check_ray and of the ray's
+ * start. For disparity it grows with the distance squared. */
 static inline double rounding_at(const struct inputs *inputs, uint32_t r, double t)
 {
     switch (inputs->stepping.spacing) {
@@ -141,7 +141,7 @@ static inline double rounding_at(const struct inputs *inputs, uint32_t r, double
     }
 }
 
-/* Bin number `bin` of a ray, with the sample at `place` of it. */
+/* Checks the sample at `place` (0 to 1) of a bin of ray `r`. */
 static inline void check_bin(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                              uint32_t bin, double place, const struct Sample *sample)
 {
@@ -155,7 +155,7 @@ static inline void check_bin(const struct bench *bench, const struct inputs *inp
                  r);
 }
 
-/* Random: the stream of numbers is the samples' own, by ray and bin. */
+/* Returns the sample's random position in its bin; the random stream is indexed by ray and bin. */
 static inline double random_place(const struct bench *bench, const struct inputs *inputs,
                                   uint32_t r, uint32_t bin)
 {
@@ -175,17 +175,17 @@ static inline double place_at(const struct bench *bench, const struct inputs *in
     return (reference_steps_to(&inputs->stepping, t) - from) / steps * bench->config.ray_samples;
 }
 
-/* ---- what a coarse field finds ------------------------------------------------------------- */
+/* ---- results of a coarse field ------------------------------------------------------------- */
 
-/* What a coarse field has found, and bindings with it. */
+/* Results of a coarse field, and their buffers. */
 struct coarse {
     struct gpu_arena *arena;
     struct gpu_buffer results, samples, field;
-    struct RayResult *found;      /* of each ray: where its coarse samples lie */
-    double (*weights)[MOST_BINS]; /* of each ray's bins */
+    struct RayResult *found;      /* first sample and count of each ray */
+    double (*weights)[MOST_BINS]; /* weight of each ray's bins */
 };
 
-/* A sample's width as the density sees it. */
+/* Returns the width that the density is integrated over, contracted if space is. */
 static inline double seen_width(const struct bench *bench, const struct inputs *inputs,
                                 const struct Sample *sample)
 {
@@ -198,8 +198,8 @@ static inline double seen_width(const struct bench *bench, const struct inputs *
     return sample->width / (norm * norm);
 }
 
-/* What a coarse field finds on rays: the weight of a bin of a ray of some kind. Together they leave
- * some light, but behind an infinite one, and behind what is not a number. */
+/* Returns the weight of a bin on a ray of some kind. The weights of a ray leave some transmittance,
+ * unless one is infinite or NaN. */
 struct findings {
     uint32_t kinds;
     double (*weight)(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random);
@@ -212,8 +212,8 @@ static inline float density_of(double weight, double light, double width)
     return light > 0 ? (float)(-log1p(-weight / light) / width) : 1;
 }
 
-/* Densities that make such weights of the coarse samples, of every ray its kind; or of all `kind`.
- */
+/* Computes densities that give the coarse samples these weights, for the kinds in turn or for one
+ * `kind`. */
 static inline void make_field(const struct bench *bench, const struct inputs *inputs,
                               const struct Sample *samples, const struct findings *findings,
                               int kind, struct coarse *coarse, float (*field)[4])
@@ -235,7 +235,7 @@ static inline void make_field(const struct bench *bench, const struct inputs *in
     }
 }
 
-/* Samples for a coarse field in `program`'s way, which then has found something. */
+/* Samples the rays with `program` for a coarse field and makes that field's results. */
 static inline struct coarse coarse_of(struct bench *bench, const struct inputs *inputs,
                                       const char *program, const struct findings *findings,
                                       int kind)

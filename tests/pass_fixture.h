@@ -1,5 +1,5 @@
-/* What the tests of the passes share: a bench that holds every buffer of the training step, runs
- * one program at a time on it, and begins with every buffer poisoned. */
+/* A bench for tests of single passes: it has every buffer of the training step, initially poisoned,
+ * and runs one shader at a time. */
 #ifndef TESTS_PASS_FIXTURE_H
 #define TESTS_PASS_FIXTURE_H
 
@@ -13,23 +13,23 @@
 #include "optim/optim.h"
 #include "step/step.h"
 
-/* Returns the optimiser behind `kind`, and the default behind the last: loops go from the default
- * to it. */
+/* Returns the next optimiser, and VKN_OPTIMIZER_DEFAULT after the last, for loops that begin and
+ * end there. */
 static inline enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
 {
     return config_optimizer_names[kind + 1] ? (enum vkn_optimizer)(kind + 1)
                                             : VKN_OPTIMIZER_DEFAULT;
 }
 
-/* A CPU device in the shapes of GPUs, for which compiling takes longest: what the shapes do not
- * change is tested in its own. */
+/* Whether a CPU device runs the kernels of GPUs, which compile slowly: tests then skip what does
+ * not depend on the kernels. */
 static inline bool tries_shapes(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     return capabilities->type == GPU_CPU && !gpu_cpu_kernels(capabilities) && !tries_all();
 }
 
-/* As a float NaN, as a number far out of any range. */
+/* NaN as a float, far out of range as an integer. */
 #define POISON 0xffc0deadu
 
 /* ---- random inputs ------------------------------------------------------------------------- */
@@ -57,7 +57,7 @@ static inline double random_between(struct random *random, double low, double hi
     return low + (high - low) * (random_word(random) + 0.5) * 0x1p-32;
 }
 
-/* The caller frees. */
+/* The caller frees the result. */
 static inline float *random_floats(struct random *random, uint64_t count, double low, double high)
 {
     float *values = base_alloc(count, sizeof *values);
@@ -80,7 +80,7 @@ static inline void random_direction(struct random *random, double direction[3])
         direction[i] /= sqrt(squared);
 }
 
-/* A camera at `distance` from the cube's centre that looks roughly there, turned any way around. */
+/* Returns a camera at `distance` from the cube's centre that looks roughly there, with any roll. */
 static inline struct scene_camera random_camera(struct random *random, uint32_t width,
                                                 uint32_t height, double distance, bool distorted)
 {
@@ -127,12 +127,12 @@ struct bench {
     struct vkn_config settings; /* effective */
     struct field_model model;
     struct field_backend backend;
-    struct Config config; /* upload changes with bench_put */
+    struct Config config; /* bench_put() uploads changes */
     struct gpu_constants constants;
     uint32_t local_size, subgroup_size, output_capacity;
-    bool bound; /* programs without addresses, see gpu_pipeline_create */
+    bool bound; /* shaders without buffer addresses, see gpu_pipeline_create */
     struct gpu_arena *arena;
-    struct gpu_buffer buffers[GPU_BINDINGS]; /* by number: as large as the largest list has it */
+    struct gpu_buffer buffers[GPU_BINDINGS]; /* by binding; the largest size of all lists */
     struct gpu_bindings *bindings;
     char names[BENCH_PROGRAMS][FIELD_SHADER_NAME];
     struct gpu_pipeline *programs[BENCH_PROGRAMS];
@@ -143,7 +143,7 @@ static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t
     bench->constants.values[id] = value;
 }
 
-/* What follows from effective settings. */
+/* Computes model, backend and constants from effective settings. */
 static inline void bench_set_up(struct bench *bench)
 {
     struct setup setup;
@@ -156,8 +156,8 @@ static inline void bench_set_up(struct bench *bench)
     bench->output_capacity = bench->config.ray_capacity;
 }
 
-/* Fills in settings, model, constants; the test may change them before bench_allocate. Small, with
- * an occupancy grid and without contraction unless the settings say otherwise. */
+/* Resolves settings, model and constants; the test may change them before bench_allocate(). Small,
+ * with an occupancy grid and without contraction unless the settings say otherwise. */
 static inline struct bench bench_configure(struct gpu_device *device, struct vkn_config settings)
 {
     struct bench bench = {.device = device, .settings = settings, .local_size = 64};
@@ -203,7 +203,7 @@ static inline void bench_poison(struct bench *bench, uint32_t binding)
     ok(gpu_run_once(&recording));
 }
 
-/* Bytes of `count` elements into the beginning of a buffer. */
+/* Uploads `size` bytes to the beginning of a buffer. */
 static inline void bench_put(struct bench *bench, uint32_t binding, const void *data, uint64_t size)
 {
     ok(gpu_upload(bench->device, &bench->buffers[binding], 0, data, size));
@@ -214,7 +214,7 @@ static inline void bench_get(struct bench *bench, uint32_t binding, void *data, 
     ok(gpu_download(bench->device, &bench->buffers[binding], 0, data, size));
 }
 
-/* The whole buffer in fresh memory that the caller frees. */
+/* Downloads a whole buffer into memory that the caller frees. */
 static inline void *bench_take(struct bench *bench, uint32_t binding)
 {
     void *data = base_alloc(bench->buffers[binding].size, 1);
@@ -223,8 +223,8 @@ static inline void *bench_take(struct bench *bench, uint32_t binding)
     return data;
 }
 
-/* The gradients as the optimiser reads them, in fresh memory that the caller frees: of the model's
- * own parameters, pairs of 16-bit sums where the backend keeps such. */
+/* Downloads the gradients that the optimiser reads, which the caller frees: grid gradients are f16
+ * accumulators if the backend has those. */
 static inline float *bench_take_gradients(struct bench *bench)
 {
     float *gradients = bench_take(bench, BIND_GRADIENTS);
@@ -247,7 +247,7 @@ static inline struct setup bench_setup(const struct bench *bench)
     };
 }
 
-/* As the lists of buffers have them. */
+/* Returns the counts that buffer sizes depend on. */
 static inline struct buffer_counts bench_counts(const struct bench *bench, uint32_t cameras,
                                                 uint64_t pixels)
 {
@@ -264,7 +264,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.pixels = pixels;
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;
-    /* Programs of other backends than the bench's run on it too. */
+    /* Shaders of other backends than the bench's run on it too. */
     if (bench->model.columns == 0)
         counts.f16_params = counts.params + bench->backend.transposed + bench->model.mlp_params;
     counts.sum_bytes = 8;
@@ -275,7 +275,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     return counts;
 }
 
-/* Every buffer poisoned but the configuration. */
+/* Allocates and poisons every buffer, and uploads the configuration. */
 static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_t pixels)
 {
     struct gpu_buffer_request requests[GPU_BINDINGS];
@@ -299,7 +299,7 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-/* The program of a pass for the bench's backend. */
+/* Returns the bench's pipeline of a pass, which is created at the first call. */
 static inline const struct gpu_pipeline *bench_program(struct bench *bench, const char *pass,
                                                        enum field_variant variant)
 {
@@ -322,7 +322,7 @@ static inline const struct gpu_pipeline *bench_program(struct bench *bench, cons
     return bench->programs[i];
 }
 
-/* Runs a program once in `groups` workgroups. */
+/* Runs a shader once in `groups` workgroups. */
 static inline void bench_run_variant(struct bench *bench, const char *pass,
                                      enum field_variant variant, struct Push push, uint32_t groups)
 {
@@ -339,7 +339,7 @@ static inline void bench_run(struct bench *bench, const char *pass, struct Push 
     bench_run_variant(bench, pass, FIELD_NO_VARIANT, push, groups);
 }
 
-/* A pass of a recipe in all rounds that it has for a chunk of rows. */
+/* Runs all iterations of a pass for a chunk of rows. */
 static inline void bench_run_pass(struct bench *bench, const struct pass *pass, uint32_t chunk,
                                   uint32_t groups)
 {
@@ -353,7 +353,7 @@ static inline void bench_run_pass(struct bench *bench, const struct pass *pass, 
     }
 }
 
-/* Workgroups for one invocation each, and for one subgroup each. */
+/* Workgroups with an invocation, or a subgroup, per element. */
 static inline uint32_t bench_groups(const struct bench *bench, uint32_t invocations)
 {
     return (invocations + bench->local_size - 1) / bench->local_size;
@@ -375,7 +375,7 @@ static inline void bench_destroy(struct bench *bench)
 
 /* ---- comparison ---------------------------------------------------------------------------- */
 
-/* Nothing was written to the words [from, to) of a buffer that was poisoned. */
+/* Words [from, to) of a poisoned buffer were not written. */
 static inline void assert_poisoned(const void *data, size_t from, size_t to)
 {
     const uint32_t *words = data;
@@ -384,7 +384,7 @@ static inline void assert_poisoned(const void *data, size_t from, size_t to)
             fail_msg("word %zu was written: 0x%08x", i, words[i]);
 }
 
-/* |device - expected| <= tolerance * scale; not a number never is. */
+/* |device - expected| <= tolerance * scale; NaN fails. */
 static inline void assert_close(double device, double expected, double tolerance, double scale,
                                 const char *what, size_t index)
 {
@@ -393,7 +393,7 @@ static inline void assert_close(double device, double expected, double tolerance
                  expected, tolerance * scale);
 }
 
-/* The bits of a 16-bit copy are those of the number nearest to what it was made from. */
+/* The f16 is the one nearest to `source`. */
 static inline void assert_f16(uint16_t bits, float source, const char *what, size_t index)
 {
     if (!(reference_f16(bits) == reference_round_to_f16((double)source)))
@@ -401,7 +401,7 @@ static inline void assert_f16(uint16_t bits, float source, const char *what, siz
                  (double)source);
 }
 
-/* Euclidean norm of the difference over that of what is expected. */
+/* Euclidean norm of the difference over the norm of the expected values. */
 static inline double relative_error(const float *device, const double *expected, size_t count)
 {
     double difference = 0, size = 0;
@@ -412,7 +412,7 @@ static inline double relative_error(const float *device, const double *expected,
     return size > 0 ? sqrt(difference / size) : sqrt(difference);
 }
 
-/* `shaped`: the same again with the shapes that programs have on GPUs. */
+/* `shaped`: runs the tests again with the kernels of GPUs. */
 static inline int run_pass_tests(const char *name, const struct CMUnitTest *tests, size_t count,
                                  bool shaped)
 {

@@ -1,11 +1,11 @@
-/* What tests of training rays and of view rays share: the ray of a pixel as it should be. */
+/* Checks training and view rays against the reference. */
 #ifndef TESTS_PASS_RAYS_H
 #define TESTS_PASS_RAYS_H
 
 #include "pass_fixture.h"
 
-/* Origin, direction, the cosine to the viewing axis, and the share of the ray inside the cube or,
- * in contracted space, all of it, as far as from the near to the far distance. */
+/* Checks origin, direction, cosine to the viewing axis, and first and last step: the ray's part
+ * inside the cube, or all of it in contracted space, between near and far distance. */
 static inline void assert_ray(const struct Ray *ray, const struct scene_camera *camera, double x,
                               double y, const struct Config *config, bool contracted,
                               double jitter_from, double jitter_to, size_t index)
@@ -27,7 +27,7 @@ static inline void assert_ray(const struct Ray *ray, const struct scene_camera *
     span[1] = fmin(span[1], config->far_distance);
     double start = fmax(span[0], config->near_distance);
     if (!hits || span[1] < start + 1e-4) {
-        if (!hits || span[1] < start - 1e-4) /* what lies between is a matter of rounding */
+        if (!hits || span[1] < start - 1e-4) /* closer cases depend on rounding */
             assert_true(ray->last == -1.0f);
         return;
     }

@@ -1,5 +1,5 @@
-/* What the tests of vknerf prepare share: photographs of a corner of a room, and some on their
- * sides. Include after cmocka.h. */
+/* Photographs for the tests of vknerf prepare: views of a room's corner, and rotated pictures.
+ * Include after cmocka.h. */
 #ifndef TESTS_PHOTOGRAPHS_H
 #define TESTS_PHOTOGRAPHS_H
 
@@ -25,7 +25,7 @@ static inline double hash(int plane, int octave, int u, int v)
     return (double)((x ^ x >> 13) * 0x165667b1u >> 8) / (1 << 24);
 }
 
-/* Noise of four sizes, whose smallest is as large as a few pixels. */
+/* Noise of four sizes, the smallest of a few pixels. */
 static inline double texture(int plane, double u, double v)
 {
     double sum = 0, cell = 0.4;
@@ -41,7 +41,7 @@ static inline double texture(int plane, double u, double v)
     return sum;
 }
 
-/* Rows right, down and forwards of a camera that looks into the corner, and where it is. */
+/* Returns position and axes (rows right, down, forwards) of a camera that looks into the corner. */
 static inline void view_of(int index, double axes[3][3], double position[3])
 {
     double angle = (22 + 40.0 * index / (VIEWS - 1)) * 3.14159265358979 / 180;
@@ -62,7 +62,7 @@ static inline void view_of(int index, double axes[3][3], double position[3])
             axes[2][(i + 1) % 3] * right[(i + 2) % 3] - axes[2][(i + 2) % 3] * right[(i + 1) % 3];
 }
 
-/* The nearest of the planes x = 0, y = 0 and z = 0. */
+/* Returns the grey of the nearest of the planes x = 0, y = 0 and z = 0. */
 static inline double shade(double axes[3][3], const double position[3], double x, double y)
 {
     double direction[3], nearest = 1e9, value = 0;
@@ -113,7 +113,7 @@ static inline void put(uint8_t *at, uint32_t value, size_t bytes, bool little)
         at[i] = (uint8_t)(value >> 8 * (little ? i : bytes - 1 - i));
 }
 
-/* A JPEG's beginning whose EXIF says so. */
+/* Makes the beginning of a JPEG with this orientation in its EXIF. */
 static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool little)
 {
     static const uint8_t start[] = {0xff, 0xd8, 0xff, 0xe1, 0, 0, 'E', 'x', 'i', 'f', 0, 0};
@@ -144,7 +144,7 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
     return sizeof(start) + size;
 }
 
-/* The picture of temporary_picture with a chunk eXIf behind its header. */
+/* Writes temporary_picture's picture with a chunk eXIf after its header. */
 static inline char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
                                    uint32_t height, unsigned orientation)
 {

@@ -1,4 +1,4 @@
-/* Removes a folder of a test. */
+/* Removes folders of tests. */
 #ifndef TESTS_REMOVE_TREE_H
 #define TESTS_REMOVE_TREE_H
 
@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-/* Removes the folder with all that is in it. */
+/* Removes the folder and its contents. */
 static inline void remove_tree(const char *path)
 {
     DIR *folder = opendir(path);

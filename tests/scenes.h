@@ -1,5 +1,5 @@
-/* What the tests of base and scene share: folders that vanish again, with files, pictures and
- * scenes in them, and assertions on messages. Include after cmocka.h. */
+/* Temporary folders with files, pictures and scenes, and assertions on messages, for tests. Include
+ * after cmocka.h. */
 #ifndef TESTS_SCENES_H
 #define TESTS_SCENES_H
 
@@ -27,7 +27,7 @@
         assert_null(strchr(vkn_last_error(), '\n'));                                   \
     } while (0)
 
-/* A folder for one test; the paths that its functions return live as long as it does. */
+/* A folder for one test; paths that its functions return are freed with it. */
 struct temporary {
     char path[64];
     char *texts[320];
@@ -66,7 +66,7 @@ static inline size_t temporary_count(const struct temporary *folder)
     return count - 2;
 }
 
-/* The path of `name` in the folder, whose own folder is made. */
+/* Returns the path of `name` in the folder, and makes its parent folders. */
 static inline char *temporary_path(struct temporary *folder, const char *name)
 {
     char *path = base_path_join(folder->path, name), *parent = base_path_folder(path);
@@ -93,7 +93,7 @@ static inline char *temporary_text(struct temporary *folder, const char *name, c
     return temporary_file(folder, name, text, strlen(text));
 }
 
-/* An RGBA picture whose pixel (x, y) is (x, y, seed, 255). */
+/* Writes an RGBA picture whose pixel (x, y) is (x, y, seed, 255). */
 static inline char *temporary_picture(struct temporary *folder, const char *name, uint32_t width,
                                       uint32_t height, uint8_t seed)
 {
@@ -109,7 +109,7 @@ static inline char *temporary_picture(struct temporary *folder, const char *name
     return path;
 }
 
-/* A path that nobody can make, not even root: a file is where its folder would be. */
+/* Returns a path that even root cannot create: its parent is a file. */
 static inline char *temporary_impossible(struct temporary *folder, const char *name)
 {
     char *path = base_path_join(temporary_text(folder, "a file", ""), name);
@@ -117,7 +117,7 @@ static inline char *temporary_impossible(struct temporary *folder, const char *n
     return folder->texts[folder->text_count++] = path;
 }
 
-/* Opening fails with VKN_BAD_INPUT and this in the message. */
+/* Opening fails with VKN_BAD_INPUT and `part` in the message. */
 static inline void assert_open_fails(const struct scene_options *options, const char *part)
 {
     struct vkn_scene *scene = NULL;

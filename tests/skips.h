@@ -1,11 +1,11 @@
-/* Tests that cannot run here: each says so in a line that begins with "skipped: ", as the scripts
- * do, for whoever runs them to count. Include after cmocka.h. */
+/* Skips tests that cannot run here, each with a line "skipped: ", as the test scripts do. Include
+ * after cmocka.h. */
 #ifndef TESTS_SKIPS_H
 #define TESTS_SKIPS_H
 
 static unsigned skip_count;
 
-/* Ends the test that calls it; cmocka jumps out, which nothing tells the compiler. */
+/* Ends the calling test. skip() does not return; `return` tells the compiler. */
 #define skip_because(reason)                                  \
     do {                                                      \
         skip_count++;                                         \
@@ -14,8 +14,7 @@ static unsigned skip_count;
         return;                                               \
     } while (0)
 
-/* The exit status of a program with so many tests: cmocka's own is that of success even where it
- * has run none of them, which is 77. */
+/* Returns a test program's exit status: 77 if every test was skipped, where cmocka returns 0. */
 static inline int skips_status(int failed, size_t tests)
 {
     return failed == 0 && skip_count == tests ? 77 : failed;

@@ -1,5 +1,5 @@
-/* What the tests of vkn_prepare share: a folder with a stand-in for COLMAP (fake_colmap.sh) in
- * PATH, and pictures to prepare. Include after cmocka.h. */
+/* A fake COLMAP (fake_colmap.sh) in PATH and pictures to prepare, for tests of vkn_prepare. Include
+ * after cmocka.h. */
 #ifndef TESTS_STAND_IN_H
 #define TESTS_STAND_IN_H
 
@@ -21,7 +21,7 @@ static inline int set_up(void **state)
     free(script);
     snprintf(path, sizeof(path), "%s/bin", folder->path);
     setenv("PATH", path, 1);
-    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
+    unsetenv("LD_LIBRARY_PATH"); /* the sanitized test's path is not for other programs */
     vkn_log_quiet(false);
     return chmod(program, 0700);
 }
@@ -40,7 +40,7 @@ static inline void fake(struct temporary *folder, const char *how)
     unlink(temporary_path(folder, "bin/calls"));
 }
 
-/* Of all calls of the stand-in since `fake`, one after the other. */
+/* Whether a call of the fake COLMAP since fake() contains `part`. */
 static inline void assert_called(struct temporary *folder, const char *part, bool is)
 {
     char *calls = base_file_exists(temporary_path(folder, "bin/calls"))
@@ -57,7 +57,7 @@ static inline bool has(struct temporary *folder, const char *name)
     return base_file_exists(path) || base_is_folder(path);
 }
 
-/* Pictures, and what is asked for; scenes go to "scene". */
+/* Parameters and result of vkn_prepare(); the scene is written to "scene". */
 struct request {
     struct temporary *folder;
     struct vkn_job job;

@@ -1,5 +1,4 @@
-/* What the tests of the whole training step share: a scene of three tiny pictures, and a trainer
- * of a tiny model on it. */
+/* A scene of three tiny pictures and trainers of a tiny model, for tests of training steps. */
 #ifndef TESTS_STEP_FIXTURE_H
 #define TESTS_STEP_FIXTURE_H
 
@@ -12,7 +11,7 @@
 
 #include <sys/wait.h>
 
-/* D-NeRF's dialect: cameras 4 units from the middle on the three axes, one after the other. */
+/* transforms.json as D-NeRF has it: cameras 4 units from the origin on the three axes. */
 #define FRAME(name, time, r, u, b)                                                          \
     "{\"file_path\": \"" name "\", \"time\": " time ", \"transform_matrix\": [[" r "], [" u \
     "], [" b "], [0,0,0,1]]}"
@@ -56,7 +55,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
     };
 }
 
-/* A small proposal that has learnt most after eight steps, and then learns in one of three. */
+/* A small proposal whose annealing ends after eight steps; it then learns in one of three. */
 static inline void tiny_propose(struct vkn_config *config)
 {
     config->march.sampling = VKN_SAMPLING_PROPOSAL;
@@ -70,14 +69,14 @@ static inline void tiny_propose(struct vkn_config *config)
     config->proposal.interval = 3;
 }
 
-/* One device for all trainers of a test program; scene and trainer belong to one test. */
+/* A scene and a trainer of one test; the device is shared by all trainers of the program. */
 struct tiny {
     vkn_context *context;
     vkn_scene *scene;
     vkn_trainer *trainer;
 };
 
-/* Bytes that are held but for what belongs to the device itself, whoever makes it first. */
+/* Returns the bytes held, without the staging buffer, which is made at its first use. */
 static inline uint64_t tiny_held(const struct gpu_device *device)
 {
     struct gpu_memory_use uses[VKN_MAX_BUFFERS];
@@ -88,8 +87,8 @@ static inline uint64_t tiny_held(const struct gpu_device *device)
     return held;
 }
 
-/* Workgroups of a pass over samples at most in tiny trainers from now on; 0: as many as in others.
- * A CPU device starts 64 of them for each such pass, which is most of a tiny step's time. */
+/* Limit of workgroups of passes over samples in tiny trainers; 0: none. A CPU device starts 64
+ * workgroups per pass, which is most of a tiny step's time. */
 static uint32_t tiny_groups;
 #define TINY_GROUPS 8u
 
@@ -103,8 +102,8 @@ static inline void tiny_limit_groups(vkn_trainer *trainer)
     ok(step_upload_constants(step));
 }
 
-/* Whatever is trained takes what training checks for before it takes anything, but for alignment
- * and lists of addresses. */
+/* Creates a trainer and checks that it uses the memory that train_memory() predicts, but for
+ * alignment and lists of addresses. */
 static inline struct tiny tiny_create(vkn_context *context, struct temporary *folder,
                                       const struct vkn_config *config)
 {
@@ -116,7 +115,7 @@ static inline struct tiny tiny_create(vkn_context *context, struct temporary *fo
     tiny_limit_groups(tiny.trainer);
     uint64_t taken = tiny_held(context->device) - held;
     if (taken < expected || taken > expected + 65536)
-        fail_msg("%llu bytes of memory are expected, %llu are taken", (unsigned long long)expected,
+        fail_msg("%llu bytes of memory are expected, %llu are used", (unsigned long long)expected,
                  (unsigned long long)taken);
     return tiny;
 }
@@ -134,7 +133,7 @@ static inline void tiny_run(struct tiny *tiny, uint32_t until_step)
     assert_int_equal(vkn_trainer_step(tiny->trainer), until_step);
 }
 
-/* A whole buffer of the step in fresh memory that the caller frees. */
+/* Downloads a whole buffer into memory that the caller frees. */
 static inline void *tiny_take(const struct tiny *tiny, const struct gpu_buffer *buffer)
 {
     void *data = base_alloc(buffer->size, 1);
@@ -149,8 +148,8 @@ static inline void tiny_put(const struct tiny *tiny, const struct gpu_buffer *bu
     ok(gpu_upload(tiny->trainer->device, buffer, 0, data, buffer->size));
 }
 
-/* Large activations in front of the last layer give its weights large gradients, while what the
- * field says stays the same. */
+/* Scales the activations before the last layer, so that its weights get large gradients while the
+ * field's output stays the same. */
 static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
 {
     const struct step *step = &tiny->trainer->step;
@@ -164,7 +163,7 @@ static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
     free(params);
 }
 
-/* What is told while a tiny trainer runs. */
+/* Warnings of a tiny trainer. */
 struct warnings {
     unsigned count;
     char last[MONITOR_LINE];
@@ -185,7 +184,7 @@ static inline void tiny_run_watched(struct tiny *tiny, uint32_t until_step,
     ok(vkn_trainer_run(tiny->trainer, &run));
 }
 
-/* The folder of the scene, and the device, for a group of tests. */
+/* Scene folder and device of a group of tests. */
 struct step_tests {
     struct temporary *folder;
     vkn_context *context;
@@ -217,8 +216,8 @@ static inline int step_tests_teardown(void **state)
     return temporary_teardown(&folder);
 }
 
-/* Runs a test in a process of its own, which does not check for leaks: what uses a device that was
- * given up is never freed. The caller has no device yet. Returns 0 when the test passes. */
+/* Runs a test in its own process without a leak check: objects of a device that was given up are
+ * never freed. The caller must not have a device yet. Returns 0 when the test passes. */
 static inline int step_test_apart(const char *name, CMUnitTestFunction test,
                                   CMFixtureFunction setup)
 {
@@ -234,7 +233,7 @@ static inline int step_test_apart(const char *name, CMUnitTestFunction test,
     return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-/* A checkpoint of that name beside the scene; its path is the caller's. */
+/* Saves a checkpoint beside the scene; the caller frees its path. */
 static inline char *tiny_save(const struct step_tests *tests, const struct tiny *tiny,
                               const char *name)
 {
@@ -243,7 +242,7 @@ static inline char *tiny_save(const struct step_tests *tests, const struct tiny 
     return path;
 }
 
-/* Byte for byte, whatever they hold. */
+/* The files are equal byte for byte. */
 static inline bool same_checkpoints(const char *first, const char *second)
 {
     char *a = NULL, *b = NULL;
@@ -256,7 +255,7 @@ static inline bool same_checkpoints(const char *first, const char *second)
     return same;
 }
 
-/* All tensors, but not what else there is: the time, the configuration. */
+/* All tensors are equal; metadata such as the time may differ. */
 static inline bool same_tensors(const char *first, const char *second)
 {
     struct safetensors_file *a, *b;
@@ -273,7 +272,7 @@ static inline bool same_tensors(const char *first, const char *second)
     return same;
 }
 
-/* A new trainer, run to a step and saved; `from`: checkpoint to go on with, NULL: none. */
+/* Trains a new trainer to a step, after resuming `from` unless that is NULL, and saves it. */
 static inline char *tiny_train(const struct step_tests *tests, const struct vkn_config *config,
                                const char *from, uint32_t until_step, const char *name)
 {

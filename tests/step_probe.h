@@ -1,23 +1,22 @@
-/* Gradients that a step has left, against finite differences of its loss as the reference has it.
- */
+/* Compares gradients of a step with finite differences of the reference's loss. */
 #ifndef TESTS_STEP_PROBE_H
 #define TESTS_STEP_PROBE_H
 
 #include "step_fixture.h"
 
-/* Small, so that hardly ever a ReLU turns on or off in between; the loss has 1e-16. */
+/* Small, so that a ReLU rarely switches in between; the loss is exact to about 1e-16. */
 #define DIFFERENCE 1e-7
 
-/* What the gradients are of, by the parameters of a field. */
+/* The loss and gradients of a field's parameters. */
 struct probed {
-    double (*loss)(const struct probed *probed, uint32_t parameter); /* of which one has changed */
+    double (*loss)(const struct probed *probed, uint32_t parameter); /* `parameter` has changed */
     struct reference_field *field;
     const struct step *step;
-    const struct step_left *left; /* of the test's own */
+    const struct step_left *left; /* the test's own data */
     const double *gradients;
 };
 
-/* Compares so many parameters of [first, last) that have a gradient worth comparing. */
+/* Compares `probes` random parameters of [first, last) whose gradients are large enough. */
 static inline void probe(const struct probed *probed, uint32_t first, uint32_t last,
                          uint32_t probes, struct random *random, const char *what)
 {
@@ -29,7 +28,7 @@ static inline void probe(const struct probed *probed, uint32_t first, uint32_t l
     for (uint32_t done = 0, tries = 0; done < probes; tries++) {
         uint32_t i = first + random_below(random, last - first);
         assert_true(tries < 100 * probes);
-        /* One probe in eight may have a gradient of zero, which must be so. */
+        /* One try in eight may have a small gradient, which must be right, too. */
         if (fabs(gradients[i]) < 0.01 * largest && tries % 8 != 0)
             continue;
         double kept = params[i];

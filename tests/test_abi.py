@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""tests/test_abi.py [--update]: programs that were compiled against an earlier libvknerf.so.0 go on working.
+"""tests/test_abi.py [--update]: tests that programs compiled against an earlier libvknerf.so.0 still work.
 
-What functions and structures the public headers have now is compared with tests/abi/libvknerf.so.0.abi by libabigail's
-abidiff. New functions are no difference. Anything else is one, and --update, after a look at what it prints, records
-it: members at the end of structures that begin with their size, or that the library owns. All else needs another
-soname.
+libabigail's abidiff compares the functions and structures of the public headers with tests/abi/libvknerf.so.0.abi.
+Every difference but new functions is a failure. --update records the present headers; review its output first. Only
+new members at the end of structures that begin with their size, or that the library owns, are compatible. All other
+changes need another soname.
 
-abidiff reads libraries: it is given one with every function of the headers, which does nothing. So types that are the
-library's own do not count. That the real one has these functions and no others is for test_library.sh.
+abidiff reads a library that is compiled from the headers alone, with empty functions, so internal types do not count.
+test_library.sh checks that the real library has exactly these functions.
 """
 import os
 import shutil
@@ -41,7 +41,7 @@ def describe(folder, functions):
 
 
 def compare(description):
-    """abidiff's exit status and what it found."""
+    """Returns abidiff's exit status and output."""
     found = subprocess.run(["abidiff", "--no-added-syms", "--no-architecture", recorded, description],
                            capture_output=True, text=True, check=False)
     return found.returncode, found.stdout + found.stderr
@@ -57,9 +57,9 @@ def main(update):
             shutil.copyfile(description, recorded)
         elif status != 0:
             sys.exit("FAILED: the ABI is not the recorded one (see tests/test_abi.py)")
-        # Differences are seen: a function that is gone.
+        # Checks that abidiff notices a missing function.
         if compare(describe(folder, functions[1:]))[0] == 0:
-            sys.exit(f"FAILED: {functions[0]} is missed by nobody")
+            sys.exit(f"FAILED: {functions[0]} is missing, and abidiff does not notice")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-/* Adam on arrays of a caller's, in host memory, against the reference. */
+/* Compares vkn_adam, on parameters in host memory, with the reference optimiser. */
 #include "pass_fixture.h"
 
 #include <vknerf/stepper.h>
@@ -6,7 +6,7 @@
 struct problem {
     uint32_t count, entry;
     double *weights, *moments1, *moments2;
-    uint32_t *steps; /* of each parameter */
+    uint32_t *steps; /* steps taken by each parameter */
 };
 
 static int open_context(void **state)
@@ -44,8 +44,8 @@ static void problem_free(struct problem *p)
     free(p->steps);
 }
 
-/* Entries get gradients by turns; the step that `adam` takes is taken by the reference as well.
- * Returns the norm of the gradients. */
+/* Gives random entries a gradient and takes the same step with the reference. Returns the
+ * gradients' norm. The caller then steps `adam`. */
 static double take_step(vkn_adam *adam, const struct vkn_adam_params *params, float rate,
                         struct problem *p, struct random *random)
 {
@@ -123,7 +123,7 @@ static void test_reference(void **state)
         run_problem(*state, problems[i]);
 }
 
-/* A gradient that is no number changes nothing, is told, and is gone. */
+/* A NaN or infinite gradient changes no parameter, is reported as skipped, and is cleared. */
 static void test_not_finite(void **state)
 {
     const struct vkn_adam_params params = {

@@ -1,6 +1,5 @@
-/* The public API as those use it who do it wrong: NULL, structures of no version, destroyed twice
- * and in the wrong order, two threads; and what only they need: cameras, pictures, messages,
- * configurations. */
+/* Tests misuse of the public API (NULL, wrong structure sizes, destruction twice or in any order,
+ * two threads), and its cameras, pictures, scenes in memory, messages and configurations. */
 #include "step_fixture.h"
 
 #include <pthread.h>
@@ -9,7 +8,7 @@
 
 /* ---- NULL ------------------------------------------------------------------------------------ */
 
-/* Refused, and the message names the function and what is missing, or says it in words. */
+/* The call is refused, and the message contains `part`. */
 #define refuses(call, part)                              \
     do {                                                 \
         base_fail(VKN_OK, "%s", "");                     \
@@ -114,14 +113,14 @@ static void test_null(void **state)
     refuses(vkn_run_export(&mesh, &exported), "no run is given");
     refuses(vkn_run_train(NULL, &result), "no scene is given");
     vkn_train_result_free(&result);
-    const struct vkn_train_callbacks nobody = {.size = sizeof nobody};
-    const struct vkn_train_params visited = {.size = sizeof visited, .callbacks = &nobody};
-    needs(vkn_run_train(&visited, &result), "callbacks->due");
+    const struct vkn_train_callbacks no_callbacks = {.size = sizeof no_callbacks};
+    const struct vkn_train_params params = {.size = sizeof params, .callbacks = &no_callbacks};
+    needs(vkn_run_train(&params, &result), "callbacks->due");
     vkn_train_result_free(&result);
     refuses(vkn_find_batch(NULL, &search), "no scene is given");
     vkn_batch_search_free(&search);
 
-    /* What is asked of nothing. */
+    /* Getters return zero, NULL or an empty text for NULL objects. */
     assert_int_equal(vkn_scene_view_count(NULL, VKN_SPLIT_TRAIN), 0);
     assert_null(vkn_scene_image_file(NULL, VKN_SPLIT_TRAIN, 0));
     assert_string_equal(vkn_context_device_name(NULL), "");
@@ -160,7 +159,7 @@ static void test_null(void **state)
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* A program that knows a member more. */
+/* A structure of a later version of the API, which has one member more. */
 struct later_picture_params {
     struct vkn_picture_params known;
     uint64_t later;
@@ -185,14 +184,14 @@ static void test_sizes(void **state)
     params.known.size = sizeof params.known.size;
     refuses(vkn_render(renderer, &camera, &params.known, &picture), "must be 0 or its sizeof");
 
-    /* Results: as much as there is room for, and what nobody knows is zero. */
+    /* A result is filled up to its size; members that the library does not know become 0. */
     struct {
         struct vkn_images known;
         uint64_t later[2];
     } images = {.known.size = sizeof images.known + sizeof images.later[0], .later = {7, 7}};
     ok(vkn_trainer_images(tiny.trainer, &images.known));
     assert_true(images.known.count == 3 && images.later[0] == 0 && images.later[1] == 7);
-    memset(&images, 0xcd, sizeof images); /* never initialised */
+    memset(&images, 0xcd, sizeof images); /* an uninitialised structure */
     refuses(vkn_trainer_images(tiny.trainer, &images.known), "must be 0 or its sizeof");
     vkn_renderer_destroy(&renderer);
     tiny_destroy(&tiny);
@@ -200,7 +199,7 @@ static void test_sizes(void **state)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
-/* Whoever comes last closes what is left; destroying twice is once. */
+/* Objects may be destroyed in any order, and twice: the last user of a shared object frees it. */
 static void test_order(void **state)
 {
     const struct step_tests *tests = *state;
@@ -238,7 +237,7 @@ static void test_order(void **state)
     vkn_picture_free(&trained);
     vkn_picture_free(&trained);
     vkn_picture_free(&read);
-    /* And before there was anything. */
+    /* Destroying NULL does nothing. */
     vkn_context_destroy(NULL);
     vkn_scene_close(NULL);
     vkn_trainer_destroy(NULL);
@@ -252,38 +251,38 @@ static void test_order(void **state)
     free(checkpoint);
 }
 
-/* ---- visits ---------------------------------------------------------------------------------- */
+/* ---- callbacks ------------------------------------------------------------------------------- */
 
-#define VISIT_SECONDS 0.02
+#define CALL_SECONDS 0.02
 
-/* Somebody who comes whenever it is possible, until `last`. */
+/* Counts calls of `between_steps`, which fails at call number `last` (0: never). */
 struct callbacks {
     vkn_trainer *trainer;
-    uint64_t last_step, visits, last; /* last: 0: no visit is */
+    uint64_t last_step, calls, last; /* 0: no call fails */
 };
 
-static double visit_at_once(void *context)
+static double due_at_once(void *context)
 {
     (void)context;
     return 0;
 }
 
-static vkn_status note_visit(void *context)
+static vkn_status count_call(void *context)
 {
     struct callbacks *callbacks = context;
     uint64_t step = vkn_trainer_step(callbacks->trainer);
-    assert_int_equal(step, callbacks->visits++ > 0 ? callbacks->last_step + 1 : 0);
+    assert_int_equal(step, callbacks->calls++ > 0 ? callbacks->last_step + 1 : 0);
     callbacks->last_step = step;
-    double seconds = vkn_trainer_seconds(callbacks->trainer), end = base_seconds() + VISIT_SECONDS;
+    double seconds = vkn_trainer_seconds(callbacks->trainer), end = base_seconds() + CALL_SECONDS;
     while (base_seconds() < end) {
     }
     assert_true(vkn_trainer_seconds(callbacks->trainer) <= seconds &&
                 vkn_trainer_seconds(callbacks->trainer) >= seconds);
-    return callbacks->visits == callbacks->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
+    return callbacks->calls == callbacks->last ? base_fail(VKN_ERROR, "enough") : VKN_OK;
 }
 
-/* Visits come between all steps, take no time of the training, and leave no trace; a failure ends
- * the run. */
+/* `between_steps` is called between all steps, its duration is not training time, and the trained
+ * parameters do not depend on it; its failure ends the run. */
 static void between_steps(const struct step_tests *tests, uint32_t ranks)
 {
     struct vkn_config config = tiny_config(true);
@@ -295,14 +294,14 @@ static void between_steps(const struct step_tests *tests, uint32_t ranks)
     char *content[2] = {0};
     size_t sizes[2] = {0};
     run.context = &callbacks;
-    run.due = visit_at_once;
-    run.between_steps = note_visit;
+    run.due = due_at_once;
+    run.between_steps = count_call;
     ok(vkn_trainer_create(tests->context, tiny.scene, &config, &other));
     callbacks.trainer = tiny.trainer;
     double began = base_seconds();
     ok(vkn_trainer_run(tiny.trainer, &run));
-    assert_int_equal(callbacks.visits, 20);
-    assert_true(vkn_trainer_seconds(tiny.trainer) <= base_seconds() - began - 20 * VISIT_SECONDS);
+    assert_int_equal(callbacks.calls, 20);
+    assert_true(vkn_trainer_seconds(tiny.trainer) <= base_seconds() - began - 20 * CALL_SECONDS);
     ok(vkn_trainer_run(other, &plain));
     for (int i = 0; i < 2; i++) {
         char *checkpoint = base_path_join(tests->folder->path, "visited.safetensors");
@@ -322,8 +321,8 @@ static void between_steps(const struct step_tests *tests, uint32_t ranks)
     tiny_destroy(&tiny);
 }
 
-/* Alone, and where several ranks take each step together. */
-static void test_visits(void **state)
+/* With one rank, and with two ranks in synchronous data parallelism. */
+static void test_between_steps(void **state)
 {
     between_steps(*state, 1);
     between_steps(*state, 2);
@@ -376,7 +375,7 @@ static void *work_in_thread(void *context)
     return NULL;
 }
 
-/* Contexts of two threads: the same picture from both, and errors are the thread's. */
+/* Two threads with contexts of their own render the same picture; errors are stored per thread. */
 static void test_threads(void **state)
 {
     const struct step_tests *tests = *state;
@@ -419,7 +418,7 @@ static void test_cameras(void **state)
     const char *file = vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, 1);
     assert_non_null(strstr(file, "train/x.png"));
 
-    /* The second looks from +x at the middle, 4 of the dataset's units away. */
+    /* The second camera looks from (4, 0, 0), in units of the dataset, at the origin. */
     struct vkn_camera looking = {0};
     const double eye[3] = {4, 0, 0}, target[3] = {0}, up[3] = {0, 1, 0};
     ok(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 1, &camera));
@@ -429,14 +428,14 @@ static void test_cameras(void **state)
     assert_true(camera.width == 12 && camera.height == 10 && camera.time == 0.5);
     refuses(vkn_camera_look_at(&looking, eye, eye, up), "the target equals the eye");
 
-    /* To the dataset's units and back nothing is lost. */
+    /* Conversion to the dataset's units and back is exact. */
     const struct scene_camera *own = &tiny.scene->splits[SCENE_TRAIN].cameras[1];
     struct scene_camera again;
     ok(scene_camera_from_public(&camera, tiny.scene->scale, tiny.scene->offset, &again));
     assert_memory_equal(again.pose, own->pose, sizeof own->pose);
     assert_true(again.focal_x == own->focal_x && again.center_y == own->center_y);
 
-    /* What is open: the middle, square pixels. */
+    /* Members left at 0 have defaults: the centre of the image, square pixels. */
     looking.width = 12;
     looking.height = 10;
     looking.focal_x = camera.focal_x;
@@ -473,7 +472,7 @@ static void test_cameras(void **state)
     refuses(vkn_render(renderer, &camera, &odd, &none), "supersample: 3");
     assert_null(none);
 
-    /* Files: each map there is. */
+    /* Every map of the picture can be written to a file. */
     static const enum vkn_map maps[] = {VKN_MAP_COLOR, VKN_MAP_OPACITY, VKN_MAP_DEPTH,
                                         VKN_MAP_NORMAL};
     for (size_t i = 0; i < BASE_COUNT(maps); i++) {
@@ -486,7 +485,7 @@ static void test_cameras(void **state)
     vkn_picture_free(&picture);
     vkn_picture_free(&same);
 
-    /* The photograph: premultiplied, on white. */
+    /* The scene's image is premultiplied and composited on white. */
     ok(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 1, VKN_BACKGROUND_WHITE, &picture));
     assert_close((double)picture->opacity[0], 60.0 / 255, 1e-6, 1, "opacity", 0);
     assert_close((double)picture->color[3 * 5], 100.0 / 255, 1e-6, 1, "red", 5);
@@ -503,7 +502,7 @@ static void test_cameras(void **state)
 
 /* ---- scenes in memory ------------------------------------------------------------------------ */
 
-/* The photographs of the scene in files, given as they are there. */
+/* A scene made from the images of a scene in files equals that scene. */
 static void test_memory_scene(void **state)
 {
     const struct step_tests *tests = *state;
@@ -544,9 +543,9 @@ static void test_memory_scene(void **state)
         assert_true(a->cameras[i].focal_x == b->cameras[i].focal_x);
     }
     for (size_t i = 0; i < 3; i++)
-        free(pixels[i]); /* they were copied */
+        free(pixels[i]); /* the scene has copied them */
 
-    /* It trains, and its masked pixel is not used. */
+    /* The scene trains, and its masked pixel is not used. */
     vkn_trainer *trainer = NULL;
     struct vkn_picture *picture = NULL;
     const struct vkn_train_run run = {.until_step = 8};
@@ -558,7 +557,7 @@ static void test_memory_scene(void **state)
     vkn_trainer_destroy(&trainer);
     vkn_scene_close(&scene);
 
-    /* Without a space it has one of its own; smaller images. */
+    /* Without a given transform the scene computes one; images are downscaled. */
     uint8_t grey[4 * 120];
     memset(grey, 128, sizeof grey);
     for (size_t i = 0; i < 4; i++)
@@ -601,7 +600,7 @@ struct lines {
     char last[256];
 };
 
-static void take_line(void *user, enum vkn_log_level level, const char *line)
+static void store_line(void *user, enum vkn_log_level level, const char *line)
 {
     struct lines *lines = user;
     lines->warnings += level == VKN_LOG_WARNING;
@@ -613,7 +612,7 @@ static void test_messages(void **state)
 {
     (void)state;
     struct lines lines = {0};
-    vkn_log_to(take_line, &lines);
+    vkn_log_to(store_line, &lines);
     vkn_log_quiet(false);
     base_log(BASE_LOG_INFO, "trains %d", 1);
     assert_string_equal(lines.last, "trains 1");
@@ -663,8 +662,8 @@ static void test_configurations(void **state)
     for (size_t i = 0; i < BASE_COUNT(settings); i++) {
         ok(vkn_config_set(config, NULL, settings[i].key, settings[i].value));
         assert_value(config, settings[i].key, settings[i].reads);
-        ok(vkn_config_set(config, NULL, settings[i].key, settings[i].reads)); /* and takes it again
-                                                                               */
+        ok(vkn_config_set(config, NULL, settings[i].key,
+                          settings[i].reads)); /* what was read is accepted as a value */
         assert_value(config, settings[i].key, settings[i].reads);
     }
     ok(vkn_config_set_number(config, "optimizer.learning_rate", 0.25));
@@ -688,7 +687,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_null),         cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_order),        cmocka_unit_test(test_visits),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_between_steps),
         cmocka_unit_test(test_threads),      cmocka_unit_test(test_cameras),
         cmocka_unit_test(test_messages),     cmocka_unit_test(test_configurations),
         cmocka_unit_test(test_memory_scene),

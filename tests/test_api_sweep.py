@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Whether the sweeps over the public API know all of it: test_api_use.c every function that gives a status, and
-test_api_values.c every structure that begins with its size and every number of those that the library reads."""
+"""Checks that the sweeps over the public API are complete: test_api_use.c has every function that returns a status,
+test_api_values.c every structure that begins with its size and every number in those that the library reads."""
 import os
 import re
 import sys
@@ -22,7 +22,7 @@ def plain(text):
 
 
 def structures():
-    """Each structure that begins with its size: name, and the names of its other members that are numbers."""
+    """Yields each structure that begins with its size: name, and names of its other numeric members."""
     for header in sorted(os.listdir(HEADERS)):
         text = plain(read(os.path.join("include/vknerf", header)))
         for name, body in re.findall(r"\bstruct (\w+) \{\s*size_t size;(.*?)\n\}", text, re.S):
@@ -33,7 +33,7 @@ def structures():
 
 
 def is_read(name):
-    """What the library fills alone has nothing that could be wrong but its size."""
+    """Whether the library reads the structure; in others only `size` could be wrong."""
     return name.endswith(("_params", "_run")) or name in ("vkn_camera", "vkn_view", "vkn_field", "vkn_job")
 
 

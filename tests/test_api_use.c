@@ -1,6 +1,6 @@
-/* The public API where it must not be called: in callbacks, beside another thread's call, in a
- * forked process. Each is refused with a line that names the function, and harms nothing.
- * tests/test_api_sweep.py holds the tables against the headers. */
+/* Calls the public API where that is forbidden: in callbacks, while another thread is in a call, in
+ * a forked process. Each call is refused with a message that names the function, and changes
+ * nothing. tests/test_api_sweep.py compares the tables with the headers. */
 #include "step_fixture.h"
 
 #include <pthread.h>
@@ -8,12 +8,12 @@
 
 #include <vknerf/vknerf.h>
 
-/* ---- every call with a status, for callbacks that may make none ------------------------------ */
+/* ---- every call with a status, for callbacks that may make no call --------------------------- */
 
 static char *text;
 static const double zero[3];
 
-/* What a call would take does not matter: it is refused before it is looked at. */
+/* The arguments are NULL or 0: the call is refused before it looks at them. */
 /* clang-format off */
 #define CALLS(X)                                                                                   \
     X(vkn_context_create(NULL, NULL)) X(vkn_context_vulkan(NULL, NULL))                            \
@@ -46,8 +46,8 @@ static const double zero[3];
     X(vkn_run_field(NULL, NULL, NULL)) X(vkn_run_info_json(NULL, NULL)) X(vkn_field_trust("0"))
 /* clang-format on */
 
-/* Counted, and not asserted: an assertion leaves a listener without giving its lock back, and no
- * assertion works in another thread. */
+/* Failures are counted: a failed assertion would leave a listener without releasing the log's lock,
+ * and cmocka's assertions do not work in other threads. */
 static _Atomic unsigned failures;
 
 static void fail_later(const char *call, vkn_status status)
@@ -85,7 +85,7 @@ struct objects {
     char *checkpoint;
     struct vkn_camera camera;
     unsigned visits, reports, asked, lines, evaluated;
-    bool destroy; /* in `visit`, what may be destroyed there */
+    bool destroy; /* in `visit`: the objects that may be destroyed there */
 };
 
 static vkn_status no_density(void *user, const struct vkn_samples *samples)
@@ -224,7 +224,7 @@ static const struct device_call {
     {"vkn_adam_step", step_adam, 0},
 };
 
-/* All that `changes` has a bit of, 0: all there are. */
+/* Expects that the calls with a bit of `changes` are refused; 0 means all calls. */
 static void refuse_device_calls(struct objects *o, unsigned changes, const char *part)
 {
     for (size_t i = 0; i < BASE_COUNT(device_calls); i++) {
@@ -234,7 +234,7 @@ static void refuse_device_calls(struct objects *o, unsigned changes, const char 
     }
 }
 
-/* Destroying is refused, and the pointer stays. */
+/* Expects that destruction is refused and leaves the pointer unchanged. */
 #define keeps(destroy, pointer, part)                                                           \
     do {                                                                                        \
         void *keeps_before = pointer;                                                           \
@@ -290,7 +290,7 @@ static void first_listener(void *user, enum vkn_log_level level, const char *lin
     keeps(vkn_renderer_destroy, o->renderer, "called by the callback of vkn_log_to");
     keeps(vkn_stepper_destroy, o->stepper, "called by the callback of vkn_log_to");
     keeps(vkn_adam_destroy, o->adam, "called by the callback of vkn_log_to");
-    base_log(BASE_LOG_WARNING, "of its own"); /* reaches standard error, not the listener again */
+    base_log(BASE_LOG_WARNING, "of its own"); /* goes to standard error, not to the listener */
     vkn_log_quiet(true);
     vkn_log_to(second_listener, o);
 }
@@ -306,14 +306,14 @@ static void test_log(void **state)
     base_log(BASE_LOG_WARNING, "another");
     assert_int_equal(o.lines, 101);
     vkn_log_to(NULL, NULL);
-    ok(render(&o)); /* nothing of it has been harmed */
+    ok(render(&o)); /* the renderer still works */
     end(&o);
 }
 
-/* Those who train may be told by another listener meanwhile. */
-struct talk {
+/* Threads that log while the main thread replaces the listener. */
+struct loggers {
     _Atomic bool over;
-    _Atomic unsigned told[2];
+    _Atomic unsigned line_counts[2];
 };
 
 static void count_line(void *user, enum vkn_log_level level, const char *line)
@@ -323,10 +323,10 @@ static void count_line(void *user, enum vkn_log_level level, const char *line)
     atomic_fetch_add((_Atomic unsigned *)user, 1);
 }
 
-static void *keep_talking(void *user)
+static void *log_repeatedly(void *user)
 {
-    struct talk *talk = user;
-    while (!atomic_load(&talk->over))
+    struct loggers *loggers = user;
+    while (!atomic_load(&loggers->over))
         base_log(BASE_LOG_WARNING, "and on");
     return NULL;
 }
@@ -334,19 +334,19 @@ static void *keep_talking(void *user)
 static void test_listeners_of_threads(void **state)
 {
     (void)state;
-    struct talk talk = {.over = false};
+    struct loggers loggers = {.over = false};
     pthread_t threads[2];
-    vkn_log_to(count_line, &talk.told[1]);
+    vkn_log_to(count_line, &loggers.line_counts[1]);
     for (size_t i = 0; i < BASE_COUNT(threads); i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, keep_talking, &talk), 0);
+        assert_int_equal(pthread_create(&threads[i], NULL, log_repeatedly, &loggers), 0);
     for (unsigned i = 0; i < 2000; i++)
-        vkn_log_to(count_line, &talk.told[i % 2]);
-    vkn_log_to(count_line, &talk.told[0]);
-    unsigned before = atomic_load(&talk.told[1]); /* who was replaced is not told any more */
-    while (atomic_load(&talk.told[0]) < 10)
+        vkn_log_to(count_line, &loggers.line_counts[i % 2]);
+    vkn_log_to(count_line, &loggers.line_counts[0]);
+    unsigned before = atomic_load(&loggers.line_counts[1]); /* a replaced listener is not called */
+    while (atomic_load(&loggers.line_counts[0]) < 10)
         sched_yield();
-    assert_int_equal(atomic_load(&talk.told[1]), before);
-    atomic_store(&talk.over, true);
+    assert_int_equal(atomic_load(&loggers.line_counts[1]), before);
+    atomic_store(&loggers.over, true);
     for (size_t i = 0; i < BASE_COUNT(threads); i++)
         pthread_join(threads[i], NULL);
     vkn_log_to(NULL, NULL);
@@ -361,7 +361,7 @@ static void check_report(void *context, const struct vkn_train_stats *stats)
     refuse_device_calls(o, 0, "called by the callback `report` of vkn_trainer_run");
     keeps(vkn_trainer_destroy, o->tiny.trainer,
           "called by the callback `report` of vkn_trainer_run");
-    /* What only tells is asked as ever. */
+    /* Calls that only read are allowed. */
     struct vkn_images images = {.size = sizeof images};
     ok(vkn_trainer_images(o->trainer, &images));
     assert_int_equal(vkn_trainer_step(o->trainer), stats->step);
@@ -404,7 +404,7 @@ static vkn_status check_visit(void *context)
     ok(step_adam(o));
     assert_int_equal(pthread_create(&thread, NULL, use_in_thread, o), 0);
     pthread_join(thread, NULL);
-    /* Whoever trains goes on without what else holds the same. */
+    /* The trainer keeps the scene and the device alive after the caller has released the others. */
     vkn_scene_close(&o->tiny.scene);
     vkn_renderer_destroy(&o->renderer);
     assert_true(!o->tiny.scene && !o->renderer);
@@ -425,7 +425,7 @@ static void test_training(void **state)
     ok(vkn_trainer_run(o.trainer, &run));
     assert_int_equal(vkn_trainer_step(o.trainer), 20);
     assert_true(o.visits > 0 && o.reports > 0 && o.asked > 0);
-    ok(run_trainer(&o)); /* and once more without all of it */
+    ok(run_trainer(&o)); /* the trainer runs again without callbacks */
     end(&o);
 }
 
@@ -470,9 +470,9 @@ static void test_stepper(void **state)
 
 /* ---- forked processes ------------------------------------------------------------------------ */
 
-/* Ends by _exit(): a handler that Mesa leaves for exit() waits for threads that the child has not,
- * and crashes. */
-static void be_a_child(struct objects *o)
+/* Ends by _exit(): an exit handler of Mesa's waits for threads that the child does not have, and
+ * crashes. */
+static void test_in_child(struct objects *o)
 {
     struct vkn_vulkan vulkan = {0};
     vkn_context *context = NULL;
@@ -489,10 +489,10 @@ static void be_a_child(struct objects *o)
     assert_true(!o->adam && !o->stepper && !o->renderer && !o->tiny.trainer && !shared);
     if (failures > 0)
         _exit(1);
-#if defined(__SANITIZE_THREAD__) /* which ends a forked process that begins threads */
+#if defined(__SANITIZE_THREAD__) /* ThreadSanitizer ends a forked process that starts threads */
     _exit(42);
 #endif
-    /* One of its own works. */
+    /* The child may create a context of its own. */
     vkn_renderer *renderer = NULL;
     struct vkn_picture *picture = NULL;
     ok(vkn_context_create(NULL, &context));
@@ -511,19 +511,19 @@ static void test_fork(void **state)
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0)
-        be_a_child(&o);
+        test_in_child(&o);
     int status = 0;
     assert_int_equal(waitpid(child, &status, 0), child);
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 42)
         fail_msg("the child's status is %x", (unsigned)status);
-    ok(render(&o)); /* the parent's are as they were */
+    ok(render(&o)); /* the parent's objects still work */
     ok(run_trainer(&o));
     end(&o);
 }
 
 int main(void)
 {
-    alarm(300); /* what is tested here used to hang */
+    alarm(300); /* these tests hung in earlier versions */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_log),      cmocka_unit_test(test_listeners_of_threads),
         cmocka_unit_test(test_training), cmocka_unit_test(test_stepper),

@@ -1,21 +1,20 @@
-/* Every member of every structure that the public API takes, set to what it cannot be: the call is
- * refused with a line that names the member. A member that no table has fails
- * tests/test_api_sweep.py. */
+/* Gives every member of the public API's input structures invalid values: the call is refused with
+ * a message that names the member. tests/test_api_sweep.py checks that the tables have every
+ * member. */
 #include "step_fixture.h"
 
 #include <limits.h>
 
 #include <vknerf/vknerf.h>
 
-/* What may be wrong with a member. */
+/* The invalid values that are tried for a member. */
 enum kind {
-    CHOICE, /* an enumeration: a value that it does not have */
-    REAL,   /* double that may be negative: not finite */
-    AMOUNT, /* double that may not: also below zero */
-    FACTOR, /* the same as a float */
-    LIMIT,  /* uint32_t: the largest there is */
-    ANY, /* each value means something, or is only found out to be too large with a run or a device:
-            not tried */
+    CHOICE, /* an enumeration: values without an enumerator */
+    REAL,   /* a double of any sign: NaN and infinities */
+    AMOUNT, /* a double that must not be negative: also -1 */
+    FACTOR, /* as AMOUNT, but a float */
+    LIMIT,  /* a uint32_t with an upper limit: UINT32_MAX */
+    ANY,    /* not tried: every value is valid, or only the device decides what is too large */
 };
 
 struct member {
@@ -154,7 +153,7 @@ static vkn_status call_vkn_context_params(const void *given)
     return status;
 }
 
-/* What is filled has nothing but its size. */
+/* Output structures: only `size` is read. */
 static vkn_status call_vkn_images(const void *given)
 {
     return vkn_trainer_images(tiny.trainer, (struct vkn_images *)(uintptr_t)given);
@@ -221,7 +220,7 @@ static vkn_status visit_nothing(void *context, vkn_trainer *trainer, bool *save)
 static const char *const runs[] = {NOWHERE};
 static uint8_t pixels[4 * 12 * 10];
 
-/* As it is right: the call comes as far as `ends` says, NULL: to VKN_OK. */
+/* Valid structures: the call fails with the message `ends`, or returns VKN_OK if it is NULL. */
 static struct vkn_camera right_camera;
 static struct vkn_picture_params right_picture = {.size = sizeof right_picture};
 static struct vkn_train_run right_run = {.size = sizeof right_run, .until_step = 1};
@@ -376,7 +375,7 @@ static const struct structure {
 
 /* ---- sweeps ---------------------------------------------------------------------------------- */
 
-/* The structure as it is right, but for one thing; the caller frees it. */
+/* Returns a copy of the valid structure, whose one member the caller makes invalid and frees. */
 static unsigned char *copy_of(const struct structure *s)
 {
     unsigned char *copy = base_alloc(1, s->size);
@@ -431,7 +430,7 @@ static void test_sizes(void **state)
     assert_int_equal(failures, 0);
 }
 
-/* As messages have it: some call members as the command line does. */
+/* Returns the member's name in messages, some of which use the command line's name. */
 static const char *named(const char *member)
 {
     return strcmp(member, "min_component") == 0 ? "min" : member;
@@ -493,7 +492,7 @@ static bool names_file(const vkn_setting *setting)
            strcmp(setting->key, "loss_scale.schedule") == 0;
 }
 
-/* By key no number is taken that is none, and what is taken is a number. */
+/* A setting refuses NaN and infinities; a number that it accepts reads back finite. */
 static void test_settings(void **state)
 {
     static const char *const texts[] = {"nan",   "-nan",   "inf",      "-inf",  "infinity",
@@ -565,8 +564,8 @@ static void test_arguments(void **state)
     assert_int_equal(vkn_scene_view_count(tiny.scene, (enum vkn_split)9), 0);
     assert_null(vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, SIZE_MAX));
     refused(vkn_config_setting(SIZE_MAX, &(vkn_setting){0}), "settings");
-    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* a picture of numbers that are none is one
-                                                         all the same */
+    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* NaN and infinite pixels are clamped, not
+                                                         refused */
     own.width = 0;
     refused(vkn_picture_write(&own, VKN_MAP_COLOR, file), "width and height");
     refused(

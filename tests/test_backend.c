@@ -1,5 +1,5 @@
-/* The choice of a backend: what devices of all makers get, the measurement, the self-test of
- * kernels with its fallbacks, and what is remembered. */
+/* Tests the choice of a precision (backend): candidates of devices of all vendors, the benchmark,
+ * the self-test of kernels with its fallbacks, and the cached results. */
 #include "gpu_fixture.h"
 
 #include "tuner/tuner.h"
@@ -7,12 +7,12 @@
 #include "skips.h"
 #include "step/step.h"
 
-/* ---- feigned devices ------------------------------------------------------------------------- */
+/* ---- fake devices ----------------------------------------------------------------------- */
 
-static struct gpu_capabilities feigned(enum gpu_device_type type, uint32_t subgroup)
+static struct gpu_capabilities fake(enum gpu_device_type type, uint32_t subgroup)
 {
     return (struct gpu_capabilities){
-        .name = "feigned",
+        .name = "fake",
         .type = type,
         .subgroup_size = subgroup,
         .subgroup_min = subgroup,
@@ -36,7 +36,7 @@ static void add_shape(struct gpu_capabilities *device, uint32_t m, uint32_t n, u
 
 static struct gpu_capabilities nvidia(void)
 {
-    struct gpu_capabilities device = feigned(GPU_DISCRETE, 32);
+    struct gpu_capabilities device = fake(GPU_DISCRETE, 32);
     static const uint32_t shapes[][3] = {{16, 8, 8}, {16, 8, 16}, {16, 16, 16}};
     for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
         add_shape(&device, shapes[i][0], shapes[i][1], shapes[i][2], "f16", false);
@@ -46,10 +46,10 @@ static struct gpu_capabilities nvidia(void)
     return device;
 }
 
-/* Intel's first generation has no f16 accumulators. */
+/* Intel's DG2 has no f16 accumulators. */
 static struct gpu_capabilities intel_dg2(void)
 {
-    struct gpu_capabilities device = feigned(GPU_DISCRETE, 8);
+    struct gpu_capabilities device = fake(GPU_DISCRETE, 8);
     device.max_shared_memory = 32768;
     add_shape(&device, 8, 8, 16, "f32", false);
     return device;
@@ -90,8 +90,8 @@ static void assert_refused(struct vkn_config config, const struct gpu_capabiliti
     assert_message(message);
 }
 
-/* Before anything is measured. */
-static void assert_expected(const struct gpu_capabilities *device, const char *name)
+/* Compares the prediction that is used before anything is measured. */
+static void assert_predicted(const struct gpu_capabilities *device, const char *name)
 {
     struct field_model model;
     struct field_backend backend;
@@ -102,22 +102,22 @@ static void assert_expected(const struct gpu_capabilities *device, const char *n
     assert_string_equal(field_backend_describe(&backend, text), name);
 }
 
-static void test_expected(void **state)
+static void test_prediction(void **state)
 {
     (void)state;
     struct gpu_capabilities device = nvidia();
-    assert_expected(&device, "coopmat 16x16x16 (f32 accumulation)");
+    assert_predicted(&device, "coopmat 16x16x16 (f32 accumulation)");
     device.type = GPU_CPU;
-    assert_expected(&device, "fp32");
+    assert_predicted(&device, "fp32");
     device = intel_dg2();
-    assert_expected(&device, "coopmat 8x8x16 (f32 accumulation)");
+    assert_predicted(&device, "coopmat 8x8x16 (f32 accumulation)");
     device.cooperative_matrix = false;
-    assert_expected(&device, "fp16");
+    assert_predicted(&device, "fp16");
     device.float16 = false;
-    assert_expected(&device, "fp32");
+    assert_predicted(&device, "fp32");
 }
 
-/* What a tile of field_backward has: so many samples, so many values from a row to the next. */
+/* Checks a tile of field_backward: `rows` samples, a stride of `row` values between them. */
 static void assert_tile(uint32_t width, const struct gpu_capabilities *device, uint32_t rows,
                         uint32_t row)
 {
@@ -130,9 +130,9 @@ static void assert_tile(uint32_t width, const struct gpu_capabilities *device, u
     assert_false(backend.rows_in_memory);
 }
 
-/* Matrices on GPUs keep values by column behind rows of one layer, where as many rows fit as with
- * all values in them. */
-static void test_columns(void **state)
+/* GPUs store values by column, with rows of one layer only, unless rows of all values leave room
+ * for as many samples. */
+static void test_backward_tiles(void **state)
 {
     (void)state;
     struct gpu_capabilities device = nvidia();
@@ -148,7 +148,7 @@ static void test_columns(void **state)
     assert_tile(64, &device, 64, 272 + 8);
 }
 
-/* Of a tile: a subgroup's own where activations stay in matrices, which they do forward alone. */
+/* Rows owned by a subgroup: its own samples forward, the whole tile backward. */
 static void assert_owned_rows(struct vkn_config config, const struct gpu_capabilities *device)
 {
     struct field_backend backend;
@@ -160,15 +160,15 @@ static void assert_owned_rows(struct vkn_config config, const struct gpu_capabil
     assert_int_equal(constants.values[SPEC_OWNED_ROWS], backend.backward_rows);
 }
 
-static void test_feigned_devices(void **state)
+static void test_fake_devices(void **state)
 {
     (void)state;
     const struct vkn_config fp16 = {.precision = VKN_PRECISION_FP16};
     struct vkn_config coopmat = {.precision = VKN_PRECISION_COOPMAT};
-    struct gpu_capabilities device = feigned(GPU_INTEGRATED, 32);
+    struct gpu_capabilities device = fake(GPU_INTEGRATED, 32);
     assert_path((struct vkn_config){.precision = VKN_PRECISION_FP32}, &device, "fp32");
     assert_path(fp16, &device, "fp16");
-    assert_refused(coopmat, &device, "config: precision: \"feigned\" has no cooperative matrices");
+    assert_refused(coopmat, &device, "config: precision: \"fake\" has no cooperative matrices");
     device.storage16 = false;
     assert_refused(fp16, &device, "has no 16-bit arithmetic and storage");
     assert_refused(coopmat, &device, "has no 16-bit arithmetic and storage");
@@ -182,7 +182,7 @@ static void test_feigned_devices(void **state)
     coopmat.matrix.accumulate = VKN_ACCUMULATE_F32;
     coopmat.matrix.shape = VKN_SHAPE_8X8X8;
     assert_refused(coopmat, &device,
-                   "matrix.shape: \"feigned\" offers 16x16x16, 16x8x16 with f32 accumulation");
+                   "matrix.shape: \"fake\" offers 16x16x16, 16x8x16 with f32 accumulation");
     coopmat.matrix.conversions = true;
     coopmat.matrix.shape = VKN_SHAPE_16X8X16;
     assert_refused(coopmat, &device, "matrix.conversions: needs");
@@ -198,8 +198,8 @@ static void test_feigned_devices(void **state)
     coopmat.matrix.accumulate = VKN_ACCUMULATE_F16;
     assert_refused(coopmat, &device, "offers no usable shape with f16 accumulation");
 
-    /* What only flexible dimensions give is not taken unasked. */
-    device = feigned(GPU_CPU, 8);
+    /* A shape that only flexible dimensions provide is used only when the setting asks for it. */
+    device = fake(GPU_CPU, 8);
     add_shape(&device, 16, 16, 16, "f16", true);
     add_shape(&device, 16, 16, 16, "f32", true);
     coopmat.matrix.accumulate = VKN_ACCUMULATE_F32;
@@ -238,7 +238,7 @@ static void test_sums(void **state)
         assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_cas");
     }
     config.gradient_sums = VKN_SUMS_F32;
-    assert_refused(config, &without, "gradient_sums: \"feigned\" has no atomic f32 addition");
+    assert_refused(config, &without, "gradient_sums: \"fake\" has no atomic f32 addition");
     config.deterministic = true;
     assert_refused(config, &device, "deterministic needs fixed");
 }
@@ -256,7 +256,7 @@ static void test_candidates(void **state)
     config.matrix.accumulate = VKN_ACCUMULATE_F16;
     assert_int_equal(field_list_candidates(&config, list), 3);
 
-    /* Everything to fall back to, each once, fp32 last. */
+    /* The list has all fallbacks, each once, fp32 last. */
     config = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT,
                                  .matrix = {.shape = VKN_SHAPE_8X8X8, .conversions = true}};
     uint32_t count = field_list_candidates(&config, list);
@@ -274,14 +274,13 @@ static void test_candidates(void **state)
                                       {.verdict = FIELD_CORRECT, .milliseconds = 2},
                                       {.verdict = FIELD_UNSUPPORTED}};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
-    /* Digits are given up for more than the few percent by which measurements differ, 5, and no
-     * more is asked for. */
+    /* A lower precision must be more than 5 % faster: measurements vary by that much. */
     timed[2].milliseconds = 2.87;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
     timed[2].milliseconds = 2.83;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
     timed[3] = (struct field_candidate){.verdict = FIELD_CORRECT, .milliseconds = 2.7};
-    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2); /* of the best so far */
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2); /* 5 % of the best so far */
     timed[3].milliseconds = 2.68;
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 3);
     timed[3].verdict = FIELD_UNSUPPORTED;
@@ -289,7 +288,7 @@ static void test_candidates(void **state)
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
 }
 
-/* ---- the policy ------------------------------------------------------------------------------ */
+/* ---- the precision policy -------------------------------------------------------------------- */
 
 static void test_policy(void **state)
 {
@@ -328,7 +327,7 @@ static void test_policy(void **state)
     raised.rounded |= ROUND_SUMS;
     assert_string_equal(field_policy_of(FIELD_SUMS, &raised), "f16, by rounding f32");
 
-    /* Rendered in another precision, a run's settings are left to that; others stay. */
+    /* A run rendered in another precision drops its settings of the matmul; other settings stay. */
     struct vkn_config asked = {.policy = {.matmul = VKN_POLICY_F16,
                                           .accumulators = VKN_POLICY_F16,
                                           .compositing = VKN_POLICY_F16}};
@@ -337,7 +336,7 @@ static void test_policy(void **state)
                 asked.policy.accumulators == VKN_POLICY_DEFAULT &&
                 asked.policy.compositing == VKN_POLICY_F16);
 
-    /* The table decides about loss scaling. */
+    /* Loss scaling follows from the precision policy. */
     struct gpu_capabilities device = nvidia();
     for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++) {
         struct vkn_config config =
@@ -350,8 +349,7 @@ static void test_policy(void **state)
 
 /* ---- the choice on a device ------------------------------------------------------------------ */
 
-/* Narrow MLPs compile quickly, those of tests/step_fixture.h once for several tests; nothing else
- * in these tests depends on their shape. */
+/* Narrow MLPs of tests/step_fixture.h, which compile quickly and once for several tests. */
 static struct vkn_config small(enum vkn_precision precision, const struct gpu_device *device)
 {
     struct vkn_config config = {
@@ -365,7 +363,7 @@ static struct vkn_config small(enum vkn_precision precision, const struct gpu_de
 struct outcome {
     struct vkn_config config;
     struct field_choice choice;
-    char *log; /* freed with it */
+    char *log; /* freed by assert_chosen */
     const struct field_candidate *chosen;
 };
 
@@ -391,8 +389,8 @@ static void assert_chosen(struct outcome *outcome, enum vkn_precision precision,
     outcome->log = NULL;
 }
 
-/* lavapipe must offer all, so that nothing goes untested; but no matrices to subgroups other
- * than 8. */
+/* lavapipe must offer all, so that nothing goes untested; but it has matrices only with subgroups
+ * of 8. */
 static bool offers_all(const struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -407,7 +405,7 @@ static bool has_matrices(const struct gpu_device *device)
     return offers_all(device) || gpu_device_capabilities(device)->cooperative_matrix;
 }
 
-/* The kernels of a backend as a test breaks them: forward and backward, both for real. */
+/* Breaks the kernels named by `broken` and expects the fallback to `expected`. */
 static void check_broken(struct gpu_device *device, enum vkn_precision asked, const char *broken,
                          const char *second, enum vkn_precision expected)
 {
@@ -430,7 +428,7 @@ static void check_broken(struct gpu_device *device, enum vkn_precision asked, co
     }
 }
 
-/* The name of field_backward in the device's own shape. */
+/* Writes the name of field_backward for the device's own matrix shape. */
 static void name_matrix_backward(struct gpu_device *device, char text[FIELD_SHADER_NAME])
 {
     struct field_backend backend;
@@ -448,7 +446,7 @@ static void test_broken_kernels(void **state)
     check_broken(device, VKN_PRECISION_FP16, "field_backward_fp16", NULL, VKN_PRECISION_FP32);
     name_matrix_backward(device, backward);
     if (!offers_all(device))
-        return; /* others have more shapes to fall back to first, or none */
+        return; /* other devices have more shapes to fall back to, or no matrices */
     snprintf(both, sizeof both, "%s,field_forward_fp16", backward);
     check_broken(device, VKN_PRECISION_COOPMAT, both, "field_forward_fp16", VKN_PRECISION_FP32);
 }
@@ -469,8 +467,8 @@ static struct vkn_config small_layers(enum vkn_precision precision, const struct
     return effective(config, gpu_device_capabilities(device));
 }
 
-/* Layers that are passes are tried all together: with what fp32, which they are compared with, does
- * not offer, and with programs that are wrong. */
+/* All passes of layer-by-layer MLPs are tested together: with a policy that fp32, their reference,
+ * does not have, and with broken shaders. */
 static void test_layers(void **state)
 {
     static const char *const broken[] = {NULL, "layer_forward_fp16", "layer_weights_fp16"};
@@ -490,8 +488,7 @@ static void test_layers(void **state)
     }
 }
 
-/* Layers behind a hash grid, whose features' gradients are compared as well, with another
- * activation function, in packed and in matrix arithmetic. */
+/* Layers behind a hash grid: gradients of grid features are compared too, in fp16 and coopmat. */
 static void test_layers_of_grid(void **state)
 {
     struct gpu_device *device = *state;
@@ -509,7 +506,7 @@ static void test_layers_of_grid(void **state)
     }
 }
 
-/* Where the hardware's matrices themselves are wrong, no kernel is tried. */
+/* If the hardware's matrix products are wrong, no matrix kernel is tried. */
 static void test_broken_matrices(void **state)
 {
     (void)state;
@@ -525,20 +522,20 @@ static void test_broken_matrices(void **state)
     gpu_close(&device);
 }
 
-/* Nothing is said but what compiles, which a busy machine takes long for. */
+/* The log holds only lines about compiling, which appear on a busy machine. */
 static void assert_quiet(const char *log)
 {
     for (const char *line = log; *line; line += strcspn(line, "\n") + 1) {
         const char *compiling = strstr(line, ": compiling ");
         if (!compiling || compiling > line + strcspn(line, "\n"))
-            fail_msg("said: %s", line);
+            fail_msg("unexpected message: %s", line);
         if (!strchr(line, '\n'))
             return;
     }
 }
 
-/* Kernels that are right pass, the device's own shape is written down. */
-static void test_asked(void **state)
+/* Correct kernels pass, and the device's own matrix shape is written to the configuration. */
+static void test_requested(void **state)
 {
     struct gpu_device *device = *state;
     for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_COOPMAT; precision++) {
@@ -560,13 +557,13 @@ static void test_asked(void **state)
     assert_message("deterministic needs fixed");
 }
 
-/* Every switch that turns a fast backend off, and what is said about it. */
+/* Checks each switch that turns a fast backend off, and the reason that is reported. */
 static void test_switches(void **state)
 {
     (void)state;
     static const struct {
         const char *off, *why;
-        uint32_t first; /* candidate that it takes away, and those behind it */
+        uint32_t first; /* first candidate that is unsupported, as are all after it */
     } switches[] = {
         {"float16", "no 16-bit arithmetic and storage: VKNERF_DISABLE=float16", 1},
         {"storage16", "no 16-bit arithmetic and storage: VKNERF_DISABLE=storage16", 1},
@@ -583,7 +580,7 @@ static void test_switches(void **state)
         setenv("VKNERF_DISABLE", switches[i].off, 1);
         struct gpu_device *device = open_device();
         struct vkn_config config = small(VKN_PRECISION_AUTO, device);
-        config.deterministic = true; /* nothing is measured */
+        config.deterministic = true; /* so that nothing is measured */
         struct outcome outcome = choose(device, config);
         unsetenv("VKNERF_DISABLE");
         for (uint32_t c = 0; c < outcome.choice.count; c++) {
@@ -619,9 +616,9 @@ static void test_switches(void **state)
     gpu_close(&device);
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------- */
+/* ---- the cache of trials --------------------------------------------------------------------- */
 
-static char *records_file(const struct gpu_device *device)
+static char *trials_file(const struct gpu_device *device)
 {
     char *file = gpu_cache_path(device, "paths", "json");
     assert_non_null(file);
@@ -637,8 +634,8 @@ static void replace(char **text, const char *part, const char *with)
     *text = changed;
 }
 
-/* The fp16 kernels' fault in the records as a mark: it shows whether they are read. */
-static void mark(const char *file, const char *part, const char *with)
+/* Writes a fault of the fp16 kernels into the cache; the log shows whether the cache is read. */
+static void write_fault(const char *file, const char *part, const char *with)
 {
     char *text = NULL;
     size_t size = 0;
@@ -655,42 +652,42 @@ static void mark(const char *file, const char *part, const char *with)
     free(marked);
 }
 
-static void assert_remembered(struct gpu_device *device, bool remembered)
+static void assert_cached(struct gpu_device *device, bool cached)
 {
     struct outcome outcome = choose(device, small(VKN_PRECISION_FP16, device));
-    assert_int_equal(strstr(outcome.log, "a mark") != NULL, remembered);
-    assert_chosen(&outcome, remembered ? VKN_PRECISION_FP32 : VKN_PRECISION_FP16, "");
+    assert_int_equal(strstr(outcome.log, "a mark") != NULL, cached);
+    assert_chosen(&outcome, cached ? VKN_PRECISION_FP32 : VKN_PRECISION_FP16, "");
 }
 
-static void test_records(void **state)
+static void test_cache(void **state)
 {
     struct gpu_device *device = *state;
     if (!gpu_device_capabilities(device)->float16)
         skip_because("the device has no 16-bit arithmetic");
-    char *file = records_file(device);
+    char *file = trials_file(device);
     unlink(file);
-    assert_remembered(device, false);
-    mark(file, NULL, NULL);
-    assert_remembered(device, true);
+    assert_cached(device, false);
+    write_fault(file, NULL, NULL);
+    assert_cached(device, true);
 
-    /* Not for another model, not anew, not while a test breaks something. */
+    /* The cache is not used for another model, under VKNERF_MEASURE, or under the test's hook. */
     struct vkn_config wide = small(VKN_PRECISION_FP16, device);
     wide.mlp.geometry = 32;
     struct outcome outcome = choose(device, wide);
     assert_chosen(&outcome, VKN_PRECISION_FP16, "asked for");
     setenv("VKNERF_SELF_TEST_BREAK", "nothing", 1);
-    assert_remembered(device, false);
+    assert_cached(device, false);
     unsetenv("VKNERF_SELF_TEST_BREAK");
-    assert_remembered(device, true);
+    assert_cached(device, true);
     setenv("VKNERF_MEASURE", "1", 1);
-    assert_remembered(device, false);
+    assert_cached(device, false);
     unsetenv("VKNERF_MEASURE");
-    assert_remembered(device, false);
+    assert_cached(device, false);
 
-    /* Not of another driver, which is replaced. */
+    /* A cache of another driver is not used and is replaced. */
     char *driver = base_format("\"%s\"", gpu_device_capabilities(device)->driver);
-    mark(file, driver, "\"another driver\"");
-    assert_remembered(device, false);
+    write_fault(file, driver, "\"another driver\"");
+    assert_cached(device, false);
     char *text = NULL;
     size_t size = 0;
     ok(base_file_read(file, 1 << 20, &text, &size));
@@ -698,40 +695,40 @@ static void test_records(void **state)
     free(text);
     free(driver);
 
-    /* Not of programs that have changed since. */
-    mark(file, "field_forward_fp16 ", "field_forward_fp16 0");
-    assert_remembered(device, false);
+    /* A cache of another version of the shaders is not used. */
+    write_fault(file, "field_forward_fp16 ", "field_forward_fp16 0");
+    assert_cached(device, false);
 
     static const char *const damaged[] = {
         "", "{\"device\": \"", "[]", "{\"paths\": 3}", "null",
     };
     for (size_t i = 0; i < BASE_COUNT(damaged); i++) {
         ok(base_file_replace(file, damaged[i], strlen(damaged[i])));
-        assert_remembered(device, false);
-        mark(file, NULL, NULL);
-        assert_remembered(device, true); /* it is whole again */
+        assert_cached(device, false);
+        write_fault(file, NULL, NULL);
+        assert_cached(device, true); /* the damaged file was replaced */
     }
     unlink(file);
-    assert_remembered(device, false);
-    mark(file, "\"a mark\"", "7");
-    assert_remembered(device, false);
+    assert_cached(device, false);
+    write_fault(file, "\"a mark\"", "7");
+    assert_cached(device, false);
     unlink(file);
     free(file);
 }
 
-/* A run under the hook leaves nothing behind. */
-static void test_broken_is_not_remembered(void **state)
+/* A run under VKNERF_SELF_TEST_BREAK writes no cache. */
+static void test_broken_is_not_cached(void **state)
 {
     struct gpu_device *device = *state;
-    char *file = records_file(device);
+    char *file = trials_file(device);
     unlink(file);
     check_broken(device, VKN_PRECISION_FP16, "field_forward_fp16", NULL, VKN_PRECISION_FP32);
     assert_false(base_file_exists(file));
     free(file);
 }
 
-/* Without a place to keep it everything is measured again. */
-static void test_nothing_kept(void **state)
+/* Without a cache folder everything is measured again. */
+static void test_no_cache(void **state)
 {
     (void)state;
     setenv("VKNERF_DISABLE", "pipeline_cache", 1);
@@ -746,13 +743,13 @@ static void test_nothing_kept(void **state)
     gpu_close(&device);
 }
 
-/* ---- the fastest ----------------------------------------------------------------------------- */
+/* ---- the fastest precision ------------------------------------------------------------------- */
 
 static void test_auto(void **state)
 {
     struct gpu_device *device = *state;
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    char *file = records_file(device);
+    char *file = trials_file(device);
     unlink(file);
     struct vkn_config config = small(VKN_PRECISION_AUTO, device);
     config.deterministic = true;
@@ -767,7 +764,7 @@ static void test_auto(void **state)
     setenv("VKNERF_MEASURE", "1", 1);
     const double patience = field_compile_limit;
     if (capabilities->type == GPU_CPU)
-        field_compile_limit = 1e-9; /* which is for GPUs' compilers alone */
+        field_compile_limit = 1e-9; /* a limit for GPUs, which a CPU device ignores */
     outcome = choose(device, small(VKN_PRECISION_AUTO, device));
     field_compile_limit = patience;
     struct field_choice first = outcome.choice;
@@ -790,14 +787,14 @@ static void test_auto(void **state)
     free(file);
 }
 
-/* Where compiling takes too long the most promising is compared with fp32 and the rest is left,
- * which is remembered; what is asked for is tried all the same. */
-static void test_given_up(void **state)
+/* If compiling takes too long, only the most promising candidate is compared with fp32, and the
+ * cache records that; a precision that is asked for is tried in any case. */
+static void test_compile_limit(void **state)
 {
     struct gpu_device *device = *state;
     if (!offers_all(device))
         skip_because("the device does not offer everything");
-    char *file = records_file(device), *text = NULL;
+    char *file = trials_file(device), *text = NULL;
     size_t size = 0;
     const double patience = field_compile_limit;
     unlink(file);
@@ -826,7 +823,7 @@ static void test_given_up(void **state)
     free(file);
 }
 
-/* Times come from the host's clock where the device has none. */
+/* Times are measured with the host's clock on devices without timestamps. */
 static void test_host_clock(void **state)
 {
     (void)state;
@@ -849,15 +846,15 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),        cmocka_unit_test(test_feigned_devices),
-        cmocka_unit_test(test_sums),           cmocka_unit_test(test_expected),
+        cmocka_unit_test(test_backward_tiles), cmocka_unit_test(test_fake_devices),
+        cmocka_unit_test(test_sums),           cmocka_unit_test(test_prediction),
         cmocka_unit_test(test_candidates),     cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_asked),          cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_requested),      cmocka_unit_test(test_switches),
         cmocka_unit_test(test_layers),         cmocka_unit_test(test_layers_of_grid),
         cmocka_unit_test(test_broken_kernels), cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_records),        cmocka_unit_test(test_broken_is_not_remembered),
-        cmocka_unit_test(test_nothing_kept),   cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_given_up),       cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_cache),          cmocka_unit_test(test_broken_is_not_cached),
+        cmocka_unit_test(test_no_cache),       cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_compile_limit),  cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -1,4 +1,4 @@
-/* base: errors, text, paths, atomic files, JSON and the parallel loop. */
+/* Tests src/base: errors, log, memory, paths, atomic file replacement, JSON, threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +48,7 @@ static void test_alloc(void **state)
     assert_non_null(none);
     free(bytes);
     free(none);
-    /* Pointers to elements that do not overlap, each where any type may stand. */
+    /* Elements do not overlap and are aligned for every type. */
     struct element {
         long double number;
         uint8_t byte;
@@ -148,7 +148,7 @@ static void test_make_folder(void **state)
     assert_error("/file: cannot make this folder: a file of that name is in the way");
     char *loop = base_path_join(folder->path, "loop");
     assert_int_equal(symlink("loop", loop), 0);
-    assert_true(base_file_exists(loop)); /* as far as one can see */
+    assert_true(base_file_exists(loop)); /* base_file_exists() cannot tell */
     bool exists = true;
     assert_int_equal(base_file_find(loop, &exists), VKN_BAD_INPUT);
     assert_error("/loop: cannot be looked at: Too many levels of symbolic links");
@@ -166,7 +166,7 @@ static void test_make_folder(void **state)
     assert_error("/proc/nothing: cannot make this folder: ");
 }
 
-/* Of a mistyped path nothing is made; `runs` is where runs go by default. */
+/* base_make_last_folder() creates no missing parents, except `runs`, the default place of runs. */
 static void test_make_last_folder(void **state)
 {
     struct temporary *folder = *state;
@@ -226,8 +226,8 @@ static void test_read_errors(void **state)
     free(data);
 }
 
-/* What is found in a folder may be a pipe, which nobody writes to; what the user names may be one
- * of the shell's. */
+/* base_file_read() refuses pipes, where it would wait for a writer; base_file_read_any() reads
+ * them, for a file that the user names. */
 static void test_read_pipes(void **state)
 {
     struct temporary *folder = *state;
@@ -267,90 +267,90 @@ static void test_replace(void **state)
     assert_int_equal(information.st_mode & 0777, 0666 & ~mask);
     assert_ok(base_file_replace(path, NULL, 0));
     assert_content(path, "");
-    assert_int_equal(temporary_count(folder), 1); /* no temporary is left */
+    assert_int_equal(temporary_count(folder), 1); /* no temporary file is left */
 }
 
-/* What a power failure would find: fsync and rename, before the C library's own, keep the order in
- * which files ("f") and folders ("d") are flushed and files renamed ("r"). */
+/* Replaces fsync() and rename() of the C library: records in which order files ("f") and folders
+ * ("d") are flushed and files renamed ("r"), which decides what a power failure leaves. */
 static struct {
     char calls[16];
     size_t count;
-    ino_t underflowed; /* the last file, and how much of it */
+    ino_t inode; /* inode and size of the last file that was flushed */
     off_t size;
-    int errors[2]; /* of the next two; 0: none */
-} disk;
+    int errors[2]; /* errors of the next two calls of fsync(); 0: success */
+} flushes;
 
-static void note_call(char call)
+static void record_call(char call)
 {
-    assert_true(disk.count + 1 < sizeof(disk.calls));
-    disk.calls[disk.count++] = call;
+    assert_true(flushes.count + 1 < sizeof(flushes.calls));
+    flushes.calls[flushes.count++] = call;
 }
 
 int fsync(int descriptor)
 {
     struct stat information;
-    int error = disk.errors[0];
+    int error = flushes.errors[0];
     assert_int_equal(fstat(descriptor, &information), 0);
     bool folder = S_ISDIR(information.st_mode);
-    note_call(folder ? 'd' : 'f');
+    record_call(folder ? 'd' : 'f');
     if (!folder) {
-        disk.underflowed = information.st_ino;
-        disk.size = information.st_size;
+        flushes.inode = information.st_ino;
+        flushes.size = information.st_size;
     }
-    disk.errors[0] = disk.errors[1];
-    disk.errors[1] = 0;
+    flushes.errors[0] = flushes.errors[1];
+    flushes.errors[1] = 0;
     errno = error;
     return error != 0 ? -1 : 0;
 }
 
 int rename(const char *from, const char *to)
 {
-    note_call('r');
+    record_call('r');
     return renameat(AT_FDCWD, from, AT_FDCWD, to);
 }
 
-/* All of the new content is on disk before it takes the old one's place, and then the folder. */
-static void test_replace_reaches_the_disk(void **state)
+/* The new content is flushed before the rename, and the folder after it. */
+static void test_replace_flushes(void **state)
 {
     struct temporary *folder = *state;
     char *path = temporary_text(folder, "kept", "old");
     struct stat information;
-    memset(&disk, 0, sizeof(disk));
-    disk.errors[0] = EINTR; /* once more */
+    memset(&flushes, 0, sizeof(flushes));
+    flushes.errors[0] = EINTR; /* fsync() is repeated */
     assert_ok(base_file_replace(path, "new content", 11));
-    assert_string_equal(disk.calls, "ffrd");
+    assert_string_equal(flushes.calls, "ffrd");
     assert_int_equal(stat(path, &information), 0);
-    assert_int_equal(information.st_ino, disk.underflowed);
-    assert_int_equal(disk.size, 11);
+    assert_int_equal(information.st_ino, flushes.inode);
+    assert_int_equal(flushes.size, 11);
 
-    memset(&disk, 0, sizeof(disk));
-    disk.errors[0] = EIO;
+    memset(&flushes, 0, sizeof(flushes));
+    flushes.errors[0] = EIO;
     assert_int_equal(base_file_replace(path, "newer", 5), VKN_ERROR);
     assert_error("kept: cannot be written: Input/output error");
-    assert_string_equal(disk.calls, "f");
+    assert_string_equal(flushes.calls, "f");
     assert_content(path, "new content");
     assert_int_equal(temporary_count(folder), 1);
 
-    /* A file system that cannot flush folders has the file all the same. */
-    memset(&disk, 0, sizeof(disk));
-    disk.errors[1] = EINVAL;
+    /* A file system that cannot flush folders is no error. */
+    memset(&flushes, 0, sizeof(flushes));
+    flushes.errors[1] = EINVAL;
     assert_ok(base_file_replace(path, "newest", 6));
-    assert_string_equal(disk.calls, "frd");
+    assert_string_equal(flushes.calls, "frd");
     assert_content(path, "newest");
 
-    /* A device has no use for it. */
-    memset(&disk, 0, sizeof(disk));
+    /* A device is written directly, without fsync() or rename(). */
+    memset(&flushes, 0, sizeof(flushes));
     assert_ok(base_file_replace("/dev/null", "x", 1));
-    assert_string_equal(disk.calls, "");
+    assert_string_equal(flushes.calls, "");
 }
 
-static void test_replace_in_pieces(void **state)
+static void test_replace_by_stream(void **state)
 {
     struct temporary *folder = *state;
     char *path = temporary_text(folder, "kept", "old");
     struct base_file_writer writer, other;
     assert_ok(base_file_begin(&writer, path));
-    assert_ok(base_file_begin(&other, path)); /* two writers do not share a temporary */
+    assert_ok(base_file_begin(&other, path)); /* two writers have different temporary files */
     fputs("first", writer.stream);
     fputs("second", other.stream);
     assert_content(path, "old");
@@ -376,7 +376,7 @@ static void test_replace_unwritable(void **state)
     free(absent);
     assert_int_equal(base_file_replace(folder->path, "x", 1), VKN_BAD_INPUT);
     assert_error("cannot be written: Is a directory");
-    if (geteuid() != 0) { /* root may write anywhere */
+    if (geteuid() != 0) { /* root may write everywhere */
         char *locked = base_path_join(folder->path, "locked");
         char *inside = base_path_join(locked, "x");
         assert_int_equal(mkdir(locked, 0500), 0);
@@ -387,7 +387,7 @@ static void test_replace_unwritable(void **state)
     }
 }
 
-/* A full device is written directly and stays a device. */
+/* A full device is written directly, fails, and stays a device. */
 static void test_full_device(void **state)
 {
     (void)state;
@@ -408,7 +408,7 @@ static void test_full_device(void **state)
     assert_ok(base_file_replace("/dev/null", "x", 1));
 }
 
-/* A write that the system cuts short leaves the old file and nothing else. */
+/* A write that fails leaves the old file and no temporary file. */
 static void test_failed_write_keeps_old(void **state)
 {
     struct temporary *folder = *state;
@@ -455,7 +455,7 @@ static void test_json_syntax(void **state)
     check_syntax(deep, "x.json: line 1, column 65: nested too deeply");
     cJSON *json = NULL;
     assert_int_equal(base_json_parse("x.json", "{}\0x", 4, &json), VKN_BAD_INPUT);
-    /* Brackets in strings are no depth. */
+    /* Brackets in strings do not count as nesting. */
     char text[203] = "\"";
     memset(text + 1, '[', 200);
     text[201] = '"';
@@ -570,7 +570,7 @@ static void test_parallel(void **state)
     free(work);
 }
 
-/* Many indices fail; the message is always that of the lowest. */
+/* The message is that of the lowest index that fails, although many fail. */
 struct gate {
     atomic_bool open;
     vkn_status status;
@@ -579,13 +579,13 @@ struct gate {
 static vkn_status wait_for_gate(void *context)
 {
     struct gate *gate = context;
-    const struct timespec moment = {.tv_nsec = 1000000};
+    const struct timespec pause = {.tv_nsec = 1000000};
     while (!atomic_load(&gate->open))
-        nanosleep(&moment, NULL);
+        nanosleep(&pause, NULL);
     return gate->status == VKN_OK ? VKN_OK : base_fail(gate->status, "the gate is broken");
 }
 
-/* Runs beside its starter, and brings back what it ended with. */
+/* A task runs beside the thread that started it and returns its status. */
 static void test_task(void **state)
 {
     (void)state;
@@ -608,7 +608,7 @@ static void test_task(void **state)
     assert_true(base_memory_total() >= (uint64_t)1 << 30);
 }
 
-/* A file of a made-up /proc or /sys, with the folders it is in. */
+/* Writes a file of a simulated /proc or /sys, and makes its folders. */
 static void put(struct temporary *folder, const char *name, const char *text)
 {
     char path[512];
@@ -625,50 +625,50 @@ static void put(struct temporary *folder, const char *name, const char *text)
     fclose(file);
 }
 
-static void limits_are(const struct temporary *folder, uint64_t total, uint64_t available)
+static void assert_limits(const struct temporary *folder, uint64_t total, uint64_t available)
 {
     const struct base_memory_limits limits = base_memory_limits(folder->path);
     assert_int_equal(limits.total, total);
     assert_int_equal(limits.available, available);
 }
 
-/* The least of what machine and control groups leave, of both versions, with and without a
- * namespace of the container's own. */
+/* The limits are the minimum over the machine and all control groups, of versions 1 and 2, with and
+ * without a cgroup namespace of a container. */
 static void test_memory_limits(void **state)
 {
     struct temporary *folder = *state;
-    limits_are(folder, UINT64_MAX, UINT64_MAX);
+    assert_limits(folder, UINT64_MAX, UINT64_MAX);
     put(folder, "proc/meminfo",
         "MemTotal:       8000 kB\nMemFree:   1 kB\nMemAvailable:   6000 kB\n");
-    limits_are(folder, 8000 << 10, 6000 << 10);
+    assert_limits(folder, 8000 << 10, 6000 << 10);
 
     put(folder, "proc/self/cgroup", "0::/a/b\n");
     put(folder, "sys/fs/cgroup/a/b/memory.max", "max\n");
     put(folder, "sys/fs/cgroup/a/b/memory.current", "100\n");
-    limits_are(folder, 8000 << 10, 6000 << 10);
+    assert_limits(folder, 8000 << 10, 6000 << 10);
     put(folder, "sys/fs/cgroup/a/memory.max", "5000000\n");
     put(folder, "sys/fs/cgroup/a/memory.current", "3000000\n");
-    limits_are(folder, 5000000, 2000000); /* of a group further out */
+    assert_limits(folder, 5000000, 2000000); /* the limit of the outer group */
     put(folder, "sys/fs/cgroup/a/memory.stat",
         "anon 7\ninactive_file 400000\nactive_file 100000\n");
-    limits_are(folder, 5000000, 2500000); /* what files take can be had */
+    assert_limits(folder, 5000000, 2500000); /* the page cache of files counts as available */
     put(folder, "sys/fs/cgroup/a/memory.current", "6000000\n");
-    limits_are(folder, 5000000, 0);
+    assert_limits(folder, 5000000, 0);
     put(folder, "proc/self/cgroup", "0::/elsewhere/on/the/host\n");
-    limits_are(folder, 8000 << 10, 6000 << 10);
+    assert_limits(folder, 8000 << 10, 6000 << 10);
     put(folder, "sys/fs/cgroup/memory.max", "4000000\n");
     put(folder, "sys/fs/cgroup/memory.current", "1000000\n");
-    limits_are(folder, 4000000, 3000000); /* the container's own, as its root */
+    assert_limits(folder, 4000000, 3000000); /* the root of the container's namespace */
 
     put(folder, "proc/self/cgroup",
         "3:cpu:/x\n2:memoryless:/\n1:cpu,memory:/docker/12\nnothing\n0::/\n");
     put(folder, "sys/fs/cgroup/memory/memory.limit_in_bytes", "3000000\n");
     put(folder, "sys/fs/cgroup/memory/memory.usage_in_bytes", "500000\n");
     put(folder, "sys/fs/cgroup/memory/memory.stat", "inactive_file 9\ntotal_inactive_file 90000\n");
-    limits_are(folder, 3000000, 2590000);
+    assert_limits(folder, 3000000, 2590000);
 }
 
-/* Of what is more than there is nothing is taken, and the message says what to reduce. */
+/* A check beyond the machine's memory fails with a message that names what to reduce. */
 static void test_memory_check(void **state)
 {
     (void)state;
@@ -676,12 +676,12 @@ static void test_memory_check(void **state)
     assert_int_equal(base_memory_check(UINT64_MAX, "a picture", "--width"), VKN_BAD_INPUT);
     assert_error("a picture needs 17179869184.00 GiB of memory");
     assert_error("reduce --width");
-    /* More than there is, and less than a kernel that promises too much gives. */
+    /* The allocation would fit a kernel that overcommits, but exceeds the machine's memory. */
     size_t size = base_memory_total() - ((size_t)1 << 20);
     assert_null(base_alloc(size, 1));
     assert_error("out of memory");
     assert_null(base_realloc(NULL, size));
-    /* The process's own limit (ulimit -d). */
+    /* The process's own limit (ulimit -d) counts too. */
     const uint64_t most = (uint64_t)64 << 20;
     const struct rlimit before = limit_memory(RLIMIT_DATA, most);
     uint64_t available = base_memory_available();
@@ -714,9 +714,9 @@ static void test_seconds(void **state)
     assert_true(passed >= 0.0019 && passed < 60);
 }
 
-/* Of a process that was killed and that nobody has waited for, as in a container whose first
- * process does not. */
-static void test_temporaries_of_the_dead(void **state)
+/* Temporary files of a zombie process are removed: in a container, process 1 may never wait for its
+ * children. */
+static void test_remove_temporaries(void **state)
 {
     struct temporary *folder = *state;
     char name[64];
@@ -730,7 +730,7 @@ static void test_temporaries_of_the_dead(void **state)
     snprintf(name, sizeof name, "mesh.glb.%ld.4.tmp", (long)child);
     const char *mesh = temporary_text(folder, name, "half of it");
     assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOWAIT),
-                     0); /* it stays a zombie */
+                     0); /* the child stays a zombie */
     snprintf(name, sizeof name, "summary.json.%ld.3.tmp", (long)getppid());
     const char *others = temporary_text(folder, name, "of one that goes on");
     base_remove_temporaries(folder->path, "none of these");
@@ -752,9 +752,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_read_errors, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_read_pipes, temporary_setup, temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace, temporary_setup, temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_replace_reaches_the_disk, temporary_setup,
-                                        temporary_teardown),
-        cmocka_unit_test_setup_teardown(test_replace_in_pieces, temporary_setup,
+        cmocka_unit_test_setup_teardown(test_replace_flushes, temporary_setup, temporary_teardown),
+        cmocka_unit_test_setup_teardown(test_replace_by_stream, temporary_setup,
                                         temporary_teardown),
         cmocka_unit_test_setup_teardown(test_replace_unwritable, temporary_setup,
                                         temporary_teardown),
@@ -771,7 +770,7 @@ int main(void)
         cmocka_unit_test(test_parallel_failure),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
-        cmocka_unit_test_setup_teardown(test_temporaries_of_the_dead, temporary_setup,
+        cmocka_unit_test_setup_teardown(test_remove_temporaries, temporary_setup,
                                         temporary_teardown),
     };
     return cmocka_run_group_tests_name("base", tests, NULL, NULL);

@@ -1,4 +1,4 @@
-/* base: text from files in messages and JSON, numbers in other locales, checksums. */
+/* Tests src/base: cleaned messages, line ends, JSON numbers, other locales, f16, checksums. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,10 +27,10 @@ static void test_clean_line(void **state)
         {"a\nforged: line\r\x1b[31m\x7f\t", "a forged: line  [31m  "},
         {"\xc2\x9b"
          "31m",
-         "  31m"}, /* C1: CSI in one character */
+         "  31m"}, /* CSI as one C1 character */
         {"\x9b"
          "31m\xff",
-         "?31m?"}, /* the same as a byte, which is not UTF-8 */
+         "?31m?"}, /* CSI as one byte, which is not UTF-8 */
         /* Line separator, right-to-left override and its end. */
         {"\xe2\x80\xa8|\xe2\x80\xae|\xe2\x80\xac", "   |   |   "},
         {"\xc0\x8a|\xed\xa0\x80|\xf4\x90\x80\x80|\xe2\x82", "??|???|????|??"},
@@ -130,7 +130,7 @@ static void test_json_syntax(void **state)
     }
 }
 
-/* What Python writes for numbers that are not finite is read as such, wherever it stands. */
+/* NaN and infinities as Python writes them are read anywhere in a file. */
 static void test_json_not_finite(void **state)
 {
     (void)state;
@@ -182,8 +182,8 @@ static void test_encodings(void **state)
     check_text(folder, "", 0, "");
     check_text(folder, "\xef\xbb", 2, "\xef\xbb");
     check_text(folder, "\xef\xbb\xbf", 3, "");
-    check_text(folder, "\xef\xbb\xbf# a\r\nb\r", 10, "# a\r\nb\r"); /* Windows' */
-    check_text(folder, "a\rb\r\rc", 6, "a\nb\n\nc");                /* old Macintosh's */
+    check_text(folder, "\xef\xbb\xbf# a\r\nb\r", 10, "# a\r\nb\r"); /* line ends of Windows */
+    check_text(folder, "a\rb\r\rc", 6, "a\nb\n\nc"); /* line ends of old Macintoshes */
     check_text(folder, "a b", 3, "a b");
 #define UTF16 "text in UTF-16; save it as UTF-8"
     check_not_utf8(folder, "\xff\xfe[\0]\0", 6, UTF16);
@@ -193,7 +193,7 @@ static void test_encodings(void **state)
     check_not_utf8(folder, "\xff\xfe\0\0[\0\0\0", 8, "text in UTF-32; save it as UTF-8");
 }
 
-/* 8 MB of them would take 400 MB of memory. */
+/* Files with too many values are refused: 8 MB of them would take 400 MB of memory. */
 static void test_json_values(void **state)
 {
     (void)state;
@@ -223,7 +223,7 @@ static void test_json_is_utf8(void **state)
     cJSON_Delete(json);
 }
 
-/* cJSON alone prints the first two as each other. */
+/* Numbers are written exactly; cJSON itself prints the first two alike. */
 static void test_json_numbers(void **state)
 {
     (void)state;
@@ -271,11 +271,11 @@ static void test_comma_locale(void **state)
     assert_ok(base_parallel(3, check_point, NULL, NULL));
     char after[8];
     snprintf(after, sizeof(after), "%g", 0.5);
-    assert_string_equal(after, "0,5"); /* the program's own numbers stay as it wants them */
+    assert_string_equal(after, "0,5"); /* the application's locale does not change */
     setlocale(LC_ALL, "C");
 }
 
-/* All f16 survive, and floats between two go to the nearest, ties to even. */
+/* Every f16 survives conversion to float; floats between two f16 round to nearest, ties to even. */
 static void test_f16(void **state)
 {
     (void)state;
@@ -294,7 +294,7 @@ static void test_f16(void **state)
 
 /* ---- checksums ----------------------------------------------------------------------------- */
 
-/* RFC 3720's definition, bit by bit. */
+/* CRC-32C bit by bit, as RFC 3720 defines it. */
 static uint32_t slow_crc32c(const uint8_t *data, size_t size)
 {
     uint32_t crc = 0xffffffffu;
@@ -320,8 +320,8 @@ static void test_crc32c(void **state)
         }
 }
 
-/* Examples of FIPS 180-4 (NIST's SHA256.pdf and its additional messages), and each length around
- * the ends of blocks by the SHA-256 of all their sums, as Python's hashlib has it. */
+/* Examples of FIPS 180-4 (NIST's SHA256.pdf and additional messages), and a SHA-256 over the hashes
+ * of all lengths around block ends, computed with Python's hashlib. */
 static void test_sha256(void **state)
 {
     static const struct {

@@ -1,6 +1,6 @@
-/* vknerf bench: its figures against counts by hand, that it covers what the device offers, and that
- * wrong results are not timed. The vendor's library is tests/fake_cublaslt.c. About 25 s: lavapipe
- * compiles the bench's own kernels. */
+/* Tests vknerf bench: FLOPs and bytes against counts by hand, coverage of what the device offers,
+ * and that wrong results are not timed. tests/fake_cublaslt.c replaces the vendor's library. About
+ * 25 s: lavapipe compiles the bench's own kernels. */
 #include "gpu_fixture.h"
 #include "scenes.h"
 
@@ -49,7 +49,7 @@ static bool is_suite(const cJSON *result, const char *suite)
     return strcmp(text(result, "suite"), suite) == 0;
 }
 
-/* The one of a suite and backend; of a case when that is given. */
+/* Returns the result of a suite and backend, and of the case `name` unless that is NULL. */
 static const cJSON *find(const cJSON *bench, const char *suite, const char *backend,
                          const char *name)
 {
@@ -81,24 +81,24 @@ static cJSON *run_with(const struct vkn_bench_params *params, vkn_status wanted)
     return bench;
 }
 
-static const struct vkn_job quietly = {.quiet = true};
+static const struct vkn_job quiet_job = {.quiet = true};
 
 static struct vkn_bench_params quick(enum vkn_bench_suite suite, enum vkn_precision precision)
 {
     return (struct vkn_bench_params){
-        .job = &quietly, .suite = suite, .precision = precision, .quick = true, .batch = 512};
+        .job = &quiet_job, .suite = suite, .precision = precision, .quick = true, .batch = 512};
 }
 
 /* ---- arithmetic ------------------------------------------------------------------------------ */
 
-/* What a case computes and moves, counted from its sizes alone. */
+/* Counts the FLOPs of a case from its sizes. */
 static double count_flops(const cJSON *result)
 {
     const cJSON *s = sizes(result);
     if (is_suite(result, "gemm"))
         return 2 * number(s, "m") * number(s, "n") * number(s, "k");
-    /* 32 inputs, hidden layers, 16 outputs; then these and 16 of the direction, a hidden layer of
-     * 16, rgb. Nothing learns from gradients by the direction. */
+    /* Density: 32 inputs, hidden layers, 16 outputs. Colour: 16 outputs of density and 16 of the
+     * direction, a hidden layer of 16, rgb. There are no gradients by the direction. */
     double width = number(s, "width");
     double density = 32 * width + (number(s, "depth") - 1) * width * width + width * 16;
     double color = 32 * 16 + 16 * 3, training = 3 * (density + color) - 16 * 3 - 16 * 16;
@@ -118,7 +118,7 @@ static double count_bytes(const cJSON *result)
     if (is_suite(result, "gemm"))
         return input * number(s, "k") * (number(s, "m") + number(s, "n")) +
                output * number(s, "m") * number(s, "n");
-    /* A sample, its features, rgb and density; its index, gradients of both. */
+    /* Forward: sample, features, rgb and density. Backward: sample index, gradients of both. */
     double forward = 12 + 32 * input + 16, backward = 4 + 32 * input + 16;
     return number(s, "batch") * (forward + number(s, "training") * backward);
 }
@@ -137,7 +137,7 @@ static void check_times(const cJSON *result)
     assert_true(number(result, "repetitions") >= 1 && number(result, "turns") >= 1);
 }
 
-/* Shares are of the peak of the same backend, measured in the same run. */
+/* The share is relative to the peak of the same backend in the same run. */
 static void check_share(const cJSON *bench, const cJSON *result)
 {
     char backend[96];
@@ -178,7 +178,7 @@ static void check_all(const cJSON *bench)
 
 /* ---- what the device offers ------------------------------------------------------------------ */
 
-/* From its capabilities alone. */
+/* Expects a result for each precision and matrix shape that the device offers. */
 static void check_paths(const cJSON *bench, const char *suite, bool conversions_too)
 {
     struct gpu_device *device = open_device();
@@ -200,13 +200,13 @@ static void check_paths(const cJSON *bench, const char *suite, bool conversions_
         if (conversions_too && offered->cooperative_matrix2 && strcmp(shape->c_type, "f32") == 0)
             assert_non_null(find(bench, suite, conversions, NULL));
     }
-    /* lavapipe with cooperative matrices has one shape and both kinds of sums. */
+    /* lavapipe's cooperative matrices have one shape, with f32 and with f16 accumulation. */
     if (offered->cooperative_matrix && offered->type == GPU_CPU)
         assert_int_equal(matrices, 2);
     gpu_close(&device);
 }
 
-/* Ratios are to the library's product of the same sums. */
+/* Ratios are relative to cuBLASLt's product with the same input and accumulator types. */
 static void check_ratios(const cJSON *bench)
 {
     static const char *const pairs[][2] = {{"fp32", "cublaslt f32 f32"},
@@ -241,8 +241,8 @@ static void test_gemm(void **state)
     cJSON_Delete(bench);
 }
 
-/* The same in the shapes that GPUs take; matrices take lavapipe long to compile, and
- * test_pass_layers has them. */
+/* Runs the GPU variants of the kernels on lavapipe, matrices only with VKNERF_TEST_ALL: they
+ * compile slowly, and test_pass_layers covers them. */
 static void test_gemm_gpu_shaped(void **state)
 {
     (void)state;
@@ -258,7 +258,7 @@ static void test_gemm_gpu_shaped(void **state)
     cJSON_Delete(bench);
 }
 
-/* However long compiling takes; a GPU's driver compiles matrices as quickly as anything else. */
+/* Returns whether to compile all kernels: always on a GPU, whose driver compiles quickly. */
 static bool compiles_all(void)
 {
     struct gpu_device *device = open_device();
@@ -267,16 +267,15 @@ static bool compiles_all(void)
     return gpu || tries_all();
 }
 
-/* On CPU devices in 16 bits alone, and without matrices, unless all is tried: test_gemm and
- * test_flexible have what is measured, test_bench_options fp32, and test_pass_field these programs.
- */
+/* A CPU device runs only fp16, unless VKNERF_TEST_ALL is set: test_gemm and test_flexible cover the
+ * measurement, test_bench_options covers fp32, test_pass_field the MLP's shaders. */
 static void test_mlp(void **state)
 {
     (void)state;
     const bool all = compiles_all();
     struct vkn_bench_params params =
         quick(VKN_BENCH_MLP, all ? VKN_PRECISION_AUTO : VKN_PRECISION_FP16);
-    params.width = 16; /* which compiles in a third of the time of what would be taken */
+    params.width = 16; /* compiles in a third of the time of the default */
     cJSON *bench = run_with(&params, VKN_OK);
     check_all(bench);
     if (all)
@@ -291,12 +290,12 @@ static void test_grid(void **state)
     struct vkn_bench_params params = quick(VKN_BENCH_GRID, VKN_PRECISION_AUTO);
     cJSON *bench = run_with(&params, VKN_OK);
     check_all(bench);
-    /* 16 levels of 2 features: a sample of 12 bytes, 8 corners, what is written. */
+    /* 16 levels of 2 features: reads a sample of 12 bytes and 8 corners, writes the features. */
     const cJSON *gather = find(bench, "grid", "fp32 gather", NULL);
     assert_close(number(gather, "bytes"), 512.0 * (12 + 32 * (8 * 4 + 4)));
     gather = find(bench, "grid", "fp16 gather", NULL);
     assert_close(number(gather, "bytes"), 512.0 * (12 + 32 * (8 * 2 + 2)));
-    /* At each level a sample, its index, its gradients; 8 sums read and written. */
+    /* Each level: sample, sample index, gradients; 8 sums per feature are read and written. */
     const cJSON *scatter = find(bench, "grid", "fp32 scatter fixed", NULL);
     assert_close(number(scatter, "bytes"), 512.0 * 16 * (16 + 2 * (4 + 8 * 2 * 8)));
     assert_non_null(find(bench, "grid", "fp16 scatter f16 cas", NULL));
@@ -322,7 +321,7 @@ static void test_step(void **state)
     assert_false(has(step, "fault"));
     check_times(step);
     assert_close(number(step, "repetitions"), 2);
-    /* The rays adapt until they have about as many. */
+    /* The number of rays adapts until a step has about 1024 samples. */
     assert_in_range((uintmax_t)number(step, "samples"), 256, 4096);
     assert_int_equal(cJSON_GetArraySize(results(bench)), 1);
     assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(step, "pass_milliseconds")) > 5);
@@ -330,7 +329,7 @@ static void test_step(void **state)
     cJSON_Delete(bench);
 }
 
-/* ---- samplings ------------------------------------------------------------------------------- */
+/* ---- sampling methods ------------------------------------------------------------------------ */
 
 #define SAMPLING_SECONDS 0.05
 
@@ -339,7 +338,7 @@ static const cJSON *array(const cJSON *object, const char *name)
     return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-static const cJSON *sampled(const cJSON *bench, double seed, const char *kind)
+static const cJSON *run_of(const cJSON *bench, double seed, const char *kind)
 {
     const cJSON *run;
     cJSON_ArrayForEach (run, array(array(bench, "sampling"), "runs")) {
@@ -350,15 +349,15 @@ static const cJSON *sampled(const cJSON *bench, double seed, const char *kind)
     return NULL;
 }
 
-/* Values are written with six digits behind the point. */
+/* bench.json has six decimals. */
 static void assert_share(double value, double wanted)
 {
     if (!(fabs(value - wanted) <= 1e-3 * fabs(wanted) + 1e-3))
         fail_msg("%.9g is not %.9g", value, wanted);
 }
 
-/* Marks at a quarter, at half and at the end of the time; where it is as good as uniform is between
- * those before and after. */
+/* There are marks at 1/4, 1/2 and the end of the time; the time to reach the uniform sampling's
+ * PSNR is interpolated between two marks. */
 static void check_marks(const cJSON *run, double uniform_psnr)
 {
     double before = 0, psnr_before = 0, wanted = -1;
@@ -384,7 +383,7 @@ static void check_marks(const cJSON *run, double uniform_psnr)
         assert_true(cJSON_IsNull(array(run, "seconds_to_uniform")));
 }
 
-/* Between the marks before and after. */
+/* The PSNR at a time is interpolated between the marks before and after it. */
 static void check_equal_times(const cJSON *run)
 {
     const cJSON *marks = array(run, "marks"), *times = array(run, "equal_times");
@@ -408,7 +407,7 @@ static void check_equal_times(const cJSON *run)
     }
 }
 
-static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_share)
+static void check_run(const cJSON *run, double uniform_psnr, double coarse_share)
 {
     double evaluated = number(run, "evaluated_per_ray"), coarse = number(run, "coarse_per_ray");
     double live = number(run, "live_per_ray");
@@ -426,19 +425,19 @@ static void check_sampled(const cJSON *run, double uniform_psnr, double coarse_s
     check_equal_times(run);
 }
 
-/* Four of each seed, with the settings that are asked for. */
+/* Checks four sampling methods for each of two seeds, with the given settings. */
 static void check_samplings(const cJSON *bench)
 {
     for (int seed = 7; seed <= 8; seed++) {
-        const cJSON *uniform = sampled(bench, seed, "uniform");
+        const cJSON *uniform = run_of(bench, seed, "uniform");
         double psnr = number(cJSON_GetArrayItem(array(uniform, "marks"), 2), "psnr");
         double steps = number(uniform, "march_steps_per_ray");
-        check_sampled(uniform, psnr, 0);
-        check_sampled(sampled(bench, seed, "occupancy"), psnr, 0);
-        check_sampled(sampled(bench, seed, "hierarchical"), psnr, 4.0 / (4 + 4 + 12));
-        check_sampled(sampled(bench, seed, "proposal"), psnr, 4.0 / (4 + 12));
+        check_run(uniform, psnr, 0);
+        check_run(run_of(bench, seed, "occupancy"), psnr, 0);
+        check_run(run_of(bench, seed, "hierarchical"), psnr, 4.0 / (4 + 4 + 12));
+        check_run(run_of(bench, seed, "proposal"), psnr, 4.0 / (4 + 12));
         assert_true(number(uniform, "evaluated_per_ray") <= 16 && steps > 0);
-        assert_true(number(sampled(bench, seed, "occupancy"), "march_steps_per_ray") == steps);
+        assert_true(number(run_of(bench, seed, "occupancy"), "march_steps_per_ray") == steps);
     }
     assert_int_equal(cJSON_GetArraySize(array(array(bench, "sampling"), "runs")), 8);
     assert_int_equal(cJSON_GetArraySize(array(bench, "paths")), 1);
@@ -446,9 +445,9 @@ static void check_samplings(const cJSON *bench)
     assert_true(number(array(bench, "sampling"), "views") == 1);
 }
 
-/* ---- what options leave ---------------------------------------------------------------------- */
+/* ---- effect of options ----------------------------------------------------------------------- */
 
-/* The cases of a suite in fp32, which are counted before any is run. */
+/* Counts the cases of a suite in fp32 without running them. */
 static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_params *params,
                             bool cpu)
 {
@@ -469,9 +468,9 @@ static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_p
     return bench.total;
 }
 
-/* On a GPU and on a CPU device: products 4 square and 5 x 4 tall, 1 and 4; MLPs, forward and with
- * backward, of 4 widths and depths with one batch and one of them with 10 more, 4; grids of 6 and
- * of 2 sizes, gather and sums of 3 kinds, 4 on CPU devices; steps of 3 batches and of 1. */
+/* GPU, CPU device: GEMM 4 square and 5 x 4 tall, 1 and 4; MLPs, forward and with backward, of 4
+ * widths and depths at one batch and one of them at 10 more, 4; grids of 6 sizes, 2 sizes, gather
+ * and 3 kinds of sums (CPU 4); steps of 3 batches, 1. */
 static void test_sizes(void **state)
 {
     (void)state;
@@ -481,7 +480,7 @@ static void test_sizes(void **state)
     } cases[] = {
         {.gpu = {0, 24, 52, 24, 3}, .cpu = {0, 5, 8, 10, 1}},
         {{.quick = true}, {0, 2, 2, 4, 1}, {0, 2, 2, 5, 1}},
-        {{.full = true}, {0, 24, 352, 24, 3}, {0, 24, 352, 30, 3}}, /* all of all, on each */
+        {{.full = true}, {0, 24, 352, 24, 3}, {0, 24, 352, 30, 3}}, /* all cases on both */
         {{.batch = 1024}, {0, 4, 32, 24, 1}, {0, 4, 8, 10, 1}},
         {{.width = 80}, {0, 24, 36, 24, 3}, {0, 5, 2, 10, 1}},
         {{.depth = 3}, {0, 24, 36, 24, 3}, {0, 5, 16, 10, 1}},
@@ -501,8 +500,7 @@ static void test_sizes(void **state)
             }
 }
 
-/* Matrices whose shape flexible dimensions make up are measured when asked for, and conversions
- * where there are some. */
+/* Flexible matrix shapes are measured only if asked for, conversions where available. */
 static void test_flexible(void **state)
 {
     (void)state;
@@ -535,7 +533,7 @@ static void test_flexible(void **state)
     assert_string_equal(backends[1].name, "coopmat 8x8x8 f32 conversions");
 }
 
-/* ---- what goes wrong ------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
 static void assert_wrong(const cJSON *result)
 {
@@ -544,7 +542,7 @@ static void assert_wrong(const cJSON *result)
     assert_false(has(result, "seconds") || has(result, "rate") || has(result, "share"));
 }
 
-/* What one or two programs compute wrongly is told of each, and not of the copies beside them. */
+/* Breaks one or two shaders and expects a fault in their results, but not in the copy's. */
 static void assert_broken(enum vkn_bench_suite suite, const char *programs,
                           const char *const kinds[2], const char *const backends[2],
                           const char *const names[2])
@@ -568,7 +566,7 @@ static void test_wrong_results(void **state)
     assert_broken(VKN_BENCH_GRID, "encode_samples,scatter_gradients_float",
                   (const char *[]){"grid", "grid"},
                   (const char *[]){"fp32 gather", "fp32 scatter float"}, (const char *[2]){NULL});
-    /* What is taken when nothing is said. */
+    /* Without a width and depth the bench takes 32 wide, 1 deep. */
     assert_broken(VKN_BENCH_MLP, "bench_mlp", (const char *[]){"mlp", "mlp"},
                   (const char *[]){"fp32", "fp32"},
                   (const char *[]){"32 wide, 1 deep, 512", "32 wide, 1 deep, 512 training"});
@@ -646,7 +644,7 @@ static void test_bad_input(void **state)
     assert_null(json);
 }
 
-/* A scene of two formats, one of which is damaged, which shows before anything is measured. */
+/* A scene with two formats, one of them damaged: the error comes before any measurement. */
 static void test_scene(void **state)
 {
     struct temporary *folder = *state;
@@ -685,8 +683,7 @@ static void test_scene(void **state)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Without the vendor's library, which is said in a line; what is printed is in the folder as well.
- */
+/* A missing vendor library is reported in one line; the folder has the same JSON as the output. */
 static void test_files(void **state)
 {
     struct temporary *folder = *state;
@@ -716,7 +713,7 @@ static void test_files(void **state)
         free(texts[i]);
 }
 
-/* An MLP's result, as bench.json has it. */
+/* Returns an MLP's result in the format of bench.json. */
 static char *mlp_result(const char *backend, const char *name, int training, double rate)
 {
     return base_format("{\"suite\": \"mlp\", \"case\": \"%s\", \"path\": \"%s\", \"unit\": "
@@ -724,7 +721,7 @@ static char *mlp_result(const char *backend, const char *name, int training, dou
                        name, backend, rate, training);
 }
 
-/* The bars of a section between two titles: all that they show. */
+/* Returns the part of the chart from one title to the next. */
 static char *between(const char *chart, const char *from, const char *to)
 {
     const char *begin = strstr(chart, from), *end = to ? strstr(chart, to) : strchr(chart, 0);
@@ -733,7 +730,7 @@ static char *between(const char *chart, const char *from, const char *to)
     return base_format("%.*s", (int)(end - begin), begin);
 }
 
-/* Bars side by side are of one operation on one case, which the most backends were timed on. */
+/* Bars side by side show one operation on the one case that most backends were timed on. */
 static void test_chart(void **state)
 {
     (void)state;
@@ -756,7 +753,7 @@ static void test_chart(void **state)
     assert_non_null(strstr(training, ">8 GFLOP/s<"));
     assert_non_null(strstr(training, ">7 GFLOP/s<"));
     assert_null(strstr(chart, ">9 GFLOP/s<"));
-    /* The name of a section is above its bars. */
+    /* A section's title is above its bars. */
     const char *name = strstr(strrchr(forward, '<'), " y=\"");
     const char *bar = strstr(strstr(training, "<rect"), " y=\"");
     assert_true(name != NULL && bar != NULL && strtod(name + 4, NULL) < strtod(bar + 4, NULL));
@@ -767,8 +764,7 @@ static void test_chart(void **state)
         free(results[i]);
 }
 
-/* Beside the rooflines are the names of the backends under them, and none of what only moves bytes.
- */
+/* The roofline's legend names compute backends, and not the copy, which computes nothing. */
 static void test_legend(void **state)
 {
     (void)state;
@@ -786,7 +782,7 @@ static void test_legend(void **state)
     free(chart);
 }
 
-/* A curve for each run, a point for each mark, and when it is as good as uniform. */
+/* The chart has a curve per run, a point per mark, and the time to uniform sampling's PSNR. */
 static void test_sampling_chart(void **state)
 {
     (void)state;
@@ -821,7 +817,7 @@ static void test_command(void **state)
     assert_non_null(program);
     snprintf(command, sizeof(command),
              "'%s' bench --suite grid --quick --precision fp32 --batch 512 --json", program);
-    unsetenv("LD_LIBRARY_PATH");      /* of the sanitized build: not for the shell */
+    unsetenv("LD_LIBRARY_PATH");      /* the sanitizers' library path must not reach the shell */
     FILE *pipe = popen(command, "r"); // NOLINT(cert-env33-c): ours
     assert_non_null(pipe);
     size_t size = fread(output, 1, sizeof(output) - 1, pipe);

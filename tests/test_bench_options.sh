@@ -1,14 +1,13 @@
 #!/bin/sh
-# vknerf bench: what each option does to what is measured, on problems of milliseconds; and the tuner, stopped
-# after its first candidate.
+# Tests what each option of vknerf bench measures, on tiny problems, and a tuner stopped after its first candidate.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
-bench() { # ARGUMENT ...: leaves ./out
+bench() { # ARGUMENT ...: writes ./out
     "$bin" bench --quiet --json "$@" >out 2>err || fail "vknerf bench $*: $(cat err)"
 }
 
-# Every result that has NAME has this number, and as many have as say so.
+# NAME occurs COUNT times, always with the value NUMBER.
 all() { # NAME NUMBER COUNT
     found=$(grep -c "\"$1\":[[:space:]]*$2,\{0,1\}\$" out)
     named=$(grep -c "\"$1\":" out)
@@ -16,7 +15,7 @@ all() { # NAME NUMBER COUNT
         fail "$1: $found of $named are $2, not $3: $(grep "\"$1\":" out)"
 }
 
-count() { # NAME TEXT: results that begin so
+count() { # NAME TEXT: number of results whose NAME begins with TEXT
     grep -c "\"$1\":[[:space:]]*\"$2" out
 }
 
@@ -27,8 +26,8 @@ grids=$(count suite grid)
 [ "$grids" -ge 4 ] || fail "only $grids cases of a grid"
 [ "$(count commit '')" = 1 ] || fail "no commit"
 all entries 32768 "$grids"
-all samples 1024 $((2 * grids)) # among the sizes, and what the rate counts
-all repetitions 2 $((grids + 1)) # with the copy's
+all samples 1024 $((2 * grids)) # in the sizes, and as the amount of the rate
+all repetitions 2 $((grids + 1)) # including that of the copy
 [ "$(count suite '')" = $((grids + 1)) ] || fail "--suite: $(grep '"suite"' out)"
 [ "$(count path fp16)" = 0 ] || fail "--precision fp32: $(grep '"path"' out)"
 
@@ -38,14 +37,14 @@ all width 16 2
 all depth 2 2
 all batch 512 2
 all repetitions 1 4
-# 512 x 2 (32 x 16 + 16^2 + 16 x 16 + 32 x 16 + 16 x 3), and with gradients as docs/bench.md counts.
+# 512 x 2 (32 x 16 + 16^2 + 16 x 16 + 32 x 16 + 16 x 3), and with gradients as docs/bench.md counts them.
 [ "$(grep -c '"flops":[[:space:]]*1622016,' out)" = 1 ] || fail "flops: $(grep '"flops"' out)"
 [ "$(grep -c '"flops":[[:space:]]*4554752,' out)" = 1 ] || fail "flops: $(grep '"flops"' out)"
 [ "$(grep -c '"bytes":[[:space:]]*79872,' out)" = 1 ] || fail "bytes: $(grep '"bytes"' out)"
 [ "$(grep -c '"bytes":[[:space:]]*155648,' out)" = 1 ] || fail "bytes: $(grep '"bytes"' out)"
 
-# The smallest of every size is larger than what a CPU device has otherwise, 2^14 entries (test_bench). Shapes of
-# matrices that only flexible dimensions make up are those that are not 8x8x8 on lavapipe.
+# --full: grids larger than the 2^14 entries that a CPU device has by default (test_bench). --flexible: lavapipe's
+# only inflexible shape is 8x8x8.
 bench --suite grid --precision fp32 --batch 512 --quick --full --repetitions 1
 grids=$(count suite grid)
 all entries 524288 "$grids"
@@ -56,9 +55,9 @@ if grep -q '"type":[[:space:]]*"cpu"' out; then
     done
 fi
 
-# ---- programs ------------------------------------------------------------------------------------
+# ---- shaders -------------------------------------------------------------------------------------
 
-# Of the precision that auto is expected to take, or of the one asked for; every one that can be compiled was.
+# Shaders of the precision that is predicted or asked for; all of them compile.
 bench --suite programs --quick
 programs=$(grep -c '"program":' out)
 [ "$programs" -ge 20 ] || fail "--suite programs: only $programs: $(cat out)"
@@ -76,9 +75,9 @@ if grep -q '"type":[[:space:]]*"cpu"' out; then
     grep -q '^fp16 .* round_parameters ' table || fail "no copies in fp16: $(cat table)"
 fi
 
-# ---- samplings -----------------------------------------------------------------------------------
+# ---- sampling methods ----------------------------------------------------------------------------
 
-# The bundled scene unless told otherwise. What only this suite takes is refused elsewhere.
+# The bundled scene is the default. Options of this suite are refused elsewhere.
 small="--downscale 8 --batch 1024 --seconds 0.1 $tiny --set march.resolution=16 --set march.ray_samples=32"
 VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
@@ -105,7 +104,7 @@ refuses 2 'only of use with --suite sampling' bench --suite grid --seed 5
 
 # ---- the tuner -----------------------------------------------------------------------------------
 
-# Stopped, it prints what it has; what it remembers, if anything, is in a file for later runs.
+# A stopped tuner prints its results; what it remembers is in a file for later runs.
 export XDG_CACHE_HOME="$work/cache"
 "$bin" bench --tune --quick --precision fp32 --width 16 --batch 1024 --json >out 2>err &
 child=$!

@@ -1,5 +1,5 @@
-/* Camera paths: splines through keyframes, nerfstudio's files, the way through the training
- * cameras. */
+/* Tests camera paths: splines through keyframes, files of nerfstudio and instant-ngp, interpolation
+ * of the training cameras. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static void assert_near(double value, double wanted, double tolerance)
         fail_msg("%.9g is not %.9g", value, wanted);
 }
 
-/* A right-handed, orthonormal rotation. */
+/* The pose's rotation is orthonormal and right-handed. */
 static void assert_rotation(const float pose[12])
 {
     for (int a = 0; a < 3; a++)
@@ -45,8 +45,8 @@ static void assert_sees(const struct scene_camera *camera, double px, double py,
 
 /* ---- scenes -------------------------------------------------------------------------------- */
 
-/* `count` cameras evenly around the z axis, 2 away, looking at the origin, up along z. The one at
- * `turn` number i is called names[i]. */
+/* Opens a scene of `count` cameras evenly around the z axis, 2 away, looking at the origin with z
+ * up. Camera i, by angle, has the image names[i]. */
 static struct vkn_scene *open_ring(struct temporary *folder, const char *const *names, int count,
                                    const char *more)
 {
@@ -78,7 +78,7 @@ static const char *const four[] = {"0.png", "1.png", "2.png", "3.png"};
 
 /* ---- splines ------------------------------------------------------------------------------- */
 
-/* Meets its points, is smooth there, and follows a straight line exactly whatever the times. */
+/* A spline passes its points smoothly; points on a line give a line, whatever their times. */
 static void test_spline(void **state)
 {
     (void)state;
@@ -136,27 +136,27 @@ static void test_keyframes(void **state)
     assert_int_equal(camera_path.count, 5);
     assert_near(camera_path.fps, 0, 0);
     assert_int_equal(cameras[0].width * 100 + cameras[0].height, 1612);
-    /* Training space is half of the dataset's plus 0.25. */
+    /* Training space is half of the dataset's space plus 0.25. */
     assert_near(cameras[0].pose[3], 1.25, 1e-6);
     assert_near(cameras[0].pose[11], 0.75, 1e-6);
     assert_sees(&cameras[0], 0.25, 0.25, 0.25, 8, 6);
     assert_near(cameras[0].focal_x, 6, 1e-5); /* 90 degrees from top to bottom */
-    assert_true(cameras[0].pose[9] > 0.5F);   /* the scene's up */
+    assert_true(cameras[0].pose[9] > 0.5F);   /* the scene's up vector */
     assert_near(cameras[0].pose[8], 0, 1e-6);
-    assert_sees(&cameras[2], 0.25, 0.25, 0.5, 8, 6); /* the second one */
-    assert_near(cameras[2].pose[5], 0.2425, 1e-4);   /* up as near to y as its view allows */
-    assert_near(cameras[2].focal_x, 6, 1e-5);        /* goes on with the fov before */
+    assert_sees(&cameras[2], 0.25, 0.25, 0.5, 8, 6); /* second keyframe */
+    assert_near(cameras[2].pose[5], 0.2425, 1e-4);   /* up as near to y as the view allows */
+    assert_near(cameras[2].focal_x, 6, 1e-5);        /* inherits the fov of the keyframe before */
     assert_near(cameras[2].time, 0.25, 1e-6);
     assert_near(cameras[4].focal_x, 6 / tan(acos(-1) / 6), 1e-4);
     assert_near(cameras[4].time, 1, 1e-6);
-    /* Halfway to the second: the cubic through slopes of -2 and (-2, 0), 2 keyframes apart. */
+    /* Halfway to the second keyframe: the cubic with slopes -2 and (-2, 0), 2 keyframes apart. */
     assert_near(cameras[1].pose[3], 0.25 + 0.5 * 1.0, 1e-5);
     assert_near(cameras[1].pose[7], 0.25 + 0.5 * 1.25, 1e-5);
     free(camera_path.cameras);
     scene_close(&scene);
 }
 
-/* A loop is as long as it has frames, and ends where the next round begins. */
+/* A loop has seconds * fps frames, and its last frame is one before the first. */
 static void test_loop(void **state)
 {
     struct vkn_scene *scene = open_ring(*state, four, 4, "");
@@ -176,16 +176,15 @@ static void test_loop(void **state)
         assert_near(pose[3], 0.25 + radius * cos(angle), 1e-5);
         assert_near(pose[7], 0.25 + radius * sin(angle), 1e-5);
         assert_near(radius, 1, 0.12);
-        assert_near(camera_path.cameras[i].focal_x, 10, 1e-4); /* as the training cameras' */
+        assert_near(camera_path.cameras[i].focal_x, 10, 1e-4); /* as the training cameras */
         assert_int_equal(camera_path.cameras[i].width, 8);
     }
     free(camera_path.cameras);
     camera_path = read_camera_path(scene, *state,
                                    "{\"seconds\": 2, \"keyframes\": [{\"position\": [0, 0, 3], "
                                    "\"look_at\": [0, 0, 0]}]}");
-    assert_int_equal(camera_path.count, 48); /* 24 a second */
-    assert_sees(&camera_path.cameras[47], 0.25, 0.25, 0.25, 4,
-                3); /* straight down: any roll will do */
+    assert_int_equal(camera_path.count, 48);                       /* 24 a second */
+    assert_sees(&camera_path.cameras[47], 0.25, 0.25, 0.25, 4, 3); /* any roll is valid */
     free(camera_path.cameras);
     scene_close(&scene);
 }
@@ -201,8 +200,8 @@ static void test_loop(void **state)
 
 /* ---- nerfstudio ---------------------------------------------------------------------------- */
 
-/* A camera at (3, 4, 5) that looks along -x with z up, 90 degrees high; its matrix is written times
- * -2. */
+/* A camera at (3, 4, 5) that looks along -x with z up and a fov of 90 degrees; its homogeneous
+ * matrix is scaled by -2. */
 #define EXPORT                                                                              \
     "{\"camera_type\": \"%s\", \"render_height\": 20, \"render_width\": 30, \"fps\": 12,"   \
     "\"seconds\": 4, \"smoothness_value\": 0.5, \"keyframes\": [{\"fov\": 50}],"            \
@@ -221,10 +220,10 @@ static void test_nerfstudio(void **state)
     struct vkn_scene *scene = open_ring(*state, four, 4, "");
     char *file = export_file(*state, "perspective");
     struct scene_camera_path camera_path;
-    base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
+    base_log_threshold(BASE_LOG_NOTHING); /* warns that nerfstudio's space is unknown */
     assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
     assert_int_equal(camera_path.count, 1);
-    assert_near(camera_path.fps, 0.25, 0); /* one picture for four seconds */
+    assert_near(camera_path.fps, 0.25, 0); /* one picture in four seconds */
     const struct scene_camera *camera = &camera_path.cameras[0];
     assert_rotation(camera->pose);
     assert_int_equal(camera->width * 100 + camera->height, 3020);
@@ -242,7 +241,7 @@ static void test_nerfstudio(void **state)
                 10);
     free(camera_path.cameras);
 
-    /* All around, whatever the fov is: 30 x 20 pixels. Ahead is +y, as for the others. */
+    /* A panorama of 30 x 20 pixels, whatever the fov is, with +y ahead. */
     file = export_file(*state, "equirectangular");
     assert_ok(scene_read_camera_path(scene, file, NULL, NULL, &camera_path));
     base_log_threshold(BASE_LOG_WARNING);
@@ -257,21 +256,21 @@ static void test_nerfstudio(void **state)
     scene_close(&scene);
 }
 
-/* What nerfstudio does to a camera of transforms.json is undone. Its own transform: a turn about z
- * by 90 degrees and (1, 2, 3) further, then a scale of 0.25. Applied before: y and z changed places
- * with a sign, (0, 0, 7) further; a scale of 2. */
+/* nerfstudio's transform of a dataset is inverted. The dataparser's: a rotation about z by 90
+ * degrees, then (1, 2, 3) added, then a scale of 0.25. The applied transform: y and z swapped with
+ * a sign, (0, 0, 7) added; a scale of 2. */
 static void test_dataparser(void **state)
 {
     struct temporary *folder = *state;
     struct vkn_scene *scene =
         open_ring(folder, four, 4,
                   "\"applied_transform\": [[1,0,0,0],[0,0,1,0],[0,-1,0,7]], \"applied_scale\": 2,");
-    /* Camera 0 is at (2, 0, 0) and looks along -x. Own transform: at (1, 4, 3), along -y. */
+    /* Camera 0 is at (2, 0, 0), looking along -x. After its own transform: (1, 4, 3), along -y. */
     const char *export =
         "{\"render_height\": 6, \"render_width\": 8, \"camera_path\": [{\"camera_to_world\":"
         "[-1,0,0,0.25, 0,0,1,1, 0,1,0,0.75, 0,0,0,1], \"fov\": 33.3985}]}";
     char *file = temporary_text(folder, "sub/camera_path.json", export);
-    /* own * applied; 0.25 * 2 */
+    /* dataparser transform * applied transform; 0.25 * 2 */
     const char *text = "{\"transform\": [[0,0,-1,1],[1,0,0,2],[0,-1,0,10]], \"scale\": 0.5}";
     char *dataparser = temporary_text(folder, "sub/dataparser_transforms.json", text);
     for (int given = 0; given < 2; given++) {
@@ -290,8 +289,7 @@ static void test_dataparser(void **state)
     scene_close(&scene);
 }
 
-/* The camera of EXPORT in the ways in which nerfstudio's programs write it, and in the ways that
- * they read. */
+/* The camera of EXPORT in all the forms that nerfstudio's programs write or read. */
 static void test_nerfstudio_forms(void **state)
 {
     struct temporary *folder = *state;
@@ -317,7 +315,7 @@ static void test_nerfstudio_forms(void **state)
         FORM("\"camera_type\": \"equirectangular\", \"camera_path\": [],", "keyframes", "matrix",
              FLAT, ""),
     };
-    base_log_threshold(BASE_LOG_NOTHING); /* of the space that is not known */
+    base_log_threshold(BASE_LOG_NOTHING); /* warns that nerfstudio's space is unknown */
     for (size_t i = 0; i < BASE_COUNT(forms); i++) {
         struct scene_camera_path path;
         assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", forms[i]), NULL,
@@ -333,7 +331,7 @@ static void test_nerfstudio_forms(void **state)
         free(path.cameras);
     }
 
-    /* A time counts where all have one, and is kept within 0 to 1. */
+    /* Times are used only if all cameras have one, and are clamped to 0..1. */
     for (int i = 0; i < 2; i++) {
         char text[512];
         struct scene_camera_path path;
@@ -348,7 +346,7 @@ static void test_nerfstudio_forms(void **state)
         free(path.cameras);
     }
 
-    /* Several keyframes without a path: from the first to the last. */
+    /* Keyframes without a path are interpolated from the first to the last. */
     static const char keys[] =
         "{" SIZE "\"fps\": 5, \"seconds\": 2, \"camera_type\": \"fisheye\", \"keyframes\": "
         "[{\"matrix\": " FLAT
@@ -367,7 +365,7 @@ static void test_nerfstudio_forms(void **state)
     }
     free(path.cameras);
 
-    /* All around they are of the same size. */
+    /* Panoramas between keyframes have the size of the keyframes. */
     static const char around[] =
         "{" SIZE "\"seconds\": 2, \"camera_type\": \"equirectangular\", \"keyframes\": "
         "[{\"matrix\": " FLAT "}, {\"matrix\": " FLAT "}]}";
@@ -379,8 +377,8 @@ static void test_nerfstudio_forms(void **state)
     scene_close(&scene);
 }
 
-/* A box in nerfstudio's space, of which its own transform (a turn about z by 90 degrees, then (1,
- * 2, 3) further, then a scale of 0.25) is undone: x' = 4 x, then (y - 2, -(x - 1), z - 3). */
+/* The crop box is mapped back from nerfstudio's space. Its transform (90 degrees about z, plus
+ * (1, 2, 3), times 0.25) gives x' = 4 x, then (y - 2, -(x - 1), z - 3). */
 static void test_crop(void **state)
 {
     struct temporary *folder = *state;
@@ -406,7 +404,7 @@ static void test_crop(void **state)
          {8, 12, 4},
          VKN_BACKGROUND_DEFAULT},
     };
-    base_log_threshold(BASE_LOG_NOTHING); /* of the colour */
+    base_log_threshold(BASE_LOG_NOTHING); /* warns about the colour */
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char text[512];
         struct scene_camera_path path;
@@ -439,9 +437,9 @@ static void test_crop(void **state)
     "{\"R\": [0.6,-0.1,0.2,0.7], \"T\": [0.25,1.75,0.5], \"fov\": 40%s}, "                     \
     "{\"R\": [0,0.7,0.1,0.7], \"T\": [-1,0.5,1], \"fov\": 80%s}"
 
-/* The poses in training space, which is instant-ngp's but for the order of axes, and fields of view
- * come from a transcription of instant-ngp's CameraPath::eval_camera_path and
- * NerfDataset::ngp_matrix_to_nerf to Python. */
+/* Expected poses, in training space (instant-ngp's with another order of axes), and fields of view
+ * come from a Python transcription of instant-ngp's CameraPath::eval_camera_path and
+ * NerfDataset::ngp_matrix_to_nerf. */
 static void test_ngp(void **state)
 {
     static const struct {
@@ -527,7 +525,7 @@ static void test_ngp(void **state)
             0.141414, -0.979798, -0.141414, 0.500000, 80.000000}}}},
     };
     struct vkn_scene *scene = open_ring(*state, four, 4, "");
-    base_log_threshold(BASE_LOG_NOTHING); /* of what is not rendered */
+    base_log_threshold(BASE_LOG_NOTHING); /* warns about settings that are not rendered */
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char text[2048];
         bool timed = cases[i].timed;
@@ -551,10 +549,10 @@ static void test_ngp(void **state)
         free(path.cameras);
     }
 
-    /* One keyframe is one picture; three seconds are 180. */
+    /* One keyframe is one picture; three seconds are 180 pictures. */
     struct scene_camera_path path = read_camera_path(scene, *state, "{\"path\": [" NGP "]}");
     assert_int_equal(path.count, 1);
-    assert_near(path.cameras[0].pose[1], 0, 1e-6); /* its down, y, is -z here */
+    assert_near(path.cameras[0].pose[1], 0, 1e-6); /* instant-ngp's down, y, is -z here */
     assert_near(path.cameras[0].pose[9], -1, 1e-6);
     free(path.cameras);
     path =
@@ -563,8 +561,7 @@ static void test_ngp(void **state)
     assert_near(path.fps, 60, 0);
     free(path.cameras);
 
-    /* From Mitsuba: the axes stay, x and z of the camera are reversed, 0.66 and 0.165 are scale and
-     * offset. */
+    /* Mitsuba: axes are kept, x and z of the camera are negated, scale is 0.66, offset is 0.165. */
     temporary_text(*state, "transforms.json",
                    "{\"from_mitsuba\": true, \"fl_x\": 9, \"frames\": [{\"file_path\": \"a\", "
                    "\"transform_matrix\": "
@@ -580,9 +577,9 @@ static void test_ngp(void **state)
     scene_close(&scene);
 }
 
-/* ---- through the training cameras ---------------------------------------------------------- */
+/* ---- interpolated training cameras --------------------------------------------------------- */
 
-/* Around the ring in order, although names sorted as text would jump. */
+/* Cameras are visited around the ring, in numeric order of their names. */
 static void test_in_order(void **state)
 {
     static const char *const names[] = {"a_1.png", "a_2.png",  "a_03.png", "a_4.png",
@@ -591,7 +588,7 @@ static void test_in_order(void **state)
     struct scene_camera *cameras = NULL;
     assert_ok(scene_interpolate(scene, 15, &cameras));
     for (int i = 0; i < 15; i++) {
-        /* Where cameras are, and between; the first and the last piece bend on one side only. */
+        /* At cameras and halfway between; the first and the last segment bend at one end only. */
         double angle = acos(-1) * i / 8, near = i % 2 == 0 ? 1e-4 : i == 1 || i == 13 ? 0.06 : 0.02;
         assert_rotation(cameras[i].pose);
         assert_near(cameras[i].pose[3], 0.25 + cos(angle), near);
@@ -612,24 +609,24 @@ static void test_in_order(void **state)
     scene_close(&scene);
 }
 
-/* Names that go to and fro: the tour from the first never steps further than its neighbours, but
- * for turning back once from the end of one side. */
+/* Image names in no spatial order: the path goes from each camera to a neighbour, apart from one
+ * turn back at the end of a side. */
 static void test_unordered(void **state)
 {
     static const char *const names[] = {"0.png", "9.png", "5.png",  "3.png", "11.png", "7.png",
                                         "1.png", "8.png", "10.png", "4.png", "2.png",  "6.png"};
     struct vkn_scene *scene = open_ring(*state, names, 12, "");
     struct scene_camera *cameras = NULL;
-    double way = 0;
+    double length = 0;
     assert_ok(scene_interpolate(scene, 111, &cameras));
     assert_near(cameras[0].pose[3], 1.25, 1e-5);
     for (int i = 1; i < 111; i++) {
         assert_rotation(cameras[i].pose);
-        way += hypot((double)cameras[i].pose[3] - (double)cameras[i - 1].pose[3],
-                     (double)cameras[i].pose[7] - (double)cameras[i - 1].pose[7]);
+        length += hypot((double)cameras[i].pose[3] - (double)cameras[i - 1].pose[3],
+                        (double)cameras[i].pose[7] - (double)cameras[i - 1].pose[7]);
     }
-    /* 11 of the ring's 12 sides, a little outside of its chords. */
-    assert_near(way, 11 * acos(-1) / 6, 0.1);
+    /* 11 of the ring's 12 sides, slightly longer than the chords. */
+    assert_near(length, 11 * acos(-1) / 6, 0.1);
     free(cameras);
     scene_close(&scene);
 }

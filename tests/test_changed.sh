@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/test.sh --changed: what has changed selects the tests that it can touch, by what these executed before. Tried on
-# a project of a few files with the tools of this one.
+# Tests tools/test.sh --changed, which selects tests by the code that they executed before, on a small project with
+# this project's tools.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 [ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: test_changed: nothing can be built here"; exit 77; }
@@ -102,7 +102,7 @@ git init -q . && git config user.email toy@localhost && git config user.name toy
     exit 1
 cmake -S . -B "$build" -G Ninja -DCMAKE_C_COMPILER_WORKS=1 >"$work/said" 2>&1 || { fail "cmake: $(cat "$work/said")"; exit 1; }
 
-run() { # CODE ARGUMENT ...: leaves $work/said
+run() { # CODE ARGUMENT ...: writes $work/said
     want=$1
     shift
     tools/test.sh --changed "$@" >"$work/said" 2>&1
@@ -114,7 +114,7 @@ contains() { # PATTERN
     grep -qE -- "$1" "$work/said" || fail "'$1' is not in it: $(cat "$work/said")"
 }
 
-chosen() { # TEST ...: these, in this order, by what has changed since the commit; takes the change back
+chosen() { # TEST ...: exactly these tests, in this order, are selected by the changes; reverts the changes
     tools/changed.py . "$build" choose >"$work/said" 2>&1 || fail "choose: $(cat "$work/said")"
     names=$(sed -n 's/^  \(test_[a-z]*\): .*/\1/p' "$work/said" | tr '\n' ' ')
     [ "$names" = "${*:+$* }" ] || fail "chosen '$names' instead of '$*': $(cat "$work/said")"
@@ -122,7 +122,7 @@ chosen() { # TEST ...: these, in this order, by what has changed since the commi
     git clean -qfd
 }
 
-# ---- the first time ------------------------------------------------------------------------------
+# ---- the first run -------------------------------------------------------------------------------
 
 run 0
 contains '^  test_read: has no record yet$'
@@ -131,9 +131,9 @@ run 0
 contains '^0 files have changed since HEAD; 0 of 3 tests:$'
 [ "$(tail -n 1 "$work/said")" = "0 passed, 0 failed" ] || fail "nothing has changed: $(cat "$work/said")"
 
-# ---- what selects what ---------------------------------------------------------------------------
+# ---- what selects a test -------------------------------------------------------------------------
 
-# Of a file of C the tests that call the changed function.
+# A changed function selects the tests that call it.
 sed -i 's/length = 0/length = 1 - 1/' src/base/text.c
 chosen test_text test_read
 sed -i 's/- 32/- 31/' src/base/text.c
@@ -141,7 +141,7 @@ chosen test_text test_cli
 contains 'calls src/base/text.c: base_upper'
 sed -i 's/return base/return 0 + base/' src/scene/read.c
 chosen test_read
-# What no function has: all of the file, and of those that include it; tables, of those that use them.
+# Code outside of functions selects tests of the file and of files that include it; a table selects its users.
 sed -i 's/^#include/#define A 1\n#include/' src/scene/read.c
 chosen test_read
 sed -i 's/LIMIT 3/LIMIT 4/' src/base/base.h
@@ -153,11 +153,11 @@ contains 'calls src/scene/read.c, which uses tables of src/base/table.c'
 sed -i 's/How long/As long/' src/base/text.c
 chosen
 contains '^  src/base/text.c: comments alone$'
-# Shaders, by the programs that are made of them.
+# A shader source selects tests that create pipelines of it.
 echo more >>shaders/rays/cells.glsl
 chosen test_read
 contains 'test_read: creates programs of shaders/rays/cells.glsl'
-# A test's own files, and what tests name.
+# A test's own files, and files that it names.
 echo '/* more */' >>tests/test_text.c
 chosen test_text
 echo more >>docs/cli.txt
@@ -185,7 +185,7 @@ git checkout -q .
 run 1 nothing
 contains 'nothing: no such commit'
 
-# Called wrongly by hand.
+# Wrong arguments of changed.py.
 refuses() { # TEXT ARGUMENT ...
     text=$1
     shift

@@ -1,5 +1,4 @@
-/* What a checkpoint may hold: everything else is refused with its name, by all who read one, and is
- * not written. */
+/* Tests that readers refuse, and writers never write, wrong or incomplete checkpoints. */
 #include "step_fixture.h"
 
 #include <vknerf/renderer.h>
@@ -7,19 +6,19 @@
 #include "config/config.h"
 #include "step/step.h"
 
-/* What a checkpoint holds, in this order. */
+/* Tensors of a checkpoint, in the order of the file. */
 enum { PARAMS, AVERAGE, OCCUPANCY, MOMENT1, MOMENT2, COUNTS, STATE, TENSORS };
 static const char *const tensor_names[TENSORS] = {"params",  "average", "occupancy", "moment1",
                                                   "moment2", "counts",  "state"};
 
-/* A good checkpoint of 20 steps, whose tensors and metadata a test may change. */
+/* A valid checkpoint of 20 steps, whose tensors and metadata a test may change. */
 struct sample {
     const struct step_tests *tests;
     struct tiny tiny;
     struct safetensors_file *file;
     struct safetensors_tensor tensors[TENSORS];
     void *data[TENSORS];
-    struct safetensors_metadata metadata[5]; /* without a checksum, like those of before */
+    struct safetensors_metadata metadata[5]; /* without a checksum, as older versions wrote */
     char *good, *bad;
 };
 
@@ -60,7 +59,7 @@ static void sample_destroy(struct sample *sample)
     free(sample->bad);
 }
 
-/* One for all tests, which leave it as it was. */
+/* All tests share one sample and restore what they change. */
 static int setup(void **state)
 {
     static struct sample sample;
@@ -85,7 +84,7 @@ static void write_bad(const struct sample *sample)
                          BASE_COUNT(sample->metadata)));
 }
 
-/* As it is now, `part` being in the message. */
+/* Writes the changed sample and expects that opening it fails with `part` in the message. */
 static void assert_refused(const struct sample *sample, const char *part)
 {
     struct safetensors_file *file = NULL;
@@ -101,11 +100,11 @@ static void test_good(void **state)
     struct sample *sample = *state;
     struct safetensors_file *file = NULL;
     write_bad(sample);
-    ok(checkpoint_open(sample->bad, &file)); /* without a checksum */
+    ok(checkpoint_open(sample->bad, &file)); /* accepted without a checksum */
     safetensors_close(&file);
 }
 
-/* Those from before there was a choice leave it open. */
+/* Checkpoints older than a setting leave that setting at its default. */
 static void test_older(void **state)
 {
     struct sample *sample = *state;
@@ -116,12 +115,12 @@ static void test_older(void **state)
     char *text = vkn_config_write_json(&older);
     sample->metadata[1].value = text;
     test_good(state);
-    ok(vkn_trainer_resume(sample->tiny.trainer, sample->bad)); /* Adam's moments */
+    ok(vkn_trainer_resume(sample->tiny.trainer, sample->bad)); /* with Adam's moments */
     free(text);
     sample->metadata[1].value = good;
 }
 
-/* Those from before a member of the state existed have zero there. */
+/* Members of the state that an older checkpoint lacks become zero. */
 static void test_older_state(void **state)
 {
     struct sample *sample = *state;
@@ -221,7 +220,7 @@ static void test_tensors(void **state)
         tensor->shape[1] = 1;
         assert_refused(sample, part);
         *tensor = before;
-        uint64_t lacking = i == STATE ? 2 : 1; /* one less is an older program's */
+        uint64_t lacking = i == STATE ? 2 : 1; /* older versions wrote one word less */
         tensor->shape[0] -= lacking;
         tensor->size -= 4 * lacking;
         assert_refused(sample, part);
@@ -280,7 +279,7 @@ static void test_configuration(void **state)
     sample->metadata[1].value = good;
 }
 
-/* What begins with the weights of another run has its shape where nobody asked for one. */
+/* A run initialised from another run's weights inherits model settings that are not given. */
 static void test_inheritance(void **state)
 {
     struct sample *sample = *state;
@@ -288,7 +287,7 @@ static void test_inheritance(void **state)
     struct vkn_config open = {.steps = 7}, asked = {.grid.levels = from->grid.levels + 1};
     setup_inherit_model(&open, from);
     assert_int_equal(open.grid.finest, from->grid.finest);
-    /* Not what this model does not have. */
+    /* Settings that this model does not use are not inherited. */
     open.mlp.position_octaves = from->mlp.position_octaves;
     open.mlp.direction_octaves = from->mlp.direction_octaves;
     open.mlp.skip_layer = from->mlp.skip_layer;
@@ -302,10 +301,10 @@ static void test_inheritance(void **state)
     assert_int_equal(asked.grid.features, from->grid.features);
 }
 
-/* ---- who reads and writes ------------------------------------------------------------------ */
+/* ---- readers and writers ------------------------------------------------------------------- */
 
-/* No reader takes NaN for a model, no writer replaces a good file by it. */
-static void test_users(void **state)
+/* Readers refuse NaN parameters, and a writer does not replace a good file with NaN parameters. */
+static void test_not_finite(void **state)
 {
     struct sample *sample = *state;
     vkn_renderer *renderer = NULL;
@@ -365,7 +364,7 @@ int main(void)
         cmocka_unit_test(test_good),        cmocka_unit_test(test_older),
         cmocka_unit_test(test_older_state), cmocka_unit_test(test_state),
         cmocka_unit_test(test_tensors),     cmocka_unit_test(test_configuration),
-        cmocka_unit_test(test_inheritance), cmocka_unit_test(test_users),
+        cmocka_unit_test(test_inheritance), cmocka_unit_test(test_not_finite),
         cmocka_unit_test(test_scene_bytes),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command line: usage, exit codes, one-line errors for every kind of bad input, what info says of devices and
-# scenes, captures, kernels that fail, the search for a batch.
+# Tests the command line: usage, exit codes, one-line errors for all bad input, vknerf info on devices and scenes,
+# captures, failing kernels, the search for a batch.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
@@ -40,7 +40,7 @@ contains out '20k is 20000.*bytes in K, M or G'
 succeeds --help
 contains out 'demo'
 
-# What the man page and the shells ask for (tests/test_manual.py has all of it).
+# Output for the man page and shells (tests/test_manual.py tests all of it).
 succeeds help --man
 contains out '^.TH VKNERF 1'
 contains out '^.SS demo$'
@@ -62,7 +62,7 @@ refuses 2 'RUN is missing' eval
 refuses 2 'RUN is missing' report
 refuses 2 '--stepz: unknown option; did you mean --steps?' train "$demo" --stepz 5
 refuses 2 '--zzzzzzzz: unknown option; see vknerf train --help' train "$demo" --zzzzzzzz
-# Words of other programs.
+# Names of settings in other programs.
 refuses 2 '--lr: unknown option; did you mean --set optimizer.learning_rate=VALUE?' train "$demo" --lr 1e-3
 refuses 2 '--Batch_Size: unknown option; did you mean --set batch.samples=VALUE?' train "$demo" --Batch_Size=4096
 refuses 2 '--max-num-iterations: unknown option; did you mean --steps?' train "$demo" --max-num-iterations 5
@@ -157,7 +157,7 @@ refuses 2 '--fps: 3x is not a number' render x --fps 3x --video x.mp4 --out y
 
 # ---- scenes --------------------------------------------------------------------------------------
 
-refuses_scene() { # PATTERN SCENE: nothing is left of a run that could not begin
+refuses_scene() { # PATTERN SCENE: a refused scene leaves no folder of a run
     refuses 2 "$1" train "$2" --steps 16 --quiet --out never
     [ ! -e never ] || fail "$2: a failed start left its folder"
     rm -rf never
@@ -166,7 +166,7 @@ refuses_scene() { # PATTERN SCENE: nothing is left of a run that could not begin
 scene missing_image "$(frame a),$(frame c)"
 refuses_scene 'missing_image.*c' missing_image
 scene truncated "$(frame a),$(frame b)"
-cp truncated/transforms_train.json truncated/transforms_test.json # else a warning comes first
+cp truncated/transforms_train.json truncated/transforms_test.json # avoids a warning that would come first
 head -c 900 "$demo/train/r_1.png" >truncated/b.png
 refuses_scene 'truncated/b.png: ' truncated
 scene broken_json "$(frame a),"
@@ -185,7 +185,7 @@ refuses_scene 'not/there: ' not/there
 
 # ---- output, configuration, device ---------------------------------------------------------------
 
-# Also root can write neither below a file nor into /proc.
+# Not even root can write below a file or into /proc.
 touch file
 refuses 2 'file: cannot make this folder' train "$demo" --out file/run --quiet
 refuses 2 '/proc/vknerf: cannot make this folder' train "$demo" --out /proc/vknerf --quiet
@@ -217,7 +217,7 @@ refuses 2 'absent: neither' train "$demo" --init absent
 
 # ---- info ----------------------------------------------------------------------------------------
 
-# A device that fails its self-test is in the list, with why.
+# A device that fails its self-test is listed, with the reason.
 export VKNERF_SELF_TEST_BREAK=subgroups
 run info
 [ "$code" = 3 ] || fail "info with a broken device: exit status $code"
@@ -261,7 +261,7 @@ contains out 'no problems found'
 refuses 2 'not/there' info not/there
 refuses 2 'svg' info --svg rig.svg
 
-# Formats whose libraries are loaded when they are needed: without them a line names the package.
+# Image formats whose libraries are loaded on demand: a missing library is an error that names the package.
 mkdir none
 : >none/libwebp.so.7
 : >none/libtiff.so.6
@@ -300,7 +300,7 @@ succeeds train capture --out far --downscale 8 --steps 1 --quiet $small \
     --set scene.scale=1 --set scene.offset=9,0,0 --set scene.aabb_scale=1 --set scene.fixed_transform=true
 contains err 'warning: .*capture: only 0 % of what the training views see is within the cube'
 contains err 'warning: .*capture: several sparse models: sparse/0 with 3 images is taken; .* sparse/1 with 1'
-# Frames at different times, which the default model does not know of.
+# Frames with different times, which the default model ignores.
 moving=${demo%/demo}/moving
 # shellcheck disable=SC2086
 succeeds train "$moving" --out moved --downscale 8 --steps 1 --quiet $small
@@ -312,7 +312,7 @@ refuses 2 'capture/sparse/0: no scene of the format transforms in this folder (t
 
 # ---- fallbacks -----------------------------------------------------------------------------------
 
-# A kernel that is wrong gives way, in training and in rendering.
+# A wrong kernel is replaced by a fallback, in training and in rendering.
 export VKNERF_SELF_TEST_BREAK=field_backward_fp16
 # shellcheck disable=SC2086
 succeeds train "$demo" --out broken --downscale 8 --steps 16 --quiet --precision fp16 $small
@@ -334,7 +334,7 @@ refuses 2 '--memory-budget: only valid with --find-batch' train "$demo" --memory
 refuses 2 '--find-batch: x is none of its values: use, fastest' train "$demo" --find-batch=x
 refuses 2 'no batch is stable: with 1024 samples, .* exceed 1.0 MiB' \
     train "$demo" --find-batch --memory-budget 1 --quiet
-# Between what 1024 and 4096 samples take: a trial has a third of a second.
+# A budget between the needs of 1024 and 4096 samples; a trial has a third of a second.
 tiny="$tiny --set march.resolution=16 --set march.steps_per_unit=64"
 # shellcheck disable=SC2086  # $tiny is several words
 succeeds train "$demo" --find-batch --memory-budget 24M --downscale 8 --precision fp32 --json --quiet $tiny

@@ -1,11 +1,11 @@
 #!/bin/sh
-# The command line: runs that go on in another precision, that are stopped and killed; the demo.
+# Tests runs from the command line that resume in another precision, that are stopped and killed; and the demo.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
 # ---- precisions ----------------------------------------------------------------------------------
 
-# A run goes on in another precision with the loss scaling of that precision.
+# A resumed run in another precision uses that precision's loss scaling.
 # shellcheck disable=SC2086
 succeeds train "$demo" --out mixed --downscale 8 --steps 4 --quiet --precision fp32 $small
 tail -n 1 mixed/metrics.jsonl >last.json
@@ -16,14 +16,14 @@ contains last.json '"step": 8,'
 contains last.json '"loss_scale": 65536,'
 contains mixed/config.json '"precision":.*"fp16"'
 contains mixed/summary.json '"gpu_memory_bytes":'
-# New limits hold for the scale that the run has, whatever it began with.
+# New limits clamp the current scale, whatever its initial value was.
 succeeds train --resume mixed --steps 9 --quiet --set loss_scale.maximum=1024
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"step": 9,.*"loss_scale": 1024,'
 succeeds train --resume mixed --steps 10 --quiet --precision fp32 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
-# Another precision does not go on with a scale that was right for the one before, unless it is asked to.
+# A static scale is not kept for another precision, unless it is given again.
 cp -r mixed other
 succeeds train --resume other --steps 11 --quiet --precision fp16
 tail -n 1 other/metrics.jsonl >last.json
@@ -32,7 +32,7 @@ rm -r other
 succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale static:8
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
-# A scale that loses all gradients is told, and once more at the end; it is no failure.
+# A scale at which all gradients underflow gives a warning, and another at the end, but no failure.
 cp -r mixed flushed
 succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
 contains err 'warning: step 57: 100 % of the gradients underflow in f16 at a loss scale of 0.0001: '
@@ -41,8 +41,7 @@ contains err 'warning: flushed: in 48 of 48 steps more than 2 % of the gradients
 contains flushed/summary.json '"underflowed_steps":.48,$'
 contains flushed/report.html '>Gradients: in 48 of 48 steps more than 2 % of the gradients underflowed in f16<'
 rm -r flushed
-# Steps that are skipped are counted in the last line and the summary; a schedule that only begins too high is
-# no failure.
+# Skipped steps are in the last line and in the summary; a schedule that begins too high is no failure.
 cp -r mixed skipped
 printf '0 8\n14 1e30\n' >high.txt
 succeeds train --resume skipped --steps 16 --precision fp16 --loss-scale schedule:high.txt
@@ -52,7 +51,7 @@ succeeds info skipped
 contains out '^skipped steps  *2$'
 contains out '^status  *finished$'
 rm -r skipped
-# A run none of whose steps was taken fails, and saves nothing.
+# A run that takes no step fails and saves no checkpoint.
 # shellcheck disable=SC2086
 run train "$demo" --out none --downscale 8 --steps 4 --quiet --precision fp16 --loss-scale static:8.5e37 $small
 [ "$code" = 1 ] || fail "no step was taken: exit status $code"
@@ -61,14 +60,14 @@ contains err 'use a smaller loss scale than 8.5e+37, such as --loss-scale dynami
 contains none/summary.json '"status":.*"failed"'
 contains none/summary.json '"failure":.*"step 4: no step was taken'
 contains none/report.html 'Failed: step 4: no step was taken'
-[ ! -e none/checkpoint.safetensors ] || fail 'untrained weights were saved'
+[ ! -e none/checkpoint.safetensors ] || fail 'a checkpoint was saved'
 succeeds info none
 contains out '^step  *4$'
 contains out '^skipped steps  *4$'
 contains out '^status  *failed$'
 contains out '^failure  *step 4: no step was taken'
 refuses 2 'none: a run that saved nothing, not a scene; how it ended: vknerf info ' train none
-# One that diverges ends early, names what was not finite first, and leaves the last good checkpoint.
+# A diverging run ends early, names the first non-finite tensor, and keeps the last good checkpoint.
 cp -r mixed diverged
 cksum <diverged/checkpoint.safetensors >before
 run train --resume diverged --steps 200 --save-every 8 --quiet --precision fp32 --set policy.moments=f16 \
@@ -84,13 +83,13 @@ rm -r none diverged
 succeeds eval mixed --precision fp32 --json --stride 12 --quiet
 contains out '"precision":.*"fp32"'
 succeeds render mixed --precision fp16 --orbit 1 --width 24 --out orbit --quiet
-# On a device without 16-bit arithmetic: what the run had falls back, what is asked for does not.
+# Without 16-bit arithmetic the run's precision falls back, but a precision that is asked for is refused.
 export VKNERF_DISABLE=float16,cooperative_matrix
 succeeds eval mixed --stride 12 --quiet
 contains err 'rendering in fp32: .* has no 16-bit arithmetic'
 refuses 2 'has no 16-bit arithmetic' eval mixed --stride 12 --quiet --precision fp16
 refuses 2 'has no 16-bit arithmetic' train --resume mixed --steps 14 --quiet --precision fp16
-succeeds train --resume mixed --steps 14 --quiet --set loss_scale.maximum=4 # below the 8 before, which falls back too
+succeeds train --resume mixed --steps 14 --quiet --set loss_scale.maximum=4 # below the scale of 8, which falls back too
 contains err "no 16-bit arithmetic and storage; the run's precision becomes fp32"
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 1,'
@@ -103,7 +102,7 @@ is_new() { # FOLDER NAME: the file is newer than ./started
     [ -n "$(find "$1" -name "$2" -newer started)" ]
 }
 
-start() { # FOLDER ARGUMENT ...: until there is a new checkpoint; leaves $child, ./bout and ./berr
+start() { # FOLDER ARGUMENT ...: starts training and waits for a new checkpoint; sets $child, writes ./bout and ./berr
     folder=$1
     shift
     touch started
@@ -116,7 +115,7 @@ stop() { # SIGNAL STATUS
     end_child "$1" "$2" "stopped by $1" berr
 }
 
-# What will take long on a CPU device is said; what was interrupted is JSON as well.
+# A long run on a CPU device reports its duration; an interrupted run prints JSON as well.
 # shellcheck disable=SC2086
 "$bin" train "$demo" --out slow --downscale 8 --steps 4G --json $small >out 2>err &
 child=$!
@@ -130,7 +129,7 @@ cp out slow.json
 is_json slow.json
 contains slow.json '"status":.*"interrupted"'
 
-# Nobody else trains into a run that is trained, everybody reads it; kill -9 leaves the last checkpoint.
+# Only one process trains into a run, others may read it; kill -9 leaves the last checkpoint.
 # shellcheck disable=SC2086
 start stopped train "$demo" --out stopped --downscale 8 --steps 100000 \
     --set save_seconds=0.1 $small
@@ -140,10 +139,10 @@ refuses 2 "stopped: $owner is training into this folder" train "$demo" --out sto
 succeeds report stopped
 stop KILL 137
 [ -e stopped/.lock ] || fail "kill -9: the lock was not there"
-# A temporary of a process that is gone, and lines of steps that will be trained again.
+# A temporary file of a dead process, and lines of steps that will be trained again.
 touch stopped/checkpoint.safetensors.$$.7.tmp
 printf '{"step": 99999}\n{"step": 16}\n{"step": 16' >>stopped/metrics.jsonl
-# A shell without job control starts its children with SIGINT ignored; SIGTERM stops as Ctrl-C does.
+# A shell without job control starts children with SIGINT ignored; SIGTERM stops like Ctrl-C.
 start stopped train --resume stopped
 stop TERM 130
 contains berr '^vknerf: interrupted at step [0-9]* and saved; go on with: vknerf train --resume stopped'
@@ -173,7 +172,7 @@ contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png
 succeeds demo --out demo
 contains out 'demo: already trained'
-# One that is trained anew and killed before it is saved leaves no old model with its own figures.
+# A demo that is trained anew and killed before it saves leaves no old checkpoint with new metrics.
 touch started
 # shellcheck disable=SC2086
 "$bin" demo --out demo --force --steps 100000 --set save_seconds=-1 --downscale 8 --quiet $small \
@@ -186,6 +185,6 @@ succeeds demo --out demo --steps 2 --downscale 8 --quiet $small
 contains out '^trained 2 steps'
 contains demo/summary.json '"step":.*2,'
 [ -n "$(find demo/orbit -name frame_0023.png -newer demo/checkpoint.safetensors)" ] ||
-    fail "demo: the orbit is that of the model before"
+    fail "demo: the orbit is of the old model"
 
 finish

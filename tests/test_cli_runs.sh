@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command line on a short run on the bundled scene: train, eval, render, report, export, resume; damaged
+# Tests the command line on a short run on the bundled scene: train, eval, render, report, export, resume; damaged
 # checkpoints.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
@@ -14,7 +14,7 @@ succeeds train "$demo" --out run --downscale 8 --steps 40 --eval-every 32 --save
 rm scales.txt rates.json
 contains out 'PSNR [0-9.]* dB, SSIM [0-9.]* (12 test views, white background, sRGB, step 40)'
 contains err '^field_forward '
-contains err '^begin_step .* bytes$' # a floor of microseconds is one
+contains err '^begin_step .* bytes$' # also for a floor of microseconds
 contains err '^idle between passes '
 contains err '^floors from this device.s peaks: '
 contains err '^training images  *[0-9.]* *[0-9.]*%  device$'
@@ -65,7 +65,7 @@ mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
 refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
 rm -r unseen
 
-# A test view with another view's picture, and sparse points that are behind all cameras.
+# A test view with another view's picture, and sparse points behind all cameras.
 scene by_heart "$(frame a),$(frame a),$(frame a)" '"ply_file_path": "points.ply",'
 {
     printf 'ply\nformat ascii 1.0\nelement vertex 30\nproperty float x\nproperty float y\nproperty float z\n'
@@ -80,7 +80,7 @@ contains err 'by_heart: the test views are [0-9.]* dB worse than the training ra
 [ "$(grep -c '^warning: .*by_heart: 6 of 6 views have hardly any of the 30 sparse points in their pictures; check ' err)" = 1 ] ||
     fail "no warning, or several, of poses that do not fit: $(cat err)"
 
-# A scene that is not where a run left it, or has left an empty folder there.
+# A scene that has moved, or left an empty folder.
 mv by_heart moved
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' eval moved/run --quiet
 refuses 2 '/by_heart: No such file or directory; .* with --scene ' render moved/run --orbit 1 --out lost --quiet
@@ -90,7 +90,7 @@ mkdir by_heart
 refuses 2 '/by_heart: no scene of the format transforms in this folder .* with --scene ' eval moved/run --quiet
 rmdir by_heart
 run eval moved/run --scene neither --quiet
-grep -q -- '--scene' err && fail "a folder that was named is no scene that has moved: $(cat err)"
+grep -q -- '--scene' err && fail "advises --scene although --scene was given: $(cat err)"
 refuses 2 'scene: the scene is given twice, as moved and as by_heart' train moved --resume moved/run --scene by_heart
 succeeds train --resume moved/run --scene moved --steps 201 --quiet
 contains moved/run/summary.json '"scene":.*/moved"'
@@ -118,7 +118,7 @@ contains out '^2 frames in orbit'
 contains out '^depth: 255 is '
 succeeds render run --orbit 2 --width 24 --crop=-99,-99,-99,99,99,99 --out cropped --quiet
 cmp orbit/frame_0001.png cropped/frame_0001.png || fail "a box around everything changes the picture"
-# A nerfstudio path's crop and background, and those that the command line has instead.
+# The crop and background of a nerfstudio path, and command-line options that override them.
 cat >box.json <<'EOF'
 {"render_width": 24, "render_height": 24, "seconds": 1, "camera_type": "perspective",
  "crop": {"crop_center": [50, 50, 50], "crop_scale": [1, 1, 1], "crop_bg_color": {"r": 0, "g": 0, "b": 0}},
@@ -128,9 +128,9 @@ EOF
 succeeds render run --path box.json --out boxed --quiet
 succeeds render run --path box.json --crop 50,50,50,51,51,51 --background black --out nothing --quiet
 succeeds render run --path box.json --crop=-99,-99,-99,99,99,99 --background white --out something --quiet
-cmp nothing/frame_0000.png nothing/frame_0001.png || fail "something is in a box far away"
-cmp boxed/frame_0000.png nothing/frame_0000.png || fail "the crop of a camera path is not what pictures show"
-! cmp -s boxed/frame_0000.png something/frame_0000.png || fail "--crop does not go before a path's own"
+cmp nothing/frame_0000.png nothing/frame_0001.png || fail "a box far away is not empty"
+cmp boxed/frame_0000.png nothing/frame_0000.png || fail "pictures ignore the crop of a camera path"
+! cmp -s boxed/frame_0000.png something/frame_0000.png || fail "--crop does not override the path's crop"
 succeeds render run --orbit 1 --width 24 --background transparent --maps rgb,depth,depth16,depth_values --time 0.25 --out clear
 contains err 'its frames have no times: time 0.25 has no effect$'
 contains out '^depth16: 1 is [0-9.e-]* dataset units'
@@ -143,7 +143,7 @@ contains render.json '"frames":.*1,'
 contains render.json '"depth_farthest":.*[1-9]'
 od -An -tu1 -j16 -N8 around/frame_0000.png >kind
 contains kind '^ *0 *0 *0 *48 *0 *0 *0 *24$' # twice as wide as high
-# 16-bit depths, read by Python alone, beside the same as numbers.
+# 16-bit depths, read with Python's standard library, equal the depth values.
 python3 - clear 2>&1 <<'PYTHON' || fail "16-bit depths"
 import json, pathlib, struct, sys, zlib
 folder = pathlib.Path(sys.argv[1])
@@ -180,8 +180,8 @@ has path_views/frame_0002_depth.npy
 [ ! -e path_views/frame_0001_depth.png ] || fail "a frame of an earlier rendering was left"
 contains err '^path_views: 3 files of an earlier rendering removed'
 
-# Videos, with a stand-in for ffmpeg. A sanitized program has the tool root's libraries in its
-# environment, which the machine's shell only takes from the tool root's loader.
+# Videos, with a script instead of ffmpeg. A sanitized program has the tool root's libraries in its environment, which
+# the machine's shell can only load with the tool root's loader.
 mkdir bin
 shell=/bin/sh
 [ -z "${VKNERF_SANITIZED:-}" ] || for loader in "$VKNERF_TOOL_ROOT"/usr/lib*/ld-linux* \
@@ -190,19 +190,19 @@ shell=/bin/sh
 done
 printf '{"frames": 3, "fps": 5, "keyframes": [{"position": [3,0,2], "look_at": [0,0,0]},
     {"position": [0,3,2], "look_at": [0,0,0]}]}' >keys.json
-# shellcheck disable=SC2016 # what the stand-in is to expand
-stand_in() { # COMMANDS
+# shellcheck disable=SC2016 # the script expands it
+fake_ffmpeg() { # COMMANDS: writes the script
     printf '#!%s\nunset LD_LIBRARY_PATH\nfor output; do :; done\noutput=${output#file:}\n%s\n' \
         "$shell" "$1" >bin/ffmpeg
     chmod +x bin/ffmpeg
 }
-video() { # [OPTION ...]
+video() { # [OPTION ...]: renders a video, sets $code
     PATH=$work/bin:$PATH "$bin" render run --path keys.json --width 12 --height 10 --quiet "$@" \
         >out 2>err
     code=$?
 }
 # shellcheck disable=SC2016
-stand_in 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
+fake_ffmpeg 'echo "$@" >ffmpeg.arguments; wc -c >"$output"'
 video --video turn.mp4 --out turn
 [ "$code" = 0 ] || fail "render --video: exit status $code: $(cat err)"
 contains turn.mp4 "^$((3 * 12 * 10 * 3))\$"
@@ -218,19 +218,19 @@ contains some.maps/turn_normal.gif "^$((3 * 12 * 10 * 3))\$"
 contains out '^video: some.maps/turn_depth.gif'
 contains turn_maps/depth_scale.json '"255": '
 [ ! -e some.maps/turn.gif ] || fail "a video of rgb was made without being asked for"
-stand_in 'cat >/dev/null; echo broken >&2; exit 1'
+fake_ffmpeg 'cat >/dev/null; echo broken >&2; exit 1'
 video --video failed.gif --fps 7 --out failed
 [ "$code" = 1 ] || fail "render with a failing ffmpeg: exit status $code: $(cat err)"
 contains err '^vknerf: failed.gif: ffmpeg failed (exit status 1): broken; the frames are in failed'
 has failed/frame_0002.png
 [ ! -e failed.gif ] || fail "a failed video was left"
 # shellcheck disable=SC2016
-stand_in 'case $output in
+fake_ffmpeg 'case $output in
     *depth*) ;;
     *) head -c 360 >/dev/null; kill -INT $PPID ;;
 esac
 wc -c >"$output"'
-# A frame is more than a pipe holds: the second waits for whoever sends the signal first.
+# A frame exceeds a pipe's buffer: one encoder waits until the other has sent the signal.
 video --width 200 --height 160 --video short.mp4 --maps rgb,depth --out short
 [ "$code" = 130 ] || fail "an interrupted render: exit status $code: $(cat err)"
 contains err '^vknerf: interrupted after [12] of 3 frames'
@@ -240,7 +240,7 @@ sed 's/"file_path": "y"/"w": 13, "h": 12, "file_path": "y"/' sizes/transforms_tr
 refuses 2 'x.mp4: frame 1 has 13x12 pixels and the first 12x12' \
     render run --path sizes.json --video x.mp4 --out sizes_views --quiet
 [ ! -e x.mp4 ] || fail "a refused video was left"
-touch file # root can write below anything else
+touch file # even root cannot write below a file
 refuses 2 'file: cannot make this folder' render run --orbit 1 --out file/views --quiet
 
 # ---- report --------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ contains out '"dropped_vertices":.*0'
 contains out '"voxel":.*0.0625'
 contains a.obj '^f [1-9]'
 
-# What was printed for a mesh, pasted back, makes the same one.
+# The box printed for a mesh, given as an option, makes the same mesh.
 succeeds export run --mesh printed.ply --resolution 16 --unseen keep --threshold 0.1 --crop=-0.7,-0.33,0.1,0.4,0.9,1.1 --quiet
 box=$(sed -n 's/.*, surface at density \([^,]*\), --crop \(.*\)$/--threshold \1 --crop \2/p' out)
 # shellcheck disable=SC2086 # several words
@@ -307,7 +307,7 @@ succeeds export run --mesh again.ply --resolution 16 --unseen keep $box --quiet
 contains out "$(printf '%s' "$box" | sed 's/.* //')\$"
 cmp printed.ply again.ply || fail "export: $box is not the box that was printed"
 
-# Opened by others: assimp counts what is there, and writes the colours, which glTF has linear, and the texture.
+# assimp counts vertices and faces, and writes the colours, which are linear in glTF, and the texture.
 succeeds export run --mesh a.glb --resolution 32 --threshold 0.1 --quiet
 assimp info a.glb >assimp.txt || fail "assimp info: $(cat assimp.txt)"
 vertices=$(sed -n 's/^element vertex //p' a.ply)
@@ -315,7 +315,7 @@ faces=$(sed -n 's/^element face //p' a.ply)
 contains assimp.txt "^Vertices: *$vertices\$"
 contains assimp.txt "^Faces: *$faces\$"
 assimp export a.glb others.ply >assimp.txt || fail "assimp export: $(cat assimp.txt)"
-/usr/bin/python3 -B "$VKNERF_SOURCE_DIR"/tests/same_mesh.py a.ply others.ply || fail "a.glb: other colours or places"
+/usr/bin/python3 -B "$VKNERF_SOURCE_DIR"/tests/same_mesh.py a.ply others.ply || fail "a.glb: other colours or positions"
 succeeds export run --mesh t.glb --texture=128 --resolution 16 --threshold 0.1 --json --quiet
 cp out texture.json
 is_json texture.json
@@ -336,7 +336,7 @@ refuses 2 'p.obj: does not end in .ply' export run --points p.obj --quiet
 refuses 2 'no/s.ply: ' export run --splats no/s.ply --quiet
 ls u.* s.splat* 2>/dev/null && fail "export: a failure left a file"
 
-# Moments, of a scene that has some and of one that has none.
+# Times, of a scene with times and of one without.
 scene timed "$(frame a),$(frame b | sed 's/"file_path"/"time": 0.5, &/')"
 succeeds render run --scene timed --orbit 1 --width 12 --time 0.25 --out moment
 [ "$(grep -c 'time' err)" = 0 ] || fail "render --time: $(cat err)"
@@ -345,7 +345,7 @@ contains err '^timed: its frames have times: exporting time 0$'
 succeeds export run --scene timed --points p.ply --count 10 --time 1 --json
 contains out '"time":.*1,'
 [ "$(grep -c 'time' err)" = 0 ] || fail "export --time: $(cat err)"
-# What a picture of nothing comes to, of scenes with times: the same whatever the field has learnt.
+# The PSNR of a blank page, for scenes with times: independent of the field.
 succeeds eval run --scene "${demo%/demo}/moving" --quiet
 contains out ' dB (background alone: 14\.\(68\|69\|70\) dB), .* (12 test views,'
 succeeds eval run --scene "${demo%/demo}/moving" --quiet --json --background black --stride 11
@@ -361,13 +361,13 @@ end_child TERM 130 "interrupted export"
 contains err 'interrupted while \(meshing\|rendering visibility maps\)'
 ls b.ply* 2>/dev/null && fail "an interrupted export left a file"
 
-# ---- going on ------------------------------------------------------------------------------------
+# ---- resuming ------------------------------------------------------------------------------------
 
 succeeds train --resume run --steps 56 --quiet
 contains out '^trained 56 steps'
 contains run/config.json '"resumed_with"'
 tail -n 1 run/metrics.jsonl >last.json
-contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are the configuration's
+contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are in the configuration
 contains run/report.html 'id="loss-scale"'
 succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
 tail -n 1 run/metrics.jsonl >last.json

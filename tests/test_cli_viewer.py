@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The viewer's server: what it shows of a run and of a training, who may ask, and that a training is the same whether
-somebody looks or not. (The page is test_viewer_page's.)"""
+"""Tests the viewer's server: answers about runs and trainings, access control, attacks, and that a training is the
+same whether it is viewed or not. (test_viewer_page tests the page.)"""
 
 import json
 import os
@@ -35,11 +35,11 @@ def train(out, *more):
     assert done.returncode == 0, done.stderr
 
 
-# ---- who may ask -----------------------------------------------------------------------------------------------
+# ---- access control ---------------------------------------------------------------------------------------------
 
 
 def raw(port, data, seconds=0.5):
-    """What comes back until the connection ends, or nothing comes for so long."""
+    """Returns what is received until the connection ends, or is silent for that many seconds."""
     got = b""
     with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
         try:
@@ -56,12 +56,12 @@ def raw(port, data, seconds=0.5):
 
 
 def check_doors(viewer):
-    """Tokens, hosts, origins, methods, types, sizes."""
+    """Tokens, hosts, origins, methods, content types, sizes."""
     code, headers, body = viewer.get("/")
     assert code == 200 and b"<!doctype html>" in body.lower() and b"@NONCE" not in body
     nonce = body.split(b'nonce="')[1].split(b'"')[0].decode()
     assert len(nonce) == 32 and f"script-src 'nonce-{nonce}'" in headers["Content-Security-Policy"]
-    assert viewer.get("/")[2] != body, "the nonce is the same again"
+    assert viewer.get("/")[2] != body, "the nonce is used twice"
     assert headers["Cache-Control"] == "no-store" and headers["X-Content-Type-Options"] == "nosniff"
     for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
         code, _, body = viewer.get("/", token=token)
@@ -86,7 +86,7 @@ def check_doors(viewer):
 
 
 def check_requests(viewer, pose):
-    """Parameters that are none."""
+    """Invalid parameters."""
     for bad in ({"fov": 0}, {"fov": "nan"}, {"width": 0}, {"width": 100000}, {"map": "beauty"}, {"still": 2},
                 {"background": "red"}, {"crop": "1,2,3"}, {"crop": "1,1,1,0,0,0"}, {"time": 2}, {"client": "a b"},
                 {"lens": "magic"}):
@@ -102,7 +102,7 @@ def check_requests(viewer, pose):
 
 
 def attack(viewer, begun):
-    """Those who hold connections, and send what nobody should; `begun` is set on the way."""
+    """Holds connections open and sends malformed and huge requests; sets `begun` on the way."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     halves = [socket.create_connection(("127.0.0.1", viewer.port), timeout=30) for _ in range(20)]
     for half in halves:
@@ -120,12 +120,12 @@ def attack(viewer, begun):
     assert b" 200 " not in raw(viewer.port, b"\x16\x03\x01\x02\x00" + os.urandom(1000) + b"\r\n\r\n")
     good = (head + "\r\n").encode()
     assert raw(viewer.port, good + good + os.urandom(500) + b"\r\n\r\n").count(b" 200 ") <= 2
-    assert b" 200 " in raw(viewer.port, good), "nobody else is served meanwhile"
+    assert b" 200 " in raw(viewer.port, good), "other connections are not served meanwhile"
     return halves
 
 
 def lasts(viewer, data, more, seconds=30):
-    """How long a connection stays open on which a piece follows another every half second."""
+    """Returns how long a connection stays open that sends another piece every half second."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
         try:
@@ -143,7 +143,7 @@ def lasts(viewer, data, more, seconds=30):
 
 
 def trickle(viewer, slow, least, most):
-    """Requests {name: (beginning, piece)} that never end. What is returned waits until they have been ended."""
+    """Starts endless requests {name: (beginning, piece)}; the returned function waits until all are closed."""
     found = {}
     threads = [threading.Thread(target=lambda name=name, data=data, more=more: found.__setitem__(
         name, lasts(viewer, data.encode(), more.encode()))) for name, (data, more) in slow.items()]
@@ -158,7 +158,7 @@ def trickle(viewer, slow, least, most):
 
 
 def trickle_with_token(viewer):
-    """Ten seconds for a head, and as many for a body."""
+    """The limit is ten seconds for a head and ten for a body."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
     post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
            "Content-Type: application/json\r\n"
@@ -169,12 +169,12 @@ def trickle_with_token(viewer):
 
 
 def trickle_without(viewer):
-    """Five seconds."""
+    """The limit is five seconds."""
     return trickle(viewer, {"begun": ("G", "x"), "silent": ("", "")}, 4, 9)
 
 
 def answered(viewer):
-    """A new connection with the token has its answer at once."""
+    """A new connection with the token is answered at once."""
     began = time.monotonic()
     answer = raw(viewer.port, f"GET /api/scene?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                  "Connection: close\r\n\r\n".encode(), 10)
@@ -182,14 +182,14 @@ def answered(viewer):
 
 
 def crowd_out(viewer):
-    """Without the token: more connections than there are places, which send nothing, a byte, or empty lines; and more
+    """More connections without the token than the limit, which send nothing, a byte, or empty lines; then more
     refused requests than are answered."""
     other = socket.create_connection(("127.0.0.1", viewer.port), timeout=10, source_address=("127.0.0.2", 0))
     held = []
     for number in range(250):
         held.append(socket.create_connection(("127.0.0.1", viewer.port), timeout=30))
         held[-1].sendall((b"", b"G", b"\r\n\r\n")[number % 3])
-    # They end one another, and none of another address.
+    # They displace each other, but no connection from another address.
     other.sendall(f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
     assert b" 200 " in other.recv(4096)
     other.close()
@@ -204,7 +204,7 @@ def crowd_out(viewer):
 
 
 def fill(viewer):
-    """With the token: more connections than there are places. Once they have gone others are served."""
+    """More connections with the token than the limit. After they are closed, others are served."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nX".encode()
     held = []
     for _ in range(250):
@@ -217,7 +217,7 @@ def fill(viewer):
 
 
 def crowd(viewer, pose):
-    """A hundred at once: all are answered, and no more than eight with pictures."""
+    """A hundred requests at once: all are answered, at most eight at a time with pictures."""
     codes, lock = [], threading.Lock()
 
     def ask(number):
@@ -238,7 +238,7 @@ def crowd(viewer, pose):
 
 
 def check_rate(state):
-    """The mean of the last four seconds, or of all there are."""
+    """The rate is the mean over the last four seconds, or over all."""
     if state["state"] != "training" or len(state["metrics"]) < 2:
         return
     step, seconds = state["metrics"][-1][:2]
@@ -248,7 +248,7 @@ def check_rate(state):
 
 
 def check_training(plain, watched):
-    """Watched and attacked, paused and saved, the steps are those of `plain`."""
+    """Viewed and attacked, paused and saved, the training has the same steps as `plain`."""
     viewer = Program("train", DEMO, "--out", watched, *SMALL, "--deterministic", "--steps", str(STEPS), "--view=0")
     state = viewer.state()
     assert state["state"] == "training" and state["metrics"] == [] and state["can"]["stop"] is False
@@ -269,7 +269,7 @@ def check_training(plain, watched):
     shutil.copy(saved, watched + ".early")
     later = viewer.state()
     assert later["step"] == paused["step"] < STEPS and later["seconds"] == paused["seconds"], (paused, later)
-    wait_for(lambda: viewer.frame(pose)[0] == 200)  # the crowd has gone
+    wait_for(lambda: viewer.frame(pose)[0] == 200)  # all other requests are finished
     attacks, begun = [], threading.Event()
     attacker = threading.Thread(target=lambda: attacks.append(attack(viewer, begun)))
     attacker.start()
@@ -289,17 +289,17 @@ def check_training(plain, watched):
         elif code != 204:
             assert code == 503 and (b"test views are being measured" in body or b"has ended: PSNR" in body), body
             break
-    # The page's last answer says what has come of it, and the program waits for the page.
+    # The page's last state describes the result, and the program waits for the page to read it.
     end = wait_for(lambda: viewer.state()["end"])
     assert re.fullmatch(rf"The training has ended: PSNR [0-9.]+ dB on [0-9]+ test views\. See it again: vknerf view '?{watched}'?", end), end
     assert viewer.end() == 0, viewer.errors
     assert frames >= 3 and len(steps) >= 2, (frames, steps)
     assert f"vknerf view {watched}" in viewer.output, viewer.output
     attacker.join()
-    assert attacks, "the training has ended before all was tried"
+    assert attacks, "the training ended before all attacks"
     for half in attacks[0]:
         half.close()
-    assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the training is another one"
+    assert tensors(saved) == tensors(os.path.join(plain, "checkpoint.safetensors")), "the viewer changed the training"
 
 
 def begin_paused(*arguments):
@@ -311,10 +311,10 @@ def begin_paused(*arguments):
 
 
 def check_stop(run, viewer, folder):
-    """Stopped from the page, and by Ctrl-C while it is paused: both save."""
+    """A stop from the page, and Ctrl-C while paused, both save."""
     assert viewer.post("/api/control", {"action": "resume"})[0] == 200
     assert viewer.frame(viewer.scene()["views"][0]["pose"])[0] == 200
-    # Which is always possible, where other requests that change something are limited.
+    # `stop` is always possible; other requests that change the training are limited in number.
     codes = [viewer.post("/api/control", {"action": "resume"})[0] for _ in range(30)]
     assert codes.count(200) <= 21 and set(codes) <= {200, 429}, codes
     assert viewer.post("/api/control", {"action": "stop"})[0] == 200
@@ -324,7 +324,7 @@ def check_stop(run, viewer, folder):
     viewer = begin_paused("--resume", out)
     viewer.signal()
     assert viewer.end() == 130 and "and saved; go on with" in viewer.errors, viewer.errors
-    # Ranks that train together would wait for each other.
+    # Synchronous ranks would wait for each other.
     viewer = Program("train", "--resume", out, "--devices", "0,0", "--steps", "1000000", "--view=0")
     viewer.scene()
     code, answer = viewer.post("/api/control", {"action": "pause"})
@@ -338,17 +338,17 @@ def check_stop(run, viewer, folder):
 
 
 def refine(viewer, pose, **parameters):
-    """The finished picture."""
+    """Returns the fully refined picture."""
     for _ in range(200):
         code, headers, body = viewer.frame(pose, still=1, **parameters)
         if code == 200 and headers["X-Refined"] == "1.000":
             return body
         assert code in (200, 204), body
-    raise AssertionError("it is never finished")
+    raise AssertionError("the picture is never finished")
 
 
 def ask_again(viewer, pose):
-    """For a picture that is finished. What is returned waits for the answer, after seconds, that nothing is new."""
+    """Asks for a finished picture. The returned function waits for the answer "not modified"."""
     refine(viewer, pose, client="patient")
     path, answers = frame_path(pose, client="patient", still=1) + "&token=" + viewer.token, []
     request = f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
@@ -362,7 +362,7 @@ def ask_again(viewer, pose):
 
 
 def check_picture(run, viewer, view, folder):
-    """What the viewer shows and what `eval` renders of the same camera are the same: a scene of that picture is met."""
+    """The viewer's picture equals what `eval` renders: it is used as the image of a scene."""
     scene = os.path.join(folder, "shown")
     os.makedirs(scene, exist_ok=True)
     size = 160
@@ -376,8 +376,8 @@ def check_picture(run, viewer, view, folder):
     done = vknerf("eval", run, "--scene", scene, "--background", "white", "--json")
     assert done.returncode == 0, done.stderr
     psnr = json.loads(done.stdout)["psnr"]
-    assert psnr > 29, psnr  # with four rays a pixel and with one
-    frames["frames"][0]["transform_matrix"][0][3] += 0.5  # from somewhere else it is another picture
+    assert psnr > 29, psnr  # four rays a pixel against one
+    frames["frames"][0]["transform_matrix"][0][3] += 0.5  # another position gives another picture
     with open(os.path.join(scene, "transforms_test.json"), "w", encoding="utf-8") as file:
         json.dump(frames, file)
     done = vknerf("eval", run, "--scene", scene, "--background", "white", "--json")
@@ -385,7 +385,7 @@ def check_picture(run, viewer, view, folder):
 
 
 def check_look(viewer, scene):
-    """The point that the page turns about is the one of `vknerf info` and of orbits."""
+    """The page's orbit centre is the focus point of `vknerf info` and of orbits."""
     done = vknerf("info", scene, "--json")
     info, facts = json.loads(done.stdout), viewer.scene()
     space = info["training_space"]
@@ -408,7 +408,7 @@ def check_paths(viewer, run, pose):
 
 
 def check_signals(viewer):
-    """Its own threads leave signals to the main one: what waits there is interrupted by Ctrl-C."""
+    """The viewer's threads block signals, so that the main thread's waits are interrupted by Ctrl-C."""
     tasks, masks = f"/proc/{viewer.process.pid}/task", {}
     for number in os.listdir(tasks):
         with open(f"{tasks}/{number}/status", encoding="utf-8") as file:
@@ -422,7 +422,7 @@ def check_signals(viewer):
 def check_view(run, folder):
     viewer = Program("view", run, "--port", "0", "--quiet")
     scene = viewer.scene()
-    state = wait_for(lambda: viewer.state()["evaluations"] and viewer.state())  # read after the metrics, from files
+    state = wait_for(lambda: viewer.state()["evaluations"] and viewer.state())  # the evaluations are read after the metrics
     check_signals(viewer)
     assert scene["mode"] == "view" and state["state"] == "viewing" and state["step"] == STEPS, state
     assert state["metrics"][-1][0] == STEPS and state["evaluations"][-1][0] == STEPS and state["next"] == len(state["metrics"])
@@ -443,7 +443,7 @@ def check_view(run, folder):
     check_look(viewer, DEMO)
     check_paths(viewer, run, view["pose"])
     unchanged()
-    # Another model takes the place of what is shown.
+    # Another checkpoint replaces the one that is shown.
     os.replace(run + ".early", os.path.join(run, "checkpoint.safetensors"))
     wait_for(lambda: viewer.state()["step"] < STEPS)
     code, headers, _ = viewer.frame(view["pose"])
@@ -454,7 +454,7 @@ def check_view(run, folder):
 
 
 def check_ports(viewer, run):
-    """A port that is taken, and addresses that are none."""
+    """A port in use, and invalid addresses."""
     for arguments, words in ((["--port", str(viewer.port)], "Address already in use"), (["--port", "70000"], "--port"),
                              (["--view-address", "256.1.1.1"], "--view-address")):
         done = vknerf("view", run, *arguments)
@@ -464,7 +464,7 @@ def check_ports(viewer, run):
 
 
 def check_alone(run, folder):
-    """A checkpoint without its run and its scene; open to others, with a warning."""
+    """A checkpoint without its run and scene; on all addresses, with a warning."""
     checkpoint = os.path.join(folder, "alone.safetensors")
     shutil.copy(os.path.join(run, "checkpoint.safetensors"), checkpoint)
     viewer = Program("view", checkpoint, "--scene", folder + "/none", "--port", "0", "--view-address", "0.0.0.0")
@@ -480,7 +480,7 @@ def check_alone(run, folder):
 
 
 def check_missing(run, folder):
-    """Without its library, and without the viewer: one line that names packages."""
+    """Without libmicrohttpd, and built without the viewer: one line that names packages."""
     program = os.path.join(os.environ["VKNERF_BUILD_DIR"], "vknerf")
     place = os.path.join(folder, "none")
     os.makedirs(place)
@@ -500,7 +500,7 @@ def main():
         def done(what):
             print(f"{time.monotonic() - began:6.1f} s: {what}", flush=True)
 
-        # It waits while all others are tried, and requests that come byte by byte wait with it.
+        # This viewer waits, with slow requests, while the others are tested.
         waiting = begin_paused(DEMO, "--out", os.path.join(folder, "waiting"), *SMALL)
         ends = [trickle_with_token(waiting), trickle_without(waiting)]
         train(plain, "--deterministic", "--steps", str(STEPS))

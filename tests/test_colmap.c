@@ -1,5 +1,5 @@
-/* COLMAP's sparse models in binary and in text: cameras of every model with known answers, points,
- * images that are missing, detection beside other formats, and what is refused. */
+/* Tests COLMAP's sparse models, binary and text: cameras of every model against known projections,
+ * points, missing images, detection beside other formats, and refused files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ struct lens {
     const char *name;
     unsigned count;
     double parameters[12];
-    /* The same, spelled out: focal lengths, centre, radial k1 to k4, tangential p1 p2 and those of
+    /* The parameters by name: focal lengths, centre, radial k1 to k4, tangential p1 p2 and those of
      * a thin prism sx1 sy1. */
     bool fisheye;
     double f[2], c[2], k[4], p[4];
@@ -83,7 +83,7 @@ static const struct lens lenses[] = {
 };
 #define IMAGES BASE_COUNT(lenses)
 
-/* COLMAP's documented equations, written out once more. */
+/* Projects a point by COLMAP's documented equations. */
 static void pixel_of(const struct lens *lens, const double ideal[2], double pixel[2])
 {
     double u = ideal[0], v = ideal[1], r2 = u * u + v * v, du, dv;
@@ -111,7 +111,7 @@ static void pixel_of(const struct lens *lens, const double ideal[2], double pixe
     pixel[1] = lens->f[1] * (v + dv) + lens->c[1];
 }
 
-/* The quaternion (w, x, y, z) of a rotation matrix (Shepperd 1978). */
+/* Converts a rotation matrix to a quaternion (w, x, y, z) (Shepperd 1978). */
 static void quaternion_of(double r[3][3], double q[4])
 {
     double trace = r[0][0] + r[1][1] + r[2][2];
@@ -150,7 +150,7 @@ static const struct {
     uint32_t track[4];
 } points[] = {
     {{1.3, 1.8, 3.1}, {10, 20, 30}, {100, 99, 98, 97}},
-    {{0.2, 2.9, 3.4}, {200, 0, 255}, {100, 96, 95, 12345}}, /* of an image that is not there */
+    {{0.2, 2.9, 3.4}, {200, 0, 255}, {100, 96, 95, 12345}}, /* 12345: no such image */
     {{1.9, 1.2, 2.3}, {1, 2, 3}, {100, 94, 93, 97}},
 };
 
@@ -174,7 +174,7 @@ static void make_binary(struct texts *texts)
     add_u64(&texts->images, IMAGES);
     add_u64(&texts->points, BASE_COUNT(points));
     for (unsigned i = 0; i < IMAGES; i++) {
-        unsigned last = (unsigned)IMAGES - 1 - i; /* ids need not be in order */
+        unsigned last = (unsigned)IMAGES - 1 - i; /* ids in descending order */
         double q[4], t[3];
         char name[32];
         add_u32(&texts->cameras, 10 + last);
@@ -276,7 +276,7 @@ static struct vkn_scene *open_scene(const char *path, uint32_t downscale)
     return scene;
 }
 
-/* The known points are seen where they should be in pictures k times smaller. */
+/* Known points project to their expected pixels, in images downscaled by k. */
 static void check_cameras(const struct vkn_scene *scene, double k)
 {
     for (unsigned i = 0; i < IMAGES; i++) {
@@ -305,7 +305,7 @@ static void check_points(const struct vkn_scene *scene)
     }
 }
 
-/* Those who look a capture over get them where training has them. */
+/* scene_look_over's points have the positions that training uses. */
 static void check_findings(const struct temporary *folder, const struct vkn_scene *scene)
 {
     struct scene_findings findings = {0};
@@ -341,8 +341,7 @@ static void test_both_encodings(void **state)
     make_images(folder, "images", 1);
     make_model(folder, "sparse/0/", true);
     check_model(folder);
-    /* Since 3.12 COLMAP writes rigs and frames as well; images has each image's own pose all the
-     * same. */
+    /* Since 3.12 COLMAP also writes rigs and frames; `images` still has each image's own pose. */
     temporary_text(folder, "sparse/0/rigs.bin", "not read");
     temporary_text(folder, "sparse/0/frames.bin", "not read");
     check_model(folder);
@@ -351,7 +350,7 @@ static void test_both_encodings(void **state)
     check_model(folder);
 }
 
-/* Of the frames that train only number 3 sees more than one of the points and so has bounds. */
+/* Only training frame 3 sees more than one of the points, and so has bounds. */
 static void test_near(void **state)
 {
     struct temporary *folder = *state;
@@ -367,21 +366,21 @@ static void test_near(void **state)
             fmin(nearest, sqrt(pow(p[0] - q[0], 2) + pow(p[1] - q[1], 2) + pow(p[2] - q[2], 2)));
     }
     assert_true(fabs(scene->near / scene->scale - nearest) < 1e-4);
-    /* What the cameras look at is in the middle, and the cube reaches beyond them. */
+    /* The cameras look at the cube's centre, and the cube contains them. */
     assert_true(fabs(1 * scene->scale + scene->offset[0] - 0.5) < 1e-3);
     assert_true(fabs(2 * scene->scale + scene->offset[1] - 0.5) < 1e-3);
     assert_int_equal(scene->aabb_scale, 4);
     scene_close(&scene);
 }
 
-/* Points decide how far the cube reaches: here most are 20 units away, the cameras 4 to 6. */
+/* The points determine the cube's size: most are 20 units away, the cameras 4 to 6. */
 static void test_far_points(void **state)
 {
     struct temporary *folder = *state;
     make_images(folder, "images", 10);
     make_model(folder, "", false);
     struct base_text text = {0};
-    for (int i = 0; i < 50; i++) /* the last one is an outlier */
+    for (int i = 0; i < 50; i++) /* the last point is an outlier */
         base_text_add(&text, "%d %d 2 3 1 2 3 0.5\n", i, i < 49 ? 21 : 100000);
     temporary_file(folder, "points3D.txt", text.data, text.size);
     free(text.data);
@@ -392,7 +391,7 @@ static void test_far_points(void **state)
     assert_true(scene->near == 0);
     scene_close(&scene);
 
-    /* Without points the cube is that of an unknown capture. */
+    /* Without points the cube has the default size. */
     char *file = temporary_path(folder, "points3D.txt");
     assert_int_equal(unlink(file), 0);
     scene = open_scene(folder->path, 1);
@@ -402,9 +401,9 @@ static void test_far_points(void **state)
     scene_close(&scene);
 }
 
-/* ---- the training space by itself (space.h) -------------------------------------------------- */
+/* ---- the training space alone (space.h) ------------------------------------------------------ */
 
-/* Of a hundred points in view one may be wrongly near and one wrongly far. */
+/* The nearest and the farthest 1 % of the visible points are outliers. */
 static void test_bounds(void **state)
 {
     (void)state;
@@ -422,7 +421,7 @@ static void test_bounds(void **state)
     assert_true(frame.bounds[0] == 12 && frame.bounds[1] == 208);
 }
 
-/* Of 98 % of the frames that know, all content begins there or farther. */
+/* The near distance of the scene is the 2 % quantile over the frames that have bounds. */
 static void test_near_of_frames(void **state)
 {
     (void)state;
@@ -441,7 +440,7 @@ static void test_near_of_frames(void **state)
     assert_true(near == 0);
 }
 
-/* What 98 % of the points are within, 0.8 from the middle here, and of 101 not three at 15. */
+/* 98 % of the points are inside the cube: the points at 0.8 count, two of 101 at 15 do not. */
 static void test_side(void **state)
 {
     (void)state;
@@ -460,9 +459,9 @@ static void test_side(void **state)
     }
 }
 
-/* Two cameras 2 apart that look forwards, and `angle` degrees towards each other; they see from 2
- * to 6 where that is known. */
-static struct space space_of(double angle, bool known)
+/* Measures the space of two cameras 2 apart that look forwards, each turned `angle` degrees towards
+ * the other; their bounds are 2 to 6 if `known`. */
+static struct space measure_space(double angle, bool known)
 {
     struct transforms_frame frames[2];
     const struct transforms_frame *const list[] = {&frames[0], &frames[1]};
@@ -485,18 +484,18 @@ static void assert_space(struct space space, double z, double scale)
         fail_msg("%.9g and %.9g instead of %.9g and %.9g", space.center[2], space.scale, z, scale);
 }
 
-/* The four rules, on either side of where one gives way to the next. */
+/* Tests the four rules on both sides of their thresholds. */
 static void test_rules(void **state)
 {
     (void)state;
     const double meet = 1 / tan(26.5 * acos(-1) / 180), away = sqrt(1 + meet * meet);
-    assert_space(space_of(0, true), -3, 1.32 / sqrt(10));   /* 2 / (1 / 2 + 1 / 6) ahead */
-    assert_space(space_of(25, true), -3, 1.32 / sqrt(10));  /* cosine 0.906 */
-    assert_space(space_of(26.5, true), -meet, 1.32 / away); /* 0.895 */
-    assert_space(space_of(26.5, false), -meet, 1.32 / away);
-    assert_space(space_of(-26.5, true), 0, 1.32 / 3); /* nothing is in front of both */
-    assert_space(space_of(-26.5, false), 0, 0.33);
-    assert_space(space_of(0, false), 0, 0.33);
+    assert_space(measure_space(0, true), -3, 1.32 / sqrt(10));   /* 2 / (1 / 2 + 1 / 6) ahead */
+    assert_space(measure_space(25, true), -3, 1.32 / sqrt(10));  /* cosine 0.906 */
+    assert_space(measure_space(26.5, true), -meet, 1.32 / away); /* 0.895 */
+    assert_space(measure_space(26.5, false), -meet, 1.32 / away);
+    assert_space(measure_space(-26.5, true), 0, 1.32 / 3); /* no point is in front of both */
+    assert_space(measure_space(-26.5, false), 0, 0.33);
+    assert_space(measure_space(0, false), 0, 0.33);
 }
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -523,8 +522,8 @@ static void test_folders(void **state)
 
 /* ---- several models -------------------------------------------------------------------------- */
 
-/* A model in text, without points, of the first `count` images, at another height than the others
- * of its folder so that they are told apart. */
+/* Writes a text model, without points, of the first `count` images; its camera height differs from
+ * that of other models in the folder. */
 static void make_small_model(struct temporary *folder, const char *where, unsigned count)
 {
     struct base_text text = {0};
@@ -538,7 +537,7 @@ static void make_small_model(struct temporary *folder, const char *where, unsign
     free(text.data);
 }
 
-/* How many images the model that was read has. */
+/* Returns the number of images of the model that was read. */
 static size_t views_at(const char *path, struct scene_findings *findings)
 {
     struct scene_options options = {.path = path};
@@ -552,7 +551,7 @@ static size_t views_at(const char *path, struct scene_findings *findings)
     return views;
 }
 
-/* The one with the most images, whatever its number; the others are named. */
+/* The model with the most images is read; `others` names all models. */
 static void check_models(const char *path, size_t views, const char *others)
 {
     struct scene_findings findings = {0};
@@ -573,22 +572,22 @@ static void test_several_models(void **state)
     make_small_model(folder, "sparse/0/", 3);
     make_small_model(folder, "sparse/10/", 4);
     make_small_model(folder, "sparse/2/", 5);
-    make_small_model(folder, "sparse/old/", 8); /* no name that COLMAP gives */
+    make_small_model(folder, "sparse/old/", 8); /* not a name of COLMAP's */
     const char *found = "sparse/1 with 5 images is taken; there is also sparse/0 with 3 images, "
                         "sparse/2 with 5 images, sparse/10 with 4 images";
     check_models(folder->path, 5, found);
-    make_small_model(folder, "sparse/01/", 5); /* the same number: the first by name */
+    make_small_model(folder, "sparse/01/", 5); /* the same count: the first by name */
     check_models(folder->path, 5,
                  "sparse/01 with 5 images is taken; there is also sparse/0 with 3 images, sparse/1 "
                  "with 5 images, sparse/2 with 5 images, sparse/10 with 4 images");
     remove_tree(temporary_path(folder, "sparse/01"));
-    /* Images that are not there count as well: the model knows them. */
+    /* Unreadable models are listed. */
     temporary_text(folder, "sparse/2/images.txt", "broken");
     assert_int_equal(unlink(temporary_path(folder, "sparse/10/images.txt")), 0);
     check_models(folder->path, 5,
                  "sparse/1 with 5 images is taken; there is also sparse/0 with 3 images, sparse/2, "
                  "which cannot be read, sparse/10, which cannot be read");
-    /* What is wrong where none can be read. */
+    /* If no model is readable, the error is that of the first model. */
     temporary_text(folder, "sparse/0/images.txt", "broken");
     temporary_text(folder, "sparse/1/images.txt", "broken");
     struct scene_options options = {.path = folder->path};
@@ -613,7 +612,7 @@ static void test_many_models(void **state)
                  "with 1 images, and 2 more");
 }
 
-/* A model's folder as the scene: its images and masks are where the capture has them. */
+/* A model's folder may be the scene: images and masks are found in the capture's folder. */
 static void test_model_as_scene(void **state)
 {
     static const char *const places[] = {"sparse/1/", "sparse/",      "colmap/sparse/0/",
@@ -624,7 +623,7 @@ static void test_model_as_scene(void **state)
     for (size_t i = 0; i < BASE_COUNT(places); i++) {
         make_small_model(folder, places[i], 4);
         char *path = temporary_path(folder, places[i]);
-        check_models(path, 4, NULL); /* with a slash at its end */
+        check_models(path, 4, NULL); /* with a trailing slash */
         path[strlen(path) - 1] = '\0';
         check_models(path, 4, NULL);
     }
@@ -634,8 +633,8 @@ static void test_model_as_scene(void **state)
     temporary_picture(folder, "masks/a/0.png", 3, 3, 0);
     struct scene_options options = {.path = temporary_path(folder, "sparse/1")};
     assert_open_fails(&options, "/masks/a/0.png: ");
-    /* Images beside the model come first; where there are none anywhere, that is said of the
-     * capture. */
+    /* Images beside the model have precedence; missing images are reported for the capture's
+     * folder. */
     make_images(folder, "sparse/1/images", 10);
     check_models(options.path, 4, NULL);
     remove_tree(temporary_path(folder, "sparse/1/images"));
@@ -645,7 +644,7 @@ static void test_model_as_scene(void **state)
     free(message);
 }
 
-/* Another folder's images of the size asked for, of another kind; binary before text. */
+/* Images of the requested size come from their folder; binary files precede text files. */
 static void test_smaller_images(void **state)
 {
     struct temporary *folder = *state;
@@ -654,7 +653,7 @@ static void test_smaller_images(void **state)
     temporary_text(folder, "cameras.txt", "not read");
     make_model(folder, "", true);
     char *given = temporary_path(folder, "images_4/a/5.png");
-    char *renamed = temporary_path(folder, "images_4/a/5.JPG"); /* told by its content */
+    char *renamed = temporary_path(folder, "images_4/a/5.JPG"); /* its content is PNG */
     assert_int_equal(rename(given, renamed), 0);
     struct vkn_scene *scene = open_scene(folder->path, 4);
     assert_int_equal(scene->downscale, 4);
@@ -686,7 +685,7 @@ static void test_missing_images(void **state)
     assert_open_fails(&options, "images.bin: its images: neither images nor images_N is in");
 }
 
-/* Those who look a capture over are told of broken images; training refuses them. */
+/* `vknerf info` reports broken images; training refuses them. */
 static void test_broken_image(void **state)
 {
     struct temporary *folder = *state;
@@ -708,7 +707,7 @@ static void test_broken_image(void **state)
 
 /* ---- detection ------------------------------------------------------------------------------- */
 
-/* The formats in a folder, one after the other taken away. */
+/* The precedence of formats in one folder: each is removed in turn. */
 static void test_precedence(void **state)
 {
     struct temporary *folder = *state;
@@ -758,10 +757,10 @@ static void test_precedence(void **state)
     assert_open_fails(&options, ": no scene of the format colmap in this folder (cameras.bin or");
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- refused files --------------------------------------------------------------------------- */
 
-/* Runs a parser on a copy that ends where it should, for the sanitizer, with the zero byte behind
- * it that a file read has. */
+/* Parses a copy of exactly `size` bytes and a terminating zero, so that the sanitizer sees
+ * overruns. */
 static vkn_status parse(colmap_parser *parser, const char *file, const void *data, size_t size)
 {
     struct colmap model = {0};
@@ -775,8 +774,8 @@ static vkn_status parse(colmap_parser *parser, const char *file, const void *dat
     return status;
 }
 
-/* Cut off anywhere, or with more behind it, a binary file is refused. */
-static void check_cuts(colmap_parser *parser, const char *file, struct base_text *text)
+/* A binary file that is truncated or has trailing bytes is refused. */
+static void check_truncated(colmap_parser *parser, const char *file, struct base_text *text)
 {
     assert_ok(parse(parser, file, text->data, text->size));
     for (size_t size = 0; size < text->size; size++) {
@@ -786,7 +785,7 @@ static void check_cuts(colmap_parser *parser, const char *file, struct base_text
     base_text_add_bytes(text, "x", 1);
     assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
     assert_error("1 bytes too many behind the last ");
-    /* More than there is room for is not allocated. */
+    /* A count beyond the file's size is refused before memory is allocated. */
     memset(text->data, 0xff, 7);
     assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
     assert_error(" do not fit into the ");
@@ -797,9 +796,9 @@ static void test_truncated(void **state)
     (void)state;
     struct texts texts;
     make_binary(&texts);
-    check_cuts(colmap_binary_cameras, "cameras.bin", &texts.cameras);
-    check_cuts(colmap_binary_images, "images.bin", &texts.images);
-    check_cuts(colmap_binary_points, "points3D.bin", &texts.points);
+    check_truncated(colmap_binary_cameras, "cameras.bin", &texts.cameras);
+    check_truncated(colmap_binary_images, "images.bin", &texts.images);
+    check_truncated(colmap_binary_points, "points3D.bin", &texts.points);
     free_texts(&texts);
 }
 
@@ -840,7 +839,7 @@ static void test_bad_cameras(void **state)
     check_camera_refused(0, 100, NAN, "camera 3: parameter 1 of SIMPLE_PINHOLE, ");
 }
 
-/* Those of COLMAP's models that have no coefficients. */
+/* COLMAP's camera models without distortion. */
 static void test_plain_models(void **state)
 {
     (void)state;
@@ -861,7 +860,7 @@ static void test_plain_models(void **state)
         assert_int_equal(lens->kind, cases[i].lens);
         assert_true(lens->focal[0] == cases[i].focal[0] && lens->focal[1] == cases[i].focal[1]);
         assert_true(cases[i].focal[0] == 0 ? isnan(lens->center[0]) : lens->center[0] == 49);
-        /* A panorama is all around. */
+        /* The width of a panorama is 360 degrees. */
         struct scene_camera camera = {0};
         lens_apply(lens, 100, 80, 1, &camera);
         if (cases[i].focal[0] == 0)
@@ -870,7 +869,7 @@ static void test_plain_models(void **state)
     }
 }
 
-/* As a transforms.json has them, by the same names. */
+/* A transforms.json with the same parameter names gives the same lens. */
 static void test_as_transforms(void **state)
 {
     (void)state;
@@ -938,7 +937,7 @@ static void test_bad_text(void **state)
     assert_error("x.txt: not a text (byte 3 is zero)");
 }
 
-/* Two lines an image, or one where no image has points: anything else names the line. */
+/* An image has two lines, or one where no image has points; else the error names the line. */
 static void test_image_lines(void **state)
 {
     (void)state;
@@ -987,18 +986,18 @@ static void test_image_lines(void **state)
                "x.txt: line 3: camera 3: also in line 1");
 }
 
-/* In binary there are no lines to name. */
+/* Duplicate ids in binary files are refused; there is no line to name. */
 static void test_same_ids(void **state)
 {
     (void)state;
     struct texts texts;
     make_binary(&texts);
-    memcpy(texts.images.data + 8, "\x5d\0\0\0", 4); /* 93, as the eighth */
+    memcpy(texts.images.data + 8, "\x5d\0\0\0", 4); /* 93, the id of the eighth image */
     assert_int_equal(
         parse(colmap_binary_images, "images.bin", texts.images.data, texts.images.size),
         VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "images.bin: image 93: comes twice");
-    texts.cameras.data[8] = 10; /* the last as well */
+    texts.cameras.data[8] = 10; /* the id of the last camera */
     assert_int_equal(
         parse(colmap_binary_cameras, "cameras.bin", texts.cameras.data, texts.cameras.size),
         VKN_BAD_INPUT);
@@ -1015,35 +1014,35 @@ static void check_tracks(colmap_parser *parser, const struct base_text *text)
     colmap_free(&model);
 }
 
-static void take_line(void *context, enum vkn_log_level level, const char *line)
+static void store_warning(void *context, enum vkn_log_level level, const char *line)
 {
     char *warning = context;
     if (level == VKN_LOG_WARNING)
         snprintf(warning, 512, "%s", line);
 }
 
-/* Training says it in a warning, and `vknerf info` lists it. */
-static void check_told(const struct vkn_scene *scene, const struct scene_findings *findings,
-                       const char *warning)
+/* Training warns about the points left out, and `vknerf info` lists the warning as a problem. */
+static void check_reported(const struct vkn_scene *scene, const struct scene_findings *findings,
+                           const char *warning)
 {
     struct inspection *inspection = NULL;
     assert_ok(inspect_scene(scene, findings, 0, &inspection));
-    bool told = false;
+    bool reported = false;
     for (size_t i = 0; i < inspection->problem_count; i++)
-        told = told || strcmp(inspection->problems[i].problem, warning) == 0;
-    assert_true(told);
+        reported = reported || strcmp(inspection->problems[i].problem, warning) == 0;
+    assert_true(reported);
     assert_non_null(strstr(warning, findings->first_bad_point));
     assert_true(strncmp(warning, "4 of 6 points are left out; the first: /", 40) == 0);
     inspect_free(&inspection);
 }
 
-/* A point with a number that is none is left out, with its track; the others and the scene stay. */
+/* A point with a NaN or infinite coordinate is left out with its track; the others remain. */
 static void check_left_out(struct temporary *folder, const char *first)
 {
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
     char warning[512] = "";
-    vkn_log_to(take_line, warning);
+    vkn_log_to(store_warning, warning);
     struct vkn_scene *scene = open_scene(folder->path, 1);
     vkn_log_to(NULL, NULL);
     assert_int_equal(scene->point_count, 2);
@@ -1053,9 +1052,9 @@ static void check_left_out(struct temporary *folder, const char *first)
     assert_int_equal(findings.point_count, 2);
     assert_int_equal(findings.bad_points, 4);
     assert_non_null(strstr(findings.first_bad_point, first));
-    /* Of frame 3, which sees both points that are left. */
+    /* Frame 3 sees both remaining points. */
     assert_true(scene->near == near && near > 0);
-    check_told(scene, &findings, warning);
+    check_reported(scene, &findings, warning);
     scene_close(&scene);
     scene_findings_free(&findings);
 }
@@ -1098,7 +1097,7 @@ static void test_points_left_out(void **state)
     struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_int_equal(scene->point_count, 0);
     scene_close(&scene);
-    /* Of colours, of the error and of the track alone. */
+    /* A NaN or infinite colour, error or track leaves a point out, too. */
     struct colmap model = {0};
     static const char colors[] =
         "1 2 3 4 nan 6 7 8\n2 2 3 4 5 inf 7 8\n3 2 3 4 5 6 7 -nan\n4 2 3 4 5 6 7 8\n"
@@ -1112,8 +1111,8 @@ static void test_points_left_out(void **state)
     free(binary.data);
 }
 
-/* As other programs save text: byte order mark, lines that end otherwise, blanks at their ends. */
-static void test_saved_elsewhere(void **state)
+/* Text with a byte order mark, other line ends and trailing blanks. */
+static void test_text_variants(void **state)
 {
     struct temporary *folder = *state;
     static const char *const names[] = {"cameras.txt", "images.txt", "points3D.txt"};
@@ -1203,7 +1202,7 @@ int main(void)
         cmocka_unit_test(test_image_lines),
         cmocka_unit_test(test_same_ids),
         TEST(test_points_left_out),
-        TEST(test_saved_elsewhere),
+        TEST(test_text_variants),
     };
     return cmocka_run_group_tests_name("colmap", tests, NULL, NULL);
 }

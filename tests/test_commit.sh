@@ -1,6 +1,5 @@
 #!/bin/sh
-# The commit that a build says it is of: clean, with changes, from an archive, without git, within another
-# repository.
+# Tests the commit that a build records: clean, with changes, from an archive, without git, within another repository.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 [ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: test_commit: nothing can be built here"; exit 77; }
@@ -15,8 +14,8 @@ fail() {
     failures=$((failures + 1))
 }
 
-# What the tree's build would say.
-says() { # EXPECTED FOLDER
+# EXPECTED is the commit that a build of FOLDER would record.
+expect_commit() { # EXPECTED FOLDER
     cmake -D SOURCE_DIR="$work/$2" -D OUTPUT="$work/$2.h" -P "$source/cmake/write_commit.cmake" ||
         fail "$2: cmake failed"
     echo "#define VKNERF_COMMIT \"$1\"" | cmp -s - "$2.h" || fail "$2: not $1 but $(cat "$2.h")"
@@ -29,16 +28,16 @@ tree() { # FOLDER
 }
 
 tree plain
-says unknown plain
+expect_commit unknown plain
 touch -d 2001-01-01 plain.h
-says unknown plain
+expect_commit unknown plain
 [ -z "$(find plain.h -newermt 2001-01-02)" ] || fail "a commit that is still the same was written again"
 tree archive
 echo abc1234 >archive/cmake/commit.txt
-says abc1234 archive
+expect_commit abc1234 archive
 tree broken
 echo 'gitdir: /not/there' >broken/.git
-says unknown broken
+expect_commit unknown broken
 
 if ! command -v git >/dev/null; then
     echo "skipped: test_commit: no git"
@@ -49,24 +48,24 @@ git() {
 }
 tree repository
 git -C repository init -q
-says unknown repository # has no commit yet
+expect_commit unknown repository # has no commit yet
 git -C repository add .
 git -C repository commit -qm one
 hash=$(git -C repository rev-parse --short HEAD)
-says "$hash" repository
+expect_commit "$hash" repository
 git -C repository tag v1
-says "$hash" repository
+expect_commit "$hash" repository
 touch repository/untracked
-says "$hash" repository
+expect_commit "$hash" repository
 echo >>repository/.gitattributes
-says "$hash-dirty" repository
+expect_commit "$hash-dirty" repository
 git -C repository commit -qam two
-says "$(git -C repository rev-parse --short HEAD)" repository
+expect_commit "$(git -C repository rev-parse --short HEAD)" repository
 # The archive of the first commit, unpacked within the repository.
 git -C repository archive --prefix=inner/ v1 | tar x -C repository
-says "$hash" repository/inner
+expect_commit "$hash" repository/inner
 tree repository/other
-says unknown repository/other
+expect_commit unknown repository/other
 
 [ $failures = 0 ] && echo "all passed"
 [ $failures = 0 ]

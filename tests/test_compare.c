@@ -1,5 +1,5 @@
-/* What ranks compare when they meet: all of them learn which rank differs first, and in what. Ranks
- * that do not come are named. */
+/* Tests how ranks compare program, settings, device and scene: every rank reports the first rank
+ * that differs and in what. Ranks that do not answer are named in warnings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@
 struct rank {
     struct parallel *end;
     vkn_status (*call)(struct rank *rank);
-    const void *given; /* of the test */
+    const void *given; /* argument of `call` */
     vkn_status status;
     char message[1024];
 };
@@ -38,7 +38,7 @@ static vkn_status run_rank(void *context)
     return VKN_OK;
 }
 
-/* given[] are the ranks'. All end alike, with the message `expected`, NULL: none. */
+/* Runs `call` on every rank with given[rank]; all must return `status` and `expected`, or none. */
 static void check(vkn_status (*call)(struct rank *rank), const void *const given[RANKS],
                   vkn_status status, const char *expected)
 {
@@ -62,7 +62,7 @@ static void check(vkn_status (*call)(struct rank *rank), const void *const given
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-/* Of "item=value item=#value ..."; "!": it cannot be made. */
+/* Compares lists of "item=value item=#hash ..."; "!" makes the list fail. */
 static vkn_status compare_words(struct rank *rank)
 {
     struct base_text list = {0};
@@ -94,7 +94,7 @@ static void test_lists(void **state)
     (void)state;
     check_words("a=1 b=#2 c=3", "a=1 b=#2 c=3", "a=1 b=#2 c=3", VKN_OK, NULL);
     check_words("", "", "", VKN_OK, NULL);
-    /* What a rank does not list is rank 0's. */
+    /* An item that a rank does not list counts as equal. */
     check_words("a=1 b=#2 c=3", "c=3", "", VKN_OK, NULL);
     check_words("a=1 b=2", "a=1 b=2", "a=1 b=3", VKN_BAD_INPUT,
                 "rank 2: it differs from rank 0's: b: 3 instead of 2");
@@ -108,13 +108,13 @@ static void test_lists(void **state)
     check_words("!", "a=1", "a=2", VKN_ERROR, "rank 0: no list");
 }
 
-/* ---- program --------------------------------------------------------------------------------- */
+/* ---- the program's version ------------------------------------------------------------------- */
 
 #define OTHER "vknerf 9.9.9 (abcdef0)"
-static char own[128]; /* what this program says of itself */
+static char own[128]; /* version text of this program */
 
-/* given: the first bytes of what another program sends; it ends as the others should. */
-static vkn_status greet(struct rank *rank)
+/* Compares versions; a rank with `given` sends the message of another version of the program. */
+static vkn_status compare_versions(struct rank *rank)
 {
     char all[RANKS][128], mine[128] = "";
     bool newer = rank->given && strncmp(rank->given, "vknerf rank", 11) == 0;
@@ -135,15 +135,15 @@ static void test_programs(void **state)
     char expected[512];
     (void)state;
     snprintf(own, sizeof own, "vknerf %s (%s)", vkn_version(), vkn_commit());
-    check(greet, same, VKN_OK, NULL);
+    check(compare_versions, same, VKN_OK, NULL);
     snprintf(expected, sizeof expected,
              "rank 1: the program differs from rank 0's: %s instead of %s", OTHER, own);
-    check(greet, newer, VKN_BAD_INPUT, expected);
+    check(compare_versions, newer, VKN_BAD_INPUT, expected);
     snprintf(
         expected, sizeof expected,
         "rank 1: the program differs from rank 0's: an earlier version of vknerf instead of %s",
         own);
-    check(greet, older, VKN_BAD_INPUT, expected);
+    check(compare_versions, older, VKN_BAD_INPUT, expected);
 }
 
 /* ---- settings -------------------------------------------------------------------------------- */
@@ -179,27 +179,27 @@ static void test_settings(void **state)
     first.loss_scale.schedule[1] = (struct vkn_schedule_point){100, 64.0f};
     check(compare_asked, given, VKN_BAD_INPUT,
           "rank 2: what it is asked to train differs from rank 0's: loss_scale.schedule");
-    given[2] = &open; /* follows rank 0 */
+    given[2] = &open; /* a rank without settings takes rank 0's */
     check(compare_asked, given, VKN_OK, NULL);
 }
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
-struct seat {
+struct rank_device {
     struct compare_device device;
     struct vkn_config config;
 };
 
-static vkn_status compare_seats(struct rank *rank)
+static vkn_status compare_rank_devices(struct rank *rank)
 {
-    const struct seat *seat = rank->given;
+    const struct rank_device *rank_device = rank->given;
     struct compare_device all[RANKS];
-    BASE_TRY(compare_devices(rank->end, &seat->device, &seat->config, all));
+    BASE_TRY(compare_devices(rank->end, &rank_device->device, &rank_device->config, all));
     return strcmp(all[0].name, "GPU") == 0 ? VKN_OK
                                            : base_fail(VKN_ERROR, "rank 0 has %s", all[0].name);
 }
 
-static void take_line(void *user, enum vkn_log_level level, const char *line)
+static void append_line(void *user, enum vkn_log_level level, const char *line)
 {
     char *lines = user;
     (void)level;
@@ -208,26 +208,26 @@ static void take_line(void *user, enum vkn_log_level level, const char *line)
 
 static void test_devices(void **state)
 {
-    struct seat first = {{"GPU", "driver 1"}, {.deterministic = true}}, other = first;
+    struct rank_device first = {{"GPU", "driver 1"}, {.deterministic = true}}, other = first;
     const void *const given[RANKS] = {&first, &other, &first};
     char lines[1024] = "";
     (void)state;
-    vkn_log_to(take_line, lines);
-    check(compare_seats, given, VKN_OK, NULL);
+    vkn_log_to(append_line, lines);
+    check(compare_rank_devices, given, VKN_OK, NULL);
     strcpy(other.device.driver, "driver 2");
-    check(compare_seats, given, VKN_BAD_INPUT,
+    check(compare_rank_devices, given, VKN_BAD_INPUT,
           "rank 1: its device or driver differs from rank 0's, and --deterministic needs the same "
           "bits of all: "
           "GPU (driver 2) instead of GPU (driver 1)");
     assert_string_equal(lines, "");
     first.config.parallel.mode = other.config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    check(compare_seats, given, VKN_OK, NULL);
+    check(compare_rank_devices, given, VKN_OK, NULL);
     assert_string_equal(lines, "");
     first.config = other.config = (struct vkn_config){0};
-    check(compare_seats, given, VKN_OK, NULL);
+    check(compare_rank_devices, given, VKN_OK, NULL);
     assert_non_null(strstr(
         lines, "rank 1: its device or driver differs from rank 0's and may round differently"));
-    assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1); /* once */
+    assert_ptr_equal(strchr(lines, '\n'), lines + strlen(lines) - 1); /* one line */
     vkn_log_to(NULL, NULL);
 }
 
@@ -250,7 +250,7 @@ static struct scene_camera make_camera(char *image)
                                  .image_path = image};
 }
 
-/* Another copy of the scene, with one thing changed after the other. */
+/* Compares a copy of the scene on rank 1 after each of several changes. */
 static void test_scenes(void **state)
 {
     struct temporary *folder = *state;
@@ -312,59 +312,59 @@ static void test_scenes(void **state)
     free(message);
 }
 
-/* ---- ranks that do not come ------------------------------------------------------------------ */
+/* ---- ranks that do not answer ---------------------------------------------------------------- */
 
 static char lines[1024];
 
-/* Seconds of waiting, in looks of so many, until those that are not here are named for the nth
- * time. */
-static double named_after(const struct parallel *parallel, const bool *here, unsigned times,
-                          double look)
+/* Returns the seconds of waiting, polled every `look` seconds, until missing ranks are named for
+ * the nth time. */
+static double seconds_until_named(const struct parallel *parallel, const bool *here, unsigned times,
+                                  double interval)
 {
     struct parallel_wait wait = {0};
     parallel_count_wait(&wait);
-    for (unsigned looks = 1; looks < 1000; looks++) {
+    for (unsigned polls = 1; polls < 1000; polls++) {
         lines[0] = '\0';
-        wait.looked -= look;
+        wait.looked -= interval;
         parallel_count_wait(&wait);
         parallel_warn_missing(parallel, here, &wait);
         if (lines[0] && --times == 0)
-            return looks * look;
+            return polls * interval;
     }
     return 0;
 }
 
-static void test_absent(void **state)
+static void test_missing(void **state)
 {
     struct parallel parallel = {.rank = 0, .size = 40, .step = 1234};
     bool here[PARALLEL_MOST_RANKS] = {false};
     char names[PARALLEL_NAMES];
     (void)state;
-    vkn_log_to(take_line, lines);
+    vkn_log_to(append_line, lines);
     for (uint32_t rank = 0; rank < parallel.size; rank++)
         here[rank] = rank != 3;
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 10, 0.6);
     assert_string_equal(
         lines,
         "rank 3: no answer for 10 s (step 1234); waiting goes on until the run is stopped\n");
-    assert_float_equal(named_after(&parallel, here, 2, 0.5), 20, 0.6);
-    assert_float_equal(named_after(&parallel, here, 3, 0.5), 40, 1.1);
-    /* A process that was stopped itself for an hour between two looks has not waited. */
-    assert_float_equal(named_after(&parallel, here, 1, 3600), 10 * 3600, 1);
-    /* At the start all take their time, later rank 0 alone. */
+    assert_float_equal(seconds_until_named(&parallel, here, 2, 0.5), 20, 0.6);
+    assert_float_equal(seconds_until_named(&parallel, here, 3, 0.5), 40, 1.1);
+    /* The time of this process being stopped between two polls does not count as waiting. */
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 3600), 10 * 3600, 1);
+    /* At the start any rank may take long, later only rank 0. */
     parallel_expect_delays(&parallel, true);
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 60, 0.6);
     parallel_expect_delays(&parallel, false);
     parallel_expect_delays(&parallel, true);
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
-    parallel.rank = 1; /* whose rank 0 says it */
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 0, 0);
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 10, 0.6);
+    parallel.rank = 1; /* only rank 0 warns about other ranks */
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 0, 0);
     here[0] = false;
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 60, 0.6);
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 60, 0.6);
     assert_non_null(
         strstr(lines, "ranks 0, 3: no answer for 60 s (step 1234), which may load, compile"));
     parallel_expect_delays(&parallel, false);
-    assert_float_equal(named_after(&parallel, here, 1, 0.5), 10, 0.6);
+    assert_float_equal(seconds_until_named(&parallel, here, 1, 0.5), 10, 0.6);
     vkn_log_to(NULL, NULL);
     memset(here, true, sizeof here);
     parallel_name_missing(&parallel, here, names);
@@ -383,7 +383,7 @@ int main(void)
         cmocka_unit_test(test_settings),
         cmocka_unit_test(test_devices),
         cmocka_unit_test_setup_teardown(test_scenes, temporary_setup, temporary_teardown),
-        cmocka_unit_test(test_absent),
+        cmocka_unit_test(test_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

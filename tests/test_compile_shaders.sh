@@ -1,5 +1,5 @@
 #!/bin/sh
-# The compiler of the build (cmake/compile_shaders.c): what it writes, what it depends on, how it fails.
+# Tests the shader compiler of the build (cmake/compile_shaders.c): its output, dependencies and failures.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 folder=$(mktemp -d)
@@ -25,46 +25,46 @@ void main() { numbers[0] = VALUE + BESIDE + ELSEWHERE; }
 GLSL
 echo '#define BESIDE 2' >"$work/shaders/beside.glsl"
 echo '#define ELSEWHERE 3' >"$work/more/elsewhere.glsl"
-compile() { # LINE ...: the lines of a list; messages in $work/said, exit status in $code
+compile() { # LINE ...: compiles a list of these lines; sets $code, writes $work/said
     printf '%s\n' "$@" >"$work/out/list.txt"
     code=0
     "$source/tools/lavapipe.sh" "${VKNERF_BUILD_DIR:?}/compile_shaders" "-I$work/shaders" "-I$work/more" "$work/out/list.txt"  \
         >"$work/said" 2>&1 || code=$?
 }
-says() { # STATUS TEXT
+expect_message() { # STATUS TEXT
     [ $code = "$1" ] || fail "exit status $code instead of $1: $(cat "$work/said")"
-    grep -qF -- "$2" "$work/said" || fail "does not say '$2': $(cat "$work/said")"
+    grep -qF -- "$2" "$work/said" || fail "lacks the message '$2': $(cat "$work/said")"
 }
 
 compile 'one good.comp vulkan1.2 VALUE=1' 'two good.comp vulkan1.3 VALUE=2'
 [ $code = 0 ] || fail "exit status $code: $(cat "$work/said")"
-[ ! -s "$work/said" ] || fail "says: $(cat "$work/said")"
-cmp -s "$work/out/one.spv.z" "$work/out/two.spv.z" && fail "VALUE makes no difference"
+[ ! -s "$work/said" ] || fail "unexpected message: $(cat "$work/said")"
+cmp -s "$work/out/one.spv.z" "$work/out/two.spv.z" && fail "VALUE has no effect"
 escaped() { # PATH: as make reads it
     printf '%s' "$1" | sed 's/ /\\ /g'
 }
-head -n 1 "$work/out/list.txt.d" | grep -qF "$(escaped "$work/out/one.spv.z"):" || fail "no rule for the first program: $(cat "$work/out/list.txt.d")"
+head -n 1 "$work/out/list.txt.d" | grep -qF "$(escaped "$work/out/one.spv.z"):" || fail "no rule for the first shader: $(cat "$work/out/list.txt.d")"
 for file in shaders/good.comp shaders/beside.glsl more/elsewhere.glsl; do
     [ "$(grep -cF "$(escaped "$work/$file")" "$work/out/list.txt.d")" = 1 ] || fail "$file is not one dependency: $(cat "$work/out/list.txt.d")"
 done
 
-# A program that does not compile keeps no other from it.
+# A shader that does not compile does not stop the others.
 rm "$work/out"/*
 compile 'bad good.comp vulkan1.2' 'fine good.comp vulkan1.2 VALUE=1'
-says 1 "'VALUE' : undeclared identifier"
+expect_message 1 "'VALUE' : undeclared identifier"
 grep -q "$work/shaders/good.comp:7: error" "$work/said" || fail "names no line: $(cat "$work/said")"
-says 1 'compile_shaders: bad: not compiled'
-[ -s "$work/out/fine.spv.z" ] || fail "the other program is not made"
-[ ! -e "$work/out/bad.spv.z" ] || fail "a program that does not compile is written"
+expect_message 1 'compile_shaders: bad: not compiled'
+[ -s "$work/out/fine.spv.z" ] || fail "the other shader is not written"
+[ ! -e "$work/out/bad.spv.z" ] || fail "a shader that does not compile is written"
 compile 'lost lost.comp vulkan1.2'
-says 1 "$work/shaders/lost.comp: No such file or directory"
+expect_message 1 "$work/shaders/lost.comp: No such file or directory"
 rm "$work/more/elsewhere.glsl"
 compile 'lost good.comp vulkan1.2 VALUE=1'
-says 1 'elsewhere.glsl'
+expect_message 1 'elsewhere.glsl'
 compile 'short good.comp'
-says 2 'usage: compile_shaders'
+expect_message 2 'usage: compile_shaders'
 
-# SPIR-V that breaks its rules does not get into a build: OpCopyLogical copies no float to an int.
+# Invalid SPIR-V is refused: OpCopyLogical cannot copy a float to an int.
 cat >"$work/shaders/invalid.comp" <<'GLSL'
 #version 460
 #extension GL_EXT_spirv_intrinsics : require
@@ -74,15 +74,15 @@ layout(set = 0, binding = 0) buffer Numbers { int numbers[]; };
 void main() { numbers[0] = copy_logical(1.0); }
 GLSL
 compile 'invalid invalid.comp vulkan1.2'
-says 1 'compile_shaders: invalid: invalid SPIR-V: '
-[ ! -e "$work/out/invalid.spv.z" ] || fail "an invalid program is written"
+expect_message 1 'compile_shaders: invalid: invalid SPIR-V: '
+[ ! -e "$work/out/invalid.spv.z" ] || fail "an invalid shader is written"
 
-# Without shaderc: here it is a file of nothing.
+# Without shaderc: the library is an empty file.
 touch "$work/more/libshaderc.so.1"
 code=0
 LD_LIBRARY_PATH=$work/more "$VKNERF_BUILD_DIR/compile_shaders" "-I$work/shaders" "$work/out/list.txt" >"$work/said" 2>&1 || code=$?
-says 1 'compile_shaders: no shaderc with SPIRV-Tools (libshaderc.so.1): '
-says 1 "$work/more/libshaderc.so.1: file too short"
+expect_message 1 'compile_shaders: no shaderc with SPIRV-Tools (libshaderc.so.1): '
+expect_message 1 "$work/more/libshaderc.so.1: file too short"
 
 [ $failures = 0 ] && echo "all passed"
 exit $((failures > 0))

@@ -1,4 +1,4 @@
-/* Settings: every key through text and JSON and back, ranges, names, suggestions. */
+/* Tests settings: text and JSON to struct and back for every key, ranges, names, suggestions. */
 #include <ctype.h>
 #include <math.h>
 #include <setjmp.h>
@@ -60,9 +60,9 @@ static void refuse_json(const char *json, const char *message)
 
 /* ---- absurd values --------------------------------------------------------------------------- */
 
-/* Whatever is written behind a key: what is taken is written out and read back as the same, what is
- * refused is refused with the file and the key, and changes nothing. */
-static void takes_or_names_absurd_values(void **state)
+/* A value is either accepted and reads back equal after it is written, or refused with a message
+ * that names file and key, and changes nothing. */
+static void accepts_or_refuses_absurd_values(void **state)
 {
     (void)state;
     static const char *const values[] = {"1e308",
@@ -129,7 +129,7 @@ static void takes_or_names_absurd_values(void **state)
             assert_memory_equal(&config, &before, sizeof config);
             refused++;
         }
-    print_message("%zu taken, %zu refused\n", taken, refused);
+    print_message("%zu accepted, %zu refused\n", taken, refused);
     assert_true(taken > config_setting_count && refused > 20 * config_setting_count);
 }
 
@@ -155,7 +155,7 @@ static void write_points(const char *text)
     assert_int_equal(base_file_replace(points_path, text, strlen(text)), VKN_OK);
 }
 
-/* A value that the setting accepts and that is not its default; others for other `which`. */
+/* Writes a valid text that is not the setting's default; another one if `which` is 1. */
 static void sample_text(const struct config_setting *setting, unsigned which, char text[128])
 {
     double low = setting->minimum, high = setting->maximum;
@@ -185,7 +185,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
         snprintf(text, 128, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
 }
 
-/* Each key alone: set, written, read, the same bits. */
+/* Each key alone reads back bit for bit from text and from JSON. */
 static void every_key_round_trips(void **state)
 {
     (void)state;
@@ -275,7 +275,7 @@ static void help_names_every_key(void **state)
     free(help);
 }
 
-/* One by one what the help has in one piece. */
+/* vkn_config_setting() returns every setting of the help. */
 static void lists_every_setting(void **state)
 {
     (void)state;
@@ -303,7 +303,7 @@ static void lists_every_setting(void **state)
 
 /* ---- defaults ------------------------------------------------------------------------------- */
 
-/* What stands behind "; default " below the setting's name. */
+/* Copies the text after "; default " from the setting's help. */
 static void help_default(const char *help, const struct config_setting *setting, char text[128])
 {
     char name[64];
@@ -321,8 +321,8 @@ static void help_default(const char *help, const struct config_setting *setting,
     snprintf(text, 128, "%.*s", (int)strcspn(from, "\n"), from);
 }
 
-/* Of "19, CPU 15" the first number on a GPU and the second one on a CPU. */
-static void keep_device(char text[128], bool cpu)
+/* Reduces "19, CPU 15" to the number for a GPU or a CPU. */
+static void select_device(char text[128], bool cpu)
 {
     char *on_cpu = strstr(text, ", CPU ");
     if (on_cpu && cpu)
@@ -335,19 +335,19 @@ static void check_default(const struct config_setting *setting, char text[128], 
 {
     const struct config_facts facts = {
         .cpu = cpu, .downscale = 1, .scale = 1, .aabb_scale = 1, .placed = true};
-    struct vkn_config resolved = {0}, said = {0};
+    struct vkn_config resolved = {0}, from_help = {0};
     assert_int_equal(config_resolve(&resolved, &facts), VKN_OK);
     if (setting->fallback.origin == CONFIG_VALUE) {
-        keep_device(text, cpu);
-        set(&said, setting->key, text);
+        select_device(text, cpu);
+        set(&from_help, setting->key, text);
     }
     size_t at = setting->offset;
-    if (memcmp((char *)&resolved + at, (char *)&said + at, config_setting_size(setting)) != 0)
+    if (memcmp((char *)&resolved + at, (char *)&from_help + at, config_setting_size(setting)) != 0)
         fail_msg("%s is not %s by default on a %s", setting->key, text, cpu ? "CPU" : "GPU");
 }
 
-/* A default that --help tells and somebody sets comes to the same bits; open ones stay so. What
- * rules and the scene come to, test_settings knows. */
+/* The default in --help, given as a value, sets the same bits as config_resolve(). test_settings
+ * covers defaults that follow from rules and the scene. */
 static void defaults_are_what_help_says(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void accepts_numbers_and_names(void **state)
     assert_int_equal(config.steps, 0);
 }
 
-/* 20k is 20000 and not 20480, 512m is 512 * 1024 * 1024 bytes, 5m is 300 seconds. */
+/* 20k is 20000, not 20480; 512m is 512 * 1024 * 1024 bytes; 5m is 300 seconds. */
 static void accepts_units(void **state)
 {
     (void)state;
@@ -431,10 +431,10 @@ static void accepts_units(void **state)
         char json[64];
         set(&config, cases[i].key, cases[i].text);
         const struct config_setting *setting = config_find(cases[i].key);
-        const char *place = (const char *)&config + setting->offset;
-        double value = setting->type == CONFIG_U32       ? *(const uint32_t *)place
-                       : setting->type == CONFIG_SECONDS ? *(const double *)place
-                                                         : (double)*(const uint64_t *)place;
+        const char *address = (const char *)&config + setting->offset;
+        double value = setting->type == CONFIG_U32       ? *(const uint32_t *)address
+                       : setting->type == CONFIG_SECONDS ? *(const double *)address
+                                                         : (double)*(const uint64_t *)address;
         if (value != cases[i].value)
             fail_msg("%s=%s is %.17g", cases[i].key, cases[i].text, value);
         snprintf(json, sizeof(json), "{\"%s\": \"%s\"}", cases[i].key, cases[i].text);
@@ -498,8 +498,8 @@ static void refuses_bad_values(void **state)
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-/* The nearest values that every number refuses and the outermost that it accepts; zeros_mean_zero
- * has what 0 is. */
+/* Of each number the lowest and highest accepted values and their refused neighbours.
+ * zeros_mean_zero tests 0. */
 static const struct {
     const char *key, *below, *least, *most, *above;
 } ranges[] = {
@@ -591,7 +591,7 @@ static const struct {
     {"loss_scale.rate_cut_factor", "9.99e-4", "1e-3", "1", "1.001"},
 };
 
-/* As often as the setting has elements. */
+/* Writes the value once per element of the setting. */
 static void repeat(const struct config_setting *setting, const char *value, char text[128])
 {
     text[0] = 0;
@@ -639,14 +639,14 @@ static void numbers_have_ranges(void **state)
     }
     for (size_t i = 0; i < config_setting_count; i++) {
         if (is_number(&config_settings[i]) && !has_range(config_settings[i].key))
-            fail_msg("%s: which numbers does it take?", config_settings[i].key);
+            fail_msg("%s is missing in the table `ranges`", config_settings[i].key);
     }
 }
 
 /* ---- zero ---------------------------------------------------------------------------------- */
 
-/* What a 0 that is written becomes in the struct and in the JSON that is written then, of those
- * that take one; all other numbers refuse it. */
+/* The numbers that accept a written 0, with the value stored in the struct and written to JSON;
+ * other numbers refuse 0. */
 static const struct {
     const char *key, *json;
     double stored;
@@ -668,7 +668,7 @@ static const struct {
     {"loss_scale.maximum", "0", 0},
 };
 
-/* NULL where a 0 is refused. */
+/* Returns NULL if the setting refuses 0. */
 static const char *zero_json(const char *key, double *stored)
 {
     for (size_t i = 0; i < BASE_COUNT(zeros); i++) {
@@ -680,21 +680,21 @@ static const char *zero_json(const char *key, double *stored)
     return NULL;
 }
 
-/* Compares with the setting's first element, a number. */
+/* Compares the first element of a number setting. */
 static void assert_stored(const struct vkn_config *config, const struct config_setting *setting,
                           double expected)
 {
-    const char *place = (const char *)config + setting->offset;
-    double value = setting->type == CONFIG_U32     ? *(const uint32_t *)place
-                   : setting->type == CONFIG_FLOAT ? (double)*(const float *)place
+    const char *address = (const char *)config + setting->offset;
+    double value = setting->type == CONFIG_U32     ? *(const uint32_t *)address
+                   : setting->type == CONFIG_FLOAT ? (double)*(const float *)address
                    : setting->type == CONFIG_DOUBLE || setting->type == CONFIG_SECONDS
-                       ? *(const double *)place
-                       : (double)*(const uint64_t *)place;
+                       ? *(const double *)address
+                       : (double)*(const uint64_t *)address;
     if (value != expected)
         fail_msg("%s: %g instead of %g", setting->key, value, expected);
 }
 
-/* The setting as vkn_config_write_json has it; the caller frees it. */
+/* Returns the setting's JSON as vkn_config_write_json writes it; the caller frees it. */
 static char *written(const struct vkn_config *config, const char *key)
 {
     char *text = vkn_config_write_json(config), group[64];
@@ -738,13 +738,13 @@ static void refuse_zero(const struct config_setting *setting, const char *text)
              setting->key, text);
     refuse_json(json, "0 is out of range (");
     refuse_json(json, setting->key);
-    /* What a run of an earlier version recorded. */
+    /* A recorded run of an earlier version may hold 0 as the default. */
     struct vkn_config config = {.seed = 5}, before = config;
     assert_int_equal(vkn_config_parse_json(&config, "config.json", json, true), VKN_OK);
     assert_memory_equal(&config, &before, sizeof(config));
 }
 
-/* No setting takes a 0 that is written for its default. */
+/* A written 0 never means the default. */
 static void zeros_mean_zero(void **state)
 {
     (void)state;
@@ -758,18 +758,18 @@ static void zeros_mean_zero(void **state)
             accept_zero(setting, text, json, stored);
         else if (is_number(setting))
             refuse_zero(setting, text);
-        else if (setting->type != CONFIG_POINTS) /* whose text is a file */
+        else if (setting->type != CONFIG_POINTS) /* whose value is a file name */
             refuse(setting->key, "0", setting->key);
     }
     refuse("optimizer.milestones", "0.5,0,0.9", "0 is out of range");
     refuse_json("{\"optimizer\": {\"milestones\": [0.5, 0, 0.9]}}", "0 is out of range");
     struct vkn_config config = {0};
-    set(&config, "optimizer.weight_decay", "1e-60"); /* a zero in single precision */
+    set(&config, "optimizer.weight_decay", "1e-60"); /* 0 as a float */
     assert_true(config.optimizer.weight_decay == -1.0f);
     refuse("loss_scale.initial", "1e-60", "out of range");
 }
 
-/* "default", in JSON also null, takes back whatever was set; it is what is written then. */
+/* "default", or null in JSON, resets a setting, and a default setting is written like that. */
 static void defaults_are_written(void **state)
 {
     (void)state;
@@ -826,7 +826,7 @@ static void reads_points(void **state)
     read_points("\n [[0, 1024]]", 1, points);
     read_points("\xef\xbb\xbf"
                 "0 1024\r\f500 65536 \v\r20000 0.5\r",
-                3, points); /* as old editors save it */
+                3, points); /* with a byte order mark */
     read_points("\xef\xbb\xbf[[0, 1024]]", 1, points);
     read_points("0 1024", 1, points);
     char full[VKN_SCHEDULE_POINTS * 8] = "";
@@ -894,7 +894,7 @@ static void refuses_bad_points(void **state)
                 "test.json: loss_scale.schedule[1]: step 0 does not come after step 0");
 }
 
-/* An empty list in a file takes an earlier one away. */
+/* An empty list in a file removes an earlier list. */
 static void empties_points(void **state)
 {
     (void)state;
@@ -903,7 +903,7 @@ static void empties_points(void **state)
     assert_memory_equal(&config, &empty, sizeof(config));
 }
 
-/* The learning rate's are called so. */
+/* The learning rate's points are named rates in messages. */
 static void refuses_bad_rates(void **state)
 {
     (void)state;
@@ -927,7 +927,7 @@ static void refuses_bad_rates(void **state)
 
 /* ---- steps --------------------------------------------------------------------------------- */
 
-/* The steps after which `text` evaluates, the last one in a row of zeros or of UINT32_MAX. */
+/* Checks the first six steps that `text` evaluates at; UINT32_MAX means none. */
 static void assert_steps(const char *text, const uint64_t expected[6])
 {
     struct vkn_config config = {.eval_every = {.every = 9, .factor = 9, .at = {1, 2, 3, 4}}};
@@ -953,9 +953,9 @@ static void reads_steps(void **state)
     assert_steps("100,500,2000", (const uint64_t[]){100, 500, 2000, NEVER, NEVER, NEVER});
     assert_steps("100x2", (const uint64_t[]){100, 200, 400, 800, 1600, 3200});
     assert_steps("100x1.5", (const uint64_t[]){100, 150, 225, 338, 506, 759});
-    assert_steps("2x1.1", (const uint64_t[]){2, 3, 4, 5, 6, 7}); /* none twice */
+    assert_steps("2x1.1", (const uint64_t[]){2, 3, 4, 5, 6, 7}); /* no step twice */
     assert_steps("5e8x3", (const uint64_t[]){500000000, 1500000000, NEVER, NEVER, NEVER, NEVER});
-    /* Resumed in between. */
+    /* Resumed between two evaluations. */
     struct vkn_config config = {0};
     set(&config, "eval_every", "1k,2k");
     assert_int_equal(config_next_step(&config.eval_every, 1000), 2000);
@@ -1076,7 +1076,7 @@ static void reads_files(void **state)
     assert_error(path);
 }
 
-/* Steps that do not grow would never leave contracted space. */
+/* With contraction, steps of constant size would never reach the far end of a ray. */
 static void contraction_needs_growing_steps(void **state)
 {
     (void)state;
@@ -1095,7 +1095,7 @@ static void contraction_needs_growing_steps(void **state)
 
 /* ---- command line -------------------------------------------------------------------------- */
 
-/* What `vknerf train` with these arguments says instead of training. */
+/* Expects that `vknerf train` with these arguments fails with the message. */
 static void assert_command(const char *arguments, const char *expected)
 {
     char command[512], output[1024];
@@ -1112,7 +1112,7 @@ static void assert_command(const char *arguments, const char *expected)
         fail_msg("train %s: \"%s\" is not in \"%s\"", arguments, expected, output);
 }
 
-/* Every option sets the key that it stands for: the message of a value that is refused has both. */
+/* Every option sets its key: the message of a refused value names both. */
 static void options_set_keys(void **state)
 {
     (void)state;
@@ -1134,20 +1134,19 @@ static void options_set_keys(void **state)
         {"--keep", "keep", "-1"},
         {"--set", "march.occupancy_decay", "march.occupancy_decay=2"},
     };
-    unsetenv("LD_LIBRARY_PATH"); /* of the sanitized build: not for the shell */
+    unsetenv("LD_LIBRARY_PATH"); /* the sanitizers' library path must not reach the shell */
     for (size_t i = 0; i < BASE_COUNT(options); i++) {
         char arguments[128], expected[128];
         snprintf(arguments, sizeof(arguments), "%s %s", options[i].option, options[i].bad);
         snprintf(expected, sizeof(expected), "%s: %s: ", options[i].option, options[i].key);
         assert_command(arguments, expected);
     }
-    /* Those without a value, by what they do not allow together. */
+    /* Options without a value are checked by a combination that is refused. */
     assert_command("--downscale 8 --progressive --deterministic --seconds 5",
                    "progressive.enabled: in a deterministic run the reduction depends on");
 }
 
-/* Other programs' words: what they are ours for is there, and none of them is ours itself. */
-/* Keys and names of values that earlier versions wrote, on the command line and in files. */
+/* Renamed keys and values are read under their old names, on the command line and in files. */
 static void reads_renamed_settings(void **state)
 {
     (void)state;
@@ -1205,7 +1204,7 @@ static void reads_renamed_settings(void **state)
     assert_non_null(strstr(vkn_last_error(), "--set: march.occupancy_threshold: "));
 }
 
-static void test_synonyms(void **state)
+static void suggests_for_synonyms(void **state)
 {
     (void)state;
     static const struct {
@@ -1250,9 +1249,9 @@ static void test_synonyms(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_synonyms),
+        cmocka_unit_test(suggests_for_synonyms),
         cmocka_unit_test(reads_renamed_settings),
-        cmocka_unit_test(takes_or_names_absurd_values),
+        cmocka_unit_test(accepts_or_refuses_absurd_values),
         cmocka_unit_test(every_key_round_trips),
         cmocka_unit_test(every_field_has_a_key),
         cmocka_unit_test(written_json_is_nested),

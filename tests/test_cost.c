@@ -1,4 +1,4 @@
-/* The cost model against counts made by hand, and by loops like the shaders'. */
+/* Compares the cost model with counts by hand and with counting loops like the shaders'. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +11,8 @@
 #include "field/internal.h"
 #include "step/step.h"
 
-/* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: inputs 4, stored as 16. Layers, as used and stored:
- * 4x16 (16x16), 16x16, 32x16, 16x16, 16x3 (16x16). */
+/* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: 4 inputs, stored as 16. Layers (stored as): 4x16
+ * (16x16), 16x16, 32x16, 16x16, 16x3 (16x16). */
 static const struct vkn_config config = {
     .model = VKN_MODEL_NGP,
     .precision = VKN_PRECISION_FP32,
@@ -49,7 +49,7 @@ static struct field_backend backend_of(const struct vkn_config *settings, bool h
 
 static bool cpu_kernels = true;
 
-/* Of scatter_gradients with sums of 16 bits, by one program or the other. */
+/* Returns the atomics of scatter_gradients with f16 accumulators in the given shader variant. */
 static double f16_atomics(uint32_t features, const char *program)
 {
     struct setup setup = {.config = config};
@@ -86,18 +86,18 @@ static struct cost cost_of(const struct vkn_config *settings, bool half, const c
     return cost_on(settings, &backend, pass);
 }
 
-static void same(double got, double want)
+static void assert_same(double got, double want)
 {
     if (fabs(got - want) > 1e-9 * fabs(want))
         fail_msg("%.10g instead of %.10g", got, want);
 }
 
-static void is(struct cost cost, double flops, double bytes, double memory, double atomics)
+static void assert_cost(struct cost cost, double flops, double bytes, double memory, double atomics)
 {
-    same(cost.flops, flops);
-    same(cost.bytes, bytes);
-    same(cost.memory, memory);
-    same(cost.atomics, atomics);
+    assert_same(cost.flops, flops);
+    assert_same(cost.bytes, bytes);
+    assert_same(cost.memory, memory);
+    assert_same(cost.atomics, atomics);
 }
 
 /* ---- loops --------------------------------------------------------------------------------- */
@@ -106,7 +106,7 @@ struct counter {
     double flops, gathered; /* bytes of grid entries */
 };
 
-static void place_sample(struct counter *c)
+static void position_sample(struct counter *c)
 {
     for (int axis = 0; axis < 3; axis++)
         c->flops += 1 + 1; /* origin + t * direction */
@@ -152,27 +152,27 @@ static void layers(struct counter *c, int begin, int end)
         }
 }
 
-/* Harmonics of degree 3: squares, then bands 1 and 2. */
+/* Spherical harmonics of degree 3: squares, then bands 1 and 2. */
 #define HARMONICS (3 + 3 + 3 * 2 + 2 + 2)
 
 static void test_field_forward(void **state)
 {
     (void)state;
     for (int bytes = 4; bytes >= 2; bytes -= 2) {
-        struct counter place = {0}, sample = {0};
-        place_sample(&place);
-        encode(&place, bytes);
-        assert_true(place.gathered == 2 * 8 * 2 * bytes);
-        /* Sample, ray's origin and direction, grid; four features. Both levels are one group. */
-        is(cost_of(&config, bytes == 2, "encode_samples"), 900 * place.flops,
-           900 * (12 + 24 + place.gathered + 4 * bytes),
-           900 * (12 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
+        struct counter position = {0}, sample = {0};
+        position_sample(&position);
+        encode(&position, bytes);
+        assert_true(position.gathered == 2 * 8 * 2 * bytes);
+        /* Sample, ray, grid; writes four features. Both levels are one group. */
+        assert_cost(cost_of(&config, bytes == 2, "encode_samples"), 900 * position.flops,
+                    900 * (12 + 24 + position.gathered + 4 * bytes),
+                    900 * (12 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
         layers(&sample, 0, 5);
         sample.flops += HARMONICS + 3 * (1 + 1 + 1 + 1) + 1; /* 1 / (1 + exp(-raw)); exp */
-        /* Sample, features, ray's direction; rgb with density. */
-        is(cost_of(&config, bytes == 2, "field_forward"), 900 * sample.flops,
-           900 * (12 + 4 * bytes + 12 + 16) + USED * bytes,
-           900 * (12 + 4 * bytes + 16) + 100 * 12 + USED * bytes, 0);
+        /* Sample, features, ray's direction; writes rgb and density. */
+        assert_cost(cost_of(&config, bytes == 2, "field_forward"), 900 * sample.flops,
+                    900 * (12 + 4 * bytes + 12 + 16) + USED * bytes,
+                    900 * (12 + 4 * bytes + 16) + 100 * 12 + USED * bytes, 0);
     }
 }
 
@@ -190,13 +190,13 @@ static void test_field_backward(void **state)
         for (int i = 0; i < 5; i++)
             sample.flops += rectified[i] ? sizes[i][1] : 0;
         sample.flops += 3 * (1 + 1 + 1) + 2 + 1 + 1; /* * rgb * (1 - rgb); * exp(clamp(raw)) */
-        /* Index, sample, rgb and density and their gradients, four features in; those of the
-         * features out. */
+        /* Reads index, sample, rgb, density, gradients of both and four features; writes gradients
+         * of the features. */
         double memory = 4 + 12 + 2 * 16 + 2 * 4 * bytes;
-        double row = 16 + 16 + 5 * 16; /* values: inputs, harmonics, five layers' outputs */
-        is(cost_of(&config, bytes == 2, "field_backward"), 500 * sample.flops,
-           500 * (memory + 12 + 4 * bytes * row) + 4.0 * 8 * STORED + USED * bytes,
-           500 * memory + 100 * 12 + 4.0 * 8 * STORED + USED * bytes, 0);
+        double row = 16 + 16 + 5 * 16; /* inputs, harmonics, outputs of five layers */
+        assert_cost(cost_of(&config, bytes == 2, "field_backward"), 500 * sample.flops,
+                    500 * (memory + 12 + 4 * bytes * row) + 4.0 * 8 * STORED + USED * bytes,
+                    500 * memory + 100 * 12 + 4.0 * 8 * STORED + USED * bytes, 0);
     }
 }
 
@@ -206,7 +206,7 @@ static void test_scatter(void **state)
     struct counter sample = {0};
     double atomics = 0;
     for (int level = 0; level < 2; level++) {
-        place_sample(&sample);
+        position_sample(&sample);
         to_unit_cube(&sample);
         cell_and_weights(&sample);
         for (int corner = 0; corner < 8; corner++)
@@ -216,29 +216,29 @@ static void test_scatter(void **state)
             }
     }
     struct vkn_config settings = config;
-    is(cost_of(&settings, false, "scatter_gradients"), 500 * sample.flops,
-       500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
-       500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 500 * atomics);
+    assert_cost(cost_of(&settings, false, "scatter_gradients"), 500 * sample.flops,
+                500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
+                500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 500 * atomics);
     struct field_backend owned = backend_of(&settings, false);
     owned.sums_size = 8; /* a subgroup has a level for itself: the same bytes, no atomics */
-    is(cost_on(&settings, &owned, "scatter_gradients"), 500 * sample.flops,
-       500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
-       500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 0);
+    assert_cost(cost_on(&settings, &owned, "scatter_gradients"), 500 * sample.flops,
+                500 * (2 * (2 * 4 + 4 + 12 + 24) + atomics * 8),
+                500 * (2 * 2 * 4 + 4 + 12) + 100 * 24 + 200 * 2 * 8, 0);
     settings.gradient_sums = VKN_SUMS_FIXED;
-    same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
+    assert_same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * 2 * atomics);
     settings.gradient_sums = VKN_SUMS_F16;
-    same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
-    same(f16_atomics(2, "f16"), 500 * atomics / 2);
-    same(f16_atomics(4, "f16_swap"), 500 * atomics); /* twice as many pairs */
-    same(f16_atomics(4, "f16"), 500 * atomics / 2);
+    assert_same(cost_of(&settings, false, "scatter_gradients").atomics, 500 * atomics / 2);
+    assert_same(f16_atomics(2, "f16"), 500 * atomics / 2);
+    assert_same(f16_atomics(4, "f16_cas"), 500 * atomics); /* twice as many pairs */
+    assert_same(f16_atomics(4, "f16"), 500 * atomics / 2);
     settings.gradient_sums = VKN_SUMS_FIXED;
-    settings.deterministic = true; /* all samples, without a list of the live ones */
-    is(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
-       900 * (2 * (2 * 4 + 12 + 24) + atomics * 16),
-       900 * (2 * 2 * 4 + 12) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
+    settings.deterministic = true; /* all samples, without a list of live samples */
+    assert_cost(cost_of(&settings, false, "scatter_gradients"), 900 * sample.flops,
+                900 * (2 * (2 * 4 + 12 + 24) + atomics * 16),
+                900 * (2 * 2 * 4 + 12) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
 }
 
-static struct cost unlisted(cost_function *function, bool half, uint64_t input_gradients)
+static struct cost cost_outside_step(cost_function *function, bool half, uint64_t input_gradients)
 {
     const struct field_backend backend = backend_of(&config, half);
     const struct Config constants = {.backward_groups = GROUPS};
@@ -256,14 +256,14 @@ static struct cost unlisted(cost_function *function, bool half, uint64_t input_g
     return function(&all, &counts);
 }
 
-/* No pass of the step. */
+/* Gradients by position, which no pass of a training step computes. */
 static void test_input_gradients(void **state)
 {
     (void)state;
     assert_int_equal(field_ngp.input_gradients.count, 1);
     for (int bytes = 4; bytes >= 2; bytes -= 2) {
         struct counter sample = {0};
-        place_sample(&sample);
+        position_sample(&sample);
         to_unit_cube(&sample);
         for (int level = 0; level < 2; level++) {
             for (int axis = 0; axis < 3; axis++)
@@ -278,14 +278,15 @@ static void test_input_gradients(void **state)
             }
         }
         sample.flops += 3; /* / side */
-        /* Index, sample, four features' gradients; position's gradient, padded. */
+        /* Reads index, sample, four features' gradients; writes the position's gradient, padded. */
         double memory = 4 + 12 + 4 * bytes + 16;
-        is(unlisted(field_ngp.input_gradients.passes[0].cost, bytes == 2, 0), 500 * sample.flops,
-           500 * (memory + 24 + sample.gathered), 500 * memory + 100 * 24 + 200 * 2 * bytes, 0);
+        assert_cost(cost_outside_step(field_ngp.input_gradients.passes[0].cost, bytes == 2, 0),
+                    500 * sample.flops, 500 * (memory + 24 + sample.gathered),
+                    500 * memory + 100 * 24 + 200 * 2 * bytes, 0);
     }
-    struct cost without = unlisted(field_ngp.backward.passes[0].cost, false, 0);
-    is(unlisted(field_ngp.backward.passes[0].cost, false, 2048), without.flops + 500 * 90,
-       without.bytes + 500 * 16, without.memory + 500 * 16, 0);
+    struct cost without = cost_outside_step(field_ngp.backward.passes[0].cost, false, 0);
+    assert_cost(cost_outside_step(field_ngp.backward.passes[0].cost, false, 2048),
+                without.flops + 500 * 90, without.bytes + 500 * 16, without.memory + 500 * 16, 0);
 }
 
 /* ---- by hand ------------------------------------------------------------------------------- */
@@ -293,61 +294,62 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    is(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 72 + 32 + 120),
-       100 * (4 + 72 + 32) + 3 * 120, 0);
-    /* 4096 bits and a word for each of 8 blocks are less than a word for each of 900 probes. */
-    is(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
-       100 * 40 + 900 * 12 + 512 + 32, 100);
+    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 72 + 32 + 120),
+                100 * (4 + 72 + 32) + 3 * 120, 0);
+    /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
+    assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
+                100 * 40 + 900 * 12 + 512 + 32, 100);
     struct vkn_config repeatable = config;
     repeatable.deterministic = true;
-    is(cost_of(&repeatable, false, "march_rays_count"), 37 * 900, 100 * 40 + 900 * 4,
-       100 * 40 + 512 + 32, 0);
-    is(cost_of(&repeatable, false, "scan_rays"), 0, 1200, 800, 0);
-    /* Place 24, end 4 and its samples' place and number 8; no cell is looked at. */
+    assert_cost(cost_of(&repeatable, false, "march_rays_count"), 37 * 900, 100 * 40 + 900 * 4,
+                100 * 40 + 512 + 32, 0);
+    assert_cost(cost_of(&repeatable, false, "scan_rays"), 0, 1200, 800, 0);
+    /* Ray 24, end 4, first sample and count 8; the occupancy grid is not read. */
     struct vkn_config even = config;
     even.march.sampling = VKN_SAMPLING_UNIFORM;
-    is(cost_of(&even, false, "sample_uniform"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
-       100 * 36 + 900 * 12, 100);
+    assert_cost(cost_of(&even, false, "sample_uniform"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
+                100 * 36 + 900 * 12, 100);
     even.deterministic = true;
-    is(cost_of(&even, false, "sample_uniform_count"), 27 * 100, 100 * 36, 100 * 36, 0);
-    is(cost_of(&even, false, "sample_uniform_write"), 27 * 100 + 14 * 900, 100 * 36 + 900 * 12,
-       100 * 36 + 900 * 12, 0);
-    /* 36 as above and the coarse samples' own place and number 8; of a quarter of the samples
-     * distance and width 8 less ray 4, density 4; all are written. The coarse field has a quarter
-     * as many of its own. */
+    assert_cost(cost_of(&even, false, "sample_uniform_count"), 27 * 100, 100 * 36, 100 * 36, 0);
+    assert_cost(cost_of(&even, false, "sample_uniform_write"), 27 * 100 + 14 * 900,
+                100 * 36 + 900 * 12, 100 * 36 + 900 * 12, 0);
+    /* 36 as above, and first and count of the coarse samples 8. A quarter of the samples: distance
+     * and width 8, density 4, ray 4 less. Writes all samples. The coarse field has a quarter as
+     * many samples. */
     struct vkn_config coarse = config;
     coarse.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     coarse.march.coarse_samples = 20;
     coarse.march.fine_samples = 60;
-    is(cost_of(&coarse, false, "sample_fine"), 27 * 100 + 15 * 225 + 8 * 675 + 20 * 900,
-       100 * 44 + 225 * 16 + 900 * 12, 100 * 44 + 225 * 16 + 900 * 12, 100);
-    is(cost_of(&coarse, false, "sample_uniform"), 27 * 100 + 14 * 225, 100 * 36 + 225 * 12,
-       100 * 36 + 225 * 12, 100);
-    /* Place 8, pixel 16, background 12, end 4, an eighth of a byte of sums; two atomics for eight
-     * rays. */
+    assert_cost(cost_of(&coarse, false, "sample_fine"), 27 * 100 + 15 * 225 + 8 * 675 + 20 * 900,
+                100 * 44 + 225 * 16 + 900 * 12, 100 * 44 + 225 * 16 + 900 * 12, 100);
+    assert_cost(cost_of(&coarse, false, "sample_uniform"), 27 * 100 + 14 * 225, 100 * 36 + 225 * 12,
+                100 * 36 + 225 * 12, 100);
+    /* First sample and count 8, pixel 16, background 12, end 4, 1/8 byte of loss sums; two atomics
+     * for eight rays. */
     double ray = 8 + 16 + 12 + 4 + 0.125;
-    is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
-       ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 25);
-    is(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 31) * 500,
-       ray * 100 + (2 * 28 + 16) * 500 + 16 * 400, ray * 100 + (28 + 16) * 500 + 16 * 400, 112.5);
-    cpu_kernels = false; /* one load; an atomic for a ray, and one for each of 80 subgroups */
-    is(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
-       ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
-    same(cost_of(&repeatable, false, "composite").atomics, 160);
-    /* Samples are loaded again; of each its place, 2, and sums, 11, twice, and its gradient, 23. */
+    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
+                ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 25);
+    assert_cost(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 31) * 500,
+                ray * 100 + (2 * 28 + 16) * 500 + 16 * 400, ray * 100 + (28 + 16) * 500 + 16 * 400,
+                112.5);
+    cpu_kernels = false; /* one load; an atomic per ray and per subgroup (80) */
+    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
+                ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
+    assert_same(cost_of(&repeatable, false, "composite").atomics, 160);
+    /* Distortion loads samples again; FLOPs per sample: position 2, sums 11, twice, gradient 23. */
     struct vkn_config drawn = config;
     drawn.loss.distortion = 0.01f;
-    is(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
-       ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
+    assert_cost(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
+                ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     cpu_kernels = true;
-    same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
     drawn.scene.contraction = VKN_CONTRACTION_CUBE;
-    same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
 }
 
-/* A grid of two levels, 16^3 = 4096 entries, of which 2^8 are stored, and as many of the finer one;
- * a density MLP of 4 x 16 (stored 16 x 16) and 16 x 1 (16 x 16), with a ReLU between them. Of 100
- * rays 20 bins each, all of which are live; it learns in one of four steps. */
+/* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of
+ * 4 x 16 (stored 16 x 16), ReLU, 16 x 1 (16 x 16). 100 rays of 20 bins, all live; it learns in one
+ * of four steps. */
 #define PROPOSED_STORED (16 * 16 + 16 * 16)
 #define PROPOSED_USED   (4 * 16 + 16 * 1)
 #define BINS            2000.0
@@ -378,12 +380,12 @@ static struct setup proposed_setup(bool deterministic, bool half)
     return setup;
 }
 
-static void proposed_is(const struct setup *setup, const char *pass, double flops, double bytes,
-                        double memory, double atomics)
+static void assert_proposal(const struct setup *setup, const char *pass, double flops, double bytes,
+                            double memory, double atomics)
 {
     struct cost cost;
     assert_true(setup_cost(setup, 8, &counts, pass, &cost));
-    is(cost, flops, bytes, memory, atomics);
+    assert_cost(cost, flops, bytes, memory, atomics);
 }
 
 static void test_proposal(void **state)
@@ -391,51 +393,51 @@ static void test_proposal(void **state)
     (void)state;
     for (int bytes = 4; bytes >= 2; bytes -= 2) {
         const struct setup setup = proposed_setup(false, bytes == 2);
-        struct counter place = {0};
-        place_sample(&place);
-        encode(&place, bytes);
-        /* Both rays' places 24 and 4, both their samples' places and numbers 16; of a bin its
-         * sample 12, density 4; a sample is written. */
-        proposed_is(&setup, "sample_proposal", 27 * 100 + 23 * BINS + 35 * 900,
-                    44 * 100 + 16 * BINS + 12 * 900, 44 * 100 + 16 * BINS + 12 * 900, 100);
-        proposed_is(&setup, "encode_proposal", BINS * place.flops,
-                    BINS * (12 + 24 + place.gathered + 4 * bytes),
-                    BINS * (12 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
+        struct counter position = {0};
+        position_sample(&position);
+        encode(&position, bytes);
+        /* Rays 24 + 4, first and count of bins and samples 16; a bin's sample 12, density 4; writes
+         * samples. */
+        assert_proposal(&setup, "sample_proposal", 27 * 100 + 23 * BINS + 35 * 900,
+                        44 * 100 + 16 * BINS + 12 * 900, 44 * 100 + 16 * BINS + 12 * 900, 100);
+        assert_proposal(&setup, "encode_proposal", BINS * position.flops,
+                        BINS * (12 + 24 + position.gathered + 4 * bytes),
+                        BINS * (12 + 4 * bytes) + 100 * 24 + 200 * 2 * bytes, 0);
         double forward = 2 * PROPOSED_USED + 16;
-        proposed_is(&setup, "proposal_forward", BINS * (forward + 1),
-                    BINS * (4 * bytes + 16) + PROPOSED_USED * bytes,
-                    BINS * (4 * bytes + 16) + PROPOSED_USED * bytes, 0);
-        /* Index, sample, values and their gradients, features in and their gradients out; a row's
-         * values 16, 16 and 16, to memory and back as their gradients are. */
+        assert_proposal(&setup, "proposal_forward", BINS * (forward + 1),
+                        BINS * (4 * bytes + 16) + PROPOSED_USED * bytes,
+                        BINS * (4 * bytes + 16) + PROPOSED_USED * bytes, 0);
+        /* Index, sample, values and their gradients, features and their gradients; a row holds 3 x
+         * 16 values, written and read back, as are their gradients. */
         double memory = 4 + 12 + 2 * 16 + 2 * 4 * bytes, row = 4 * bytes * 48;
         double partials = 4.0 * 24 * PROPOSED_STORED;
         double again = 2 * 4 * 16 + 16 + 13, back = 16 + 4 * PROPOSED_USED;
-        proposed_is(&setup, "proposal_backward", BINS * (again + back) / 4,
-                    (BINS * (memory + 12 + row) + partials + PROPOSED_USED * bytes) / 4,
-                    (BINS * memory + 100 * 12 + partials + PROPOSED_USED * bytes) / 4, 0);
-        proposed_is(&setup, "scatter_proposal", BINS * 2 * (6 + 15 + 12 + 19 + 16) / 4,
-                    BINS * (4 * bytes + 2 * (4 + 12 + 24) + 32 * 8) / 4,
-                    (BINS * (4 * bytes + 4 + 12) + 100 * 24 + 200 * 2 * 8) / 4, BINS * 32 / 4);
+        assert_proposal(&setup, "proposal_backward", BINS * (again + back) / 4,
+                        (BINS * (memory + 12 + row) + partials + PROPOSED_USED * bytes) / 4,
+                        (BINS * memory + 100 * 12 + partials + PROPOSED_USED * bytes) / 4, 0);
+        assert_proposal(&setup, "scatter_proposal", BINS * 2 * (6 + 15 + 12 + 19 + 16) / 4,
+                        BINS * (4 * bytes + 2 * (4 + 12 + 24) + 32 * 8) / 4,
+                        (BINS * (4 * bytes + 4 + 12) + 100 * 24 + 200 * 2 * 8) / 4, BINS * 32 / 4);
     }
 }
 
-/* A proposal learns by what 20 bins and 9 samples of each ray hold, in one of four steps. */
-static void test_learning(void **state)
+/* The proposal learns from 20 bins and 9 samples of each ray, in one of four steps. */
+static void test_interlevel(void **state)
 {
     (void)state;
     const struct setup atomic = proposed_setup(false, false), fixed = proposed_setup(true, false);
     double flops = (26 * BINS + 47 * 900) / 4;
-    /* Place 24, end 4, both its samples' places and numbers 16; samples 12, densities 4, of bins
-     * twice; a gradient, and where it is listed. */
+    /* Ray 24, end 4, first and count of bins and samples 16; samples 12, densities 4, of bins
+     * twice; writes a gradient and the index of a live bin. */
     double memory = 44 * 100 + 16 * (BINS + 900);
-    proposed_is(&atomic, "interlevel", flops, (memory + (16 + 16 + 4) * BINS) / 4,
-                (memory + (16 + 4) * BINS) / 4, BINS / 8 / 4);
-    proposed_is(&fixed, "interlevel", flops, (memory + (16 + 16) * BINS) / 4,
-                (memory + 16 * BINS) / 4, 0);
+    assert_proposal(&atomic, "interlevel", flops, (memory + (16 + 16 + 4) * BINS) / 4,
+                    (memory + (16 + 4) * BINS) / 4, BINS / 8 / 4);
+    assert_proposal(&fixed, "interlevel", flops, (memory + (16 + 16) * BINS) / 4,
+                    (memory + 16 * BINS) / 4, 0);
     double sums = 24 * PROPOSED_STORED, bytes = 4 * (sums + PROPOSED_STORED);
-    proposed_is(&atomic, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
-    bytes += 12 * 1024 + 8 * 200 * 2; /* two words in, one out; two cleared where touched */
-    proposed_is(&fixed, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
+    assert_proposal(&atomic, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
+    bytes += 12 * 1024 + 8 * 200 * 2; /* reads two words, writes one; clears two where touched */
+    assert_proposal(&fixed, "reduce_proposal", sums / 4, bytes / 4, bytes / 4, 0);
     struct cost cost;
     struct setup other = {.config = config, .backend = backend_of(&config, false)};
     assert_int_equal(field_model_create(&config, &other.model), VKN_OK);
@@ -447,44 +449,45 @@ static void test_optimizer(void **state)
     (void)state;
     struct vkn_config settings = config;
     double touched = STORED + 200 * 2, grid = PARAMS - STORED;
-    is(cost_of(&config, false, "reduce_gradients"), GROUPS * STORED,
-       4.0 * GROUPS * STORED + 4 * STORED, 4.0 * GROUPS * STORED + 4 * STORED, 0);
-    settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared where touched */
-    same(cost_of(&settings, false, "reduce_gradients").bytes,
-         4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
-    /* Sums of all groups, out and in; two losses of each of 2 groups; the figures. */
+    assert_cost(cost_of(&config, false, "reduce_gradients"), GROUPS * STORED,
+                4.0 * GROUPS * STORED + 4 * STORED, 4.0 * GROUPS * STORED + 4 * STORED, 0);
+    settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared */
+    assert_same(cost_of(&settings, false, "reduce_gradients").bytes,
+                4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
+    /* Sums of all workgroups, written and read; two losses of each of 2 groups; step statistics. */
     double groups = ceil(PARAMS / 64.0), sums = 8 * groups + 16 + sizeof(struct Stats);
-    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4, 4 * PARAMS + sums,
-       4 * PARAMS + sums, 0);
-    cpu_kernels = false; /* ten groups share out both */
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4,
+                4 * PARAMS + sums, 4 * PARAMS + sums, 0);
+    cpu_kernels = false; /* ten workgroups share both */
     sums = 80 + 80 + sizeof(struct Stats);
-    is(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
-       4 * PARAMS + sums, 0);
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
+                4 * PARAMS + sums, 0);
     cpu_kernels = true;
     double checked = cost_of(&config, false, "check_gradients").bytes;
     double updated = cost_of(&config, false, "update_weights").bytes;
-    settings.gradient_sums = VKN_SUMS_F16; /* of the grid: two bytes in the place of four */
-    same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);
-    same(cost_of(&settings, false, "check_gradients").bytes, checked - 2 * grid);
-    same(cost_of(&settings, false, "update_weights").bytes, updated - 2 * grid - 2 * 400);
+    settings.gradient_sums = VKN_SUMS_F16; /* grid accumulators of two bytes instead of four */
+    assert_same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);
+    assert_same(cost_of(&settings, false, "check_gradients").bytes, checked - 2 * grid);
+    assert_same(cost_of(&settings, false, "update_weights").bytes, updated - 2 * grid - 2 * 400);
     for (int half = 0; half < 2; half++) {
-        /* All gradients read; of what moves: gradient, weight, moments, steps, copy. */
+        /* All gradients; of updated parameters: gradient, weight, moments, step count, f16 copy. */
         double bytes = 4 * PARAMS + touched * (4 + 8 + 8 + 8 + 2 * half) + touched / 2 * 8;
-        is(cost_of(&config, half, "update_weights"), 13 * touched + 2 * STORED + 7 * touched / 2,
-           bytes, bytes, 0);
+        assert_cost(cost_of(&config, half, "update_weights"),
+                    13 * touched + 2 * STORED + 7 * touched / 2, bytes, bytes, 0);
         settings = config;
-        settings.optimizer.kind = VKN_OPTIMIZER_LION; /* one moment less, no correction */
+        settings.optimizer.kind = VKN_OPTIMIZER_LION; /* one moment, no bias correction */
         bytes -= touched * 8;
-        is(cost_of(&settings, half, "update_weights"), 10 * touched + 2 * STORED + touched / 2,
-           bytes, bytes, 0);
+        assert_cost(cost_of(&settings, half, "update_weights"),
+                    10 * touched + 2 * STORED + touched / 2, bytes, bytes, 0);
         double average = PARAMS * (4 + 4 + 4 + 2.0 * half) / 16;
-        is(cost_of(&config, half, "update_average"), 3.0 * PARAMS / 16, average, average, 0);
+        assert_cost(cost_of(&config, half, "update_average"), 3.0 * PARAMS / 16, average, average,
+                    0);
     }
 }
 
-/* Of ranks that are averaged: counts, those before, steps; so many numbers, each to where gradients
- * are and back, by the entries' shares, where steps have changed them. */
-static void check_blend(enum vkn_optimizer kind, double numbers)
+/* Parameter averaging: step counts, previous counts, weights per entry; `values` numbers per
+ * parameter, copied to the gradients' buffer and back where steps have changed them. */
+static void check_averaging(enum vkn_optimizer kind, double values)
 {
     struct setup setup = {.config = config, .backend = backend_of(&config, false)};
     const double entries = STORED / 2.0 + (PARAMS - STORED) / 2.0, changed = STORED + 200 * 2;
@@ -499,20 +502,20 @@ static void check_blend(enum vkn_optimizer kind, double numbers)
     } passes[] = {
         {"export_step_counts", 0, 12 * entries},
         {"import_step_counts", 2 * entries, 24 * entries},
-        {"export_parameters", numbers * changed, numbers * (8 * changed + 4 * entries)},
-        {"import_parameters", 0, numbers * (12 * changed + 4 * entries)},
+        {"export_parameters", values * changed, values * (8 * changed + 4 * entries)},
+        {"import_parameters", 0, values * (12 * changed + 4 * entries)},
     };
     for (size_t i = 0; i < BASE_COUNT(passes); i++) {
         assert_true(setup_cost(&setup, 8, &counts, passes[i].name, &cost));
-        is(cost, passes[i].flops / 16, passes[i].bytes / 16, passes[i].bytes / 16, 0);
+        assert_cost(cost, passes[i].flops / 16, passes[i].bytes / 16, passes[i].bytes / 16, 0);
     }
 }
 
-static void test_blend(void **state)
+static void test_averaging(void **state)
 {
     (void)state;
-    check_blend(VKN_OPTIMIZER_ADAM, 4);
-    check_blend(VKN_OPTIMIZER_LION, 3);
+    check_averaging(VKN_OPTIMIZER_ADAM, 4);
+    check_averaging(VKN_OPTIMIZER_LION, 3);
 }
 
 static void test_occupancy(void **state)
@@ -523,16 +526,16 @@ static void test_occupancy(void **state)
     layers(&cell, 0, 2);
     double weights = 4 * (4 * 16 + 16 * 16);
     /* Each of 1000 cells can reach all of the 64 and 256 entries. */
-    is(cost_of(&config, false, "update_occupancy"), (CELLS + 1000 * (cell.flops + 9)) / 16,
-       (CELLS * 8 + 1000 * cell.gathered + weights) / 16,
-       (CELLS * 8 + (64 + 256) * 2 * 4 + weights) / 16, 0);
-    is(cost_of(&config, false, "threshold_occupancy"), 16 / 16.0, 4, 4, 0);
+    assert_cost(cost_of(&config, false, "update_occupancy"), (CELLS + 1000 * (cell.flops + 9)) / 16,
+                (CELLS * 8 + 1000 * cell.gathered + weights) / 16,
+                (CELLS * 8 + (64 + 256) * 2 * 4 + weights) / 16, 0);
+    assert_cost(cost_of(&config, false, "threshold_occupancy"), 16 / 16.0, 4, 4, 0);
     double bytes = (CELLS * 4 + CELLS / 8.0 + 8 * 4) / 16;
-    is(cost_of(&config, false, "pack_occupancy"), CELLS / 16.0, bytes, bytes, 0);
+    assert_cost(cost_of(&config, false, "pack_occupancy"), CELLS / 16.0, bytes, bytes, 0);
 }
 
-/* 16 + 4 wide: an encoding of 9 columns, stored as 32, and one of 9; layers of 32 x 32, (32 + 32) x
- * 32, 32 x 64 and (32 + 32) x 32, 32 x 32; biases of each. */
+/* Layer-by-layer MLP, density 32 wide: an encoding of 9 columns, stored as 32, and another of 9;
+ * layers of 32 x 32, (32 + 32) x 32, 32 x 64 and (32 + 32) x 32, 32 x 32; biases of each. */
 static void test_layers(void **state)
 {
     (void)state;
@@ -552,13 +555,13 @@ static void test_layers(void **state)
             in += layers[i][0];
             density += i < 3 ? 2 * (layers[i][0] + 1) * layers[i][1] : 0;
         }
-        /* Transposed: what layers read of each other, and the first one's 32. */
+        /* Transposed weights: inputs from other layers, and 32 inputs of the first layer. */
         double panels = p * (weights + 32 * biases + 32 * (32 + 32 + 64 + 32 + 32));
         double of_first = p * 3 * 32 * 32, of_colors = p * (96 * 32 + 32 * 64 + 32 * 64);
         setup.backend = backend_of(&setup.config, half);
         assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
-        same(setup.model.param_count, weights + biases);
-        same(setup.model.columns, columns);
+        assert_same(setup.model.param_count, weights + biases);
+        assert_same(setup.model.columns, columns);
         struct cost cost;
         const struct {
             const char *pass;
@@ -573,7 +576,7 @@ static void test_layers(void **state)
             {"layer_forward_live", 2 * (weights + biases) * 500,
              500 * (in + 2 * 192) * p + panels / 2},
             {"field_output_gradients", 14 * 500, 500 * (32 + 128 * p)},
-            /* Of the second to the last layer; features have no ReLU in front. */
+            /* From the second to the last layer; features have no ReLU in front. */
             {"layer_backward", 2.0 * 500 * 32 * (32 + 64 + 32 + 32),
              500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
                  (panels - of_first) / 2},
@@ -587,16 +590,16 @@ static void test_layers(void **state)
         for (size_t i = 0; i < BASE_COUNT(passes); i++) {
             assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
 
-            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+            assert_cost(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
         }
         setup.constants.kept_rows = 8192;
         assert_true(setup_cost(&setup, 8, &counts, "gather_rows", &cost));
-        is(cost, 0, 500 * (4 + 3 * columns * p), 500 * (4 + 3 * columns * p), 0);
+        assert_cost(cost, 0, 500 * (4 + 3 * columns * p), 500 * (4 + 3 * columns * p), 0);
         setup.constants.kept_rows = 0;
     }
 }
 
-/* The same layers behind the grid's features, which gradients go back to, and 16 harmonics. */
+/* The same layers behind grid features, with gradients of the features, and 16 harmonics. */
 static void test_layers_of_grid(void **state)
 {
     (void)state;
@@ -615,7 +618,7 @@ static void test_layers_of_grid(void **state)
         double panels = p * (weights + 32 * 192 + 32 * (32 + 32 + 32 + 64 + 32 + 32));
         setup.backend = backend_of(&setup.config, half);
         assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
-        same(setup.model.mlp_params, weights + 192);
+        assert_same(setup.model.mlp_params, weights + 192);
         const struct {
             const char *pass;
             double flops, bytes;
@@ -623,19 +626,19 @@ static void test_layers_of_grid(void **state)
             {"encode_inputs", 64 * 900, 900 * (36 + (features + 64) * p)},
             {"encode_live", 64 * 500, 500 * (36 + (features + 2 * 64) * p)},
             {"feature_gradients", 0, 500 * (4 + 2 * features * p)},
-            /* The features' with those that the second layer reads again. */
+            /* Includes the features that the second layer reads again. */
             {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
              500 * p * (64 + 32 + 64 + 32 + 32 + 2 * 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
                  panels / 2},
         };
         for (size_t i = 0; i < BASE_COUNT(passes); i++) {
             assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
-            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+            assert_cost(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
         }
-        /* Where densities come first: inputs of live samples, in two copies. */
+        /* With densities first, colour inputs of live samples are encoded, in two copies. */
         setup.config.march.visibility = VKN_SWITCH_ON;
         assert_true(setup_cost(&setup, 8, &counts, "encode_colors", &cost));
-        is(cost, passes[1].flops, passes[1].bytes, passes[1].bytes, 0);
+        assert_cost(cost, passes[1].flops, passes[1].bytes, passes[1].bytes, 0);
         setup.config.march.visibility = VKN_SWITCH_OFF;
         assert_true(setup_cost(&setup, 8, &counts, "encode_samples", &cost));
         assert_true(cost.flops > 0 && cost.bytes > cost.memory);
@@ -644,8 +647,7 @@ static void test_layers_of_grid(void **state)
     }
 }
 
-/* Those layers, whose position takes part in another product on the way back, behind a deformation
- * of two of 32 x 32. */
+/* The same layers, with gradients by position, behind a deformation of two layers of 32 x 32. */
 static void test_deformed_layers(void **state)
 {
     (void)state;
@@ -663,34 +665,34 @@ static void test_deformed_layers(void **state)
     for (int half = 0; half < 2; half++) {
         double p = half ? 2 : 4, weights = 32 * (32 + 64 + 64 + 64 + 32), biases = 192;
         double panels = p * (weights + 32 * biases + 32 * (64 + 32 + 64 + 32 + 32));
-        double warp = 2 * 32 * 33, deformation_panels = p * 2 * 32 * (32 + 32 + 32);
+        double deform = 2 * 32 * 33, deformation_panels = p * 2 * 32 * (32 + 32 + 32);
         setup.backend = backend_of(&setup.config, half);
         assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
-        same(setup.model.param_count, weights + biases + warp);
-        same(setup.model.columns, 64 + 192 + 32 + 64);
+        assert_same(setup.model.param_count, weights + biases + deform);
+        assert_same(setup.model.columns, 64 + 192 + 32 + 64);
         const struct {
             const char *pass;
             double flops, bytes;
         } passes[] = {
-            {"pack_weights", 0, 8 * (weights + biases + warp) + panels + deformation_panels},
+            {"pack_weights", 0, 8 * (weights + biases + deform) + panels + deformation_panels},
             {"encode_deformation", 40 * 4 * 900, 900 * (40 + 32 * p)},
-            {"deformation_forward", 2 * warp * 900, 900 * 128 * p + deformation_panels / 2},
+            {"deformation_forward", 2 * deform * 900, 900 * 128 * p + deformation_panels / 2},
             {"encode_inputs", 40 * 6 * 900, 900 * (36 + 67 * p)},
             {"layer_forward", 2 * (weights + biases) * 900, 900 * (224 + 192) * p + panels / 2},
             {"encode_deformation_live", 40 * 4 * 500, 500 * (40 + 64 * p)},
-            {"deformation_forward_live", 2 * warp * 500, 500 * 192 * p + deformation_panels / 2},
+            {"deformation_forward_live", 2 * deform * 500, 500 * 192 * p + deformation_panels / 2},
             {"layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 32 + 32),
              500 * p * (64 + 32 + 64 + 32 + 32 + 32 * (2 + 3 + 3 + 2 + 3)) + panels / 2},
             {"frequency_gradients", (5 * 3 + 24) * 500, 500 * (36 + 16 + (6 + 12) * p)},
             {"deformation_output_gradients", 3 * 500, 500 * (12 + 64 * p)},
             {"deformation_backward", 2 * 32 * 32 * 500, 500 * 128 * p + deformation_panels / 4},
-            {"layer_weights", 2 * (weights + biases + warp) * 500,
-             500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + warp)},
+            {"layer_weights", 2 * (weights + biases + deform) * 500,
+             500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + deform)},
         };
         for (size_t i = 0; i < BASE_COUNT(passes); i++) {
             struct cost cost;
             assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
-            is(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
+            assert_cost(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
         }
     }
 }
@@ -701,16 +703,16 @@ static void test_floor(void **state)
     const struct cost cost = {.flops = 1e9, .bytes = 8e9, .memory = 1e8, .atomics = 1e6};
     struct cost_peaks peaks = {0};
     const char *bound;
-    same(cost_floor(&cost, &peaks, &bound), 0);
+    assert_same(cost_floor(&cost, &peaks, &bound), 0);
     assert_string_equal(bound, "");
     peaks = (struct cost_peaks){.flops = 1e11, .bytes = 1e10, .atomics = 1e9};
-    same(cost_floor(&cost, &peaks, &bound), 1e-2);
+    assert_same(cost_floor(&cost, &peaks, &bound), 1e-2);
     assert_string_equal(bound, "flops");
     peaks.bytes = 1e9;
-    same(cost_floor(&cost, &peaks, &bound), 1e-1);
+    assert_same(cost_floor(&cost, &peaks, &bound), 1e-1);
     assert_string_equal(bound, "bytes");
     peaks.atomics = 1e6;
-    same(cost_floor(&cost, &peaks, &bound), 1);
+    assert_same(cost_floor(&cost, &peaks, &bound), 1);
     assert_string_equal(bound, "atomics");
 }
 
@@ -722,7 +724,7 @@ static void test_unknown(void **state)
     struct cost cost = {.flops = 1};
     assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
     assert_false(setup_cost(&setup, 8, &counts, "no_such_pass", &cost));
-    same(cost.flops, 0);
+    assert_same(cost.flops, 0);
 }
 
 int main(void)
@@ -731,10 +733,10 @@ int main(void)
         cmocka_unit_test(test_field_forward),  cmocka_unit_test(test_field_backward),
         cmocka_unit_test(test_scatter),        cmocka_unit_test(test_input_gradients),
         cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_blend),          cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_averaging),      cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
         cmocka_unit_test(test_layers_of_grid), cmocka_unit_test(test_proposal),
-        cmocka_unit_test(test_learning),       cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_interlevel),     cmocka_unit_test(test_floor),
         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

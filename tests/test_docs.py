@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""tests/test_docs.py: the manual says what there is.
+"""tests/test_docs.py: tests that the manual agrees with the program.
 
-Checks README.md, CONTRIBUTING.md, CHANGELOG.md, BENCHMARKS.md and docs/*.md, of docs/history the links alone: links and
-anchors; commands, options, values and settings against what vknerf itself prints; options of the scripts; paths; names of documents; environment
-variables, also that every one that the program reads is described; tables that scripts make; that README.md and
-BENCHMARKS.md are short, and that README.md leads to every page.
-Before that it checks itself: made-up texts with one fault each have to be found out.
+Checks README.md, CONTRIBUTING.md, CHANGELOG.md, BENCHMARKS.md and docs/*.md (of docs/history only the links): links
+and anchors; commands, options, values and settings against what vknerf prints; options of the scripts; paths; names
+of documents; environment variables, and that every variable which the program reads is described; tables made by
+scripts; that README.md and BENCHMARKS.md are short, and that README.md links to every page.
+First it checks itself: it must find the fault in texts with one fault each.
 
 Needs only Python's standard library. VKNERF_BIN names the program, VKNERF_SOURCE_DIR the sources.
 """
@@ -27,17 +27,17 @@ PROGRAM = os.environ.get("VKNERF_BIN") or os.path.join(
     os.environ.get("VKNERF_BUILD_DIR") or os.path.join(SOURCE, "build"), "vknerf")
 
 MOST_LINES = {"README.md": 150, "BENCHMARKS.md": 500}
-# Spans of code that look like a setting and are none.
+# Code spans that look like a setting and are none.
 NO_SETTINGS = {"seconds.median", "torch.compile", "vknerf.crc32c"}
-# What a program writes is no document of the project.
+# Files that programs write are no documents of the project.
 WRITTEN = {"results.md"}
 FILE_ENDINGS = set("bin c comp csv deb gif glsl h html jpeg jpg json jsonl log md mp4 npy obj ply png py safetensors sh "
                    "svg tar tfevents tsv txt".split())
 ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", "examples", ".ci")
 
-# What a text is checked against. options: by command, {name: its value as the help shows it; None: takes none};
-# settings: {key: its choices; None: any value}; script_options: by script; variables: those that the sources know;
-# anchors: of a document by its path; exists: of a path below the project.
+# Facts that a text is checked against. options: by command, {name: its value in the help; None: no value}; settings:
+# {key: choices; None: any value}; script_options: by script; variables: known to the sources; anchors: of a document
+# by path; exists: whether a path of the project exists.
 Facts = collections.namedtuple("Facts", "options settings script_options variables anchors exists")
 
 
@@ -47,7 +47,7 @@ Document = collections.namedtuple("Document", "prose code")
 
 
 def split(text):
-    """Prose as one text, with empty lines where there was code; and code as (line number, line)."""
+    """Returns the prose as one text, with empty lines instead of code, and the code as (line number, line)."""
     prose, code = [], []
     fence, blank, indented = None, True, False
     for number, line in enumerate(text.split("\n"), 1):
@@ -77,13 +77,13 @@ def line_of(text, offset):
 
 
 def spans(prose):
-    """(line number, code) of what stands in backticks; in tables \\| is |."""
+    """Yields (line number, code) of text in backticks; in tables \\| is |."""
     for match in re.finditer(r"(?<!`)`([^`]+)`(?!`)", prose):
         yield line_of(prose, match.start()), re.sub(r"\s+", " ", match[1].replace("\\|", "|"))
 
 
 def anchors(text):
-    """Of the headings, as GitHub makes them."""
+    """Returns the anchors of the headings, as GitHub makes them."""
     found, seen = set(), collections.Counter()
     for line in split(text).prose.split("\n"):
         heading = re.match(r" {0,3}#{1,6}\s+(.*?)\s*#*\s*$", line)
@@ -98,7 +98,7 @@ def anchors(text):
 # ---- links, length, contents -----------------------------------------------------------------------------
 
 def links(text):
-    """(line number, target) of links and pictures."""
+    """Yields (line number, target) of links and pictures."""
     prose = split(text).prose
     hidden = re.sub(r"`[^`]*`", lambda code: "x" * len(code[0]), prose)
     for match in re.finditer(r"\[[^\[\]]*\]\(\s*<?([^()\s>]+)>?[^()]*\)", hidden):
@@ -106,7 +106,7 @@ def links(text):
 
 
 def target_of(name, target):
-    """Path below the project, and anchor; None: not of the project."""
+    """Returns path below the project and anchor; None for a target outside of the project."""
     if re.match(r"[a-z]+:", target):
         return None
     path, _, anchor = target.partition("#")
@@ -132,7 +132,7 @@ def check_length(name, text, _facts):
 
 
 def check_contents(text, pages):
-    """Findings about the pages to which README.md has no link."""
+    """Yields findings about pages that README.md does not link to."""
     linked = {(target_of("README.md", target) or ("",))[0] for _, target in links(text)}
     for page in pages:
         if page not in linked:
@@ -142,7 +142,7 @@ def check_contents(text, pages):
 # ---- commands --------------------------------------------------------------------------------------------
 
 def is_placeholder(text):
-    """FILE, N or ..., which stand for something."""
+    """Whether the text is a placeholder such as FILE, N or ..."""
     return not text or text in ("...", "…") or re.fullmatch(r"[A-Z][A-Z_0-9]*", text) is not None
 
 
@@ -159,7 +159,7 @@ def check_setting(assignment, facts):
 
 
 def check_value(option, value, shown):
-    """A value where the help lists them all."""
+    """Checks a value if the help lists all values."""
     choices = shown.split("|")
     if len(choices) < 2 or re.search(r"[A-Z:]", shown) or is_placeholder(value):
         return
@@ -168,7 +168,7 @@ def check_value(option, value, shown):
 
 
 def check_arguments(words, options, facts, who):
-    """Options with their values, among `options`."""
+    """Checks options and their values against `options`."""
     at = 0
     while at < len(words):
         word = words[at]
@@ -203,7 +203,7 @@ def check_arguments(words, options, facts, who):
 
 
 def check_vknerf(words, facts):
-    """Of `vknerf` and what follows."""
+    """Checks the words after `vknerf`."""
     if not words:
         return
     if words[0] in ("--version", "--help", "-V", "-h") or words[:2] in (["help", "--man"], ["help", "--complete"]):
@@ -218,7 +218,7 @@ def check_vknerf(words, facts):
 
 
 def check_script(script, words, facts):
-    """Its own options, or those that it hands on to vknerf."""
+    """Checks a script's options: its own, or those that it passes to vknerf."""
     path = script if "/" in script else f"tools/{script}"
     known = facts.script_options.get(path, set()) | {"--help"}
     for word in words:
@@ -230,7 +230,7 @@ def check_script(script, words, facts):
 
 
 def command_words(line):
-    """The words of a command line without comment, variables before it and what stands for one of several."""
+    """Splits a command line without comments, leading variables and brackets of alternatives."""
     line = re.sub(r"(^|\s)#.*", "", line)
     line = re.sub(r"[\[\]]", " ", re.sub(r"\[(=[^\]]*)\]", r"\1", line))
     line = re.sub(r"(^|\s)>\s*\S+", "", line)
@@ -260,7 +260,7 @@ def check_command(line, facts):
 
 
 def check_span(code, facts):
-    """A piece of code in running text."""
+    """Checks a code span."""
     words = command_words(code)
     if not words:
         return
@@ -273,7 +273,7 @@ def check_span(code, facts):
             if not any(name in options for options in facts.script_options.values()) and name != "--help":
                 yield f"no command and no script has an option {name}"
             return
-        # An option alone is named, not given.
+        # An option alone is only named.
         if len(words) == 1 and "=" not in first:
             return
         found = [list(check_arguments(words, {**every, **options}, facts, "vknerf")) for options in holders]
@@ -300,7 +300,7 @@ def check_commands(_name, text, facts):
 
 
 def check_settings(_name, text, facts):
-    """Spans such as `grid.levels` or `gradient_sums=fixed`."""
+    """Checks spans such as `grid.levels` or `gradient_sums=fixed`."""
     groups = {key.partition(".")[0] for key in facts.settings if "." in key}
     for line, code in spans(split(text).prose):
         match = re.fullmatch(r"([a-z][a-z0-9_]*(?:\.[a-z0-9_]+)*)(=\S*)?", code)
@@ -332,7 +332,7 @@ def check_paths(_name, text, facts):
 
 
 def check_documents(name, text, facts):
-    """Names of documents wherever they stand."""
+    """Checks names of documents anywhere in the text."""
     for number, line in enumerate(text.split("\n"), 1):
         for word in re.findall(r"(?<![\w/.:*-])[\w./-]*\w\.md\b", line):
             here = os.path.normpath(os.path.join(os.path.dirname(name), word))
@@ -348,7 +348,7 @@ def check_variables(_name, text, facts):
 
 
 def check_policy(text, policy):
-    """The table of precisions, row by row, is what `vknerf info` prints."""
+    """The table of precisions must equal what `vknerf info` prints, row by row."""
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.split("\n") if line.startswith("|")]
     for row in policy:
         wanted = [row[column] for column in ("operation", "fp32", "fp16", "coopmat")]
@@ -358,7 +358,7 @@ def check_policy(text, policy):
 
 
 def check_tables(page, made):
-    """What stands between the marks of tools/scaling_model.py is what it prints."""
+    """The text between tools/scaling_model.py's marks must be what it prints."""
     written = scaling_model.written(page)
     if written is None:
         yield 1, f"has no {scaling_model.BEGIN.strip()}"
@@ -370,7 +370,7 @@ def check_tables(page, made):
 
 
 def check_described(read, texts):
-    """Findings about variables that the program reads (name: where) and no text has."""
+    """Yields findings about variables that the program reads (name: file) and no text describes."""
     words = set(re.findall(r"\b[A-Z][A-Z_]+\b", "\n".join(texts)))
     for name, where in sorted(read.items()):
         if name not in words:
@@ -378,7 +378,7 @@ def check_described(read, texts):
 
 
 def check_keys(page, table):
-    """Keys of transforms.json, by the table that the reader has (src/scene/keys.c), which the page describes."""
+    """Checks that the page describes the keys of transforms.json that the reader knows (src/scene/keys.c)."""
     described = {code for _, code in spans(page)}
     keys = re.findall(r'^    \{"(\w+)", (?:TOP|FRAME|BOTH), ', table, re.M)
     if len(keys) < 50:
@@ -392,7 +392,7 @@ CHECKS = (check_links, check_length, check_commands, check_settings, check_paths
 
 
 def check_text(name, text, facts):
-    """All findings about a document, as "name:line: what"."""
+    """Returns all findings about a document as "name:line: what"."""
     return [f"{name}:{line}: {finding}" for check in CHECKS for line, finding in check(name, text, facts)]
 
 
@@ -403,14 +403,14 @@ def run_program(*arguments):
 
 
 def parse_options(text):
-    """Of a command's help. An option's value follows after one blank, its description after more."""
+    """Parses a command's help. One blank separates an option from its value, several from its description."""
     lines = text.partition("\nOptions:\n")[2].partition("\n\n")[0].split("\n")
     matches = (re.match(r"  (--[a-z0-9-]+)(?:(\[=\S+\])| (\S+))?", line) for line in lines)
     return {match[1]: match[2] or match[3] for match in matches if match}
 
 
 def parse_settings(text):
-    """Of the help of train: a key, and below it choices or a range, then the default."""
+    """Parses the help of train: a key, and in the next line choices or a range, then the default."""
     settings = {}
     lines = text.partition("\nKeys of --set")[2].split("\n")
     for line, below in zip(lines, lines[1:]):
@@ -423,7 +423,7 @@ def parse_settings(text):
 
 
 def parse_script(path, text):
-    """The options that a script's head describes, or that it gives argparse."""
+    """Returns the options that a script's head describes, or that it gives to argparse."""
     if path.endswith(".py"):
         head = "\n".join(re.findall(r"add_argument\(\"(--[a-z-]+)", text))
         head += "\n".join(re.findall(r'^"""(.*?)"""', text, re.DOTALL | re.MULTILINE)[:1])
@@ -438,13 +438,13 @@ def read(path):
 
 
 def files(*patterns):
-    """Paths below the project."""
+    """Returns paths below the project."""
     found = (path for pattern in patterns for path in glob.glob(os.path.join(SOURCE, pattern), recursive=True))
     return sorted({os.path.relpath(path, SOURCE) for path in found if os.path.isfile(path)})
 
 
 def read_policy():
-    """As the first device's; none where there is no device to ask."""
+    """Returns the policy of the first device; none without a device."""
     info = subprocess.run([PROGRAM, "info", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     devices = json.loads(info.stdout).get("devices", []) if info.returncode == 0 else []
     return devices[0].get("policy", []) if devices else []
@@ -472,7 +472,7 @@ def gather_facts(texts, sources):
 
 
 def variables_read(sources):
-    """{name: file} of the environment that the program reads; a name may reach getenv() in a variable."""
+    """Returns {name: file} of variables that the program reads, also through constants."""
     found = {}
     for path, text in sources.items():
         if path.startswith("src/"):
@@ -482,7 +482,7 @@ def variables_read(sources):
 
 
 def check_synonyms(text, facts):
-    """(line, finding) of src/config/synonyms.c: every name that other programs' words stand for is there."""
+    """Yields (line, finding) of src/config/synonyms.c: every target of a synonym must exist."""
     names = set(facts.settings) | set(facts.options) | {"SCENE", "RUN", "PICTURES"}
     names |= {name for options in facts.options.values() for name in options}
     rows = [(line, *row) for line, content in enumerate(text.splitlines(), 1)
@@ -516,7 +516,7 @@ See [below](#the-second-part), [a page](docs/a.md#an-anchor), [elsewhere](https:
 ```
 """
 
-# A text with one fault, and what has to be said of it.
+# Texts with one fault each, and the finding.
 FAULTS = (
     ("[x](docs/none.md)", "there is no docs/none.md"),
     ("[two\nlines](docs/none.md)", "there is no docs/none.md"),
@@ -577,7 +577,7 @@ Keys of --set and of files. Whole
 
 
 def self_check():
-    """What this test would not notice."""
+    """Returns faults that the checks do not find."""
     there = {"README.md", "docs/a.md", "tools/run.sh", "tools/lavapipe.sh"}
     facts = Facts(
         options={"train": {"--steps": "N", "--out": "DIR", "--set": "KEY=VALUE", "--quick": None, "--resume": "RUN",
@@ -621,7 +621,7 @@ def self_check():
     return failures
 
 
-# ---- all of it -------------------------------------------------------------------------------------------
+# ---- main ------------------------------------------------------------------------------------------------
 
 def check_project():
     pages = files("docs/*.md")
@@ -637,7 +637,7 @@ def check_project():
         if number < 5:
             return [f"only {number} {what} in what vknerf prints"]
     findings = [finding for name, text in texts.items() for finding in check_text(name, text, facts)]
-    # Names, options and settings there are those of their day.
+    # Names, options and settings in the history are old: only links are checked.
     findings += [f"{path}:{line}: {finding}" for path in files("docs/history/*.md")
                  for line, finding in check_links(path, read(path), facts)]
     findings += [f"README.md:{line}: {finding}" for line, finding in check_contents(texts["README.md"], pages)]

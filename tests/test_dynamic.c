@@ -1,8 +1,8 @@
-/* Steps and pictures of the dynamic model, whose samples go through a deformation in chunks before
- * a field that one pass goes through, or before one whose layers go on with the chunk.
+/* Tests training and pictures of the dynamic model, whose deformation runs in chunks before a field
+ * that one pass evaluates, or before layers that are passes of their own.
  *
- * About 25 seconds, most of them the compiler's of ten trainers: each precision has programs of
- * its own, and a coarse field too. */
+ * About 25 seconds, most of them compiling for ten trainers: each precision, and a coarse field,
+ * has shaders of its own. */
 #include "step_fixture.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "render/field_query.h"
 #include "render/render.h"
 
-/* Views in another order than their moments'. */
+/* The views are not in the order of their times. */
 static const char unordered[] = "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME(
     "train/y", "1", "1,0,0,0", "0,0,1,4",
     "0,-1,0,0") ", " FRAME("train/z", "0.25", "1,0,0,0", "0,1,0,0",
@@ -30,7 +30,7 @@ static int setup(void **state)
     return step_tests_open(state, make_unordered_scene);
 }
 
-/* Chunks of 832 samples: a step has room for five of them, and two are live. */
+/* Chunks of 832 samples: a step has room for five chunks, and two hold live samples. */
 static struct vkn_config dynamic_config(void)
 {
     struct vkn_config config = tiny_config(true);
@@ -44,21 +44,21 @@ static struct vkn_config dynamic_config(void)
     return config;
 }
 
-/* One more than after which the occupancy grid is updated; matrices, which sample without it, take
- * a CPU device a third of a second each. */
+/* One more than the update interval of the occupancy grid. Matrices take a CPU device 1/3 second a
+ * step, and sample without that grid. */
 #define STEPS        17u
 #define MATRIX_STEPS 12u
 
-/* A trainer whose parameters are taken after its steps. */
+/* A trainer after its steps, with a copy of its parameters. */
 
 struct trained {
     struct tiny tiny;
     float *params;
-    double first_loss, loss; /* of the first step and the last */
+    double first_loss, loss; /* of the first step and of the last */
 };
 
-/* How many rays of a step are used, and how many of these are of a later moment than the first. All
- * that its views have pixels for are drawn. */
+/* Counts the used rays of a step, and those with a later time than the first view's. No ray may be
+ * of a view without pixels. */
 static void count_rays(const struct tiny *tiny, uint32_t *used, uint32_t *later)
 {
     const struct step *step = &tiny->trainer->step;
@@ -75,8 +75,8 @@ static void count_rays(const struct tiny *tiny, uint32_t *used, uint32_t *later)
     free(left);
 }
 
-/* Trains, `measured` pass by pass at first as on a GPU. With a curriculum the first step draws from
- * the first moment's view alone, without one from all. */
+/* Trains; with `measured` pass by pass at first, as on a GPU. With a curriculum the first step's
+ * rays all have the first view's time. */
 static struct trained train(const struct step_tests *tests, const struct vkn_config *config,
                             bool measured)
 {
@@ -108,7 +108,7 @@ static void trained_destroy(struct trained *trained)
     tiny_destroy(&trained->tiny);
 }
 
-/* Its last layer began with weights within 1e-4. */
+/* The weights of the deformation's last layer, initially within 1e-4, have grown. */
 static void assert_deforms(const struct trained *trained)
 {
     const struct field_model *model = &trained->tiny.trainer->step.setup.model;
@@ -119,15 +119,15 @@ static void assert_deforms(const struct trained *trained)
     assert_true(largest > 1e-3);
 }
 
-static float *render_at(const struct tiny *tiny, float time, double has_time)
+static float *render_at(const struct tiny *tiny, float time, double fixed_time)
 {
     struct scene_camera camera = tiny->scene->splits[SCENE_TRAIN].cameras[0];
     vkn_renderer *renderer;
     struct vkn_picture picture;
     camera.time = time;
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
-    if (has_time >= 0)
-        ok(vkn_renderer_set_time(renderer, has_time));
+    if (fixed_time >= 0)
+        ok(vkn_renderer_set_time(renderer, fixed_time));
     ok(render_picture(renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
     size_t count = picture.width * (size_t)picture.height * 3;
     float *color = base_alloc(count, sizeof *color);
@@ -137,29 +137,29 @@ static float *render_at(const struct tiny *tiny, float time, double has_time)
     return color;
 }
 
-/* A picture is of its moment: the camera's, or the one that all are frozen at. */
-static void check_moments(const struct tiny *tiny)
+/* A picture has the camera's time, or the time that the renderer is fixed at. */
+static void check_times(const struct tiny *tiny)
 {
     const size_t size = 12 * 10 * 3 * sizeof(float);
     float *early = render_at(tiny, 0.25f, -1), *late = render_at(tiny, 1, -1);
-    float *has_time = render_at(tiny, 1, 0.25);
-    assert_memory_equal(early, has_time, size);
+    float *fixed_time = render_at(tiny, 1, 0.25);
+    assert_memory_equal(early, fixed_time, size);
     assert_memory_not_equal(early, late, size);
     free(early);
     free(late);
-    free(has_time);
+    free(fixed_time);
 }
 
-#define PLACES 64u
+#define POINTS 64u
 
-/* Colour and density at places of the cube at one moment. */
-static void probe_places(const struct query *query, const struct gpu_bindings *bindings, bool color,
+/* Evaluates colour and density at positions in the cube, at one time. */
+static void query_points(const struct query *query, const struct gpu_bindings *bindings, bool color,
                          float (*values)[4])
 {
-    struct Ray rays[PLACES] = {0};
-    struct Sample samples[PLACES];
+    struct Ray rays[POINTS] = {0};
+    struct Sample samples[POINTS];
     struct gpu_recording *recording = NULL;
-    for (uint32_t i = 0; i < PLACES; i++) {
+    for (uint32_t i = 0; i < POINTS; i++) {
         for (int axis = 0; axis < 3; axis++)
             rays[i].origin[axis] = (float)((i >> (2 * axis)) % 4 + 1) / 5;
         rays[i].direction[2] = 1;
@@ -169,46 +169,46 @@ static void probe_places(const struct query *query, const struct gpu_bindings *b
     ok(gpu_upload(query->device, &query->buffers.at[BIND_RAYS], 0, rays, sizeof rays));
     ok(gpu_upload(query->device, &query->buffers.at[BIND_SAMPLES], 0, samples, sizeof samples));
     ok(gpu_record_begin(query->device, "probe", 0, &recording));
-    field_query_record(query, recording, bindings, PLACES, color);
+    field_query_record(query, recording, bindings, POINTS, color);
     ok(gpu_run_once(&recording));
     ok(gpu_download(query->device, &query->buffers.at[BIND_FIELD], 0, values,
-                    PLACES * sizeof *values));
+                    POINTS * sizeof *values));
 }
 
-/* Densities alone, as a mesh asks for them, are those that come with colours. */
+/* Densities evaluated alone, as for a mesh, equal the densities evaluated with colours. */
 static void check_densities(const struct tiny *tiny)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
     struct gpu_bindings *bindings;
     vkn_renderer *renderer;
     struct query query;
-    float colored[PLACES][4], alone[PLACES][4];
+    float colored[POINTS][4], densities[POINTS][4];
     ok(vkn_renderer_of_trainer(tiny->trainer, &renderer));
     ok(field_query_create(renderer, &query));
     field_query_bind(&query, buffers);
     ok(gpu_bindings_create(query.device, buffers, &bindings));
-    probe_places(&query, bindings, false, alone); /* nothing is there from before */
-    probe_places(&query, bindings, true, colored);
-    for (uint32_t i = 0; i < PLACES; i++) {
+    query_points(&query, bindings, false, densities); /* no values from earlier */
+    query_points(&query, bindings, true, colored);
+    for (uint32_t i = 0; i < POINTS; i++) {
         assert_true(colored[i][0] > 0);
-        assert_true(alone[i][0] == 0);
-        assert_close(alone[i][3], colored[i][3], 1e-5, colored[i][3], "density of place", i);
+        assert_true(densities[i][0] == 0);
+        assert_close(densities[i][3], colored[i][3], 1e-5, colored[i][3], "density of point", i);
     }
     gpu_bindings_destroy(&bindings);
     field_query_destroy(&query);
     vkn_renderer_destroy(&renderer);
 }
 
-/* Densities before colours, and pass by pass, come to the same bits; 16 bits, in matrices and with
- * VKNERF_TEST_ALL in packed numbers too, of two ranks in turn whose gradients go in pieces, and a
- * coarse field with a deformation of its own to about the same loss. */
+/* Densities first, measured pass by pass, give the same bits. Matrices (VKNERF_TEST_ALL: also
+ * fp16), two ranks with gradient buckets, and a coarse field with its own deformation reach about
+ * the same loss. */
 static void test_steps(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = dynamic_config();
     struct trained whole = train(tests, &config, false);
     assert_deforms(&whole);
-    check_moments(&whole.tiny);
+    check_times(&whole.tiny);
     check_densities(&whole.tiny);
 
     config.march.visibility = VKN_SWITCH_ON;
@@ -230,7 +230,7 @@ static void test_steps(void **state)
     }
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = config.march.fine_samples = 8;
-    config.batch.chunk = 2112; /* of two: each dispatch of matrices takes a CPU device its time */
+    config.batch.chunk = 2112; /* two chunks: each dispatch of matrices is slow on a CPU device */
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
     assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
@@ -240,17 +240,16 @@ static void test_steps(void **state)
     trained_destroy(&whole);
 }
 
-/* Where two strips of six are on the device at a time, they are of views whose moment has come: no
- * step goes without its rays. What comes for a step comes there again when the training goes on
- * from it. */
+/* With two of six image strips resident, the strips belong to views within the curriculum, and
+ * every step has rays. Seeking back to a step loads the same strips. */
 static void test_exchanged(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = dynamic_config();
-    uint32_t used, later, ever = 0;
+    uint32_t used, later, later_count = 0;
     config.scene.image_budget = 2 * 4 * 12 * 8;
     config.steps = 160;
-    config.batch.chunk = 4096; /* rays alone are looked at */
+    config.batch.chunk = 4096; /* only rays are checked */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     const struct images_plan *plan = &tiny.trainer->images;
@@ -258,11 +257,11 @@ static void test_exchanged(void **state)
     for (uint32_t period = 0; period < 9; period++) {
         tiny_run(&tiny, 16 * period + 1);
         count_rays(&tiny, &used, &later);
-        /* The second view's moment is a third of the way, the last one's its end. */
+        /* The curriculum reaches view 2 after a third of the steps, the last view at the end. */
         assert_true(period > 1 || later == 0);
-        ever += later > 0;
+        later_count += later > 0;
     }
-    assert_true(ever > 2);
+    assert_true(later_count > 2);
     struct Camera *cameras = tiny_take(&tiny, &step->buffers.at[BIND_CAMERAS]);
     ok(stream_seek(tiny.trainer->stream, 16 * 4, 0));
     ok(stream_seek(tiny.trainer->stream, 16 * 8, 0));
@@ -273,7 +272,7 @@ static void test_exchanged(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Loss of a step, and parameters of both fields after fifty. */
+/* Returns the loss after 50 steps and the parameters of both fields. */
 static double train_proposed(const struct step_tests *tests, enum vkn_precision precision,
                              double *first, float *params[2])
 {
@@ -287,7 +286,7 @@ static double train_proposed(const struct step_tests *tests, enum vkn_precision 
     assert_int_equal(step->setup.proposal_backend.precision, precision);
     tiny_run(&tiny, 1);
     *first = (double)stats[1].loss;
-    tiny_run(&tiny, 50); /* the proposal does not learn in this one */
+    tiny_run(&tiny, 50); /* the proposal does not learn in step 50 */
     double loss = (double)stats[50].loss;
     for (uint32_t field = 0; field < 2; field++)
         params[field] = tiny_take(&tiny, &step_field_buffers(step, field)->at[BIND_PARAMS]);
@@ -295,8 +294,8 @@ static double train_proposed(const struct step_tests *tests, enum vkn_precision 
     return loss;
 }
 
-/* A proposal of all moments: the same bits again, and 16 bits end with about the same loss.
- * Matrices store their values as fp16 does, which takes its time to compile. */
+/* A proposal for all times trains to the same bits twice, and with fp16 to about the same loss.
+ * Matrices store values as fp16 does, and compile slowly. */
 static void test_proposal(void **state)
 {
     static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP32,
@@ -308,7 +307,7 @@ static void test_proposal(void **state)
     struct vkn_config config = dynamic_config();
     tiny_propose(&config);
     struct tiny fresh = tiny_create(tests->context, tests->folder, &config);
-    float *begin = tiny_take(&fresh, &fresh.trainer->step.coarse.at[BIND_PARAMS]);
+    float *initial = tiny_take(&fresh, &fresh.trainer->step.coarse.at[BIND_PARAMS]);
     const uint64_t sizes[] = {fresh.trainer->step.buffers.at[BIND_PARAMS].size,
                               fresh.trainer->step.coarse.at[BIND_PARAMS].size};
     for (size_t n = 0; n < count; n++) {
@@ -317,24 +316,23 @@ static void test_proposal(void **state)
         assert_true(losses[n] < 0.7 * first);
         assert_true(fabs(losses[n] - losses[0]) < 0.1 * losses[0]);
         for (size_t i = 0; i < sizes[1] / sizeof(float); i++) {
-            length += pow((double)params[0][1][i] - (double)begin[i], 2);
+            length += pow((double)params[0][1][i] - (double)initial[i], 2);
             apart += pow((double)params[n][1][i] - (double)params[0][1][i], 2);
         }
-        assert_true(apart < 0.1 * length); /* 0.02 of it */
-        assert_true(n < 2 || apart > 0);   /* it does learn */
+        assert_true(apart < 0.1 * length); /* measured: 0.02 */
+        assert_true(n < 2 || apart > 0);   /* the proposal learns */
     }
     for (int field = 0; field < 2; field++)
         assert_memory_equal(params[0][field], params[1][field], sizes[field]);
     for (size_t n = 0; n < count; n++)
         for (int field = 0; field < 2; field++)
             free(params[n][field]);
-    free(begin);
+    free(initial);
     tiny_destroy(&fresh);
 }
 
-/* Of vanilla's field: activations that are kept, or computed again behind densities that came
- * first, pass by pass, to the same bits; a coarse field, ranks and matrices to about the same loss.
- */
+/* With vanilla as canonical field: stored activations, or checkpointing with densities first and
+ * pass by pass, give the same bits; a coarse field, ranks and matrices about the same loss. */
 static void test_vanilla(void **state)
 {
     const struct step_tests *tests = *state;
@@ -348,7 +346,7 @@ static void test_vanilla(void **state)
     config.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
     struct trained whole = train(tests, &config, false);
     assert_deforms(&whole);
-    check_moments(&whole.tiny);
+    check_times(&whole.tiny);
     check_densities(&whole.tiny);
 
     config.mlp.activation_checkpointing = VKN_CHECKPOINTING_ON;

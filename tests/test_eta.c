@@ -1,4 +1,4 @@
-/* What a run says of its duration on a CPU device, from its first reports. */
+/* Tests the message about a run's duration on a CPU device, made from its first reports. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,10 +11,10 @@
 #include "config/config.h"
 #include "run/training.h"
 
-/* Reports of a run at so many steps a second, the first after `delay` seconds; what is said, or "".
- * How often is asserted: once at the most. */
-static const char *tell(const struct vkn_config *config, double rate, double delay, uint64_t from,
-                        uint32_t side)
+/* Feeds reports at `rate` steps a second, the first after `delay` seconds, and returns the message
+ * or "". There may be one message at most. */
+static const char *message_of(const struct vkn_config *config, double rate, double delay,
+                              uint64_t from, uint32_t side)
 {
     static char said[256];
     struct eta eta = {0};
@@ -39,18 +39,18 @@ static void says_what_takes_long(void **state)
     const struct vkn_config usual = {.steps = 20000};
     /* 20000 - 16 - 30 steps at 10 a second */
     assert_string_equal(
-        tell(&usual, 10, 60, 0, 800),
+        message_of(&usual, 10, 60, 0, 800),
         "20000 steps take about 33 minutes more on this CPU device; --seconds 5m or "
         "--steps 3k ends sooner, Ctrl-C saves; --downscale 4 trains on smaller images");
-    assert_non_null(strstr(tell(&usual, 1, 0, 0, 1920),
+    assert_non_null(strstr(message_of(&usual, 1, 0, 0, 1920),
                            "--steps 1k ends sooner, Ctrl-C saves; --downscale 8 "));
-    assert_null(strstr(tell(&usual, 10, 60, 0, 256), "--downscale"));
+    assert_null(strstr(message_of(&usual, 10, 60, 0, 256), "--downscale"));
     const struct vkn_config smaller = {.steps = 20000, .scene.downscale = 2};
-    assert_non_null(strstr(tell(&smaller, 10, 60, 0, 400), "--downscale 4 "));
+    assert_non_null(strstr(message_of(&smaller, 10, 60, 0, 400), "--downscale 4 "));
     const struct vkn_config longer = {.steps = 40000};
-    assert_non_null(strstr(tell(&longer, 1, 0, 0, 64), "about 11 hours more"));
-    /* A run that goes on has the rest before it. */
-    assert_non_null(strstr(tell(&usual, 10, 60, 10000, 800), "about 17 minutes more"));
+    assert_non_null(strstr(message_of(&longer, 1, 0, 0, 64), "about 11 hours more"));
+    /* The message of a resumed run is about the remaining steps. */
+    assert_non_null(strstr(message_of(&usual, 10, 60, 10000, 800), "about 17 minutes more"));
 }
 
 static void is_silent_otherwise(void **state)
@@ -58,11 +58,11 @@ static void is_silent_otherwise(void **state)
     (void)state;
     const struct vkn_config usual = {.steps = 20000}, timed = {.steps = 20000, .seconds = 3600},
                             endless = {.seconds = 3600};
-    assert_string_equal(tell(&usual, 34, 1000, 0, 800), "");
-    assert_string_equal(tell(&usual, 10, 60, 15000, 800), "");
-    assert_string_equal(tell(&usual, 10, 60, 20000, 800), "");
-    assert_string_equal(tell(&timed, 1, 60, 0, 800), "");
-    assert_string_equal(tell(&endless, 1, 60, 0, 800), "");
+    assert_string_equal(message_of(&usual, 34, 1000, 0, 800), "");
+    assert_string_equal(message_of(&usual, 10, 60, 15000, 800), "");
+    assert_string_equal(message_of(&usual, 10, 60, 20000, 800), "");
+    assert_string_equal(message_of(&timed, 1, 60, 0, 800), "");
+    assert_string_equal(message_of(&endless, 1, 60, 0, 800), "");
 }
 
 int main(void)

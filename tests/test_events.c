@@ -1,5 +1,5 @@
-/* Event files, read back by a reader of their own, against metrics.jsonl, summary.json and the
- * picture files of a run; and these against the run's last step. */
+/* Compares TensorBoard event files, read by tests/event_reader.h, with metrics.jsonl, summary.json
+ * and pictures of a run, and these with the run's last step. */
 #include "step_fixture.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@
 
 static char names[FILES][256];
 
-/* The `index`-th event file of the folder, of `count`. */
+/* Opens the `index`-th of the folder's `count` event files. */
 static struct reader *open_events(const char *folder, size_t index, size_t count)
 {
     assert_int_equal(reader_list(folder, names, FILES), count);
@@ -67,7 +67,7 @@ static char *make_folder(struct step_tests *tests, const char *name)
 }
 
 static const struct report_metrics line = {
-    .step = 5000000000, /* beyond 32 bits */
+    .step = 5000000000, /* more than 32 bits */
     .seconds = 31.25,
     .loss = 0.0012,
     .psnr = 28.31,
@@ -101,7 +101,7 @@ static void records(void **state)
     double before = (double)time(NULL);
     ok(report_events_open(folder, 0, &events));
     ok(report_events_add(events, &line));
-    /* There at once, not when the file is closed. */
+    /* The record is in the file before the file is closed. */
     struct reader *reader = open_events(folder, 0, 1);
     assert_int_equal(strncmp(names[0], "events.out.tfevents.", 20), 0);
     assert_int_equal(strspn(names[0] + 20, "0123456789"), 10);
@@ -131,7 +131,7 @@ static void records(void **state)
     assert_int_equal(reader->records, 4);
     assert_scalar(reader, "eval/psnr", 7, 31.5);
     reader_close(reader);
-    /* A second one within the second, which takes back the steps after its own first. */
+    /* A second file in the same second, whose start step discards later steps of the first file. */
     ok(report_events_open(folder, 40, &events));
     report_events_close(&events);
     reader = open_events(folder, 1, 2);
@@ -139,7 +139,7 @@ static void records(void **state)
     reader_close(reader);
 }
 
-/* Decoded, `reader`'s picture has these pixels. */
+/* `value`'s decoded picture has the pixels of the file `like`. */
 static void assert_pixels(const struct reader_value *value, struct step_tests *tests,
                           const char *like)
 {
@@ -160,7 +160,7 @@ static void pictures(void **state)
     struct step_tests *tests = *state;
     char *folder = make_folder(tests, "pictures");
     char *small = temporary_picture(tests->folder, "small.png", 20, 10, 9);
-    /* Blocks of 4 pixels whose mean is known: x, x + 1, x, x + 1 and so on. */
+    /* The mean over blocks of 4 pixels is x, x + 1, x, x + 1 and so on. */
     char *large = temporary_path(tests->folder, "large.png"),
          *mean = temporary_path(tests->folder, "mean.png");
     uint8_t *pixels = base_alloc(3 * 1280 * 4, 1);
@@ -184,13 +184,13 @@ static void pictures(void **state)
     assert_pixels(reader_find(reader, "views/a", 3), tests, small);
     assert_pixels(reader_find(reader, "views/b", 3), tests, mean);
     reader_close(reader);
-    struct thumbnail thumbnail; /* no side vanishes */
+    struct thumbnail thumbnail; /* no side becomes 0 */
     ok(thumbnail_read(large, 16, &thumbnail));
     assert_true(thumbnail.width == 16 && thumbnail.height == 1);
     free(thumbnail.png);
 }
 
-/* A record that does not fit is not there at all, and the next one that fits is read. */
+/* A record that does not fit is removed whole, and the next record that fits is readable. */
 static void full_disk(void **state)
 {
     struct step_tests *tests = *state;
@@ -223,7 +223,7 @@ static void full_disk(void **state)
     reader_close(reader);
 }
 
-/* ---- a training ----------------------------------------------------------------------------- */
+/* ---- a training run ------------------------------------------------------------------------- */
 
 static const char *const tags[RUN_COLUMNS] = {
     [RUN_SECONDS] = "train/seconds",
@@ -244,7 +244,7 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_RANKS] = "parallel/exchange_share",
 };
 
-/* Every number of the lines after `first_step` is a scalar, and the other way round. */
+/* The event file's scalars are the numbers of all lines after `first_step`. */
 static void assert_lines(const struct reader *reader, const struct run *run, uint64_t first_step)
 {
     size_t scalars = 0, expected = 0;
@@ -257,7 +257,7 @@ static void assert_lines(const struct reader *reader, const struct run *run, uin
                 continue;
             const struct reader_value *value = reader_find(reader, tags[column], step);
             assert_non_null(value);
-            double written = run->metrics.values[column][i]; /* 9 digits of it */
+            double written = run->metrics.values[column][i]; /* with 9 digits */
             assert_true(fabs((double)value->scalar - written) <= 2e-7 * fabs(written));
             expected++;
         }
@@ -286,7 +286,7 @@ static void assert_evaluation(const struct reader *reader, struct step_tests *te
     }
 }
 
-/* One number of the last line of metrics.jsonl. */
+/* Returns a number of the last line of metrics.jsonl. */
 static double last_of(const struct run *run, enum run_column column)
 {
     return run->metrics.values[column][run->metrics.count - 1];
@@ -298,7 +298,7 @@ static void assert_share(const char *what, double value, double expected)
         fail_msg("%s: %.9g, not %.9g", what, value, expected);
 }
 
-/* The last line is of one step, which the checkpoint's state tells of. */
+/* The last line describes the state in the checkpoint. */
 static void assert_last_line(const struct run *run, const struct vkn_train_result *result)
 {
     char *path = base_path_join(run->folder, "checkpoint.safetensors");
@@ -322,12 +322,12 @@ static void assert_last_line(const struct run *run, const struct vkn_train_resul
     assert_int_equal(last_of(run, RUN_DOWNSCALE), 1);
     assert_int_equal(last_of(run, RUN_EXCHANGED), 0);
     assert_true(last_of(run, RUN_SECONDS) > 0 && last_of(run, RUN_SECONDS) <= result->seconds);
-    assert_true(fabs(run->summary.seconds - result->seconds) < 0.000501); /* milliseconds */
+    assert_true(fabs(run->summary.seconds - result->seconds) < 0.000501); /* in ms */
     safetensors_close(&file);
     free(path);
 }
 
-/* Of the views kept, against their pictures and the scene's images on black, in 8 bits each. */
+/* PSNRs of kept views agree with their 8-bit pictures and the scene's images on black. */
 static void assert_black(const struct run *run, struct step_tests *tests)
 {
     char *render = base_path_join(run->folder, "views/test_002.png"),
@@ -356,23 +356,23 @@ static void assert_black(const struct run *run, struct step_tests *tests)
 static struct vkn_train_result *train(struct step_tests *tests, const char *out, bool resume,
                                       uint32_t steps, enum vkn_switch tensorboard)
 {
-    static const struct vkn_job quietly = {.quiet = true};
+    static const struct vkn_job quiet_job = {.quiet = true};
     struct vkn_config config = tiny_config(false);
     const struct vkn_train_params params = {
         .scene = tests->folder->path,
         .out = resume ? NULL : out,
         .resume = resume ? out : NULL,
-        .job = &quietly,
+        .job = &quiet_job,
         .config = &config,
     };
     config.steps = steps;
-    /* 16, 32 and 64; then 48 alone */
+    /* 16, 32 and 64; when resumed only 48 */
     config.eval_every =
         resume ? (struct vkn_steps){.at = {16, 48}} : (struct vkn_steps){.every = 16, .factor = 2};
     config.eval_views = 2;
     config.log.tensorboard = tensorboard;
     config.background = VKN_BACKGROUND_BLACK;
-    config.march.early_stop = 0.7f; /* not all samples that are marched are live */
+    config.march.early_stop = 0.7f; /* some marched samples are not live */
     struct vkn_train_result *result;
     ok(vkn_run_train(&params, &result));
     return result;
@@ -403,7 +403,7 @@ static void training(void **state)
     assert_pixels(reader_find(reader, "views/test_002/target", 16), tests, target);
     assert_null(reader_find(reader, "views/test_002/target", 32));
     free(target);
-    /* The step's picture is the picture of the view at that step. */
+    /* The picture in the event file is the view's picture at that step. */
     char *last = base_path_join(out, "views/test_002.png");
     assert_pixels(reader_find(reader, "views/test_002/render", 33), tests, last);
     free(last);

@@ -1,5 +1,5 @@
-/* What exports are in files: binary glTF byte by byte, Gaussians in the layout of 3D Gaussian
- * Splatting; and how far apart points are. */
+/* Tests exported files: binary glTF byte by byte, far origins in PLY and OBJ, Gaussians in the
+ * layout of 3D Gaussian Splatting; and the spacing of points. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static double float_at(const char *bytes)
     return (double)value;
 }
 
-/* Writes and reads again: a header, a chunk of JSON, one of bytes. */
+/* Writes a mesh and reads the file: a header, a JSON chunk, a binary chunk. */
 static struct glb write_glb(struct temporary *folder, const struct render_mesh *mesh)
 {
     struct glb glb = {0};
@@ -94,7 +94,7 @@ static int number(const cJSON *object, const char *name)
     return found->valueint;
 }
 
-/* Where the elements of an attribute, or of the indices, begin; as many as are said to be there. */
+/* Returns the elements of an attribute or of the indices, after checks of type and count. */
 static const char *elements(const struct glb *glb, const char *attribute, const char *type,
                             int component, int count)
 {
@@ -131,7 +131,7 @@ static double linear(uint32_t byte)
     return x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
 }
 
-/* What every file of the triangle has. */
+/* Checks positions, normals and indices of one_triangle(). */
 static void check_triangle(const struct glb *glb)
 {
     const char *at = elements(glb, "POSITION", "VEC3", 5126, 3);
@@ -198,15 +198,15 @@ static void test_texture(void **state)
     assert_ok(scene_image_read(path, &rgba, &width, &height));
     assert_true(width == 4 && height == 4);
     for (int i = 0; i < 48; i++)
-        assert_int_equal(rgba[4 * (i / 3) + i % 3], texture[i]); /* rows from the top, as v goes */
+        assert_int_equal(rgba[4 * (i / 3) + i % 3], texture[i]); /* from the top */
     const cJSON *look = cJSON_GetObjectItem(item(&glb, "materials", 0), "pbrMetallicRoughness");
     assert_int_equal(number(cJSON_GetObjectItem(look, "baseColorTexture"), "index"), 0);
     free(rgba);
     close_glb(&glb);
 }
 
-/* The node turns what is up to +y. */
-static void check_up(struct temporary *folder, const double up[3])
+/* The node's rotation turns the mesh's up vector to +y. */
+static void check_up_vector(struct temporary *folder, const double up[3])
 {
     struct render_mesh mesh = one_triangle();
     double q[4], turned[3], t[3];
@@ -225,12 +225,12 @@ static void check_up(struct temporary *folder, const double up[3])
     close_glb(&glb);
 }
 
-static void test_up(void **state)
+static void test_up_vector(void **state)
 {
     const double ups[][3] = {{0, 0, 1}, {0, 1, 0}, {0, -1, 0}, {-1, 0, 0}, {0.6, -0.48, 0.64}};
     for (size_t i = 0; i < BASE_COUNT(ups); i++)
-        check_up(*state, ups[i]);
-    struct render_mesh mesh = one_triangle(); /* nobody says: as it is */
+        check_up_vector(*state, ups[i]);
+    struct render_mesh mesh = one_triangle(); /* no up vector: no rotation */
     struct glb glb = write_glb(*state, &mesh);
     const cJSON *rotation = cJSON_GetObjectItem(item(&glb, "nodes", 0), "rotation");
     assert_true(cJSON_GetArrayItem(rotation, 3)->valuedouble == 1);
@@ -241,7 +241,7 @@ static void test_up(void **state)
 
 static const double far_origin[3] = {512345, 5412345, -312.5};
 
-/* A second node adds the origin, and positions stay small. */
+/* A second node translates by the origin, so that the positions stay small. */
 static void test_far_glb(void **state)
 {
     struct render_mesh mesh = one_triangle();
@@ -273,8 +273,7 @@ static char *write_mesh(struct temporary *folder, const char *name, const struct
     return data;
 }
 
-/* PLY and OBJ have the dataset's coordinates: near its origin as before, far from it in double
- * precision. */
+/* PLY and OBJ hold the dataset's coordinates: floats near the origin, doubles far from it. */
 static void test_far_ply_and_obj(void **state)
 {
     for (int far = 0; far < 2; far++) {
@@ -308,9 +307,8 @@ static void test_far_ply_and_obj(void **state)
     }
 }
 
-/* The box that an export tells is, asked for again, the same to the last bit, and so is the grid.
- */
-static void test_box_there_and_back(void **state)
+/* The box that an export reports gives, when asked for, the same box and grid bit for bit. */
+static void test_box_round_trip(void **state)
 {
     (void)state;
     const double offsets[][3] = {{0.5, 0.5, 0.5},
@@ -344,7 +342,7 @@ static void test_box_there_and_back(void **state)
     }
 }
 
-/* The format has no empty arrays. */
+/* glTF has no empty arrays. */
 static void test_nothing(void **state)
 {
     struct render_mesh mesh = {0};
@@ -357,7 +355,7 @@ static void test_nothing(void **state)
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 
-/* What is written of a splat: 62 floats. */
+/* Writes one splat and returns its 62 floats. */
 static void write_splat(struct temporary *folder, struct Splat *splat, double values[62])
 {
     const struct render_splats splats = {.splats = splat, .count = 1};
@@ -390,7 +388,7 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     free(data);
 }
 
-/* A comment tells what positions count from. */
+/* A comment in the header holds the origin of the positions. */
 static void test_far_splat(void **state)
 {
     const char *path = temporary_path(*state, "far.ply");
@@ -424,7 +422,7 @@ static void check_splat(struct temporary *folder, const double normal[3])
         assert_true(values[3 + i] == (double)splat.normal[i]);
         assert_true(fabs(values[6 + i] - (i - 1.7724538509)) < 1e-6);
     }
-    /* All harmonics of red, then of green, then of blue. */
+    /* All harmonics of red, then green, then blue. */
     for (int i = 0; i < 45; i++) {
         int color = i / 15, harmonic = i % 15 + 1;
         assert_true(values[9 + i] == 3 * harmonic + color);
@@ -432,7 +430,7 @@ static void check_splat(struct temporary *folder, const double normal[3])
     assert_true(fabs(values[54] - log(3)) < 1e-6);
     assert_true(values[55] == values[56] && fabs(values[56] - values[57] - log(10)) < 1e-6);
     assert_true(exp(values[55]) > 0.25 * 0.25 && exp(values[55]) < 0.25);
-    /* The third axis, that of the small scale, is the normal: the quaternion's third column. */
+    /* The axis of the smallest scale is the normal: the third column of the rotation. */
     const double *q = values + 58;
     const double third[3] = {2 * (q[1] * q[3] + q[0] * q[2]), 2 * (q[2] * q[3] - q[0] * q[1]),
                              1 - 2 * (q[1] * q[1] + q[2] * q[2])};
@@ -445,7 +443,7 @@ static void test_splat(void **state)
     const double normals[][3] = {{0, 0, 1}, {0, 0, -1}, {1, 0, 0}, {0.6, -0.48, -0.64}};
     for (size_t i = 0; i < BASE_COUNT(normals); i++)
         check_splat(*state, normals[i]);
-    /* What has no logarithm. */
+    /* Scale and opacity whose logarithm or logit is infinite are clamped. */
     struct Splat splat = {.normal = {0, 0, 1}, .spacing = 0, .opacity = 1};
     double values[62];
     for (int n = 0; n < 2; n++) {
@@ -511,7 +509,7 @@ static void check_spacing(const struct MeshVertex *points, size_t count)
         assert_true(fabs((double)spacing[i] - exact_spacing(points, count, i)) < 1e-6);
 }
 
-/* Some in a heap, some on a plane, some in one place. */
+/* Points in a dense cluster, on a plane, and at one position. */
 static void test_neighbours(void **state)
 {
     static struct MeshVertex points[POINTS];
@@ -535,17 +533,12 @@ static void test_neighbours(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colors),
-        cmocka_unit_test(test_texture),
-        cmocka_unit_test(test_up),
-        cmocka_unit_test(test_nothing),
-        cmocka_unit_test(test_splat),
-        cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_neighbours),
-        cmocka_unit_test(test_far_glb),
-        cmocka_unit_test(test_far_ply_and_obj),
-        cmocka_unit_test(test_far_splat),
-        cmocka_unit_test(test_box_there_and_back),
+        cmocka_unit_test(test_colors),          cmocka_unit_test(test_texture),
+        cmocka_unit_test(test_up_vector),       cmocka_unit_test(test_nothing),
+        cmocka_unit_test(test_splat),           cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_neighbours),      cmocka_unit_test(test_far_glb),
+        cmocka_unit_test(test_far_ply_and_obj), cmocka_unit_test(test_far_splat),
+        cmocka_unit_test(test_box_round_trip),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

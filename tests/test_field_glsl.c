@@ -1,6 +1,6 @@
-/* Fields in GLSL: the hash grid written again is the built-in one, bit by bit; what is wrong with a
- * field is named before it trains; what is not finite is not stored; every precision and way of
- * adding up trains one. The command line's part is tested in test_fields.sh. */
+/* Tests fields in GLSL: a hash grid in GLSL equals the built-in hash grid bit by bit; a faulty
+ * field is refused before training; non-finite values are not stored; every precision and kind of
+ * accumulator trains. test_fields.sh tests the command line. */
 #include "step_fixture.h"
 
 #include <vknerf/export.h>
@@ -23,9 +23,8 @@ static bool have_shaderc;
             skip_because("shaderc is not installed"); \
     } while (0)
 
-/* A grid of 8 x 8 x 8 cells with a value each, twice: the features are those of the cell, the
- * second half squared. Six more, which are zero, make up the number of step_fixture.h's model,
- * whose programs other tests compile. */
+/* Two grids of 8 x 8 x 8 cells: the features are the cell's values, the second one squared. Six
+ * zero features make up step_fixture.h's number, so that other tests' shaders are shared. */
 #define ZEROS "    for (uint i = 2u; i < 8u; i++) put_feature(i, 0.0);\n"
 #define HEAD                                                                                       \
     "#pragma field parameters 2 * 512\n"                                                           \
@@ -56,7 +55,7 @@ static struct vkn_config config_of(const char *text, const struct vkn_config *ba
     return config;
 }
 
-/* ---- the built-in encoding ------------------------------------------------------------------- */
+/* ---- the built-in hash grid ------------------------------------------------------------------ */
 
 static void assert_same_tensors(const char *first, const char *second)
 {
@@ -68,7 +67,7 @@ static void assert_same_tensors(const char *first, const char *second)
         const struct safetensors_tensor *tensor = safetensors_at(a, i), *same = NULL;
         ok(safetensors_find(b, tensor->name, tensor->type, tensor->shape[0], &same));
         if (memcmp(tensor->data, same->data, tensor->size) != 0)
-            fail_msg("tensor %s is another", tensor->name);
+            fail_msg("tensor %s differs", tensor->name);
     }
     assert_non_null(safetensors_metadata_value(a, CHECKPOINT_FIELD));
     assert_null(safetensors_metadata_value(b, CHECKPOINT_FIELD));
@@ -86,7 +85,7 @@ static char *train_and_save(const struct step_tests *tests, const struct vkn_con
     return path;
 }
 
-/* Another text with `from`, which is in it once, replaced. */
+/* Replaces `from`, which occurs once, and frees the old text. */
 static char *replace(char *text, const char *from, const char *to)
 {
     const char *at = strstr(text, from);
@@ -96,8 +95,8 @@ static char *replace(char *text, const char *from, const char *to)
     return changed;
 }
 
-/* The example, or the first four levels of it with smaller tables: the number of features is that
- * of step_fixture.h's model, whose programs other tests compile. */
+/* Returns examples/hash_field.glsl, or its first four levels with smaller tables, which have as
+ * many features as step_fixture.h's model, so that shaders are shared. */
 static char *hash_text(bool small)
 {
     static const char *const changes[][2] = {{"parameters 913856", "parameters 8 * 4096"},
@@ -114,8 +113,8 @@ static char *hash_text(bool small)
     return text;
 }
 
-static void check_same(const struct step_tests *tests, enum vkn_precision precision, uint32_t steps,
-                       bool small)
+static void compare_with_built_in(const struct step_tests *tests, enum vkn_precision precision,
+                                  uint32_t steps, bool small)
 {
     struct vkn_config hash = tiny_config(true);
     hash.precision = precision;
@@ -124,7 +123,7 @@ static void check_same(const struct step_tests *tests, enum vkn_precision precis
     hash.grid.coarsest = 16;
     hash.grid.finest = small ? 32 : 512;
     hash.march.occupancy_threshold =
-        100; /* that of the grid is the mean, whose bits the state has */
+        100; /* above it the threshold is the mean, whose bits are in the state */
     struct vkn_config glsl = hash;
     char *text = hash_text(small);
     ok(vkn_field_register(&(struct vkn_field){.text = text}, &glsl));
@@ -139,12 +138,12 @@ static void check_same(const struct step_tests *tests, enum vkn_precision precis
 static void test_hash_grid(void **state)
 {
     NEEDS_SHADERC();
-    check_same(*state, VKN_PRECISION_FP32, 1, false);
-    check_same(*state, VKN_PRECISION_FP32, 17, true); /* over an update of the occupancy grid */
-    check_same(*state, VKN_PRECISION_FP16, 4, true);
+    compare_with_built_in(*state, VKN_PRECISION_FP32, 1, false);
+    compare_with_built_in(*state, VKN_PRECISION_FP32, 17, true); /* one update of occupancy */
+    compare_with_built_in(*state, VKN_PRECISION_FP16, 4, true);
 }
 
-/* ---- what is wrong --------------------------------------------------------------------------- */
+/* ---- faulty fields --------------------------------------------------------------------------- */
 
 static void test_faults(void **state)
 {
@@ -180,7 +179,7 @@ static void test_faults(void **state)
          "encode_backward: asks for the gradient of feature 8 of 8"},
         {HEAD ENCODE(SECOND, PUT) BACKWARD(SECOND, A, "uintBitsToFloat(0x7f800000u)"),
          "is not finite"},
-        /* Of the snippet's own lines: the fifth is encode's first. */
+        /* Line 9 is line 5 of the field: the first of encode. */
         {HEAD ENCODE(SECOND, "    nonsense;\n" PUT) BACKWARD(SECOND, A, B),
          "small.glsl:9: error: 'nonsense' : undeclared identifier"},
     };
@@ -194,7 +193,7 @@ static void test_faults(void **state)
         assert_int_equal(vkn_field_check(tests->context, &config), VKN_BAD_INPUT);
         assert_error("small.glsl:");
         assert_error(faults[i].message);
-        /* Nor does it train. */
+        /* Training is refused as well. */
         ok(vkn_scene_open(tests->folder->path, &config, &scene));
         assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer),
                          VKN_BAD_INPUT);
@@ -206,8 +205,8 @@ static void test_faults(void **state)
     ok(vkn_field_check(tests->context, &right));
 }
 
-/* What a field says of itself; no compiler is asked. */
-static void test_facts(void **state)
+/* Pragmas are checked without the compiler. */
+static void test_pragmas(void **state)
 {
     static const struct {
         struct vkn_field field;
@@ -253,7 +252,7 @@ static void test_facts(void **state)
     struct field_model model;
     assert_int_equal(field_model_create(&config, &model), VKN_BAD_INPUT);
     assert_error("config: glsl.source: no field of number 0 is registered");
-    /* What is given goes before what the text says; the text is kept. */
+    /* Given numbers replace the pragmas', and are written into the stored text. */
     const struct vkn_field field = {
         .size = sizeof field, .text = RIGHT, .parameters = 1026, .entry = 4};
     ok(vkn_field_register(&field, &config));
@@ -264,7 +263,7 @@ static void test_facts(void **state)
     ok(vkn_field_register(&(struct vkn_field){.text = source}, &config));
     assert_int_equal(config.glsl.source, number);
     assert_ptr_equal(vkn_field_source(&config), source);
-    /* A file as Windows' editors save it is the same text. */
+    /* A byte order mark, as Windows' editors write it, is ignored. */
     char marked[] = "/tmp/vknerf-field-XXXXXX";
     int descriptor = mkstemp(marked);
     assert_true(descriptor >= 0 && close(descriptor) == 0);
@@ -278,12 +277,12 @@ static void test_facts(void **state)
     assert_error("text in UTF-16; save it as UTF-8");
     unlink(marked);
     free(text);
-    struct vkn_config whole = tiny_config(true);
-    whole.model = VKN_MODEL_GLSL;
-    whole.glsl.source = number;
-    whole.precision = VKN_PRECISION_FP32;
+    struct vkn_config uninterrupted = tiny_config(true);
+    uninterrupted.model = VKN_MODEL_GLSL;
+    uninterrupted.glsl.source = number;
+    uninterrupted.precision = VKN_PRECISION_FP32;
     struct setup setup;
-    ok(setup_create(&whole, gpu_device_capabilities(tests->context->device), &setup));
+    ok(setup_create(&uninterrupted, gpu_device_capabilities(tests->context->device), &setup));
     assert_int_equal(setup.model.param_count, setup.model.mlp_params + 1040);
     assert_int_equal(setup.model.groups[1].entry, 4);
     assert_true(setup.model.groups[1].sparse);
@@ -298,8 +297,8 @@ static float loss_of(const struct tiny *tiny, uint32_t step)
     return ring[step].loss;
 }
 
-/* All of them come to about the same; the last two with VKNERF_TEST_ALL alone (cooperative matrices
- * are test_precision_resume's). */
+/* All reach about the same loss; the last two only with VKNERF_TEST_ALL (test_precision_resume
+ * covers cooperative matrices). */
 static void test_precisions(void **state)
 {
     static const struct {
@@ -336,7 +335,7 @@ static void test_precisions(void **state)
     }
 }
 
-/* Where both kinds of sampling ask a field of the kind, and where densities come first. */
+/* Hierarchical sampling, with densities first, uses a coarse and a fine field of the kind. */
 static void test_samplings(void **state)
 {
     const struct step_tests *tests = *state;
@@ -353,8 +352,7 @@ static void test_samplings(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Loops inside of loops, in workgroups of passes that have fewer samples than invocations as well.
- */
+/* Nested loops, also in workgroups with fewer samples than invocations. */
 static void test_loops(void **state)
 {
     const char text[] =
@@ -376,7 +374,7 @@ static void test_loops(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Gradients this small are none of the check's; a training has many. */
+/* NaN only for tiny gradients, which occur in training but not in the check of the field. */
 static void test_not_finite(void **state)
 {
     const char text[] = HEAD ENCODE(SECOND, PUT)
@@ -406,7 +404,7 @@ static void fill(void *context, uint64_t seed, uint32_t count, float *parameters
         parameters[i] = 1 + (float)i;
 }
 
-/* Nor is what comes of features that are not, in a slice of space that few samples are in. */
+/* NaN features in a slice of space with few samples: steps are skipped, parameters stay finite. */
 static void test_not_finite_features(void **state)
 {
     const char text[] =
@@ -423,11 +421,11 @@ static void test_not_finite_features(void **state)
     tiny_run_watched(&tiny, 40, &warnings);
     assert_in_range(tiny.trainer->monitor.skips.before, 1, 30);
     assert_true(loss_of(&tiny, 40) < 0.9f * loss_of(&tiny, 1));
-    free(tiny_save(tests, &tiny, "not_finite")); /* looks at every number */
+    free(tiny_save(tests, &tiny, "not_finite")); /* checks every number */
     tiny_destroy(&tiny);
 }
 
-/* What a training begins with. */
+/* The callback `initialize` sets the field's parameters. */
 static void test_initialize(void **state)
 {
     uint64_t seed = 0;
@@ -449,11 +447,11 @@ static void test_initialize(void **state)
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 
-/* Comments of equal length and equal CRC-32C behind any text: fields of the same number. */
+/* Comments of equal length and CRC-32C: with any text before them, fields of equal number. */
 #define TWIN_A "// pppppppppppppppppppppppppppppppppppp"
 #define TWIN_B "// qpppqqqqpqqpqqqpppqqpqqqqpqpppppqppp"
 
-/* Copies a checkpoint with another GLSL (NULL: none) and number of its field. */
+/* Copies a checkpoint with another GLSL field (NULL: none) and field number. */
 static char *forge(const struct step_tests *tests, const char *from, const char *name,
                    const char *text, uint32_t number)
 {
@@ -489,7 +487,7 @@ static uint32_t number_of(const char *text)
     return base_crc32c(0, text, strlen(text));
 }
 
-/* Every way into a checkpoint refuses it with that message. */
+/* Every function that opens a checkpoint fails with the message. */
 static void assert_refused(const struct step_tests *tests, struct tiny *tiny, const char *path,
                            const char *message)
 {
@@ -507,20 +505,20 @@ static void assert_refused(const struct step_tests *tests, struct tiny *tiny, co
     assert_null(renderer);
 }
 
-/* A stranger's GLSL runs when its SHA-256 is trusted; a number of 32 bits decides nothing. */
+/* GLSL from a checkpoint runs only if its SHA-256 is trusted; its 32-bit number is no proof. */
 static void check_trust(const struct step_tests *tests, struct tiny *tiny, const char *path)
 {
-    static const char strange[] = "// strange\n" RIGHT, mine[] = RIGHT TWIN_A,
+    static const char foreign[] = "// strange\n" RIGHT, mine[] = RIGHT TWIN_A,
                       twin[] = RIGHT TWIN_B;
     struct vkn_config config = {0};
     char sha256[BASE_SHA256_TEXT], found[BASE_SHA256_TEXT], *text = NULL, *json = NULL;
-    char *file = forge(tests, path, "strange", strange, number_of(strange));
-    base_sha256(strange, strlen(strange), sha256);
+    char *file = forge(tests, path, "strange", foreign, number_of(foreign));
+    base_sha256(foreign, strlen(foreign), sha256);
     assert_false(vkn_field_is_trusted(sha256));
     assert_refused(tests, tiny, file, sha256);
     assert_error("it runs with --trust (vkn_field_trust) only");
     ok(vkn_run_field(file, &text, found));
-    assert_string_equal(text, strange);
+    assert_string_equal(text, foreign);
     assert_string_equal(found, sha256);
     free(text);
     ok(vkn_run_info_json(file, &json));
@@ -535,9 +533,9 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
         sha256[i] = (char)toupper((unsigned char)sha256[i]);
     ok(vkn_field_trust(sha256));
     ok(vkn_run_config(file, &config));
-    assert_string_equal(vkn_field_source(&config), strange);
+    assert_string_equal(vkn_field_source(&config), foreign);
     free(file);
-    /* Neither is it trusted as another, nor under another's number. */
+    /* Another field, or another field's number, is not trusted. */
     assert_int_equal(number_of(mine), number_of(twin));
     ok(vkn_field_register(&(struct vkn_field){.text = mine}, &config));
     file = forge(tests, path, "twin", twin, number_of(twin));
@@ -546,7 +544,7 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
     ok(vkn_field_trust(sha256));
     assert_refused(tests, tiny, file, "has the same number (CRC) as field");
     free(file);
-    file = forge(tests, path, "number", strange, number_of(mine));
+    file = forge(tests, path, "number", foreign, number_of(mine));
     assert_refused(tests, tiny, file, "number: glsl.source: ");
     free(file);
     file = forge(tests, path, "missing", NULL, number_of(mine));
@@ -557,7 +555,7 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
     free(file);
 }
 
-/* Trust is no licence: what a checkpoint's field may hold is checked like any other's. */
+/* The limits for fields hold for a trusted field as well. */
 static void check_hostile(const struct step_tests *tests, const char *path)
 {
     static const char *const hostile[][2] = {
@@ -581,7 +579,7 @@ static void check_hostile(const struct step_tests *tests, const char *path)
     }
 }
 
-/* A run goes on with the field that it began with, which its checkpoint has. */
+/* Only the field in the checkpoint can resume its run, with the same bits. */
 static void test_resume(void **state)
 {
     const struct step_tests *tests = *state;
@@ -593,7 +591,7 @@ static void test_resume(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &other);
     assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
     assert_error("resumed: trained with another field in GLSL");
-    ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken over */
+    ok(vkn_trainer_init(tiny.trainer, path)); /* weights may be taken from another field */
     check_trust(tests, &tiny, path);
     check_hostile(tests, path);
     tiny_destroy(&tiny);
@@ -604,18 +602,17 @@ static void test_resume(void **state)
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 40);
-    char *whole = tiny_save(tests, &tiny, "whole_40");
-    assert_true(same_checkpoints(resumed, whole));
+    char *uninterrupted = tiny_save(tests, &tiny, "whole_40");
+    assert_true(same_checkpoints(resumed, uninterrupted));
     tiny_destroy(&tiny);
     free(path);
     free(resumed);
-    free(whole);
+    free(uninterrupted);
 }
 
-/* ---- pictures and exports ----------------------------------------------------------------------
- */
+/* ---- pictures and exports -------------------------------------------------------------------- */
 
-/* A grey ball in the middle of training space, whatever the parameters are. */
+/* A grey ball in the middle of training space, for any parameters. */
 #define RADIUS 0.3
 #define BALL                                                               \
     "#pragma field parameters 2\n#pragma field features 8\n"               \
@@ -625,7 +622,7 @@ static void test_resume(void **state)
     "void encode_backward(vec3 position, uint first_parameter)\n{\n"       \
     "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
 
-/* The density is that of the first feature; nothing is skipped as empty. */
+/* The MLP passes the first feature on as density; every occupancy cell is occupied. */
 static char *save_ball(const struct step_tests *tests, const struct vkn_config *config)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
@@ -649,9 +646,9 @@ static char *save_ball(const struct step_tests *tests, const struct vkn_config *
     return path;
 }
 
-/* How far a position is from the ball's middle, in training space, and the cosine between the
- * normal there and the direction away from that. */
-static double from_middle(const vkn_scene *scene, const float values[6], double *cosine)
+/* Returns the distance from the ball's centre, in training space, and the cosine between the normal
+ * and the outward direction. */
+static double distance_from_center(const vkn_scene *scene, const float values[6], double *cosine)
 {
     double square = 0, along = 0;
     for (int i = 0; i < 3; i++) {
@@ -663,9 +660,8 @@ static double from_middle(const vkn_scene *scene, const float values[6], double 
     return sqrt(square);
 }
 
-/* The vertices of a binary PLY file, each of so many bytes and beginning with position and normal:
- * all of them finite, on the ball and turned away from its middle. Calls `check` for each, and
- * returns the mean distance from the middle. */
+/* Checks a binary PLY's vertices of `bytes` bytes, which begin with position and normal: finite, on
+ * the ball, facing outwards. Calls `check` for each; returns the mean distance. */
 static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, double least_cosine,
                         size_t *count, void (*check)(const char *vertex))
 {
@@ -684,7 +680,7 @@ static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, 
         memcpy(values, vertex, sizeof values);
         for (size_t k = 0; k < 6; k++)
             assert_true(isfinite(values[k]));
-        double distance = from_middle(scene, values, &cosine);
+        double distance = distance_from_center(scene, values, &cosine);
         assert_close(distance, RADIUS, 0.03, 1, "distance from the middle", (int)i);
         if (cosine < least_cosine)
             fail_msg("%s: normal %zu: cosine %g", path, i, cosine);
@@ -697,15 +693,14 @@ static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, 
     return sum / (double)*count;
 }
 
-static void is_grey(const char *vertex)
+static void check_grey(const char *vertex)
 {
     for (int i = 0; i < 3; i++)
         assert_in_range((unsigned char)vertex[24 + i], 126, 129);
 }
 
-/* Of a splat: 62 floats, whose first harmonics are of the colour less a half, and whose opacity is
- * a logit. */
-static void is_grey_splat(const char *vertex)
+/* A splat has 62 floats: f_dc is the colour minus 1/2, and the opacity is a logit. */
+static void check_grey_splat(const char *vertex)
 {
     float values[62];
     memcpy(values, vertex, sizeof values);
@@ -733,12 +728,12 @@ static void check_exports(const struct step_tests *tests, const vkn_scene *scene
                                              .unseen = VKN_UNSEEN_KEEP};
     size_t count = 0;
     ok(vkn_run_export(&params, &result));
-    double mesh = check_ply(scene, params.mesh, 27, 0.9, &count, is_grey);
-    double points = check_ply(scene, params.points, 27, 0.5, &count, is_grey);
+    double mesh = check_ply(scene, params.mesh, 27, 0.9, &count, check_grey);
+    double points = check_ply(scene, params.points, 27, 0.5, &count, check_grey);
     assert_int_equal(count, 400);
     assert_int_equal(result.points, 400);
     assert_close(points, mesh, 0.02, 1, "radius of points beside the mesh's", 0);
-    check_ply(scene, params.splats, 248, 0.5, &count, is_grey_splat);
+    check_ply(scene, params.splats, 248, 0.5, &count, check_grey_splat);
     assert_int_equal(count, 400);
 }
 
@@ -750,16 +745,16 @@ static void check_normals(const struct step_tests *tests, const vkn_scene *scene
     struct vkn_picture *picture = NULL;
     ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &renderer));
     ok(vkn_renderer_enable_normals(renderer));
-    ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera)); /* from +x, with 12 x 10 pixels */
+    ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera)); /* from +x, 12 x 10 pixels */
     ok(vkn_render(renderer, &camera, NULL, &picture));
     const float *normal = &picture->normal[3 * (5 * 12 + 6)];
     assert_true(normal[0] > 0.98F && picture->opacity[5 * 12 + 6] > 0.99F);
-    assert_true(normal[1] < 0 && normal[2] < 0); /* right of the middle and below it */
+    assert_true(normal[1] < 0 && normal[2] < 0); /* right of the centre and below it */
     vkn_picture_free(&picture);
     vkn_renderer_destroy(&renderer);
 }
 
-/* Normals come from densities around samples, in fp32 whatever the field is shown in. */
+/* Normals are differences of densities in fp32, whatever the precision of the rendering. */
 static void test_exports(void **state)
 {
     const struct step_tests *tests = *state;
@@ -779,12 +774,12 @@ static void test_exports(void **state)
     vkn_scene_close(&scene);
 }
 
-/* ---- loops that never end -------------------------------------------------------------------- */
+/* ---- endless loops --------------------------------------------------------------------------- */
 
 #define HANG "    while (a < 4.0) a = min(a + float(parameter(at) > 9.0), 2.0);\n"
 
-/* Refused, and what is left of its device ends at once; another context of the process works. What
- * the test begins runs until its process ends. */
+/* An endless field is refused and its device given up at once; another context of the process
+ * works. The endless shader runs until the process ends. */
 static void test_endless(void **state)
 {
     const struct step_tests *tests = *state;
@@ -810,7 +805,7 @@ static void test_endless(void **state)
     vkn_context_destroy(&context);
     vkn_scene_close(&scene);
     assert_true(base_seconds() - began < 15);
-    /* A context from before shares lavapipe's threads with what hangs, and says so. */
+    /* An older context shares lavapipe's threads with the endless shader, and reports that. */
     double patience = gpu_stop_timeout;
     gpu_stop_timeout = 0.2;
     if (gpu_device_capabilities(tests->context->device)->type == GPU_CPU) {
@@ -823,7 +818,7 @@ static void test_endless(void **state)
     vkn_context_destroy(&context);
 }
 
-/* Whether the field compiles: all tests need it. */
+/* Finds out whether the GLSL compiler is installed, which all tests need. */
 static int setup(void **state)
 {
     if (step_tests_setup(state) != 0)
@@ -840,7 +835,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hash_grid),  cmocka_unit_test(test_faults),
-        cmocka_unit_test(test_facts),      cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_pragmas),    cmocka_unit_test(test_precisions),
         cmocka_unit_test(test_samplings),  cmocka_unit_test(test_loops),
         cmocka_unit_test(test_not_finite), cmocka_unit_test(test_not_finite_features),
         cmocka_unit_test(test_initialize), cmocka_unit_test(test_resume),

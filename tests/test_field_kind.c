@@ -1,6 +1,5 @@
-/* A kind of field that the project does not have: a dense voxel grid without any MLP. What it takes
- * is this file and its programs; it trains through the same step, renderer and evaluation as the
- * others. */
+/* Adds a kind of field that vknerf lacks, a dense voxel grid without an MLP, and trains it with the
+ * unchanged step, renderer and evaluation. The kind consists of this file and its shaders. */
 #include "evaluation.h"
 
 #include "gpu/shaders.h"
@@ -8,7 +7,7 @@
 #define VOXELS ((enum vkn_model)100)
 #define POINTS 64u /* along an edge */
 
-/* ---- the kind -------------------------------------------------------------------------------- */
+/* ---- the kind of field ----------------------------------------------------------------------- */
 
 static vkn_status create(const struct vkn_config *config, struct field_model *model)
 {
@@ -26,7 +25,7 @@ static void configure(const struct vkn_config *config, const struct field_model 
     specialization->values[SPEC_LEVELS] = POINTS;
 }
 
-/* Grey, and thin everywhere. */
+/* Grey, with a low density everywhere. */
 static void initialize(const struct vkn_config *config, const struct field_model *model,
                        float *params)
 {
@@ -60,7 +59,7 @@ static const struct field_kind voxels = {
     .sums_cells = true,
 };
 
-/* ---- what it can ----------------------------------------------------------------------------- */
+/* ---- tests ----------------------------------------------------------------------------------- */
 
 extern struct gpu_shader test_field_kind_shaders[];
 extern const size_t test_field_kind_shader_count;
@@ -97,7 +96,7 @@ static void test_trains(void **state)
     free(path);
 }
 
-/* A kind without 16-bit programs says so. */
+/* A kind without f16 shaders refuses fp16. */
 static void test_refuses(void **state)
 {
     const struct vkn_config config = {.model = VOXELS, .precision = VKN_PRECISION_FP16};
@@ -110,7 +109,7 @@ static void test_refuses(void **state)
     assert_message("config: model: no model has number 99");
 }
 
-/* A recipe too long for the step is not cut off. */
+/* Too many passes for the step are an error. */
 static void test_many_passes(void **state)
 {
     struct pass passes[STEP_MAX_PASSES];

@@ -1,5 +1,5 @@
-/* Layers of any number of MLPs, up to 256 wide and with skip connections: where their weights lie
- * and what they begin with. */
+/* Tests layers of MLPs up to 256 wide and with skip connections: offsets and initial values of
+ * weights. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,7 @@
 
 #include "field/internal.h"
 
-/* The trunk of the NeRF paper, with its inputs again at the fifth layer; its view branch; a third
- * one. */
+/* The NeRF paper's trunk, with its skip connection; its view branch; a third MLP. */
 static const struct field_mlp mlps[] = {
     {.inputs = 64,
      .used_inputs = 63,
@@ -38,7 +37,7 @@ static void add_all(struct field_model *model)
         assert_int_equal(field_add_mlp(model, &mlps[i]), VKN_OK);
 }
 
-static void test_places(void **state)
+static void test_offsets(void **state)
 {
     static const uint32_t shapes[][3] = {
         /* inputs, outputs, skip */
@@ -68,7 +67,7 @@ static void test_places(void **state)
     assert_int_equal(model.layers[8].used_outputs, 257);
 }
 
-/* Within Glorot's bounds, spread over them, and zero where there is padding. */
+/* Weights are within Glorot's bounds and nearly reach them; padding is zero. */
 static void test_random(void **state)
 {
     struct field_model model;
@@ -117,7 +116,7 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_offsets),
         cmocka_unit_test(test_random),
         cmocka_unit_test(test_limits),
     };

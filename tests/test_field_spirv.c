@@ -1,6 +1,6 @@
-/* What fields in GLSL may hold, on the compiler's side alone, without a device: each hostile field
- * is refused with one line, and what is taken keeps its indices within its arrays.
- * tests/test_field_glsl.c runs fields. */
+/* Tests, without a device, what GLSL fields may contain: each hostile field is refused with one
+ * line, and accepted fields have their indices clamped to their arrays. tests/test_field_glsl.c
+ * runs fields. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,7 +20,7 @@
 #include "skips.h"
 
 #define HEAD "#pragma field parameters 64\n#pragma field features 2\n"
-/* Line 4 is the first of `globals`. */
+/* Line 4 is the first line of `globals`. */
 #define FIELD(globals, statements)                                                                \
     HEAD "// of the test\n" globals "\nvoid encode(vec3 position, uint first)\n{\n"               \
          "    float a = parameter(first), x = position.x;\n    uint k = uint(x * 1e9);\n    int " \
@@ -37,7 +37,7 @@ static bool have_shaderc;
             skip_because("shaderc is not installed"); \
     } while (0)
 
-/* Compiles the programs of a field that a training on a CPU has. */
+/* Compiles the shaders of a field that training on a CPU uses. */
 static vkn_status compile(const char *text, const struct gpu_shader **check)
 {
     struct vkn_config config = {0};
@@ -79,7 +79,7 @@ static void refuse(const struct fault *faults, size_t count)
     assert_int_equal(wrong, 0);
 }
 
-/* ---- what a field may not have --------------------------------------------------------------- */
+/* ---- forbidden GLSL -------------------------------------------------------------------------- */
 
 static void test_text(void **state)
 {
@@ -114,7 +114,7 @@ static void test_text(void **state)
     refuse(faults, BASE_COUNT(faults));
 }
 
-static void test_reach(void **state)
+static void test_forbidden(void **state)
 {
     static const struct fault faults[] = {
         {FIELD("layout(set = 0, binding = 7, std430) buffer B { float b[]; };", "b[k] = a;"),
@@ -164,17 +164,17 @@ static void test_reach(void **state)
     refuse(faults, BASE_COUNT(faults));
 }
 
-/* ---- how much -------------------------------------------------------------------------------- */
+/* ---- size limits ----------------------------------------------------------------------------- */
 
-/* "first", then what `format` makes of 0 to count - 1 and the number before, then a field's
- * functions. */
+/* Returns a field: `first`, then `format` with 1, 0, 0 to count, count - 1, count - 1, then
+ * `globals` and functions. */
 static char *repeat(const char *first, const char *format, unsigned count, const char *globals,
                     const char *statements)
 {
     struct base_text text = {0};
     base_text_add(&text, HEAD "%s\n", first);
     for (unsigned i = 0; i < count; i++)
-        /* The test's own: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
+        /* The format is this test's: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
         base_text_add(&text, format, i + 1, i, i);
     base_text_add(&text,
                   "%s\nvoid encode(vec3 position, uint first)\n{\n    float a = parameter(first), "
@@ -204,7 +204,7 @@ static void test_size(void **state)
         {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))", "B(A(a += sin(a);))"),
          "it is too long for drivers' compilers"},
         {FIELD("#define A(b) b b b b b b b b\n#define B(b) A(A(A(b)))",
-               "B(a += parameter(first);)"), /* the library's count as well */
+               "B(a += parameter(first);)"), /* the library's code counts too */
          "it is too long for drivers' compilers"},
     };
     (void)state;
@@ -228,8 +228,8 @@ static void test_size(void **state)
                 "");
 }
 
-/* Waits for ever in the first children, as for a lock that another thread had. */
-static vkn_status wait_at_first(const void *context, struct base_text *result)
+/* Hangs in the first two children, as if on a lock that another thread held at fork(). */
+static vkn_status hang_in_two_children(const void *context, struct base_text *result)
 {
     atomic_uint *children = *(atomic_uint *const *)context;
     if (atomic_fetch_add(children, 1) < 2)
@@ -247,7 +247,8 @@ static void test_stalled_children(void **state)
     (void)state;
     assert_ptr_not_equal(children, MAP_FAILED);
     gpu_sandbox.stall = 0.1;
-    assert_int_equal(gpu_run_sandboxed("stalled", wait_at_first, &children, &result), VKN_OK);
+    assert_int_equal(gpu_run_sandboxed("stalled", hang_in_two_children, &children, &result),
+                     VKN_OK);
     assert_memory_equal(result.data, "done", result.size);
     assert_int_equal(atomic_load(children), 3);
     gpu_sandbox = limits;
@@ -255,7 +256,7 @@ static void test_stalled_children(void **state)
     munmap(children, sizeof *children);
 }
 
-/* What the compiler would take for ever for, or all memory. */
+/* The compiler would need endless time or memory for these fields. */
 static void test_limits(void **state)
 {
     const struct gpu_sandbox limits = gpu_sandbox;
@@ -277,7 +278,7 @@ static void test_limits(void **state)
                 "memory exhausted");
 }
 
-/* ---- what a field may have ------------------------------------------------------------------- */
+/* ---- accepted GLSL --------------------------------------------------------------------------- */
 
 static uint32_t count_code(const struct gpu_shader *source, uint32_t code)
 {
@@ -288,7 +289,7 @@ static uint32_t count_code(const struct gpu_shader *source, uint32_t code)
     return count;
 }
 
-/* How many indices have a limit that is a constant, and in *sum those added up. */
+/* Counts the indices that are clamped to a constant, and adds those constants to *sum. */
 static uint32_t count_limits(const struct gpu_shader *source, uint32_t *sum)
 {
     struct spirv module;
@@ -307,11 +308,11 @@ static uint32_t count_limits(const struct gpu_shader *source, uint32_t *sum)
     return count;
 }
 
-static void test_taken(void **state)
+static void test_accepted(void **state)
 {
     static const char *const fields[] = {
         FIELD("", ""),
-        /* Names that the library has for what is not global there, macros, values of variables. */
+        /* Names that are macros or local in the library, and globals with initial values. */
         FIELD("#define min(a, b) (a)\n#define REAL float\n#define FEATURES 3\nconst uint N = "
               "4u;\nREAL g = 1.0;\n"
               "float t[3] = float[](1.0, 2.0, 3.0);\nfloat h(float x) { return g += x > 0.5 ? "
@@ -337,7 +338,7 @@ static void test_taken(void **state)
     }
 }
 
-/* Each index that is no constant gets a limit; loops do not ask to be unrolled. */
+/* Each non-constant index is clamped; loops lose their unroll hints. */
 static void test_indices(void **state)
 {
     const struct gpu_shader *none = NULL, *all = NULL;
@@ -360,11 +361,10 @@ static void test_indices(void **state)
             assert_int_equal(word[3] & 1u, 0);
 }
 
-/* ---- what is the library's ---------------------------------------------------------------------
- */
+/* ---- the library's code ---------------------------------------------------------------------- */
 
-/* How many words the program without a snippet has, that one, and the one with it. */
-static uint32_t *read_programs(const char *name, size_t *count)
+/* Reads a corpus file: word count of the shader without snippet, that shader, the one with it. */
+static uint32_t *read_shaders(const char *name, size_t *count)
 {
     char *path = base_format("%s/tests/fuzz/corpus/spirv/%s", getenv("VKNERF_SOURCE_DIR"), name),
          *data = NULL;
@@ -381,17 +381,17 @@ static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *own,
     size_t safe_count = 0;
     own[at] ^= 1u;
     if (gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count) == VKN_OK)
-        fail_msg("word %u of the library's may be %u", at, own[at]);
+        fail_msg("a change of word %u of the library to %u is accepted", at, own[at]);
     own[at] ^= 1u;
 }
 
-/* No bit of its functions, layouts and modes may be another. The program is small, without names
- * but of functions. */
+/* The check notices every changed bit of the library's functions, layouts and modes. The shader is
+ * small and has names of functions only. */
 static void test_library(void **state)
 {
     (void)state;
     size_t size = 0, safe_count = 0;
-    uint32_t *data = read_programs("plain", &size), count = *data, tried = 0;
+    uint32_t *data = read_shaders("plain", &size), count = *data, tried = 0;
     const uint32_t *plain = data + 1;
     uint32_t *own = malloc(count * sizeof *own), *safe = NULL;
     assert_non_null(own);
@@ -407,7 +407,7 @@ static void test_library(void **state)
         char name[64] = "";
         if (code == OP_FUNCTION) {
             spirv_name(&module, plain[at + 2], name);
-            library = name[0] && strncmp(name, "encode", 6) != 0; /* main has none */
+            library = name[0] && strncmp(name, "encode", 6) != 0; /* main has no name */
         }
         if (!library && code != OP_DECORATE && code != OP_MEMBER_DECORATE &&
             code != OP_EXECUTION_MODE)
@@ -421,16 +421,16 @@ static void test_library(void **state)
     free(data);
 }
 
-/* The snippet's first function of GLSL.std.450, as another of which compilers make none. */
+/* GLSL.std.450 instructions up to NClamp are accepted, an unknown number is refused. */
 static void test_built_in(void **state)
 {
     size_t words = 0, safe_count = 0;
-    uint32_t *data = read_programs("flow", &words), *own = data + 1 + *data, *safe = NULL;
+    uint32_t *data = read_shaders("flow", &words), *own = data + 1 + *data, *safe = NULL;
     size_t count = words - 1 - *data, at = SPIRV_HEADER;
     (void)state;
     while ((own[at] & 0xffffu) != OP_EXT_INST)
         at += own[at] >> 16;
-    own[at + 4] = 81; /* NClamp, the last */
+    own[at + 4] = 81; /* NClamp */
     assert_int_equal(gpu_snippet_check("bad", data + 1, *data, own, count, &safe, &safe_count),
                      VKN_OK);
     free(safe);
@@ -453,9 +453,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_text),
-        cmocka_unit_test(test_reach),
+        cmocka_unit_test(test_forbidden),
         cmocka_unit_test(test_size),
-        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_indices),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_stalled_children),

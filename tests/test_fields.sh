@@ -1,7 +1,7 @@
 #!/bin/sh
-# Fields of one's own from the command line. In GLSL: a run is evaluated, rendered, exported and resumed without the
-# file; messages name the file, the line and the parameter. By configuration: in the words of tiny-cuda-nn. Under
-# sanitizers test_field_glsl, test_layered and test_tcnn run the same host code.
+# Tests user-defined fields from the command line. In GLSL: a run is evaluated, rendered, exported and resumed without
+# the file; messages name file, line and parameter. By configuration: tiny-cuda-nn's format. Under sanitizers
+# test_field_glsl, test_layered and test_tcnn run the same host code.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
@@ -22,14 +22,14 @@ fi
 contains first/config.json '"model":.*"glsl"'
 grep -aq '#pragma field parameters' first/checkpoint.safetensors || fail "the checkpoint has no GLSL"
 
-# Another comment is another field.
+# Another comment makes another field.
 hash=$(sha256sum field.glsl | cut -d ' ' -f 1)
 sed 's/^void encode(/\/\/ changed\n&/' field.glsl >other.glsl
 refuses 2 'first/checkpoint.safetensors: trained with another field in GLSL' \
     train --resume first --steps 6 --quiet --field other.glsl --trust="$hash"
 mv field.glsl moved.glsl
 
-# What comes out of a checkpoint runs only where the user says so: what it is can be seen without running it.
+# GLSL from a checkpoint runs only with --trust; vknerf info shows it without running it.
 succeeds info first
 contains out "^field  *[0-9]* bytes of GLSL, SHA-256 $hash\$"
 succeeds info first/checkpoint.safetensors --field
@@ -42,7 +42,7 @@ echo y | "$bin" train --resume first --steps 8 --quiet >out 2>err
 contains err "$untrusted"
 refuses 2 "$untrusted" train --resume first --steps 8 --quiet --trust="$(echo "$hash" | tr 0-9 1-90)"
 refuses 2 '--trust: abc: not a SHA-256' train --resume first --steps 8 --quiet --trust=abc
-# On a terminal there is a question.
+# On a terminal the user is asked.
 for answer in no yes; do
     python3 - $answer "$bin" train --resume first --steps 8 --quiet >out 2>&1 <<'END' || fail "asked, $answer: $(cat out)"
 import os, pty, sys
@@ -74,7 +74,7 @@ refuses 2 'config: glsl.source: no field of number [0-9]* is registered: pass --
     train "$demo" --out none --config first/config.json --quiet
 refuses 2 'config: glsl.source: no field of number 0 is registered' train "$demo" --out none --model glsl --quiet
 refuses 2 'no.glsl: ' train "$demo" --out none --field no.glsl --quiet
-# A store to an address, which on a CPU device is one of the program's own.
+# GLSL that stores to an address: on a CPU device, to the process's memory.
 {
     printf '#extension GL_EXT_%s : require\n' buffer_reference buffer_reference_uvec2
     echo 'layout(buffer_reference, std430, buffer_reference_align = 4) buffer Host { uint v; };'
@@ -85,10 +85,10 @@ refuses 2 'address.glsl:1: a field has no #extension GL_EXT_buffer_reference' \
 sed 's/, weight \* feature/, -weight * feature/' moved.glsl >wrong.glsl
 refuses 2 'wrong.glsl: encode_backward: parameter [0-9]* off by 2: adds ' \
     train "$demo" --out none --field wrong.glsl --quiet
-[ ! -e none ] || fail "a refused field left a run"
+[ ! -e none ] || fail "a refused field left the folder of a run"
 
-# A loop that never ends, once training comes to it, ends the command; what was saved stays. In the check it is
-# test_field_glsl's subject.
+# A loop that becomes endless during training ends the command, and the last checkpoint stays. test_field_glsl tests
+# endless loops in the check of a field.
 awk '/^void encode\(/ { inside = 1 }
     inside && /put_feature/ { sub(/sum\)/, "sum + 1e-30 * mean)"); inside = 0 }
     { print }
@@ -107,8 +107,7 @@ refuses 3 "update interval: not finished after 1 seconds: a loop in the field's 
 unset VKNERF_FIELD_SECONDS
 succeeds train --resume late --steps 17 --quiet --field late.glsl
 rm -r late
-# Two signals end the program at once while a field is compiled, which would take twenty seconds here, and the
-# compiler, a child process, with it.
+# Two signals while a field compiles, which would take twenty seconds, end the program and its compiler process.
 {
     echo '#define A0 1.0 + 1.0'
     seq 40 | awk '{ print "#define A" $1 " A" $1 - 1 " + A" $1 - 1 }'
@@ -130,7 +129,7 @@ rm -rf none
 
 # ---- by configuration --------------------------------------------------------------------------------
 
-# A file in the words of tiny-cuda-nn; stopped and resumed, it is as if it had gone on, and it can be looked at.
+# A configuration in tiny-cuda-nn's format; a run that is stopped and resumed equals an uninterrupted run.
 layers="--downscale 8 --quiet --deterministic --precision fp32 --set batch.samples=1024 --set batch.max_rays=256
     --set march.resolution=16 --set march.steps_per_unit=64 --set mlp.density_width=32 --set mlp.color_width=32
     --set grid.log2_entries=10"
@@ -146,9 +145,9 @@ contains parts/config.json '"model":.*"layered"'
 contains parts/config.json '"position":.*"hash"'
 PYTHONPATH=$VKNERF_SOURCE_DIR/tests python3 -B -c 'import sys, viewer_client
 sys.exit(viewer_client.tensors(sys.argv[1]) != viewer_client.tensors(sys.argv[2]))' whole/checkpoint.safetensors \
-    parts/checkpoint.safetensors || fail "a resumed run is another one"
+    parts/checkpoint.safetensors || fail "a resumed run differs from an uninterrupted run"
 succeeds export whole --mesh whole.ply --resolution 8 --unseen keep --quiet
-# What begins with its weights has its layers, where nobody asks for others.
+# A run initialised from its weights inherits its layers, unless other layers are asked for.
 # shellcheck disable=SC2086
 succeeds train "$demo" --out heir --steps 1 $layers --init whole/checkpoint.safetensors
 contains heir/config.json '"density_layers":.*3'

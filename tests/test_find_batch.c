@@ -1,5 +1,5 @@
-/* The largest batch: what fits a budget is what the device really holds, and every other end of the
- * search is a verdict. */
+/* Tests the search for the largest batch: the batch that fits a budget needs the memory predicted,
+ * and every trial that fails has a reason. */
 #include "step_fixture.h"
 
 #include <unistd.h>
@@ -11,14 +11,15 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-static struct vkn_config asked; /* by the latest params_of */
+static struct vkn_config train_config; /* config of the latest params_of() */
 static struct vkn_job job;
 
 static struct vkn_train_params params_of(const struct step_tests *tests)
 {
-    asked = tiny_config(false);
+    train_config = tiny_config(false);
     job = (struct vkn_job){.quiet = true};
-    return (struct vkn_train_params){.job = &job, .scene = tests->folder->path, .config = &asked};
+    return (struct vkn_train_params){
+        .job = &job, .scene = tests->folder->path, .config = &train_config};
 }
 
 static const struct vkn_batch_trial *largest(const struct vkn_batch_search *search)
@@ -33,8 +34,8 @@ static const struct vkn_batch_trial *last(const struct vkn_batch_search *search)
     return search->trials[search->trial_count - 1];
 }
 
-/* Bytes held by training with that batch on a fresh device, on which nothing else is. */
-static uint64_t held_by(const struct step_tests *tests, uint32_t samples, uint32_t max_rays)
+/* Returns the bytes that training with that batch holds on a fresh device. */
+static uint64_t memory_of(const struct step_tests *tests, uint32_t samples, uint32_t max_rays)
 {
     struct vkn_config config = tiny_config(false);
     config.batch.samples = samples;
@@ -51,7 +52,7 @@ static uint64_t held_by(const struct step_tests *tests, uint32_t samples, uint32
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* The largest fits the budget, the next quarter would not. */
+/* The largest batch fits the budget, a batch a quarter larger would not. */
 static void test_budget(void **state)
 {
     const struct step_tests *tests = *state;
@@ -65,7 +66,7 @@ static void test_budget(void **state)
     print_message("%u samples: %.2f MiB and %.2f for evaluation\n", best->samples,
                   (double)best->memory_bytes / MIB, (double)search->view_bytes / MIB);
     assert_true(best->steps_per_second > 0 && best->samples_per_second > 0);
-    assert_int_equal(best->memory_bytes, held_by(tests, best->samples, best->max_rays));
+    assert_int_equal(best->memory_bytes, memory_of(tests, best->samples, best->max_rays));
     assert_true(best->memory_bytes + search->view_bytes <= search->memory_budget);
 
     uint32_t base = 1024;
@@ -73,7 +74,7 @@ static void test_budget(void **state)
         base *= 2;
     uint32_t next = best->samples + base / 4;
     uint32_t rays = (uint32_t)(256.0 / 2112.0 * next);
-    assert_true(held_by(tests, next, rays) + search->view_bytes > search->memory_budget);
+    assert_true(memory_of(tests, next, rays) + search->view_bytes > search->memory_budget);
     assert_true(search->trials[search->fastest]->samples_per_second >= best->samples_per_second);
     vkn_batch_search_free(&search);
 }
@@ -91,41 +92,39 @@ static void test_over_budget(void **state)
     vkn_batch_search_free(&search);
 }
 
-/* A grid that outgrows what the device binds, whatever the batch: nothing is stable, and it says
- * why. */
+/* A grid beyond the device's buffer range fails with every batch, with the reason. */
 static void test_range(void **state)
 {
     struct vkn_train_params train = params_of(*state);
     const struct step_tests *tests = *state;
     if (gpu_device_capabilities(tests->context->device)->max_buffer_range >= 1u << 28)
         skip_because("the device binds more than this test's grid asks for");
-    asked.grid.levels = 16;
-    asked.grid.log2_entries = 21;
-    asked.grid.features = 4;
-    asked.grid.finest = 2048;
+    train_config.grid.levels = 16;
+    train_config.grid.log2_entries = 21;
+    train_config.grid.features = 4;
+    train_config.grid.finest = 2048;
     const struct vkn_batch_params params = {.train = &train};
     struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
     assert_int_equal(search->trial_count, 1);
     assert_int_equal(search->trials[0]->verdict, VKN_BATCH_REFUSED);
     assert_non_null(strstr(search->trials[0]->reason, "parameters: "));
-    /* Alone: no batch is what is wrong. */
+    /* The batch is not mentioned, as it is not the cause. */
     assert_string_equal(vkn_last_error(), search->trials[0]->reason);
     vkn_batch_search_free(&search);
 }
 
-/* A model that the process has no room for, whatever the batch: nothing is taken, and the trial
- * says why. */
+/* A model that exceeds the process's memory limit fails before any allocation, with the reason. */
 static void test_no_room(void **state)
 {
     struct vkn_train_params train = params_of(*state);
     const struct step_tests *tests = *state;
     if (gpu_device_capabilities(tests->context->device)->type != GPU_CPU)
         skip_because("memory of a GPU has no limits of the process");
-    asked.precision = VKN_PRECISION_FP32;
-    asked.grid.levels = 16;
-    asked.grid.log2_entries = 20;
-    asked.grid.finest = 2048;
+    train_config.precision = VKN_PRECISION_FP32;
+    train_config.grid.levels = 16;
+    train_config.grid.log2_entries = 20;
+    train_config.grid.finest = 2048;
     const struct rlimit before = limit_memory(RLIMIT_AS, 400 * MIB);
     const struct vkn_batch_params params = {.train = &train};
     struct vkn_batch_search *search;
@@ -143,8 +142,8 @@ static void take_memory(void *context, const struct vkn_train_stats *stats)
     *(uint64_t *)context = stats->gpu_memory_bytes;
 }
 
-/* What is expected of each precision is what its trainer then takes, but for alignment; and what
- * training reports is all that is held. Matrices take what fp16 does, and are compiled for seconds:
+/* For each precision the estimate equals the trainer's memory, but for alignment, and the memory
+ * reported in training is all that is held. Matrices need as much as fp16 and compile slowly: only
  * with VKNERF_TEST_ALL. */
 static void test_estimate(void **state)
 {
@@ -167,7 +166,7 @@ static void test_estimate(void **state)
         ok(train_memory(device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
         tiny_destroy(&tiny);
         taken[i] = with - gpu_memory_allocated(device);
-        print_message("precision %d: %llu bytes expected, %llu taken\n", precisions[i],
+        print_message("precision %d: %llu bytes expected, %llu used\n", precisions[i],
                       (unsigned long long)expected, (unsigned long long)taken[i]);
         assert_true(taken[i] >= expected && taken[i] < expected + 65536);
     }
@@ -175,7 +174,7 @@ static void test_estimate(void **state)
         assert_true(taken[i] < taken[0]);
 }
 
-/* ---- other ends ---------------------------------------------------------------------------- */
+/* ---- other failures ------------------------------------------------------------------------ */
 
 static void test_time(void **state)
 {
@@ -190,13 +189,13 @@ static void test_time(void **state)
     vkn_batch_search_free(&search);
 }
 
-/* A scale that 16 bits never hold. */
+/* A loss scale that overflows f16 in every step. */
 static void test_unstable(void **state)
 {
     struct vkn_train_params train = params_of(*state);
-    asked.precision = VKN_PRECISION_FP16;
-    asked.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
-    asked.loss_scale.initial = 0x1p60f;
+    train_config.precision = VKN_PRECISION_FP16;
+    train_config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    train_config.loss_scale.initial = 0x1p60f;
     const struct vkn_batch_params params = {.train = &train};
     struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);
@@ -221,7 +220,7 @@ static void test_stop(void **state)
 static void test_errors(void **state)
 {
     struct vkn_train_params train = params_of(*state);
-    asked.grid.finest = 2;
+    train_config.grid.finest = 2;
     const struct vkn_batch_params params = {.train = &train};
     struct vkn_batch_search *search;
     assert_int_equal(vkn_find_batch(&params, &search), VKN_BAD_INPUT);

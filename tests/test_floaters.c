@@ -1,15 +1,14 @@
-/* The share of light that a view takes nearer than half of the way to the nearest sparse point: of
- * a field of density 1 everywhere, which is known for each pixel. */
+/* Tests the share of floaters: the opacity of views in front of half the distance to the nearest
+ * sparse point, for a field of density 1, whose opacity is known. */
 #include "evaluation.h"
 
 #include <math.h>
 
-#define OPPOSITE 200u /* points that each camera sees, */
-#define BESIDE   1u   /* and such that are too near: fewer than one in a hundred */
+#define OPPOSITE 200u /* points that each camera sees */
+#define BESIDE   1u   /* points too near: fewer than one in a hundred */
 
-/* Far behind the cube's middle and, for each camera, as far away as from it to the middle and
- * again. */
-static void put_points(struct vkn_scene *scene)
+/* Puts points at twice the distance of the cube's centre from each camera, and a near outlier. */
+static void add_points(struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct scene_point *points =
@@ -25,7 +24,7 @@ static void put_points(struct vkn_scene *scene)
     scene->point_count = count;
 }
 
-/* Of the ray's way from the cube's face up to the limit. */
+/* Returns the opacity of a ray from the cube's face to the limit. */
 static double expected_opacity(const struct scene_camera *camera, double x, double y, double limit)
 {
     double origin[3], direction[3], span[2];
@@ -62,7 +61,7 @@ static void test_share(void **state)
     double psnr = evaluation->psnr;
     vkn_evaluation_free(&evaluation);
 
-    put_points(tiny.scene);
+    add_points(tiny.scene);
     evaluate_split(tiny.trainer, tiny.scene, SCENE_TRAIN, &evaluation);
     double sum = 0;
     for (size_t view = 0; view < evaluation->view_count; view++) {
@@ -72,7 +71,7 @@ static void test_share(void **state)
         sum += evaluation->views[view]->floaters;
     }
     assert_close(evaluation->floaters, sum / (double)evaluation->view_count, 1e-9, 1, "mean", 0);
-    assert_true(evaluation->psnr == psnr); /* and the views are whole */
+    assert_true(evaluation->psnr == psnr); /* the PSNR is of whole views */
     vkn_evaluation_free(&evaluation);
     free(zeros);
     tiny_destroy(&tiny);

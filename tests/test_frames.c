@@ -1,5 +1,5 @@
-/* The files of a rendering, with a stand-in for ffmpeg whose videos are the bytes that it got: a
- * video shows what the pictures show, depths of all frames on one scale. */
+/* Tests the files of a rendering: videos show what the pictures show, and depths of all frames
+ * share one scale. A script replaces ffmpeg and writes its input to the video. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "scene/image.h"
 #include "scenes.h"
 
-/* $FAKE: part of the names of videos that fail. */
+/* $FAKE: part of the names of videos for which the script fails. */
 static const char stand_in[] = "#!/bin/sh\n"
                                "PATH=/usr/bin:/bin\n"
                                "for file; do :; done\n"
@@ -34,13 +34,13 @@ static int set_up(void **state)
     char *program = temporary_text(folder, "bin/ffmpeg", stand_in);
     setenv("PATH", temporary_path(folder, "bin"), 1);
     setenv("FAKE", "nothing", 1);
-    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
+    unsetenv("LD_LIBRARY_PATH"); /* not for the machine's programs */
     return chmod(program, 0700);
 }
 
 /* ---- a rendering --------------------------------------------------------------------------- */
 
-/* All maps with a video each. */
+/* Asks for all maps, with a video of each. */
 static struct vkn_render_params all_maps(struct temporary *folder)
 {
     return (struct vkn_render_params){
@@ -56,7 +56,7 @@ static struct vkn_render_params all_maps(struct temporary *folder)
     };
 }
 
-/* Depths, and opacities behind them: 9 is mere haze, 2 is in both frames. */
+/* Depth 9 has a low opacity and is ignored; depth 2 is in both frames. */
 static float depths[FRAMES][PIXELS] = {{2, 3, 4, 0, 9, 2.5f}, {6, 5, 2, 9, 0, 3}};
 static float opacities[FRAMES][PIXELS] = {{1, 1, 0.5f, 0, 0.4f, 1}, {1, 0.9f, 1, 0.1f, 0, 0.6f}};
 
@@ -95,9 +95,9 @@ static vkn_status make(const struct vkn_render_params *params, unsigned count, v
     return status;
 }
 
-/* ---- what is in files ---------------------------------------------------------------------- */
+/* ---- contents of files ----------------------------------------------------------------------- */
 
-/* The caller frees. */
+/* Reads a file of `wanted` bytes; the caller frees the result. */
 static uint8_t *content(struct temporary *folder, const char *name, size_t wanted)
 {
     char *data = NULL;
@@ -107,7 +107,7 @@ static uint8_t *content(struct temporary *folder, const char *name, size_t wante
     return (uint8_t *)data;
 }
 
-/* Each frame of the video is its picture. */
+/* Each frame of the video equals its picture. */
 static void check_video(struct temporary *folder, const char *kind, unsigned channels,
                         unsigned frames)
 {
@@ -141,7 +141,7 @@ static bool exists(struct temporary *folder, const char *name)
     return base_file_exists(temporary_path(folder, name));
 }
 
-/* Entries of a folder in it. */
+/* Counts the entries of a folder. */
 static size_t count_in(struct temporary *folder, const char *name)
 {
     struct temporary inner = {0};
@@ -184,8 +184,8 @@ static void test_interrupted(void **state)
     check_videos(folder, 1);
 }
 
-/* Without a frame there is no video, and after another failure neither. */
-static void test_nothing_to_show(void **state)
+/* Without any frame there is no video, whatever ended the rendering. */
+static void test_no_frames(void **state)
 {
     struct temporary *folder = *state;
     static const vkn_status ends[] = {VKN_INTERRUPTED, VKN_ERROR};
@@ -203,7 +203,7 @@ static void test_nothing_to_show(void **state)
     free(scale);
 }
 
-/* The other videos, and all pictures, are made. */
+/* If one video fails, the others and all pictures are complete. */
 static void test_one_fails(void **state)
 {
     struct temporary *folder = *state;
@@ -222,8 +222,8 @@ static void test_one_fails(void **state)
     assert_int_equal(result.frames, FRAMES);
 }
 
-/* Nothing is left of the videos that were begun. */
-static void test_bad_place(void **state)
+/* A video that cannot be written removes the videos that were begun. */
+static void test_bad_path(void **state)
 {
     struct temporary *folder = *state;
     struct vkn_render_result result;
@@ -231,10 +231,10 @@ static void test_bad_place(void **state)
     params.normal_video = temporary_impossible(folder, "turn.mp4");
     assert_int_equal(make(&params, FRAMES, VKN_OK, &result), VKN_BAD_INPUT);
     assert_error("/turn.mp4: cannot be written: Not a directory");
-    assert_int_equal(temporary_count(folder), 3); /* bin, out and the file in its way */
+    assert_int_equal(temporary_count(folder), 3); /* bin, out and the file instead of a folder */
 }
 
-/* Of an earlier rendering nothing stays, and what is not of one is not touched. */
+/* A rendering removes the frames of an earlier rendering, and no file of the user's. */
 static void test_older_frames(void **state)
 {
     struct temporary *folder = *state;
@@ -254,7 +254,7 @@ static void test_older_frames(void **state)
     free(content(folder, "out/frame_0007.png", 10));
 }
 
-/* What was there before is there still, and goes with the next rendering that comes to its end. */
+/* An unfinished rendering keeps older frames; the next finished rendering removes them. */
 static void test_older_frames_stay(void **state)
 {
     static const vkn_status ends[] = {VKN_INTERRUPTED, VKN_ERROR};
@@ -272,7 +272,7 @@ static void test_older_frames_stay(void **state)
     assert_int_equal(count_in(folder, "out"), FRAMES + 1);
 }
 
-/* A rendering that is stopped before it wrote over somebody's frame has not made that its own. */
+/* A rendering that stops before it overwrites a user's file does not list that file as its own. */
 static void test_frames_in_the_way(void **state)
 {
     struct temporary *folder = *state;
@@ -282,12 +282,12 @@ static void test_frames_in_the_way(void **state)
     assert_int_equal(make(&params, 1, VKN_INTERRUPTED, &result), VKN_INTERRUPTED);
     assert_ok(make(&params, 1, VKN_OK, &result));
     free(content(folder, "out/frame_0001.png", 10));
-    assert_ok(make(&params, FRAMES, VKN_OK, &result)); /* now it is */
+    assert_ok(make(&params, FRAMES, VKN_OK, &result)); /* now the frame is vknerf's */
     assert_ok(make(&params, 1, VKN_OK, &result));
     assert_false(exists(folder, "out/frame_0001.png"));
 }
 
-/* A list that is broken is believed in nothing. */
+/* An invalid list of frames removes no file. */
 static void test_broken_list(void **state)
 {
     static const char *const lists[] = {"{\"rgb\": -1}", "{\"rgb\": 1e9, \"depth\": 2}", "[", ""};
@@ -302,8 +302,7 @@ static void test_broken_list(void **state)
     }
 }
 
-/* A view's own scale, as in views/: its nearest and farthest surface are white and the darkest
- * grey. */
+/* A single view has its own scale, as in views/: nearest is white, farthest the darkest grey. */
 static void test_one_depth(void **state)
 {
     static const uint8_t wanted[PIXELS] = {255, 128, 1, 0, 0, 192};
@@ -321,7 +320,7 @@ static void test_one_depth(void **state)
     free(rgba);
 }
 
-/* In equal steps on one scale; neither colours nor 8-bit maps come with them. */
+/* 16-bit depths are multiples of one unit; no colours or 8-bit maps are written with them. */
 static void test_16_bits(void **state)
 {
     struct temporary *folder = *state;
@@ -342,13 +341,13 @@ static void test_16_bits(void **state)
         }
         free(steps);
     }
-    assert_int_equal(count_in(folder, "out"), FRAMES + 2); /* their scale, and the list */
+    assert_int_equal(count_in(folder, "out"), FRAMES + 2); /* the unit, and the list of frames */
     params = (struct vkn_render_params){.opacity = true, .out = params.out};
     assert_ok(make(&params, FRAMES, VKN_OK, &result));
     assert_int_equal(count_in(folder, "out"), FRAMES + 1);
 }
 
-/* Of 1, 2 or 5 times a power of ten the least that reaches that far. */
+/* The unit is the smallest of 1, 2 or 5 times a power of ten with which 16 bits reach the depth. */
 static void test_units(void **state)
 {
     (void)state;
@@ -368,7 +367,7 @@ static void test_units(void **state)
     assert_true(steps[0] == 1 && steps[1] == 65535 && steps[2] == 0);
 }
 
-/* ---- files that are written meanwhile -------------------------------------------------------- */
+/* ---- the background writer ------------------------------------------------------------------- */
 
 #define FILES 45u /* more than are written at once */
 
@@ -406,8 +405,8 @@ static void test_writer(void **state)
         assert_true(width == 60 && height == 50 && rgba[0] == i && rgba[4 * 2999] == i);
         free(rgba);
     }
-    /* Again, into a file that is in the way of a folder: the first failure is told, once, by the
-     * next file in its place or at the end; nothing is left of any. */
+    /* A path below a file: the first failure is reported once, by the next file in the same slot or
+     * at the end, and no file remains. */
     folder = *state;
     for (unsigned count = 1; count <= FILES; count += FILES - 1) {
         vkn_status status = VKN_OK;
@@ -426,7 +425,7 @@ static void test_writer(void **state)
         render_writer_finish(&writer);
         assert_ok(render_writer_finish(&writer));
     }
-    /* What there was no memory for is a failure of its own. */
+    /* A file without pixels (out of memory) fails at once. */
     struct render_file file = numbered(folder, 0);
     free(file.pixels);
     file.pixels = NULL;
@@ -434,7 +433,7 @@ static void test_writer(void **state)
     assert_ok(render_writer_finish(&writer));
 }
 
-/* A frame that cannot be written fails the rendering, by the end at the latest. */
+/* A frame that cannot be written fails the rendering, at the latest when it ends. */
 static void test_unwritten(void **state)
 {
     struct temporary *folder = *state;
@@ -455,7 +454,7 @@ static void test_unwritten(void **state)
     assert_true(exists(folder, "out/frame_0000.png"));
 }
 
-/* Numbers alone leave no pictures and no scale of them. */
+/* Depth values alone write no pictures and no scale. */
 static void test_numbers(void **state)
 {
     struct temporary *folder = *state;
@@ -474,9 +473,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_one_scale),
         TEST(test_interrupted),
-        TEST(test_nothing_to_show),
+        TEST(test_no_frames),
         TEST(test_one_fails),
-        TEST(test_bad_place),
+        TEST(test_bad_path),
         TEST(test_numbers),
         TEST(test_older_frames),
         TEST(test_older_frames_stay),

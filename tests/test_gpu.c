@@ -1,10 +1,10 @@
-/* The gpu room: devices, kill switches, self-test, pipeline cache. */
+/* Tests devices of src/gpu: selection, VKNERF_DISABLE, driver issues, self-test, pipeline cache. */
 #include "gpu_fixture.h"
 #include "gpu/internal.h"
 #include "skips.h"
 #include <vknerf/context.h>
 
-/* What gpu_open writes to standard error, with one variable set; the caller frees. */
+/* Returns what gpu_open() logs with one variable set; the caller frees the text. */
 static char *log_of_open(const char *variable, const char *value, vkn_status *status,
                          struct gpu_device **device)
 {
@@ -60,8 +60,7 @@ static void test_choice(void **state)
     }
 }
 
-/* ---- drivers
- * ------------------------------------------------------------------------------------- */
+/* ---- drivers --------------------------------------------------------------------------------- */
 
 static const char *const driver_variables[] = {"VK_DRIVER_FILES", "VK_ICD_FILENAMES"};
 
@@ -90,8 +89,8 @@ static void drivers_restore(const struct drivers *drivers)
     }
 }
 
-/* Another file for the same driver, so that each of its devices is there twice; the caller frees.
- */
+/* Writes a second ICD file for the same driver, so that its devices are listed twice; the caller
+ * frees the path. */
 static char *write_driver_file(const char *original)
 {
     char *text, *path = base_path_join(cache_dir, "driver.json");
@@ -111,7 +110,7 @@ static char *write_driver_file(const char *original)
     return path;
 }
 
-/* What fails its self-test is passed over with a warning, unless it was asked for. */
+/* A device that fails its self-test is skipped with a warning, unless it was asked for by index. */
 static void test_next_device(void **state)
 {
     (void)state;
@@ -151,18 +150,18 @@ static void test_next_device(void **state)
     free(path);
 }
 
-struct hazard_case {
+struct issue_case {
     uint32_t driver, version, device;
     enum gpu_device_type type;
-    const char *problem; /* NULL: none */
+    const char *problem; /* NULL: no issue */
     bool warn, matrices;
 };
 
-/* Every row, and what is just outside of it. */
-static void test_hazards(void **state)
+/* Every row of the table of driver issues, and drivers just outside of it. */
+static void test_driver_issues(void **state)
 {
     (void)state;
-    static const struct hazard_case cases[] = {
+    static const struct issue_case cases[] = {
         {VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_VERSION(2, 0, 388), 1, GPU_INTEGRATED,
          "crashes when", false, true},
         {VK_DRIVER_ID_AMD_PROPRIETARY, VK_MAKE_VERSION(2, 0, 389), 1, GPU_INTEGRATED, NULL, 0, 0},
@@ -188,58 +187,58 @@ static void test_hazards(void **state)
         {VK_DRIVER_ID_MESA_LLVMPIPE, 1, 1, GPU_CPU, NULL, 0, 0},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
-        const struct hazard_case *c = &cases[i];
+        const struct issue_case *c = &cases[i];
         const struct gpu_capabilities device = {.type = c->type,
                                                 .device_id = c->device,
                                                 .driver_id = c->driver,
                                                 .driver_version = c->version};
-        struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
-        size_t count = gpu_driver_issues(&device, hazards);
+        struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
+        size_t count = gpu_driver_issues(&device, issues);
         assert_int_equal(count, c->problem != NULL);
         if (!c->problem)
             continue;
-        assert_non_null(strstr(hazards[0].problem, c->problem));
-        assert_true(strlen(hazards[0].advice) > 0);
-        assert_true(hazards[0].warn == c->warn && hazards[0].matrices == c->matrices);
+        assert_non_null(strstr(issues[0].problem, c->problem));
+        assert_true(strlen(issues[0].advice) > 0);
+        assert_true(issues[0].warn == c->warn && issues[0].matrices == c->matrices);
     }
-    /* Two of one driver. */
+    /* This driver has two issues. */
     const struct gpu_capabilities device = {
         .type = GPU_DISCRETE, .device_id = 0x73bf, .driver_id = VK_DRIVER_ID_AMD_PROPRIETARY};
-    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
-    assert_int_equal(gpu_driver_issues(&device, hazards), 2);
+    struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
+    assert_int_equal(gpu_driver_issues(&device, issues), 2);
 }
 
 static PFN_vkGetPhysicalDeviceProperties get_properties;
 static PFN_vkGetPhysicalDeviceProperties2 get_properties2;
-static VkDriverId feigned_driver;
+static VkDriverId fake_driver;
 
-static void feign_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties *properties)
+static void fake_properties(VkPhysicalDevice device, VkPhysicalDeviceProperties *properties)
 {
     get_properties(device, properties);
     properties->driverVersion = VK_MAKE_VERSION(24, 0, 1);
 }
 
-static void feign_properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties)
+static void fake_properties2(VkPhysicalDevice device, VkPhysicalDeviceProperties2 *properties)
 {
     get_properties2(device, properties);
     for (VkBaseOutStructure *next = properties->pNext; next; next = next->pNext)
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
-            ((VkPhysicalDeviceVulkan12Properties *)next)->driverID = feigned_driver;
+            ((VkPhysicalDeviceVulkan12Properties *)next)->driverID = fake_driver;
 }
 
-/* What vknerf info and the start of a run say under a driver of version 24.0.1; the caller frees.
- */
+/* Returns `vknerf info` and the log of a context under a driver of version 24.0.1; the caller frees
+ * both. */
 static char *info_of_driver(VkDriverId driver, char **log)
 {
-    VkInstance instance; /* keeps the functions as they are set here */
+    VkInstance instance; /* keeps the replaced functions loaded */
     char *json;
     vkn_context *context;
     ok(gpu_instance_acquire(&instance));
-    feigned_driver = driver;
+    fake_driver = driver;
     get_properties = vkGetPhysicalDeviceProperties;
     get_properties2 = vkGetPhysicalDeviceProperties2;
-    vkGetPhysicalDeviceProperties = feign_properties;
-    vkGetPhysicalDeviceProperties2 = feign_properties2;
+    vkGetPhysicalDeviceProperties = fake_properties;
+    vkGetPhysicalDeviceProperties2 = fake_properties2;
     ok(vkn_info_json(NULL, &json));
     struct capture capture = capture_begin();
     ok(vkn_context_create(NULL, &context));
@@ -251,9 +250,8 @@ static char *info_of_driver(VkDriverId driver, char **log)
     return json;
 }
 
-/* info names what is known; a run says at its start what it may meet, and not what has to be asked
- * for. */
-static void test_hazard_is_named(void **state)
+/* info lists every known issue; a context warns only about issues of its default settings. */
+static void test_issue_is_named(void **state)
 {
     (void)state;
     char *log, *info = info_of_driver(VK_DRIVER_ID_MESA_NVK, &log);
@@ -277,8 +275,8 @@ static void test_hazard_is_named(void **state)
     free(log);
 }
 
-/* Where listing them crashes, matrices are off before anything asks for the list. */
-static void test_hazard_matrices(void **state)
+/* On a driver that crashes while listing matrix shapes, matrices are off before that. */
+static void test_issue_matrices(void **state)
 {
     (void)state;
     struct gpu_support support = {
@@ -289,7 +287,7 @@ static void test_hazard_matrices(void **state)
                          .subgroup_pinnable = true,
                          .cooperative_matrix = true},
     };
-    gpu_read_matrix_shapes(VK_NULL_HANDLE, &support); /* would crash here as well */
+    gpu_read_matrix_shapes(VK_NULL_HANDLE, &support); /* would crash */
     assert_false(support.capabilities.cooperative_matrix);
 }
 
@@ -300,7 +298,7 @@ static VkResult create_no_device(VkPhysicalDevice physical, const VkDeviceCreate
     return VK_INCOMPLETE;
 }
 
-/* No error, and no device; which is no reason to leave it out of the list. */
+/* VK_INCOMPLETE creates no device, but the device stays in the list, with the error. */
 static void test_incomplete_device(void **state)
 {
     (void)state;
@@ -325,7 +323,7 @@ static void test_incomplete_device(void **state)
 static PFN_vkEnumerateDeviceExtensionProperties list_extensions;
 static bool subset_enabled;
 
-/* One more than the driver says. */
+/* Appends VK_KHR_portability_subset to the driver's extensions. */
 static VkResult list_subset(VkPhysicalDevice physical, const char *layer, uint32_t *count,
                             VkExtensionProperties *extensions)
 {
@@ -358,8 +356,8 @@ static bool enables_subset(void)
     return subset_enabled;
 }
 
-/* Drivers that are no whole Vulkan, such as MoltenVK, show their devices only to who asks, and want
- * to be told that their extension was seen. */
+/* Incomplete Vulkan implementations such as MoltenVK are listed only with the portability flag, and
+ * need VK_KHR_portability_subset enabled. */
 static void test_portability(void **state)
 {
     (void)state;
@@ -416,10 +414,11 @@ static void test_kill_switches(void **state)
     (void)state;
     struct gpu_device *device;
     vkn_status status;
-    char *log = log_of_open("VKNERF_DISABLE",
-                            "float_atomics,cooperative_matrix,float16,storage16,timestamps,"
-                            "subgroup_size_control,packed_half_atomics,memory_budget,pipeline_cache",
-                            &status, &device);
+    char *log =
+        log_of_open("VKNERF_DISABLE",
+                    "float_atomics,cooperative_matrix,float16,storage16,timestamps,"
+                    "subgroup_size_control,packed_half_atomics,memory_budget,pipeline_cache",
+                    &status, &device);
     ok(status);
     assert_string_equal(log, "");
     free(log);
@@ -437,7 +436,7 @@ static void test_kill_switches(void **state)
     log = log_of_open("VKNERF_DISABLE", "memory_model,flaot16", &status, &device);
     ok(status);
     assert_non_null(strstr(log, "flaot16"));
-    assert_non_null(strstr(log, "float16")); /* what is known: features and other switches */
+    assert_non_null(strstr(log, "float16")); /* all valid names: features and other switches */
     assert_non_null(strstr(log, "owned_sums"));
     assert_non_null(strstr(log, "cpu_kernels"));
     free(log);
@@ -445,8 +444,8 @@ static void test_kill_switches(void **state)
     gpu_close(&device);
 }
 
-/* CPU devices take the shapes of GPUs when they are told to. */
-static void test_cpu_shape(void **state)
+/* VKNERF_DISABLE=cpu_kernels gives CPU devices the kernels of GPUs. */
+static void test_cpu_kernels(void **state)
 {
     (void)state;
     struct gpu_capabilities device = {.type = GPU_CPU};
@@ -486,7 +485,7 @@ static void test_self_test(void **state)
         assert_message("fails the self-test");
     }
 
-    /* What nobody looks at cannot fail. */
+    /* A disabled self-test cannot fail. */
     setenv("VKNERF_SELF_TEST_BREAK", "subgroups,integer_atomics,float_atomics", 1);
     free(log_of_open("VKNERF_DISABLE", "self_test", &status, &device));
     unsetenv("VKNERF_SELF_TEST_BREAK");
@@ -496,7 +495,7 @@ static void test_self_test(void **state)
     gpu_close(&device);
 }
 
-/* Entries of f16 matrices of that shape. */
+/* Counts the device's f16 shapes of these dimensions. */
 static uint32_t count_shapes(const struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -516,7 +515,7 @@ static char *log_of_matrices(struct gpu_device *device, const uint32_t shape[3])
     return capture_end(&capture);
 }
 
-/* Products of every shape are right; what is broken goes, and what goes with it stays. */
+/* Correct shapes pass silently; a broken shape is removed for the broken accumulator type only. */
 static void test_matrices(void **state)
 {
     (void)state;
@@ -524,7 +523,7 @@ static void test_matrices(void **state)
         {8, 8, 8}, {8, 8, 16}, {8, 16, 16}, {16, 8, 16}, {16, 16, 16}};
     struct gpu_device *device = open_device();
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    /* lavapipe has them for subgroups of 8. */
+    /* lavapipe has matrices for subgroups of 8. */
     bool all = capabilities->type == GPU_CPU && capabilities->subgroup_size == 8;
     for (size_t i = 0; i < BASE_COUNT(shapes); i++) {
         const uint32_t *s = shapes[i];
@@ -575,7 +574,7 @@ static void test_cache(void **state)
     size_t good_size, now_size;
     ok(base_file_read(path, 1 << 28, &good, &good_size));
 
-    /* Broken in the middle, cut short, empty: ignored and replaced. */
+    /* Corrupt, truncated or empty cache files are ignored and replaced. */
     for (int i = 0; i < 3; i++) {
         good[good_size / 2] ^= i == 0;
         ok(base_file_replace(path, good, i == 0 ? good_size : i == 1 ? good_size / 2 : 0));
@@ -591,7 +590,7 @@ static void test_cache(void **state)
     free(path);
     free(good);
 
-    /* A folder that cannot be made is no error. */
+    /* An impossible cache folder is no error. */
     struct gpu_options options = {.cache_dir = "/dev/null/cache"};
     ok(gpu_open(&options, &device));
     base_fail(VKN_INTERRUPTED, "interrupted at step 7");
@@ -602,20 +601,13 @@ static void test_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_portability),
-        cmocka_unit_test(test_no_driver),
-        cmocka_unit_test(test_kill_switches),
-        cmocka_unit_test(test_cpu_shape),
-        cmocka_unit_test(test_self_test),
-        cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_next_device),
-        cmocka_unit_test(test_hazards),
-        cmocka_unit_test(test_incomplete_device),
-        cmocka_unit_test(test_hazard_matrices),
-        cmocka_unit_test(test_hazard_is_named),
+        cmocka_unit_test(test_list),           cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_portability),    cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_kill_switches),  cmocka_unit_test(test_cpu_kernels),
+        cmocka_unit_test(test_self_test),      cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_cache),          cmocka_unit_test(test_next_device),
+        cmocka_unit_test(test_driver_issues),  cmocka_unit_test(test_incomplete_device),
+        cmocka_unit_test(test_issue_matrices), cmocka_unit_test(test_issue_is_named),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -1,4 +1,4 @@
-/* The gpu room: arenas, transfers, their limits. */
+/* Tests memory of src/gpu: arenas, transfers, limits. */
 #include "gpu_fixture.h"
 
 #include "gpu/internal.h"
@@ -26,7 +26,7 @@ static void test_transfers(void **state)
         unsigned char *data = base_alloc(size, 1), *back = base_alloc(size, 1);
         memset(back, 255, size);
         ok(gpu_download(device, &buffers[i], 0, back, size));
-        assert_memory_equal(data, back, size); /* zeros */
+        assert_memory_equal(data, back, size); /* new memory is zero */
         for (uint64_t k = 0; k < size; k++)
             data[k] = (unsigned char)(k * 7 + k / 251 + i);
         uint64_t at = size / 3;
@@ -79,7 +79,7 @@ static void test_memory_limits(void **state)
     device->vk.vkAllocateMemory = allocate;
     assert_message("out of memory");
     assert_message("photographs");
-    assert_message("123"); /* bytes, padded */
+    assert_message("123"); /* bytes, with padding */
     assert_int_equal(gpu_memory_allocated(device), held);
 }
 
@@ -92,8 +92,8 @@ static VkResult count_allocation(VkDevice device, const VkMemoryAllocateInfo *in
     return no_memory(device, info, callbacks, memory);
 }
 
-/* What needs more than there is is refused before any of it is taken, on devices whose memory is
- * the host's as well, with the settings that most of it follows from. */
+/* A request beyond the host's memory, which CPU devices share, fails before any allocation, with
+ * the settings that contribute most. */
 static void test_memory_check(void **state)
 {
     struct gpu_device *device = *state;
@@ -141,7 +141,7 @@ static void test_memory_check(void **state)
     gpu_arena_destroy(&arena);
 }
 
-/* An arena larger than one allocation may be. */
+/* An arena larger than the device's largest allocation is split. */
 static void test_split_arena(void **state)
 {
     struct gpu_device *device = *state;
@@ -188,7 +188,7 @@ static const struct gpu_memory_use *find_use(const struct gpu_memory_use *uses, 
     return NULL;
 }
 
-/* Of two arenas, one of them in two allocations: by name and kind, and in all what is held. */
+/* Uses are summed by name and memory type over all arenas; their sum is the memory held. */
 static void test_memory_uses(void **state)
 {
     struct gpu_device *device = *state;
@@ -215,7 +215,7 @@ static void test_memory_uses(void **state)
     assert_in_range(find_use(uses, count, "photographs", false)->bytes, 170001, 171000);
     assert_in_range(find_use(uses, count, "weights", false)->bytes, 70005, 71000);
     assert_in_range(find_use(uses, count, "weights", true)->bytes, 1000, 2000);
-    /* Too many names for what there is room for. */
+    /* Names beyond the capacity are summed as "others". */
     assert_int_equal(gpu_memory_uses(device, uses, 2), 2);
     assert_int_equal(sum_uses(uses, 2), gpu_memory_allocated(device));
     assert_true(strcmp(uses[0].name, "others") == 0 || strcmp(uses[1].name, "others") == 0);
@@ -228,7 +228,7 @@ static void test_memory_uses(void **state)
     assert_int_equal(sum_uses(uses, count), gpu_memory_allocated(device));
 }
 
-/* Memory of the device that is full falls back to the host's, and says so. */
+/* If device-local memory is full, host memory is used, with a warning. */
 static void test_fallback(void **state)
 {
     struct gpu_device *device = *state;

@@ -1,4 +1,4 @@
-/* Programs: shared by all who ask for the same one, kept for a while, created several at once. */
+/* Tests pipelines of src/gpu: shared by requests, kept for a while, created in parallel. */
 #include "gpu_fixture.h"
 
 #include "gpu/internal.h"
@@ -8,13 +8,13 @@
 static struct gpu_pipeline *create(struct gpu_device *device, const char *name, uint32_t local_size,
                                    uint32_t factor, uint32_t unused)
 {
-    /* gpu_test has the first two constants and not the third. */
+    /* gpu_test reads the first two constants and not the third. */
     struct gpu_constants constants = {.values = {[2] = factor, [4] = unused}, .count = 5};
     struct gpu_pipeline_options options = {
         .name = name, .local_size = local_size, .constants = &constants};
-    struct gpu_pipeline *program;
-    ok(gpu_pipeline_create(device, &options, &program));
-    return program;
+    struct gpu_pipeline *pipeline;
+    ok(gpu_pipeline_create(device, &options, &pipeline));
+    return pipeline;
 }
 
 static uint32_t subgroup(const struct gpu_device *device)
@@ -26,27 +26,27 @@ static void test_errors(void **state)
 {
     struct gpu_device *device = *state;
     uint32_t size = subgroup(device);
-    struct gpu_pipeline *program;
+    struct gpu_pipeline *pipeline;
     struct gpu_pipeline_options options = {.name = "no_such_program", .local_size = size};
-    assert_int_equal(gpu_pipeline_create(device, &options, &program), VKN_ERROR);
+    assert_int_equal(gpu_pipeline_create(device, &options, &pipeline), VKN_ERROR);
     assert_message("no_such_program");
     options.name = "gpu_test";
     const uint32_t bad_sizes[] = {0, size + 1, size << 16};
     for (size_t i = 0; i < BASE_COUNT(bad_sizes); i++) {
         options.local_size = bad_sizes[i];
-        assert_int_equal(gpu_pipeline_create(device, &options, &program), VKN_ERROR);
+        assert_int_equal(gpu_pipeline_create(device, &options, &pipeline), VKN_ERROR);
         assert_message("gpu_test");
-        assert_null(program);
+        assert_null(pipeline);
     }
 }
 
-/* The same program is one; what makes another is all that its code or its size depends on. */
+/* Equal requests share a pipeline; other constants (if read) or another size do not. */
 static void test_shared(void **state)
 {
     struct gpu_device *device = *state;
     uint32_t size = subgroup(device), before = gpu_pipelines_kept(device);
     struct gpu_pipeline *first = create(device, "gpu_test", size, 5, 0);
-    struct gpu_pipeline *programs[] = {
+    struct gpu_pipeline *pipelines[] = {
         first,
         create(device, "gpu_test", size, 5, 0),
         create(device, "gpu_test", size, 5, 9),
@@ -54,38 +54,37 @@ static void test_shared(void **state)
         create(device, "gpu_test", 2 * size, 5, 0),
         create(device, "gpu_atomics", size, 5, 0),
     };
-    assert_ptr_equal(programs[1], first);
-    assert_ptr_equal(programs[2], first);
-    for (size_t i = 3; i < BASE_COUNT(programs); i++)
+    assert_ptr_equal(pipelines[1], first);
+    assert_ptr_equal(pipelines[2], first);
+    for (size_t i = 3; i < BASE_COUNT(pipelines); i++)
         for (size_t k = 0; k < i; k++)
-            assert_ptr_not_equal(programs[i], programs[k]);
+            assert_ptr_not_equal(pipelines[i], pipelines[k]);
     assert_int_equal(gpu_pipelines_kept(device), before + 4);
-    assert_int_equal(gpu_pipeline_local_size(programs[4]), 2 * size);
-    assert_string_equal(gpu_pipeline_name(programs[5]), "gpu_atomics");
+    assert_int_equal(gpu_pipeline_local_size(pipelines[4]), 2 * size);
+    assert_string_equal(gpu_pipeline_name(pipelines[5]), "gpu_atomics");
 
-    /* Kept when nobody holds it, and found again. */
-    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        gpu_pipeline_destroy(&programs[i]);
-        assert_null(programs[i]);
+    /* A released pipeline is kept and found again. */
+    for (size_t i = 0; i < BASE_COUNT(pipelines); i++) {
+        gpu_pipeline_destroy(&pipelines[i]);
+        assert_null(pipelines[i]);
     }
-    gpu_pipeline_destroy(&programs[0]);
+    gpu_pipeline_destroy(&pipelines[0]);
     assert_int_equal(gpu_pipelines_kept(device), before + 4);
     struct gpu_pipeline *again = create(device, "gpu_test", size, 6, 1);
     assert_int_equal(gpu_pipelines_kept(device), before + 4);
     gpu_pipeline_destroy(&again);
 }
 
-/* However many are tried, GPU_IDLE_PIPELINES stay: those that were released last, and no program
- * that somebody holds goes. */
-static void test_bounded(void **state)
+/* Of the released pipelines the last GPU_IDLE_PIPELINES are kept; pipelines in use always are. */
+static void test_limit(void **state)
 {
     struct gpu_device *device = *state;
     uint32_t size = subgroup(device);
     struct gpu_pipeline *held = create(device, "gpu_test", size, 100, 0), *found;
     const struct gpu_executable executable = gpu_pipeline_executable(held);
     for (uint32_t i = 0; i < GPU_IDLE_PIPELINES + 10; i++) {
-        struct gpu_pipeline *program = create(device, "gpu_test", size, 1000 + i, 0);
-        gpu_pipeline_destroy(&program);
+        struct gpu_pipeline *pipeline = create(device, "gpu_test", size, 1000 + i, 0);
+        gpu_pipeline_destroy(&pipeline);
     }
     assert_int_equal(gpu_pipelines_kept(device), GPU_IDLE_PIPELINES + 1);
     found = create(device, "gpu_test", size, 100, 0);
@@ -94,7 +93,7 @@ static void test_bounded(void **state)
     assert_memory_equal(&same, &executable, sizeof same);
     gpu_pipeline_destroy(&found);
 
-    /* The last of them is there, the first is not. */
+    /* The last of them is kept, the first is not. */
     found = create(device, "gpu_test", size, 1000 + GPU_IDLE_PIPELINES + 9, 0);
     assert_int_equal(gpu_pipelines_kept(device), GPU_IDLE_PIPELINES + 1);
     gpu_pipeline_destroy(&found);
@@ -105,30 +104,31 @@ static void test_bounded(void **state)
     assert_int_equal(gpu_pipelines_kept(device), GPU_IDLE_PIPELINES);
 }
 
-/* Two devices of one process have each their own. */
+/* Two devices of one process have pipelines of their own. */
 static void test_two_devices(void **state)
 {
     struct gpu_device *device = *state, *other = open_device();
-    struct gpu_pipeline *program = create(device, "gpu_test", subgroup(device), 70, 0);
+    struct gpu_pipeline *pipeline = create(device, "gpu_test", subgroup(device), 70, 0);
     struct gpu_pipeline *others = create(other, "gpu_test", subgroup(other), 70, 0);
-    assert_ptr_not_equal(program, others);
+    assert_ptr_not_equal(pipeline, others);
     gpu_pipeline_destroy(&others);
     gpu_close(&other);
     struct gpu_pipeline *found = create(device, "gpu_test", subgroup(device), 70, 0);
-    assert_ptr_equal(found, program);
+    assert_ptr_equal(found, pipeline);
     gpu_pipeline_destroy(&found);
-    gpu_pipeline_destroy(&program);
+    gpu_pipeline_destroy(&pipeline);
 }
 
 static vkn_status create_one(void *context, size_t index)
 {
     struct gpu_device *device = context;
-    struct gpu_pipeline *program = create(device, "gpu_test", subgroup(device), 200 + index % 4, 0);
-    gpu_pipeline_destroy(&program);
+    struct gpu_pipeline *pipeline =
+        create(device, "gpu_test", subgroup(device), 200 + index % 4, 0);
+    gpu_pipeline_destroy(&pipeline);
     return VKN_OK;
 }
 
-/* Several threads ask for the same programs, and give them back, at once. */
+/* Several threads create and release the same pipelines at once. */
 static void test_threads(void **state)
 {
     struct gpu_device *device = *state;
@@ -146,35 +146,35 @@ static void test_several(void **state)
     struct gpu_device *device = *state;
     uint32_t size = subgroup(device);
     struct gpu_constants constants[3] = {{{[2] = 301}, 3}, {{[2] = 302}, 3}, {{[2] = 301}, 3}};
-    struct gpu_pipeline *programs[3];
-    memset(programs, 0xff, sizeof programs);
+    struct gpu_pipeline *pipelines[3];
+    memset(pipelines, 0xff, sizeof pipelines);
     struct gpu_pipeline_request requests[3];
     for (size_t i = 0; i < 3; i++)
         requests[i] = (struct gpu_pipeline_request){
-            {.name = "gpu_test", .local_size = size, .constants = &constants[i]}, &programs[i]};
+            {.name = "gpu_test", .local_size = size, .constants = &constants[i]}, &pipelines[i]};
     ok(gpu_pipelines_create(device, requests, 3));
-    assert_non_null(programs[0]);
-    assert_non_null(programs[1]);
-    assert_ptr_equal(programs[2], programs[0]);
-    assert_ptr_not_equal(programs[1], programs[0]);
+    assert_non_null(pipelines[0]);
+    assert_non_null(pipelines[1]);
+    assert_ptr_equal(pipelines[2], pipelines[0]);
+    assert_ptr_not_equal(pipelines[1], pipelines[0]);
     for (size_t i = 0; i < 3; i++)
-        gpu_pipeline_destroy(&programs[i]);
+        gpu_pipeline_destroy(&pipelines[i]);
     ok(gpu_pipelines_create(device, requests, 0));
 
-    /* Those that fail are NULL, the message is one of them. */
-    memset(programs, 0xff, sizeof programs);
+    /* Failed pipelines are NULL; the message is about one of them. */
+    memset(pipelines, 0xff, sizeof pipelines);
     requests[1].options.name = "no_such_program";
     assert_int_equal(gpu_pipelines_create(device, requests, 3), VKN_ERROR);
     assert_message("no_such_program");
-    assert_null(programs[1]);
+    assert_null(pipelines[1]);
     for (size_t i = 0; i < 3; i++)
-        gpu_pipeline_destroy(&programs[i]);
+        gpu_pipeline_destroy(&pipelines[i]);
 }
 
 static PFN_vkCreateComputePipelines driver_create;
 static PFN_vkCreateShadersEXT driver_create_shaders;
 
-/* A driver that takes its time. */
+/* A slow driver. */
 static VKAPI_ATTR VkResult VKAPI_CALL create_slowly(VkDevice device, VkPipelineCache cache,
                                                     uint32_t count,
                                                     const VkComputePipelineCreateInfo *infos,
@@ -194,14 +194,14 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_shaders_slowly(VkDevice device, uin
     return driver_create_shaders(device, count, infos, allocator, shaders);
 }
 
-/* Whoever waits for longer than a second is told for what. */
-static void test_said(void **state)
+/* A wait of more than a second for the compiler is reported. */
+static void test_report(void **state)
 {
     struct gpu_device *device = *state;
     struct gpu_constants constants = {{[2] = 401}, 3};
-    struct gpu_pipeline *program = NULL;
+    struct gpu_pipeline *pipeline = NULL;
     struct gpu_pipeline_request request = {
-        {.name = "gpu_test", .local_size = subgroup(device), .constants = &constants}, &program};
+        {.name = "gpu_test", .local_size = subgroup(device), .constants = &constants}, &pipeline};
     driver_create = device->vk.vkCreateComputePipelines;
     device->vk.vkCreateComputePipelines = create_slowly;
     driver_create_shaders = device->vk.vkCreateShadersEXT;
@@ -213,9 +213,9 @@ static void test_said(void **state)
     device->vk.vkCreateShadersEXT = driver_create_shaders;
     ok(status);
     if (!strstr(text, ": compiling gpu_test (0 of 1 pipelines are ready)\n"))
-        fail_msg("not said what is being compiled: %s", text);
+        fail_msg("no message about the compilation: %s", text);
     free(text);
-    gpu_pipeline_destroy(&program);
+    gpu_pipeline_destroy(&pipeline);
 
     capture = capture_begin();
     status = gpu_pipelines_create(device, &request, 1);
@@ -223,19 +223,18 @@ static void test_said(void **state)
     ok(status);
     assert_string_equal(text, "");
     free(text);
-    gpu_pipeline_destroy(&program);
+    gpu_pipeline_destroy(&pipeline);
 }
 
 /* ---- damaged code ---------------------------------------------------------------------------- */
 
-/* Copies a program's file with one byte changed by `change`, and only the first `size` bytes of it.
- */
+/* Copies the first `size` bytes of an embedded shader, with one byte changed by XOR. */
 static struct gpu_shader damage(const struct gpu_shader *source, size_t at, unsigned char change,
                                 size_t size)
 {
     struct gpu_shader damaged = *source;
     damaged.words = NULL;
-    unsigned char *copy = malloc(size + 1); /* its own size, for AddressSanitizer */
+    unsigned char *copy = malloc(size + 1); /* exactly as large, for AddressSanitizer */
     assert_non_null(copy);
     memcpy(copy, source->packed, size);
     if (at < size)
@@ -246,8 +245,8 @@ static struct gpu_shader damage(const struct gpu_shader *source, size_t at, unsi
     return damaged;
 }
 
-/* Returns true when the file is refused; else it must still be the program: a stream may say the
- * same in two ways. */
+/* Returns true if unpacking fails. Otherwise the result must equal the shader: some bits of a
+ * compressed stream have no effect. */
 static bool is_refused(const struct gpu_shader *source, size_t at, unsigned char change,
                        size_t size)
 {
@@ -275,25 +274,25 @@ static void test_damaged(void **state)
     size_t size = (size_t)(source->end - source->packed), refused = 0;
     for (size_t i = 0; i < size; i++) {
         refused += is_refused(source, i, 0x10, size);
-        assert_true(is_refused(source, 0, 0, i)); /* ends early */
+        assert_true(is_refused(source, 0, 0, i)); /* truncated */
     }
     assert_in_range(refused, size * 99 / 100, size);
-    for (unsigned bit = 0; bit < 8; bit++) /* some words more or less */
+    for (unsigned bit = 0; bit < 8; bit++) /* another word count */
         assert_true(is_refused(source, 0, (unsigned char)(1u << bit), size));
     assert_true(is_refused(source, 3, 0x80, size));
 
     struct gpu_shader damaged = damage(source, size - 1, 1, size);
     struct gpu_pipeline_options options = {.name = "damaged", .local_size = subgroup(device)};
-    struct gpu_pipeline *program;
+    struct gpu_pipeline *pipeline;
     gpu_add_shaders(&damaged, 1);
-    assert_int_equal(gpu_pipeline_create(device, &options, &program), VKN_ERROR);
+    assert_int_equal(gpu_pipeline_create(device, &options, &pipeline), VKN_ERROR);
     assert_message("shader damaged: its embedded SPIR-V is damaged");
-    assert_null(program);
+    assert_null(pipeline);
     gpu_add_shaders(NULL, 0);
     free((void *)(uintptr_t)damaged.packed);
 }
 
-/* What is embedded is compressed, and without names of variables but for debugging. */
+/* Embedded shaders are compressed, and have no debug names in release builds. */
 static void test_size(void **state)
 {
     (void)state;
@@ -304,10 +303,10 @@ static void test_size(void **state)
         bytes += (size_t)(source->end - source->packed);
         ok(gpu_shader_unpack(source));
         const uint32_t *words = source->words;
-        ok(gpu_shader_unpack(source)); /* once for all who have it */
+        ok(gpu_shader_unpack(source)); /* unpacked once */
         assert_ptr_equal(source->words, words);
         assert_int_equal(source->count, gpu_shader_word_count(source));
-        assert_int_equal(source->words[0], 0x07230203); /* SPIR-V's own number */
+        assert_int_equal(source->words[0], 0x07230203); /* SPIR-V's magic number */
 #ifdef NDEBUG
         for (size_t at = 5; at < source->count; at += source->words[at] >> 16)
             assert_int_not_equal(source->words[at] & 0xffffu, OP_NAME);
@@ -318,7 +317,7 @@ static void test_size(void **state)
 
 /* ---- reconvergence --------------------------------------------------------------------------- */
 
-/* The layer looks at the module, as it does at every one. */
+/* vkCreateShaderModule runs the validation layer on the module. */
 static void validate_module(struct gpu_device *device, const uint32_t *words, size_t count)
 {
     const VkShaderModuleCreateInfo info = {
@@ -338,8 +337,8 @@ static bool has_word(const uint32_t *words, size_t count, uint32_t word)
     return count > 0;
 }
 
-/* Every program becomes one that is valid and that asks for what the device has, and stays what it
- * is where that is nothing. */
+/* Each shader gets an execution mode for the device's kind of reconvergence, is valid SPIR-V, and
+ * stays unchanged on devices with neither. */
 static void test_reconvergence(void **state)
 {
     struct gpu_device *device = *state;
@@ -373,20 +372,20 @@ static void test_reconvergence(void **state)
     assert_null(gpu_reconverge(&maximal, broken, &count));
 }
 
-/* The device takes such a program, where it has the extension. */
-static void test_reconverging(void **state)
+/* The device accepts such a shader, if it has the extension. */
+static void test_reconverged_device(void **state)
 {
     struct gpu_device *device = *state;
     enum gpu_device_type *type = &device->support.capabilities.type, real = *type;
     if (!device->support.maximal_reconvergence && !device->support.subgroup_uniform_control_flow)
         skip_because("no VK_KHR_shader_maximal_reconvergence");
     bool objects = device->support.shader_objects;
-    *type = GPU_OTHER; /* not a CPU, whose programs stay as they are */
+    *type = GPU_OTHER; /* CPU devices skip the rewriting */
     device->support.shader_objects = false;
-    struct gpu_pipeline *program = create(device, "gpu_test", subgroup(device), 501, 0);
+    struct gpu_pipeline *pipeline = create(device, "gpu_test", subgroup(device), 501, 0);
     *type = real;
     device->support.shader_objects = objects;
-    gpu_pipeline_destroy(&program);
+    gpu_pipeline_destroy(&pipeline);
 }
 
 int main(void)
@@ -395,10 +394,10 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_errors),        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_bounded),       cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_limit),         cmocka_unit_test(test_two_devices),
         cmocka_unit_test(test_threads),       cmocka_unit_test(test_several),
-        cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverging),
-        cmocka_unit_test(test_said),          cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverged_device),
+        cmocka_unit_test(test_report),        cmocka_unit_test(test_no_messages),
         cmocka_unit_test(test_damaged),       cmocka_unit_test(test_size),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -1,4 +1,4 @@
-/* The gpu room: programs, bindings, recordings, timestamps. */
+/* Tests pipelines, bindings, command buffers and timestamps of src/gpu. */
 #include "gpu_fixture.h"
 #include "gpu/internal.h"
 #include "skips.h"
@@ -13,7 +13,7 @@ struct bench {
     struct gpu_buffer from, to, facts, groups;
     struct gpu_arena *arena;
     struct gpu_bindings *bindings;
-    struct gpu_pipeline *program;
+    struct gpu_pipeline *pipeline;
 };
 static const uint32_t push[] = {COUNT, 100};
 #define ADDED(i) (3u * (5u * (i) + 1u) + 20u + 100u)
@@ -43,21 +43,21 @@ static struct bench bench_create(struct gpu_device *device)
         .local_size = 2 * gpu_device_capabilities(device)->subgroup_size,
         .constants = &constants,
     };
-    ok(gpu_pipeline_create(device, &options, &bench.program));
-    assert_int_equal(gpu_pipeline_local_size(bench.program), options.local_size);
+    ok(gpu_pipeline_create(device, &options, &bench.pipeline));
+    assert_int_equal(gpu_pipeline_local_size(bench.pipeline), options.local_size);
     return bench;
 }
 
 static void bench_destroy(struct bench *bench)
 {
-    gpu_pipeline_destroy(&bench->program);
+    gpu_pipeline_destroy(&bench->pipeline);
     gpu_bindings_destroy(&bench->bindings);
     gpu_arena_destroy(&bench->arena);
 }
 
 static uint32_t bench_groups(const struct bench *bench)
 {
-    uint32_t local_size = gpu_pipeline_local_size(bench->program);
+    uint32_t local_size = gpu_pipeline_local_size(bench->pipeline);
     return (COUNT + local_size - 1) / local_size;
 }
 
@@ -81,17 +81,17 @@ static void test_program(void **state)
     struct bench bench = bench_create(*state);
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench.device, "program", 0, &recording));
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
     ok(gpu_record_end(recording));
     submit_and_wait(recording);
     const uint32_t *facts = bench.facts.mapped;
     assert_int_equal(facts[0], bench_groups(&bench));
-    assert_int_equal(facts[1], gpu_pipeline_local_size(bench.program));
+    assert_int_equal(facts[1], gpu_pipeline_local_size(bench.pipeline));
     assert_int_equal(facts[2], gpu_device_capabilities(bench.device)->subgroup_size);
     assert_to(&bench, 1, 0);
 
-    /* Again: once and thrice in a row without waiting; a submission waits for the one before. */
+    /* Submitted again, once and thrice without waiting: submissions run one after the other. */
     submit_and_wait(recording);
     assert_to(&bench, 2, 0);
     for (int i = 0; i < 3; i++)
@@ -111,16 +111,16 @@ static void test_indirect(void **state)
     ok(gpu_record_begin(bench.device, "indirect", 0, &recording));
     gpu_record_fill(recording, &bench.to, 0, bench.to.size, 9);
     gpu_record_barrier(recording);
-    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch_indirect(recording, bench.pipeline, bench.bindings, push, sizeof push,
                                  &bench.groups, 8);
     gpu_record_compute_barrier(recording);
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
-    /* The counts change between the dispatches that read them. */
+    /* The group counts change between the indirect dispatches that read them. */
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &bench.groups, 8, 4, 0);
     gpu_record_barrier(recording);
-    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch_indirect(recording, bench.pipeline, bench.bindings, push, sizeof push,
                                  &bench.groups, 8);
     ok(gpu_record_end(recording));
     submit_and_wait(recording);
@@ -129,8 +129,7 @@ static void test_indirect(void **state)
     bench_destroy(&bench);
 }
 
-/* Recordings in flight together run in the order of their submission and see each other's results.
- */
+/* Command buffers in flight run in submission order, and each sees the results of those before. */
 static void test_order(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -140,7 +139,7 @@ static void test_order(void **state)
         if (i == 0)
             gpu_record_fill(recordings[i], &bench.to, 0, bench.to.size, 4);
         else
-            gpu_record_dispatch(recordings[i], bench.program, bench.bindings, push, sizeof push,
+            gpu_record_dispatch(recordings[i], bench.pipeline, bench.bindings, push, sizeof push,
                                 bench_groups(&bench));
         ok(gpu_record_end(recordings[i]));
     }
@@ -149,7 +148,7 @@ static void test_order(void **state)
         ok(gpu_submit(recordings[1]));
     }
     assert_to(&bench, 1, 4);
-    /* Destroying waits for what is in flight. */
+    /* Destruction waits for command buffers in flight. */
     ok(gpu_submit(recordings[0]));
     gpu_recording_destroy(&recordings[0]);
     gpu_recording_destroy(&recordings[1]);
@@ -167,8 +166,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL count_submissions(VkQueue queue, uint32_t 
     return driver_submit(queue, count, infos, fence);
 }
 
-/* A recording in parts is what it is without: its order, its times, being submitted again. */
-static void test_cuts(void **state)
+/* A command buffer split into several submissions has the same order, times and reuse. */
+static void test_split(void **state)
 {
     struct bench bench = bench_create(*state);
     struct gpu_recording *recording;
@@ -180,7 +179,7 @@ static void test_cuts(void **state)
     gpu_record_barrier(recording);
     for (int i = 0; i < 2; i++) {
         gpu_record_split(recording);
-        gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+        gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push,
                             bench_groups(&bench));
         gpu_record_barrier(recording);
     }
@@ -195,7 +194,7 @@ static void test_cuts(void **state)
     assert_to(&bench, 2, 4);
     bool timed = gpu_device_capabilities(bench.device)->timestamp_period > 0;
     assert_int_equal(gpu_recording_times(recording, labels, milliseconds, 2), timed);
-    /* What was handed over before one fails has come to its end. */
+    /* The submissions before the failing submission have finished. */
     submissions = 0;
     fails_at = 3;
     assert_int_equal(gpu_submit(recording), VKN_ERROR);
@@ -232,12 +231,12 @@ static void test_recording_errors(void **state)
     for (int i = 0; i < 5; i++) {
         ok(gpu_record_begin(bench.device, "faulty", 1, &recording));
         if (i == 0)
-            gpu_record_dispatch(recording, bench.program, bench.bindings, long_push,
+            gpu_record_dispatch(recording, bench.pipeline, bench.bindings, long_push,
                                 sizeof long_push, 1);
         if (i == 1)
-            gpu_record_dispatch(recording, bench.program, bench.bindings, NULL, 0, UINT32_MAX);
+            gpu_record_dispatch(recording, bench.pipeline, bench.bindings, NULL, 0, UINT32_MAX);
         if (i == 2)
-            gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, NULL, 0,
+            gpu_record_dispatch_indirect(recording, bench.pipeline, bench.bindings, NULL, 0,
                                          &bench.groups, 12);
         if (i == 3)
             gpu_record_fill(recording, &bench.to, 0, bench.to.size + 4, 0);
@@ -269,7 +268,7 @@ static void test_timestamps(void **state)
     gpu_record_fill(recording, &bench.to, 0, bench.to.size, 0);
     gpu_record_barrier(recording);
     gpu_record_timestamp(recording, "dispatch");
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
     gpu_record_timestamp(recording, "end");
     ok(gpu_record_end(recording));
@@ -304,7 +303,7 @@ static void test_timestamps(void **state)
     bench_destroy(&bench);
 }
 
-/* What a recording's timestamps say lies between two readings of both clocks. */
+/* A command buffer's timestamps lie between two readings of the device's and host's clocks. */
 static void test_clocks(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -316,7 +315,7 @@ static void test_clocks(void **state)
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench.device, "clocks", 2, &recording));
     gpu_record_timestamp(recording, "dispatch");
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push, 1);
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push, 1);
     gpu_record_timestamp(recording, NULL);
     ok(gpu_record_end(recording));
     assert_true(gpu_recording_start(recording) < 0);
@@ -331,7 +330,7 @@ static void test_clocks(void **state)
     bench_destroy(&bench);
 }
 
-/* A counter of 36 bits wraps about once an hour. */
+/* A 36-bit timestamp counter, which wraps about once an hour, is extended to 64 bits. */
 static void test_ticks(void **state)
 {
     struct gpu_device *device = *state;
@@ -351,7 +350,7 @@ static void test_ticks(void **state)
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 static struct {
-    int open, most_open, begun, ended_open; /* ended_open: at the end of a recording */
+    int open, most_open, begun, ended_open; /* ended_open: when ended */
     char names[8][64];
 } labels;
 static PFN_vkEndCommandBuffer end_commands;
@@ -376,7 +375,7 @@ static VkResult end_recording(VkCommandBuffer commands)
     return end_commands(commands);
 }
 
-/* The recording and every program in it have their names in tools, and each begin its end. */
+/* The command buffer and each dispatch have a debug label, and every label ends. */
 static void test_labels(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -391,9 +390,9 @@ static void test_labels(void **state)
     const uint32_t groups[] = {1, 1, 1};
     ok(gpu_upload(bench.device, &bench.groups, 0, groups, sizeof groups));
     ok(gpu_record_begin(bench.device, "a period", 0, &recording));
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push, 1);
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push, 1);
     gpu_record_barrier(recording);
-    gpu_record_dispatch_indirect(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch_indirect(recording, bench.pipeline, bench.bindings, push, sizeof push,
                                  &bench.groups, 0);
     ok(gpu_record_end(recording));
     vkCmdBeginDebugUtilsLabelEXT = begin;
@@ -438,11 +437,11 @@ static VkResult hang(VkDevice device, uint32_t count, const VkFence *fences, VkB
                      uint64_t timeout)
 {
     (void)device, (void)count, (void)fences, (void)all;
-    usleep((useconds_t)(timeout / 10000)); /* a tenth of it: the test has no time */
+    usleep((useconds_t)(timeout / 10000)); /* a tenth of the timeout, to save time */
     return VK_TIMEOUT;
 }
 
-/* A device that never answers is given up after a stop, and nothing waits for it then. */
+/* A device that does not answer after a stop request is given up, and later calls do not wait. */
 static void test_hung_device(void **state)
 {
     (void)state;
@@ -471,14 +470,14 @@ static void test_hung_device(void **state)
     const struct gpu_buffer *none[GPU_BINDINGS] = {NULL};
     assert_int_equal(gpu_bindings_create(device, none, &bindings), VKN_NO_DEVICE);
     assert_null(bindings);
-    /* Without a stop it is given up where there is a limit. */
+    /* Without a stop request the device is given up after the wait limit. */
     device->hung = false;
     gpu_set_stop_flag(device, NULL);
     assert_true(gpu_set_wait_limit(device, 0.1) == 0);
     assert_int_equal(gpu_wait(recording), VKN_NO_DEVICE);
     assert_message("endless: not finished after 0.1 seconds: a loop in the field's GLSL");
     assert_true(device->hung);
-    /* What is kept would be a leak: this device is well. */
+    /* The device is fine: restoring it avoids leaks. */
     device->vk = working;
     device->hung = false;
     gpu_recording_destroy(&recording);
@@ -495,13 +494,13 @@ static VkResult impatient(VkDevice device, uint32_t count, const VkFence *fences
     return impatient_waits++ < 2 ? VK_TIMEOUT : patient_wait(device, count, fences, all, timeout);
 }
 
-/* A wait that ends too early is no end of the work. */
+/* A fence wait that times out early is repeated until the work is done. */
 static void test_timeout(void **state)
 {
     struct bench bench = bench_create(*state);
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench.device, "long", 0, &recording));
-    gpu_record_dispatch(recording, bench.program, bench.bindings, push, sizeof push,
+    gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push,
                         bench_groups(&bench));
     ok(gpu_record_end(recording));
     patient_wait = bench.device->vk.vkWaitForFences;
@@ -523,7 +522,7 @@ static void test_two_devices(void **state)
     for (int i = 0; i < 2; i++) {
         ok(gpu_record_begin(benches[i].device, "one of two", 0, &recordings[i]));
         for (int k = 0; k <= i; k++) {
-            gpu_record_dispatch(recordings[i], benches[i].program, benches[i].bindings, push,
+            gpu_record_dispatch(recordings[i], benches[i].pipeline, benches[i].bindings, push,
                                 sizeof push, bench_groups(&benches[i]));
             gpu_record_barrier(recordings[i]);
         }
@@ -541,7 +540,7 @@ static void test_two_devices(void **state)
     gpu_close(&benches[1].device);
 }
 
-/* Proof that the silence above means something. */
+/* The validation layer finds a deliberate hazard, so its silence in other tests has a meaning. */
 static void test_hazard_is_seen(void **state)
 {
     struct bench bench = bench_create(*state);
@@ -565,7 +564,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program),     cmocka_unit_test(test_indirect),
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_order),       cmocka_unit_test(test_split),
         cmocka_unit_test(test_copies),      cmocka_unit_test(test_recording_errors),
         cmocka_unit_test(test_timestamps),  cmocka_unit_test(test_clocks),
         cmocka_unit_test(test_ticks),       cmocka_unit_test(test_labels),

@@ -1,7 +1,6 @@
 #!/bin/sh
-# tools/gpu_session.py: packs this build with a few tests, runs every part of the packed session for a moment, and
-# checks what it says. That a session has no time, or is interrupted and keeps what it has, shows with a program that only
-# waits. About 10 s: nine parts, each of which starts programs anew.
+# Tests tools/gpu_session.py: packs this build with a few tests, and runs every part of the packed session briefly. A
+# fake vknerf shows what happens without time, and after an interruption. About 10 s: nine parts start processes.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 build=${VKNERF_BUILD_DIR:?}
@@ -21,7 +20,7 @@ contains() { # FILE PATTERN
     grep -qE -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 3000 "$1")"
 }
 
-is_json() { # FILE: one object, with numbers that JSON has
+is_json() { # FILE: one object, without NaN or Infinity
     python3 -c '
 import json, sys
 def refuse(constant):
@@ -31,7 +30,7 @@ with open(sys.argv[1]) as file:
         fail "$1: not one JSON object: $(cat "$work/err")"
 }
 
-session() { # ARGUMENT ...: leaves $code
+session() { # ARGUMENT ...: sets $code
     "$work/tree/tools/gpu_session.py" run --out "$work/out" --python no-such-python "$@" >"$work/said" 2>&1
     code=$?
     is_json "$work/out/results.json"
@@ -47,12 +46,12 @@ small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=
 
 # ---- every part ----------------------------------------------------------------------------------
 
-# What a test that fails and one that outlasts its time count as.
+# Adds a test that fails and one that exceeds its time.
 mkdir "$work/tree"
 tar xzf "$work/packed/tree.tar.gz" -C "$work/tree"
 printf 'test_false\tfalse\ntest_late\tsleep\t60\n' >>"$work/tree/build/session.list"
 
-# A launcher of two words, which gives the tuner 4 s: what it has then is all that is asked of it.
+# A launcher of two words, which stops the tuner after 4 s: its results so far are enough.
 cat >"$work/launch" <<'LAUNCHER'
 #!/bin/sh
 case $* in *' --tune '*) exec timeout -s INT 4 "$@" ;; esac
@@ -60,7 +59,7 @@ exec "$@"
 LAUNCHER
 chmod +x "$work/launch"
 
-# Time enough: a share that runs out on a busy machine would fail a part.
+# The budget is generous: a part that runs out of time on a busy machine would fail.
 session --budget 900 --seconds 0.1 --precisions fp32 --suites grid --tests 'base|quality|report|false|late' \
     --launcher "$work/launch${lavapipe:+ $lavapipe}" --downscale 16 --repeats 2 --variants '8 levels' \
     --tune-options '--quick --precision fp32 --width 16 --batch 1024' --test-limit 3 \
@@ -87,14 +86,14 @@ contains "$work/out/results.md" 'peer.*skipped'
 contains "$work/out/session.log" '"name": "test_false", "status": "failed", "exit": 1'
 [ "$(find "$work/out" -type f | wc -l)" -le 8 ] || fail "more than eight files: $(ls "$work/out")"
 
-# What pack made, which unpacks itself, makes the same tables of it.
+# The packed script makes the same tables from the results.
 mv "$work/out/results.md" "$work/first_tables"
 "$work/packed/gpu_session.py" table "$work/out" >"$work/said" 2>&1 || fail "table: $(cat "$work/said")"
-cmp "$work/first_tables" "$work/out/results.md" || fail "other tables"
+cmp "$work/first_tables" "$work/out/results.md" || fail "the tables differ"
 left=$(find "$work" -mindepth 1 -maxdepth 1 -name 'tmp*')
 [ -z "$left" ] || fail "left behind: $left"
 
-# The numbers once more.
+# Checks the numbers in results.json.
 python3 - "$results" <<'PYTHON' || fail "results.json"
 import collections, json, sys
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -122,7 +121,7 @@ contains "$work/out/results.md" '^\| vknerf \| fp32 \| fp32 \| 0.1 \| [0-9]+\.[0
 
 # ---- no time -------------------------------------------------------------------------------------
 
-# A program whose training waits to be interrupted unless it is the first one, and leaves a summary.
+# A fake vknerf whose trainings, after the first, wait for an interruption and then write a summary.
 cat >"$work/tree/build/vknerf" <<'PROGRAM'
 #!/bin/sh
 case $* in
@@ -142,7 +141,7 @@ contains "$work/said" '^peer: out of time '
 
 # ---- peer ----------------------------------------------------------------------------------------
 
-# A Python whose torch cannot compile: it is asked again without.
+# A fake Python whose torch cannot compile: the peer is run again without compilation.
 cat >"$work/python" <<'PYTHON'
 #!/bin/sh
 [ "$1" != -c ] || { echo cpu; exit; }

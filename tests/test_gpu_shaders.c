@@ -1,5 +1,5 @@
-/* Shader objects: binaries are kept on disk, and each is used for the program it was made from
- * alone. */
+/* Tests shader objects: their binaries are cached on disk and used only for the pipeline that they
+ * belong to. */
 #include "gpu_fixture.h"
 
 #include <sys/stat.h>
@@ -8,8 +8,8 @@
 #include "skips.h"
 
 static PFN_vkCreateShadersEXT driver_create;
-static uint32_t from_spirv, from_binary; /* calls */
-static bool refuses;                     /* the driver takes no binaries */
+static uint32_t from_spirv, from_binary; /* calls of vkCreateShadersEXT */
+static bool refuses_binaries;            /* the driver refuses binaries */
 static uint32_t unused_constant;
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_counted(VkDevice device, uint32_t count,
@@ -19,12 +19,12 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_counted(VkDevice device, uint32_t c
 {
     bool binary = infos->codeType == VK_SHADER_CODE_TYPE_BINARY_EXT;
     *(binary ? &from_binary : &from_spirv) += 1;
-    if (binary && refuses)
+    if (binary && refuses_binaries)
         return VK_INCOMPATIBLE_SHADER_BINARY_EXT;
     return driver_create(device, count, infos, allocator, shaders);
 }
 
-/* Opens a device that has made no program yet, as that of another process. */
+/* Opens a device without pipelines, as another process would. */
 static struct gpu_device *open_counted(void)
 {
     struct gpu_device *device = open_device();
@@ -41,16 +41,16 @@ static struct gpu_device *open_counted(void)
 static struct gpu_pipeline *create_named(struct gpu_device *device, const char *name,
                                          uint32_t factor)
 {
-    /* The program does not read the last one. */
+    /* The shader does not read the last constant. */
     struct gpu_constants constants = {.values = {[2] = factor, [4] = unused_constant}, .count = 5};
     struct gpu_pipeline_options options = {
         .name = name,
         .local_size = gpu_device_capabilities(device)->subgroup_size,
         .constants = &constants,
     };
-    struct gpu_pipeline *program;
-    ok(gpu_pipeline_create(device, &options, &program));
-    return program;
+    struct gpu_pipeline *pipeline;
+    ok(gpu_pipeline_create(device, &options, &pipeline));
+    return pipeline;
 }
 
 static struct gpu_pipeline *create(struct gpu_device *device, uint32_t factor)
@@ -58,8 +58,8 @@ static struct gpu_pipeline *create(struct gpu_device *device, uint32_t factor)
     return create_named(device, "gpu_test", factor);
 }
 
-/* What the program makes of 1: `factor` with push constants of zero. */
-static uint32_t result_of(struct gpu_device *device, struct gpu_pipeline *program)
+/* Returns what the pipeline computes from 1 with push constants of zero: `factor`. */
+static uint32_t result_of(struct gpu_device *device, struct gpu_pipeline *pipeline)
 {
     struct gpu_buffer from, to, facts;
     struct gpu_buffer_request requests[] = {
@@ -74,7 +74,7 @@ static uint32_t result_of(struct gpu_device *device, struct gpu_pipeline *progra
         [0] = &from, [5] = &facts, [GPU_SET_BINDINGS + 8] = &to};
     ok(gpu_bindings_create(device, buffers, &bindings));
     ok(gpu_record_begin(device, "test", 0, &recording));
-    gpu_record_dispatch(recording, program, bindings, &count, sizeof count, 1);
+    gpu_record_dispatch(recording, pipeline, bindings, &count, sizeof count, 1);
     ok(gpu_run_once(&recording));
     uint32_t result = *(const uint32_t *)to.mapped;
     gpu_bindings_destroy(&bindings);
@@ -82,23 +82,22 @@ static uint32_t result_of(struct gpu_device *device, struct gpu_pipeline *progra
     return result;
 }
 
-/* Creates the program of `factor` on a fresh device and checks what it computes and what it was
- * created from. */
+/* Creates the pipeline of `factor` on a fresh device, and checks its result and whether it was
+ * created from SPIR-V or a binary. */
 static void expect(uint32_t factor, uint32_t spirv, uint32_t binary)
 {
     struct gpu_device *device = open_counted();
-    struct gpu_pipeline *program = create(device, factor);
-    assert_int_equal(result_of(device, program), factor);
+    struct gpu_pipeline *pipeline = create(device, factor);
+    assert_int_equal(result_of(device, pipeline), factor);
     if (from_spirv != spirv || from_binary != binary)
         fail_msg("factor %u: %u from SPIR-V, %u from a binary", factor, from_spirv, from_binary);
-    gpu_pipeline_destroy(&program);
+    gpu_pipeline_destroy(&pipeline);
     gpu_close(&device);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Paths of the files of binaries, at most `most`; the caller frees each. Returns how many there
- * are. */
+/* Lists at most `most` paths of binaries, which the caller frees. Returns the number of files. */
 static size_t binary_files(char **paths, size_t most)
 {
     char *folder = shader_folder();
@@ -126,7 +125,7 @@ static void read_file(const char *path, char **data, size_t *size)
     ok(base_file_read(path, (size_t)1 << 20, data, size));
 }
 
-/* The one file that creating the program of `factor` adds; the caller frees. */
+/* Returns the path of the file that the pipeline of `factor` adds; the caller frees it. */
 static char *file_of(uint32_t factor)
 {
     char *before[64], *after[64], *found = NULL;
@@ -158,32 +157,32 @@ static void test_kept(void **state)
     expect(11, 1, 0);
     assert_int_equal(count_files(), before + 1);
     expect(11, 0, 1);
-    /* Another constant makes another program. */
+    /* Another constant needs another binary. */
     expect(12, 1, 0);
     expect(11, 0, 1);
     expect(12, 0, 1);
     assert_int_equal(count_files(), before + 2);
-    /* Not where the program does not read it. */
+    /* A constant that the shader does not read does not matter. */
     unused_constant = 7;
     expect(12, 0, 1);
     unused_constant = 0;
 }
 
-/* Other code with the same constants is another program. */
+/* Another shader with the same constants needs another binary. */
 static void test_other_code(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
     static const char *const names[] = {"gpu_self_test_float", "gpu_atomics"};
     for (size_t i = 0; i < 2 * BASE_COUNT(names); i++) {
         struct gpu_device *device = open_counted();
-        struct gpu_pipeline *program = create_named(device, names[i % 2], 0);
+        struct gpu_pipeline *pipeline = create_named(device, names[i % 2], 0);
         assert_int_equal(from_spirv, i < BASE_COUNT(names));
-        gpu_pipeline_destroy(&program);
+        gpu_pipeline_destroy(&pipeline);
         gpu_close(&device);
     }
 }
 
-/* Every damage is noticed before the driver sees the file, and mended. */
+/* Every corruption is detected before the driver gets the binary, and the file is replaced. */
 static void test_damaged(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -191,8 +190,7 @@ static void test_damaged(void **state)
     size_t size;
     read_file(path, &data, &size);
     static const struct {
-        size_t keep,
-            flip; /* bytes that stay; the byte that changes, counted from the end if too large */
+        size_t keep, flip; /* bytes kept; byte changed, the last if out of range */
     } damages[] = {{0, 0},         {10, 0},        {24, 0},
                    {100, 1},       {SIZE_MAX, 0},  {SIZE_MAX, 9},
                    {SIZE_MAX, 17}, {SIZE_MAX, 60}, {SIZE_MAX, SIZE_MAX}};
@@ -210,7 +208,7 @@ static void test_damaged(void **state)
     free(path);
 }
 
-/* Pipes in the places of files are neither read nor written, which would wait for ever. */
+/* Pipes instead of files are neither read nor written, which would block. */
 static void test_pipes(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -232,8 +230,8 @@ static void test_pipes(void **state)
     expect(22, 0, 1);
 }
 
-/* A whole file of another program, as where two programs' keys share a file. */
-static void test_other_program(void **state)
+/* A valid file of another pipeline, as after a collision of keys. */
+static void test_other_pipeline(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
     char *path = file_of(31), *other = file_of(32), *data;
@@ -248,8 +246,7 @@ static void test_other_program(void **state)
     free(other);
 }
 
-/* Another driver, or the same with vectors of another width, under the same number of its version.
- */
+/* Another driver, or the same driver with another vector width, with the same version number. */
 static void test_other_driver(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -258,9 +255,9 @@ static void test_other_driver(void **state)
         struct gpu_device *device = open_counted();
         struct gpu_capabilities *capabilities = &device->support.capabilities;
         strcat(i == 0 ? capabilities->name : capabilities->driver, "+");
-        struct gpu_pipeline *program = create(device, 41);
+        struct gpu_pipeline *pipeline = create(device, 41);
         assert_true(from_spirv == 1 && from_binary == 0);
-        gpu_pipeline_destroy(&program);
+        gpu_pipeline_destroy(&pipeline);
         gpu_close(&device);
     }
     expect(41, 0, 1);
@@ -270,13 +267,13 @@ static void test_refused(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
     expect(51, 1, 0);
-    refuses = true;
+    refuses_binaries = true;
     expect(51, 1, 1);
-    refuses = false;
+    refuses_binaries = false;
     expect(51, 0, 1);
 }
 
-/* Errors of the driver are those of the program; no file is one of them. */
+/* A driver's error is the pipeline's error, and no file is written. */
 static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, uint32_t count,
                                                   const VkShaderCreateInfoEXT *infos,
                                                   const VkAllocationCallbacks *allocator,
@@ -291,17 +288,17 @@ static void test_errors(void **state)
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
     struct gpu_device *device = open_counted();
     struct gpu_pipeline_options options = {.name = "gpu_test", .local_size = 64};
-    struct gpu_pipeline *program;
+    struct gpu_pipeline *pipeline;
     size_t before = count_files();
     device->vk.vkCreateShadersEXT = create_none;
-    assert_int_not_equal(gpu_pipeline_create(device, &options, &program), VKN_OK);
+    assert_int_not_equal(gpu_pipeline_create(device, &options, &pipeline), VKN_OK);
     assert_message("gpu_test: vkCreateShadersEXT");
-    assert_null(program);
+    assert_null(pipeline);
     assert_int_equal(count_files(), before);
     gpu_close(&device);
 }
 
-/* Where nothing can be kept, programs are there all the same. */
+/* Without a cache folder pipelines work without files. */
 static void test_no_folder(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -313,9 +310,9 @@ static void test_no_folder(void **state)
             setenv("VKNERF_DISABLE", "pipeline_cache", 1);
         ok(gpu_open(i == 0 ? &options : NULL, &device));
         unsetenv("VKNERF_DISABLE");
-        struct gpu_pipeline *program = create(device, 61);
-        assert_int_equal(result_of(device, program), 61);
-        gpu_pipeline_destroy(&program);
+        struct gpu_pipeline *pipeline = create(device, 61);
+        assert_int_equal(result_of(device, pipeline), 61);
+        gpu_pipeline_destroy(&pipeline);
         gpu_close(&device);
         assert_int_equal(count_files(), before);
     }
@@ -323,15 +320,14 @@ static void test_no_folder(void **state)
 
 static PFN_vkGetPhysicalDeviceProperties driver_properties;
 
-static VKAPI_ATTR void VKAPI_CALL feign_gpu(VkPhysicalDevice physical,
-                                            VkPhysicalDeviceProperties *properties)
+static VKAPI_ATTR void VKAPI_CALL fake_gpu(VkPhysicalDevice physical,
+                                           VkPhysicalDeviceProperties *properties)
 {
     driver_properties(physical, properties);
     properties->deviceType = VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
 }
 
-/* GPUs, statistics and VKNERF_DISABLE have pipelines, which the switch gives CPU devices as well.
- */
+/* GPUs, statistics and VKNERF_DISABLE=shader_objects use pipelines instead of shader objects. */
 static void test_pipelines(void **state)
 {
     SKIP_WITHOUT_SHADER_OBJECTS((struct gpu_device *)*state);
@@ -344,19 +340,19 @@ static void test_pipelines(void **state)
         ok(gpu_open(&options, &device));
         unsetenv("VKNERF_DISABLE");
         assert_true(device->support.shader_objects == (i == 0));
-        struct gpu_pipeline *program = create(device, 71);
-        struct gpu_executable executable = gpu_pipeline_executable(program);
+        struct gpu_pipeline *pipeline = create(device, 71);
+        struct gpu_executable executable = gpu_pipeline_executable(pipeline);
         assert_true((executable.shader != VK_NULL_HANDLE) == (i == 0));
         assert_true((executable.pipeline != VK_NULL_HANDLE) == (i > 0));
-        assert_int_equal(result_of(device, program), 71);
-        gpu_pipeline_destroy(&program);
+        assert_int_equal(result_of(device, pipeline), 71);
+        gpu_pipeline_destroy(&pipeline);
         gpu_close(&device);
     }
     PFN_vkGetPhysicalDeviceProperties real = vkGetPhysicalDeviceProperties;
     struct gpu_device *device = *state;
     struct gpu_support support;
     driver_properties = real;
-    vkGetPhysicalDeviceProperties = feign_gpu;
+    vkGetPhysicalDeviceProperties = fake_gpu;
     vkn_status status = gpu_support_read(device->physical, false, &support, NULL);
     vkGetPhysicalDeviceProperties = real;
     ok(status);
@@ -368,11 +364,11 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kept),          cmocka_unit_test(test_other_code),
-        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_pipes),
-        cmocka_unit_test(test_other_program), cmocka_unit_test(test_other_driver),
-        cmocka_unit_test(test_refused),       cmocka_unit_test(test_errors),
-        cmocka_unit_test(test_no_folder),     cmocka_unit_test(test_pipelines),
+        cmocka_unit_test(test_kept),           cmocka_unit_test(test_other_code),
+        cmocka_unit_test(test_damaged),        cmocka_unit_test(test_pipes),
+        cmocka_unit_test(test_other_pipeline), cmocka_unit_test(test_other_driver),
+        cmocka_unit_test(test_refused),        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_no_folder),      cmocka_unit_test(test_pipelines),
         cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -1,5 +1,5 @@
-/* Values in the place of specialisation constants, and what these rule out (src/gpu/specialize.c):
- * on modules that the test writes itself, and on every program of the library. Needs no device. */
+/* Tests src/gpu/specialize.c, which replaces specialisation constants and removes dead code, on
+ * modules made by the test and on all shaders of the library. Needs no device. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -23,7 +23,7 @@ struct module {
 
 #define MODULE_IDS 48u
 
-/* Appends an instruction: its code and its other words. */
+/* Appends an instruction: its opcode and operands. */
 #define OP(module, code, ...)                                  \
     append(module, code, (const uint32_t[]){0, ##__VA_ARGS__}, \
            sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
@@ -36,7 +36,7 @@ static void append(struct module *m, uint32_t code, const uint32_t *operands, si
     m->count += length;
 }
 
-/* Ids that all modules have. */
+/* Ids of every module of the test. */
 enum {
     VOID = 1,
     BOOL,
@@ -44,10 +44,10 @@ enum {
     FLOAT,
     MAIN_TYPE,
     MAIN,
-    A, /* constants to be specialised, numbers 2, 3 and 4 */
+    A, /* specialisation constants 2, 3 and 4 */
     B,
     C,
-    FIRST, /* of a module's own */
+    FIRST, /* first id of the module's own */
 };
 
 enum {
@@ -59,11 +59,11 @@ enum {
     CODE_BRANCH_CONDITIONAL = 250,
     CODE_SWITCH = 251,
     CODE_UNREACHABLE = 255,
-    CODE_ATOMIC_ADD = 6035, /* of floats */
+    CODE_ATOMIC_ADD = 6035, /* OpAtomicFAddEXT */
 };
 
-/* As far as the constants: A (of type uint) by default 7, B 3, C (a bool) true. `annotated` is an
- * id that has a name and a decoration, or 0. */
+/* Begins a module, up to its constants: A (uint) 7, B (uint) 3, C (bool) true by default.
+ * `annotated` is an id with a name and a decoration, or 0. */
 static struct module begin(uint32_t annotated)
 {
     struct module m = {.words = {SPIRV_MAGIC, 0x10500, 0, MODULE_IDS, 0}, .count = SPIRV_HEADER};
@@ -101,7 +101,7 @@ static void end_function(struct module *m)
     OP(m, OP_FUNCTION_END);
 }
 
-/* Specialises with A, B and C; asserts that it can be done. */
+/* Specialises with A, B and C, and asserts success. */
 static struct module specialize(const struct module *m, uint32_t a, uint32_t b, uint32_t c)
 {
     const uint32_t given[] = {0, 0, a, b, c};
@@ -121,7 +121,7 @@ static void refuse(const struct module *m)
     assert_int_equal(count, m->count);
 }
 
-/* Whether the module has an instruction, word for word. */
+/* Whether the module has this very instruction. */
 #define HAS(module, code, ...)                                   \
     contains(module, code, (const uint32_t[]){0, ##__VA_ARGS__}, \
              sizeof((const uint32_t[]){0, ##__VA_ARGS__}) / sizeof(uint32_t))
@@ -149,7 +149,7 @@ static void test_constants(void **state)
 {
     (void)state;
     struct module m = begin(0);
-    OP(&m, OP_DECORATE, FIRST, 1, 9); /* not given */
+    OP(&m, OP_DECORATE, FIRST, 1, 9); /* no value is given */
     OP(&m, CODE_SPEC_CONSTANT, UINT, FIRST, 11);
     OP(&m, OP_DECORATE, FIRST + 1, 1, 2);
     OP(&m, CODE_SPEC_CONSTANT, FLOAT, FIRST + 1, 0x3f800000);
@@ -187,7 +187,7 @@ static void test_constants(void **state)
     assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
 }
 
-/* The operations that shaders/ have, on A and B or on bools A != 0 and B != 0. */
+/* The operations of shaders/, on A and B or on the bools A != 0 and B != 0. */
 static const struct operation {
     uint32_t code, a, b, expected;
     bool of_bools, to_bool;
@@ -253,14 +253,14 @@ static void test_operations(void **state)
     }
 }
 
-/* What is not known, or has no value, is left to the driver. */
+/* Operations that are unknown or undefined are left to the driver. */
 static void test_unknown(void **state)
 {
     (void)state;
     struct module m = begin(0);
-    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B); /* by 0 */
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B); /* division by 0 */
     OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 1, 137, A, B);
-    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 2, 195, A, A); /* an operation that no shader has */
+    OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 2, 195, A, A); /* an opcode that no shader uses */
     OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 3, 128, A, FIRST + 2);
     OP(&m, OP_SPEC_CONSTANT_OP, FLOAT, FIRST + 4, 128, A, A);
     begin_function(&m, MAIN, FIRST + 5);
@@ -274,9 +274,9 @@ static void test_unknown(void **state)
 
 enum { TRUE_CALLS = FIRST + 20, FALSE_CALLS, BOTH_CALL, NEVER_CALLED };
 
-/* main: if (condition) TRUE_CALLS else FALSE_CALLS, and a phi of both ways; the condition is A < B,
- * computed by a constant or in the function, where it is the conjunction with what no one knows. */
-static struct module selection(bool in_function)
+/* main: if (condition) TRUE_CALLS else FALSE_CALLS, and a phi of both branches. The condition is A
+ * < B, as a constant, or in the function, where it is and-ed with an unknown value. */
+static struct module make_selection(bool in_function)
 {
     const uint32_t less = FIRST, yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4,
                    unknown = FIRST + 8;
@@ -304,7 +304,7 @@ static struct module selection(bool in_function)
     OP(&m, CODE_PHI, UINT, FIRST + 7, A, yes, B, no);
     end_function(&m);
     for (uint32_t f = NEVER_CALLED; f >= TRUE_CALLS;
-         f--) { /* called before and behind their callers */
+         f--) { /* defined before and after their callers */
         begin_function(&m, f, f + 4);
         if (f != BOTH_CALL && f != NEVER_CALLED)
             OP(&m, OP_FUNCTION_CALL, VOID, f + 8, BOTH_CALL);
@@ -322,7 +322,7 @@ static void test_selection(void **state)
 {
     (void)state;
     const uint32_t yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4;
-    struct module m = selection(false), made = specialize(&m, 1, 2, 0);
+    struct module m = make_selection(false), made = specialize(&m, 1, 2, 0);
     assert_true(HAS(&made, CODE_BRANCH, yes));
     assert_int_equal(count_of(&made, OP_SELECTION_MERGE), 0);
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
@@ -347,8 +347,8 @@ static void test_selection(void **state)
     assert_true(has_function(&made, FALSE_CALLS));
     assert_false(has_function(&made, TRUE_CALLS));
 
-    /* In the function: false && unknown is false, true && unknown is not known. */
-    m = selection(true);
+    /* In the function: false && unknown is false, true && unknown is unknown. */
+    m = make_selection(true);
     made = specialize(&m, 2, 2, 0);
     assert_true(HAS(&made, CODE_BRANCH, no));
     assert_false(has_function(&made, TRUE_CALLS));
@@ -359,7 +359,7 @@ static void test_selection(void **state)
     assert_int_equal(count_of(&made, OP_FUNCTION_END), 4);
 }
 
-/* `C || x`, as compilers write it: the phi is true where C is, so the second selection is known. */
+/* `C || x` as compilers emit it: the phi is true if C is, so the second selection is constant. */
 static void test_phi(void **state)
 {
     (void)state;
@@ -390,7 +390,7 @@ static void test_phi(void **state)
     assert_true(HAS(&made, CODE_BRANCH_CONDITIONAL, FIRST + 7, end, inside));
 }
 
-/* A switch keeps its merge block, which breaks of its cases go to. */
+/* A switch keeps its merge block, the target of `break`. */
 static void test_switch(void **state)
 {
     (void)state;
@@ -407,22 +407,21 @@ static void test_switch(void **state)
     OP(&m, CODE_BRANCH, merge);
     OP(&m, OP_LABEL, merge);
     end_function(&m);
-    const uint32_t taken[] = {other, other, two, three, other};
-    for (uint32_t a = 0; a < BASE_COUNT(taken); a++) {
+    const uint32_t targets[] = {other, other, two, three, other};
+    for (uint32_t a = 0; a < BASE_COUNT(targets); a++) {
         struct module made = specialize(&m, a, 0, 0);
         assert_true(HAS(&made, OP_SELECTION_MERGE, merge, 0));
-        assert_true(HAS(&made, CODE_SWITCH, A, taken[a]));
+        assert_true(HAS(&made, CODE_SWITCH, A, targets[a]));
         for (uint32_t label = other; label <= three; label++)
-            assert_int_equal(HAS(&made, OP_LABEL, label), label == taken[a]);
-        /* Where nothing goes on behind it, its merge block is there all the same. */
+            assert_int_equal(HAS(&made, OP_LABEL, label), label == targets[a]);
+        /* A merge block that is unreachable must still exist. */
         assert_true(HAS(&made, OP_LABEL, merge));
-        assert_int_equal(count_of(&made, CODE_UNREACHABLE), taken[a] == other);
+        assert_int_equal(count_of(&made, CODE_UNREACHABLE), targets[a] == other);
     }
 }
 
-/* A loop whose body always leaves it keeps its continue target, one that is never left its merge
- * block. */
-static struct module loop(bool with_phi, uint32_t condition)
+/* A loop that always breaks keeps its continue target; an endless loop keeps its merge block. */
+static struct module make_loop(bool with_phi, uint32_t condition)
 {
     const uint32_t header = FIRST + 1, body = FIRST + 2, leave = FIRST + 3, stay = FIRST + 4,
                    next = FIRST + 5, end = FIRST + 6;
@@ -455,7 +454,7 @@ static void test_loop(void **state)
 {
     (void)state;
     const uint32_t header = FIRST + 1, stay = FIRST + 4, next = FIRST + 5, end = FIRST + 6;
-    struct module m = loop(false, C), made = specialize(&m, 0, 0, 1);
+    struct module m = make_loop(false, C), made = specialize(&m, 0, 0, 1);
     assert_true(HAS(&made, OP_LOOP_MERGE, end, next, 0));
     assert_false(HAS(&made, OP_LABEL, stay));
     assert_true(HAS(&made, OP_LABEL, next));
@@ -473,21 +472,21 @@ static void test_loop(void **state)
     assert_int_equal(count_of(&made, CODE_UNREACHABLE), 1);
     assert_false(HAS(&made, OP_RETURN));
 
-    /* With a value that comes round: only where it does. */
-    m = loop(true, C);
+    /* A loop variable's phi is kept if the loop repeats; otherwise specialisation is refused. */
+    m = make_loop(true, C);
     made = specialize(&m, 0, 0, 0);
     assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next));
     refuse(&m); /* C is true */
-    /* Less than B at first, but not for ever. */
-    m = loop(true, FIRST + 9);
+    /* The condition holds in the first iteration, but may change later. */
+    m = make_loop(true, FIRST + 9);
     made = specialize(&m, 0, 1, 0);
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
-    m = loop(false, FIRST + 9);
+    m = make_loop(false, FIRST + 9);
     made = specialize(&m, 0, 1, 0);
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
 }
 
-/* A block that is a whole loop: its phi is the first round's value in the first round alone. */
+/* A loop of one block: its phi has the initial value in the first iteration only. */
 static void test_loop_of_one_block(void **state)
 {
     (void)state;
@@ -514,7 +513,7 @@ static void test_loop_of_one_block(void **state)
     assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 2);
 }
 
-/* Operands of what goes keep what is said of them. */
+/* Operands of removed instructions keep their names and decorations. */
 static void test_operands_of_removed(void **state)
 {
     (void)state;
@@ -537,26 +536,26 @@ static void test_operands_of_removed(void **state)
     }
 }
 
-/* ---- what it is not made for ----------------------------------------------------------------- */
+/* ---- refused modules ----------------------------------------------------------------------- */
 
 static void test_damaged(void **state)
 {
     (void)state;
-    const struct module good = selection(false);
+    const struct module good = make_selection(false);
     struct module m = good;
     m.words[0]++;
     refuse(&m);
     m = good;
-    m.words[3] = 10000; /* ids */
+    m.words[3] = 10000; /* bound of ids */
     refuse(&m);
     m = good;
     m.count = SPIRV_HEADER;
     refuse(&m);
     m = good;
-    m.words[m.count - 1] = OP_FUNCTION_END; /* of no length */
+    m.words[m.count - 1] = OP_FUNCTION_END; /* an instruction of length 0 */
     refuse(&m);
     m = good;
-    m.words[m.count - 1] += 1u << 16; /* behind the end */
+    m.words[m.count - 1] += 1u << 16; /* an instruction beyond the end */
     refuse(&m);
     m = begin(0);
     OP(&m, 73, FIRST); /* OpDecorationGroup */
@@ -565,11 +564,11 @@ static void test_damaged(void **state)
     refuse(&m);
     m = begin(0);
     OP(&m, OP_DECORATE, FIRST, 1, 9);
-    OP(&m, CODE_SPEC_CONSTANT, FLOAT, FIRST, 1, 2); /* of 64 bits */
+    OP(&m, CODE_SPEC_CONSTANT, FLOAT, FIRST, 1, 2); /* 64 bits */
     begin_function(&m, MAIN, FIRST + 1);
     end_function(&m);
     refuse(&m);
-    m = begin(0); /* a jump back, to no loop */
+    m = begin(0); /* a jump back without a loop */
     begin_function(&m, MAIN, FIRST);
     OP(&m, CODE_BRANCH, FIRST + 2);
     OP(&m, OP_LABEL, FIRST + 1);
@@ -578,7 +577,7 @@ static void test_damaged(void **state)
     OP(&m, CODE_BRANCH, FIRST + 1);
     OP(&m, OP_FUNCTION_END);
     refuse(&m);
-    m = begin(0); /* a switch over 64 bits: a case's literal has two words */
+    m = begin(0); /* a switch over 64 bits, whose literals have two words */
     begin_function(&m, MAIN, FIRST);
     OP(&m, OP_UNDEF, UINT, FIRST + 1);
     OP(&m, OP_SELECTION_MERGE, FIRST + 2, 0);
@@ -592,11 +591,11 @@ static void test_damaged(void **state)
     refuse(&m);
 }
 
-/* ---- the library's programs ------------------------------------------------------------------ */
+/* ---- the library's shaders ------------------------------------------------------------------- */
 
 #define MOST_IDS 65536u
 
-/* What is defined, by ids: bit 0: a label or function; bit 1: anything else. */
+/* Marks defined ids: bit 0 for labels and functions, bit 1 for everything else. */
 static void find_definitions(const uint32_t *words, size_t count, uint8_t *defined)
 {
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
@@ -612,8 +611,7 @@ static void find_definitions(const uint32_t *words, size_t count, uint8_t *defin
     }
 }
 
-/* All that control goes to is there, all that has a name is, and no constant is left to be
- * specialised. */
+/* Checks that branch targets and named ids exist, and that no specialisation constant remains. */
 static void check_module(const char *name, const uint32_t *words, size_t count)
 {
     static uint8_t defined[MOST_IDS];
@@ -647,10 +645,10 @@ static void check_module(const char *name, const uint32_t *words, size_t count)
     }
 }
 
-static void test_programs(void **state)
+static void test_all_shaders(void **state)
 {
     (void)state;
-    /* The default model on a CPU, and another on a GPU with all that can be on. */
+    /* Constants of the default model on a CPU, and of another on a GPU with every feature. */
     static const uint32_t given[][44] = {
         {8, 8, 16, 2, 64, 1, 16, 4, 64, 2, 128, 1, 0, 0, 0, 1, 72, 1, 64, 32, 1, 0,
          0, 2, 0,  1, 0,  0, 0,  0, 0,  0, 0,   1, 1, 0, 0, 0, 0,  0, 1,  0,  0, 0},
@@ -666,10 +664,10 @@ static void test_programs(void **state)
             before += count;
             uint32_t *words = gpu_specialize(source->words, &count, given[k], BASE_COUNT(given[k]));
             if (!words)
-                fail_msg("%s is left as it is", source->name);
+                fail_msg("%s: not specialised", source->name);
             check_module(source->name, words, count);
             after += count;
-            /* What is there is all needed. */
+            /* Specialising again removes nothing. */
             size_t again = count;
             uint32_t *twice = gpu_specialize(words, &again, NULL, 0);
             assert_non_null(twice);
@@ -681,8 +679,8 @@ static void test_programs(void **state)
     assert_true(after < before / 20 * 17);
 }
 
-/* The id that a module's function of that name has. */
-static uint32_t function_named(const uint32_t *words, size_t count, const char *name)
+/* Returns the id of the function with that name. */
+static uint32_t find_function(const uint32_t *words, size_t count, const char *name)
 {
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16)
         if ((words[at] & 0xffffu) == OP_NAME &&
@@ -692,12 +690,12 @@ static uint32_t function_named(const uint32_t *words, size_t count, const char *
     return 0;
 }
 
-/* The program with its functions' names, which embedded ones lack; NULL: the build's compiler lacks
- * its matrices. The caller frees it. */
-static uint32_t *compile_program(const char *program, size_t *count)
+/* Compiles a shader with function names, which embedded shaders lack; NULL if the build's compiler
+ * lacks its matrices. The caller frees it. */
+static uint32_t *compile_shader(const char *shader, size_t *count)
 {
     const struct gpu_shader *source = gpu_shaders;
-    while (source->name && strcmp(source->name, program) != 0)
+    while (source->name && strcmp(source->name, shader) != 0)
         source++;
     if (!source->name)
         return NULL;
@@ -705,13 +703,13 @@ static uint32_t *compile_program(const char *program, size_t *count)
     uint32_t *words;
     assert_non_null(folder);
     if (!gpu_runtime_compile(folder, source, &words, count, message, sizeof message))
-        fail_msg("%s: %s", program, message);
+        fail_msg("%s: %s", shader, message);
     free(folder);
     return words;
 }
 
-/* How often a program has each layer of its MLPs: times[i] of layer i. */
-static void count_layers(const uint32_t *program, size_t count, uint32_t density_layers,
+/* Counts the calls of layer_at() per layer of the MLPs after specialisation. */
+static void count_layers(const uint32_t *shader, size_t count, uint32_t density_layers,
                          uint32_t color_layers, uint32_t times[MAX_LAYERS])
 {
     static uint32_t constant[MOST_IDS], stored[MOST_IDS];
@@ -724,9 +722,9 @@ static void count_layers(const uint32_t *program, size_t count, uint32_t density
                           [18] = 64, [19] = 64,
                           [20] = 1};
     memset(times, 0, MAX_LAYERS * sizeof *times);
-    uint32_t *words = gpu_specialize(program, &count, given, BASE_COUNT(given));
+    uint32_t *words = gpu_specialize(shader, &count, given, BASE_COUNT(given));
     assert_non_null(words);
-    uint32_t layer_at = function_named(words, count, "layer_at(");
+    uint32_t layer_at = find_function(words, count, "layer_at(");
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
         const uint32_t *word = words + at;
         uint32_t code = word[0] & 0xffffu;
@@ -742,51 +740,50 @@ static void count_layers(const uint32_t *program, size_t count, uint32_t density
     free(words);
 }
 
-/* Layers that a field has are each there once on the way forward, and the others never; going
- * backward all are computed again but the last, have gradients and, where a workgroup sums these at
- * its end, come again. */
+/* Forward, each layer of the model is called once. Backward, all but the last are recomputed, all
+ * have gradients, and again a call where a workgroup sums gradients at its end. */
 static void test_layers(void **state)
 {
     (void)state;
     static const struct {
-        const char *program;
-        uint32_t times, last; /* of each layer, of the last */
-    } programs[] = {
+        const char *shader;
+        uint32_t times, last; /* per layer; of the last layer */
+    } shaders[] = {
         {"field_forward_fp16", 1, 1},        {"field_forward_fp32_tiled", 1, 1},
         {"field_forward_16x16x16", 1, 1},    {"field_backward_fp16", 3, 2},
         {"field_backward_fp32_tiled", 3, 2}, {"field_backward_16x16x16", 3, 2},
     };
     static const uint32_t hidden[][2] = {{1, 2}, {1, 1}, {7, 7}, {3, 1}, {1, 13}};
-    for (size_t i = 0; i < BASE_COUNT(programs); i++) {
-        const char *name = programs[i].program;
+    for (size_t i = 0; i < BASE_COUNT(shaders); i++) {
+        const char *name = shaders[i].shader;
         size_t count;
-        uint32_t *program = compile_program(name, &count);
-        for (size_t k = 0; program && k < BASE_COUNT(hidden); k++) {
+        uint32_t *shader = compile_shader(name, &count);
+        for (size_t k = 0; shader && k < BASE_COUNT(hidden); k++) {
             uint32_t times[MAX_LAYERS], layers = hidden[k][0] + hidden[k][1] + 2;
-            count_layers(program, count, hidden[k][0], hidden[k][1], times);
+            count_layers(shader, count, hidden[k][0], hidden[k][1], times);
             for (uint32_t n = 0; n < MAX_LAYERS; n++) {
                 uint32_t expected = n >= layers       ? 0
-                                    : n == layers - 1 ? programs[i].last
-                                                      : programs[i].times;
+                                    : n == layers - 1 ? shaders[i].last
+                                                      : shaders[i].times;
                 if (times[n] != expected)
                     fail_msg("%s of %u layers: layer %u %u times", name, layers, n, times[n]);
             }
         }
-        free(program);
+        free(shader);
     }
 }
 
-/* No CPU device has atomics of two or four 16-bit sums: those of an entry are as wide as it is. */
+/* Packed f16 atomics, which no CPU device has, are as wide as a grid entry's features. */
 static void test_packed_sums(void **state)
 {
     (void)state;
-    static uint32_t width[MOST_IDS]; /* of types that are vectors */
+    static uint32_t width[MOST_IDS]; /* per vector type */
     size_t length;
-    uint32_t *program = compile_program("scatter_gradients_f16", &length);
-    for (uint32_t features = 2; program && features <= 4; features += 2) {
+    uint32_t *shader = compile_shader("scatter_gradients_f16", &length);
+    for (uint32_t features = 2; shader && features <= 4; features += 2) {
         const uint32_t given[] = {32, 64, 4, features};
         size_t count = length, atomics = 0;
-        uint32_t *words = gpu_specialize(program, &count, given, BASE_COUNT(given));
+        uint32_t *words = gpu_specialize(shader, &count, given, BASE_COUNT(given));
         assert_non_null(words);
         for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16) {
             if ((words[at] & 0xffffu) == OP_TYPE_VECTOR) {
@@ -799,7 +796,7 @@ static void test_packed_sums(void **state)
         assert_true(atomics > 0);
         free(words);
     }
-    free(program);
+    free(shader);
 }
 
 int main(void)
@@ -815,7 +812,7 @@ int main(void)
         cmocka_unit_test(test_loop_of_one_block),
         cmocka_unit_test(test_operands_of_removed),
         cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_programs),
+        cmocka_unit_test(test_all_shaders),
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_packed_sums),
     };

@@ -1,4 +1,4 @@
-/* The subgroup's size: what devices offer, what programs get, and how pipelines ask for it. */
+/* Tests subgroup sizes: what devices report, what shaders get, and how pipelines require a size. */
 #include "gpu_fixture.h"
 #include "gpu/internal.h"
 
@@ -7,7 +7,7 @@
 static struct offer {
     const char *what;
     uint32_t vendor, own, least, most;
-    bool required; /* pipelines can say their size */
+    bool required; /* pipelines can require a size */
     uint32_t size, min, max;
     bool pinnable;
 } offered;
@@ -29,7 +29,7 @@ static VKAPI_ATTR void VKAPI_CALL feign_properties2(VkPhysicalDevice physical,
     for (VkBaseOutStructure *next = properties->pNext; next; next = next->pNext) {
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES)
             ((VkPhysicalDeviceVulkan11Properties *)next)->subgroupSize = offered.own;
-        /* lavapipe's matrices need its own size of subgroup. */
+        /* lavapipe's matrices need its own subgroup size. */
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES)
             ((VkPhysicalDeviceVulkan12Properties *)next)->driverID = VK_DRIVER_ID_MESA_RADV;
         if (next->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES_EXT) {
@@ -82,9 +82,9 @@ static void test_offers(void **state)
     }
 }
 
-/* ---- what pipelines ask for ------------------------------------------------------------------ */
+/* ---- what pipelines require ------------------------------------------------------------------ */
 
-static uint32_t asked, constant; /* 0: nothing required */
+static uint32_t required_size, constant; /* 0: no size required */
 static bool full;
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, VkPipelineCache cache,
@@ -95,7 +95,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_none(VkDevice device, VkPipelineCac
 {
     (void)device, (void)cache, (void)count, (void)allocator, (void)pipelines;
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT *size = infos->stage.pNext;
-    asked = size ? size->requiredSubgroupSize : 0;
+    required_size = size ? size->requiredSubgroupSize : 0;
     full = infos->stage.flags & VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     constant = ((const uint32_t *)infos->stage.pSpecializationInfo->pData)[GPU_SUBGROUP_SIZE];
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
@@ -108,21 +108,21 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_no_shader(VkDevice device, uint32_t
 {
     (void)device, (void)count, (void)allocator, (void)shaders;
     const VkPipelineShaderStageRequiredSubgroupSizeCreateInfoEXT *size = infos->pNext;
-    asked = size ? size->requiredSubgroupSize : 0;
+    required_size = size ? size->requiredSubgroupSize : 0;
     full = infos->flags & VK_SHADER_CREATE_REQUIRE_FULL_SUBGROUPS_BIT_EXT;
     constant = ((const uint32_t *)infos->pSpecializationInfo->pData)[GPU_SUBGROUP_SIZE];
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* True when a pipeline, or a shader object, was asked for. */
-static bool asks(struct gpu_device *device, uint32_t size, uint32_t local_size)
+/* Returns true if a pipeline, or a shader object, was requested from the driver. */
+static bool requests(struct gpu_device *device, uint32_t size, uint32_t local_size)
 {
     struct gpu_pipeline_options options = {
         .name = "gpu_test", .local_size = local_size, .subgroup_size = size};
-    struct gpu_pipeline *program;
-    asked = constant = UINT32_MAX;
-    assert_int_not_equal(gpu_pipeline_create(device, &options, &program), VKN_OK);
-    assert_null(program);
+    struct gpu_pipeline *pipeline;
+    required_size = constant = UINT32_MAX;
+    assert_int_not_equal(gpu_pipeline_create(device, &options, &pipeline), VKN_OK);
+    assert_null(pipeline);
     return constant != UINT32_MAX;
 }
 
@@ -143,28 +143,28 @@ static void check_requests(struct gpu_device *device, bool shader_objects)
     static const uint32_t sizes[] = {0, 16, 32, 64};
     for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
         uint32_t size = sizes[i] ? sizes[i] : 32;
-        assert_true(asks(device, sizes[i], 2 * size));
-        assert_int_equal(asked, size);
+        assert_true(requests(device, sizes[i], 2 * size));
+        assert_int_equal(required_size, size);
         assert_int_equal(constant, size);
         assert_true(full);
-        /* The device's limit counts subgroups. */
-        assert_true(asks(device, sizes[i], 4 * size));
-        assert_false(asks(device, sizes[i], 5 * size));
+        /* The device's limit is a number of subgroups. */
+        assert_true(requests(device, sizes[i], 4 * size));
+        assert_false(requests(device, sizes[i], 5 * size));
         assert_message("gpu_test");
     }
-    assert_false(asks(device, 8, 64) || asks(device, 48, 48) || asks(device, 128, 128));
+    assert_false(requests(device, 8, 64) || requests(device, 48, 48) || requests(device, 128, 128));
     assert_message("has 16 to 64");
-    assert_false(asks(device, 64, 32));
+    assert_false(requests(device, 64, 32));
 
-    /* One size that cannot be asked for is right as it is, in full subgroups. */
+    /* A device with one size that cannot be required: full subgroups are enough. */
     device->support.subgroup_required = false;
     device->support.capabilities.subgroup_min = device->support.capabilities.subgroup_max = 32;
-    assert_true(asks(device, 0, 64) && asks(device, 32, 64));
-    assert_true(asked == 0 && constant == 32 && full);
-    assert_false(asks(device, 16, 64) || asks(device, 64, 64));
-    /* And where nobody knows which it will be, full subgroups cannot be had. */
+    assert_true(requests(device, 0, 64) && requests(device, 32, 64));
+    assert_true(required_size == 0 && constant == 32 && full);
+    assert_false(requests(device, 16, 64) || requests(device, 64, 64));
+    /* If the size is unknown, full subgroups cannot be required. */
     device->support.capabilities.subgroup_pinnable = false;
-    assert_true(asks(device, 0, 64) && asked == 0 && constant == 32 && !full);
+    assert_true(requests(device, 0, 64) && required_size == 0 && constant == 32 && !full);
 
     device->vk.vkCreateComputePipelines = create;
     device->vk.vkCreateShadersEXT = create_shaders;
@@ -181,31 +181,31 @@ static void test_shader_objects(void **state)
     check_requests(*state, true);
 }
 
-/* Programs of different sizes are different programs. */
-static void test_kept_apart(void **state)
+/* Requests for different subgroup sizes get different pipelines. */
+static void test_distinct(void **state)
 {
     struct gpu_device *device = *state;
     uint32_t size = gpu_device_capabilities(device)->subgroup_size;
     struct gpu_capabilities *capabilities = &device->support.capabilities;
     struct gpu_pipeline_options options = {.name = "gpu_test", .local_size = 2 * size};
-    struct gpu_pipeline *programs[3];
-    ok(gpu_pipeline_create(device, &options, &programs[0]));
+    struct gpu_pipeline *pipelines[3];
+    ok(gpu_pipeline_create(device, &options, &pipelines[0]));
     options.subgroup_size = size;
-    ok(gpu_pipeline_create(device, &options, &programs[1]));
-    assert_ptr_equal(programs[0], programs[1]);
-    assert_int_equal(gpu_pipeline_subgroup_size(programs[1]), size);
+    ok(gpu_pipeline_create(device, &options, &pipelines[1]));
+    assert_ptr_equal(pipelines[0], pipelines[1]);
+    assert_int_equal(gpu_pipeline_subgroup_size(pipelines[1]), size);
 
-    /* A device with a larger one; nothing is asked of the driver, which has not. */
+    /* A device with a larger subgroup; the driver lacks this size, so no size is required. */
     struct gpu_support real = device->support;
     device->support.subgroup_required = false;
     capabilities->subgroup_max = 2 * size;
     options.subgroup_size = 2 * size;
-    ok(gpu_pipeline_create(device, &options, &programs[2]));
+    ok(gpu_pipeline_create(device, &options, &pipelines[2]));
     device->support = real;
-    assert_ptr_not_equal(programs[0], programs[2]);
-    assert_int_equal(gpu_pipeline_subgroup_size(programs[2]), 2 * size);
-    for (size_t i = 0; i < BASE_COUNT(programs); i++)
-        gpu_pipeline_destroy(&programs[i]);
+    assert_ptr_not_equal(pipelines[0], pipelines[2]);
+    assert_int_equal(gpu_pipeline_subgroup_size(pipelines[2]), 2 * size);
+    for (size_t i = 0; i < BASE_COUNT(pipelines); i++)
+        gpu_pipeline_destroy(&pipelines[i]);
 }
 
 int main(void)
@@ -214,7 +214,7 @@ int main(void)
         return 1;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_offers),         cmocka_unit_test(test_pipelines),
-        cmocka_unit_test(test_shader_objects), cmocka_unit_test(test_kept_apart),
+        cmocka_unit_test(test_shader_objects), cmocka_unit_test(test_distinct),
         cmocka_unit_test(test_no_messages),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);

@@ -1,5 +1,5 @@
-/* Dispatches on a device that takes few workgroups: pretended, for those that Vulkan guarantees,
- * 65535, take more rays than a test has. */
+/* Tests dispatches with a small limit of workgroups, set by the test: the smallest limit of Vulkan,
+ * 65535, would need more rays than a test has. */
 #include "step_fixture.h"
 #include "gpu/internal.h"
 
@@ -27,7 +27,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     return trained;
 }
 
-/* No dispatch has more, and nothing is left out: the very same training. */
+/* No dispatch exceeds the limit, and the training is bit for bit the same. */
 static void test_training(void **state)
 {
     const struct step_tests *tests = *state;
@@ -38,7 +38,7 @@ static void test_training(void **state)
     config.batch.max_rays = 2048;
     struct setup setup;
     ok(setup_create(&config, capabilities, &setup));
-    /* Sums of field_backward depend on how many groups there are; one group takes 64 rays. */
+    /* Gradients depend on the number of workgroups of field_backward; one has 64 rays. */
     uint32_t few = setup.constants.backward_groups > 32 ? setup.constants.backward_groups : 32;
 
     struct trained usual = train(tests, &config);
@@ -56,7 +56,7 @@ static void test_training(void **state)
     free(limited.params);
 }
 
-/* What cannot go on with the next ones has no more than fit. */
+/* Buffers and dispatches that cannot be repeated are limited to what one dispatch covers. */
 static void test_setup(void **state)
 {
     const struct step_tests *tests = *state;

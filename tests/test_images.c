@@ -1,4 +1,4 @@
-/* Which images are on the device, and when: shares, budgets, stages. No device. */
+/* Tests which image strips are resident at each step: budgets, ranks, stages. Needs no device. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define MOST_VIEWS   600u
 #define MOST_BUCKETS (16u * MOST_VIEWS)
 
-/* `views` cameras of that size, the last one larger. */
+/* A scene of `count` cameras of one size, the last camera wider. */
 struct views {
     struct scene_camera cameras[MOST_VIEWS];
     struct vkn_scene scene;
@@ -51,7 +51,7 @@ static struct images_plan plan_of(const struct views *views, const struct vkn_co
 
 /* ---- plans --------------------------------------------------------------------------------- */
 
-/* Bytes of a piece on the way. */
+/* Bytes of an image strip in the staging buffer. */
 static uint64_t strip_bytes(const struct images_plan *plan)
 {
     return 4 * plan->slot_pixels + sizeof(struct Camera);
@@ -70,7 +70,7 @@ static void assert_within(const struct images_plan *plan, uint64_t budget, uint6
     assert_int_equal(plan->pixels, plan->resident * plan->slot_pixels);
 }
 
-/* All that fits stays; what does not is streamed within the budget and the range, which it uses. */
+/* All images are resident if they fit; else strips are streamed, and use most of the budget. */
 static void test_budgets(void **state)
 {
     (void)state;
@@ -81,7 +81,7 @@ static void test_budgets(void **state)
     assert_true(plan.resident == 100 && plan.strips == 1);
     assert_int_equal(plan.exchanged, 0);
     assert_int_equal(plan.bytes, all);
-    /* lavapipe: 128 MiB in one buffer, memory enough: 838 strips, or 104 times those exchanged. */
+    /* lavapipe: 128 MiB per buffer: 838 strips, or 832, a multiple of the 104 exchanged. */
     plan = plan_of(views, &config, GIB, 128 * MIB);
     assert_within(&plan, GIB, 128 * MIB);
     assert_true(plan.strips == 16 && plan.slot_pixels == 800 * 50);
@@ -103,8 +103,8 @@ static void test_budgets(void **state)
     assert_int_equal(plan_of(views, &config, 0, GIB).exchanged, 3); /* images to decode */
 }
 
-/* However many there are, all of them come by within 256 periods: so many at a time, and no more
- * where less of an image is decoded than three of 800x800. */
+/* All images become resident within 256 update intervals; no more are exchanged at a time than that
+ * needs, or than decoding as much as three images of 800x800 allows. */
 static void test_cycle(void **state)
 {
     (void)state;
@@ -118,19 +118,19 @@ static void test_cycle(void **state)
         assert_within(&plan, config.scene.image_budget, 8 * GIB);
         assert_int_equal(plan.exchanged, counts[i][1]);
     }
-    /* Shrunk while they are loaded, they are decoded whole: 13 of 400x400, 3 of twice the side. */
+    /* Images downscaled while loading are decoded whole: 13 of 400x400, 3 of twice the side. */
     struct views *small = views_create(100, 400, 400, 400);
     config.scene.image_budget = 32 * MIB;
     assert_int_equal(plan_of(small, &config, 0, GIB).exchanged, 13);
     small->scene.load_downscale = 2;
     assert_int_equal(plan_of(small, &config, 0, GIB).exchanged, 3);
-    /* All are there, but of another size stage by stage: a quarter of them at a time. */
+    /* All are resident, but their size changes by stage: a quarter of them at a time. */
     config = (struct vkn_config){.progressive = {true, 4, {0.1f, 0.2f, 0.3f}}};
     struct images_plan plan = plan_of(views_create(100, 64, 64, 64), &config, GIB, GIB);
     assert_true(plan.resident == 100 && plan.exchanged == 25);
 }
 
-/* The pieces of a view are its rows, once each, and their cameras have its rays. */
+/* The strips of a view cover its rows once, and their cameras have the view's rays. */
 static void check_buckets(const struct views *views, const struct images_plan *plan,
                           uint32_t shrink)
 {
@@ -148,7 +148,7 @@ static void check_buckets(const struct views *views, const struct images_plan *p
             assert_int_equal(p.camera.first_pixel, plan->resident == plan->image_strips
                                                        ? camera->first_pixel
                                                        : strip * plan->slot_pixels);
-            double y = (camera->center_y - row) / shrink; /* float rounds */
+            double y = (camera->center_y - row) / shrink; /* rounded to float */
             assert_true(p.camera.center_x == camera->center_x / (float)shrink);
             assert_true(y - p.camera.center_y < 1e-4 && p.camera.center_y - y < 1e-4);
             row += p.rows;
@@ -201,7 +201,7 @@ static void test_too_large(void **state)
     refuse(views, &config, GIB, "images have only 0.29 MiB of device memory");
     config.scene.image_budget = 0;
     refuse(views, &config, 100000, "last.png: ");
-    config.scene.host_budget = 0; /* where strips will do, an image may exceed the budget */
+    config.scene.host_budget = 0; /* strips in host memory may exceed the budget */
     struct images_plan plan = plan_of(views, &config, GIB, 100000);
     assert_within(&plan, GIB, 100000);
     config = (struct vkn_config){.progressive = {true, 8, {0.1f, 0.2f, 0.3f}}};
@@ -209,8 +209,8 @@ static void test_too_large(void **state)
     refuse(views, &config, GIB, "x: 100x7 pixels are too few for a progressive.start");
 }
 
-/* One image alone, from its file, cannot be exchanged for others; cut into strips it can. */
-static void test_few(void **state)
+/* A single image decoded from its file cannot be exchanged; cut into strips, it can. */
+static void test_few_images(void **state)
 {
     (void)state;
     for (uint32_t count = 1; count < 6; count++) {
@@ -223,7 +223,7 @@ static void test_few(void **state)
                 struct images_plan plan;
                 vkn_status status = images_make_plan(&views->scene, &config, 0, GIB, &plan);
                 bool all = budget >= count * 16384ull;
-                uint64_t image_strip = files ? 16384 : 16384 / 4; /* 16 rows, 4 when small */
+                uint64_t image_strip = files ? 16384 : 16384 / 4; /* 16 rows, 4 in strips */
                 assert_true((status == VKN_OK) == (all || budget >= 2 * image_strip));
                 if (status == VKN_OK)
                     assert_within(&plan, budget, GIB);
@@ -242,10 +242,10 @@ static void test_host(void **state)
     assert_false(images_fit_host(&views->scene, &config));
 }
 
-/* ---- shares -------------------------------------------------------------------------------- */
+/* ---- sequences ----------------------------------------------------------------------------- */
 
-/* Pieces are different ones within a window, a window differs from the next by what is exchanged, a
- * piece keeps its slot, and over whole cycles each was there for the same number of windows. */
+/* A window's strips are distinct, successive windows differ by `exchanged` strips, a strip keeps
+ * its slot, and over a whole cycle each strip is resident in as many windows. */
 static void check_sequence(const struct images_plan *plan, uint64_t seed)
 {
     static uint32_t order[MOST_BUCKETS], windows[MOST_BUCKETS];
@@ -253,7 +253,7 @@ static void check_sequence(const struct images_plan *plan, uint64_t seed)
     memset(windows, 0, sizeof windows);
     images_shuffle(plan, seed, order);
     for (uint64_t window = 0; window < plan->image_strips; window++) {
-        bool there[MOST_BUCKETS] = {false};
+        bool resident[MOST_BUCKETS] = {false};
         uint32_t entered = 0;
         for (uint32_t slot = 0; slot < plan->resident; slot++) {
             uint64_t position = images_position(plan, window, slot);
@@ -261,8 +261,8 @@ static void check_sequence(const struct images_plan *plan, uint64_t seed)
             assert_int_equal(position % plan->resident, slot);
             assert_true(position >= window * plan->exchanged &&
                         position < window * plan->exchanged + plan->resident);
-            assert_false(there[image_strip]);
-            there[image_strip] = true;
+            assert_false(resident[image_strip]);
+            resident[image_strip] = true;
             windows[image_strip]++;
             bool enters = window > 0 && position != before[slot];
             entered += enters;
@@ -273,7 +273,7 @@ static void check_sequence(const struct images_plan *plan, uint64_t seed)
         assert_int_equal(entered, window > 0 ? plan->exchanged : 0);
     }
     for (uint32_t image_strip = 0; image_strip < plan->image_strips;
-         image_strip++) /* cycles, windows in each */
+         image_strip++) /* a whole cycle of windows */
         assert_int_equal(windows[image_strip], plan->resident);
 }
 
@@ -297,8 +297,7 @@ static void test_shares(void **state)
     }
 }
 
-/* Every view is one device's, all in the order of their numbers. The plan of each is as if there
- * were no others. */
+/* Each view belongs to one device, in the order of views; a device's plan ignores other devices. */
 static void check_ranks(struct views *views, uint32_t devices, uint32_t turns,
                         const struct vkn_config *config)
 {
@@ -346,10 +345,10 @@ static void test_ranks(void **state)
     for (size_t i = 0; i < BASE_COUNT(ranks); i++) {
         struct vkn_config config = {.scene.image_budget = GIB};
         check_ranks(views, ranks[i][0], ranks[i][1], &config);
-        config.scene.image_budget = 2 * one + 2 * one / 12; /* the larger one, or its strips */
+        config.scene.image_budget = 2 * one + 2 * one / 12; /* the larger image, or its strips */
         check_ranks(views, ranks[i][0], ranks[i][1], &config);
     }
-    /* The budget for host memory holds a half of them where it does not hold all. */
+    /* The host budget holds the images of one of two ranks, but not all. */
     const struct vkn_config half = {.scene.host_budget = 16 * one};
     assert_false(images_fit_host(&views->scene, &half));
     for (uint32_t rank = 0; rank < 2; rank++) {
@@ -358,7 +357,7 @@ static void test_ranks(void **state)
     }
 }
 
-/* A permutation that the seed decides. */
+/* A permutation that depends on the seed. */
 static void test_shuffle(void **state)
 {
     (void)state;
@@ -375,20 +374,20 @@ static void test_shuffle(void **state)
         seen[first[i]] = true;
         moved += first[i] != i;
     }
-    assert_true(moved > 480); /* of a random one 499 on average */
+    assert_true(moved > 480); /* 499 on average */
 }
 
-/* ---- moments ------------------------------------------------------------------------------- */
+/* ---- times --------------------------------------------------------------------------------- */
 
 static void assert_latest(const struct Config *constants, uint64_t step, double time_progress,
-                          double moment)
+                          double time)
 {
-    assert_true(fabs((double)images_latest_time(constants, step, time_progress) - moment) < 1e-6);
+    assert_true(fabs((double)images_latest_time(constants, step, time_progress) - time) < 1e-6);
 }
 
-/* From a tenth of the time between the first view and the last one on, by steps, time or neither.
+/* The curriculum begins at a tenth of the views' times and grows by steps, by time, or not at all.
  */
-static void test_latest(void **state)
+static void test_latest_time(void **state)
 {
     (void)state;
     struct Config constants = {.curriculum = 0.5f,
@@ -411,9 +410,9 @@ static void test_latest(void **state)
     assert_true(images_latest_time(&constants, 0, 0) >= 1);
 }
 
-static void give_moments(struct views *views, uint32_t count)
+static void set_times(struct views *views, uint32_t count)
 {
-    for (uint32_t i = 0; i < count; i++) { /* in no order, each of them twice */
+    for (uint32_t i = 0; i < count; i++) { /* in no order, each time twice */
         uint32_t pair = i * 7 % count / 2;
         views->cameras[i].time = (float)pair / 50.0f;
     }
@@ -425,7 +424,7 @@ static void test_sort(void **state)
     static const struct scene_share shares[] = {{0}, {.first = 1, .count = 2, .of = 3}};
     struct views *views = views_create(100, 64, 64, 64);
     struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
-    give_moments(views, 100);
+    set_times(views, 100);
     for (size_t n = 0; n < BASE_COUNT(shares); n++) {
         uint32_t order[100], count = (uint32_t)scene_share_count(shares[n], 100);
         bool seen[100] = {false};
@@ -441,16 +440,16 @@ static void test_sort(void **state)
     }
 }
 
-/* All pieces of views whose moment has come, in the sequence's order; of the earliest one before.
- */
-static void test_come(void **state)
+/* The available strips are those of views within the curriculum, in the sequence's order, and
+ * always those of the earliest view. */
+static void test_available(void **state)
 {
     (void)state;
-    static const float moments[] = {-1, 0, 0.2f, 0.21f, 2};
+    static const float times[] = {-1, 0, 0.2f, 0.21f, 2};
     struct views *views = views_create(100, 64, 64, 64);
     struct scene_split *train = &views->scene.splits[SCENE_TRAIN];
     const struct vkn_config config = {.scene.image_budget = 100000};
-    give_moments(views, 100);
+    set_times(views, 100);
     train->share = (struct scene_share){.first = 1, .count = 1, .of = 2};
     struct images_plan plan = plan_of(views, &config, 0, GIB);
     static uint32_t order[MOST_BUCKETS], available[MOST_BUCKETS];
@@ -459,13 +458,13 @@ static void test_come(void **state)
     images_shuffle(&plan, 5, order);
     for (uint32_t i = 1; i < 100; i += 2)
         earliest = fminf(earliest, train->cameras[i].time);
-    for (size_t n = 0; n < BASE_COUNT(moments); n++) {
-        uint32_t count = images_available(&plan, train, order, moments[n], available), next = 0;
+    for (size_t n = 0; n < BASE_COUNT(times); n++) {
+        uint32_t count = images_available(&plan, train, order, times[n], available), next = 0;
         for (uint32_t i = 0; i < plan.image_strips; i++)
-            if (train->cameras[1 + order[i] / plan.strips * 2].time <= fmaxf(moments[n], earliest))
+            if (train->cameras[1 + order[i] / plan.strips * 2].time <= fmaxf(times[n], earliest))
                 assert_int_equal(available[next++], order[i]);
         assert_int_equal(next, count);
-        assert_true(count > 0 && (n < BASE_COUNT(moments) - 1 || count == plan.image_strips));
+        assert_true(count > 0 && (n < BASE_COUNT(times) - 1 || count == plan.image_strips));
     }
 }
 
@@ -485,7 +484,7 @@ static void test_stages(void **state)
         assert_int_equal(images_shrink(&config, 0.5), 1);
         assert_int_equal(images_shrink(&config, 2.0), 1);
     }
-    /* By period of 16 steps. */
+    /* Progress counts update intervals of 16 steps. */
     assert_true(images_progress(&config, 25) == 0.25);
     assert_int_equal(images_shrink(&config, images_progress(&config, 24)), 1);
     config.progressive.start_downscale = 8;
@@ -502,11 +501,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_budgets),     cmocka_unit_test(test_cycle),
         cmocka_unit_test(test_mixed_sizes), cmocka_unit_test(test_too_large),
-        cmocka_unit_test(test_few),         cmocka_unit_test(test_host),
+        cmocka_unit_test(test_few_images),  cmocka_unit_test(test_host),
         cmocka_unit_test(test_shares),      cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_stages),      cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_latest),      cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_come),
+        cmocka_unit_test(test_latest_time), cmocka_unit_test(test_sort),
+        cmocka_unit_test(test_available),
     };
     return cmocka_run_group_tests_name("images", tests, NULL, NULL);
 }

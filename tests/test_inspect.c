@@ -1,4 +1,4 @@
-/* What vknerf info SCENE finds in scenes with known faults, and the drawing of their cameras. */
+/* Tests what `vknerf info SCENE` reports about scenes with known faults, and its camera drawing. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,20 +13,19 @@
 
 #include "scenes.h"
 
-/* ---- scenes ------------------------------------------------------------------------------------
- */
+/* ---- scenes ---------------------------------------------------------------------------------- */
 
 #define VIEWS 12
 
-/* Cameras on a bowl around a point, looking at it, z up; by default a good scene of 8x6 pixels. */
+/* Cameras on a bowl around a point, looking at it, z up; images of 8x6 pixels. */
 struct rig {
-    double distance, turn, tilt; /* turn between neighbours; tilt swings by as much up and down */
+    double distance, turn, tilt; /* turn: angle between neighbours; tilt: amplitude up and down */
     double center[3];
-    size_t same;       /* this view has the pose of the one before; 0: none does */
-    const char *top;   /* more keys at the top of the file */
+    size_t same;       /* this view has the pose of the view before; 0: none */
+    const char *top;   /* more keys at the top level of the file */
     const char *frame; /* more keys of frame 3 */
-    bool single;       /* positions of single precision */
-    const char *test; /* what transforms_test.json has for frames; NULL: view 0 moved up a little */
+    bool single;       /* positions rounded to single precision */
+    const char *test;  /* frames of transforms_test.json; NULL: view 0, a little higher */
 };
 
 static void add_frame(struct base_text *text, const struct rig *rig, size_t i, double lift)
@@ -98,7 +97,7 @@ static void assert_number(const cJSON *item, double wanted, double tolerance)
                  wanted);
 }
 
-/* The only problem begins so; NULL: there is none. */
+/* Expects one problem, which begins with `wanted`, or none if that is NULL. */
 static void assert_problem(const cJSON *json, const char *wanted)
 {
     const cJSON *problems = at(json, NULL, "problems"), *first = problems->child;
@@ -122,8 +121,7 @@ static void check(struct temporary *folder, const struct rig *rig, const char *p
     cJSON_Delete(json);
 }
 
-/* ---- measures ----------------------------------------------------------------------------------
- */
+/* ---- measurements ---------------------------------------------------------------------------- */
 
 static void test_good(void **state)
 {
@@ -150,7 +148,7 @@ static void test_good(void **state)
     cJSON_Delete(json);
 }
 
-/* UTM coordinates, and a scale and an offset that have no exact double nor float. */
+/* UTM coordinates, with a scale and an offset that are no exact doubles. */
 static void test_far_from_the_origin(void **state)
 {
     struct temporary *folder = *state;
@@ -170,7 +168,7 @@ static void test_far_from_the_origin(void **state)
     for (int i = 0; i < 3; i++)
         assert_number(cJSON_GetArrayItem(at(json, "cameras", "look_at"), i), 0.5, 1e-6);
     cJSON_Delete(json);
-    /* A file whose numbers have lost what double precision keeps. */
+    /* A file whose numbers were rounded to single precision. */
     rig.single = true;
     check(folder, &rig,
           "the scene lies far from its origin, 5.437e+06 dataset units, and the cameras' positions "
@@ -196,7 +194,7 @@ static void test_lenses(void **state)
     cJSON_Delete(json);
 }
 
-/* Panoramas are no problem, and see everything. */
+/* Panoramas are no problem and have a field of view of 360 degrees. */
 static void test_panoramas(void **state)
 {
     struct temporary *folder = *state;
@@ -212,7 +210,7 @@ static void test_panoramas(void **state)
     cJSON_Delete(json);
 }
 
-/* One entry of unread_keys: how often a key is there, in which file, and what is known of it. */
+/* Checks one entry of unread_keys. */
 static void assert_unread(const cJSON *json, int index, const char *key, double count,
                           const char *file, const char *note)
 {
@@ -224,8 +222,7 @@ static void assert_unread(const cJSON *json, int index, const char *key, double 
     assert_string_equal(at(entry, NULL, "note")->valuestring, note);
 }
 
-/* Keys that nothing reads are listed once for each file, and are a problem where another is meant.
- */
+/* Unread keys are listed once per file, and are a problem if they resemble a known key. */
 static void test_unread_keys(void **state)
 {
     struct temporary *folder = *state;
@@ -270,7 +267,7 @@ static void test_unread_keys(void **state)
     assert_null(cJSON_GetObjectItem(json, "unread_keys"));
     cJSON_Delete(json);
 
-    /* What is given twice: the same number is no matter, objects and arrays are not compared. */
+    /* Duplicate keys: equal numbers are ignored, objects and arrays are always reported. */
     rig = good;
     rig.top = "\"applied_scale\": 1, \"applied_scale\": 1, \"up\": {\"z\": 1}, \"up\": {\"z\": 1},";
     write_scene(folder, &rig);
@@ -279,7 +276,7 @@ static void test_unread_keys(void **state)
     assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 1);
     cJSON_Delete(json);
 
-    /* nerfstudio's loader does not look at what frames say besides. */
+    /* A frame's intrinsics differ from those of the file, which nerfstudio would use. */
     rig = good;
     rig.top = "\"fl_y\": 10, \"cx\": 4, \"cy\": 3,";
     rig.frame = "\"fl_x\": 11, \"cy\": 3, \"cx\": 4.5,";
@@ -292,7 +289,7 @@ static void test_unread_keys(void **state)
     assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
     cJSON_Delete(json);
 
-    /* More than are listed. */
+    /* More keys than the list's limit. */
     rig = good;
     struct base_text many = {0};
     for (int i = 0; i < 40; i++)
@@ -305,7 +302,7 @@ static void test_unread_keys(void **state)
     free(many.data);
 }
 
-/* The same time everywhere is no movement. */
+/* Frames of one time are no movement. */
 static void test_times(void **state)
 {
     struct temporary *folder = *state;
@@ -333,7 +330,7 @@ static void copy_views(struct temporary *folder, const char *name, unsigned coun
     free(images.data);
 }
 
-/* Models that are not looked at are named, in one problem among what else such a capture has. */
+/* The models that were not read are named in one problem. */
 static void test_models(void **state)
 {
     struct temporary *folder = *state;
@@ -354,7 +351,7 @@ static void test_models(void **state)
     cJSON_Delete(json);
 }
 
-/* The corners of a box of 4 x 2 x 1 are half of that from its middle. */
+/* Half of the extent of a box of 4 x 2 x 1, with cameras at its corners. */
 static void test_spread(void **state)
 {
     struct temporary *folder = *state;
@@ -384,8 +381,7 @@ static void test_spread(void **state)
     cJSON_Delete(json);
 }
 
-/* ---- problems ----------------------------------------------------------------------------------
- */
+/* ---- problems -------------------------------------------------------------------------------- */
 
 static void test_images(void **state)
 {
@@ -393,7 +389,7 @@ static void test_images(void **state)
     base_log_threshold(BASE_LOG_NOTHING);
     write_scene(folder, &good);
     char *extra = temporary_picture(folder, "new.png", 8, 6, 0);
-    temporary_picture(folder, "0_depth.png", 8, 6, 0); /* belongs to 0.png */
+    temporary_picture(folder, "0_depth.png", 8, 6, 0); /* a depth map of 0.png */
     char problem[256];
     snprintf(problem, sizeof(problem),
              "1 of the 14 images in %s have no pose (the first is new.png)", folder->path);
@@ -404,7 +400,7 @@ static void test_images(void **state)
     snprintf(problem, sizeof(problem),
              "1 frames are left out because of their image or mask; the first: %s: truncated PNG",
              path);
-    check(folder, &good, problem); /* it has a pose all the same */
+    check(folder, &good, problem); /* the image is broken, but has a pose */
     cJSON *json = inspect(folder, NULL);
     assert_number(at(json, "views", "train"), VIEWS - 1, 0);
     cJSON_Delete(json);
@@ -474,7 +470,7 @@ static void test_poses(void **state)
     rig.test = frame.data;
     check(folder, &rig, "1 views have the pose of another (1 of them in another split), such as ");
     free(frame.data);
-    /* Not at another time, nor looking another way from there. */
+    /* Another time, or another direction from one position, is another pose. */
     rig = good;
     rig.same = 3;
     rig.frame = "\"time\": 0.5,";
@@ -559,10 +555,9 @@ static void test_nothing_to_see(void **state)
     assert_null(text);
 }
 
-/* ---- points ------------------------------------------------------------------------------------
- */
+/* ---- points ---------------------------------------------------------------------------------- */
 
-/* Points on the x axis, 0.05 apart around 0, and one 0.2 in front of either of the first views. */
+/* Writes points on the x axis, 0.05 apart around 0, and one 0.2 in front of each of two views. */
 static void write_points(struct temporary *folder, int count)
 {
     struct base_text text = {0};
@@ -587,9 +582,9 @@ static void test_points(void **state)
     struct rig rig = good;
     rig.top = "\"ply_file_path\": \"points.ply\", \"scale\": 0.33, \"offset\": [0.5, 0.5, 0.25], "
               "\"aabb_scale\": 1,";
-    /* Of the 100 on the axis those up to 0.5 / 0.33 from the middle are in the cube: 60. The 2 % on
-     * either side are left out of the box: number 2 at -2.375, and the two near ones at the most.
-     */
+    /* Of the 100 points on the axis 60 are in the cube, up to 0.5 / 0.33 from the middle. The box
+     * leaves out the outer 2 % per axis: it begins at point 2, -2.375, and excludes at most the
+     * near points. */
     write_scene(folder, &rig);
     write_points(folder, 100);
     cJSON *json = inspect(folder, NULL);
@@ -603,15 +598,14 @@ static void test_points(void **state)
         assert_number(cJSON_GetArrayItem(at(json, "points", "to"), i), to[i], 1e-4);
     }
     cJSON_Delete(json);
-    /* Two of 62 are 0.066 in front of a view, where rays have not begun: one wrong point in a view
-     * does not make them begin earlier. */
+    /* Two of 62 points are 0.066 in front of a view, before the near distance: one wrong point per
+     * view does not lower it. */
     write_points(folder, 60);
     check(folder, &rig,
           "3 % of the points are nearer to a camera than the 0.1 at which rays begin");
 }
 
-/* ---- drawing -----------------------------------------------------------------------------------
- */
+/* ---- drawing --------------------------------------------------------------------------------- */
 
 static size_t count_of(const char *text, const char *part)
 {
@@ -639,12 +633,12 @@ static void test_drawing(void **state)
     assert_non_null(strstr(svg, "12 train views"));
     assert_non_null(strstr(svg, "1 test views"));
     assert_non_null(strstr(svg, ">from above<"));
-    /* What they look at is the middle of the cube: 0.5 0.5 0.5 in training space. */
+    /* The focus point is the cube's centre: 0.5 0.5 0.5 in training space. */
     assert_int_equal(count_of(svg, "class=\"attention\""), 3 * 2 + 2);
     free(svg);
 }
 
-/* A name that could end the element it stands in. */
+/* A path with characters that XML must escape. */
 static void test_drawing_is_escaped(void **state)
 {
     struct temporary *folder = *state, inner = {.text_count = 0};

@@ -1,8 +1,8 @@
-/* Steps of the layered model: an encoding in front of layers that are passes. test_step_gradient
- * checks what they compute. */
+/* Tests training of the layered model: an encoding before layers that are passes of their own.
+ * test_step_gradient checks the gradients. */
 #include "step_fixture.h"
 
-/* Chunks of 832 samples: two are live. */
+/* Chunks of 832 samples: two chunks hold live samples. */
 static struct vkn_config layered_config(enum vkn_position_encoding position)
 {
     struct vkn_config config = tiny_config(true);
@@ -52,7 +52,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     return trained;
 }
 
-/* All `count` come to the same. */
+/* All configurations train to the same bits. */
 static void assert_same(const struct step_tests *tests, const struct vkn_config *configs,
                         size_t count)
 {
@@ -67,7 +67,7 @@ static void assert_same(const struct step_tests *tests, const struct vkn_config 
     free(first.params);
 }
 
-/* Vanilla is what it is with its encodings. */
+/* The layered model with vanilla's encodings is the vanilla model. */
 static void test_vanilla(void **state)
 {
     struct vkn_config layered = layered_config(VKN_POSITION_FREQUENCIES), vanilla = layered;
@@ -76,25 +76,25 @@ static void test_vanilla(void **state)
     assert_same(*state, (const struct vkn_config[]){layered, vanilla}, 2);
 }
 
-/* Activations that are computed again or kept, all of a step's densities before its colours: the
- * same numbers, in front of which lie the grid's features. */
-static void test_ways(void **state)
+/* Activation checkpointing, stored activations, and densities first give the same bits, behind a
+ * hash grid. */
+static void test_schedules(void **state)
 {
-    const struct vkn_config again = layered_config(VKN_POSITION_HASH);
-    struct vkn_config kept = again, seen = again;
-    kept.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
-    seen.march.visibility = VKN_SWITCH_ON;
-    assert_same(*state, (const struct vkn_config[]){again, kept, seen}, 3);
+    const struct vkn_config recomputed = layered_config(VKN_POSITION_HASH);
+    struct vkn_config stored = recomputed, visibility = recomputed;
+    stored.mlp.activation_checkpointing = VKN_CHECKPOINTING_OFF;
+    visibility.march.visibility = VKN_SWITCH_ON;
+    assert_same(*state, (const struct vkn_config[]){recomputed, stored, visibility}, 3);
 }
 
-/* Nothing else of the position, and nothing of the direction. */
+/* The position is used without an encoding, the direction not at all. */
 static void test_identity(void **state)
 {
     struct vkn_config config = layered_config(VKN_POSITION_IDENTITY), twice = config;
     config.field.direction = twice.field.direction = VKN_DIRECTION_NONE;
     twice.batch.chunk = 16384;
     struct trained trained = train(*state, &config, 12), whole = train(*state, &twice, 12);
-    /* Weights of inputs that pad the position's three are nothing, and stay it. */
+    /* Weights of the inputs that pad the position are 0 and stay 0. */
     for (uint32_t i = 3 * 32; i < 32 * 32; i++)
         assert_true(trained.params[i] == 0 && whole.params[i] == 0);
     assert_true(trained.last_loss < trained.first_loss);
@@ -124,7 +124,7 @@ static void test_example(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vanilla),     cmocka_unit_test(test_ways),
+        cmocka_unit_test(test_vanilla),     cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_identity),    cmocka_unit_test(test_example),
         cmocka_unit_test(test_no_messages),
     };

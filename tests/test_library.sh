@@ -1,7 +1,7 @@
 #!/bin/sh
-# The library as it is installed, and nothing else of the project but its examples: what it shows, what finds it
-# (pkg-config, CMake, ctypes), C++, the command line compiled against it, and the examples with their figures.
-# Four small trainings, and the command line's compilation.
+# Tests the installed library without the project's sources: exported symbols, pkg-config, CMake, ctypes, C++, the
+# command line compiled against it, and the examples with their results. Four small trainings, and the command line's
+# compilation.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 build=${VKNERF_BUILD_DIR:?}
@@ -11,7 +11,7 @@ demo=$source/assets/demo
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
-# Figures are fp32's: nothing else is tried, and compiled for it.
+# All results are of fp32: other precisions are neither measured nor compiled.
 VKNERF_DISABLE=float16,cooperative_matrix
 export VKNERF_DISABLE
 failures=0
@@ -21,7 +21,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-figure() { # NAME: the last number behind it in ./out
+figure() { # NAME: the last number after NAME in ./out
     sed -n "s/.*$1 \\([-.0-9]*\\).*/\\1/p" out | tail -n 1
 }
 
@@ -33,7 +33,7 @@ at_least() { # NAME LEAST
 # ---- what is installed -------------------------------------------------------------------------------
 
 cmake --install "$build" --prefix "$work/first" >install 2>&1 || fail "cmake --install: $(tail -n 3 install)"
-mv first prefix # it may be moved
+mv first prefix # may be moved
 libraries=$(dirname "$(find "$work/prefix" -name libvknerf.so.0)")
 PKG_CONFIG_PATH=$libraries/pkgconfig
 export PKG_CONFIG_PATH
@@ -41,11 +41,11 @@ flags=$(pkg-config --cflags --libs vknerf) || fail "pkg-config does not find vkn
 static_flags="$(pkg-config --cflags vknerf) $libraries/libvknerf.a $(pkg-config --static --libs-only-l vknerf |
     sed 's/-lvknerf//g')"
 [ "$(pkg-config --modversion vknerf)" = "$(sed -n 's/.*VKN_VERSION_[A-Z]* \([0-9]*\).*/\1/p' "$source/include/vknerf/api.h" |
-    paste -sd.)" ] || fail "vknerf.pc is not of the version of api.h"
+    paste -sd.)" ] || fail "vknerf.pc and api.h have different versions"
 
-# ---- what it shows -----------------------------------------------------------------------------------
+# ---- exported symbols --------------------------------------------------------------------------------
 
-# Each function of the headers, and nothing else, in both libraries.
+# Both libraries export exactly the functions of the headers.
 "$source/tests/public_functions.py" prefix/include/vknerf >declared
 nm -D --defined-only "$libraries/libvknerf.so.0" | awk 'NF == 3 { print $3 }' | LC_ALL=C sort >shown
 nm -g --defined-only "$libraries/libvknerf.a" | awk 'NF == 3 { print $3 }' | LC_ALL=C sort >archived
@@ -57,8 +57,8 @@ grep -lE '#include "|"(base|gpu|config)/' prefix/include/vknerf/* && fail "a hea
 
 # ---- the command line --------------------------------------------------------------------------------
 
-# Its own headers, those of the prefix, and cJSON's; linked without the viewer's libraries, whose own files are looked
-# at alone. -O0: nothing is run for long.
+# Its own headers, those of the prefix, and cJSON's; the viewer, whose libraries are not linked, is only parsed. -O0:
+# nothing runs for long.
 mkdir cli
 ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/viewer" cli
 posix="-D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE"
@@ -138,7 +138,7 @@ json.dump({**scene, "frames": scene["frames"][:1]}, sys.stdout)' <"$demo/transfo
 at_least 'training PSNR' 13
 [ "$(head -c 4 train_and_render.png | tail -c 3)" = PNG ] || fail "train_and_render: no picture"
 
-# A field of one's own, which a quarter of the example's steps teach enough.
+# A user-defined field; a quarter of the example's steps is enough.
 sed 's/^#define STEPS .*/#define STEPS 128/' "$source/examples/voxel_field.c" >voxel_field.c
 # shellcheck disable=SC2086
 compile cc voxel_field.c voxel_field -O2 $flags -lm "-Wl,-rpath,$libraries"
@@ -148,7 +148,7 @@ at_least PSNR 20
 "$run" ./voxel_field nowhere voxel_field.png >out 2>&1 && fail "voxel_field: it trains without a scene"
 grep -q '^nowhere: ' out || fail "voxel_field: the scene is not named: $(cat out)"
 
-# An encoding of one's own, which its checkpoint has.
+# A user-defined encoding, which is stored in the checkpoint.
 # shellcheck disable=SC2086
 compile cc "$source/examples/glsl_field.c" glsl_field $flags "-Wl,-rpath,$libraries"
 cp "$source/examples/triplane_field.glsl" triplane.glsl
@@ -164,8 +164,7 @@ else
     fail "glsl_field: $(tail -n 3 out)"
 fi
 
-# The picture that Python renders of what it has trained is the one that the program renders. The distribution's
-# Python, which has NumPy.
+# Python trains and renders the picture that vknerf renders of the checkpoint. The distribution's Python has NumPy.
 if VKNERF_LIBRARY=$libraries/libvknerf.so.0 "$run" /usr/bin/python3 "$source/examples/train.py" short 32 \
     checkpoint.safetensors python.png scene.downscale=4 grid.levels=4 mlp.density_width=16 mlp.color_width=16 \
     batch.samples=1024 batch.max_rays=256 march.resolution=16 optimizer.warmup_steps=2 >out 2>&1; then

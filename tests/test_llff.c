@@ -1,5 +1,5 @@
-/* LLFF captures: NumPy files of every kind, cameras with known answers, folders of images, and what
- * is refused. */
+/* Tests LLFF captures: NumPy files of every kind, cameras against known projections, folders of
+ * images, and refused files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 /* ---- .npy ------------------------------------------------------------------------------------ */
 
-/* The file's bytes before the numbers. */
+/* Appends an .npy header. */
 static void add_header(struct base_text *text, unsigned version, const char *dictionary)
 {
     size_t size = strlen(dictionary) + 1;
@@ -30,7 +30,7 @@ static vkn_status parse(const struct base_text *text, struct npy *array)
     return npy_parse("a.npy", (const uint8_t *)text->data, text->size, array);
 }
 
-/* 2 x 3 numbers 10 * row + column + 0.5. */
+/* Checks an array of 2 x 3 numbers, 10 * row + column + 0.5. */
 static void check_npy(unsigned version, const char *type, bool fortran, const char *shape)
 {
     struct base_text text = {0};
@@ -107,7 +107,7 @@ static void test_npy_refused(void **state)
     refuse(4, DICTIONARY("'<f8'", "False", "(2, 2)"), "version 4.0 is not supported");
 #undef DICTIONARY
 
-    /* Cut off anywhere, it is refused. */
+    /* A truncated file is refused. */
     struct base_text text = {0};
     add_header(&text, 2, "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 2)}");
     add_doubles(&text, (const double[2]){1, 2}, 2);
@@ -124,7 +124,7 @@ static void test_npy_refused(void **state)
 
 #define IMAGES 9u
 
-/* The row of a camera of 400 x 300 pixels with a focal length of 350. */
+/* Makes the row of a known camera of 400 x 300 pixels with a focal length of 350. */
 static void make_row(unsigned index, double near, double far, double row[17])
 {
     double axes[3][3], position[3];
@@ -171,7 +171,7 @@ static struct vkn_scene *open_scene(const char *path, uint32_t downscale)
     return scene;
 }
 
-/* Every camera sees a known point where it should be in a picture of 400 x 300 / k pixels. */
+/* Every camera projects a known point to its expected pixel, in images downscaled by k. */
 static void check_cameras(const struct vkn_scene *scene, double k)
 {
     const double focal[2] = {350 / k, 350 / k}, center[2] = {200 / k, 150 / k};
@@ -195,7 +195,7 @@ static void test_cameras(void **state)
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[0].image_path, "/00.png"));
     assert_non_null(strstr(scene->splits[SCENE_TEST].cameras[1].image_path, "/08.png"));
     check_cameras(scene, 10);
-    /* Nearest content at 3 units, of the frames that train. */
+    /* The nearest bound of the training frames is 3.01. */
     assert_true(fabs((double)scene->near - 3.01 * scene->scale) < 1e-5);
     scene_close(&scene);
 
@@ -211,8 +211,8 @@ static void test_cameras(void **state)
     scene_close(&scene);
 }
 
-/* Downscaling counts from `images`, or without from the largest there is; where another folder has
- * just that size, its images are taken. */
+/* The downscale counts from `images`, or else from the largest folder; a folder of exactly the
+ * requested size is used directly. */
 static void test_folders(void **state)
 {
     struct temporary *folder = *state;
@@ -238,8 +238,8 @@ static void test_folders(void **state)
     scene_close(&scene);
 }
 
-/* A capture that looks one way: the middle of its disparities goes to the middle of the cube, the
- * cameras 1.32 before it, and the cube reaches as far as what is in view. */
+/* A forward-facing capture: the middle of the disparities is in the cube's centre, the cameras 1.32
+ * in front, and the cube contains all that is in view. */
 static void test_forward_facing(void **state)
 {
     struct temporary *folder = *state;
@@ -248,7 +248,7 @@ static void test_forward_facing(void **state)
         char name[32];
         snprintf(name, sizeof(name), "images/%u.png", i);
         temporary_picture(folder, name, 40, 30, 0);
-        /* down, right and backwards are -y, x and z. */
+        /* down, right and backwards are -y, x and z */
         const double row[17] = {0, 1, 0, i - 1.0, 30, -1, 0, 0, 0, 40, 0, 0, 1, 10, 20, 2, 6};
         memcpy(rows[i], row, sizeof(row));
         rows[i][16] += 0.001 * i;
@@ -261,14 +261,13 @@ static void test_forward_facing(void **state)
     assert_true(fabs(scene->scale - scale) < 1e-3);
     assert_true(fabs(0.5 * scene->scale + scene->offset[0] - 0.5) < 1e-4);
     assert_true(fabs(7 * scene->scale + scene->offset[2] - 0.5) < 1e-3);
-    /* At depth 6 the picture ends 6 units left and right of the camera: 6.5 from the middle, which
-     * is 2.8 in training space. */
+    /* At depth 6 the view ends 6 units left and right of the camera: 6.5 from the centre, 2.8 in
+     * training space. */
     assert_int_equal(scene->aabb_scale, 8);
     assert_true(fabs(scene->near - 2 * scale) < 1e-3);
     scene_close(&scene);
 
-    /* Bounds that say the same of every image are not believed; parallel cameras alone are spread.
-     */
+    /* Bounds equal in all images are ignored; parallel cameras are then scaled by their spread. */
     for (unsigned i = 0; i < 3; i++)
         rows[i][16] = 500;
     write_poses(folder, rows, 3);
@@ -279,8 +278,7 @@ static void test_forward_facing(void **state)
     scene_close(&scene);
 }
 
-/* However far the content is said to be: what opens has a space that a run can record and read
- * again. */
+/* A scene that opens, at any depth, has a space that a run's config can record and read back. */
 static bool space_reads_back(const char *path)
 {
     struct vkn_scene *scene = NULL;
@@ -339,7 +337,7 @@ static void test_far_content(void **state)
     }
     assert_error("the training space measured on their positions and depths has a scale of 0, out "
                  "of range (1e-10 to 1e+10)");
-    /* Cameras that look at one point are placed by that, whatever the depths. */
+    /* Cameras that look at one point are scaled by that point, whatever the depths. */
     make_capture(folder, "images", 40, 30);
     for (int exponent = 0; exponent < 300; exponent += 30) {
         double depth = pow(10, exponent);
@@ -351,8 +349,7 @@ static void test_far_content(void **state)
     assert_error("their nearest depths are too large for single precision");
 }
 
-/* Cameras that look around from nearly one place: that place is the middle, and what they see on
- * average at 1.32. */
+/* Cameras that look around from nearly one place, which is the cube's centre; mean depth 1.32. */
 static void test_looking_around(void **state)
 {
     struct temporary *folder = *state;
@@ -361,7 +358,7 @@ static void test_looking_around(void **state)
         char name[32];
         snprintf(name, sizeof(name), "images/%u.png", i);
         temporary_picture(folder, name, 40, 30, 0);
-        /* Backwards is towards the middle, (0.1, 0.2, 0.3); down is -z. */
+        /* Backwards is towards the centre, (0.1, 0.2, 0.3); down is -z. */
         double c = cos(1.5707963267948966 * i), s = sin(1.5707963267948966 * i);
         const double row[17] = {0,  s, -c, 0.1 + 0.1 * c, 30, 0, -c,          -s, 0.2 + 0.1 * s, 40,
                                 -1, 0, 0,  0.3,           20, 2, 6 + 0.01 * i};
@@ -369,13 +366,13 @@ static void test_looking_around(void **state)
     }
     write_poses(folder, rows, 5);
     struct vkn_scene *scene = open_scene(folder->path, 1);
-    double scale = 1.32 / (2 / (1.0 / 2 + 1 / 6.03)); /* of frames 1 to 4 the third */
+    double scale = 1.32 / (2 / (1.0 / 2 + 1 / 6.03)); /* the third of frames 1 to 4 */
     assert_true(fabs(scene->scale - scale) < 1e-4);
     assert_true(fabs(0.1 * scene->scale + scene->offset[0] - 0.5) < 1e-4);
     assert_true(fabs(0.2 * scene->scale + scene->offset[1] - 0.5) < 1e-4);
     assert_true(fabs(0.3 * scene->scale + scene->offset[2] - 0.5) < 1e-4);
     scene_close(&scene);
-    /* So far from the origin and so near to what they see, no offset leads to the middle. */
+    /* Far from the origin with tiny depths: the offset would be out of range. */
     for (unsigned i = 0; i < 5; i++) {
         rows[i][3] += 9.9e8;
         rows[i][15] = 1.02e-9;
@@ -387,7 +384,7 @@ static void test_looking_around(void **state)
                  "-1.27e+18, out of range (-1e+18 to 1e+18)");
 }
 
-/* The cube's side for a picture of 200 x 2 pixels whose content ends at 7. */
+/* Returns the cube's side for an image of 200 x 2 pixels with a far bound of 7. */
 static uint32_t side_of(const struct transforms_lens *lens)
 {
     const struct transforms_frame frame = {.lens = *lens,
@@ -403,7 +400,7 @@ static uint32_t side_of(const struct transforms_lens *lens)
     return side;
 }
 
-/* Where the corners of the picture are says its lens. */
+/* The lens determines where the image's corners are. */
 static void test_corners(void **state)
 {
     (void)state;
@@ -418,10 +415,10 @@ static void test_corners(void **state)
     lens.distortion[0] = 0;
     lens.kind = VKN_LENS_FISHEYE;
     lens.focal[0] = lens.focal[1] = 100 / 1.5707963267948966;
-    assert_int_equal(side_of(&lens), 16); /* 90 degrees: 7; a perspective lens would say 11 */
+    assert_int_equal(side_of(&lens), 16); /* 90 degrees: 7; a perspective lens would give 11 */
 }
 
-/* Rays begin 0.1 before the camera unless content is known to begin soon behind or before that. */
+/* Rays begin 0.1 before the camera, or nearer if the scene's bounds are nearer. */
 static void test_near_distance(void **state)
 {
     (void)state;
@@ -436,8 +433,7 @@ static void test_near_distance(void **state)
     }
 }
 
-/* Depths are of use, but no view needs them: those that are none do not count, and the others do.
- */
+/* Invalid bounds of a view are ignored, and the bounds of the other views are used. */
 static void test_unknown_bounds(void **state)
 {
     struct temporary *folder = *state;
@@ -448,7 +444,7 @@ static void test_unknown_bounds(void **state)
         make_row(i, 3 + 0.01 * i, 9 + i, rows[i]);
     for (int which = 0; which < 3; which++) {
         if (which > 0)
-            rows[2][14 + which] = which == 1 ? NAN : INFINITY; /* 15 first, then 16 as well */
+            rows[2][14 + which] = which == 1 ? NAN : INFINITY; /* 15 first, then 16 too */
         write_poses(folder, rows, IMAGES);
         base_log_threshold(BASE_LOG_NOTHING);
         struct vkn_scene *scene = open_scene(folder->path, 1);
@@ -462,7 +458,7 @@ static void test_unknown_bounds(void **state)
     assert_true(near[2] == near[1] && scale[2] == scale[1]);
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- refused files --------------------------------------------------------------------------- */
 
 static void check_row_refused(struct temporary *folder, unsigned row, unsigned column, double value,
                               const char *message)
@@ -504,7 +500,7 @@ static void test_refused(void **state)
     free(text.data);
 }
 
-/* Those who look a capture over are told of broken images, and of masks; training refuses them. */
+/* `vknerf info` reports broken images and masks; training refuses them. */
 static void test_broken_images(void **state)
 {
     struct temporary *folder = *state;

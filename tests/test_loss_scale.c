@@ -1,18 +1,18 @@
-/* Loss scaling in the whole training step: a step whose gradient is not finite changes nothing, the
- * scale comes down until gradients fit, a scale that keeps falling lowers the learning rate, and
- * what 16 bits would flush to zero is kept. About 20 s of processor time: lavapipe compiles the
- * step in every precision and way of adding up. */
+/* Tests loss scaling in whole training steps: a step with a non-finite gradient changes nothing,
+ * the scale falls until gradients fit, consecutive overflows lower the learning rate, and gradients
+ * that would underflow in f16 are kept. About 20 s: lavapipe compiles the step for every precision
+ * and kind of accumulator. */
 #include "step_fixture.h"
 
 #include "step/internal.h"
 
 #include <vknerf/run.h>
 
-/* ---- what a step must leave alone ---------------------------------------------------------- */
+/* ---- what a skipped step must not change --------------------------------------------------- */
 
 struct copies {
     void *params, *moment1, *moment2, *counts, *average;
-    void *halves; /* NULL in fp32 */
+    void *f16_params; /* f16 copy; NULL in fp32 */
     struct State state;
 };
 
@@ -33,14 +33,14 @@ static struct copies copies_take(const struct tiny *tiny)
         .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
         .counts = tiny_take(tiny, &b[BIND_STEP_COUNTS]),
         .average = tiny_take(tiny, &b[BIND_AVERAGE]),
-        .halves = b[BIND_F16_PARAMS].size > 0 ? tiny_take(tiny, &b[BIND_F16_PARAMS]) : NULL,
+        .f16_params = b[BIND_F16_PARAMS].size > 0 ? tiny_take(tiny, &b[BIND_F16_PARAMS]) : NULL,
         .state = take_state(tiny)};
 }
 
 static void copies_free(struct copies *copies)
 {
     void *all[] = {copies->params, copies->moment1, copies->moment2,
-                   copies->counts, copies->average, copies->halves};
+                   copies->counts, copies->average, copies->f16_params};
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         free(all[i]);
 }
@@ -53,8 +53,8 @@ static bool same_weights(const struct tiny *tiny, const struct copies *a, const 
            memcmp(a->moment2, b->moment2, buffers[BIND_MOMENT2].size) == 0 &&
            memcmp(a->counts, b->counts, buffers[BIND_STEP_COUNTS].size) == 0 &&
            memcmp(a->average, b->average, buffers[BIND_AVERAGE].size) == 0 &&
-           (!a->halves || !b->halves ||
-            memcmp(a->halves, b->halves, buffers[BIND_F16_PARAMS].size) == 0);
+           (!a->f16_params || !b->f16_params ||
+            memcmp(a->f16_params, b->f16_params, buffers[BIND_F16_PARAMS].size) == 0);
 }
 
 static void assert_finite(const struct tiny *tiny, const struct copies *copies)
@@ -65,7 +65,7 @@ static void assert_finite(const struct tiny *tiny, const struct copies *copies)
             assert_true(isfinite(all[n][i]));
 }
 
-/* Between two copies every step was skipped. */
+/* Every step between two copies was skipped. */
 static void assert_skipped(const struct tiny *tiny, const struct copies *before,
                            const struct copies *after, uint32_t steps, double scale_factor)
 {
@@ -76,7 +76,7 @@ static void assert_skipped(const struct tiny *tiny, const struct copies *before,
     assert_true(after->state.loss_scale == (float)(before->state.loss_scale * scale_factor));
 }
 
-/* Runs to `until_step` with something wrong. */
+/* Runs to `until_step` and expects that these steps are skipped. */
 static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps,
                          double scale_factor)
 {
@@ -101,7 +101,7 @@ static void assert_updates(struct tiny *tiny, uint32_t until_step)
     copies_free(&after);
 }
 
-/* ---- the ways a step may compute ----------------------------------------------------------- */
+/* ---- precisions and accumulators ----------------------------------------------------------- */
 
 struct mode {
     enum vkn_precision precision;
@@ -115,8 +115,8 @@ static const struct mode modes[] = {
     {VKN_PRECISION_FP16, true, VKN_SUMS_DEFAULT},
 };
 
-/* Without the last unless all is tried: what tells that sums in fixed point do not hold a gradient
- * is the same in every precision, and fp32 has it. */
+/* The last mode only with VKNERF_TEST_ALL: overflow of fixed-point sums is detected in the same way
+ * in every precision, and fp32 covers it. */
 static size_t mode_count(void)
 {
     return BASE_COUNT(modes) - (tries_all() ? 0 : 1);
@@ -132,14 +132,14 @@ static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
     return config;
 }
 
-/* Neither the loss nor the kind of scaling concerns the MLPs, so fp32 alone is tried with all of
- * them: lavapipe lowers 16-bit programs for seconds. */
+/* Losses and kinds of scaling do not concern the MLPs: only fp32 runs all of them, as lavapipe
+ * compiles f16 shaders slowly. */
 static bool is_varied(const struct mode *mode)
 {
     return mode->precision == VKN_PRECISION_FP32 || tries_all();
 }
 
-/* Whether the device computes in this way; lavapipe does in all of them. */
+/* Whether the device supports the mode; lavapipe supports all. */
 static bool offers(const struct step_tests *tests, const struct mode *mode)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
@@ -159,9 +159,9 @@ static void set_param(struct tiny *tiny, size_t index, float value)
     ok(step_round_parameters(&tiny->trainer->step));
 }
 
-/* Changes a weight of the last layer to NaN, which makes every colour and gradient NaN; returns
- * what it was. */
-static float break_field(struct tiny *tiny, size_t *index)
+/* Sets a weight of the last layer to NaN, which makes every colour and gradient NaN; returns the
+ * old value. */
+static float set_nan_weight(struct tiny *tiny, size_t *index)
 {
     const struct field_model *model = &tiny->trainer->step.setup.model;
     *index = reference_weight(&model->layers[model->layer_count - 1], 0, 0);
@@ -179,7 +179,7 @@ static const struct Stats *stats_of(const struct tiny *tiny, uint32_t step)
     return &ring[step % STATS_RING];
 }
 
-/* Mean over the steps [first, last]. */
+/* Returns the mean over the steps [first, last]. */
 static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
 {
     double sum = 0;
@@ -199,7 +199,7 @@ static void check_nan_weight(const struct step_tests *tests, const struct mode *
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     size_t index;
     assert_updates(&tiny, 1);
-    float kept = break_field(&tiny, &index);
+    float kept = set_nan_weight(&tiny, &index);
     assert_skips(&tiny, 2, 1, kind == VKN_LOSS_SCALE_DYNAMIC ? 0.5 : 1);
     assert_skips(&tiny, 4, 2, kind == VKN_LOSS_SCALE_DYNAMIC ? 0.25 : 1);
     set_param(&tiny, index, kept);
@@ -226,7 +226,7 @@ static void run_part(struct tiny *tiny, uint32_t slot, const char *from, const c
     ok(gpu_run_once(&recording));
 }
 
-/* One channel of one ray's pixel is NaN, in the first step of a period. */
+/* One channel of one ray's pixel is NaN, in the first step of an update interval. */
 static void check_nan_pixel(const struct step_tests *tests, const struct mode *mode,
                             enum vkn_loss loss)
 {
@@ -248,7 +248,7 @@ static void check_nan_pixel(const struct step_tests *tests, const struct mode *m
     run_part(&tiny, 0, "composite", NULL);
     struct copies after = copies_take(&tiny);
     assert_skipped(&tiny, &before, &after, 1, 0.5);
-    assert_true(isnan(stats_of(&tiny, 17)->loss)); /* it was there */
+    assert_true(isnan(stats_of(&tiny, 17)->loss)); /* the NaN was used */
     tiny.trainer->steps_done = 17;
     assert_updates(&tiny, 18);
     copies_free(&before);
@@ -280,7 +280,7 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct copies begun = copies_take(&tiny);
     if (wide)
-        tiny_stretch_last_layer(&tiny, STRETCH); /* the way to overflow 32 bits */
+        tiny_stretch_last_layer(&tiny, STRETCH); /* needed to overflow f32 */
     assert_skips(&tiny, 1, 1, 0.5);
     assert_skips(&tiny, 3, 2, 0.25);
     uint32_t step = 3;
@@ -322,7 +322,7 @@ static void test_overflow(void **state)
 #define UNDERFLOW_STEPS 60u
 
 struct outcome {
-    double underflowed; /* mean of Stats.flushed */
+    double underflowed; /* mean of Stats.underflowed */
     double first_loss, last_loss, largest_norm;
     struct warnings warnings;
 };
@@ -346,23 +346,23 @@ static struct outcome train_scaled(const struct step_tests *tests, const struct 
     return outcome;
 }
 
-/* Gradients are divided by the number of rays: a scale of 2^-8 stands for no scaling with 2^8 times
- * the few rays of this scene. In 16 bits more than 95 % of the gradients that are rounded then
- * become zero, and nothing is learnt, which is told once. Dynamic scaling loses next to nothing. */
+/* Gradients are divided by the number of rays: a scale of 2^-8 acts like no scaling with 2^8 times
+ * as many rays. In f16 more than 95 % of the rounded gradients underflow then, nothing is learnt,
+ * and one warning is given. Dynamic scaling loses almost nothing. */
 static void check_underflow(const struct step_tests *tests, const struct mode *mode)
 {
     struct outcome without = train_scaled(tests, mode, VKN_LOSS_SCALE_STATIC, 0x1p-8f);
-    print_message("precision %d without scaling: %.4f flushed, loss %.5f to %.5f\n",
+    print_message("precision %d without scaling: %.4f underflowed, loss %.5f to %.5f\n",
                   mode->precision, without.underflowed, without.first_loss, without.last_loss);
     assert_true(without.underflowed > 0.95);
-    assert_true(without.last_loss > 0.8 * without.first_loss); /* other rays */
+    assert_true(without.last_loss > 0.8 * without.first_loss); /* the rays differ by step */
     assert_int_equal(without.warnings.count, 1);
     assert_true(strncmp(without.warnings.last, "step ", 5) == 0);
     assert_non_null(strstr(without.warnings.last,
                            " % of the gradients underflow in f16 at a loss scale of "
                            "0.003906: little is learnt; use --loss-scale "));
     struct outcome dynamic = train_scaled(tests, mode, VKN_LOSS_SCALE_DEFAULT, 0);
-    print_message("precision %d with dynamic scaling: %.7f flushed, loss %.5f to %.5f\n",
+    print_message("precision %d with dynamic scaling: %.7f underflowed, loss %.5f to %.5f\n",
                   mode->precision, dynamic.underflowed, dynamic.first_loss, dynamic.last_loss);
     assert_true(dynamic.underflowed < 1e-3);
     assert_int_equal(dynamic.warnings.count, 0);
@@ -378,8 +378,8 @@ static void test_underflow(void **state)
             check_underflow(*state, &modes[i]);
 }
 
-/* 32 bits flush nothing and need no scale. */
-static void test_wide(void **state)
+/* f32 does not underflow and needs no scale. */
+static void test_f32(void **state)
 {
     struct outcome small = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_STATIC, 0x1p-8f);
     struct outcome plain = train_scaled(*state, &modes[0], VKN_LOSS_SCALE_DEFAULT, 0);
@@ -409,8 +409,8 @@ static struct vkn_config falling_config(void)
     return config;
 }
 
-/* The third back-off since the last growth lowers the learning rate, is told once, and holds when
- * training recovers and when it is resumed. */
+/* The third back-off since the last growth lowers the learning rate, is reported once, and persists
+ * when training recovers or is resumed. */
 static void test_falling_scale(void **state)
 {
     const struct step_tests *tests = *state;
@@ -420,7 +420,7 @@ static void test_falling_scale(void **state)
     tiny_run_watched(&tiny, 5, &warnings);
     assert_rate(&tiny, 5, 1);
     size_t index;
-    float kept = break_field(&tiny, &index);
+    float kept = set_nan_weight(&tiny, &index);
     tiny_run_watched(&tiny, 7, &warnings);
     assert_int_equal(warnings.count, 1);
     assert_non_null(strstr(warnings.last, "step 6: the loss is not finite"));
@@ -432,7 +432,7 @@ static void test_falling_scale(void **state)
     assert_rate(&tiny, 8, 1);
     assert_rate(&tiny, 9, 0.25);
     set_param(&tiny, index, kept);
-    /* So has step 16 done to the average, which would not be saved. */
+    /* The NaN has reached the average in step 16, and would prevent saving. */
     ok(gpu_upload(tests->context->device, &tiny.trainer->step.buffers.at[BIND_AVERAGE], 4 * index,
                   &kept, sizeof kept));
     tiny_run_watched(&tiny, 21, &warnings);
@@ -459,8 +459,8 @@ static struct tiny resume(const struct step_tests *tests, const struct vkn_confi
     return tiny;
 }
 
-/* Overflows that were tolerated are when training is resumed, and the scale that was found keeps to
- * new limits; it is another matter that a run began outside of them. */
+/* Tolerated overflows still count after a resume, and the current scale is clamped to new limits;
+ * another initial scale restarts it. */
 static void test_resumed_scale(void **state)
 {
     const struct step_tests *tests = *state;
@@ -469,7 +469,7 @@ static void test_resumed_scale(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
     size_t index;
-    float kept = break_field(&tiny, &index);
+    float kept = set_nan_weight(&tiny, &index);
     assert_skips(&tiny, 3, 2, 1);
     assert_int_equal(take_state(&tiny).tolerated, 2);
     set_param(&tiny, index, kept);
@@ -478,14 +478,14 @@ static void test_resumed_scale(void **state)
     tiny_destroy(&tiny);
 
     tiny = resume(tests, &config, path);
-    break_field(&tiny, &index);
-    assert_skips(&tiny, 4, 1, 0.5); /* the third */
+    set_nan_weight(&tiny, &index);
+    assert_skips(&tiny, 4, 1, 0.5); /* the third overflow */
     assert_skips(&tiny, 5, 1, 0.5);
     tiny_destroy(&tiny);
 
     struct vkn_config limited = config;
     limited.loss_scale.maximum = 300;
-    limited.loss_scale.initial = 300; /* as a run makes of the one before */
+    limited.loss_scale.initial = 300; /* as a run clamps its initial scale */
     tiny = resume(tests, &limited, path);
     struct State found = take_state(&tiny);
     assert_true(found.loss_scale == 300 && found.tolerated == 2 && found.good_steps == 0);
@@ -497,7 +497,7 @@ static void test_resumed_scale(void **state)
     assert_true(found.loss_scale == 5000 && found.tolerated == 2);
     tiny_destroy(&tiny);
 
-    /* Begun otherwise, it begins anew. */
+    /* Another initial scale starts anew. */
     limited.loss_scale = config.loss_scale;
     limited.loss_scale.initial = 64;
     tiny = resume(tests, &limited, path);
@@ -507,7 +507,7 @@ static void test_resumed_scale(void **state)
     free(path);
 }
 
-/* Runs to a step that the training does not come to, with the step of the end and parts of why. */
+/* Runs until the training ends early, with these parts in the message. */
 static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *const *parts,
                         size_t count)
 {
@@ -522,8 +522,8 @@ static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *cons
     assert_true(vkn_trainer_step(tiny->trainer) < until_step);
 }
 
-/* A loss that is not finite in 64 steps in a row ends the training, which names the layer and
- * leaves the weights and the state as they were. */
+/* 64 steps in a row with a non-finite loss end the training with a message that names the layer;
+ * weights and state are kept. */
 static void test_divergence_ends(void **state)
 {
     const struct step_tests *tests = *state;
@@ -538,7 +538,7 @@ static void test_divergence_ends(void **state)
     tiny_run(&tiny, 5);
     char *good = tiny_save(tests, &tiny, "good");
     size_t index;
-    break_field(&tiny, &index);
+    set_nan_weight(&tiny, &index);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
     assert_int_equal(take_state(&tiny).updates, 5);
     ok(vkn_trainer_resume(tiny.trainer, good)); /* and trains again */
@@ -549,8 +549,8 @@ static void test_divergence_ends(void **state)
     free(good);
 }
 
-/* The same of a static scale that no gradient of 32 bits fits, which an examination of one more
- * step tells from the weights. */
+/* A static scale that overflows f32 ends the training as well; the gradients of one more step show
+ * where. */
 static void test_skipping_ends(void **state)
 {
     const struct step_tests *tests = *state;
@@ -576,8 +576,8 @@ static void test_skipping_ends(void **state)
     tiny_destroy(&tiny);
 }
 
-/* A dynamic scale whose search never ends: what it begins with is to be changed, or what it keeps
- * to, not the rate alone. */
+/* A dynamic scale that never stops falling: the advice is to change the initial scale or the
+ * minimum. */
 static void check_search(const struct step_tests *tests, float minimum, const char *advice)
 {
     struct vkn_config config = config_of(&modes[0], VKN_LOSS_L2);
@@ -610,7 +610,7 @@ static void assert_scales(const struct tiny *tiny, uint32_t from, uint32_t to)
     }
 }
 
-/* The points hold from their step on, also in what is resumed. */
+/* Points hold from their step on, also after a resume. */
 static void test_schedule(void **state)
 {
     const struct step_tests *tests = *state;
@@ -637,7 +637,7 @@ static void test_schedule(void **state)
     assert_scales(&tiny, 19, 40);
     tiny_destroy(&tiny);
 
-    /* Another kind begins with its own scale, not with where the schedule was. */
+    /* Another kind starts with its own scale, not with the schedule's. */
     recorded.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     recorded.loss_scale.initial = 4096;
     tiny = tiny_create(tests->context, tests->folder, &recorded);
@@ -671,7 +671,7 @@ int main(void)
         cmocka_unit_test(test_resumed_scale), cmocka_unit_test(test_divergence_ends),
         cmocka_unit_test(test_skipping_ends), cmocka_unit_test(test_search_without_end),
         cmocka_unit_test(test_schedule),      cmocka_unit_test(test_schedule_overflows),
-        cmocka_unit_test(test_underflow),     cmocka_unit_test(test_wide),
+        cmocka_unit_test(test_underflow),     cmocka_unit_test(test_f32),
     };
     tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

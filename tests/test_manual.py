@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""tests/test_manual.py: what is installed beside the program says what the program does.
+"""tests/test_manual.py: tests the installed man page, shell completions and documents.
 
-Installs the build into a folder and looks there: the man page has every command, option and setting, and mandoc and
-man have nothing to say of it; bash, zsh and fish complete command lines with it as one types them; the documents'
-links lead to files that are there.
+Installs the build into a folder: the man page has every command, option and setting, and mandoc and man give no
+warning; bash, zsh and fish complete typed command lines; the links of the documents lead to installed files.
 
 Needs mandoc, man, bash, zsh and fish; VKNERF_BUILD_DIR names the build.
 """
@@ -21,14 +20,14 @@ import time
 
 BUILD = os.environ["VKNERF_BUILD_DIR"]
 
-# What is typed before Tab, and the words that the line then has ("X" is typed after Tab: whether a blank stands
-# before it). One candidate each but where noted, so that every shell writes it.
+# What is typed before Tab, and the words of the completed line ("X" is typed after Tab and shows whether a blank
+# stands before it). One candidate each but where noted, so that every shell completes it.
 TYPED = (
     ("vknerf tra", ["train", "X"]),
     ("vknerf help rend", ["help", "render", "X"]),
     ("vknerf train --loss", ["train", "--loss-scale", "X"]),
     ("vknerf train scenes --prec", ["train", "scenes", "--precision", "X"]),
-    ("vknerf train --set mlp.den", ["train", "--set", "mlp.density_X"]),  # as several keys begin
+    ("vknerf train --set mlp.den", ["train", "--set", "mlp.density_X"]),  # several keys begin so
     ("vknerf train --set loss.ki", ["train", "--set", "loss.kind=X"]),
     ("vknerf train --set loss.kind=hu", ["train", "--set", "loss.kind=huber", "X"]),
     ("vknerf train --set=loss.kind=hu", ["train", "--set=loss.kind=huber", "X"]),
@@ -68,13 +67,13 @@ def check(what, wanted, got):
 # ---- shells ----------------------------------------------------------------------------------------------
 
 def environment(folder, prefix):
-    """Nobody's own set-up, and the program of the prefix."""
+    """An environment without the user's settings, with the installed program."""
     return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": folder, "TERM": "dumb", "LC_ALL": "C",
             "XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder, "INPUTRC": "/dev/null", "ZDOTDIR": folder}
 
 
 class Terminal:
-    """A shell that is typed to."""
+    """A shell in a pseudo-terminal."""
 
     def __init__(self, command, folder, variables):
         self.child, self.screen = pty.fork()
@@ -103,7 +102,7 @@ class Terminal:
 
 
 def type_all(name, command, setup, folder, variables):
-    """Each line, Tab, and at its front the command that prints its words instead."""
+    """Types each line and Tab, and then a command at the line's front that prints the completed words."""
     terminal = Terminal(command, folder, variables)
     try:
         terminal.type(setup + "; show() { printf '%s' '<('; printf '{%s}' \"$@\"; echo ')>'; }; PS1=; echo re''ady\r")
@@ -130,7 +129,7 @@ def zsh(folder, prefix):
 
 
 def fish(folder, prefix):
-    """Says itself what it would write."""
+    """fish prints its completions without a terminal."""
     script = f"source {prefix}/share/fish/vendor_completions.d/vknerf.fish\n"
     script += "".join(f"echo \"line {typed}\"; complete -C \"{typed}\"\n" for typed, _ in TYPED)
     run = subprocess.run(["fish", "--no-config", "-c", script], cwd=folder, env=environment(folder, prefix),

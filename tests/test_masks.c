@@ -1,4 +1,4 @@
-/* Masks: which pixels of a view count, from files to pixels. */
+/* Tests masks, which select the pixels of a view that are used: files, search, downscaling. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 #define POSE "[[1,0,0,0],[0,1,0,0],[0,0,1,0]]"
 
-/* A grey picture of these values, which end in rows. */
+/* Writes a grey image of these values. */
 static char *write_mask(struct temporary *folder, const char *name, const uint8_t *values,
                         uint32_t width, uint32_t height)
 {
@@ -57,7 +57,7 @@ static void test_read(void **state)
     assert_used(colored, false, 3, 1, "#.#");
 }
 
-/* Pixels of grey, or of colour where `channels` is 4, and alpha. */
+/* Checks a mask with alpha, of grey or, if `channels` is 4, colour pixels. */
 static void assert_alpha(struct temporary *folder, uint32_t channels, const uint8_t *pixels,
                          uint32_t count, const char *wanted)
 {
@@ -69,9 +69,8 @@ static void assert_alpha(struct temporary *folder, uint32_t channels, const uint
     assert_used(path, false, count, 1, wanted);
 }
 
-/* Alpha says what counts where it varies: in masks of one colour, black ones too, and in pictures
- * that are cut out, whose colours mean nothing; of drawn masks what is bright and visible counts.
- * Where it does not vary colours decide. */
+/* If alpha varies, it decides in masks of one colour and in cut-out pictures, whose colours have no
+ * meaning; in drawn masks a used pixel is bright and visible. Otherwise the colours decide. */
 static void test_alpha(void **state)
 {
     struct temporary *folder = *state;
@@ -85,13 +84,13 @@ static void test_alpha(void **state)
     assert_alpha(folder, 2, faint, 4, "#..#");
     const uint8_t nearly[] = {255, 255, 0, 250, 90, 200, 200, 255},
                   none[] = {255, 0, 0, 0, 90, 0, 200, 0};
-    assert_alpha(folder, 2, nearly, 4, "#..#"); /* no pixel is hidden by it */
+    assert_alpha(folder, 2, nearly, 4, "#..#"); /* alpha hides no pixel */
     assert_alpha(folder, 2, none, 4, "#..#");
     const uint8_t nothing[] = {255, 0, 255, 0, 255, 0};
     assert_alpha(folder, 2, nothing, 3, "...");
-    const uint8_t hidden_junk[] = {255, 255, 9,   0,
-                                   200, 0,   255, 255}; /* colours of what alpha hides */
-    assert_alpha(folder, 2, hidden_junk, 4, "#..#");
+    const uint8_t hidden_colors[] = {255, 255, 9,   0,
+                                     200, 0,   255, 255}; /* arbitrary colours where alpha is 0 */
+    assert_alpha(folder, 2, hidden_colors, 4, "#..#");
     const uint8_t photograph[] = {20,  30,  10, 255, 120, 90,  80, 255,
                                   200, 100, 90, 255, 60,  120, 30, 0};
     assert_alpha(folder, 4, photograph, 4, "###.");
@@ -101,7 +100,7 @@ static void test_alpha(void **state)
     assert_alpha(folder, 2, ones, 4, "#.#.");
 }
 
-/* A mask that is not there is never looked for among the images. */
+/* A missing mask is not searched for among the images. */
 static void test_no_mask(void **state)
 {
     struct temporary *folder = *state;
@@ -119,7 +118,7 @@ static void test_no_mask(void **state)
     }
 }
 
-/* In 16 bits values of 0 and 1 differ, too. */
+/* 16-bit masks may use 0 and 1, too. */
 static void test_wide(void **state)
 {
     struct temporary *folder = *state;
@@ -131,8 +130,7 @@ static void test_wide(void **state)
     assert_used(path, false, 4, 1, ".##.");
 }
 
-/* A smaller mask's pixels are repeated; of a larger one at least half of a pixel has to be bright.
- */
+/* A smaller mask is repeated; of a larger mask at least half of a pixel must be bright. */
 static void test_whole_factors(void **state)
 {
     struct temporary *folder = *state;
@@ -213,7 +211,7 @@ static void test_find(void **state)
     finder_close(&finder);
 }
 
-/* Beside the folder of images, as COLMAP wants it. */
+/* COLMAP's masks are in a folder beside the images. */
 static void test_find_for_captures(void **state)
 {
     struct temporary *folder = *state;
@@ -224,7 +222,7 @@ static void test_find_for_captures(void **state)
     frame.image_path = temporary_picture(folder, "images/left/a.png", 6, 4, 0);
     assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_null(frame.mask_path);
-    char *mask = write_mask(folder, "Masks/left/a.jpg.png", values, 3, 2); /* in whatever case */
+    char *mask = write_mask(folder, "Masks/left/a.jpg.png", values, 3, 2); /* any case */
     assert_ok(capture_measure(folder->path, NULL, &transforms));
     assert_string_equal(frame.mask_path, mask);
     assert_false(frame.mask_inverted);
@@ -235,9 +233,9 @@ static void test_find_for_captures(void **state)
     free(frame.mask_path);
 }
 
-/* ---- shrinking ----------------------------------------------------------------------------- */
+/* ---- downscaling ----------------------------------------------------------------------------- */
 
-/* Means are those of the pixels that count; half of a block is enough. */
+/* Means are of the used pixels; a block is used if at least half of it is. */
 static void test_downscale(void **state)
 {
     (void)state;
@@ -258,7 +256,7 @@ static void test_downscale(void **state)
     assert_int_equal(small[1], SCENE_IGNORED);
     assert_false(image_downscale(rgba, none, 4, 2, 2, pixels));
     assert_int_equal(pixels[0], SCENE_IGNORED);
-    rgba[3] = 0; /* the only one that is transparent and counts */
+    rgba[3] = 0; /* the only transparent pixel in use */
     assert_true(image_downscale(rgba, used, 4, 2, 1, pixels));
     assert_int_equal(pixels[0], 0);
 }
@@ -310,9 +308,9 @@ static void test_scene(void **state)
     scene_close(&scene);
 }
 
-/* Perspective: r (1 - 0.3 r^2) ends at 0.703, 2.8 of the 4 pixels to the left of which the centre
- * lies; fisheye: the circle of 1 radian, inside of which theta (1 - theta^2 / 3) grows. */
-static void test_out_of_reach(void **state)
+/* Perspective: r (1 - 0.3 r^2) grows up to 0.703, 2.8 of the 4 pixels right of the centre; fisheye:
+ * theta (1 - theta^2 / 3) grows up to 1 radian. */
+static void test_lens_limits(void **state)
 {
     struct temporary *folder = *state;
     const uint8_t all[8] = {255, 255, 255, 255, 255, 255, 255, 255};
@@ -357,8 +355,8 @@ static void test_bad_masks(void **state)
     assert_open_fails(&options, "transforms_train.json: frames[0].mask_path: not a string");
 }
 
-/* Where masks leave nothing to train on, loading says so. */
-static void test_blind(void **state)
+/* Masks that hide every pixel are an error of loading. */
+static void test_all_hidden(void **state)
 {
     struct temporary *folder = *state;
     struct scene_options options = {.path = folder->path};
@@ -388,9 +386,9 @@ int main(void)
         TEST(test_find_for_captures),
         TEST(test_downscale),
         TEST(test_scene),
-        TEST(test_out_of_reach),
+        TEST(test_lens_limits),
         TEST(test_bad_masks),
-        TEST(test_blind),
+        TEST(test_all_hidden),
         TEST(test_alpha),
         TEST(test_wide),
         TEST(test_no_mask),

@@ -1,4 +1,4 @@
-/* Whatever allocation fails, a call fails with a message or gives all that it should. */
+/* Tests that a call whose allocation fails returns an error, or the complete result. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,23 +17,23 @@
 #include "scene/image.h"
 #include "scenes.h"
 
-/* An item that could not be added to a tree for want of memory is lost. */
+/* cJSON leaks an item that it cannot add to a tree for lack of memory. */
 const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void) // NOLINT: the sanitizer's name
 {
     return "leak:libcjson\nleak:cJSON\n";
 }
 
-/* Something that allocates: its result in fresh memory, or NULL. */
+/* A function that allocates; returns its result in new memory, or NULL. */
 struct attempt {
     const char *name;
     char *(*make)(const void *context, size_t *size);
     const void *context;
-    size_t every; /* allocations from one that fails to the next */
+    size_t every; /* allocations between failures */
 };
 
-/* Fails each of its allocations in turn until it needs no more; returns how many there were. */
-static size_t sweep(const struct attempt *attempt)
+/* Fails each allocation of the function in turn; returns the number of failures. */
+static size_t fail_each_allocation(const struct attempt *attempt)
 {
     size_t whole_size = 0, size = 0, fails = 0;
     char *whole = attempt->make(attempt->context, &whole_size), *made = NULL;
@@ -48,7 +48,7 @@ static size_t sweep(const struct attempt *attempt)
             fails++;
             assert_error("out of memory");
         } else if (size != whole_size || memcmp(made, whole, size) != 0) {
-            fail_msg("%s: allocation %zu fails, the result is another", attempt->name, n);
+            fail_msg("%s: allocation %zu fails, the result differs", attempt->name, n);
         }
         free(made);
         if (over)
@@ -76,7 +76,7 @@ static char *write_evaluation(const void *context, size_t *size)
     return text_result(vkn_evaluation_json(context), size);
 }
 
-/* What is read is printed again. */
+/* Prints the JSON that was read. */
 static char *read_json(const void *context, size_t *size)
 {
     cJSON *json = NULL;
@@ -84,7 +84,7 @@ static char *read_json(const void *context, size_t *size)
     assert_true(status == VKN_OK || status == VKN_ERROR);
     char *text = status == VKN_OK ? base_json_print(json) : NULL;
     if (status != VKN_OK)
-        free(base_json_print(NULL)); /* forgets */
+        free(base_json_print(NULL)); /* clears the failure */
     cJSON_Delete(json);
     return text_result(text, size);
 }
@@ -102,12 +102,12 @@ static void test_json(void **state)
         {"JSON", read_json, text, 1},
     };
     for (size_t i = 0; i < BASE_COUNT(attempts); i++)
-        assert_true(sweep(&attempts[i]) > 10);
+        assert_true(fail_each_allocation(&attempts[i]) > 10);
 }
 
 /* ---- scenes -------------------------------------------------------------------------------- */
 
-/* What is said of images that are found under other names. */
+/* Returns the report of images that were found under other names. */
 static char *find_images(const void *context, size_t *size)
 {
     struct scene_findings findings = {0};
@@ -117,7 +117,7 @@ static char *find_images(const void *context, size_t *size)
     assert_true(status == VKN_OK || status == VKN_ERROR);
     char *text = status == VKN_OK ? strdup(findings.other_names) : NULL;
     if (status != VKN_OK)
-        free(base_json_print(NULL)); /* forgets */
+        free(base_json_print(NULL)); /* clears the failure */
     scene_close(&scene);
     scene_findings_free(&findings);
     return text_result(text, size);
@@ -138,7 +138,7 @@ static void test_names(void **state)
     temporary_picture(folder, "rgb/b.png", 4, 4, 0);
     temporary_picture(folder, "mask/a.png", 4, 4, 0);
     const struct attempt attempt = {"names", find_images, folder->path, 1};
-    assert_true(sweep(&attempt) > 100);
+    assert_true(fail_each_allocation(&attempt) > 100);
 }
 
 static char *find_folder(const void *context, size_t *size)
@@ -153,14 +153,14 @@ static char *find_folder(const void *context, size_t *size)
     return text_result(folder, size);
 }
 
-/* Images beside a model, in a folder of models whose own folder is no capture's. */
+/* Images beside a model, in a folder that is no capture itself. */
 static void test_capture_folder(void **state)
 {
     struct temporary *folder = *state;
     temporary_picture(folder, "colmap/images/a.png", 4, 4, 0);
     temporary_text(folder, "colmap/0/cameras.txt", "");
     const struct attempt attempt = {"folder", find_folder, temporary_path(folder, "colmap/0"), 1};
-    assert_true(sweep(&attempt) > 10);
+    assert_true(fail_each_allocation(&attempt) > 10);
 }
 
 /* ---- pictures ------------------------------------------------------------------------------ */
@@ -201,8 +201,8 @@ static void test_png(void **state)
     assert_ok(scene_image_encode_png(pixels, EDGE, EDGE, 3, &file.data, &file.size));
     const struct attempt write = {"writing", write_png, pixels, 1};
     const struct attempt read = {"reading", read_png, &file, 1};
-    assert_true(sweep(&write) >= 10);
-    assert_true(sweep(&read) >= 3);
+    assert_true(fail_each_allocation(&write) >= 10);
+    assert_true(fail_each_allocation(&read) >= 3);
     free(file.data);
 }
 
@@ -220,12 +220,12 @@ static void test_quality(void **state)
     float picture[EDGE * EDGE * 3];
     for (size_t i = 0; i < BASE_COUNT(picture); i++)
         picture[i] = (float)(i % 7) / 7;
-    assert_true(sweep(&(struct attempt){"SSIM", measure, picture, 1}) >= 4);
+    assert_true(fail_each_allocation(&(struct attempt){"SSIM", measure, picture, 1}) >= 4);
 }
 
 /* ---- reports ------------------------------------------------------------------------------- */
 
-/* The same run several times makes a comparison. */
+/* A report of a run, or a comparison of the run with itself. */
 struct report {
     const char *folder, *page;
     size_t runs;
@@ -246,7 +246,7 @@ static char *write_report(const void *context, size_t *size)
     return page;
 }
 
-/* With a strip of thumbnails, for which a picture is decoded, made smaller and encoded. */
+/* The page has thumbnails, for which a picture is decoded, downscaled and encoded. */
 static void test_reports(void **state)
 {
     temporary_picture(*state, "views/a.png", 200, 3, 7);
@@ -266,7 +266,8 @@ static void test_reports(void **state)
     const char *path = temporary_path(*state, "page.html");
     const struct report reports[] = {{folder->path, path, 1}, {folder->path, path, 2}};
     for (size_t i = 0; i < BASE_COUNT(reports); i++)
-        assert_true(sweep(&(struct attempt){"report", write_report, &reports[i], 1}) > 100);
+        assert_true(
+            fail_each_allocation(&(struct attempt){"report", write_report, &reports[i], 1}) > 100);
 }
 
 int main(void)

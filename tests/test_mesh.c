@@ -1,5 +1,5 @@
-/* Marching cubes over values that are known: closed, oriented and in place, whatever the values and
- * wherever a slab ends. Then what becomes of meshes: parts, files. */
+/* Tests marching cubes on known values (meshes are closed, oriented and in the right position, for
+ * any values and slabs), mesh components, unseen parts, textures and mesh files. */
 #include "gpu_fixture.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ struct random {
     uint64_t state;
 };
 
-/* splitmix64 (Steele, Lea and Flood 2014), to -1 .. 1. */
+/* splitmix64 (Steele, Lea and Flood 2014), mapped to -1 .. 1. */
 static float random_value(struct random *random)
 {
     uint64_t z = random->state += 0x9e3779b97f4a7c15u;
@@ -26,7 +26,7 @@ static struct gpu_device *device;
 
 struct volume {
     struct MeshGrid grid;
-    float *values; /* [z][y][x]; faces empty */
+    float *values; /* [z][y][x]; -1 on the faces */
     struct marching marching;
 };
 
@@ -36,7 +36,7 @@ static float *value_of(struct volume *volume, uint32_t x, uint32_t y, uint32_t z
     return volume->values + ((size_t)z * points[1] + y) * points[0] + x;
 }
 
-/* As a mesh's source: uploads the layers. */
+/* A source of layers for render_mesh: uploads the values from layer `first` on. */
 static vkn_status fill(void *context, uint32_t first, bool *any)
 {
     struct volume *volume = context;
@@ -65,7 +65,7 @@ static struct volume create_volume(uint32_t x, uint32_t y, uint32_t z, uint32_t 
     return volume;
 }
 
-/* Values by `value` at every point that is not on a face. */
+/* Sets the values of all points that are not on a face. */
 static void set_values(struct volume *volume, float (*value)(void *context, const float p[3]),
                        void *context)
 {
@@ -95,10 +95,10 @@ static struct render_mesh march(struct volume *volume, uint32_t room)
     return mesh;
 }
 
-/* ---- what a mesh is ------------------------------------------------------------------------ */
+/* ---- volume of a mesh ------------------------------------------------------------------------ */
 
-/* By the divergence theorem; positive when triangles are counterclockwise seen from outside. */
-static double enclosed(const struct render_mesh *mesh)
+/* The volume by the divergence theorem; positive if triangles are counterclockwise from outside. */
+static double enclosed_volume(const struct render_mesh *mesh)
 {
     double sum = 0;
     for (size_t i = 0; i < mesh->triangle_count; i++) {
@@ -153,7 +153,7 @@ static void check_surface(const struct render_mesh *mesh,
         assert_true(fabsf(length - 1) < 1e-5f);
         /* A chord of one voxel is spacing^2 / (8 radius) below a curved surface. */
         assert_true(fabsf(value(&size, v->position)) < 0.04f);
-        /* The distance falls by as much as the point moves: the normal is the surface's. */
+        /* Along the normal the signed distance changes by the length of the step. */
         float fall = (value(&size, in) - value(&size, out)) / 0.02f;
         if (!(fall > 0.995f))
             fail_msg("vertex %zu: the normal is %f from the surface's", i, acosf(fall));
@@ -170,7 +170,7 @@ static void test_sphere(void **state)
     assert_int_equal(assert_closed(&mesh), 2);
     check_surface(&mesh, sphere, radius);
     double exact = 4.0 / 3.0 * PI * pow(radius, 3);
-    assert_true(fabs(enclosed(&mesh) - exact) < 0.04 * exact);
+    assert_true(fabs(enclosed_volume(&mesh) - exact) < 0.04 * exact);
     render_mesh_free(&mesh);
     free(volume.values);
 }
@@ -188,7 +188,7 @@ static void test_torus(void **state)
     free(volume.values);
 }
 
-/* A sphere that the crop cuts open is closed at the crop's faces. */
+/* A sphere larger than the crop box is closed at the box's faces. */
 static void test_faces(void **state)
 {
     device = *state;
@@ -197,13 +197,13 @@ static void test_faces(void **state)
     set_values(&volume, sphere, &radius);
     struct render_mesh mesh = march(&volume, 4096);
     assert_int_equal(assert_closed(&mesh), 2);
-    double inner = pow(6 * 0.25, 3), outer = pow(8 * 0.25, 3), volume_of = enclosed(&mesh);
+    double inner = pow(6 * 0.25, 3), outer = pow(8 * 0.25, 3), volume_of = enclosed_volume(&mesh);
     assert_true(volume_of > inner && volume_of < outer);
     render_mesh_free(&mesh);
     free(volume.values);
 }
 
-/* Noise has every case next to every other. The mesh does not depend on slabs or windows. */
+/* Noise has all 256 cases, next to each other. The mesh does not depend on slabs or windows. */
 static void test_noise(void **state)
 {
     device = *state;
@@ -236,9 +236,9 @@ static void test_noise(void **state)
     free(volume.values);
 }
 
-/* ---- places and normals -------------------------------------------------------------------- */
+/* ---- positions and normals ------------------------------------------------------------------- */
 
-/* Central differences; false at the grid's faces. */
+/* Central differences; returns false at the grid's faces. */
 static bool gradient_at(struct volume *volume, const uint32_t p[3], double gradient[3])
 {
     for (int k = 0; k < 3; k++) {
@@ -253,42 +253,42 @@ static bool gradient_at(struct volume *volume, const uint32_t p[3], double gradi
     return true;
 }
 
-/* The edge that the vertex lies on; returns its axis. */
+/* Finds the grid edge of a vertex; returns the edge's axis. */
 static int find_edge(const struct volume *volume, const struct MeshVertex *vertex, uint32_t from[3],
                      double *along)
 {
     int axis = -1;
     for (int k = 0; k < 3; k++) {
-        double place =
+        double position =
             ((double)vertex->position[k] - volume->grid.origin[k]) / volume->grid.spacing;
-        double nearest = round(place);
-        bool between = fabs(place - nearest) > 5e-4;
-        from[k] = (uint32_t)(between ? floor(place) : nearest);
+        double nearest = round(position);
+        bool between = fabs(position - nearest) > 5e-4;
+        from[k] = (uint32_t)(between ? floor(position) : nearest);
         assert_true(!between || axis < 0);
         if (between) {
             axis = k;
-            *along = place - floor(place);
+            *along = position - floor(position);
         }
     }
     assert_true(axis >= 0);
     return axis;
 }
 
-/* Where the values between two points are 0, but apart from these; the normal is that of the
- * values' gradient, or the edge's where they have none. */
+/* A vertex is at the zero between two points, but not at a point itself; its normal is the
+ * gradient's, or the edge's if the gradient is 0. */
 static void check_vertex(struct volume *volume, const struct MeshVertex *vertex)
 {
     uint32_t from[3], to[3];
-    double place = 0, g[2][3], normal[3], squares = 0;
-    int axis = find_edge(volume, vertex, from, &place);
+    double position = 0, g[2][3], normal[3], squares = 0;
+    int axis = find_edge(volume, vertex, from, &position);
     memcpy(to, from, sizeof to);
     to[axis]++;
     double a = *value_of(volume, from[0], from[1], from[2]);
     double b = *value_of(volume, to[0], to[1], to[2]);
     double t = fmin(fmax(a / (a - b), 1e-3), 1 - 1e-3);
     assert_true((a > 0) != (b > 0));
-    if (!(fabs(place - t) < 2e-5))
-        fail_msg("%g of the way instead of %g from %g to %g", place, t, a, b);
+    if (!(fabs(position - t) < 2e-5))
+        fail_msg("%g of the way instead of %g from %g to %g", position, t, a, b);
     if (!gradient_at(volume, from, g[0]) || !gradient_at(volume, to, g[1]))
         return;
     for (int k = 0; k < 3; k++) {
@@ -302,14 +302,14 @@ static void check_vertex(struct volume *volume, const struct MeshVertex *vertex)
     }
 }
 
-/* Many of them right at the surface. */
+/* Many values are exactly 0. */
 static float coarse_noise(void *context, const float p[3])
 {
     (void)p;
     return roundf(2 * random_value(context)) / 2;
 }
 
-/* Every other point is inside: the values have no gradient anywhere. */
+/* Alternately inside and outside: every central difference is 0. */
 static float checkers(void *context, const float p[3])
 {
     const struct volume *volume = context;
@@ -319,7 +319,7 @@ static float checkers(void *context, const float p[3])
     return sum % 2 ? 0.5f : -0.5f;
 }
 
-static void test_places(void **state)
+static void test_vertices(void **state)
 {
     device = *state;
     struct random random = {6};
@@ -340,9 +340,9 @@ static void test_places(void **state)
     }
 }
 
-/* ---- parts --------------------------------------------------------------------------------- */
+/* ---- components ------------------------------------------------------------------------------ */
 
-/* Tetrahedra, the corners of all listed by turns; the one before the last has a lid more. */
+/* Disjoint tetrahedra with interleaved vertices; the one before the last has one more triangle. */
 static struct render_mesh tetrahedra(uint32_t count)
 {
     static const uint32_t faces[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {2, 0, 3}};
@@ -360,7 +360,7 @@ static struct render_mesh tetrahedra(uint32_t count)
     return mesh;
 }
 
-static void test_parts(void **state)
+static void test_components(void **state)
 {
     (void)state;
     size_t parts, removed;
@@ -392,8 +392,8 @@ static void test_parts(void **state)
     render_mesh_free(&mesh);
 }
 
-/* A strip of triangles v, v + 1, v + 2, of which vertex 3 and 9 to 11 are seen: what has a seen
- * corner stays, whole and in order. */
+/* A strip of triangles v, v + 1, v + 2 with vertices 3 and 9 to 11 seen: triangles with a seen
+ * vertex are kept, in order. */
 static void test_unseen(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void test_unseen(void **state)
                                .vertex_count = VERTICES,
                                .triangle_count = VERTICES - 2};
     ok(render_mesh_drop_unseen(&mesh, &removed));
-    /* Triangles 1 to 3 have vertex 3, 7 to 11 one of 9 to 11: vertices 1 to 5 and 7 to 13. */
+    /* Triangles 1 to 3 have vertex 3, 7 to 11 one of 9 to 11: vertices 1 to 5 and 7 to 13 stay. */
     assert_int_equal(removed, 2);
     assert_int_equal(mesh.vertex_count, 12);
     assert_int_equal(mesh.triangle_count, 8);
@@ -424,7 +424,7 @@ static void test_unseen(void **state)
         for (uint32_t i = 0; i < 3; i++)
             assert_true(vertices[triangles[t][i]].position[0] == (float)(first + (first + i) % 3));
     }
-    ok(render_mesh_drop_unseen(&mesh, &removed)); /* all of them have one now */
+    ok(render_mesh_drop_unseen(&mesh, &removed)); /* every triangle has a seen vertex */
     assert_int_equal(removed, 0);
     for (uint32_t v = 0; v < 12; v++)
         vertices[v].color = (uint32_t)MESH_UNSEEN << 24;
@@ -441,7 +441,7 @@ static uint32_t edge_of(const struct atlas *atlas, const struct atlas_chart *cha
            2 * ATLAS_GUTTER;
 }
 
-/* A row begins right below the highest chart of the one before. */
+/* A row begins directly below the highest chart of the row before. */
 static void check_row(const struct atlas *atlas, const struct atlas_chart *first)
 {
     bool below = first->y == 0;
@@ -450,7 +450,7 @@ static void check_row(const struct atlas *atlas, const struct atlas_chart *first
     assert_true(below);
 }
 
-/* Every triangle is in one chart. Charts with their gutters lie apart, and in the square. */
+/* Each triangle is in one chart. Charts and their gutters do not overlap, and lie in the square. */
 static void check_charts(const struct render_mesh *mesh, const struct atlas *atlas)
 {
     uint8_t *listed = calloc(mesh->triangle_count, 1), *taken = calloc(atlas->size, atlas->size);
@@ -475,8 +475,8 @@ static void check_charts(const struct render_mesh *mesh, const struct atlas *atl
     free(taken);
 }
 
-/* How much of `a` a point's corner of the triangle weighs, for all three. */
-static void weigh(float (*const texel)[2], double x, double y, double weights[3])
+/* Computes a point's barycentric coordinates. */
+static void barycentric(float (*const texel)[2], double x, double y, double weights[3])
 {
     double area = 0;
     for (int c = 0; c < 3; c++) {
@@ -489,12 +489,12 @@ static void weigh(float (*const texel)[2], double x, double y, double weights[3]
         weights[c] = fabs(area) > 1e-6 ? weights[c] / area : -1;
 }
 
-/* No pixel is in two triangles; the place of a pixel in its chart is that of the surface: its
- * triangle is half as large at least as seen from straight above. */
+/* No pixel is in two triangles; a chart is a projection that keeps at least half of a triangle's
+ * area. */
 static void check_texels(const struct render_mesh *mesh, double pixels)
 {
     uint32_t size = mesh->texture_size, *owner = calloc((size_t)size * size, sizeof *owner);
-    size_t twice = 0;
+    size_t overlaps = 0;
     assert_non_null(owner);
     for (uint32_t t = 0; t < mesh->triangle_count; t++) {
         float texel[3][2];
@@ -521,19 +521,19 @@ static void check_texels(const struct render_mesh *mesh, double pixels)
         assert_true(seen >= 0.49 * sqrt(normal) - 0.02 && seen <= sqrt(normal) + 0.02);
         for (uint32_t y = (uint32_t)low[1]; y <= (uint32_t)high[1]; y++)
             for (uint32_t x = (uint32_t)low[0]; x <= (uint32_t)high[0]; x++) {
-                weigh(texel, x + 0.5, y + 0.5, weights);
+                barycentric(texel, x + 0.5, y + 0.5, weights);
                 if (fmin(weights[0], fmin(weights[1], weights[2])) < 0.02)
                     continue;
-                twice += owner[(size_t)y * size + x] != 0;
+                overlaps += owner[(size_t)y * size + x] != 0;
                 owner[(size_t)y * size + x] = t + 1;
             }
     }
-    assert_int_equal(twice, 0);
+    assert_int_equal(overlaps, 0);
     free(owner);
 }
 
-/* In so many pixels; 0: as suits. Returns their density. The mesh is what it was, in another order.
- */
+/* Checks an atlas of `size` pixels (0: chosen) and returns its density. The mesh keeps its
+ * triangles, in another order. */
 static double check_atlas(const struct render_mesh *given, const struct volume *volume,
                           uint32_t size)
 {
@@ -569,7 +569,7 @@ static double check_atlas(const struct render_mesh *given, const struct volume *
     return density;
 }
 
-/* A plate: its sides are larger than a chart may be. */
+/* A plate with sides larger than the largest chart. */
 static float plate(void *context, const float p[3])
 {
     (void)context;
@@ -597,7 +597,7 @@ static void test_atlas(void **state)
     double coarse = check_atlas(&mesh, &volume, 128), fine = check_atlas(&mesh, &volume, 777);
     assert_true(coarse > 1 && fine > 3 * coarse);
     render_mesh_free(&mesh);
-    /* All cases, many sheets in every column. */
+    /* All cases, with many surfaces in every column. */
     set_values(&volume, noise, &random);
     mesh = march(&volume, 1 << 16);
     check_atlas(&mesh, &volume, 2048);
@@ -635,8 +635,8 @@ static void test_small_atlas(void **state)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* What is written; the caller frees. */
-static char *written(const struct render_mesh *mesh, const char *name, size_t *size)
+/* Returns the bytes of a mesh file; the caller frees them. */
+static char *write_mesh(const struct render_mesh *mesh, const char *name, size_t *size)
 {
     char *path = base_path_join(cache_dir, name), *data;
     const struct render_format *format;
@@ -669,7 +669,7 @@ static void test_ply(void **state)
     uint32_t triangle[1][3];
     struct render_mesh mesh = one_triangle(vertices, triangle);
     size_t size;
-    char *data = written(&mesh, "mesh.PLY", &size);
+    char *data = write_mesh(&mesh, "mesh.PLY", &size);
     static const char header[] =
         "ply\nformat binary_little_endian 1.0\ncomment vknerf " VKNERF_VERSION
         "\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
@@ -680,7 +680,7 @@ static void test_ply(void **state)
     assert_memory_equal(data, header, sizeof header - 1);
     const uint8_t *bytes = (const uint8_t *)data + sizeof header - 1;
     const uint8_t second[27] = {
-        0, 0, 0x80, 0x3f, 0, 0, 0,    0xbf, 0x6f, 0x12, 0x83, 0x3a, /* xyz */
+        0, 0, 0x80, 0x3f, 0, 0, 0,    0xbf, 0x6f, 0x12, 0x83, 0x3a, /* x, y, z */
         0, 0, 0,    0,    0, 0, 0x80, 0xbf, 0,    0,    0,    0,    0x01, 0x40, 0x80};
     assert_memory_equal(bytes + 27, second, 27);
     const uint8_t face[13] = {3, 2, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0};
@@ -688,7 +688,7 @@ static void test_ply(void **state)
     free(data);
 
     mesh.triangle_count = 0;
-    data = written(&mesh, "points.ply", &size);
+    data = write_mesh(&mesh, "points.ply", &size);
     assert_null(strstr(data, "element face"));
     free(data);
 }
@@ -700,7 +700,7 @@ static void test_obj(void **state)
     uint32_t triangle[1][3];
     struct render_mesh mesh = one_triangle(vertices, triangle);
     size_t size;
-    char *data = written(&mesh, "mesh.obj", &size);
+    char *data = write_mesh(&mesh, "mesh.obj", &size);
     assert_string_equal(data, "# vknerf " VKNERF_VERSION "\n"
                               "v 0 -0.5 0.001 0.0000 0.2510 0.5020\nvn 0.0000 1.0000 0.0000\n"
                               "v 1 -0.5 0.001 0.0039 0.2510 0.5020\nvn 0.0000 -1.0000 0.0000\n"
@@ -719,7 +719,7 @@ static void test_file_errors(void **state)
     assert_int_equal(render_find_format(RENDER_MESH, ".ply", &format), VKN_BAD_INPUT);
     assert_int_equal(render_find_format(RENDER_POINTS, "a.obj", &format), VKN_BAD_INPUT);
     assert_message("a.obj: does not end in .ply");
-    /* A full disk, seen before the last byte. */
+    /* A full disk is noticed before the last byte. */
     struct render_mesh mesh = tetrahedra(20000);
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
         struct base_file_writer writer;
@@ -737,7 +737,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sphere),      cmocka_unit_test(test_torus),
         cmocka_unit_test(test_faces),       cmocka_unit_test(test_noise),
-        cmocka_unit_test(test_places),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_vertices),    cmocka_unit_test(test_components),
         cmocka_unit_test(test_unseen),      cmocka_unit_test(test_atlas),
         cmocka_unit_test(test_small_atlas), cmocka_unit_test(test_ply),
         cmocka_unit_test(test_obj),         cmocka_unit_test(test_file_errors),

@@ -1,6 +1,6 @@
-/* A mesh of a field whose density and colour are known, because its parameters are set by hand: a
- * dense level of the grid holds the raw density at its points, the MLPs hand through what they get.
- */
+/* Tests meshes, points, splats and pictures of a field with known density and colour: its
+ * parameters are set such that a dense grid level holds the raw density and the MLPs pass their
+ * inputs on. */
 #include "step_fixture.h"
 
 #include "field/field.h"
@@ -12,13 +12,13 @@
 #define LEVEL  4.485367 /* raw density of a mesh's surface: log(128 log 2) */
 #define RADIUS 0.3
 #define SLOPE  60.0 /* of the raw density */
-/* A hollow ball: its wall's middle, and half of the wall as far as the raw density is above 0. */
+/* A hollow ball: radius of its wall's middle; half of the thickness with positive raw density. */
 #define HOLLOW 0.15
 #define SHELL  0.12
 
 static const double center[3] = {0.47, 0.52, 0.55};
 
-/* Levels with tables that hold all their points. */
+/* Every level's table holds all of its points. */
 static struct vkn_config known_config(void)
 {
     struct vkn_config config = tiny_config(false);
@@ -27,7 +27,7 @@ static struct vkn_config known_config(void)
     return config;
 }
 
-/* Few samples of the field, on rays of 256 bins; the proposal has one dense level. */
+/* Few samples of the field on rays of 256 bins; the proposal has one dense level. */
 #define PROPOSED_STEPS 30u
 static void propose(struct vkn_config *config)
 {
@@ -40,16 +40,16 @@ static void propose(struct vkn_config *config)
     config->proposal.anneal_steps = PROPOSED_STEPS;
 }
 
-/* weights[input][output] of a layer. */
+/* Sets weights[input][output] of a layer. */
 static void set_weight(float *params, const struct field_layer *layer, uint32_t input,
                        uint32_t output, double weight)
 {
     params[layer->first + input * layer->outputs + output] = (float)weight;
 }
 
-/* An MLP of `count` layers that gives `factor` times `input` as `output`: what ReLU lets through of
- * it and of its negative. */
-static void hand_through(float *params, const struct field_layer *layers, uint32_t count,
+/* Makes an MLP of `count` layers compute output = factor * input: the ReLUs pass the input and its
+ * negative separately. */
+static void set_identity(float *params, const struct field_layer *layers, uint32_t count,
                          uint32_t input, uint32_t output, double factor)
 {
     for (uint32_t sign = 0; sign < 2; sign++) {
@@ -61,7 +61,7 @@ static void hand_through(float *params, const struct field_layer *layers, uint32
     }
 }
 
-static double from_center(const double p[3])
+static double distance_from_center(const double p[3])
 {
     double squares = 0;
     for (int i = 0; i < 3; i++)
@@ -69,14 +69,14 @@ static double from_center(const double p[3])
     return sqrt(squares);
 }
 
-/* A ball, or a hollow one. */
+/* Raw density of a ball or a hollow ball. */
 static double raw_density(const double p[3], bool hollow)
 {
-    double distance = from_center(p);
+    double distance = distance_from_center(p);
     return SLOPE * (hollow ? SHELL - fabs(HOLLOW - distance) : RADIUS - distance);
 }
 
-/* Raw densities at the points of the first level. */
+/* Stores the raw densities at the points of the first level. */
 static void set_level(const struct field_model *model, float *params, bool hollow)
 {
     const struct Level *level = &model->level[0];
@@ -100,17 +100,17 @@ static void set_field(const struct tiny *tiny, const struct vkn_config *config, 
     const struct field_layer *layers = model->layers;
     assert_non_null(params);
     assert_int_equal(model->layer_count, 4);
-    hand_through(params, layers, 2, 0, 0, 1.0);
+    set_identity(params, layers, 2, 0, 0, 1.0);
     const double band = 0.48860251190291987;
     const double factors[3] = {-3 / band, 3 / band, -3 / band};
     for (uint32_t i = 0; i < 3; i++)
-        hand_through(params, layers + 2, 2, config->mlp.geometry + 1 + i, i, factors[i]);
+        set_identity(params, layers + 2, 2, config->mlp.geometry + 1 + i, i, factors[i]);
     set_level(model, params, hollow);
     tiny_put(tiny, &step->buffers.at[BIND_AVERAGE], params);
     free(params);
 }
 
-/* Cells below `height` (training space) are occupied. */
+/* Occupies the cells below `height`, in training space. */
 static void set_occupancy(const struct tiny *tiny, double height)
 {
     struct step *step = &tiny->trainer->step;
@@ -131,7 +131,7 @@ static void set_occupancy(const struct tiny *tiny, double height)
     free(state);
 }
 
-/* To training space; the scene is in Blender's dialect. */
+/* Converts to training space; the scene has Blender's default scale and offset. */
 static void to_training(const float position[3], double p[3])
 {
     for (int i = 0; i < 3; i++)
@@ -142,15 +142,15 @@ static void check_vertex(const struct MeshVertex *vertex, double level, double v
 {
     double p[3];
     to_training(vertex->position, p);
-    /* Both the field and the mesh are straight between points: off by edge^2 / (8 radius). */
+    /* Field and mesh are linear between points: off by edge^2 / (8 radius). */
     double off = (raw_density(p, false) - level) / SLOPE;
     assert_true(fabs(off) < 0.25 * voxel);
     double along = 0;
     for (int i = 0; i < 3; i++)
-        along += vertex->normal[i] * (p[i] - center[i]) / from_center(p);
+        along += vertex->normal[i] * (p[i] - center[i]) / distance_from_center(p);
     assert_true(along > 0.98);
     for (int i = 0; i < 3; i++) {
-        double seen = -vertex->normal[(i + 1) % 3]; /* y, z, x of the way to look */
+        double seen = -vertex->normal[(i + 1) % 3]; /* y, z, x of the view direction */
         double byte = 255 / (1 + exp(-3 * seen));
         assert_true(fabs((vertex->color >> 8 * i & 255u) - byte) < 0.6);
     }
@@ -170,7 +170,7 @@ static void create_sampled(enum vkn_sampling sampling)
     if (sampling == VKN_SAMPLING_PROPOSAL)
         propose(&known.config);
     known.config.march.sampling = sampling;
-    known.config.march.ray_samples = 512; /* the ball begins behind a round's */
+    known.config.march.ray_samples = 512; /* the ball is beyond the first iteration's samples */
     known.tiny = tiny_create(tests->context, tests->folder, &known.config);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
     ok(vkn_renderer_of_trainer(known.tiny.trainer, &known.renderer));
@@ -182,7 +182,7 @@ static void destroy_sampled(void)
     tiny_destroy(&known.tiny);
 }
 
-/* The proposal knows the ball; training is where samples follow it. */
+/* Gives the proposal the ball, and the state a step at which its annealing has ended. */
 static void set_proposal(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
@@ -190,7 +190,7 @@ static void set_proposal(const struct tiny *tiny)
     struct State *state = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
     float *params = calloc(model->param_count, sizeof *params);
     assert_non_null(params);
-    hand_through(params, model->layers, 2, 0, 0, 1.0);
+    set_identity(params, model->layers, 2, 0, 0, 1.0);
     set_level(model, params, false);
     state->step = PROPOSED_STEPS;
     tiny_put(tiny, &step->buffers.at[BIND_STATE], state);
@@ -216,7 +216,7 @@ static int destroy_known(void **state)
     return step_tests_teardown(&known.tests);
 }
 
-/* The whole unit cube in VOXELS. The caller frees. */
+/* Makes a mesh of the unit cube with VOXELS voxels a side. The caller frees it. */
 static struct render_mesh make_mesh(enum vkn_unseen unseen)
 {
     struct render_mesh_params params = {.resolution = VOXELS};
@@ -248,7 +248,7 @@ static void test_surface(void **state)
     check_surface();
 }
 
-/* Nothing is above the cells that are empty, but the mesh is closed there too. */
+/* The mesh is closed at unoccupied cells, and has nothing inside them. */
 static void test_empty_cells(void **state)
 {
     (void)state;
@@ -271,11 +271,11 @@ static void test_empty_cells(void **state)
 
 /* ---- what views see ------------------------------------------------------------------------ */
 
-/* The hollow ball's outer surface. */
+/* Radius of the hollow ball's outer surface. */
 #define OUTER (HOLLOW + SHELL - LEVEL / SLOPE)
 
-/* The views' pictures in memory alone: nobody reads their files here. */
-static void enlarge(float factor)
+/* Enlarges the cameras; their image files are not read here. */
+static void scale_cameras(float factor)
 {
     for (size_t i = 0; i < 3; i++) {
         struct scene_camera *camera = &known.tiny.scene->splits[SCENE_TRAIN].cameras[i];
@@ -291,7 +291,7 @@ static void enlarge(float factor)
 static int make_hollow(void **state)
 {
     (void)state;
-    enlarge(8);
+    scale_cameras(8);
     set_occupancy(&known.tiny, 1.0);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), true);
     return 0;
@@ -300,7 +300,7 @@ static int make_hollow(void **state)
 static int make_full(void **state)
 {
     (void)state;
-    enlarge(0.125f);
+    scale_cameras(0.125f);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
     return 0;
 }
@@ -317,12 +317,12 @@ static bool is_on_ball(const struct MeshVertex *vertex)
 {
     double p[3];
     to_training(vertex->position, p);
-    return fabs(from_center(p) - OUTER) < 2.0 / VOXELS;
+    return fabs(distance_from_center(p) - OUTER) < 2.0 / VOXELS;
 }
 
-/* Cameras look along the three axes: what is solid is the ball and, behind it as seen from all of
- * them, what lies within its shadows; the third may be out of the picture. These are wider than the
- * ball, by the haze around it that absorbs half of the light. */
+/* Cameras look along the three axes: solid are the ball and what is behind it for all cameras, or
+ * for two if the third does not see it. The shadows are wider than the ball by the haze around it,
+ * which absorbs half of the light. */
 static void test_fill(void **state)
 {
     (void)state;
@@ -333,7 +333,7 @@ static void test_fill(void **state)
     for (size_t v = 0; v < mesh.vertex_count; v++) {
         double p[3];
         to_training(mesh.vertices[v].position, p);
-        assert_true(from_center(p) > OUTER - 0.6 / VOXELS); /* nothing is hollow any more */
+        assert_true(distance_from_center(p) > OUTER - 0.6 / VOXELS); /* hollow no more */
         on_ball += is_on_ball(&mesh.vertices[v]);
         uint32_t shadows = 0;
         for (int axis = 0; axis < 3; axis++) {
@@ -348,7 +348,7 @@ static void test_fill(void **state)
     render_mesh_free(&mesh);
 }
 
-/* The ball is seen from all three sides; its back is not, and neither are the walls of shadows. */
+/* All cameras see the ball's front; no camera sees its back or the walls of the shadows. */
 static void test_drop(void **state)
 {
     (void)state;
@@ -365,14 +365,14 @@ static void test_drop(void **state)
         for (int corner = 0; corner < 3; corner++)
             assert_true(mesh.triangles[t][corner] < mesh.vertex_count);
     assert_true(mesh.triangle_count < 2 * (mesh.vertex_count - 2)); /* open */
-    /* Without what is unseen, nothing more is removed. */
+    /* A second call removes nothing. */
     ok(render_mesh_drop_unseen(&mesh, &removed));
     assert_int_equal(removed, 0);
     render_mesh_free(&all);
     render_mesh_free(&mesh);
 }
 
-/* The ball's extent; its haze is seen a little further out. */
+/* The box contains the ball, and its haze, which is seen a little further out. */
 static void test_box(void **state)
 {
     (void)state;
@@ -383,12 +383,12 @@ static void test_box(void **state)
     ok(visibility_maps_box(&visibility_maps, known.tiny.scene, 0.2, less_low, less_high));
     visibility_maps_destroy(&visibility_maps);
     for (int i = 0; i < 3; i++) {
-        /* Backs are not seen, but sideways edges are, by the other two cameras. */
+        /* No camera sees backs, but two see each sideways edge. */
         assert_true(fabs(low[i] - (center[i] - OUTER - 0.5) / 0.33) < 0.35);
         assert_true(fabs(high[i] - (center[i] + OUTER - 0.5) / 0.33) < 0.35);
         assert_true(less_low[i] > low[i] + 0.1 && less_high[i] < high[i] - 0.05);
     }
-    set_occupancy(&known.tiny, 0.0); /* nothing: the unit cube and its margin */
+    set_occupancy(&known.tiny, 0.0); /* nothing is seen: the unit cube and its margin */
     ok(visibility_maps_create(known.renderer, known.tiny.scene, NULL, NULL, &visibility_maps));
     ok(visibility_maps_box(&visibility_maps, known.tiny.scene, 0, low, high));
     visibility_maps_destroy(&visibility_maps);
@@ -398,7 +398,7 @@ static void test_box(void **state)
     }
 }
 
-static void test_nobody(void **state)
+static void test_no_views(void **state)
 {
     (void)state;
     struct vkn_scene scene = *known.tiny.scene;
@@ -438,25 +438,25 @@ static struct render_mesh make_points(uint32_t count, uint32_t seed, double high
     return cloud;
 }
 
-/* Whether the point has the colour that is seen from a camera at 4 dataset units along `axis`. */
-static bool seen_along(const struct MeshVertex *point, int axis)
+/* Whether the point has the colour seen by a camera at 4 dataset units along `axis`. */
+static bool has_color_along(const struct MeshVertex *point, int axis)
 {
-    double way[3], length = 0;
+    double direction[3], length = 0;
     for (int i = 0; i < 3; i++) {
-        way[i] = point->position[i] - (i == axis ? 4 : 0);
-        length += way[i] * way[i];
+        direction[i] = point->position[i] - (i == axis ? 4 : 0);
+        length += direction[i] * direction[i];
     }
     bool same = true;
     for (int i = 0; i < 3; i++) {
-        double byte = 255 / (1 + exp(-3 * way[(i + 1) % 3] / sqrt(length)));
+        double byte = 255 / (1 + exp(-3 * direction[(i + 1) % 3] / sqrt(length)));
         same = same && fabs((point->color >> 8 * i & 255u) - byte) < 1;
     }
     return same;
 }
 
-/* Where a ray straight to the middle has lost half of its light: the density grows by e every 1 /
- * SLOPE, so that what is above a place absorbs its density / SLOPE. Other rays end further out, but
- * where nothing is dense they do not end. */
+/* A point is where its ray has lost half of the light. For a ray to the centre: the density grows
+ * by e every 1 / SLOPE, so the optical thickness above a position is its density / SLOPE. Other
+ * rays end further out. */
 static void check_point(const struct MeshVertex *point, uint32_t views[3])
 {
     double p[3], length = 0, along = 0, innermost = RADIUS - log(log(2.0) * SLOPE) / SLOPE;
@@ -466,11 +466,11 @@ static void check_point(const struct MeshVertex *point, uint32_t views[3])
     for (int i = 0; i < 3; i++)
         along += point->normal[i] * (p[i] - center[i]) / sqrt(length);
     assert_true(sqrt(length) > innermost - 0.02 && sqrt(length) < RADIUS + 0.06);
-    assert_true(along > 0.75); /* the mean of the ray's last steps */
+    assert_true(along > 0.75); /* the mean over the ray's last steps */
     bool seen = false;
     for (int axis = 0; axis < 3; axis++) {
-        views[axis] += seen_along(point, axis);
-        seen = seen || seen_along(point, axis);
+        views[axis] += has_color_along(point, axis);
+        seen = seen || has_color_along(point, axis);
     }
     assert_true(seen);
 }
@@ -495,8 +495,8 @@ static void test_points(void **state)
     render_mesh_free(&other);
 }
 
-/* Points on the surface, and a mesh of what views see of it. */
-static void check_points_and_sight(void)
+/* Checks points, and a mesh of what views see. */
+static void check_points_and_visibility(void)
 {
     uint32_t views[3] = {0};
     size_t removed;
@@ -510,32 +510,31 @@ static void check_points_and_sight(void)
     render_mesh_free(&mesh);
 }
 
-/* Samples all along the rays and nothing occupied: the same surface, points, normals, and places
- * that views see. */
+/* Uniform sampling, with an empty occupancy grid, gives the same surface and visible parts. */
 static void test_without_grid(void **state)
 {
     (void)state;
     const struct known before = known;
     create_sampled(VKN_SAMPLING_UNIFORM);
     check_surface();
-    check_points_and_sight();
+    check_points_and_visibility();
     destroy_sampled();
     known = before;
 }
 
-/* Where a pixel of the first view, which looks down from 4 dataset units, has lost half of its
- * light; 0: nowhere near the middle of the ball. */
+/* Returns the depth at which a pixel of view 0, which looks down from 4 dataset units, has lost
+ * half of its light; 0 far from the ball's centre. */
 static double exact_depth(const struct scene_camera *camera, uint32_t x, uint32_t y)
 {
-    const double way[3] = {((double)x + 0.5 - (double)camera->center_x) / (double)camera->focal_x,
-                           -((double)y + 0.5 - (double)camera->center_y) / (double)camera->focal_y,
-                           -1};
+    const double direction[3] = {
+        ((double)x + 0.5 - (double)camera->center_x) / (double)camera->focal_x,
+        -((double)y + 0.5 - (double)camera->center_y) / (double)camera->focal_y, -1};
     const double step = 2e-4;
-    double lost = 0, length = sqrt(way[0] * way[0] + way[1] * way[1] + 1);
+    double lost = 0, length = sqrt(direction[0] * direction[0] + direction[1] * direction[1] + 1);
     for (int n = 0; n < 7000; n++) {
         double depth = 2.6 + n * step, p[3];
         for (int i = 0; i < 3; i++)
-            p[i] = 0.33 * (way[i] * depth + (i == 2 ? 4 : 0)) + 0.5;
+            p[i] = 0.33 * (direction[i] * depth + (i == 2 ? 4 : 0)) + 0.5;
         lost += exp(raw_density(p, false)) * step * 0.33 * length;
         if (lost > log(2.0))
             return hypot(p[0] - center[0], p[1] - center[1]) < 0.7 * RADIUS ? depth : 0;
@@ -543,7 +542,7 @@ static double exact_depth(const struct scene_camera *camera, uint32_t x, uint32_
     return 0;
 }
 
-/* How far depths are off in the mean, in training units. */
+/* Returns the mean error of depths, in training units. */
 static double depth_error(void)
 {
     const struct scene_camera *camera = &known.tiny.scene->splits[SCENE_TRAIN].cameras[0];
@@ -563,8 +562,8 @@ static double depth_error(void)
     return sum / count;
 }
 
-/* Samples where a proposal finds the surface: the same one, points, places that views see, depths;
- * as many evenly, as before training, miss it. */
+/* Samples of a proposal that knows the ball give the same results; an untrained proposal, whose
+ * samples are evenly spaced, misses the depths. */
 static void test_with_proposal(void **state)
 {
     (void)state;
@@ -575,7 +574,7 @@ static void test_with_proposal(void **state)
     double found = depth_error();
     assert_true(even > 4e-3 && found < 1.5e-3);
     check_surface();
-    check_points_and_sight();
+    check_points_and_visibility();
     destroy_sampled();
     known = before;
 }
@@ -592,21 +591,21 @@ static const struct vkn_camera above = {.size = sizeof above,
                                         .focal_x = 34,
                                         .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4}};
 
-/* Light that the field absorbs on the way through a pixel inside of the box, and where half of that
- * is lost. */
+/* Returns the opacity of a pixel's ray within the box, and its mean depth. */
 static double exact_light(uint32_t x, uint32_t y, const double box[6], double *depth)
 {
-    const double way[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
-                           -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
-    const double step = 2e-4, length = sqrt(way[0] * way[0] + way[1] * way[1] + 1);
+    const double direction[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
+                                 -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
+    const double step = 2e-4,
+                 length = sqrt(direction[0] * direction[0] + direction[1] * direction[1] + 1);
     double lost = 0, mean = 0, all = 0;
     for (int n = 0; n < 12000; n++) {
         double at = 2.6 + n * step, p[3];
         bool inside = true;
         for (int i = 0; i < 3; i++) {
-            double place = way[i] * at + (i == 2 ? 4 : 0);
-            inside = inside && place >= box[i] && place <= box[3 + i];
-            p[i] = 0.33 * place + 0.5;
+            double position = direction[i] * at + (i == 2 ? 4 : 0);
+            inside = inside && position >= box[i] && position <= box[3 + i];
+            p[i] = 0.33 * position + 0.5;
         }
         double thickness = inside ? exp(raw_density(p, false)) * step * 0.33 * length : 0;
         double weight = exp(-lost) * -expm1(-thickness);
@@ -627,8 +626,8 @@ static struct vkn_picture *picture_in(const double box[6])
     return picture;
 }
 
-/* Pixels show what of the ball is inside, and nothing else; depths are those of what is cut open.
- * `depth_slack`: how far they may be off in the mean, in dataset units. */
+/* Pixels show the ball's part in the box and nothing else. `depth_slack` is the largest mean error
+ * of depths, in dataset units. */
 static void check_in_box(const double box[6], double depth_slack, uint32_t least, uint32_t most)
 {
     struct vkn_picture *picture = picture_in(box);
@@ -636,7 +635,7 @@ static void check_in_box(const double box[6], double depth_slack, uint32_t least
     double depths = 0;
     for (uint32_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++) {
         double depth, light = exact_light(i % CROP_WIDTH, i / CROP_WIDTH, box, &depth);
-        /* At the ball's edge the grid's straight lines count. */
+        /* At the ball's edge the grid's interpolation matters. */
         if (light < 1e-4)
             assert_true(picture->opacity[i] < 0.05);
         if (light < 0.999)
@@ -651,15 +650,15 @@ static void check_in_box(const double box[6], double depth_slack, uint32_t least
     vkn_picture_free(&picture);
 }
 
-/* Of the sampling that `known` has. */
+/* With the sampling of `known`. */
 static void check_crop(double depth_slack)
 {
     static const double none[6], cube[6] = {-1e4, -1e4, -1e4, 1e4, 1e4, 1e4};
     static const double boxes[4][6] = {
-        {-2, -2, -2, 2, 2, 0.3},           /* the upper part is cut off */
-        {0, -2, -2, 2, 0.1, 2},            /* a quarter of it is there */
-        {-0.5, -0.5, -0.4, 0.5, 0.5, 0.1}, /* a box inside of it */
-        {-2, -2, 1.2, 2, 2, 3},            /* above it: nothing */
+        {-2, -2, -2, 2, 2, 0.3},           /* without the upper part */
+        {0, -2, -2, 2, 0.1, 2},            /* a quarter of the ball */
+        {-0.5, -0.5, -0.4, 0.5, 0.5, 0.1}, /* a box inside the ball */
+        {-2, -2, 1.2, 2, 2, 3},            /* above the ball: nothing */
     };
     static const uint32_t counts[4][2] = {{100, 300}, {15, 120}, {30, 120}, {0, 0}};
     struct vkn_picture *whole = picture_in(none), *all = picture_in(cube);
@@ -670,7 +669,7 @@ static void check_crop(double depth_slack)
     vkn_picture_free(&all);
     for (int i = 0; i < 4; i++)
         check_in_box(boxes[i], depth_slack, counts[i][0], counts[i][1]);
-    /* It is over with the picture. */
+    /* The crop is of one picture only. */
     struct vkn_picture *again = picture_in(none);
     assert_memory_equal(whole->color, again->color, 3 * pixels * sizeof(float));
     vkn_picture_free(&whole);
@@ -694,12 +693,12 @@ static double step_length(void)
     return sqrt(3) / (0.33 * vkn_trainer_config(known.tiny.trainer)->march.steps_per_unit);
 }
 
-/* However samples are placed. */
+/* With all sampling methods. */
 static void test_crop(void **state)
 {
     (void)state;
     set_occupancy(&known.tiny, 1.0);
-    check_crop(0.6 * step_length()); /* the first step inside is half of one behind the face */
+    check_crop(0.6 * step_length()); /* the first sample is half a step behind the face */
     check_sampled_crop(VKN_SAMPLING_UNIFORM, 0.01);
     check_sampled_crop(VKN_SAMPLING_HIERARCHICAL, 0.01);
     check_sampled_crop(VKN_SAMPLING_PROPOSAL, 0.02);
@@ -719,10 +718,10 @@ static void test_crop_errors(void **state)
     assert_null(picture);
 }
 
-/* ---- pictures without a background ---------------------------------------------------------- */
+/* ---- transparent pictures ------------------------------------------------------------------- */
 
-/* As it is written, RGBA. The caller frees. */
-static uint8_t *written(const struct vkn_picture *picture, enum vkn_map map)
+/* Returns the RGBA pixels of the written file. The caller frees them. */
+static uint8_t *write_rgba(const struct vkn_picture *picture, enum vkn_map map)
 {
     struct step_tests *tests = known.tests;
     char *path = temporary_path(tests->folder, "alpha.png");
@@ -734,46 +733,46 @@ static uint8_t *written(const struct vkn_picture *picture, enum vkn_map map)
     return rgba;
 }
 
-/* Laid on a background they are the pictures that are rendered on it, as numbers and in bytes;
- * `half` pixels at least are neither opaque nor free. */
+/* Composited on a background they equal pictures rendered on it, as floats and as bytes; at least
+ * `half` pixels are partly transparent. */
 static void check_transparent(uint32_t supersample, uint32_t half)
 {
     struct vkn_picture_params params = {.size = sizeof params,
                                         .supersample = supersample,
                                         .background = VKN_BACKGROUND_WHITE,
                                         .transparent = true};
-    struct vkn_picture *free_standing, *plain;
+    struct vkn_picture *transparent, *opaque;
     uint32_t between = 0;
-    ok(vkn_render(known.renderer, &above, &params, &free_standing));
-    uint8_t *rgba = written(free_standing, VKN_MAP_RGBA);
+    ok(vkn_render(known.renderer, &above, &params, &transparent));
+    uint8_t *rgba = write_rgba(transparent, VKN_MAP_RGBA);
     params.transparent = false;
     for (int white = 0; white < 2; white++) {
         params.background = white ? VKN_BACKGROUND_WHITE : VKN_BACKGROUND_BLACK;
-        ok(vkn_render(known.renderer, &above, &params, &plain));
-        uint8_t *bytes = written(plain, VKN_MAP_COLOR);
+        ok(vkn_render(known.renderer, &above, &params, &opaque));
+        uint8_t *bytes = write_rgba(opaque, VKN_MAP_COLOR);
         for (size_t i = 0; i < 3ul * CROP_WIDTH * CROP_HEIGHT; i++) {
             const uint8_t *pixel = &rgba[i / 3 * 4];
-            double opacity = (double)free_standing->opacity[i / 3], alpha = pixel[3] / 255.0;
-            double on = (double)free_standing->color[i] * opacity + white * (1 - opacity);
+            double opacity = (double)transparent->opacity[i / 3], alpha = pixel[3] / 255.0;
+            double on = (double)transparent->color[i] * opacity + white * (1 - opacity);
             double byte = pixel[i % 3] * alpha + 255 * white * (1 - alpha);
-            assert_close(on, (double)plain->color[i], 2e-6, 1, "composited colour", i);
+            assert_close(on, (double)opaque->color[i], 2e-6, 1, "composited colour", i);
             assert_true(labs(lround(byte) - bytes[i / 3 * 4 + i % 3]) <= 1);
             between += i % 3 == 0 && opacity > 0.02 && opacity < 0.98;
             if (opacity == 0)
-                assert_true(free_standing->color[i] == 0);
+                assert_true(transparent->color[i] == 0);
         }
-        assert_memory_equal(plain->opacity, free_standing->opacity,
+        assert_memory_equal(opaque->opacity, transparent->opacity,
                             CROP_WIDTH * CROP_HEIGHT * sizeof(float));
         free(bytes);
-        vkn_picture_free(&plain);
+        vkn_picture_free(&opaque);
     }
     assert_true(between > 2 * half);
-    /* What is hardly there has its colour all the same: 3 times y of the way down is about 0. */
+    /* Nearly transparent pixels have the field's colour: y of the direction down is about 0. */
     for (size_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++)
-        if (free_standing->opacity[i] > 1e-3f)
-            assert_true(fabs((double)free_standing->color[3 * i] - 0.5) < 0.25);
+        if (transparent->opacity[i] > 1e-3f)
+            assert_true(fabs((double)transparent->color[3 * i] - 0.5) < 0.25);
     free(rgba);
-    vkn_picture_free(&free_standing);
+    vkn_picture_free(&transparent);
 }
 
 static void test_transparent(void **state)
@@ -784,7 +783,7 @@ static void test_transparent(void **state)
     check_transparent(4, 20);
 }
 
-/* In a box, and where there is nothing. */
+/* Points in a box, and in a box without a surface. */
 static void test_few_points(void **state)
 {
     (void)state;
@@ -804,21 +803,21 @@ static void test_few_points(void **state)
     render_mesh_free(&cloud);
 }
 
-/* Whatever the time of a view, its rays have that which the renderer is frozen at. */
-static void test_frozen(void **state)
+/* Rays have the camera's time, or the time that the renderer is fixed at. */
+static void test_fixed_time(void **state)
 {
     (void)state;
     struct vkn_picture picture;
     struct scene_camera camera = known.tiny.scene->splits[SCENE_TRAIN].cameras[0];
     const float times[2] = {0.75f, 0.25f};
     camera.time = times[0];
-    for (int has_time = 0; has_time < 2; has_time++) {
-        if (has_time)
+    for (int fixed = 0; fixed < 2; fixed++) {
+        if (fixed)
             ok(vkn_renderer_set_time(known.renderer, 0.25));
         ok(render_picture(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
         render_picture_free(&picture);
         struct Ray *rays = tiny_take(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
-        assert_true(rays[0].time == times[has_time]);
+        assert_true(rays[0].time == times[fixed]);
         free(rays);
     }
     assert_int_equal(vkn_renderer_set_time(known.renderer, -0.5), VKN_BAD_INPUT);
@@ -828,11 +827,11 @@ static void test_frozen(void **state)
 
 /* ---- textures and splats --------------------------------------------------------------------- */
 
-#define COARSE 14u /* voxels that have no room for the pattern */
+#define COARSE 14u /* voxels too large for the pattern */
 #define FINE   120u
 
-/* The ball again, harder, so that what is seen of it is where its mesh is; in two colours by turns
- * every two points of the level, whatever the direction. */
+/* A ball with a steeper density, so that views see it where its mesh is, and with two colours that
+ * alternate every two points of the level. */
 static void set_pattern(const struct tiny *tiny, const struct vkn_config *config)
 {
     const struct step *step = &tiny->trainer->step;
@@ -842,10 +841,10 @@ static void set_pattern(const struct tiny *tiny, const struct vkn_config *config
     float *params = calloc(model->param_count, sizeof *params);
     assert_non_null(params);
     assert_true(model->features == 2 && config->mlp.geometry > 1);
-    hand_through(params, model->layers, 2, 0, 0, 1.0);
-    hand_through(params, model->layers, 2, 1, 1, 1.0);
+    set_identity(params, model->layers, 2, 0, 0, 1.0);
+    set_identity(params, model->layers, 2, 1, 1, 1.0);
     for (uint32_t c = 0; c < 3; c++)
-        hand_through(params, model->layers + 2, 2, 1, c, c == 1 ? -1.0 : 1.0);
+        set_identity(params, model->layers + 2, 2, 1, c, c == 1 ? -1.0 : 1.0);
     set_level(model, params, false);
     for (uint32_t i = 0; i < points * points * points; i++) {
         uint32_t turn = i % points / 2 + i / points % points / 2 + i / points / points / 2;
@@ -868,10 +867,9 @@ static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *
     return mesh;
 }
 
-/* Whether the way from the ball's middle to the place goes through the triangle, and where (Moeller
- * and Trumbore 1997). */
-static bool pierces(const struct render_mesh *mesh, uint32_t triangle, const double way[3],
-                    double weights[3])
+/* Intersects the ray from the ball's centre with a triangle (Moeller and Trumbore 1997). */
+static bool intersects(const struct render_mesh *mesh, uint32_t triangle, const double direction[3],
+                       double weights[3])
 {
     double p[3][3], a[3], b[3], h[3], q[3], det = 0, v = 0, w = 0, t = 0;
     for (int c = 0; c < 3; c++)
@@ -882,13 +880,13 @@ static bool pierces(const struct render_mesh *mesh, uint32_t triangle, const dou
         p[0][i] = center[i] - p[0][i];
     }
     for (int i = 0; i < 3; i++) {
-        h[i] = way[(i + 1) % 3] * b[(i + 2) % 3] - way[(i + 2) % 3] * b[(i + 1) % 3];
+        h[i] = direction[(i + 1) % 3] * b[(i + 2) % 3] - direction[(i + 2) % 3] * b[(i + 1) % 3];
         q[i] = p[0][(i + 1) % 3] * a[(i + 2) % 3] - p[0][(i + 2) % 3] * a[(i + 1) % 3];
     }
     for (int i = 0; i < 3; i++) {
         det += a[i] * h[i];
         v += p[0][i] * h[i];
-        w += way[i] * q[i];
+        w += direction[i] * q[i];
         t += b[i] * q[i];
     }
     weights[1] = v / det;
@@ -897,7 +895,7 @@ static bool pierces(const struct render_mesh *mesh, uint32_t triangle, const dou
     return fabs(det) > 1e-12 && t / det > 0 && fmin(weights[0], fmin(weights[1], weights[2])) >= 0;
 }
 
-/* As graphics cards filter it: pixels' middles are at halves. */
+/* Bilinear filtering, with pixel centres at halves. */
 static double filtered(const struct render_mesh *mesh, double x, double y, int channel)
 {
     double left = floor(x - 0.5), top = floor(y - 0.5), sum = 0;
@@ -910,9 +908,8 @@ static double filtered(const struct render_mesh *mesh, double x, double y, int c
     return sum;
 }
 
-/* A coarse mesh with a texture shows a pattern that its vertices are too far apart for: in places
- * of a fine mesh of the same field, whose vertices have its colours. It has more rows than are
- * painted together. */
+/* A coarse mesh with a texture shows a pattern finer than its vertices: compared with the vertices
+ * of a fine mesh. The texture has more rows than one dispatch paints. */
 static void test_texture(void **state)
 {
     (void)state;
@@ -925,15 +922,15 @@ static void test_texture(void **state)
     ok(render_mesh_unwrap(&mesh, &voxels, 550, &charts, &density));
     ok(render_mesh_paint(known.renderer, known.tiny.scene, &voxels, NULL, NULL, &mesh));
     for (size_t v = 0; v < fine.vertex_count; v += 17) {
-        double p[3], way[3], weights[3];
+        double p[3], direction[3], weights[3];
         uint32_t t = 0;
         to_training(fine.vertices[v].position, p);
         for (int i = 0; i < 3; i++)
-            way[i] = p[i] - center[i];
-        while (t < mesh.triangle_count && !pierces(&mesh, t, way, weights))
+            direction[i] = p[i] - center[i];
+        while (t < mesh.triangle_count && !intersects(&mesh, t, direction, weights))
             t++;
         if (t == mesh.triangle_count)
-            continue; /* on an edge, by rounding */
+            continue; /* an edge missed by rounding */
         found++;
         const uint32_t *corner = mesh.triangles[t];
         double texel[2] = {0};
@@ -964,7 +961,7 @@ static void test_texture(void **state)
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
 }
 
-/* Mesh, points in a box and splats of the field as it is. */
+/* Mesh, points in a box and splats of the current field. */
 struct exported {
     struct render_mesh mesh, cloud;
     struct render_splats splats;
@@ -985,7 +982,7 @@ static struct exported export_all(const double shift[3])
     return made;
 }
 
-/* What counts from the origin in the far scene is where it is in the near one. */
+/* Positions relative to the far scene's origin equal those of the near scene. */
 static void assert_moved(const float position[3], const float far[3], const double origin[3],
                          const double shift[3])
 {
@@ -993,7 +990,7 @@ static void assert_moved(const float position[3], const float far[3], const doub
         assert_true(fabs((double)far[i] + origin[i] - shift[i] - (double)position[i]) < 1e-5);
 }
 
-/* The same field in a scene that lies far from its origin. */
+/* Exports the same field in a scene that is far from its origin. */
 static void test_far(void **state)
 {
     (void)state;
@@ -1035,7 +1032,7 @@ static void test_far(void **state)
     }
 }
 
-/* The harmonics of degrees up to 3 towards d: Kerbl et al. 2023. */
+/* Spherical harmonics of degrees up to 3 in direction d: Kerbl et al. 2023. */
 static void harmonics_at(const double d[3], double y[16])
 {
     double x2 = d[0] * d[0], y2 = d[1] * d[1], z2 = d[2] * d[2];
@@ -1058,8 +1055,7 @@ static void harmonics_at(const double d[3], double y[16])
     memcpy(y, all, sizeof all);
 }
 
-/* Seen from in front, what a splat shows is what the field shows; its first harmonic alone is
- * further off. */
+/* From in front, a splat has the field's colour; its constant harmonic alone is less exact. */
 static void check_splat_view(const struct Splat *splat, const double d[3], double errors[2])
 {
     double y[16];
@@ -1073,14 +1069,14 @@ static void check_splat_view(const struct Splat *splat, const double d[3], doubl
     }
 }
 
-/* Of the light, what is lost from its spacing above a splat to as far below. */
+/* Returns the opacity from one spacing above the splat to one below. */
 static double exact_opacity(const struct Splat *splat)
 {
-    double place[3], at[3], thickness = 0, step = 0.33 * (double)splat->spacing / 4;
-    to_training(splat->position, place);
+    double position[3], at[3], thickness = 0, step = 0.33 * (double)splat->spacing / 4;
+    to_training(splat->position, position);
     for (int k = 0; k < 8; k++) {
         for (int i = 0; i < 3; i++)
-            at[i] = place[i] + (k - 3.5) * step * (double)splat->normal[i];
+            at[i] = position[i] + (k - 3.5) * step * (double)splat->normal[i];
         thickness += step * exp(raw_density(at, false));
     }
     return 1 - exp(-thickness);
@@ -1101,9 +1097,9 @@ static void test_splats(void **state)
     for (size_t i = 0; i < splats.count; i++) {
         const struct Splat *splat = &splats.splats[i];
         double p[3], d[3];
-        /* Where a point is, with its normal; colours are not those of one view. */
+        /* Splats are at points, with their normals; colours depend on the direction. */
         to_training(splat->position, p);
-        double along = 0, length = from_center(p);
+        double along = 0, length = distance_from_center(p);
         for (int k = 0; k < 3; k++)
             along += (double)splat->normal[k] * (p[k] - center[k]) / length;
         on_ball += length > RADIUS - 0.08 && length < RADIUS + 0.06 && along > 0.75;
@@ -1122,7 +1118,7 @@ static void test_splats(void **state)
             check_splat_view(splat, d, errors);
         }
     }
-    assert_true(on_ball > 690); /* some graze its haze */
+    assert_true(on_ball > 690); /* some rays graze the haze */
     errors[0] /= 3.0 * (double)views;
     errors[1] /= 3.0 * (double)views;
     print_message("%zu views: off by %.3f, by %.3f with one colour\n", views, errors[0], errors[1]);
@@ -1151,7 +1147,7 @@ static void test_grid(void **state)
         assert_true(grid.origin[i] == 0);
     }
     assert_true(fabs(render_mesh_voxel(&grid) - 0.02) < 1e-7);
-    /* Half of the light in 1/128 of the unit cube, which is 1/64 of a dataset unit. */
+    /* Half of the light is lost in 1/128 of the unit cube, 1/64 of a dataset unit. */
     assert_true(fabs(render_mesh_threshold(&grid) / 64 - log(2)) < 1e-6);
     render_mesh_box(&scene, &grid, low, high);
     assert_true(fabs(low[0] + 1) < 1e-6 && fabs(low[1] + 0.5) < 1e-6 && fabs(high[2] - 2) < 1e-6);
@@ -1203,7 +1199,7 @@ int main(void)
         HOLLOW_TEST(test_fill),
         HOLLOW_TEST(test_drop),
         HOLLOW_TEST(test_box),
-        cmocka_unit_test(test_nobody),
+        cmocka_unit_test(test_no_views),
         cmocka_unit_test(test_interrupt),
         cmocka_unit_test(test_points),
         cmocka_unit_test(test_few_points),
@@ -1215,7 +1211,7 @@ int main(void)
         cmocka_unit_test(test_crop),
         cmocka_unit_test(test_crop_errors),
         cmocka_unit_test(test_transparent),
-        cmocka_unit_test(test_frozen), /* from here on it is */
+        cmocka_unit_test(test_fixed_time), /* last: it fixes the time */
         cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_errors),
         cmocka_unit_test(test_no_messages),

@@ -1,8 +1,7 @@
-/* The bundled scene, trained for a while with the default settings but for three eighths of the
- * batch: how well it renders views that it has not seen, and its mesh against the signed distances
- * that its pictures were rendered from; its splats beside its own picture. Takes 18 s of processor
- * time: fewer steps have not found the surfaces yet. With VKNERF_TEST_ALL the bundled scene that
- * moves as well, and its meshes at five moments: two minutes more. */
+/* Trains the bundled scene with the default settings, but 3/8 of the batch, and checks the PSNR of
+ * test views, the mesh against the signed distances of the scene's geometry, and splats against
+ * pictures of the field. 18 s: fewer steps do not find the surfaces. With VKNERF_TEST_ALL also the
+ * moving scene and its meshes at five times: two minutes more. */
 #include "evaluation.h"
 
 #include "geometry.h"
@@ -11,12 +10,12 @@
 
 #define STEPS      320u
 #define SAMPLES    6144u
-/* On a CPU device, 24.2 dB with this seed, 23.8 and 23.6 with others; where learning_rate
- * is 3.3e-3, 21.9. */
+/* On a CPU device 24.2 dB with this seed, 23.8 and 23.6 with others; 21.9 if learning_rate
+ * is 3.3e-3. */
 #define LEAST_PSNR 23.0
 #define VOXELS     48u
 
-/* The board's underside, which no view sees, is cut off. */
+/* Without the board's underside, which no view sees. */
 static const struct render_mesh_params params = {
     .low = {-1.3, -1.3, -0.62}, .high = {1.3, 1.3, 1.1}, .resolution = VOXELS};
 
@@ -50,7 +49,7 @@ static void destroy(struct trained *trained)
     vkn_context_destroy(&trained->context);
 }
 
-/* Distance to the nearest surface; the glass has two sides as well. */
+/* Distance to the nearest surface; the glass has two sides. */
 static double park_distance(vec3 p, double time)
 {
     (void)time;
@@ -65,8 +64,8 @@ static void test_quality(void **state)
     assert_true(psnr > LEAST_PSNR);
 }
 
-/* A mesh of the box at that time, that share of it within two voxels of a surface. What lies on
- * the box's lowest face does not count. */
+/* Expects that this share of the vertices at the given time is within two voxels of a surface.
+ * Vertices on the box's lowest face are ignored. */
 static void check_surface(const struct trained *state, const struct render_mesh_params *box,
                           double time, double (*distance)(vec3 p, double time), double share)
 {
@@ -78,7 +77,7 @@ static void check_surface(const struct trained *state, const struct render_mesh_
     double worst = 0;
     ok(render_mesh_grid(trained.scene, vkn_trainer_config(trained.trainer), box, &grid));
     if (time > 0)
-        ok(vkn_renderer_set_time(trained.renderer, time)); /* sights, too */
+        ok(vkn_renderer_set_time(trained.renderer, time)); /* for the visibility maps as well */
     ok(visibility_maps_create(trained.renderer, trained.scene, NULL, NULL, &visibility_maps));
     ok(render_mesh(trained.renderer, &grid, VKN_UNSEEN_FILL, &visibility_maps, NULL, NULL, &mesh));
     visibility_maps_destroy(&visibility_maps);
@@ -112,7 +111,7 @@ static void test_distance(void **state)
 /* On a CPU device 22.6 dB, 22.1 without directions. */
 #define LEAST_SPLAT_PSNR 21.5
 
-/* A picture of the field, as tests/splats.py reads it. */
+/* Writes a picture of the field for tests/splats.py. */
 static void write_picture(const struct trained *trained, const struct scene_camera *camera,
                           const char *path)
 {
@@ -123,8 +122,8 @@ static void write_picture(const struct trained *trained, const struct scene_came
     render_picture_free(&picture);
 }
 
-/* What another program makes of the file beside what the field shows: PSNR with all harmonics, and
- * with the first alone. */
+/* Renders the splats with tests/splats.py and returns the PSNR against the field's picture, with
+ * all harmonics and with the constant one only. */
 static void compare_splats(const struct trained *trained, const struct scene_camera *camera,
                            const char *splats, const char *picture, double psnr[2])
 {
@@ -141,7 +140,7 @@ static void compare_splats(const struct trained *trained, const struct scene_cam
                                        (double)scene->scale
                                  : (double)camera->pose[i]);
     assert_false(command.failed);
-    FILE *output = popen(command.data, "r"); // NOLINT(cert-env33-c): the test's own words
+    FILE *output = popen(command.data, "r"); /* the test's own words */
     assert_non_null(output);
     for (int i = 0; i < 2; i++) {
         char line[64] = "", *end;
@@ -184,7 +183,7 @@ static double moving_surface(vec3 p, double time)
 }
 
 #define MOVING_STEPS 1500u
-/* 31.2 dB on a CPU device; a static model comes to 22.9. */
+/* 31.2 dB on a CPU device; a static model reaches 22.9. */
 #define MOVING_PSNR  28.0
 
 static void test_moving(void **state)
@@ -197,9 +196,9 @@ static void test_moving(void **state)
     double psnr = psnr_of_split(trained.trainer, trained.scene, SCENE_TEST);
     print_message("%.2f dB\n", psnr);
     assert_true(psnr > MOVING_PSNR);
-    for (int moment = 0; moment < 5; moment++)
-        check_surface(&trained, &box, 0.1 + 0.2 * moment, moving_surface,
-                      0.85); /* undersides are seen by few views */
+    for (int i = 0; i < 5; i++)
+        check_surface(&trained, &box, 0.1 + 0.2 * i, moving_surface,
+                      0.85); /* few views see undersides */
     destroy(&trained);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Reads the includes of src and fails where a module includes what src/modules.txt does not allow it, or another module's
-inner header; where the modules go round in a circle; where files of a module do, by the symbols of their objects; and
-where a file or a module has grown too large. Then it breaks a copy of the sources in each of these ways, and fails where
-that is not found."""
+"""Tests the module structure of src: a module includes only what src/modules.txt allows, and no internal header of
+another module; modules have no cycles; files of a module have only small cycles, by the symbols of their objects; no
+file or module is too large. Then it breaks a copy of the sources in each of these ways, and fails if a fault is not
+found."""
 
 import glob
 import os
@@ -11,10 +11,10 @@ import subprocess
 import sys
 
 MODULES = "src/modules.txt"
-MOST_LINES = 500  # of a file; a header is as long as its subject
+MOST_LINES = 500  # of a file other than a header
 MAX_MODULE_LINES = {"train": 2550}
-MOST_IN_CIRCLE = 2  # files of a module that call each other all around
-# Modules that have more: commands and the table of them, settings and their rules, ...
+MOST_IN_CIRCLE = 2  # files of a module in a cycle of calls
+# Modules with larger cycles: commands and their table, settings and their rules, ...
 MOST_IN_CIRCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
 SHARED = "shared"
 GENERATED = {"commit.h"}
@@ -32,7 +32,7 @@ class Finding:
 
 
 def read_tree(top):
-    """{path from `top`: its lines} of all files in src, shaders and include."""
+    """Returns {path: lines} of all files in src, shaders and include."""
     tree = {}
     for folder in ("src", "shaders", "include"):
         for at, _, names in os.walk(os.path.join(top, folder)):
@@ -44,7 +44,7 @@ def read_tree(top):
 
 
 def read_modules(lines, findings):
-    """{module: (its line, modules that it may include)}"""
+    """Returns {module: (line number, modules that it may include)}."""
     modules = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
@@ -79,7 +79,7 @@ def check_circles(modules, findings):
 
 
 def read_calls(top, build):
-    """{file: files of its module whose symbols its object needs}"""
+    """Returns {file: files of its module that define symbols which its object needs}."""
     defined, needed = {}, {}
     for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o"):
         file = "src/" + path.split("/src/")[-1].removesuffix(".o")
@@ -124,7 +124,7 @@ def check_folders(tree, modules, findings):
 
 
 def judge_include(module, path, quoted, modules):
-    """None, or why `module` may not include `path`."""
+    """Returns None, or why `module` may not include `path`."""
     other, slash, name = path.partition("/")
     allowed = modules[module][1]
     if not slash:
@@ -181,7 +181,7 @@ def check(tree, calls=None):
     return findings
 
 
-# ---- whether it finds anything -----------------------------------------------------------------------
+# ---- self-check --------------------------------------------------------------------------------------
 
 
 def line_of(tree, path, pattern):
@@ -189,17 +189,17 @@ def line_of(tree, path, pattern):
 
 
 def some_file(tree, folder):
-    """The first file in a folder that is not a module's header."""
+    """Returns the first file in a folder that is not a module's header."""
     return min(path for path in tree if path.startswith(folder) and not path.endswith(f"/{path.split('/')[1]}.h"))
 
 
 def with_line(tree, path, text):
-    """A copy with that line at the begin of a file."""
+    """Returns a copy with a line added at the beginning of a file."""
     return {**tree, path: [text] + tree[path]}
 
 
 def with_modules(tree, module, change):
-    """A copy of modules.txt where `change` makes new modules of the list of those that `module` may include."""
+    """Returns a copy in which `change` has changed the list of modules that `module` may include."""
     lines = list(tree[MODULES])
     number = line_of(tree, MODULES, rf"^{module} ")
     name, purpose, allowed = lines[number - 1].split("|")
@@ -208,7 +208,7 @@ def with_modules(tree, module, change):
 
 
 def broken_copies(tree):
-    """(what is wrong, the copy, the file and line that have to be named, part of the message)"""
+    """Yields (fault, broken copy, file and line of the finding, part of its message)."""
     some, rays, volume, scene = (some_file(tree, f"src/{module}/") for module in ("base", "rays", "volume", "scene"))
     yield ("an arrow runs up", with_line(tree, some, '#include "scene/scene.h"'), some, 1,
            "base may not include scene/scene.h")
@@ -244,7 +244,7 @@ def broken_copies(tree):
 
 
 def check_checker(tree):
-    """What it does not find. A copy may have further findings where one break makes several."""
+    """Returns faults that check() does not find. A broken copy may have further findings."""
     missed = []
     for what, copy, file, line, message in broken_copies(tree):
         found = [finding for finding in check(copy) if finding.file == file and message in finding.message]
@@ -271,7 +271,7 @@ def main():
     findings = check(tree, calls)
     missed = check_checker(tree)
     if len(calls) < 100:
-        missed.append(f"of {len(calls)} files there are objects")
+        missed.append(f"only {len(calls)} files have objects")
     for finding in findings:
         print(finding)
     for line in missed:

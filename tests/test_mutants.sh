@@ -1,6 +1,6 @@
 #!/bin/sh
-# tools/mutants.sh: every mutation of tests/mutants still applies to the code and names tests that there are. What
-# the tool does with mutations is tried on a project of two shell scripts, which builds in no time.
+# Tests tools/mutants.sh: every mutation in tests/mutants applies to the code and names existing tests. The tool
+# itself is tested on a project of two shell scripts, which builds at once.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 [ -f "${VKNERF_BUILD_DIR:?}/CTestTestfile.cmake" ] || { echo "skipped: test_mutants: nothing can be built here"; exit 77; }
@@ -8,7 +8,7 @@ command -v python3 >/dev/null || { echo "skipped: test_mutants: no python3"; exi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset VKNERF_BUILD_DIR
-export NAPPING="$work/napping"
+export SLEEPER="$work/sleeper"
 failures=0
 
 fail() {
@@ -20,7 +20,7 @@ contains() { # FILE PATTERN
     grep -qE -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 3000 "$1")"
 }
 
-run() { # CODE ARGUMENT ...: leaves $work/said
+run() { # CODE ARGUMENT ...: writes $work/said
     want=$1
     shift
     "$work/toy/tools/mutants.sh" "$@" >"$work/said" 2>&1
@@ -35,9 +35,9 @@ contains "$work/said" '^[1-9][0-9]+ mutations, 0 stale$'
 "$source/tools/mutants.sh" --help >"$work/said" 2>&1 || fail "--help: $(cat "$work/said")"
 contains "$work/said" '^  --floor 95 '
 
-# ---- a toy ---------------------------------------------------------------------------------------
+# ---- a small project -----------------------------------------------------------------------------
 
-# sum.sh is compiled into the programs of the tests, which is to check its syntax and copy it.
+# "Compiling" sum.sh into the tests' programs checks its syntax and copies it.
 mkdir -p "$work/toy/tools" "$work/toy/src" "$work/toy/tests/mutants"
 cp -r "$source/tools/mutants.sh" "$source/tools/mutants" "$source/tools/changed.py" "$source/tools/common.sh" "$work/toy/tools/"
 cd "$work/toy" || exit 1
@@ -64,7 +64,8 @@ twice() { add "$1" "$1"; }
 negative() { add 0 "-$1"; }
 nap() { :; }
 TOY
-# In cmocka's words, of assert_int_equal() and of fail_msg(). The folder shows whether what a test leaves in $TMPDIR is gone when the next one runs.
+# Messages of cmocka's assert_int_equal() and fail_msg(). The folder `once` shows whether $TMPDIR is emptied between
+# two runs.
 cat >tests/test_sum.c <<'TOY'
 mkdir "$TMPDIR/once" || exit 3
 nap
@@ -99,17 +100,17 @@ cat >tests/mutants/toy.json <<'TOY'
  {"id": "C1", "what": "is no program", "edits": [["src/sum.sh", "nap() {", "nap() {{ ("]], "tests": ["test_sum"]},
  {"id": "D1", "what": "another name", "edits": [["src/sum.sh", "{ :; }", "{ true; }"]],
   "equivalent": "both do nothing"},
- {"id": "E1", "what": "sleeps", "edits": [["src/sum.sh", ":;", "echo $$ >$NAPPING; exec sleep 99;"]],
+ {"id": "E1", "what": "sleeps", "edits": [["src/sum.sh", ":;", "echo $$ >$SLEEPER; exec sleep 99;"]],
   "tests": ["test_sum"]}]
 TOY
 cp src/sum.sh "$work/sum.sh"
 
-# What has ended has no words, even if nobody asked yet how it did.
-napping() {
-    grep -q . "/proc/$(cat "$work/napping")/cmdline" 2>/dev/null
+# A process that has ended has an empty command line, even before it is waited for.
+is_sleeping() {
+    grep -q . "/proc/$(cat "$work/sleeper")/cmdline" 2>/dev/null
 }
 
-# The checkout and its copy are as they were.
+# The checkout and its copies are unmodified.
 unchanged() {
     cmp src/sum.sh "$work/sum.sh" || fail "the checkout has changed"
     for tree in build/mutants/tree*; do
@@ -124,14 +125,14 @@ contains "$work/said" '^B3: stale: src/none.sh'
 contains "$work/said" '^10 mutations, 3 stale$'
 [ ! -d build ] || fail "--dry-run builds"
 
-# In two copies. Only what sleeps has little time, however busy the machine is.
+# In two copies. Only the sleeping mutant gets a short limit, as the machine may be busy.
 run 1 --out results.tsv --only '^[A-D]' --jobs 2
 contains "$work/said" '; 8 left, about '
 contains "$work/said" '; none left\)$'
 contains "$work/said" '^survived: A3$'
 [ -d build/mutants/tree-2 ] || fail "--jobs 2: one copy"
 run 0 --out results.tsv --only '^E' --limit 0.5
-napping && fail "what ran out of time still runs"
+is_sleeping && fail "the test still runs after its time"
 cat >"$work/wanted" <<'WANTED'
 A1 killed test_sum test_add: 0x6 != 0x5 (test_sum.c:12)
 A2 killed test_run twice 2
@@ -148,11 +149,11 @@ sort results.tsv | grep -v '^B[23]' | cut -f 1-4 | tr '\t' ' ' |
     fail "results.tsv: $(cat "$work/difference")"
 unchanged
 
-# What is there is kept: nothing is built, and the floor decides.
+# Existing results are kept: nothing is built, and --floor decides.
 run 0 --out results.tsv --floor 80
 contains "$work/said" '^4 killed, 1 survived, 1 equivalent, 3 stale, 0 warned, 1 invalid: 80\.0 % of the valid ones killed$'
 [ "$(wc -l <"$work/said")" = 4 ] || fail "resumed: not just the summary: $(cat "$work/said")"
-# Only what is asked for is done again, with the tests' times from before, and replaced.
+# --only --force repeats one mutation, with the tests' recorded times, and replaces its result.
 sed -i 's/^A1\tkilled/A1\tsurvived/; s/^A2\tkilled/A2\tsurvived/' results.tsv
 run 0 --out results.tsv --only '^A1$' --force
 contains "$work/said" '^A1 killed by test_sum: .*none left'
@@ -161,9 +162,9 @@ grep -q 'without a mutation' "$work/said" && fail "again: the tests ran once mor
 [ "$(sort results.tsv | grep -v '^B[23]' | cut -f 1,2 | head -n 2 | tr '\t\n' '  ')" = 'A1 killed A2 survived ' ] ||
     fail "again: $(cat results.tsv)"
 
-# ---- by chance -----------------------------------------------------------------------------------
+# ---- random mutations ----------------------------------------------------------------------------
 
-# A file of C, and what a run of tools/test.sh --changed would know of its test: three functions are called, one is not.
+# A C file, and a record of tools/test.sh --changed: the test calls three functions and not the fourth.
 mkdir -p src/base build/changed/record
 cat >src/base/count.c <<'TOY'
 #define STEP 1 /* 2 + 2 */
@@ -207,7 +208,7 @@ contains "$work/said" 'first run tools/test.sh --changed'
 echo '{"seconds": 0.1, "programs": {}, "functions": {"src/base/count.c": ["next", "least", "main"]}}' \
     >build/changed/record/test_count.json
 
-# The same seed makes the same mutations; more begin with those of fewer.
+# The same seed makes the same mutations; a longer list begins with the shorter one.
 run 0 --random 9 --seed 5 --dry-run
 cp "$work/said" "$work/first"
 grep -qE 'count.c:(1|2|3|4|5):' "$work/said" && fail "--random: not in code: $(cat "$work/said")"
@@ -227,7 +228,7 @@ for edit in '\[-+-\]{+-+}' '\[-<-\]{+<=+}' '\[-2-\]{+3+}' '\[-2-\]{+1+}' '\[-+ 3
     grep -q -- "$edit" "$work/all" || fail "--random never makes $edit: $(cat "$work/all")"
 done
 
-# What nothing calls survives; the file has the edits.
+# A mutation of a function that no test calls survives; the results contain the edits.
 run 1 --random 9 --seed 5 --out random.tsv --floor 100
 contains "$work/said" '^survived: R5-.*: src/base/count.c:17: .* \(no test is known to execute it\)$'
 contains random.tsv 'killed.test_count.counts.*src/base/count.c:[0-9]+: .*\[-'
@@ -238,25 +239,25 @@ contains random.tsv '^R2-001-.*.(equivalent|killed)'
 
 # ---- interrupted ---------------------------------------------------------------------------------
 
-rm "$work/napping"
+rm "$work/sleeper"
 {
-    until [ -s "$work/napping" ]; do sleep 0.05; done
+    until [ -s "$work/sleeper" ]; do sleep 0.05; done
     kill -TERM "$(cat "$work/process")"
 } &
 waiter=$!
-# The script replaces itself, so the process stays the same.
+# exec keeps the process id.
 sh -c 'echo $$ >"$0"; exec tools/mutants.sh --only "A2|E1" --out stopped.tsv' "$work/process" >"$work/said" 2>&1
 code=$?
 kill $waiter 2>/dev/null
 [ $code = 130 ] || fail "interrupted: exit status $code: $(cat "$work/said")"
 contains "$work/said" '^stopped; stopped.tsv has 1$'
 contains stopped.tsv "^A2$(printf '\t')killed"
-napping && fail "interrupted: the test still runs"
+is_sleeping && fail "interrupted: the test still runs"
 unchanged
 
-# ---- what stops it -------------------------------------------------------------------------------
+# ---- errors --------------------------------------------------------------------------------------
 
-# Work that is not committed is tested too.
+# Uncommitted changes are tested too.
 sed -i 's/ + / - /' src/sum.sh
 run 2 --only A3
 contains "$work/said" '^test_sum: failed without a mutation$'
