@@ -79,7 +79,7 @@ static void check_pair(const struct step_tests *tests, const char *path, enum vk
     char message[128];
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct gpu_buffer *b = tiny.trainer->step.buffers.at;
-    snprintf(message, sizeof message, "optimizer.kind: %s, not %s: a run goes on with",
+    snprintf(message, sizeof message, "optimizer.kind: trained with %s, not %s: resume with",
              config_optimizer_names[kind], config_optimizer_names[other]);
     assert_int_equal(vkn_trainer_resume(tiny.trainer, path), VKN_BAD_INPUT);
     assert_error(path);

@@ -572,7 +572,7 @@ static const struct row {
     {IS("march.visibility", "on"), VANILLA,
      .changes = {SPEC(VISIBILITY, 1), WORD(constants.kept_rows, 0)}},
     {IS("march.visibility", "on"), .with = {"model=vanilla", "mlp.activation_checkpointing=off"},
-     .error = "mlp.activation_checkpointing: off keeps"},
+     .error = "mlp.activation_checkpointing: off needs the activations"},
     {IS("march.visibility", "off")},
 
     {IS("loss.kind", "huber")},
