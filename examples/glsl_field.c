@@ -1,5 +1,5 @@
-/* Trains a field of one's own in GLSL: cc glsl_field.c $(pkg-config --cflags --libs vknerf) &&
- * ./a.out SCENE triplane_field.glsl 500 triplane.safetensors */
+/* Trains a user's field in GLSL: cc glsl_field.c $(pkg-config --cflags --libs vknerf) && ./a.out
+ * SCENE triplane_field.glsl 500 triplane.safetensors */
 #include <stdio.h>
 #include <stdlib.h>
 #include <vknerf/vknerf.h>
@@ -31,13 +31,12 @@ int main(int argc, char **argv)
     check(vkn_config_create(&config));
     check(vkn_field_register(&field, config));
     check(vkn_context_create(NULL, &context));
-    check(vkn_field_check(context, config)); /* the trainer would as well, once the scene is there
-                                              */
+    check(vkn_field_check(context, config)); /* optional: the trainer checks too */
     check(vkn_scene_open(argv[1], config, &scene));
     check(vkn_trainer_create(context, scene, config, &trainer));
     const struct vkn_train_run run = {.until_step = (uint32_t)atoi(argv[3]), .report = report};
     check(vkn_trainer_run(trainer, &run));
-    check(vkn_trainer_save(trainer, argv[4])); /* with the GLSL */
+    check(vkn_trainer_save(trainer, argv[4])); /* contains the GLSL */
     vkn_trainer_destroy(&trainer);
     vkn_scene_close(&scene);
     vkn_context_destroy(&context);

@@ -1,6 +1,6 @@
 // The multiresolution hash grid of the ngp model (Mueller et al., Instant Neural Graphics Primitives, SIGGRAPH
-// 2022), written again as a field in GLSL: 16 levels of up to 2^15 entries of two features, 16 to 512 points
-// along an edge. With --deterministic its runs are the built-in model's, bit by bit:
+// 2022) as a field in GLSL: 16 levels of up to 2^15 entries of two features, 16 to 512 points along an edge.
+// With --deterministic its runs equal those of the built-in model bit by bit:
 //     vknerf train SCENE --field examples/hash_field.glsl
 //     vknerf train SCENE --model ngp --set grid.log2_entries=15 --set grid.finest=512
 #pragma field name hash
@@ -8,18 +8,18 @@
 #pragma field features 32
 #pragma field initial 1e-4
 
-const uint LEVELS = 16u, TABLE = 1u << 15; // entries of a table that is hashed
+const uint LEVELS = 16u, TABLE = 1u << 15; // entries of a hashed table
 
-// Place in a level = position * scale + 0.5. Scales grow geometrically: 16 * (512 / 16)^(level / 15) - 1.
+// Grid position in a level = position * scale + 0.5. Scales are geometric: 16 * (512 / 16)^(level / 15) - 1.
 const float SCALES[LEVELS] = float[](
     15.0, 19.1587372, 24.3984165, 31.0, 39.3174744, 49.796833, 63.0, 79.6349487, 100.593666, 127.0, 160.269897,
     202.187332, 255.0, 321.539795, 405.374664, 511.0);
 
 struct Table {
-    uint first;      // number of its first entry
+    uint first;      // index of its first entry
     uint entries;
     uint resolution; // points along an edge
-    bool dense;      // indexed directly, for all points fit
+    bool dense;      // indexed directly, because all points fit
     float scale;
 };
 
@@ -50,7 +50,7 @@ uvec3 cell_of(Table table, vec3 position, out vec3 inside)
     return uvec3(cell);
 }
 
-// Trilinear.
+// Trilinear weight of corner k.
 float share(uint k, vec3 inside)
 {
     vec3 w = mix(1.0 - inside, inside, bvec3(k & 1u, k & 2u, k & 4u));

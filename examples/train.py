@@ -3,9 +3,9 @@
 
     python3 train.py SCENE STEPS CHECKPOINT.safetensors PICTURE.png [KEY=VALUE ...]
 
-KEY=VALUE are further settings, such as grid.levels=8.
-Needs python3-numpy and libvknerf.so.0, which VKNERF_LIBRARY may name. Structures are as in <vknerf/*.h>; zeros are
-defaults. Those with `size` are declared whole, and `size` is set: the library then knows what it may read and fill.
+KEY=VALUE are further settings, such as grid.levels=8. Needs python3-numpy and libvknerf.so.0, whose path VKNERF_LIBRARY
+may give. Structures are as in <vknerf/*.h>; zeros are defaults. Structures with a member `size` are declared whole, and
+`size` is set: the library then knows which members it may read and fill.
 """
 import ctypes
 import os

@@ -1,4 +1,4 @@
-/* Trains a scene, and renders it from above: cc train_and_render.c $(pkg-config --cflags --libs
+/* Trains a scene and renders it from above: cc train_and_render.c $(pkg-config --cflags --libs
  * vknerf) */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,14 +33,14 @@ int main(int argc, char **argv)
     const struct vkn_train_run run = {.until_step = (uint32_t)atoi(argv[2]), .report = report};
     check(vkn_trainer_run(trainer, &run));
 
-    struct vkn_camera camera = {0}; /* the first test view's, but 0.3 units higher up */
+    struct vkn_camera camera = {0}; /* the first test view's, 0.3 units higher */
     check(vkn_scene_camera(scene, VKN_SPLIT_DEFAULT, 0, &camera));
     camera.pose[11] += 0.3;
     check(vkn_renderer_of_trainer(trainer, &renderer));
     check(vkn_render(renderer, &camera, NULL, &picture));
     check(vkn_picture_write(picture, VKN_MAP_COLOR, argv[3]));
 
-    vkn_picture_free(&picture); /* in any order */
+    vkn_picture_free(&picture); /* objects may be freed in any order */
     vkn_renderer_destroy(&renderer);
     vkn_trainer_destroy(&trainer);
     vkn_scene_close(&scene);

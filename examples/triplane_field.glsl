@@ -1,4 +1,4 @@
-// Three planes of learned features, each a grid over two of the axes (EG3D, Chan et al., CVPR 2022):
+// Three planes of learned features, each a grid over two axes (EG3D, Chan et al., CVPR 2022):
 //     vknerf train SCENE --field examples/triplane_field.glsl
 // docs/fields.md explains it line by line.
 #pragma field name triplane
@@ -8,8 +8,8 @@
 
 const uint POINTS = 128u, CHANNELS = 8u; // along an edge of a plane; features of each point
 
-// Number of the first parameter at a corner of the cell that holds a place of a plane, and how much of the
-// corner the place has: bilinear interpolation.
+// Index of the first parameter of corner k of the cell around a position in a plane, and the corner's bilinear
+// weight.
 uint corner(uint plane, vec2 place, uint k, out float weight)
 {
     vec2 at = place * float(POINTS - 1u), cell = min(floor(at), float(POINTS - 2u)), inside = at - cell;
@@ -37,7 +37,7 @@ void encode(vec3 position, uint first_parameter)
         }
 }
 
-// The features are linear in the parameters: each of these has its corner's weight.
+// The features are linear in the parameters: each corner's gradient has the corner's weight.
 void encode_backward(vec3 position, uint first_parameter)
 {
     for (uint plane = 0u; plane < 3u; plane++)

@@ -1,7 +1,7 @@
-/* A radiance field of one's own in plain C, trained through the parts of the library
- * (vknerf/stepper.h): a dense grid of raw rgb and density with trilinear interpolation between its
- * points. It and its derivative are written here; rays, compositing, loss, occupancy grid and Adam
- * are the library's. cc voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
+/* Trains a user's radiance field in plain C through parts of the library (vknerf/stepper.h): a
+ * dense grid of raw rgb and density with trilinear interpolation. The field and its derivative are
+ * computed here; rays, compositing, loss, occupancy grid and Adam are the library's. cc
+ * voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 
 #define POINTS     64 /* along an edge of the cube */
 #define STEPS      512
-#define GRID_STEPS 16 /* from one update of the occupancy grid to the next */
+#define GRID_STEPS 16 /* steps between updates of the occupancy grid */
 
 struct voxels {
     float (*raw)[4]; /* the parameters: r, g, b before the sigmoid, logarithm of the density */
     float (*gradients)[4]; /* of the loss */
 };
 
-/* Where a place of the unit cube lies: the eight points around it, and the share that each has. */
+/* The eight grid points around a position in the unit cube, and their trilinear weights. */
 struct corners {
     size_t points[8];
     float shares[8];
@@ -41,7 +41,7 @@ static struct corners find_corners(const float position[3])
     return corners;
 }
 
-/* r, g, b, density. */
+/* Evaluates the field: r, g, b, density. */
 static void evaluate(const struct voxels *voxels, const float position[3], float value[4])
 {
     const struct corners corners = find_corners(position);
@@ -54,7 +54,7 @@ static void evaluate(const struct voxels *voxels, const float position[3], float
     value[3] = expf(fminf(raw[3], 15.0f));
 }
 
-/* The chain rule from a value to the parameters behind it. */
+/* Adds gradients by the parameters for a gradient by a value, by the chain rule. */
 static void add_gradients(const struct voxels *voxels, const float position[3],
                           const float value[4], const float by_value[4])
 {
@@ -68,7 +68,7 @@ static void add_gradients(const struct voxels *voxels, const float position[3],
             voxels->gradients[corners.points[i]][c] += corners.shares[i] * by_raw[c];
 }
 
-/* ---- what the library asks for --------------------------------------------------------------- */
+/* ---- callbacks of the library ---------------------------------------------------------------- */
 
 static vkn_status fill_values(void *user, const struct vkn_samples *samples)
 {
@@ -131,7 +131,7 @@ static void train(vkn_stepper *stepper, vkn_adam *adam, struct voxels *voxels)
         take_step(stepper, adam, voxels, step);
 }
 
-/* dB, of a view rendered on white beside its photograph. */
+/* Returns the PSNR in dB of a view rendered on white, compared with its photograph. */
 static double render(vkn_stepper *stepper, vkn_scene *scene, struct voxels *voxels, size_t view,
                      const char *file)
 {

@@ -140,7 +140,7 @@ static void compare_splats(const struct trained *trained, const struct scene_cam
                                        (double)scene->scale
                                  : (double)camera->pose[i]);
     assert_false(command.failed);
-    FILE *output = popen(command.data, "r"); /* the test's own words */
+    FILE *output = popen(command.data, "r"); // NOLINT(cert-env33-c): the command of this test
     assert_non_null(output);
     for (int i = 0; i < 2; i++) {
         char line[64] = "", *end;

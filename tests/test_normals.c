@@ -1,18 +1,18 @@
-/* Pictures of a field whose density is known, a ball: their normals, and what evaluation puts
- * behind them. */
+/* Tests the normals that the renderer computes for a ball of known density, and the background that
+ * evaluation composites views onto. */
 #include "step_fixture.h"
 
 #include <vknerf/renderer.h>
 
 #include "render/render.h"
 
-/* In training space. The raw density is STEEP * (RADIUS - distance from the middle) + OPAQUE: on
- * the ball's surface a marching step stops most of a ray. */
+/* Lengths in training space. The raw density is STEEP * (RADIUS - distance from the centre) +
+ * OPAQUE, so that one marching step at the ball's surface stops most of a ray. */
 #define RADIUS 0.3
 #define STEEP  200.0
 #define OPAQUE 5.0
 
-/* One dense level of grid points, fine enough to stand for the distance between them. */
+/* A grid of one dense level, fine enough to interpolate the distance from the centre. */
 static struct vkn_config ball_config(void)
 {
     struct vkn_config config = tiny_config(false);
@@ -33,8 +33,8 @@ static double distance_to_middle(const struct Level *level, uint32_t x, uint32_t
     return sqrt(from[0] * from[0] + from[1] * from[1] + from[2] * from[2]);
 }
 
-/* The first feature is the raw density; two hidden values carry what is positive and what is
- * negative of it through the ReLU. Everything else is zero, which makes all colours grey. */
+/* The first feature is the raw density. Two hidden values carry its positive and its negative part
+ * through the ReLU. All other weights are zero, which makes all colours grey. */
 static void set_ball(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
@@ -65,8 +65,8 @@ static void fill_occupancy(const struct tiny *tiny)
     free(ones);
 }
 
-/* The ball's normal where the ray meets it, as long as its share of the ray's way to the middle: 0
- * at the rim, and where the ray misses. */
+/* Computes the ball's normal where the ray hits the ball. Returns the cosine between normal and
+ * ray: 0 at the rim, and where the ray misses. */
 static double exact_normal(const double origin[3], const double direction[3], double normal[3])
 {
     double along = 0, square = 0;
@@ -74,7 +74,7 @@ static double exact_normal(const double origin[3], const double direction[3], do
         along -= (origin[i] - 0.5) * direction[i];
         square += (origin[i] - 0.5) * (origin[i] - 0.5);
     }
-    double off = square - along * along; /* squared distance of the ray from the middle */
+    double off = square - along * along; /* squared distance of the ray from the centre */
     if (off >= RADIUS * RADIUS)
         return 0;
     double t = along - sqrt(RADIUS * RADIUS - off);
@@ -83,7 +83,7 @@ static double exact_normal(const double origin[3], const double direction[3], do
     return sqrt(1 - off / (RADIUS * RADIUS));
 }
 
-/* Within 3 degrees but for the rim, where the surface's thickness shows. */
+/* Normals are within 3 degrees, except at the rim, where the soft surface shows. */
 static void check_picture(const struct scene_camera *camera, const struct vkn_picture *picture)
 {
     uint32_t checked = 0;
@@ -106,7 +106,7 @@ static void check_picture(const struct scene_camera *camera, const struct vkn_pi
 
 /* ---- evaluation ---------------------------------------------------------------------------- */
 
-/* A channel of a pixel of that image of the scene (see make_scene) on the background. */
+/* Returns a channel of a pixel of the scene's image (see make_scene) on the background. */
 static double target_of(const char *image, uint32_t x, uint32_t y, int channel, double background)
 {
     int n = strstr(image, "train/z") ? 0 : strstr(image, "train/x") ? 1 : 2;
@@ -115,7 +115,7 @@ static double target_of(const char *image, uint32_t x, uint32_t y, int channel, 
     return straight[channel] / 255.0 * alpha + (1 - alpha) * background;
 }
 
-/* Against the picture on black with so much of the background added as it lets through. */
+/* Returns the PSNR of the picture on black plus the background times (1 - opacity). */
 static double psnr_of(vkn_renderer *renderer, const struct scene_camera *camera, const char *image,
                       double background)
 {
@@ -129,14 +129,14 @@ static double psnr_of(vkn_renderer *renderer, const struct scene_camera *camera,
                            target_of(image, i % 12, i / 12, c, background);
             sum += error * error / (3 * 12 * 10);
         }
-    /* The ball is opaque and grey, the corner free. */
+    /* The ball in the middle is opaque and grey, the corner is transparent. */
     assert_close(picture.color[3 * (5 * 12 + 6)], 0.5, 1e-2, 1, "middle", 0);
     assert_true(picture.opacity[5 * 12 + 6] > 0.99f && picture.opacity[0] < 0.01f);
     render_picture_free(&picture);
     return -10 * log10(sum);
 }
 
-/* Field and images have the same background, the one asked for. */
+/* Checks that evaluation puts the requested background behind both the rendering and the images. */
 static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
                              enum vkn_background background)
 {
@@ -157,7 +157,7 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
     for (size_t i = 0; i < 3; i++) {
         double psnr = psnr_of(renderer, &split->cameras[i], evaluation->views[i]->image,
                               background == VKN_BACKGROUND_WHITE ? 1 : 0);
-        /* 8 bits of premultiplied colours */
+        /* evaluation has premultiplied colours of 8 bits */
         assert_close(evaluation->views[i]->psnr, psnr, 0.05, 1, "PSNR of view", i);
         mean += psnr / 3;
     }
@@ -166,7 +166,7 @@ static void check_evaluation(const struct tiny *tiny, vkn_renderer *renderer,
     report_progress_end(&progress);
 }
 
-/* What is asked for, else what the field was trained on, as far as that is one colour. */
+/* The requested background wins, then the training's if it is a single colour, then white. */
 static void test_backgrounds(void **state)
 {
     (void)state;
@@ -197,7 +197,7 @@ static void test_ball(void **state)
     set_ball(&tiny);
     fill_occupancy(&tiny);
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
-    /* Off the axis, so that no two axes stand for each other. */
+    /* The camera is off the axis, so that confusing two axes would be noticed. */
     struct scene_camera camera = tiny.scene->splits[SCENE_TRAIN].cameras[0];
     camera.width = camera.height = 28;
     camera.center_x = 17;
@@ -211,7 +211,7 @@ static void test_ball(void **state)
             check_picture(&camera, &picture);
         else
             assert_null(picture.normal);
-        ok(vkn_renderer_enable_normals(renderer)); /* again is nothing new */
+        ok(vkn_renderer_enable_normals(renderer)); /* a second call changes nothing */
         render_picture_free(&picture);
     }
     check_evaluation(&tiny, renderer, VKN_BACKGROUND_WHITE);

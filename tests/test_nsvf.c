@@ -1,5 +1,5 @@
-/* NSVF's captures: cameras with known answers, the same as in a transforms.json, and what is
- * refused. */
+/* Tests the reader of NSVF captures: known cameras, the same scene as transforms.json, and refused
+ * files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@ static const char *const prefixes[IMAGES] = {"0", "0", "0", "0", "0", "1", "2", 
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-/* A camera to the world by rows, whose y and z axes are turned with -1. */
+/* Computes a camera-to-world matrix by rows; y and z axes are multiplied by `turn`. */
 static void camera_rows(unsigned index, double turn, double rows[16])
 {
     double axes[3][3], position[3];
@@ -39,7 +39,7 @@ static void write_pose(struct temporary *folder, const char *name, const double 
     free(text.data);
 }
 
-/* Image and pose of a camera. */
+/* Writes image and pose of a camera. */
 static void write_view(struct temporary *folder, unsigned index, const char *prefix)
 {
     double rows[16];
@@ -61,7 +61,7 @@ static void make_capture(struct temporary *folder)
     temporary_text(folder, "intrinsics.txt", "35 0 19 0\n0 36 16 0\n0 0 1 0\n0 0 0 1\n");
 }
 
-/* The same cameras and images. */
+/* Writes a transforms.json with the same cameras and images. */
 static char *make_transforms(struct temporary *folder)
 {
     static const char *const lists[SCENE_SPLITS] = {"train", "val", "test"};
@@ -123,7 +123,7 @@ static void assert_same_camera(const struct scene_camera *a, const struct scene_
         assert_true(fabsf(a->pose[i] - b->pose[i]) < 1e-6F);
 }
 
-/* Cameras, splits and training space are those of a transforms.json with the same views. */
+/* Cameras, splits and training space equal those of a transforms.json of the same views. */
 static void test_same_as_transforms(void **state)
 {
     struct temporary *folder = *state;
@@ -155,7 +155,7 @@ static void test_same_as_transforms(void **state)
     scene_close(&scene);
 }
 
-/* All spellings of one lens; the first line's means one focal length. */
+/* Accepted layouts of intrinsics.txt. Those with one focal length set focal_y = focal_x. */
 static void test_intrinsics(void **state)
 {
     struct temporary *folder = *state;
@@ -168,7 +168,7 @@ static void test_intrinsics(void **state)
         {"35 0 19 0 0 36 16 0 0 0 1 0 0 0 0 1\n", 36},
         {"\n# pixels\r\n3.5e1\t0 19 # a row\r\n0 36 16\r\n0 1e-9 1\r\n\n", 36},
         {"35. 19. 16. 0.\n0. 0. 0.\n0.\n1.\n30. 40.\n", 35},
-        {"30 40\n35 0 19\n0 36 16\n0 0 1\n", 36}, /* a size, which tells nothing */
+        {"30 40\n35 0 19\n0 36 16\n0 0 1\n", 36}, /* the size in front is ignored */
         {"35 0 19 0\n0 36 16 0\n0 0 1 0\n0 0 0 1\n30 40\n", 36},
         {"35 19 16 0\n", 35},
         {"35 19 16", 35},
@@ -189,8 +189,8 @@ static void test_intrinsics(void **state)
     }
 }
 
-/* Writes the pose of a view in `rows` lines, times w, behind a line with a size; `inverse`: world
- * to camera. */
+/* Writes the pose of a view in `rows` lines, multiplied by w, after a line with a size. `inverse`:
+ * as world to camera. */
 static void write_other_pose(struct temporary *folder, unsigned index, int rows, double w,
                              bool inverse)
 {
@@ -228,9 +228,9 @@ static void check_known_views(struct temporary *folder)
     scene_close(&scene);
 }
 
-/* What NSVF's own loader takes beside the usual: poses of three rows, with a size above them and in
- * homogeneous coordinates; matrices the other way round in a folder extrinsic, which comes first;
- * color for rgb; intrinsic.txt. */
+/* Layouts that NSVF's own loader accepts besides the usual one: poses of three rows, with a size
+ * above them, and in homogeneous coordinates; world-to-camera matrices in a folder extrinsic, which
+ * takes precedence; color instead of rgb; intrinsic.txt. */
 static void test_other_layouts(void **state)
 {
     struct temporary *folder = *state;
@@ -255,7 +255,7 @@ static void test_other_layouts(void **state)
     check_known_views(folder);
 }
 
-/* The box, with half a voxel on each side, fills the cube along its longest side, y. */
+/* The box, enlarged by half a voxel on each side, fills the cube along its longest side, y. */
 static void test_box(void **state)
 {
     struct temporary *folder = *state;
@@ -269,7 +269,7 @@ static void test_box(void **state)
     assert_int_equal(scene->aabb_scale, 1);
     scene_close(&scene);
 
-    /* Asked for another scale or cube, its middle stays in the middle. */
+    /* With another scale or cube the box stays centred. */
     struct scene_options options = {.path = folder->path, .scale = 0.1F, .aabb_scale = 4};
     assert_ok(scene_open(&options, &scene));
     assert_true(fabs(scene->scale - 0.1) < 1e-7);
@@ -280,7 +280,7 @@ static void test_box(void **state)
     base_log_threshold(BASE_LOG_NOTHING);
     temporary_text(folder, "bbox.txt",
                    "\xef\xbb\xbf"
-                   "0 0 2.5 2 4 3.5 nan\n"); /* as if it were not there */
+                   "0 0 2.5 2 4 3.5 nan\n"); /* a box that is not finite is ignored */
     scene = open_scene(folder->path);
     base_log_threshold(BASE_LOG_WARNING);
     assert_true(fabs(scene->scale - 0.25F) < 1e-7F);
@@ -297,7 +297,7 @@ static void test_splits(void **state)
     struct temporary *folder = *state;
     make_capture(folder);
     check_counts(folder->path, 5, 1, 2);
-    /* Tanks and Temples has no 2_: 1_ is for testing. */
+    /* Tanks and Temples has no prefix 2_; its test images have 1_. */
     for (unsigned i = 6; i < IMAGES; i++) {
         char name[32];
         snprintf(name, sizeof(name), "rgb/2_%02u.png", i);
@@ -306,7 +306,7 @@ static void test_splits(void **state)
     check_counts(folder->path, 5, 0, 1);
     remove_tree(temporary_path(folder, "rgb"));
     remove_tree(temporary_path(folder, "pose"));
-    /* Without prefixes every eighth. */
+    /* Without prefixes every eighth image is for testing. */
     for (unsigned i = 0; i < IMAGES; i++)
         write_view(folder, i, "");
     check_counts(folder->path, 7, 0, 1);
@@ -314,7 +314,7 @@ static void test_splits(void **state)
     struct scene_options options = {.path = folder->path};
     assert_open_fails(&options,
                       "/rgb/00.png: its name does not begin with 0_, 1_ or 2_, as others do");
-    /* Nothing for training. */
+    /* No image is for training. */
     remove_tree(temporary_path(folder, "rgb"));
     write_view(folder, 0, "1_");
     assert_open_fails(&options, "/intrinsics.txt: images: no images to train on");
@@ -332,7 +332,7 @@ static void test_masks(void **state)
     scene_close(&scene);
 }
 
-/* ---- which files are there ------------------------------------------------------------------- */
+/* ---- missing and other files --------------------------------------------------------------- */
 
 static void test_detection(void **state)
 {
@@ -345,7 +345,7 @@ static void test_detection(void **state)
     struct scene_options options = {.path = file, .format = VKN_SCENE_COLMAP};
     assert_open_fails(&options, "intrinsics.txt: this file is not that of a scene in the format ");
 
-    /* Other formats in the same folder come first, unless this one is asked for. */
+    /* Other formats in the same folder take precedence, unless this format is asked for. */
     char *copy = make_transforms(folder), *json = temporary_path(folder, "transforms.json");
     assert_int_equal(rename(copy, json), 0);
     scene = open_scene(folder->path);
@@ -371,8 +371,7 @@ static void test_missing(void **state)
     assert_int_equal(unlink(temporary_path(folder, "pose/0_02.txt")), 0);
     assert_open_fails(&options, "/pose/0_02.txt: No such file or directory");
     write_view(folder, 2, "0_");
-    /* Poses whose images were taken out are left out; a broken image is told by who looks it over.
-     */
+    /* Poses without an image are skipped; a broken image is found when images are inspected. */
     assert_int_equal(unlink(temporary_path(folder, "rgb/0_03.png")), 0);
     check_counts(folder->path, 4, 1, 2);
     temporary_text(folder, "rgb/0_01.png", "no picture");
@@ -394,7 +393,7 @@ static void test_missing(void **state)
     assert_open_fails(&options, "/rgb: no images in this folder");
 }
 
-/* ---- what is refused ------------------------------------------------------------------------- */
+/* ---- refused files ------------------------------------------------------------------------- */
 
 static void refuse(struct temporary *folder, const char *name, const char *text,
                    const char *message)
@@ -490,7 +489,7 @@ static void test_refused_boxes(void **state)
     refuse_each(folder, "bbox.txt", cases, BASE_COUNT(cases));
 }
 
-/* Sizes that differ cannot share intrinsics in pixels. */
+/* Images of different sizes cannot share intrinsics in pixels. */
 static void test_sizes(void **state)
 {
     struct temporary *folder = *state;

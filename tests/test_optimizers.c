@@ -1,5 +1,5 @@
-/* Trainings with every optimiser: what they allocate and keep, how they go on, and what they make
- * of another one's checkpoints. */
+/* Tests trainings with every optimiser: their memory, their checkpoints, resuming, and starting
+ * from another optimiser's checkpoint. */
 #include "step_fixture.h"
 
 static struct vkn_config config_of(enum vkn_optimizer kind)
@@ -9,7 +9,7 @@ static struct vkn_config config_of(enum vkn_optimizer kind)
     return config;
 }
 
-/* Moments of either field: as many as the kind has, in memory and in the checkpoint. */
+/* Memory and checkpoint have as many moments for each field as the optimiser's kind needs. */
 static void check_moments(const struct tiny *tiny, const char *path)
 {
     static const char *const tensors[][2] = {{"moment1", "coarse.moment1"},
@@ -23,7 +23,7 @@ static void check_moments(const struct tiny *tiny, const char *path)
             bool there = i < optim_kind(&step->setup.config)->moments;
             uint64_t size = there ? buffers->at[BIND_PARAMS].size : 0, found = 0;
             assert_int_equal(buffers->at[BIND_MOMENT1 + i].size,
-                             there ? size : 16 /* the least that a buffer has */);
+                             there ? size : 16 /* the smallest size of a buffer */);
             for (size_t n = 0; n < safetensors_count(file); n++)
                 if (strcmp(safetensors_at(file, n)->name, tensors[i][field]) == 0)
                     found = safetensors_at(file, n)->size;
@@ -33,7 +33,7 @@ static void check_moments(const struct tiny *tiny, const char *path)
     safetensors_close(&file);
 }
 
-/* Stopped in the middle of a period and resumed, the bits are those of a whole training. */
+/* Stopping within an update interval and resuming gives the bits of an uninterrupted training. */
 static void check_resume(const struct step_tests *tests, const struct vkn_config *config)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
@@ -60,7 +60,7 @@ static void test_resume(void **state)
     }
 }
 
-/* A buffer holds nothing but zeros. */
+/* Returns whether a buffer holds only zeros. */
 static bool is_empty(const struct tiny *tiny, const struct gpu_buffer *buffer)
 {
     float *values = tiny_take(tiny, buffer);
@@ -71,7 +71,7 @@ static bool is_empty(const struct tiny *tiny, const struct gpu_buffer *buffer)
     return empty;
 }
 
-/* Another optimiser's training does not go on; its weights begin one whose moments are zero. */
+/* A run of another optimiser cannot be resumed; its weights can be a start, with zero moments. */
 static void check_pair(const struct step_tests *tests, const char *path, enum vkn_optimizer kind,
                        enum vkn_optimizer other)
 {
@@ -105,7 +105,7 @@ static void test_other_kind(void **state)
     }
 }
 
-/* Gradients that are no numbers change neither weights nor moments; the step is skipped. */
+/* Gradients that are not finite change neither weights nor moments; the step is skipped. */
 static void test_skip(void **state)
 {
     struct step_tests *tests = *state;

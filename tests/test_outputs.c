@@ -1,9 +1,8 @@
-/* About 20 seconds, most of them the compiler's of seven models, each with a picture's programs of
- * its own.
+/* Tests every kind of output of every model: files are valid and hold no nan or inf, or one line
+ * says why there is no file. Fields that are untrained, empty, or have parameters so large that no
+ * value is finite are included.
  *
- * Every model's field as everything that can be made of it, and what is made of fields that are
- * untrained, empty, or whose parameters are so large that nothing of them is finite: files that
- * others can read, without a number that is none, or one line that says why not. */
+ * Takes about 20 seconds, mostly for compiling seven models, each with pipelines for pictures. */
 #include "step_fixture.h"
 
 #include <ctype.h>
@@ -18,7 +17,7 @@
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* One whose features are no numbers near the middle. */
+/* A field in GLSL whose features are NaN near the centre. */
 #define GLSL(name, feature)                                               \
     "// " name "\n#pragma field parameters 2\n#pragma field features 2\n" \
     "void encode(vec3 position, uint first_parameter)\n{\n"               \
@@ -26,16 +25,16 @@
     "    put_feature(1u, parameter(first_parameter));\n}\n"               \
     "void encode_backward(vec3 position, uint first_parameter)\n{\n"      \
     "    add_gradient(first_parameter, feature_gradient(1u));\n}\n"
-/* The check of derivatives asks for finite features at 256 places, none of which is as near as
- * that. */
+/* The check of derivatives needs finite features at 256 points, none of which is within 0.04 of the
+ * centre. */
 #define ODD GLSL("odd", "distance(position, vec3(0.5)) < 0.04 ? uintBitsToFloat(0x7fc00000u) : 1.0")
 
-static void take_glsl(struct vkn_config *config)
+static void configure_glsl(struct vkn_config *config)
 {
     ok(vkn_field_register(&(struct vkn_field){.text = ODD, .file = "odd.glsl"}, config));
 }
 
-static void take_layers(struct vkn_config *config)
+static void configure_layers(struct vkn_config *config)
 {
     config->mlp.density_width = 32;
     config->mlp.density_layers = 2;
@@ -47,20 +46,20 @@ static void take_layers(struct vkn_config *config)
     config->mlp.direction_octaves = 1;
 }
 
-static void take_vanilla(struct vkn_config *config)
+static void configure_vanilla(struct vkn_config *config)
 {
     config->model = VKN_MODEL_VANILLA;
-    take_layers(config);
+    configure_layers(config);
 }
 
-static void take_layered(struct vkn_config *config)
+static void configure_layered(struct vkn_config *config)
 {
     config->model = VKN_MODEL_LAYERED;
     config->field.position = VKN_POSITION_FREQUENCIES;
-    take_layers(config);
+    configure_layers(config);
 }
 
-static void take_dynamic(struct vkn_config *config)
+static void configure_dynamic(struct vkn_config *config)
 {
     config->model = VKN_MODEL_DYNAMIC;
     config->dynamic.width = 32;
@@ -68,35 +67,35 @@ static void take_dynamic(struct vkn_config *config)
     config->dynamic.time_features = VKN_SWITCH_ON;
 }
 
-static void take_hierarchy(struct vkn_config *config)
+static void configure_hierarchical(struct vkn_config *config)
 {
     config->march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config->march.coarse_samples = 20;
     config->march.fine_samples = 14;
 }
 
-static void take_nothing(struct vkn_config *config)
+static void configure_default(struct vkn_config *config)
 {
     (void)config;
 }
 
 static const struct {
     const char *name;
-    void (*take)(struct vkn_config *config);
+    void (*configure)(struct vkn_config *config);
 } models[] = {
-    {"ngp", take_nothing},
-    {"vanilla", take_vanilla},
-    {"layered", take_layered},
-    {"dynamic", take_dynamic},
-    {"glsl", take_glsl},
+    {"ngp", configure_default},
+    {"vanilla", configure_vanilla},
+    {"layered", configure_layered},
+    {"dynamic", configure_dynamic},
+    {"glsl", configure_glsl},
     {"proposal", tiny_propose},
-    {"hierarchical", take_hierarchy},
+    {"hierarchical", configure_hierarchical},
 };
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
-/* Copies a checkpoint with all elements of the tensors `params` and `average`, or of `occupancy`,
- * set to a number, its checksum left out as whoever edits it does. */
+/* Copies a checkpoint and sets all elements of the tensors `params` and `average`, or of
+ * `occupancy`, to `value`. The copy has no checksum. */
 static void edit(const char *from, const char *to, const char *tensor, float value)
 {
     struct safetensors_file *file = NULL;
@@ -126,11 +125,11 @@ static void edit(const char *from, const char *to, const char *tensor, float val
     free(values);
 }
 
-static char *train(const struct step_tests *tests, void (*take)(struct vkn_config *config),
+static char *train(const struct step_tests *tests, void (*configure)(struct vkn_config *config),
                    uint32_t steps, const char *name)
 {
     struct vkn_config config = tiny_config(true);
-    take(&config);
+    configure(&config);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     if (steps > 0)
         tiny_run(&tiny, steps);
@@ -148,7 +147,7 @@ static char *read_file(const char *path, size_t *size)
     return data;
 }
 
-/* Of so many bytes and floats a vertex; returns how many vertices there are. */
+/* Checks that vertices have so many bytes and finite floats; returns their number. */
 static size_t check_ply(const char *path, size_t bytes, size_t floats)
 {
     size_t size, count;
@@ -169,7 +168,7 @@ static size_t check_ply(const char *path, size_t bytes, size_t floats)
     return count;
 }
 
-/* No word of it is a number that is none. */
+/* Fails if a word of the text begins with nan or inf. */
 static void check_words(const char *path, const char *text, size_t size)
 {
     for (size_t i = 0; i + 3 <= size; i++)
@@ -220,7 +219,7 @@ static void check_png(const char *path)
     free(rgba);
 }
 
-/* Depths as numbers: f32 behind a header of 128 bytes. */
+/* Checks an .npy file of depths: f32 after a header of 128 bytes. */
 static void check_npy(const char *path)
 {
     size_t size;
@@ -324,7 +323,7 @@ static vkn_status evaluate(const struct step_tests *tests, const char *checkpoin
     return VKN_OK;
 }
 
-/* All that there is of a checkpoint works. */
+/* Every kind of output of the checkpoint succeeds. */
 static void make_all(const struct step_tests *tests, const char *checkpoint,
                      struct vkn_export_result *result)
 {
@@ -342,13 +341,13 @@ static void test_models(void **state)
     const struct step_tests *tests = *state;
     for (size_t i = 0; i < BASE_COUNT(models); i++) {
         struct vkn_export_result result;
-        if (models[i].take == take_glsl && !have_shaderc)
+        if (models[i].configure == configure_glsl && !have_shaderc)
             continue;
         double began = base_seconds();
-        char *checkpoint = train(tests, models[i].take, 17, "trained");
+        char *checkpoint = train(tests, models[i].configure, 17, "trained");
         ok(render_maps(tests, checkpoint));
-        /* So few steps of the dynamic model find no surface, which takes many rays to find out. */
-        if (models[i].take != take_dynamic) {
+        /* After so few steps the dynamic model has no surface; finding that out is slow. */
+        if (models[i].configure != configure_dynamic) {
             ok(export_files(tests, checkpoint, temporary_path(tests->folder, "mesh.obj"), &result));
             assert_int_equal(result.points, 200);
             assert_int_equal(result.splats, 200);
@@ -358,7 +357,7 @@ static void test_models(void **state)
     }
 }
 
-/* What was said last, as a warning. */
+/* Keeps the last warning. */
 static void take_line(void *user, enum vkn_log_level level, const char *line)
 {
     if (level == VKN_LOG_WARNING)
@@ -369,18 +368,18 @@ static void test_untrained(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_export_result result;
-    char *checkpoint = train(tests, take_nothing, 0, "untrained");
+    char *checkpoint = train(tests, configure_default, 0, "untrained");
     make_all(tests, checkpoint, &result);
     free(checkpoint);
 }
 
-/* An occupancy grid without a cell; densities of zero, which are those of a raw output far below
- * it. */
+/* Outputs of an occupancy grid without occupied cells, and of densities of zero, which come from
+ * very negative raw outputs. */
 static void test_empty(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_export_result result;
-    char line[256] = "", *checkpoint = train(tests, take_nothing, 17, "trained");
+    char line[256] = "", *checkpoint = train(tests, configure_default, 17, "trained");
     char *empty = base_path_join(tests->folder->path, "empty.safetensors");
     edit(checkpoint, empty, "occupancy", 0);
     vkn_log_to(take_line, line);
@@ -392,8 +391,8 @@ static void test_empty(void **state)
     free(empty);
 }
 
-/* Parameters that are no numbers are refused as damage, whatever is to be made of them; those that
- * are finite, but nothing of the field is, come out as files all the same. */
+/* A checkpoint with nan or inf is refused as damaged, whatever is to be made from it. Finite
+ * parameters that give infinite values of the field still give valid files. */
 static void test_not_finite(void **state)
 {
     static const struct {
@@ -405,8 +404,8 @@ static void test_not_finite(void **state)
                  {"average", 3e38F, false},   {"average", -3e38F, false},
                  {"occupancy", 3e38F, false}, {"average", 1e15F, false}};
     const struct step_tests *tests = *state;
-    bool all = true; /* of the first that is not refused; of the others what tells most */
-    char *checkpoint = train(tests, take_nothing, 17, "trained");
+    bool all = true; /* all outputs for the first case, fewer for others */
+    char *checkpoint = train(tests, configure_default, 17, "trained");
     char *edited = base_path_join(tests->folder->path, "edited.safetensors");
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct vkn_export_result result;
@@ -436,7 +435,7 @@ static int setup(void **state)
         return -1;
     const struct step_tests *tests = *state;
     struct vkn_config config = {0};
-    take_glsl(&config);
+    configure_glsl(&config);
     have_shaderc = vkn_field_check(tests->context, &config) == VKN_OK;
     if (!have_shaderc && !strstr(vkn_last_error(), "shaderc, which"))
         fail_msg("%s", vkn_last_error());

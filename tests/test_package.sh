@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Debian packages that cpack makes of the build, unpacked into a folder: what is in them and what their control
-# files say, the program run from there. Their installation in a bare system is checked by tools/package.sh --check.
+# Tests the Debian packages that cpack makes of the build: their content, their control files, and the program unpacked
+# from them. tools/package.sh --check tests their installation in a bare system.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 build=${VKNERF_BUILD_DIR:?}
@@ -15,7 +15,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# Compressing them takes nine tenths of the time.
+# Compression would take nine tenths of the time.
 cpack --config "$build/CPackConfig.cmake" -B "$work/packages" -D CPACK_DEBIAN_COMPRESSION_TYPE=none >log 2>&1 ||
     fail "cpack: $(tail -n 5 log)"
 version=$(sed -n 's/.*VKN_VERSION_[A-Z]* \([0-9]*\).*/\1/p' "$source/include/vknerf/api.h" | paste -sd.)
@@ -28,7 +28,7 @@ for name in vknerf libvknerf0 libvknerf-dev $mpi; do
     dpkg-deb -x "$file" "$name" || fail "dpkg-deb -x $file"
     dpkg-deb -I "$file" control >"$name.control"
     dpkg-deb -c "$file" >"$name.contents"
-    # Root's, and nobody else writes.
+    # All files belong to root, and nobody else may write.
     grep -vE '^(d|-)r[w-][x-]r-[x-]r-[x-] root/root |^lrwxrwxrwx root/root ' "$name.contents" && fail "$name: permissions"
     grep -E '^-..x' "$name.contents" | grep -v ' \./usr/bin/vknerf$' && fail "$name: these are no programs"
     for document in copyright changelog.Debian.gz; do
@@ -68,7 +68,7 @@ libraries=$(dirname "$(find libvknerf0 -name libvknerf.so.0)")
 [ -f "libvknerf-dev/${libraries#libvknerf0/}/pkgconfig/vknerf.pc" ] || fail "libvknerf-dev: no vknerf.pc"
 nm "libvknerf-dev/${libraries#libvknerf0/}/libvknerf.a" 2>&1 | grep -q ' T vkn_version$' || fail "libvknerf.a: no symbols"
 
-# The program of the package, which finds its scene.
+# The packaged program finds its scene.
 program=$work/vknerf/usr/bin/vknerf
 "$program" --version >out 2>&1
 grep -q "^vknerf $version " out || fail "vknerf --version: $(cat out)"

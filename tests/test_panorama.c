@@ -1,15 +1,14 @@
-/* A room seen from inside in panoramas, whose pictures are made here by longitude and latitude
- * alone: it is trained on, held-out panoramas and perspective views are as the room is, and both
- * kinds of views of the field agree where they look the same way. */
+/* Trains on panoramas of a synthetic room and checks held-out panoramas, perspective views of the
+ * field, and that both kinds of views agree along the same rays. */
 #include "evaluation.h"
 
 #define WIDTH      64u
 #define HEIGHT     32u
-#define TRAINED    12u /* panoramas; two more are held out */
+#define TRAINED    12u /* two more are held out */
 #define STEPS      400u
 #define LEAST_PSNR 31.0 /* 37.6 and 36.9 dB with this seed, 33.2 to 35.9 with others */
 
-/* What is on the walls of the cube -1 to 1, different everywhere. */
+/* The colour of the walls of the cube from -1 to 1, different everywhere. */
 static void wall_color(const double p[3], double color[3])
 {
     for (int c = 0; c < 3; c++)
@@ -17,7 +16,7 @@ static void wall_color(const double p[3], double color[3])
                    0.25 * sin(1.7 * p[(c + 1) % 3] - 0.8 * p[(c + 2) % 3]);
 }
 
-/* Where a ray from inside meets the wall; returns the distance. */
+/* Computes where a ray from inside hits the wall; returns the distance. */
 static double hit_wall(const double origin[3], const double direction[3], double p[3])
 {
     double distance = INFINITY;
@@ -28,49 +27,48 @@ static double hit_wall(const double origin[3], const double direction[3], double
     return distance;
 }
 
-struct place {
+struct pose {
     double right[3], up[3], back[3], position[3];
 };
 
-/* Upright, z up, turned and somewhere in the room. */
-static struct place place_of(uint32_t index)
+/* Upright cameras (z is up) with different headings and positions in the room. */
+static struct pose pose_of(uint32_t index)
 {
     double turn = 1.1 * index;
-    struct place place = {
+    struct pose pose = {
         .right = {cos(turn), sin(turn), 0}, .up = {0, 0, 1}, .back = {sin(turn), -cos(turn), 0}};
     for (int i = 0; i < 3; i++)
-        place.position[i] = 0.55 * sin(2.399 * index + 2 * i + 0.3 * i * index);
-    return place;
+        pose.position[i] = 0.55 * sin(2.399 * index + 2 * i + 0.3 * i * index);
+    return pose;
 }
 
-/* Of the place's axes: longitude to the right of where it looks, latitude upwards. */
-static void direction_of(const struct place *place, double longitude, double latitude,
+/* Direction at a longitude, to the right of the camera's axis, and a latitude, upwards. */
+static void direction_of(const struct pose *pose, double longitude, double latitude,
                          double direction[3])
 {
     for (int i = 0; i < 3; i++)
-        direction[i] = sin(longitude) * cos(latitude) * place->right[i] +
-                       sin(latitude) * place->up[i] -
-                       cos(longitude) * cos(latitude) * place->back[i];
+        direction[i] = sin(longitude) * cos(latitude) * pose->right[i] +
+                       sin(latitude) * pose->up[i] - cos(longitude) * cos(latitude) * pose->back[i];
 }
 
-/* Of the middle of a panorama's pixel. */
-static void direction_through(const struct place *place, uint32_t pixel, double direction[3])
+/* Computes the direction through the centre of a panorama's pixel. */
+static void direction_through(const struct pose *pose, uint32_t pixel, double direction[3])
 {
     uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
-    direction_of(place, ((column + 0.5) / WIDTH - 0.5) * 2 * M_PI,
+    direction_of(pose, ((column + 0.5) / WIDTH - 0.5) * 2 * M_PI,
                  (0.5 - (row + 0.5) / HEIGHT) * M_PI, direction);
 }
 
 static void write_picture(struct temporary *folder, uint32_t index)
 {
-    struct place place = place_of(index);
+    struct pose pose = pose_of(index);
     uint8_t *rgb = calloc(3ul * WIDTH, HEIGHT);
     char name[32];
     assert_non_null(rgb);
     for (uint32_t i = 0; i < WIDTH * HEIGHT; i++) {
         double direction[3], p[3], color[3];
-        direction_through(&place, i, direction);
-        hit_wall(place.position, direction, p);
+        direction_through(&pose, i, direction);
+        hit_wall(pose.position, direction, p);
         wall_color(p, color);
         for (int c = 0; c < 3; c++)
             rgb[3 * i + c] = (uint8_t)lround(255 * color[c]);
@@ -80,7 +78,7 @@ static void write_picture(struct temporary *folder, uint32_t index)
     free(rgb);
 }
 
-/* As nerfstudio has it, whole: fl_x is half of the width, fl_y the height. */
+/* Whole panoramas as in nerfstudio: fl_x is half of the width, fl_y the height. */
 static void make_room(struct temporary *folder)
 {
     struct base_text text = {0};
@@ -90,12 +88,12 @@ static void make_room(struct temporary *folder)
                   "\"test_filenames\": [\"12.png\", \"13.png\"], \"frames\": [",
                   WIDTH, HEIGHT, WIDTH / 2, HEIGHT, WIDTH / 2, HEIGHT / 2);
     for (uint32_t n = 0; n < TRAINED + 2; n++) {
-        struct place place = place_of(n);
+        struct pose pose = pose_of(n);
         base_text_add(&text, "%s{\"file_path\": \"%02u.png\", \"transform_matrix\": [",
                       n ? ", " : "", n);
         for (int i = 0; i < 3; i++)
-            base_text_add(&text, "[%.9g, %.9g, %.9g, %.9g], ", place.right[i], place.up[i],
-                          place.back[i], place.position[i]);
+            base_text_add(&text, "[%.9g, %.9g, %.9g, %.9g], ", pose.right[i], pose.up[i],
+                          pose.back[i], pose.position[i]);
         base_text_add(&text, "[0, 0, 0, 1]]}");
         write_picture(folder, n);
     }
@@ -156,32 +154,32 @@ static void test_held_out(void **state)
     assert_true(psnr > LEAST_PSNR);
 }
 
-static void set_pose(struct vkn_camera *camera, const struct place *place)
+static void set_pose(struct vkn_camera *camera, const struct pose *pose)
 {
     for (int i = 0; i < 3; i++) {
-        const double row[4] = {place->right[i], place->up[i], place->back[i], place->position[i]};
+        const double row[4] = {pose->right[i], pose->up[i], pose->back[i], pose->position[i]};
         memcpy(&camera->pose[4 * i], row, sizeof row);
     }
 }
 
-/* A perspective view of what was trained on panoramas alone: colours, and depths along its axis. */
+/* A perspective view after training on panoramas only: colours, and depths along its axis. */
 static void test_perspective(void **state)
 {
     (void)state;
     enum { SIDE = 24 };
-    struct place place = place_of(TRAINED);
+    struct pose pose = pose_of(TRAINED);
     struct vkn_camera camera = {.width = SIDE, .height = SIDE, .focal_x = SIDE / 2.0};
     struct vkn_picture *picture;
     double error = 0, depths = 0, opacity = 0;
-    set_pose(&camera, &place);
+    set_pose(&camera, &pose);
     ok(vkn_render(room.renderer, &camera, NULL, &picture));
     for (uint32_t i = 0; i < SIDE * SIDE; i++) {
         uint32_t column = i % SIDE, row = i / SIDE;
         double x = (column + 0.5) / (SIDE / 2.0) - 1, y = (row + 0.5) / (SIDE / 2.0) - 1;
         double direction[3], p[3], color[3];
         for (int k = 0; k < 3; k++)
-            direction[k] = x * place.right[k] - y * place.up[k] - place.back[k];
-        depths += fabs((double)picture->depth[i] / hit_wall(place.position, direction, p) - 1);
+            direction[k] = x * pose.right[k] - y * pose.up[k] - pose.back[k];
+        depths += fabs((double)picture->depth[i] / hit_wall(pose.position, direction, p) - 1);
         wall_color(p, color);
         for (int c = 0; c < 3; c++)
             error += pow((double)picture->color[3 * i + c] - color[c], 2) / (3 * SIDE * SIDE);
@@ -195,22 +193,22 @@ static void test_perspective(void **state)
     vkn_picture_free(&picture);
 }
 
-/* A pixel of a panorama, and the only one of a perspective view along its axis, have one ray. */
+/* A pixel of a panorama and the only pixel of a perspective view along the same ray agree. */
 static void test_same_rays(void **state)
 {
     (void)state;
-    struct place place = place_of(TRAINED + 1);
+    struct pose pose = pose_of(TRAINED + 1);
     struct vkn_camera all = {.width = WIDTH, .height = HEIGHT, .lens = VKN_LENS_EQUIRECTANGULAR};
     struct vkn_picture *panorama, *one;
-    set_pose(&all, &place);
+    set_pose(&all, &pose);
     ok(vkn_render(room.renderer, &all, NULL, &panorama));
     for (uint32_t i = 5; i < WIDTH * HEIGHT; i += 61) {
         struct vkn_camera camera = {.width = 1, .height = 1, .focal_x = 100};
         double direction[3], target[3];
-        direction_through(&place, i, direction);
+        direction_through(&pose, i, direction);
         for (int k = 0; k < 3; k++)
-            target[k] = place.position[k] + direction[k];
-        ok(vkn_camera_look_at(&camera, place.position, target, place.up));
+            target[k] = pose.position[k] + direction[k];
+        ok(vkn_camera_look_at(&camera, pose.position, target, pose.up));
         ok(vkn_render(room.renderer, &camera, NULL, &one));
         for (int c = 0; c < 3; c++)
             assert_close(one->color[c], (double)panorama->color[3 * i + c], 2e-3, 1, "colour", i);
@@ -221,14 +219,14 @@ static void test_same_rays(void **state)
     vkn_picture_free(&panorama);
 }
 
-/* In memory, all around without a focal length; what there is of it can be had back. */
+/* In memory: a panorama needs no focal length, and the scene returns the same camera. */
 static void test_in_memory(void **state)
 {
     (void)state;
     uint8_t *rgba = calloc(4ul * WIDTH, HEIGHT);
     struct vkn_camera camera = {.width = WIDTH, .height = HEIGHT, .lens = VKN_LENS_EQUIRECTANGULAR};
-    struct place place = place_of(3);
-    set_pose(&camera, &place);
+    struct pose pose = pose_of(3);
+    set_pose(&camera, &pose);
     const struct vkn_view view = {.camera = &camera, .pixels = rgba};
     const struct vkn_view *const views[] = {&view, &view};
     vkn_scene *scene;

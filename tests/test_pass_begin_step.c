@@ -1,4 +1,4 @@
-/* begin_step: what runs, the learning rate, the ray count, and when the average is refreshed. */
+/* Tests begin_step: dispatch sizes, schedules, ray count, and updates of the average. */
 #include "pass_fixture.h"
 
 #define NO_LIMIT UINT32_MAX
@@ -26,7 +26,7 @@ static struct bench bench_of(struct gpu_device *device, bool deterministic)
     return bench;
 }
 
-/* The state after begin_step in place `slot` of a period. */
+/* Runs begin_step as slot `slot` of an update interval; returns the state. */
 static struct State run_begin(struct bench *bench, struct State before, uint32_t slot,
                               uint32_t step_limit, float time_progress)
 {
@@ -66,16 +66,16 @@ static void test_learning_rate(void **state)
     bench.config.total_steps = NO_LIMIT;
     for (size_t i = 0; i < BASE_COUNT(late); i++)
         check_rate(&bench, late[i], 0.95f);
-    bench.config.time_schedule = 1; /* milestones by the clock */
+    bench.config.time_schedule = 1; /* milestones by time */
     for (int i = 0; i < 10; i++)
         check_rate(&bench, 25000, 0.11f * (float)i);
-    bench.config.total_steps = 30000; /* whichever is further */
+    bench.config.total_steps = 30000; /* the further of steps and time counts */
     check_rate(&bench, 16000, 0.2f);
     check_rate(&bench, 1000, 0.8f);
     bench_destroy(&bench);
 }
 
-/* NeRF's exponential and half a cosine, by steps, by time, and by whichever is further. */
+/* Exponential decay (NeRF) and a half cosine, by steps, by time, and by the further of both. */
 static void test_final_rates(void **state)
 {
     static const uint32_t steps[] = {0, 1, 49, 50, 250, 500, 777, 999};
@@ -88,11 +88,11 @@ static void test_final_rates(void **state)
         bench.config.total_steps = 1000;
         bench.config.time_schedule = 0;
         for (size_t i = 0; i < BASE_COUNT(steps); i++)
-            check_rate(&bench, steps[i], 0.9f); /* the time is not looked at */
+            check_rate(&bench, steps[i], 0.9f); /* time does not count */
         bench.config.total_steps = NO_LIMIT;
         bench.config.time_schedule = 1;
         for (int i = 0; i <= 11; i++)
-            check_rate(&bench, 200, 0.1f * (float)i); /* the last period ends late */
+            check_rate(&bench, 200, 0.1f * (float)i); /* the last update interval ends late */
         bench.config.total_steps = 1000;
         check_rate(&bench, 400, 0.2f);
         check_rate(&bench, 400, 0.6f);
@@ -100,7 +100,7 @@ static void test_final_rates(void **state)
     bench_destroy(&bench);
 }
 
-/* Straight between a file's points, whatever the limits and the other settings are. */
+/* A schedule file: linear between its points, whatever the step limit and other settings are. */
 static void test_drawn_rates(void **state)
 {
     static const uint32_t steps[] = {0, 9, 10, 11, 55, 100, 101, 1000, 5000, 1u << 31};
@@ -126,7 +126,7 @@ static void test_drawn_rates(void **state)
     bench_destroy(&bench);
 }
 
-/* Each cut by a falling loss scale multiplies what the schedules give. */
+/* Each cut by back-offs of the loss scale multiplies the scheduled rate by the factor. */
 static void test_rate_cuts(void **state)
 {
     struct bench bench = bench_of(*state, false);
@@ -141,7 +141,7 @@ static void test_rate_cuts(void **state)
                      before.rate_cuts);
         assert_int_equal(after.rate_cuts, before.rate_cuts);
     }
-    /* A damaged count costs no more time than the largest. */
+    /* A corrupt count takes no longer than the maximum. */
     before.rate_cuts = UINT32_MAX;
     struct State after = run_begin(&bench, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
     double rate = reference_learning_rate(&bench.config, 200, 0) *
@@ -170,7 +170,7 @@ static void test_scheduled_scale(void **state)
     bench.config.scale_points = 3;
     bench.config.total_steps = NO_LIMIT;
     bench.config.scale_kind = SCALE_SCHEDULE;
-    check_scale(&bench, 0, 16); /* as it was */
+    check_scale(&bench, 0, 16); /* unchanged */
     check_scale(&bench, 2, 16);
     check_scale(&bench, 3, 8);
     check_scale(&bench, 4, 0.25);
@@ -182,7 +182,7 @@ static void test_scheduled_scale(void **state)
     bench.config.scale_points = MAX_SCHEDULE_POINTS;
     check_scale(&bench, 10 * MAX_SCHEDULE_POINTS - 11, MAX_SCHEDULE_POINTS - 1);
     check_scale(&bench, 10 * MAX_SCHEDULE_POINTS - 10, MAX_SCHEDULE_POINTS);
-    /* Without a schedule points mean nothing, and an idle step takes none. */
+    /* Without a schedule points are ignored; an idle step changes nothing. */
     struct State before = usual;
     before.step = 37;
     struct State after = run_begin(&bench, before, 4, NO_LIMIT, 0);
@@ -193,7 +193,7 @@ static void test_scheduled_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* The reference itself, by hand: 1e-2 after 1 of 100 steps of warm-up, a third per milestone. */
+/* The reference by hand: 1e-2 after 1 of 100 warm-up steps, halved at each milestone. */
 static void test_schedule_by_hand(void **state)
 {
     (void)state;
@@ -206,8 +206,8 @@ static void test_schedule_by_hand(void **state)
     assert_close(reference_learning_rate(&config, 99, 0), 1e-2, 1e-6, 1e-2, "rate", 1);
     assert_close(reference_learning_rate(&config, 500, 0), 5e-3, 1e-6, 1e-2, "rate", 2);
     assert_close(reference_learning_rate(&config, 999, 0), 1.25e-3, 1e-6, 1e-2, "rate", 3);
-    /* 1e-2 to 1e-4: half-way 1e-3, or the mean of both; three quarters on 1e-2 / 10^1.5, or a share
-     * of (1 - sqrt(1/2)) / 2 = 0.14645 above the final rate; with a file a line's value. */
+    /* From 1e-2 to 1e-4: half-way 1e-3, or the mean; at three quarters 1e-2 / 10^1.5, or (1 -
+     * sqrt(1/2)) / 2 = 0.14645 of the range above the final rate; with a file its value. */
     config.final_rate = 1e-4f;
     config.rate_kind = RATE_EXPONENTIAL;
     assert_close(reference_learning_rate(&config, 500, 0), 1e-3, 1e-6, 1e-3, "rate", 4);
@@ -243,27 +243,27 @@ static void test_ray_count(void **state)
     bench.config.sample_capacity = 40000;
     bench.config.ray_capacity = 6400;
     struct State last = {.ray_count = 640, .live_rays = 640};
-    last.sample_count = 12800; /* 20 a ray: 0.9 * 40000 / 20 = 1800 rays fit */
-    last.live_count = 6400;    /* 10 a ray: 1000 rays make 10000 */
+    last.sample_count = 12800; /* 20 per ray: 0.9 * 40000 / 20 = 1800 rays fit */
+    last.live_count = 6400;    /* 10 per ray: 1000 rays make 10000 */
     check_rays(&bench, last, 960);
-    last.live_count = 64; /* grows at most twofold */
+    last.live_count = 64; /* at most doubles */
     check_rays(&bench, last, 1280);
-    last.sample_count = 64000; /* 100 a ray: 360 fit */
+    last.sample_count = 64000; /* 100 per ray: 360 fit */
     check_rays(&bench, last, 320);
-    bench.config.ranks = 2; /* which took as many together: twice as many fit on each */
+    bench.config.ranks = 2; /* the samples are of two ranks: twice as many rays fit on each */
     check_rays(&bench, last, 704);
     bench.config.ranks = 1;
-    last.live_rays = 200; /* of those alone the live samples are */
+    last.live_rays = 200; /* live samples are counted for these rays only */
     last.live_count = 20000;
     last.sample_count = 12800;
-    check_rays(&bench, last, 64); /* 100 rays, whole multiples of 64 */
+    check_rays(&bench, last, 64); /* 100 rays, in multiples of 64 */
     last.live_count = 2000000;
-    check_rays(&bench, last, 64);            /* never less */
-    last.live_count = last.sample_count = 0; /* nothing seen */
+    check_rays(&bench, last, 64);            /* the minimum */
+    last.live_count = last.sample_count = 0; /* no samples */
     check_rays(&bench, last, 1280);
     last.ray_count = 6336;
-    check_rays(&bench, last, 6400); /* never more than there is room for */
-    last.live_rays = 0;             /* no step before, or none whose samples fitted */
+    check_rays(&bench, last, 6400); /* the ray capacity */
+    last.live_rays = 0;             /* first step, or no ray's samples fitted */
     last.ray_count = 448;
     check_rays(&bench, last, 448);
     struct random random = {910};
@@ -278,7 +278,7 @@ static void test_ray_count(void **state)
     bench_destroy(&bench);
 }
 
-/* Where each ray has as many samples, as many rays fit as there is room for. */
+/* With uniform sampling the ray count follows from the fixed number of samples per ray. */
 static void test_uniform_ray_count(void **state)
 {
     struct vkn_config settings = {
@@ -295,14 +295,14 @@ static void test_uniform_ray_count(void **state)
     last.live_count = 32000;
     check_rays(&bench, last, 64); /* 100 rays have 10000 live samples */
     last.live_count = 320;
-    last.sample_count = 10000; /* of a third of the rays, others miss the cube */
+    last.sample_count = 10000; /* of a third of the rays; others miss the cube */
     check_rays(&bench, last, 384);
     last.ray_count = 128;
     check_rays(&bench, last, 256);
     bench_destroy(&bench);
 }
 
-/* ---- what runs ----------------------------------------------------------------------------- */
+/* ---- dispatches ---------------------------------------------------------------------------- */
 
 static void assert_dispatches(const struct State *state, bool runs)
 {
@@ -321,10 +321,10 @@ static void check_groups(const struct bench *bench, const struct State *state, u
     assert_int_equal(state->dispatches[which].x, groups < most ? groups : most);
 }
 
-#define MOST_GROUPS 65535u /* that every Vulkan device takes */
+#define MOST_GROUPS 65535u /* the guaranteed limit of Vulkan devices */
 
-/* One invocation for each of what a pass goes through, as far as the device and the buffer of
- * partial sums allow. */
+/* Checks that each pass has one invocation per item, as far as the device's limits and the buffer
+ * of partial sums allow. */
 static void check_dispatches(struct bench *bench, const struct State *state)
 {
     const struct Config *c = &bench->config;
@@ -346,7 +346,7 @@ static void check_dispatches(struct bench *bench, const struct State *state)
         check_groups(bench, state, DISPATCH_AVERAGE, c->param_count, MOST_GROUPS);
 }
 
-/* Of models of all sizes, at the end of a period. */
+/* Dispatch sizes at the end of an update interval, for models of all sizes. */
 static void test_dispatches(void **state)
 {
     static const uint32_t params[] = {3000, 200000, 1u << 24, 1u << 31};
@@ -365,7 +365,7 @@ static void test_dispatches(void **state)
     bench_destroy(&bench);
 }
 
-/* On a device that takes few workgroups; the entries come in more rows then. */
+/* A device with a small limit of workgroups; entries are then dispatched in several rows. */
 static void test_few_groups(void **state)
 {
     struct bench bench = bench_of(*state, false);
@@ -394,7 +394,7 @@ static void test_runs(void **state)
     for (int deterministic = 0; deterministic < 2; deterministic++) {
         struct bench bench = bench_of(*state, deterministic);
         struct State before = usual;
-        before.step = 37; /* place 5 of its period */
+        before.step = 37; /* slot 5 of its update interval */
         struct State after = run_begin(&bench, before, 5, NO_LIMIT, 0);
         assert_int_equal(after.step, 38);
         assert_int_equal(after.running, 1);
@@ -412,7 +412,7 @@ static void test_runs(void **state)
     }
 }
 
-/* In another place, at the limit of the run or at the host's, nothing runs and nothing moves. */
+/* In another slot, or at the limit of run or host, nothing is dispatched and the state stays. */
 static void test_idle(void **state)
 {
     static const struct {
@@ -458,17 +458,17 @@ static void test_period(void **state)
     bench_destroy(&bench);
 }
 
-/* A training of 40 steps, one after the other: the average's weights are those of an average
- * updated in every step, debiased; it is refreshed after steps 16, 32 and 40. */
+/* In a training of 40 steps the average's weights equal those of a debiased average that is updated
+ * every step; it is refreshed after steps 16, 32 and 40. */
 static void test_average(void **state)
 {
     struct bench bench = bench_of(*state, false);
     struct State now = usual;
-    double decay = bench.config.average_decay, kept = 0; /* weight of all so far, of 1 */
+    double decay = bench.config.average_decay, kept = 0; /* weight of all updates so far */
     bench.config.total_steps = 40;
     now.step = 0;
     for (uint32_t step = 1; step <= 40; step++) {
-        if (step % 16 == 1) /* the period begins */
+        if (step % 16 == 1) /* an update interval begins */
             now = run_begin(&bench, now, UPDATE_INTERVAL, NO_LIMIT, 0);
         now = run_begin(&bench, now, (step - 1) % 16, NO_LIMIT, 0);
         kept = decay * kept + (1 - decay);
@@ -483,7 +483,7 @@ static void test_average(void **state)
         assert_int_equal(now.average_step, step);
         assert_close(now.average_weight, fresh, 1e-5, fresh, "average's weight after step", step);
     }
-    /* What is left of the period is idle but keeps what is due at its end. */
+    /* The remaining slots of the update interval are idle but keep the dispatches at its end. */
     now = run_begin(&bench, now, 9, NO_LIMIT, 0);
     assert_true(now.dispatches[DISPATCH_AVERAGE].x > 0);
     now = run_begin(&bench, now, UPDATE_INTERVAL, NO_LIMIT, 0);
@@ -491,7 +491,7 @@ static void test_average(void **state)
     bench_destroy(&bench);
 }
 
-/* A proposal's passes are as the step's, but of its own size, in steps in which it learns. */
+/* A proposal's passes have its own sizes and run only in steps that train it. */
 static void test_proposal(void **state)
 {
     struct vkn_config settings = {.scene.aabb_scale = 4, .march.sampling = VKN_SAMPLING_PROPOSAL};
@@ -509,7 +509,7 @@ static void test_proposal(void **state)
         Dispatch all[2 * DISPATCH_COUNT];
         const Dispatch *own = all + DISPATCH_PROPOSAL;
         before.step = number - 1;
-        bool stops = number == 9; /* where it would learn */
+        bool stops = number == 9; /* the step that would train the proposal */
         struct State after =
             run_begin(&bench, before, before.step, stops ? before.step : NO_LIMIT, 0);
         bool learns = !stops && (number <= 4 || number % 3 == 0);

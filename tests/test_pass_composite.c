@@ -1,11 +1,11 @@
-/* composite and its variants for pictures, normals and surfaces against the reference. */
+/* Tests composite and its variants for pictures, normals and surfaces against the reference. */
 #include "pass_fixture.h"
 
-/* Least opacity of samples that count: the setting, or the occupancy grid's threshold. */
+/* Alpha thresholds: the setting, and the occupancy grid's threshold. */
 #define SETTING   0.01f
 #define THRESHOLD 0.007f
 
-/* Random rays with consecutive samples of random fields. */
+/* Random rays with consecutive samples of random field values. */
 struct inputs {
     uint32_t ray_count, sample_count;
     uint32_t step;
@@ -17,7 +17,7 @@ struct inputs {
     struct reference_sample *expected; /* the samples in double precision */
 };
 
-/* Transparent, mixed and opaque rays; some without any sample, some outside the step. */
+/* Makes transparent, mixed and opaque rays; some without samples, some outside the step. */
 static uint32_t random_ray(struct inputs *inputs, uint32_t r, uint32_t first,
                            const struct reference_stepping *stepping, struct random *random)
 {
@@ -50,7 +50,7 @@ static uint32_t random_ray(struct inputs *inputs, uint32_t r, uint32_t first,
     return count;
 }
 
-/* Of a sample, in the unit of density. */
+/* Returns the width of a sample in the unit of density, contracted where space is. */
 static double width_of(const struct bench *bench, const struct Ray *ray,
                        const struct Sample *sample)
 {
@@ -104,8 +104,8 @@ static void put_inputs(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_FIELD, inputs->field, inputs->sample_count * sizeof *inputs->field);
 }
 
-/* Far enough from the limit that rounding does not decide. */
-static void avoid_least_alpha(struct inputs *inputs)
+/* Moves opacities away from the threshold, so that rounding does not decide. */
+static void avoid_threshold(struct inputs *inputs)
 {
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         double alpha = -expm1(-inputs->expected[s].density * inputs->expected[s].width);
@@ -124,7 +124,7 @@ static struct reference_ray ray_start(const struct bench *bench, const struct in
     return ray;
 }
 
-/* Before the bench's first program. */
+/* Call before the bench's first pipeline is created. */
 static void set_alpha_threshold(struct bench *bench)
 {
     bench_set_constant(bench, SPEC_ALPHA_THRESHOLD, 1);
@@ -132,7 +132,7 @@ static void set_alpha_threshold(struct bench *bench)
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-/* The same. A weight of 0, which no setting has, is a loss that counts for nothing. */
+/* Call before the first pipeline is created. A weight of 0 is a loss without effect. */
 static void set_distortion(struct bench *bench, float weight)
 {
     bench_set_constant(bench, SPEC_DISTORTION, 1);
@@ -159,16 +159,16 @@ static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool
 
 #define LOSS_SCALE 64.0
 
-/* What one training step makes of the rays. */
+/* The expected result of one training step on the rays. */
 struct outcome {
     double loss, square; /* sums over the rays */
     uint32_t live_rays, live_count;
-    double (*gradients)[4]; /* of every sample; 0 for those that are not live */
-    double *scale;          /* of each sample's gradients, for tolerances */
+    double (*gradients)[4]; /* [sample][rgb, density]; 0 for samples that are not live */
+    double *scale;          /* magnitude of each sample's gradients, for tolerances */
     bool *live;
 };
 
-/* Adds that of one ray; returns how large its gradients by optical thickness may become. */
+/* Adds the distortion loss of one ray; returns a bound of its gradients by optical thickness. */
 static double expect_distortion(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                                 const struct reference_ray *result, struct outcome *outcome)
 {
@@ -182,7 +182,7 @@ static double expect_distortion(const struct bench *bench, const struct inputs *
     return gradient * farthest;
 }
 
-/* Adds one ray; its gradient is that of the mean over the rays, times the loss scale. */
+/* Adds one ray. Gradients are of the mean loss over the rays, times the loss scale. */
 static void expect_ray(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                        struct outcome *outcome)
 {
@@ -192,7 +192,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     double background[3], color_gradient[3], size = 0;
     reference_composite(&result, inputs->expected + first, inputs->results[r].count,
                         bench->config.early_stop);
-    assert_true(result.closest > 1e-4); /* of these seeds none stops by a rounding error */
+    assert_true(result.closest > 1e-4); /* with these seeds no early stop depends on rounding */
     for (int c = 0; c < 3; c++) {
         background[c] = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
@@ -242,7 +242,7 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         if (!outcome->live[s] &&
             (!deterministic || !in_loss(&inputs->rays[inputs->samples[s].ray])))
-            continue; /* no pass reads it any more */
+            continue; /* no later pass reads it */
         for (int i = 0; i < 4; i++)
             assert_close(device[s][i], outcome->gradients[s][i], 3e-6, outcome->scale[s],
                          i < 3 ? "colour gradient of sample" : "density gradient of sample", s);
@@ -251,7 +251,7 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
     free(device);
 }
 
-/* The live samples, each once, in any order; nothing behind them. */
+/* Checks that the list holds each live sample once, in any order, and nothing after them. */
 static void check_live_list(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome)
 {
@@ -286,8 +286,8 @@ static bool sees_first(const struct bench *bench)
     return bench->constants.values[SPEC_VISIBILITY] != 0;
 }
 
-/* Live samples are found by densities alone, and have colours when they are composited; the others'
- * stay zero. */
+/* Lists visible samples from densities only, then adds colours for compositing; those of other
+ * samples stay zero. */
 static void find_visible(struct bench *bench, const struct inputs *inputs,
                          const struct outcome *outcome, uint32_t groups)
 {
@@ -323,7 +323,7 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_int_equal(state.live_count, outcome.live_count);
     assert_int_equal(state.live_rays, outcome.live_rays);
-    assert_true(outcome.live_count < inputs->sample_count); /* some ray has stopped early */
+    assert_true(outcome.live_count < inputs->sample_count); /* some ray stops early */
     check_gradients(bench, inputs, &outcome, deterministic || sees_first(bench));
     if (!deterministic)
         check_live_list(bench, inputs, &outcome);
@@ -350,8 +350,8 @@ static void test_training(void **state)
     }
 }
 
-/* Samples that are too transparent are gaps in rays: nobody's gradient, on no list of live ones. At
- * first none is. */
+/* Samples below the alpha threshold are skipped: they have no gradient and are not listed as live.
+ */
 static void test_alpha_threshold(void **state)
 {
     for (uint32_t n = 0; n < 5; n++) {
@@ -362,9 +362,9 @@ static void test_alpha_threshold(void **state)
         set_alpha_threshold(&bench);
         if (n < 3)
             set_distortion(&bench, 0.7f);
-        avoid_least_alpha(&inputs);
+        avoid_threshold(&inputs);
         inputs.threshold = n < 2 ? (double)THRESHOLD : n == 3 ? 0 : 1;
-        if (n == 3) /* without a grid, whose threshold stays 0 */
+        if (n == 3) /* without an occupancy grid, whose threshold stays 0 */
             bench_set_constant(&bench, SPEC_SAMPLING, SAMPLING_UNIFORM);
         inputs.step -= n == 4;
         for (uint32_t s = 0; s < inputs.sample_count; s++)
@@ -376,8 +376,8 @@ static void test_alpha_threshold(void **state)
     }
 }
 
-/* The list is made from densities and compositing leaves it; with a threshold, with contracted
- * space, with rays that are not in the loss, and in the deterministic mode, which counts alone. */
+/* Compositing keeps the list that was made from densities: with a threshold, in contracted space,
+ * with rays outside the loss, and in deterministic mode, which only counts. */
 static void test_visibility(void **state)
 {
     for (uint32_t n = 0; n < 5; n++) {
@@ -387,7 +387,7 @@ static void test_visibility(void **state)
         bench_set_constant(&bench, SPEC_VISIBILITY, 1);
         if (n % 2) {
             set_alpha_threshold(&bench);
-            avoid_least_alpha(&inputs);
+            avoid_threshold(&inputs);
         }
         for (uint32_t r = 0; n == 3 && r < inputs.ray_count; r += 3)
             inputs.rays[r].last = r % 2 ? -2 : -3; /* not in the loss */
@@ -399,8 +399,8 @@ static void test_visibility(void **state)
     }
 }
 
-/* Gradients and loss of one run of composite; the caller frees. */
-static float *run_composite(struct bench *bench, const struct inputs *inputs, uint32_t whose,
+/* Runs composite once; returns its gradients, which the caller frees, and the loss. */
+static float *run_composite(struct bench *bench, const struct inputs *inputs, uint32_t which,
                             double *loss)
 {
     const struct State state = {
@@ -411,7 +411,7 @@ static float *run_composite(struct bench *bench, const struct inputs *inputs, ui
     uint32_t groups = bench_groups(bench, inputs->ray_count);
     put_inputs(bench, inputs);
     bench_put(bench, BIND_STATE, &state, sizeof state);
-    bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = whose}, groups);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = which}, groups);
     float *reduce = bench_take(bench, BIND_REDUCE);
     *loss = 0;
     for (uint32_t g = 0; g < groups; g++)
@@ -420,11 +420,11 @@ static float *run_composite(struct bench *bench, const struct inputs *inputs, ui
     return bench_take(bench, BIND_FIELD_GRADIENTS);
 }
 
-/* The coarse samples' loss, and that of a weight of zero, is that of the colours. */
+/* The loss of coarse samples, and that with a weight of zero, is the colour loss. */
 static void test_no_distortion(void **state)
 {
     static const float weights[] = {0, 0, 0.7f, 0.7f};
-    static const uint32_t whose[] = {COMPOSITE_ALL, COMPOSITE_ALL, COMPOSITE_COARSE, COMPOSITE_ALL};
+    static const uint32_t which[] = {COMPOSITE_ALL, COMPOSITE_ALL, COMPOSITE_COARSE, COMPOSITE_ALL};
     float *gradients[4];
     double losses[4];
     for (uint32_t n = 0; n < 4; n++) {
@@ -432,7 +432,7 @@ static void test_no_distortion(void **state)
         struct inputs inputs = inputs_create(&bench, 130, 50);
         if (n > 0)
             set_distortion(&bench, weights[n]);
-        gradients[n] = run_composite(&bench, &inputs, whose[n], &losses[n]);
+        gradients[n] = run_composite(&bench, &inputs, which[n], &losses[n]);
         for (uint32_t s = 0; n > 0 && n < 3 && s < 4 * inputs.sample_count; s++)
             assert_close(gradients[n][s], gradients[0][s], 1e-6, 1, "gradient", s);
         inputs_destroy(&inputs);
@@ -445,14 +445,14 @@ static void test_no_distortion(void **state)
         free(gradients[n]);
 }
 
-/* Rays whose samples did not fit, and those of pixels that do not count, are not in the loss, but
- * in the mean's divisor as before. Those that miss the cube are: they show the background. */
+/* Rays whose samples did not fit, and rays of masked pixels, are not in the loss but count in the
+ * mean's divisor. Rays that miss the cube are in the loss: they show the background. */
 static void test_excluded(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);
     struct inputs inputs = inputs_create(&bench, 130, 50);
     for (uint32_t r = 0; r < inputs.ray_count; r += 3) {
-        inputs.rays[r].last = r % 2 ? -2 : -3; /* as march_rays and generate_rays do it */
+        inputs.rays[r].last = r % 2 ? -2 : -3; /* the marks that march_rays and generate_rays set */
         inputs.results[r].count = 0;
     }
     for (uint32_t r = 1; r < inputs.ray_count; r += 7) {
@@ -464,8 +464,8 @@ static void test_excluded(void **state)
     bench_destroy(&bench);
 }
 
-/* Deterministic: where a ray's samples did not fit, the end of the samples belongs to nobody. What
- * the forward pass left there must not pass for gradients. */
+/* Deterministic: where a ray's samples did not fit, the end of the sample buffer belongs to no ray.
+ * Field values that the forward pass left there must not be taken for gradients. */
 static void test_overflow_leaves_no_gradient(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1, false);
@@ -494,20 +494,20 @@ static void test_overflow_leaves_no_gradient(void **state)
     float(*device)[4] = bench_take(&bench, BIND_FIELD_GRADIENTS);
     for (uint32_t s = fitting; s < inputs.sample_count; s++)
         for (int i = 0; i < 4; i++)
-            assert_close(device[s][i], 0, 0, 0, "gradient of nobody's sample", s);
+            assert_close(device[s][i], 0, 0, 0, "gradient of a sample of no ray", s);
     free(device);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
 }
 
-/* ---- densities of any size ------------------------------------------------------------------ */
+/* ---- extreme densities --------------------------------------------------------------------- */
 
 static const float densities[] = {0,     1e-30f, 1e-9f, 1e-7f, 3e-7f, 5e-7f,   6e-6f,
                                   3e-5f, 1e4f,   6e4f,  4e5f,  2e6f,  3e6f,    5e6f,
                                   2e7f,  2e8f,   7e10f, 1e26f, 1e38f, INFINITY};
 #define EXTREMES BASE_COUNT(densities)
 
-/* A ray for each of them, with one sample before a background of another colour. */
+/* A ray per density, with one sample in front of a background of another colour. */
 static struct inputs extreme_inputs(float width)
 {
     struct inputs inputs = {.ray_count = EXTREMES, .sample_count = EXTREMES};
@@ -544,7 +544,7 @@ static void check_extremes(struct bench *bench, float width)
         const double *exact = outcome.gradients[s];
         for (int c = 0; c < 3; c++)
             assert_close(device[s][c], exact[c], 1e-5, 1, "colour gradient of density", s);
-        /* A difference of two colours, rounded, times the width. */
+        /* The error is that of a rounded difference of two colours, times the width. */
         assert_close(device[s][3], exact[3], 1e-5, fabs(exact[3]) + 0.3 * (double)width,
                      "gradient of density", s);
     }
@@ -555,8 +555,8 @@ static void check_extremes(struct bench *bench, float width)
     inputs_destroy(&inputs);
 }
 
-/* However large or small, infinite as well. Samples so narrow that the densest let light through,
- * and wide ones. */
+/* Densities of any size, including infinity, with samples so narrow that the densest are
+ * translucent, and with wide ones. */
 static void test_extreme_densities(void **state)
 {
     struct bench bench = bench_of(*state, VKN_LOSS_L2, false, 1, false);
@@ -587,7 +587,7 @@ static void check_view(struct bench *bench, const struct inputs *inputs,
     free(rays);
 }
 
-/* Sums of weight * normal, for samples with the normals (color). */
+/* Checks sums of weight * normal, for samples whose normals equal their colours. */
 static void check_normals(struct bench *bench, const struct inputs *inputs,
                           const struct reference_ray *expected)
 {
@@ -599,7 +599,7 @@ static void check_normals(struct bench *bench, const struct inputs *inputs,
     free(normals);
 }
 
-/* In rounds of at most 16 samples. */
+/* Runs the pass in rounds of at most 16 samples per ray. */
 static void run_rounds(struct bench *bench, const struct inputs *inputs, const char *pass)
 {
     uint32_t first[301], left[301];
@@ -626,7 +626,7 @@ static void run_rounds(struct bench *bench, const struct inputs *inputs, const c
     }
 }
 
-/* What all samples at once make of every ray; the caller frees. */
+/* Composites all samples of every ray at once; the caller frees the result. */
 static struct reference_ray *expect_view(const struct bench *bench, const struct inputs *inputs)
 {
     struct reference_ray *expected = base_alloc(inputs->ray_count, sizeof *expected);
@@ -638,7 +638,7 @@ static struct reference_ray *expect_view(const struct bench *bench, const struct
     return expected;
 }
 
-/* Samples with their colours as normals. */
+/* Uses the samples' colours as normals. */
 static void put_normals(struct bench *bench, const struct inputs *inputs)
 {
     float(*normals)[4] = base_alloc(bench->buffers[BIND_NORMALS].size, 1);
@@ -647,14 +647,14 @@ static void put_normals(struct bench *bench, const struct inputs *inputs)
     free(normals);
 }
 
-/* Rounds give what all samples at once would; normals are averaged as colours are. */
+/* Rounds give the result of compositing all samples at once; normals are averaged like colours. */
 static void check_view_rounds(struct gpu_device *device, bool contracted, bool alpha_threshold)
 {
     struct bench bench = bench_of(device, VKN_LOSS_HUBER, false, 8, contracted);
     struct inputs inputs = inputs_create(&bench, 301, 60);
     if (alpha_threshold) {
         set_alpha_threshold(&bench);
-        avoid_least_alpha(&inputs);
+        avoid_threshold(&inputs);
     }
     struct reference_ray *expected = expect_view(&bench, &inputs);
     put_inputs(&bench, &inputs);
@@ -680,9 +680,9 @@ static void test_view_rounds(void **state)
 
 /* ---- surfaces ------------------------------------------------------------------------------ */
 
-/* How far along a ray half of its light is gone; 0 where it never is. A sample's density is that of
- * the stretch in whose middle it lies. */
-static double half_gone(const struct bench *bench, const struct inputs *inputs, uint32_t r)
+/* Returns the distance along a ray at which the transmittance is a half; 0 where it stays above. A
+ * sample's density holds over the interval whose middle the sample is. */
+static double median_distance(const struct bench *bench, const struct inputs *inputs, uint32_t r)
 {
     const struct reference_ray start = ray_start(bench, inputs);
     double passed = 0; /* optical thickness */
@@ -691,7 +691,7 @@ static double half_gone(const struct bench *bench, const struct inputs *inputs, 
         double thickness = sample->density * sample->width, low = 0, high = 1;
         if (!reference_counts(&start, sample))
             continue;
-        assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* of this seed */
+        assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* holds with this seed */
         if (exp(-passed - thickness) > 0.5) {
             passed += thickness;
             continue;
@@ -705,7 +705,7 @@ static double half_gone(const struct bench *bench, const struct inputs *inputs, 
     return 0;
 }
 
-/* The same colours and normals, and the distance of the surface instead of the mean depth. */
+/* Median variants differ only in depth: the surface's distance instead of the mean. */
 static void check_surfaces(struct gpu_device *device, bool contracted, bool alpha_threshold)
 {
     static const char *const passes[] = {"composite_normals_median", "composite_median"};
@@ -713,12 +713,12 @@ static void check_surfaces(struct gpu_device *device, bool contracted, bool alph
     struct inputs inputs = inputs_create(&bench, 301, 61);
     if (alpha_threshold) {
         set_alpha_threshold(&bench);
-        avoid_least_alpha(&inputs);
+        avoid_threshold(&inputs);
     }
     struct reference_ray *expected = expect_view(&bench, &inputs);
     uint32_t hits = 0;
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
-        expected[r].depth = half_gone(&bench, &inputs, r);
+        expected[r].depth = median_distance(&bench, &inputs, r);
         hits += expected[r].depth > 0;
     }
     assert_true(hits > 50 && hits < 250);
@@ -742,12 +742,12 @@ static void test_surfaces(void **state)
     check_surfaces(*state, false, true);
 }
 
-/* By hand: a sample that halves the light once, twice and four times loses the first half of it at
- * its end, in its middle and after a quarter. */
+/* By hand: a sample whose transmittance is 2^-n reaches a half at its end (n = 1), in its middle (n
+ * = 2), after a quarter (n = 4). */
 static void test_surface_by_hand(void **state)
 {
     static const double halvings[] = {1.001, 2, 4, 0.999};
-    static const double places[] = {0.5 - 0.001, 0, -0.25};
+    static const double offsets[] = {0.5 - 0.001, 0, -0.25};
     struct bench bench = bench_of(*state, VKN_LOSS_HUBER, false, 1, false);
     const struct Ray rays[4] = {{.last = 500}, {.last = 500}, {.last = 500}, {.last = 500}};
     struct RayResult results[4];
@@ -766,12 +766,13 @@ static void test_surface_by_hand(void **state)
     bench_run(&bench, "composite_median", (struct Push){.a = 16, .b = 4}, 1);
     bench_get(&bench, BIND_RESULTS, results, sizeof results);
     for (uint32_t r = 0; r < 3; r++)
-        assert_close((results[r].depth - 1) / width, places[r], 2e-4, 1, "place in the sample", r);
+        assert_close((results[r].depth - 1) / width, offsets[r], 2e-4, 1, "position in the sample",
+                     r);
     assert_true(results[3].depth == 0);
     bench_destroy(&bench);
 }
 
-/* ---- rounded to 16 bits ---------------------------------------------------------------------- */
+/* ---- rounding ------------------------------------------------------------------------------ */
 
 /* Types that the policy rounds to, and the spacing of their numbers between 1 and 2. */
 static const struct rounding {
@@ -793,13 +794,13 @@ static bool is_rounded(const struct rounding *rounding, float x)
     return (double)x == rounding->round((double)x);
 }
 
-/* All that a ray keeps has 16 bits. Scans round less than the reference does. */
+/* A ray's whole state is rounded. Scans round less often than the sequential reference does. */
 static void check_rounded_view(struct gpu_device *device, const struct rounding *rounding)
 {
     struct bench bench = rounded_bench(device, rounding);
     struct inputs inputs = inputs_create(&bench, 301, 62);
-    bool alone = bench.constants.values[SPEC_CPU_KERNELS];
-    double tolerance = (alone ? 2 : 40) * rounding->unit, difference = 0;
+    bool per_invocation = bench.constants.values[SPEC_CPU_KERNELS];
+    double tolerance = (per_invocation ? 2 : 40) * rounding->unit, difference = 0;
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
     struct RayResult *results = bench_take(&bench, BIND_RESULTS);
@@ -833,7 +834,7 @@ static void test_rounded_view(void **state)
     check_rounded_view(*state, &bf16);
 }
 
-/* Sums of rounded weights: what was not lost of the ray is where it was. */
+/* Distortion sums of rounded weights stay near those of exact weights. */
 static void test_rounded_distortion(void **state)
 {
     struct bench bench = rounded_bench(*state, &f16);
@@ -854,8 +855,8 @@ static void test_rounded_distortion(void **state)
     bench_destroy(&bench);
 }
 
-/* By hand: of fog so thin that 1 - exp(-x) is 0 in 16 bits a ray sees nothing, however much of it
- * there is, and nothing is learnt of it; three times as thick it is there. */
+/* By hand: where 1 - exp(-x) rounds to 0 in f16, thin fog is invisible however deep it is, and gets
+ * no gradient. Fog three times as thick is visible. */
 static void test_rounded_fog(void **state)
 {
     enum { COUNT = 500 };

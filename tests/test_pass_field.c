@@ -1,12 +1,11 @@
-/* field_forward, field_backward and scatter_gradients against the reference, for models of many
- * shapes, in every precision, every matrix shape and every way of adding up that the device offers.
+/* Tests field_forward, field_backward and scatter_gradients against the reference, for models of
+ * many shapes, with every precision, matrix shape and kind of gradient sums that the device offers.
  *
- * Norms. Forward: largest error of a sample, over max(1, root mean square of the outputs).
- * Backward: Euclidean norm of the error over that of the gradient, for every layer and every grid
- * level.
+ * Error norms. Forward: largest error of a sample, over max(1, root mean square of the outputs).
+ * Backward: Euclidean norm of the error over that of the gradient, for every layer and grid level.
  *
- * More than 20 s, in the shapes of CPU devices and again in those of GPUs: lavapipe compiles
- * programs for every precision, form and model. */
+ * Takes more than 20 s with CPU kernels and again with GPU kernels: lavapipe compiles pipelines for
+ * every precision, kernel and model. */
 #include "backend_cases.h"
 
 static const struct shape shapes[] = {
@@ -15,9 +14,9 @@ static const struct shape shapes[] = {
     {48, 1, 128, 1, 48, 3, 4, 4, 16, 321, true},
 };
 
-/* All of them; on CPU devices, for which compiling takes too long, those that differ most: the
- * default model, the narrowest, one of several layers. Wide layers in between are test_wide's,
- * four features of a contracted space test_sums', the third degree of the harmonics 16 bits'. */
+/* All shapes; on CPU devices, where compiling takes too long, the most different ones: the default
+ * model, the narrowest, one of several layers. test_wide covers wide layers, test_sums four
+ * features in contracted space, f16 tests the third degree of harmonics. */
 static uint32_t shape_count(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -28,10 +27,10 @@ static uint32_t shape_count(struct gpu_device *device)
     return tries_all() ? BASE_COUNT(shapes) : 3;
 }
 
-/* Compile in a tenth of the default model's time: for where widths do not matter. */
+/* They compile in a tenth of the default model's time, for tests where widths do not matter. */
 static const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
 static const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
-/* The same in programs that write out more layers. */
+/* The same with pipelines that unroll more layers. */
 static const struct shape deep = {16, 2, 16, 2, 16, 3, 4, 4, 16, 321, true};
 
 static double forward_tolerance(const struct bench *bench)
@@ -56,13 +55,13 @@ struct inputs {
     uint32_t live_count;
 };
 
-/* Without a colour MLP: the field of a proposal, whose values are densities alone. */
+/* A field without a colour MLP is a proposal's, which has densities only. */
 static bool is_colored(const struct bench *bench)
 {
     return bench->settings.mlp.color_layers > 0;
 }
 
-/* Makes it one of the shape, which has no colour MLP. */
+/* Replaces the settings by a proposal's of the given shape, without a colour MLP. */
 static void become_proposal(struct bench *bench, const struct shape *shape)
 {
     bench->settings.proposal.levels = shape->levels;
@@ -92,13 +91,13 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-/* Relative error of an activation, with room for several layers of it. */
+/* Relative error of an activation after several layers. */
 static double kink_margin(bool half)
 {
     return half ? 4e-3 : 1e-5;
 }
 
-/* The field at a sample's place on its ray is how far from a ReLU's kink? */
+/* Moves a sample to distance t on its ray; returns its distance from a ReLU's kink. */
 static double move_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
                           uint32_t of_ray, double t)
 {
@@ -112,7 +111,7 @@ static double move_sample(struct inputs *inputs, const struct reference_field *f
     return reference_field_kink(field, position, direction);
 }
 
-/* Samples at which rounding may turn a ReLU have no gradient to compare: there are others. */
+/* Moves samples whose ReLUs rounding might switch, because their gradients cannot be compared. */
 static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
                          double margin, struct random *random)
 {
@@ -126,8 +125,8 @@ static void place_sample(struct inputs *inputs, const struct reference_field *fi
     } while (kink < margin);
 }
 
-/* Rays from anywhere, samples in the cube and now and then a little outside, or far outside where
- * space is contracted. */
+/* Random rays with samples in the cube, sometimes a little outside, or far outside in contracted
+ * space. */
 static void random_samples(struct inputs *inputs, const struct reference_field *field,
                            double margin, struct random *random)
 {
@@ -135,7 +134,7 @@ static void random_samples(struct inputs *inputs, const struct reference_field *
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         double direction[3];
         random_direction(random, direction);
-        memset(&inputs->rays[r], 0xff, sizeof inputs->rays[r]); /* NaN where nothing is needed */
+        memset(&inputs->rays[r], 0xff, sizeof inputs->rays[r]); /* NaN where nothing is read */
         for (int i = 0; i < 3; i++) {
             inputs->rays[r].origin[i] = (float)(0.5 + side * random_between(random, -0.52, 0.52));
             inputs->rays[r].direction[i] = (float)direction[i];
@@ -145,7 +144,7 @@ static void random_samples(struct inputs *inputs, const struct reference_field *
         place_sample(inputs, field, s, margin, random);
 }
 
-/* Samples in the order of the rays, several to a cell of a coarse level. */
+/* Puts samples in ray order, several in each cell of a coarse level. */
 static void line_up_samples(struct inputs *inputs, const struct reference_field *field,
                             struct random *random)
 {
@@ -157,7 +156,7 @@ static void line_up_samples(struct inputs *inputs, const struct reference_field 
             continue;
 }
 
-/* Those with a gradient in the order of the samples. */
+/* Lists samples with a gradient in sample order. */
 static void line_up_gradients(struct inputs *inputs)
 {
     inputs->live_count = 0;
@@ -166,8 +165,8 @@ static void line_up_gradients(struct inputs *inputs)
             inputs->live[inputs->live_count++] = s;
 }
 
-/* A quarter of the samples gets no gradient, the others such that all are as large behind the MLPs.
- */
+/* A quarter of the samples gets no gradient; the others' gradients are of equal size at the MLPs'
+ * outputs. */
 static void random_gradients(struct inputs *inputs, const struct reference_field *field,
                              bool colored, struct random *random)
 {
@@ -178,7 +177,7 @@ static void random_gradients(struct inputs *inputs, const struct reference_field
             direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
         reference_field_slopes(field, inputs->positions[s], direction, slopes);
         for (int i = 0; i < 4; i++) {
-            /* A ReLU may have none: then any gradient ends there. */
+            /* Where a ReLU's slope is zero any gradient ends there. */
             inputs->field[s][i] =
                 live
                     ? (float)(random_between(random, -0.02, 0.02) / (slopes[i] > 0 ? slopes[i] : 1))
@@ -193,7 +192,7 @@ static void random_gradients(struct inputs *inputs, const struct reference_field
     }
 }
 
-/* `steepness` is that of the density's logarithm. */
+/* `steepness` scales the logarithm of the density. */
 static struct inputs create_inputs(const struct bench *bench, uint32_t samples, bool along_rays,
                                    float steepness, uint32_t seed)
 {
@@ -262,7 +261,7 @@ static void check_forward(struct bench *bench, const struct inputs *inputs,
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
     double(*expected)[4] = base_alloc(inputs->sample_count, sizeof *expected), squared = 0;
-    bool logarithms = field.activation == VKN_DENSITY_EXP; /* others' errors do not grow with it */
+    bool logarithms = field.activation == VKN_DENSITY_EXP; /* errors grow with it */
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         double direction[3];
         for (int i = 0; i < 3; i++)
@@ -296,9 +295,9 @@ static float (*run_rows(struct bench *bench, uint32_t rows, uint32_t groups))[4]
     return bench_take(bench, BIND_FIELD);
 }
 
-/* Densities of all samples; then colours of the listed ones, whose densities stay as they are.
- * Whole values are on the device before. */
-static void check_in_two(struct bench *bench, const struct inputs *inputs, uint32_t groups)
+/* Computes densities of all samples, then colours of the listed ones, whose densities stay.
+ * Complete values are on the device before. */
+static void check_densities_first(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
     bool all = bench->settings.deterministic; /* without a list */
     bool *listed = base_alloc(inputs->sample_count, sizeof *listed);
@@ -341,7 +340,7 @@ static void check_forwards(struct bench *bench, const struct inputs *inputs)
         assert_poisoned(values, 4ull * inputs->sample_count, 4ull * bench->config.sample_capacity);
         free(values);
     }
-    check_in_two(bench, inputs, groups[0]);
+    check_densities_first(bench, inputs, groups[0]);
     struct State none = {.sample_count = 0};
     bench_put(bench, BIND_STATE, &none, sizeof none);
     bench_poison(bench, BIND_FIELD);
@@ -351,7 +350,7 @@ static void check_forwards(struct bench *bench, const struct inputs *inputs)
     free(untouched);
 }
 
-/* More samples asked for than there is room. */
+/* More samples are requested than the capacity. */
 static void test_forward_overflow(void **state)
 {
     struct backend_case backends[MAX_CASES];
@@ -418,7 +417,7 @@ static void check_gradients(const struct bench *bench, const float *device, cons
                    backward_tolerance(bench));
 }
 
-/* Samples without a gradient become ones that nobody has looked at: their values are anything. */
+/* Spoils values of samples without a gradient: no pass may read them. */
 static void spoil_values(struct bench *bench, const struct inputs *inputs)
 {
     float(*values)[4] = bench_take(bench, BIND_FIELD);
@@ -429,7 +428,7 @@ static void spoil_values(struct bench *bench, const struct inputs *inputs)
     free(values);
 }
 
-/* Leaves the sums of the gradients, as the training step does. */
+/* Runs the backward passes; they leave gradient sums as in a training step. */
 static void run_backward(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
     bool fixed = bench->backend.sums == VKN_SUMS_FIXED;
@@ -455,7 +454,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs, uint3
     bench_run_variant(bench, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
 }
 
-/* What the backward passes leave, beside the reference. */
+/* Compares the results of the backward passes with the reference. */
 static void check_summed(struct bench *bench, const struct inputs *inputs, uint32_t groups,
                          const double *expected)
 {
@@ -475,10 +474,10 @@ static void check_backwards(struct bench *bench, const struct inputs *inputs)
     free(expected);
 }
 
-/* On a CPU device: what lavapipe compiles for longest, and other tests have anyway. Matrices,
- * test_rounded and test_backward_repeats; 16 bits, test_sums, and with weights through the binding,
- * test_tuned. In the shapes of GPUs 16-bit rows in memory, test_raised_products. */
-static bool is_elsewhere(struct gpu_device *device, const struct backend_case *backend)
+/* Cases that lavapipe compiles longest and that other tests cover on CPU devices: matrices in
+ * test_rounded and test_backward_repeats; f16 in test_sums, with weights through bindings in
+ * test_tuned; with GPU kernels f16 rows in memory in test_f32_products. */
+static bool is_covered_elsewhere(struct gpu_device *device, const struct backend_case *backend)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     if (backend->precision == VKN_PRECISION_FP32 || capabilities->type != GPU_CPU || tries_all())
@@ -487,9 +486,9 @@ static bool is_elsewhere(struct gpu_device *device, const struct backend_case *b
            (backend->precision == VKN_PRECISION_FP16 && backend->memory);
 }
 
-/* In the shapes of GPUs lavapipe compiles each matrix where it stands: one case has a colour MLP. A
- * layer between the first and the last is test_densities_alone's. Staged matrices, and sums in 16
- * bits, have a proposal's layers, of which the first has more inputs than a matrix. */
+/* With GPU kernels lavapipe unrolls every matrix product, so only one case has a colour MLP.
+ * test_densities_alone covers hidden layers in the middle. Staged matrices and f16 accumulation use
+ * a proposal's layers, of which the first has more inputs than a matrix. */
 static struct shape matrix_shape_for(struct gpu_device *device, const struct backend_case *backend,
                                      struct shape shape)
 {
@@ -522,14 +521,14 @@ static void test_passes(void **state)
     for (uint32_t n = 0; n < shape_count(*state); n++)
         check_passes(*state, &backends[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
-        if (is_elsewhere(*state, &backends[p]))
+        if (is_covered_elsewhere(*state, &backends[p]))
             continue;
         const struct shape random = matrix_shape_for(*state, &backends[p], random_shape(220 + p));
         check_passes(*state, &backends[p], &random, VKN_SUMS_DEFAULT, 220 + p);
     }
 }
 
-/* Densities from exp(-60) to exp(60) and beyond, where exp's slope is held. */
+/* Densities from exp(-60) to exp(60) and beyond, where the slope of exp is clamped. */
 static void test_steep_densities(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
@@ -551,33 +550,33 @@ static void test_steep_densities(void **state)
     bench_destroy(&bench);
 }
 
-/* What both programs leave with constants of SPEC_ROUNDED: values of samples; sums by workgroup of
- * three. */
-struct left {
+/* Results of both shaders with SPEC_ROUNDED: values of samples, partial sums of three workgroups.
+ */
+struct rounded_results {
     float (*values)[4];
     float *partials;
     uint32_t partial_count;
 };
 
-/* Gradients of which 16 bits keep most behind the outputs, and few in front of the last layer. */
-static void check_flushed(struct bench *bench, struct inputs *inputs)
+/* Gradients that mostly survive f16 at the outputs and mostly underflow before the last layer. */
+static void check_underflow(struct bench *bench, struct inputs *inputs)
 {
     struct State state;
     for (uint32_t s = 0; s < inputs->sample_count; s++)
         for (int i = 0; i < 4; i++)
-            inputs->field[s][i] *= 0x1p-18f; /* of 0.02 that they are raw, half a step of 2^-24 */
+            inputs->field[s][i] *= 0x1p-18f; /* of 0.02 raw: half a step of 2^-24 */
     run_backward(bench, inputs, 3);
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_true(state.underflowed > state.rounded / 8 && state.underflowed < state.rounded);
 }
 
-static struct left run_rounded(struct gpu_device *device, const struct backend_case *backend,
-                               uint32_t rounded)
+static struct rounded_results run_rounded(struct gpu_device *device,
+                                          const struct backend_case *backend, uint32_t rounded)
 {
     struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
     bench_set_constant(&bench, SPEC_ROUNDED, rounded);
-    if (is_elsewhere(device, backend) && !(rounded & ROUND_SUMS) && rounded < ROUND_BF16)
+    if (is_covered_elsewhere(device, backend) && !(rounded & ROUND_SUMS) && rounded < ROUND_BF16)
         check_forwards(&bench, &inputs);
     run_backward(&bench, &inputs, 3);
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
@@ -588,30 +587,33 @@ static struct left run_rounded(struct gpu_device *device, const struct backend_c
         check_part("layer", i, gradients, expected, layer->first, layer->inputs * layer->outputs,
                    rounded < ROUND_BF16 ? 2e-2 : 0.1);
     }
-    struct left left = {bench_take(&bench, BIND_FIELD), bench_take(&bench, BIND_PARTIALS),
-                        3 * bench.model.mlp_params};
-    run_forward(&bench, 3); /* over what spoil_values left */
-    bench_get(&bench, BIND_FIELD, left.values, inputs.sample_count * sizeof *left.values);
+    struct rounded_results rounded_results = {bench_take(&bench, BIND_FIELD),
+                                              bench_take(&bench, BIND_PARTIALS),
+                                              3 * bench.model.mlp_params};
+    run_forward(&bench, 3); /* overwrites what spoil_values wrote */
+    bench_get(&bench, BIND_FIELD, rounded_results.values,
+              inputs.sample_count * sizeof *rounded_results.values);
     if (bench.backend.f16)
-        check_flushed(&bench, &inputs);
+        check_underflow(&bench, &inputs);
     free(expected);
     free(gradients);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
-    return left;
+    return rounded_results;
 }
 
-static uint32_t count_unrounded(const struct left *left)
+static uint32_t count_unrounded(const struct rounded_results *rounded_results)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < left->partial_count; i++)
-        count += (double)left->partials[i] != reference_round_to_f16((double)left->partials[i]);
+    for (uint32_t i = 0; i < rounded_results->partial_count; i++)
+        count += (double)rounded_results->partials[i] !=
+                 reference_round_to_f16((double)rounded_results->partials[i]);
     return count;
 }
 
-/* Largest difference of the values from those of sums that nobody lowers. */
+/* Returns the largest difference of the values from those with unrounded sums. */
 static double rounded_by(struct gpu_device *device, const struct backend_case *backend,
-                         const struct left *rounded)
+                         const struct rounded_results *rounded)
 {
     struct bench bench = bench_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
     struct inputs inputs = inputs_create(&bench, narrow.samples, false, 15);
@@ -627,9 +629,9 @@ static double rounded_by(struct gpu_device *device, const struct backend_case *b
     return difference;
 }
 
-/* Sums that the policy lowers to f16: weight gradients' in every precision, products' in fp16.
- * Matrices in the form of CPU devices, whose sums are rounded in the same place, unless all is
- * tried; without lowering in fp32 in that form alone, whose program test_sums has again. */
+/* Sums rounded to f16: weight gradients in every precision, products in fp16. Unless all cases run,
+ * matrices use CPU kernels only, which round in the same place, and unrounded fp32 only the kernels
+ * that test_sums compiles anyway. */
 static void test_rounded(void **state)
 {
     struct backend_case backends[MAX_CASES];
@@ -644,11 +646,11 @@ static void test_rounded(void **state)
         done[precision] = true;
         bool sums = precision == VKN_PRECISION_FP16;
         backends[p].through_partials |= precision == VKN_PRECISION_COOPMAT;
-        struct left rounded =
+        struct rounded_results rounded =
             run_rounded(*state, &backends[p], ROUND_WEIGHT_SUMS | (sums ? ROUND_SUMS : 0));
         assert_int_equal(count_unrounded(&rounded), 0);
         if (precision == VKN_PRECISION_FP32 && !elsewhere) {
-            struct left plain = run_rounded(*state, &backends[p], 0);
+            struct rounded_results plain = run_rounded(*state, &backends[p], 0);
             assert_true(count_unrounded(&plain) > plain.partial_count / 2);
             free(plain.values);
             free(plain.partials);
@@ -662,13 +664,14 @@ static void test_rounded(void **state)
     }
 }
 
-/* Activations, their gradients and all sums, of fp32, that are rounded to bf16. */
+/* Activations, their gradients and all sums of fp32, rounded to bf16. */
 static void test_bf16(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
-    struct left rounded = run_rounded(*state, &backend,
-                                      ROUND_BF16 * (ROUND_ACTIVATIONS | ROUND_ACTIVATION_GRADIENTS |
-                                                    ROUND_SUMS | ROUND_WEIGHT_SUMS));
+    struct rounded_results rounded =
+        run_rounded(*state, &backend,
+                    ROUND_BF16 * (ROUND_ACTIVATIONS | ROUND_ACTIVATION_GRADIENTS | ROUND_SUMS |
+                                  ROUND_WEIGHT_SUMS));
     double difference = rounded_by(*state, &backend, &rounded);
     assert_true(difference > 1e-4 && difference < 5e-2);
     for (uint32_t i = 0; i < rounded.partial_count; i++)
@@ -678,11 +681,10 @@ static void test_bf16(void **state)
     free(rounded.partials);
 }
 
-/* ---- products of 16 bits in f32 ----------------------------------------------------------------
- */
+/* ---- f32 products of f16 ------------------------------------------------------------------- */
 
-/* Relative in the Euclidean norm, against the reference that keeps numbers in 16 bits and computes
- * in double precision. */
+/* Relative error in the Euclidean norm. The reference stores f16 and computes in double precision.
+ */
 static double value_error(const struct reference_field *field, const struct inputs *inputs,
                           const float (*device)[4])
 {
@@ -702,7 +704,7 @@ static double value_error(const struct reference_field *field, const struct inpu
     return sqrt(squared / size);
 }
 
-/* The largest of a layer's weights. */
+/* Returns the largest relative error of a layer's weight gradients. */
 static double layer_error(const struct bench *bench, const struct inputs *inputs,
                           const struct reference_field *field, const float *device)
 {
@@ -716,8 +718,8 @@ static double layer_error(const struct bench *bench, const struct inputs *inputs
     return largest;
 }
 
-/* The sum over all samples of their gradients times values, by central differences of one
- * parameter. */
+/* Returns the derivative by one parameter of the sum over samples of gradients times values, by
+ * central differences. */
 static double difference_of(const struct reference_field *field, const struct inputs *inputs,
                             uint32_t parameter)
 {
@@ -738,7 +740,7 @@ static double difference_of(const struct reference_field *field, const struct in
     return (sums[1] - sums[0]) / (2 * reach);
 }
 
-/* A few weights of each layer beside finite differences of a field that rounds nothing. */
+/* Compares a few weights of each layer with finite differences of a field that rounds nothing. */
 static void check_differences(const struct bench *bench, const struct inputs *inputs,
                               const float *device)
 {
@@ -759,10 +761,10 @@ static void check_differences(const struct bench *bench, const struct inputs *in
     reference_field_destroy(&field);
 }
 
-/* Packed products err five times as much in values and twice as much in gradients. In the form of
- * CPU devices with sums in fixed point, whose programs other tests have too;
- * in that of GPUs, on a CPU device, with rows in device memory. */
-static void test_raised_products(void **state)
+/* Packed f16 products have five times the error in values and twice in gradients. CPU kernels use
+ * fixed-point sums, whose pipelines other tests compile too; GPU kernels on a CPU device keep rows
+ * in device memory. */
+static void test_f32_products(void **state)
 {
     const struct gpu_capabilities *device = gpu_device_capabilities(*state);
     const bool cpu = gpu_cpu_kernels(device), memory = device->type == GPU_CPU && !cpu;
@@ -785,7 +787,7 @@ static void test_raised_products(void **state)
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
     float *gradients = bench_take_gradients(&bench);
     double layers = layer_error(&bench, &inputs, &field, gradients);
-    print_message("products in f32: errors of %.2g and, of gradients, %.2g\n", error, layers);
+    print_message("f32 products: errors %.2g of values, %.2g of gradients\n", error, layers);
     assert_true(error < 1e-4 && layers < 6e-4);
     check_differences(&bench, &inputs, gradients);
     free(values);
@@ -795,8 +797,7 @@ static void test_raised_products(void **state)
     bench_destroy(&bench);
 }
 
-/* More layers than the default model has; on CPU devices test_passes has fp32 in a shape of its
- * own, test_sums 16 bits. */
+/* More layers than the default model. On CPU devices test_passes covers fp32, test_sums f16. */
 static void test_deep(void **state)
 {
     struct backend_case backends[MAX_CASES];
@@ -811,9 +812,8 @@ static void test_deep(void **state)
     }
 }
 
-/* A proposal's field in every precision: what colours there are gradients of goes nowhere. Layers
- * that are matrices, in the form of each kind of device; in that of GPUs with one between the first
- * and the last. */
+/* A proposal's field in every precision: colour gradients are ignored. Matrix layers use both kinds
+ * of kernels; with GPU kernels there is also a hidden layer in the middle. */
 static void test_densities_alone(void **state)
 {
     struct shape shape = {16, 1, 0, 0, 16, 5, 2, 1, 1, 300, false};
@@ -836,16 +836,16 @@ static void test_densities_alone(void **state)
     }
 }
 
-/* Of 16 bits with sums in fixed point: the products of test_raised_products, whose program this is,
- * unless all is tried. */
-static struct backend_case raised(struct backend_case backend)
+/* Uses f32 products for f16 with fixed-point sums, to share pipelines with test_f32_products,
+ * unless all cases run. */
+static struct backend_case with_f32_products(struct backend_case backend)
 {
     if (backend.precision == VKN_PRECISION_FP16 && !tries_all())
         backend.matmul = VKN_POLICY_F32;
     return backend;
 }
 
-/* Every rung of the ladder, whether the device would choose it or not. */
+/* Checks every kind of gradient sums, whether or not the device would choose it. */
 static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
@@ -860,13 +860,13 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
     check_passes(device, &other, &narrow, sums, 320);
 }
 
-/* Of f16 features. */
-static void check_half_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
+/* The same with f16 features. */
+static void check_f16_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     struct backend_case backend = {.precision = VKN_PRECISION_FP16, .activation = VKN_DENSITY_RELU};
     if (sums == VKN_SUMS_FIXED) {
         backend.activation = VKN_DENSITY_DEFAULT;
-        backend = raised(backend);
+        backend = with_f32_products(backend);
         check_passes(device, &backend, &four, sums, 304);
         return;
     }
@@ -884,13 +884,12 @@ static void test_sums(void **state)
             continue; /* the device trains with other sums */
         check_sums(*state, (enum vkn_gradient_sums)sums);
         if (device->float16 && device->storage16)
-            check_half_sums(*state, (enum vkn_gradient_sums)sums);
+            check_f16_sums(*state, (enum vkn_gradient_sums)sums);
     }
 }
 
-/* Other sizes of tiles than the backend's own, of a GPU's workgroups as well; and other ways from
- * raw outputs to densities, and back. Tiles of matrices: with other cases, whose programs they
- * share. */
+/* Tile sizes other than the backend's own, including those of GPUs, and other activations of the
+ * density. Other cases test tuned matrix tiles, to share their pipelines. */
 static void test_tuned(void **state)
 {
     static const struct {
@@ -929,15 +928,15 @@ static void test_tuned(void **state)
             backend.tuning = tunings[i].tuning;
             backend.activation = tunings[i].activation;
             backend.bound = backend.precision == VKN_PRECISION_FP16;
-            /* On CPU devices an invocation has its row alone, whatever the layers. */
+            /* With CPU kernels each invocation has a row of its own, whatever the layers. */
             const struct shape wider = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900, false};
             struct shape shape = gpu || tries_all() ? shape_for(*state, &backend, wider) : narrow;
             check_passes(*state, &backend, &shape, VKN_SUMS_DEFAULT, (uint32_t)(410 + i));
-            break; /* the first of that precision */
+            break; /* the first backend of that precision */
         }
 }
 
-/* The widest layers, whose weight gradients nobody can hold. */
+/* The widest layers, whose weight gradients do not fit into registers. */
 static void test_wide(void **state)
 {
     const struct shape wide = {256, 1, 256, 1, 16, 2, 2, 1, 1, 70, false};
@@ -948,7 +947,7 @@ static void test_wide(void **state)
     check_passes(*state, &backend, &wide, VKN_SUMS_DEFAULT, 601);
 }
 
-/* The samples in another order, spread over other workgroups. */
+/* Permutes the samples, so that they are in other workgroups. */
 static void shuffle(struct inputs *inputs, uint32_t seed)
 {
     struct random random = {seed};
@@ -965,13 +964,13 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
     }
 }
 
-/* Fixed-point sums are right, the same bits again, and whatever the order of the samples. */
+/* Fixed-point sums are right, repeat bit by bit, and do not depend on the order of samples. */
 static void check_repeats(struct gpu_device *device, const struct backend_case *backend,
                           const struct shape *shape)
 {
     struct bench bench = bench_of(device, backend, shape, VKN_SUMS_FIXED);
     struct inputs inputs = inputs_create(&bench, shape->samples, false, 11);
-    if (is_elsewhere(device, backend))
+    if (is_covered_elsewhere(device, backend))
         check_forwards(&bench, &inputs);
     check_backwards(&bench, &inputs);
     run_backward(&bench, &inputs, 4);
@@ -1002,9 +1001,9 @@ static void test_backward_repeats(void **state)
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++) {
-        /* Of test_sums, whose programs these are. */
+        /* The shapes of test_sums, to share its pipelines. */
         struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four : narrow;
-        backends[p] = raised(backends[p]);
+        backends[p] = with_f32_products(backends[p]);
         if (backends[p].precision == VKN_PRECISION_COOPMAT) {
             const struct shape two_layers = {16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
             shape = two_layers;
@@ -1018,7 +1017,7 @@ static void test_backward_repeats(void **state)
     }
 }
 
-/* What a fixed-point sum cannot hold is reported, not wrapped around. */
+/* A value that a fixed-point sum cannot hold is reported and does not wrap around. */
 static void test_backward_overflow(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
@@ -1039,8 +1038,8 @@ static void test_backward_overflow(void **state)
     }
 }
 
-/* What depends on the shapes that programs have on GPUs is tested again with these, which CPU
- * devices take when they are told to. */
+/* Tests that depend on GPU kernels run again with VKNERF_DISABLE=cpu_kernels, with which CPU
+ * devices use GPU kernels. */
 static bool is_shaped_for_gpus(void)
 {
     const char *disabled = getenv("VKNERF_DISABLE");
@@ -1056,7 +1055,7 @@ int main(void)
         cmocka_unit_test(test_deep),
         cmocka_unit_test(test_bf16),
         cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_raised_products),
+        cmocka_unit_test(test_f32_products),
         cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_sums),
         cmocka_unit_test(test_tuned),
@@ -1065,12 +1064,9 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     const struct CMUnitTest shaped[] = {
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_tuned),
-        cmocka_unit_test(test_wide),
-        cmocka_unit_test(test_rounded),
-        cmocka_unit_test(test_raised_products),
-        cmocka_unit_test(test_densities_alone),
+        cmocka_unit_test(test_passes),       cmocka_unit_test(test_tuned),
+        cmocka_unit_test(test_wide),         cmocka_unit_test(test_rounded),
+        cmocka_unit_test(test_f32_products), cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_no_messages),
     };
     return is_shaped_for_gpus() ? RUN_PASS_TESTS(shaped) : RUN_PASS_TESTS(tests);

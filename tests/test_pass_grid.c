@@ -1,6 +1,6 @@
-/* encode_samples: the hash grid's features at samples, in either precision;
- * scatter_gradients_fixed: what becomes of gradients that nearly cancel, or that no sum holds;
- * scatter_gradients with 16-bit sums, and features: how they are rounded. No MLP is run. */
+/* Tests passes of the hash grid without MLPs: encode_samples in f32 and f16;
+ * scatter_gradients_fixed with gradients that nearly cancel or overflow; rounding of f16 features
+ * and of scatter_gradients with f16 sums. */
 #include "pass_fixture.h"
 
 #define RAYS   250u
@@ -13,7 +13,7 @@ struct grid_case {
 
 struct inputs {
     struct Ray rays[RAYS];
-    struct Sample samples[RAYS]; /* one to a ray */
+    struct Sample samples[RAYS]; /* one per ray */
     double positions[RAYS][3];
     float *params;
 };
@@ -35,8 +35,8 @@ static struct bench bench_of(struct gpu_device *device, const struct grid_case *
     return bench;
 }
 
-/* Samples in the cube and a little outside, far outside where space is contracted, and on the
- * cube's corners and faces. */
+/* Samples in the cube and a little outside, far outside in contracted space, and on the cube's
+ * corners and faces. */
 static void random_samples(struct inputs *inputs, double side, bool contracted,
                            struct random *random)
 {
@@ -44,7 +44,7 @@ static void random_samples(struct inputs *inputs, double side, bool contracted,
         struct Ray *ray = &inputs->rays[r];
         double direction[3];
         random_direction(random, direction);
-        memset(ray, 0xff, sizeof *ray); /* NaN where nothing is needed */
+        memset(ray, 0xff, sizeof *ray); /* NaN in fields that must not be read */
         float t = (float)random_between(random, 0, (contracted ? 8 : 0.1) * side);
         for (int i = 0; i < 3; i++) {
             ray->origin[i] = (float)(0.5 + side * random_between(random, -0.52, 0.52));
@@ -97,7 +97,7 @@ static void check_features(struct bench *bench, const struct inputs *inputs)
         for (uint32_t i = 0; i < LEVELS * features; i++) {
             size_t at = ((size_t)(i / features) * capacity + s) * features + i % features;
             double device = half ? reference_f16(halves[at]) : (double)values[at];
-            /* Positions are floats, which the finest cells are small for. */
+            /* Positions are f32, which is coarse for the finest cells. */
             double rounding = half ? fabs(expected[i]) * 0x1p-11 : 0;
             assert_close(device, expected[i], 1, 3e-5 + rounding, "feature of sample", s);
         }
@@ -129,15 +129,15 @@ static void test_features(void **state)
 
 /* ---- gradients in fixed point -------------------------------------------------------------- */
 
-/* More samples were asked for than there is room for: those beyond are nobody's. */
-static void fill_room(struct bench *bench)
+/* Sets the capacity below the requested number of samples; later samples must be ignored. */
+static void limit_capacity(struct bench *bench)
 {
     bench->config.sample_capacity = RAYS;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-/* Adds up gradients, those of feature f of level l at sample s in gradients[s][l * features + f],
- * and returns whether all of them were taken. */
+/* Scatters gradients[s][l * features + f] of feature f of level l at sample s; returns whether none
+ * overflowed. */
 static bool run_scatter(struct bench *bench, const double (*gradients)[LEVELS * 2])
 {
     uint32_t capacity = bench->config.sample_capacity, count = bench->model.param_count;
@@ -157,7 +157,7 @@ static bool run_scatter(struct bench *bench, const double (*gradients)[LEVELS * 
     return !state.nonfinite;
 }
 
-/* Of the grid's sums, by level. */
+/* Compares the grid's gradient sums, level by level. */
 static void check_sums(struct bench *bench, const struct inputs *inputs,
                        const double (*gradients)[LEVELS * 2])
 {
@@ -181,8 +181,8 @@ static void check_sums(struct bench *bench, const struct inputs *inputs,
 
 static const struct grid_case plain = {2, 1, false, false};
 
-/* Three samples in each place: gradients from `least` to `most` and their opposites, in either
- * order, cancel and leave a small one, of either sign as well. */
+/* Three samples at each position: gradients of size `least` to `most` and their opposites, in
+ * either order, cancel and leave a small remainder of either sign. */
 static void cancelling_gradients(double least, double most, double (*all)[LEVELS * 2],
                                  double (*left)[LEVELS * 2])
 {
@@ -212,7 +212,7 @@ static struct inputs *inputs_of_threes(struct bench *bench, uint32_t seed)
 static void test_cancelling(void **state)
 {
     struct bench bench = bench_of(*state, &plain);
-    fill_room(&bench);
+    limit_capacity(&bench);
     struct inputs *inputs = inputs_of_threes(&bench, 30);
     static const double most[] = {3000, 131000};
     for (size_t n = 0; n < BASE_COUNT(most); n++) {
@@ -225,14 +225,14 @@ static void test_cancelling(void **state)
     bench_destroy(&bench);
 }
 
-/* An addend has 62 bits: gradients times rays below 2^20 at a loss scale of 1; here, of 64 rays and
- * scaled by 8, gradients below 2^17. What is beyond is reported; what is less than a unit is lost
- * and nothing else. */
+/* An addend has 62 bits: gradients times rays below 2^20 at a loss scale of 1; with 64 rays and a
+ * scale of 8 gradients below 2^17. Larger ones are reported; smaller than a unit only lose
+ * themselves. */
 static void test_range(void **state)
 {
     static const double sizes[] = {262000, -262000, 1e-12, -1e-12};
     struct bench bench = bench_of(*state, &plain);
-    fill_room(&bench);
+    limit_capacity(&bench);
     struct inputs *inputs = inputs_create(&bench, 40);
     for (size_t n = 0; n < BASE_COUNT(sizes); n++) {
         double gradients[RAYS][LEVELS * 2];
@@ -255,8 +255,8 @@ static void test_range(void **state)
 
 /* ---- rounding to 16 bits ------------------------------------------------------------------- */
 
-/* One level whose points lie at whole sixteenths, half of one off: positions and weights are exact.
- */
+/* Makes one level whose points lie at odd multiples of 1/32, so that positions and weights are
+ * exact. */
 static struct bench bench_of_lattice(struct gpu_device *device, uint32_t features, bool half,
                                      enum vkn_gradient_sums sums)
 {
@@ -271,7 +271,7 @@ static struct bench bench_of_lattice(struct gpu_device *device, uint32_t feature
     return bench;
 }
 
-/* One sample in each of RAYS cells, at `inside` of it along every axis; its first entry. */
+/* Puts a sample into one of RAYS cells, at `inside` on each axis; returns the first entry. */
 static uint32_t random_cell_position(struct inputs *inputs, uint32_t s, double inside)
 {
     const uint32_t cell[3] = {1 + s % 7 * 2, 1 + s / 7 % 6 * 2, 1 + s / 42 * 2};
@@ -296,7 +296,7 @@ static void put_samples(struct bench *bench, struct inputs *inputs, double insid
     bench_put(bench, BIND_LIVE, live, sizeof live);
 }
 
-/* The mean of eight entries, of which many lie in the middle between two 16-bit numbers. */
+/* Returns the mean of eight entries, often exactly half-way between two f16 numbers. */
 static double mean_of_corners(const struct bench *bench, const float *params, uint32_t entry,
                               uint32_t feature)
 {
@@ -327,7 +327,7 @@ static void test_rounded_features(void **state)
             uint32_t entry = random_cell_position(&inputs, i / features, 0.5);
             double mean = mean_of_corners(&bench, params, entry, i % features);
             assert_f16(halves[i], (float)mean, "feature of sample", i / features);
-            double steps = ldexp(mean, 11 - ilogb(mean)); /* of half a last place */
+            double steps = ldexp(mean, 11 - ilogb(mean)); /* in half units in the last place */
             middle += fmod(fabs(steps), 2) == 1;
         }
         assert_true(middle > RAYS / 8);
@@ -337,8 +337,8 @@ static void test_rounded_features(void **state)
     }
 }
 
-/* What is added, and to what: sums of any size, and ones in the middle, at the smallest numbers and
- * at the largest. */
+/* Chooses a sum and an addend of any size, with edge cases: ties, the smallest and the largest
+ * numbers. */
 static void sum_and_addend(uint32_t i, struct random *random, uint16_t *sum, float *addend)
 {
     static const struct {
@@ -366,8 +366,8 @@ static void sum_and_addend(uint32_t i, struct random *random, uint16_t *sum, flo
     *addend = ldexpf((float)random_between(random, -1, 1), (int)random_below(random, 30) - 24);
 }
 
-/* 16-bit sums, to which each sample adds at one corner with a weight of 1. Atomics of the device
- * take addends of 16 bits. */
+/* f16 sums to which each sample adds at one corner with weight 1. Native packed atomics round the
+ * addend to f16 first. */
 static void check_rounded_sums(struct gpu_device *device, uint32_t features, bool half)
 {
     struct bench bench = bench_of_lattice(device, features, half, VKN_SUMS_F16);

@@ -1,9 +1,8 @@
-/* input_gradients and what field_backward leaves for it: gradients by the position and the
- * direction of live samples, set beside central differences of the reference in double. A sample
- * lies where the field has no kink nearby: on no face of a cell, where no ReLU turns, not where
- * space begins to be contracted or clamped.
+/* Tests input_gradients and what field_backward prepares for it: gradients by position and
+ * direction of live samples, against central differences of the reference in double precision.
+ * Samples avoid kinks: faces of cells, switching ReLUs, the border of contraction or clamping.
  *
- * Norm: Euclidean, of a sample's error over that of its gradient; and of all samples together. */
+ * Error norm: Euclidean, of a sample's error over that of its gradient; also over all samples. */
 #include "pass_fixture.h"
 
 #define SAMPLES 1000u
@@ -13,12 +12,12 @@ struct input_case {
     enum vkn_precision precision;
     uint32_t features, sh_degree, aabb_scale;
     bool contracted, deterministic;
-    bool also_unasked; /* the same gradients without those by inputs; compiles the MLPs once more */
+    bool also_without; /* also without gradients by inputs; compiles the MLPs once more */
 };
 
 struct inputs {
     struct Ray rays[SAMPLES];
-    struct Sample samples[SAMPLES]; /* one to a ray */
+    struct Sample samples[SAMPLES]; /* one per ray */
     double positions[SAMPLES][3], directions[SAMPLES][3];
     float field[SAMPLES][4]; /* gradients by rgb and density */
     uint32_t live[SAMPLES], live_count;
@@ -26,7 +25,8 @@ struct inputs {
     float *params;
 };
 
-static struct bench bench_of(struct gpu_device *device, const struct input_case *c, bool asked)
+static struct bench bench_of(struct gpu_device *device, const struct input_case *c,
+                             bool with_gradients)
 {
     struct vkn_config settings = {
         .precision = c->precision,
@@ -47,7 +47,7 @@ static struct bench bench_of(struct gpu_device *device, const struct input_case 
     };
     struct bench bench = bench_configure(device, settings);
     assert_true(bench.model.level[0].dense && !bench.model.level[4].dense);
-    bench_set_constant(&bench, SPEC_INPUT_GRADIENTS, asked);
+    bench_set_constant(&bench, SPEC_INPUT_GRADIENTS, with_gradients);
     bench.config.backward_groups = GROUPS;
     bench_allocate(&bench, 1, 1);
     return bench;
@@ -55,33 +55,33 @@ static struct bench bench_of(struct gpu_device *device, const struct input_case 
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-/* Where the way into the unit cube has a kink: at the cube's faces, and contracted also where two
- * axes are as far out. */
-static bool bends(const struct reference_space *space, const double position[3])
+/* Returns whether the map to the unit cube has a kink nearby: at the cube's faces, and in
+ * contracted space also where two coordinates are equally far out. */
+static bool has_kink(const struct reference_space *space, const double position[3])
 {
     double size[3], norm = 0;
-    bool bends = false;
+    bool has_kink = false;
     for (int i = 0; i < 3; i++) {
         size[i] = fabs(position[i] - 0.5) / (space->side / 2);
         norm = fmax(norm, size[i]);
     }
     for (int i = 0; i < 3; i++) {
         double from_largest = norm - fmax(size[i], size[(i + 1) % 3]);
-        bends = bends || fabs(size[i] - 1) < 1e-4 ||
-                (space->contracted && from_largest < 1e-4 * norm &&
-                 fabs(size[i] - size[(i + 1) % 3]) < 1e-4 * norm);
+        has_kink = has_kink || fabs(size[i] - 1) < 1e-4 ||
+                   (space->contracted && from_largest < 1e-4 * norm &&
+                    fabs(size[i] - size[(i + 1) % 3]) < 1e-4 * norm);
     }
-    return bends;
+    return has_kink;
 }
 
-/* Every other sample may lie beyond the cube's faces, where the field is clamped or contracted. */
+/* Every other sample may lie outside the cube, where the field is clamped or contracted. */
 static void random_ray(struct inputs *inputs, uint32_t s, const struct reference_space *space,
                        struct random *random)
 {
     struct Ray *ray = &inputs->rays[s];
     double around = s % 2 == 0 ? 0.45 : space->contracted ? 6 : 0.6;
     float t = (float)random_between(random, 0, 0.05 * space->side);
-    memset(ray, 0xff, sizeof *ray); /* NaN where nothing is needed */
+    memset(ray, 0xff, sizeof *ray); /* NaN in fields that must not be read */
     random_direction(random, inputs->directions[s]);
     inputs->samples[s] = (struct Sample){.t = t, .ray = s};
     for (int i = 0; i < 3; i++) {
@@ -99,14 +99,14 @@ static void reserve_samples(struct inputs *inputs, const struct reference_field 
         do {
             random_ray(inputs, s, &field->space, random);
             assert_true(++tries < 10000);
-        } while (bends(&field->space, inputs->positions[s]) ||
+        } while (has_kink(&field->space, inputs->positions[s]) ||
                  reference_nearest_face(field, inputs->positions[s]) < 1e-4 ||
                  reference_field_kink(field, inputs->positions[s], inputs->directions[s]) < kink);
     }
 }
 
-/* A quarter of the samples is not live, and of those that are every eighth has no gradient; the
- * others' are all as large behind the MLPs. */
+/* A quarter of the samples is not live; every eighth live one has no gradient; the others'
+ * gradients are of equal size at the MLPs' outputs. */
 static void random_gradients(struct inputs *inputs, const struct reference_field *field,
                              struct random *random)
 {
@@ -126,7 +126,7 @@ static void random_gradients(struct inputs *inputs, const struct reference_field
     }
 }
 
-/* As the device reads them. */
+/* Makes the reference field with parameters as the device reads them. */
 static struct reference_field field_of(const struct bench *bench, const struct inputs *inputs)
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, inputs->params);
@@ -191,21 +191,21 @@ static void assert_same(struct bench *a, struct bench *b, uint32_t binding)
     free(of_b);
 }
 
-/* Without being asked, field_backward leaves no gradients by inputs; asked, the same others. */
-static void check_unasked(struct gpu_device *device, const struct input_case *c,
-                          struct bench *asked, const struct inputs *inputs)
+/* Without SPEC_INPUT_GRADIENTS no gradients by inputs are written; the others are the same. */
+static void check_without(struct gpu_device *device, const struct input_case *c,
+                          struct bench *with_gradients, const struct inputs *inputs)
 {
     struct bench bench = bench_of(device, c, false);
     run_backward(&bench, inputs);
     void *untouched = bench_take(&bench, BIND_INPUT_GRADIENTS);
     assert_poisoned(untouched, 0, bench.buffers[BIND_INPUT_GRADIENTS].size / 4);
     free(untouched);
-    assert_same(asked, &bench, BIND_FEATURES);
-    assert_same(asked, &bench, BIND_PARTIALS);
+    assert_same(with_gradients, &bench, BIND_FEATURES);
+    assert_same(with_gradients, &bench, BIND_PARTIALS);
     bench_destroy(&bench);
 }
 
-/* The pass as the field's kind lists it. */
+/* Runs the passes that the field's kind lists. */
 static void run_input_gradients(struct bench *bench)
 {
     const struct pass_list *pass_list = &bench->model.kind->input_gradients;
@@ -219,11 +219,11 @@ static void run_input_gradients(struct bench *bench)
     free(after);
 }
 
-/* ---- beside the reference ------------------------------------------------------------------ */
+/* ---- comparison with the reference --------------------------------------------------------- */
 
 struct error {
-    double squared, size; /* of all samples: of the errors, of the gradients */
-    double worst;         /* of a sample, over its gradient's norm */
+    double squared, size; /* over all samples: of the errors, of the gradients */
+    double worst;         /* of one sample, over its gradient's norm */
 };
 
 static void add_error(struct error *error, const float device[4], const double expected[3])
@@ -240,7 +240,7 @@ static void add_error(struct error *error, const float device[4], const double e
     assert_true(device[3] == 0 && isfinite(squared));
 }
 
-/* Of one sample: where the levels' parts nearly cancel, the rounding of each is left. */
+/* For one sample: where levels' contributions nearly cancel, their rounding errors remain. */
 static const struct tolerance {
     double all, one;
 } full = {1e-5, 1e-3}, half = {2e-3, 1};
@@ -258,7 +258,7 @@ static void assert_zero(const float values[8], uint32_t s)
 {
     for (int i = 0; i < 8; i++)
         if (values[i] != 0)
-            fail_msg("sample %u has no gradient, but %.3g", s, (double)values[i]);
+            fail_msg("sample %u should have no gradient, not %.3g", s, (double)values[i]);
 }
 
 static void check_gradients(const struct bench *bench, const struct inputs *inputs,
@@ -295,8 +295,8 @@ static void check_case(struct gpu_device *device, const struct input_case *c, ui
     struct bench bench = bench_of(device, c, true);
     struct inputs *inputs = inputs_create(&bench, seed);
     run_backward(&bench, inputs);
-    if (c->also_unasked)
-        check_unasked(device, c, &bench, inputs);
+    if (c->also_without)
+        check_without(device, c, &bench, inputs);
     run_input_gradients(&bench);
     float(*gradients)[8] = bench_take(&bench, BIND_INPUT_GRADIENTS);
     check_gradients(&bench, inputs, (const float(*)[8])gradients);
@@ -311,7 +311,7 @@ static void test_input_gradients(void **state)
         {VKN_PRECISION_FP32, 2, 4, 1, false, false, true},
         {VKN_PRECISION_FP32, 4, 2, 4, true, true, false},
         {VKN_PRECISION_FP16, 4, 3, 4, false, false, false},
-        /* With VKNERF_TEST_ALL: each is compiled anew. */
+        /* Only with VKNERF_TEST_ALL: each is compiled anew. */
         {VKN_PRECISION_FP32, 4, 4, 2, true, false, false},
         {VKN_PRECISION_FP32, 4, 3, 4, false, false, false},
         {VKN_PRECISION_FP16, 2, 4, 1, true, false, true},
@@ -321,7 +321,7 @@ static void test_input_gradients(void **state)
         check_case(*state, &cases[n], 700 + n);
 }
 
-/* With VKNERF_TEST_ALL also without being asked to. */
+/* With VKNERF_TEST_ALL also without gradients by inputs. */
 static void test_matrices(void **state)
 {
     const bool unasked = tries_all();

@@ -1,34 +1,34 @@
-/* interlevel, the loss that a proposal learns by, against the reference. */
+/* Tests the pass interlevel, which computes the loss of a proposal, against the reference. */
 #include "pass_fixture.h"
 
 #define LOSS_SCALE 64.0
 #define WEIGHT     0.7 /* of the loss */
-#define KINDS      6u  /* of rays, by what is found on them */
+#define KINDS      6u  /* of rays, by their densities */
 
-/* Of every ray so many bins and samples. */
+/* Every ray has `bins` bins and `fine` samples. */
 struct inputs {
     uint32_t ray_count, bins, fine;
     struct reference_space space;
     struct reference_stepping stepping;
     struct Ray *rays;
-    double (*spans)[2];                          /* in steps */
-    struct RayResult *results, *fine_results;    /* bins' and samples' */
-    struct Sample *samples, *fine_samples;       /* one sample in each bin */
-    float (*field)[4], (*fine_field)[4];         /* colours are nobody's business */
-    struct reference_interval *expected, *light; /* bins and samples in double precision */
+    double (*spans)[2];                                  /* in steps */
+    struct RayResult *results, *fine_results;            /* of bins and of samples */
+    struct Sample *samples, *fine_samples;               /* one sample in each bin */
+    float (*field)[4], (*fine_field)[4];                 /* colours are not read */
+    struct reference_interval *expected, *fine_expected; /* bins and samples in double precision */
 };
 
-/* What the pass makes of them. */
+/* The expected result of the pass. */
 struct outcome {
     double loss;        /* sum over the rays */
-    double slack;       /* of it */
-    double *gradients;  /* by every bin's density */
-    double *tolerances; /* of each */
+    double slack;       /* tolerance of the loss */
+    double *gradients;  /* by each bin's density */
+    double *tolerances; /* of each gradient */
 };
 
 /* ---- inputs -------------------------------------------------------------------------------- */
 
-/* From around the cube to somewhere near its middle. */
+/* Makes a ray from around the cube towards its centre. */
 static void random_ray(struct inputs *inputs, const struct Config *config, uint32_t r,
                        struct random *random)
 {
@@ -52,14 +52,14 @@ static void random_ray(struct inputs *inputs, const struct Config *config, uint3
     ray->last = (float)inputs->spans[r][1];
 }
 
-static double distance_at(const struct inputs *inputs, uint32_t r, double place)
+static double distance_at(const struct inputs *inputs, uint32_t r, double position)
 {
     const double *span = inputs->spans[r];
     return reference_distance_after(&inputs->stepping,
-                                    span[0] + (span[1] - span[0]) * place / inputs->bins);
+                                    span[0] + (span[1] - span[0]) * position / inputs->bins);
 }
 
-/* In the unit of density. */
+/* Returns a sample's width in the unit of density. */
 static double width_of(const struct inputs *inputs, const struct Sample *sample)
 {
     const struct Ray *ray = &inputs->rays[sample->ray];
@@ -82,20 +82,20 @@ static void put_sample(const struct inputs *inputs, uint32_t r, double t, double
                                             .density = field[3]};
 }
 
-/* Of a bin, or else of a sample, so far along the ray, of so many: what makes the kinds. */
+/* Optical thickness of a bin or sample at relative distance `at`, one of `of`. */
 static double thickness_of(uint32_t kind, bool bin, double at, uint32_t of, struct random *random)
 {
     double haze = exp(random_between(random, -3, 1)) / of, wall = at > 0.45 && at < 0.55 ? 3 : 0;
     switch (kind) {
-    case 0: /* the samples find all, the bins nothing */
+    case 0: /* samples are opaque, bins empty */
         return bin ? 0 : 4 * haze;
-    case 1: /* the bins do not see the wall, */
+    case 1: /* bins miss the wall */
         return bin ? haze : haze + 10 * wall / of;
-    case 2: /* or one that hides it */
+    case 2: /* bins hide the wall */
         return bin && at < 0.3 ? 20.0 / of : wall;
     case 3: /* all opaque */
         return 40 * haze;
-    case 4: /* the samples find nothing */
+    case 4: /* samples are empty */
         return bin ? haze : 0;
     default:
         return haze;
@@ -111,7 +111,7 @@ static void make_bins(struct inputs *inputs, uint32_t r, uint32_t kind, struct r
         put_sample(inputs, r, t, end - begin,
                    thickness_of(kind, true, (i + 0.5) / inputs->bins, inputs->bins, random),
                    &inputs->samples[at], inputs->field[at], &inputs->expected[at]);
-        /* Its bin is what it stands for, wherever it lies in there. */
+        /* The sample stands for its whole bin, wherever in the bin it lies. */
         inputs->expected[at].begin = begin;
         inputs->expected[at].end = end;
     }
@@ -123,47 +123,46 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* One behind the other, all along the ray or in one part of it; where they meet, no rounding error
- * decides on the bin. */
+/* Consecutive samples along the whole ray or a part; their edges are far enough from bins' edges
+ * that rounding does not decide. */
 static void make_samples(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
 {
-    double places[MAX_RAY_SAMPLES];
+    double edges[MAX_RAY_SAMPLES];
     uint32_t from = r % 3 == 0 ? inputs->bins / 3 : 0, reach = inputs->bins - from;
     reach = r % 3 == 0 ? (reach + 1) / 2 : reach;
     for (uint32_t k = 0; k <= inputs->fine; k++)
-        places[k] = from + random_below(random, reach) + random_between(random, 0.02, 0.98);
-    qsort(places, inputs->fine + 1, sizeof *places, by_size);
-    if (r % 3 == 1) { /* as they are when they are drawn evenly */
-        places[0] = 0;
-        places[inputs->fine] = inputs->bins;
+        edges[k] = from + random_below(random, reach) + random_between(random, 0.02, 0.98);
+    qsort(edges, inputs->fine + 1, sizeof *edges, by_size);
+    if (r % 3 == 1) { /* as if drawn evenly */
+        edges[0] = 0;
+        edges[inputs->fine] = inputs->bins;
     }
     for (uint32_t k = 0; k < inputs->fine; k++) {
         uint32_t at = inputs->fine_results[r].first + k;
-        double begin = distance_at(inputs, r, places[k]),
-               end = distance_at(inputs, r, places[k + 1]);
-        double middle = 0.5 * (places[k] + places[k + 1]) / inputs->bins;
+        double begin = distance_at(inputs, r, edges[k]), end = distance_at(inputs, r, edges[k + 1]);
+        double middle = 0.5 * (edges[k] + edges[k + 1]) / inputs->bins;
         double thickness = thickness_of(kind, false, middle, inputs->fine, random);
         put_sample(inputs, r, 0.5 * (begin + end), end - begin, thickness,
-                   &inputs->fine_samples[at], inputs->fine_field[at], &inputs->light[at]);
+                   &inputs->fine_samples[at], inputs->fine_field[at], &inputs->fine_expected[at]);
     }
 }
 
-/* Rays without samples, and such whose samples did not fit behind the bins', among the others;
- * their places are not in their order. */
+/* Makes rays, some without samples and some whose samples did not fit after the bins; they are
+ * stored in another order. */
 static void make_rays(struct inputs *inputs, const struct Config *config, struct random *random)
 {
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        uint32_t place = inputs->ray_count - 1 - r, kind = random_below(random, KINDS);
+        uint32_t slot = inputs->ray_count - 1 - r, kind = random_below(random, KINDS);
         bool none = r % 7 == 3, left_out = r % 7 == 5;
         random_ray(inputs, config, r, random);
-        inputs->results[r].first = place * inputs->bins;
+        inputs->results[r].first = slot * inputs->bins;
         inputs->results[r].count = none ? 0 : inputs->bins;
-        inputs->fine_results[r].first = place * inputs->fine;
+        inputs->fine_results[r].first = slot * inputs->fine;
         inputs->fine_results[r].count = none || left_out ? 0 : inputs->fine;
         make_bins(inputs, r, kind, random);
         make_samples(inputs, r, kind, random);
         if (none || left_out)
-            inputs->rays[r].last = none ? -1 : -2; /* as the passes before it do it */
+            inputs->rays[r].last = none ? -1 : -2; /* the marks that earlier passes set */
     }
 }
 
@@ -191,7 +190,7 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
     inputs.field = base_alloc(bins, sizeof *inputs.field);
     inputs.fine_field = base_alloc(fine, sizeof *inputs.fine_field);
     inputs.expected = base_alloc(bins, sizeof *inputs.expected);
-    inputs.light = base_alloc(fine, sizeof *inputs.light);
+    inputs.fine_expected = base_alloc(fine, sizeof *inputs.fine_expected);
     make_rays(&inputs, config, &random);
     return inputs;
 }
@@ -200,7 +199,7 @@ static void inputs_destroy(struct inputs *inputs)
 {
     void *all[] = {inputs->rays,     inputs->spans,        inputs->results, inputs->fine_results,
                    inputs->samples,  inputs->fine_samples, inputs->field,   inputs->fine_field,
-                   inputs->expected, inputs->light};
+                   inputs->expected, inputs->fine_expected};
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         free(all[i]);
 }
@@ -220,9 +219,9 @@ static struct outcome expect(const struct inputs *inputs)
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         const struct reference_ray_bins ray = bins_of(inputs, r);
         uint32_t first = inputs->results[r].first, fine = inputs->fine_results[r].count;
-        outcome.loss +=
-            WEIGHT * reference_interlevel(&ray, inputs->light + inputs->fine_results[r].first, fine,
-                                          outcome.gradients + first, outcome.tolerances + first);
+        outcome.loss += WEIGHT * reference_interlevel(
+                                     &ray, inputs->fine_expected + inputs->fine_results[r].first,
+                                     fine, outcome.gradients + first, outcome.tolerances + first);
         outcome.slack += 2 * REFERENCE_INTERLEVEL_ERROR * fine;
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -246,7 +245,7 @@ struct space {
     uint32_t side;
 };
 
-/* The fine samples in buffers of their own, as the set of the proposal's has them bound. */
+/* The fine samples are in buffers of their own, as the proposal's sample set binds them. */
 struct fine_buffers {
     struct gpu_arena *arena;
     struct gpu_buffer results, samples, field;
@@ -309,7 +308,7 @@ static void put_inputs(struct bench *bench, const struct fine_buffers *fine,
                   samples * sizeof *inputs->fine_field));
 }
 
-/* Runs the pass in so many groups; the state behind it. */
+/* Runs the pass in so many workgroups; returns the state. */
 static struct State run(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
     struct State state = {.step = 1, .ray_count = inputs->ray_count, .loss_scale = LOSS_SCALE};
@@ -331,7 +330,7 @@ static double check_losses(struct bench *bench, const struct outcome *outcome, u
     double loss = 0;
     for (uint32_t g = 0; g < groups; g++) {
         loss += reduce[REDUCE_LOSS + 2 * g];
-        assert_true(reduce[REDUCE_LOSS + 2 * g + 1] == 0); /* PSNR is of the colours */
+        assert_true(reduce[REDUCE_LOSS + 2 * g + 1] == 0); /* PSNR counts colours only */
     }
     assert_close(loss, outcome->loss, 1, 1e-5 * outcome->loss + outcome->slack, "loss", 0);
     assert_poisoned(reduce, REDUCE_LOSS + 2ull * groups, REDUCE_SIZE);
@@ -346,7 +345,7 @@ static bool is_poison(const float values[4])
     return words[0] == POISON && words[1] == POISON && words[2] == POISON && words[3] == POISON;
 }
 
-/* Of every bin of a ray that has some: in the deterministic mode always, else where there is one.
+/* Checks gradients of every bin: all of them in deterministic mode, else those that were written.
  */
 static void check_gradients(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome, bool deterministic)
@@ -368,8 +367,8 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
     free(device);
 }
 
-/* Those that have a gradient, each once, in any order; nothing behind them. Nobody is listed in the
- * deterministic mode. */
+/* Checks that bins with a gradient are listed once each, in any order, and nothing after them.
+ * Deterministic mode has no list. */
 static void check_live_list(struct bench *bench, const struct inputs *inputs, uint32_t live_count,
                             bool deterministic)
 {
@@ -389,7 +388,7 @@ static void check_live_list(struct bench *bench, const struct inputs *inputs, ui
     free(live);
 }
 
-/* Returns the device's loss. */
+/* Runs and checks the pass; returns the device's loss. */
 static double check(struct bench *bench, const struct inputs *inputs, uint32_t groups,
                     bool deterministic)
 {
@@ -399,14 +398,14 @@ static double check(struct bench *bench, const struct inputs *inputs, uint32_t g
     check_gradients(bench, inputs, &outcome, deterministic);
     check_live_list(bench, inputs, state.live_count, deterministic);
     assert_true(deterministic ? state.live_count == 0 : state.live_count > 0);
-    assert_int_equal(state.live_rays, 0); /* composite counts them */
+    assert_int_equal(state.live_rays, 0); /* composite counts live rays */
     outcome_destroy(&outcome);
     return loss;
 }
 
 /* ---- tests --------------------------------------------------------------------------------- */
 
-/* All counts in some space, as one workgroup and as several. */
+/* Different counts of bins and samples in different spaces, with one workgroup and with several. */
 static void test_against_reference(void **state)
 {
     static const struct {
@@ -428,7 +427,7 @@ static void test_against_reference(void **state)
         struct inputs inputs = inputs_create(&bench, cases[n].rays, 100 + n);
         uint32_t most = bench_subgroups(&bench, cases[n].rays);
         assert_true(check(&bench, &inputs, n % 3 == 2 ? 1 : most, cases[n].deterministic) > 0.1);
-        /* More groups than rays leave a loss of none. */
+        /* With more workgroups than rays the extra ones write a loss of zero. */
         assert_true(check(&bench, &inputs, most + 2, cases[n].deterministic) > 0.1);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -441,7 +440,7 @@ static void set_density(struct inputs *inputs, uint32_t bin, double density)
     inputs->expected[bin].density = inputs->field[bin][3];
 }
 
-/* What each bin takes is all that its samples take, and a little more. */
+/* Raises each bin's density until its weight is slightly above that of its samples. */
 static void bound_samples(struct inputs *inputs, uint32_t r)
 {
     for (uint32_t i = 0; i < inputs->results[r].count; i++) {
@@ -450,7 +449,7 @@ static void bound_samples(struct inputs *inputs, uint32_t r)
         double thickness = 0;
         for (uint32_t k = 0; k < inputs->fine_results[r].count; k++) {
             const struct reference_interval *sample =
-                &inputs->light[inputs->fine_results[r].first + k];
+                &inputs->fine_expected[inputs->fine_results[r].first + k];
             double share = fmin(bin->end, sample->end) - fmax(bin->begin, sample->begin);
             thickness +=
                 sample->density * sample->width * fmax(share, 0) / (sample->end - sample->begin);
@@ -469,17 +468,16 @@ static uint32_t count_gradients(struct bench *bench, const struct inputs *inputs
     return found;
 }
 
-/* Where bins take as much light as their samples do, or more, nothing is learnt: no loss, nobody
- * live. */
+/* Where bins have at least their samples' weights there is no loss and no live bin. */
 static void test_bounded(void **state)
 {
     struct bench bench = bench_of(*state, 64, 24, false, (struct space){.side = 1});
     struct inputs inputs = inputs_create(&bench, 60, 7);
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
-        for (uint32_t k = 0; k < inputs.fine; k++) { /* thin: light is left for all bins */
+        for (uint32_t k = 0; k < inputs.fine; k++) { /* thin: all bins remain visible */
             uint32_t at = inputs.fine_results[r].first + k;
-            inputs.light[at].density = inputs.fine_field[at][3] =
-                (float)(0.02 * (1 + k % 3) / inputs.light[at].width);
+            inputs.fine_expected[at].density = inputs.fine_field[at][3] =
+                (float)(0.02 * (1 + k % 3) / inputs.fine_expected[at].width);
         }
         bound_samples(&inputs, r);
     }
@@ -490,7 +488,7 @@ static void test_bounded(void **state)
         assert_true(reduce[REDUCE_LOSS + 2 * g] == 0);
     assert_int_equal(after.live_count, 0);
     assert_int_equal(count_gradients(&bench, &inputs), 0);
-    /* A few bins of one ray that take less than they should are noticed. */
+    /* A few bins of one ray with too small weights are noticed. */
     for (uint32_t hit = inputs.results[0].first + 30; hit < inputs.results[0].first + 35; hit++)
         set_density(&inputs, hit, 0.2 * inputs.expected[hit].density);
     assert_true(check(&bench, &inputs, groups, false) > 0);
@@ -500,23 +498,24 @@ static void test_bounded(void **state)
     bench_destroy(&bench);
 }
 
-/* By hand: one sample with half of the light over bins 1 and 2 of five, which have an eighth of it.
- * Their gradient is negative: they should take more. The bin in front should take less, those
- * behind may do as they like. */
+/* By hand: one sample of weight 0.5 overlaps bins 1 and 2 of five, of weight 0.0625 each. Their
+ * gradients are negative: the weights should grow. That of bin 0 is positive, because it hides
+ * them; those of the bins behind are zero. */
 static void test_by_hand(void **state)
 {
     struct bench bench = bench_of(*state, 5, 3, true, (struct space){.side = 1});
     struct inputs inputs = inputs_create(&bench, 1, 9);
     static const double weights[] = {0.25, 0.0625, 0.0625, 0.3, 0.1};
-    double light = 1, slope = -2 * (0.5 - 0.125) / (0.5 + 1e-7), factor = WEIGHT * LOSS_SCALE;
+    double transmittance = 1, slope = -2 * (0.5 - 0.125) / (0.5 + 1e-7),
+           factor = WEIGHT * LOSS_SCALE;
     float gradients[5][4], loss;
     inputs.fine_results[0].count = 1;
     put_sample(&inputs, 0, 0.5 * (distance_at(&inputs, 0, 1.1) + distance_at(&inputs, 0, 2.9)),
                distance_at(&inputs, 0, 2.9) - distance_at(&inputs, 0, 1.1), log(2),
-               &inputs.fine_samples[0], inputs.fine_field[0], &inputs.light[0]);
+               &inputs.fine_samples[0], inputs.fine_field[0], &inputs.fine_expected[0]);
     for (uint32_t i = 0; i < 5; i++) {
-        set_density(&inputs, i, -log1p(-weights[i] / light) / inputs.expected[i].width);
-        light -= weights[i];
+        set_density(&inputs, i, -log1p(-weights[i] / transmittance) / inputs.expected[i].width);
+        transmittance -= weights[i];
     }
     run(&bench, &inputs, 1);
     bench_get(&bench, BIND_REDUCE, &loss, sizeof loss);
@@ -536,11 +535,11 @@ static void test_by_hand(void **state)
 static double loss_of(const struct inputs *inputs, uint32_t r)
 {
     const struct reference_ray_bins ray = bins_of(inputs, r);
-    return reference_interlevel(&ray, inputs->light + inputs->fine_results[r].first,
+    return reference_interlevel(&ray, inputs->fine_expected + inputs->fine_results[r].first,
                                 inputs->fine_results[r].count, NULL, NULL);
 }
 
-/* The reference's own gradient against differences of its loss. */
+/* The reference's gradient against finite differences of its loss. */
 static void test_reference(void **state)
 {
     struct bench bench = bench_of(*state, 43, 29, true, (struct space){.side = 1});

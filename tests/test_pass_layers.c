@@ -1,10 +1,10 @@
-/* The passes of models whose layers are passes of their own, in every precision, matrix shape and
- * form: encode_inputs, pack_weights, layer_forward, field_values, field_output_gradients,
- * layer_backward and layer_weights.
+/* Tests the passes of layer-by-layer MLPs in every precision, matrix shape and kernel:
+ * encode_inputs, pack_weights, layer_forward, field_values, field_output_gradients, layer_backward,
+ * layer_weights.
  *
- * Each layer beside double precision by itself: from what the device has in front of it to what it
- * has behind it, relative to the sum of the products' sizes. Then all of it beside the reference:
- * values by sample, gradients by layer in the Euclidean norm. Memory is NaN before every chunk. */
+ * Each layer is compared with double precision on the inputs that the device has, relative to the
+ * sum of the products' sizes; then everything with the reference: values by sample, gradients by
+ * layer in the Euclidean norm. Memory is NaN before every chunk. */
 #include "backend_cases.h"
 #include "field/layers.h"
 
@@ -15,8 +15,8 @@ struct model_case {
     enum vkn_density_activation activation;
 };
 
-/* Narrow and wide, with a skip at the first layer, in between, at the last one and none; chunks
- * that the samples fill, and do not; gradients that go back to the position. */
+/* Narrow and wide models, with a skip at the first, a middle or the last layer, or none; chunks
+ * that the samples fill or do not fill; gradients by position. */
 static const struct model_case models[] = {
     {64, 3, 96, 32, 2, 2, 5, 2, 2, 64, 180, true, true, VKN_DENSITY_SOFTPLUS},
     {32, 1, 32, 32, 1, 1, 4, 3, 1, 64, 128, false, false, VKN_DENSITY_RELU},
@@ -26,8 +26,8 @@ static const struct model_case models[] = {
 
 /* ---- backends ------------------------------------------------------------------------------ */
 
-/* Compiling takes lavapipe 2 s a shape of matrices in the shape of CPU devices, 10 to 30 s in that
- * of GPUs; what goes through bindings in 16 bits 10 s. */
+/* lavapipe compiles a matrix shape in 2 s with CPU kernels, in 10 to 30 s with GPU kernels, and f16
+ * weights through bindings in 10 s. */
 static bool is_cheap(const struct gpu_capabilities *device, const struct backend_case *backend)
 {
     bool cpu = gpu_cpu_kernels(device), f16_sums = backend->accumulate == VKN_ACCUMULATE_F16;
@@ -41,7 +41,7 @@ static bool is_cheap(const struct gpu_capabilities *device, const struct backend
     return cpu && !f16_sums && other;
 }
 
-/* Those that the device takes whose products are not another's. */
+/* Lists the device's backends whose products differ. */
 static size_t list_products(struct gpu_device *device, struct backend_case cases[MAX_CASES])
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -68,14 +68,14 @@ static size_t list_products(struct gpu_device *device, struct backend_case cases
         if (is_cheap(capabilities, &all[i]))
             cases[cheap++] = all[i];
     }
-    /* lavapipe takes all but f16 sums of 8x8x16; no matrices where vectors have 512 bits. */
+    /* lavapipe supports all but f16 sums of 8x8x16, and no matrices with 512-bit vectors. */
     if (capabilities->type == GPU_CPU)
         assert_int_equal(taken, count - (capabilities->subgroup_size == 8 ? 1 : 10));
     return cheap;
 }
 
-/* Errors of a sum relative to the sum of its terms' sizes: fp16 adds eight products in a row in 16
- * bits, matrices may add all. */
+/* Errors of a sum relative to the sum of its terms' sizes: fp16 adds eight consecutive products in
+ * f16, matrices may add all in f16. */
 static double sum_tolerance(const struct bench *bench)
 {
     if (!bench->backend.f16 || (bench->backend.rounded & F32_PRODUCTS) != 0)
@@ -83,24 +83,24 @@ static double sum_tolerance(const struct bench *bench)
     return bench->backend.f16_accumulate ? 8e-3 : 2e-3;
 }
 
-/* Whether activations and their gradients are rounded to bf16. */
+/* Returns whether activations and their gradients are rounded to bf16. */
 static bool is_bf16(const struct bench *bench)
 {
     return bench->backend.rounded & ROUND_ACTIVATIONS * ROUND_BF16;
 }
 
-/* Of a number when it is stored; below the normal ones of 16 bits. */
+/* Relative rounding error of a stored number; LEAST_STEP is the spacing of f16 subnormals. */
 static double stored_tolerance(const struct bench *bench)
 {
     return bench->backend.f16 ? 0x1p-11 : is_bf16(bench) ? 0x1p-8 : 0x1p-24;
 }
 #define LEAST_STEP 0x1p-24
 
-/* Activations of all samples are kept, or computed again; or densities of all come first, and
- * activations of live samples are those of their colours or, of several chunks, computed again. */
-enum kept { RECOMPUTED, KEPT, SEEN_FIRST };
+/* Activations of all samples are recomputed or kept. DENSITIES_FIRST: densities come first; the
+ * colour pass leaves live samples' activations or, with several chunks, they are recomputed. */
+enum kept { RECOMPUTED, KEPT, DENSITIES_FIRST };
 
-/* Vanilla with gradients of the position's columns, as a deformation asks for them. */
+/* The vanilla model with gradients by the encoded position, as a deformation needs them. */
 #define TO_POSITION ((enum vkn_model)99)
 
 static vkn_status create_to_position(const struct vkn_config *config, struct field_model *model)
@@ -148,7 +148,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     bench.config.chunk_rows = bench.model.chunk_rows = model->chunk;
     bench.config.kept_rows = bench.model.kept_rows =
         kept == KEPT ? (model->samples + 63) / 64 * 64 : 0;
-    bench_set_constant(&bench, SPEC_VISIBILITY, kept == SEEN_FIRST);
+    bench_set_constant(&bench, SPEC_VISIBILITY, kept == DENSITIES_FIRST);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -180,13 +180,13 @@ struct inputs {
     float *params;
     uint32_t count;
     double (*positions)[3], (*directions)[3];
-    float (*gradients)[4]; /* by rgb and density; zero where there is none */
+    float (*gradients)[4]; /* by rgb and density; zero for samples without a gradient */
     uint32_t *live;        /* samples with a gradient, in random order */
     uint32_t live_count;
 };
 
-/* Anywhere in the cube and a little outside, or far outside where space is contracted, where
- * rounding turns no ReLU. */
+/* Places a sample in the cube, a little outside, or far outside in contracted space, where no ReLU
+ * is so near its kink that rounding switches it. */
 static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
                          double margin, struct random *random)
 {
@@ -207,7 +207,7 @@ static void place_sample(struct inputs *inputs, const struct reference_field *fi
 
 static void create_rays(struct inputs *inputs, double side, struct random *random)
 {
-    memset(inputs->rays, 0xff, sizeof inputs->rays); /* NaN where nothing is needed */
+    memset(inputs->rays, 0xff, sizeof inputs->rays); /* NaN where nothing is read */
     for (size_t r = 0; r < BASE_COUNT(inputs->rays); r++) {
         double direction[3];
         random_direction(random, direction);
@@ -218,8 +218,7 @@ static void create_rays(struct inputs *inputs, double side, struct random *rando
     }
 }
 
-/* A quarter of the samples has no gradient; of the others, some have one that 16 bits turn into
- * zero on the way. */
+/* A quarter of the samples has no gradient; some of the others have one that underflows in f16. */
 static void create_gradients(struct inputs *inputs, struct random *random)
 {
     for (uint32_t s = 0; s < inputs->count; s++) {
@@ -285,7 +284,7 @@ static void put_inputs(struct bench *bench, const struct inputs *inputs)
         bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
 }
 
-/* ---- what the device holds ------------------------------------------------------------------ */
+/* ---- device memory ------------------------------------------------------------------------- */
 
 static double number_at(const struct bench *bench, const void *data, size_t index)
 {
@@ -304,11 +303,11 @@ static bool is_poisoned(const struct bench *bench, const void *data, size_t inde
 
 /* Rows of a chunk, [row][column], of activations or gradients. */
 struct rows {
-    uint32_t binding, count, padded; /* rows */
-    uint32_t block;                  /* that they begin with */
-    uint32_t first, end;             /* columns that are there, */
-    uint32_t before;                 /* and so many in front of all others */
-    bool panels;                     /* in these as well */
+    uint32_t binding, count, padded; /* count, padded: numbers of rows */
+    uint32_t block;                  /* first block of 16 rows */
+    uint32_t first, end;             /* columns that must have values, */
+    uint32_t before;                 /* and so must columns below this one */
+    bool panels;                     /* also packed in panels */
     double *values;
 };
 
@@ -317,7 +316,7 @@ static size_t in_block(const struct bench *bench, uint32_t row, uint32_t column)
     return ((size_t)row / 16 * bench->config.columns + column) * 16 + row % 16;
 }
 
-/* Of a chunk of samples. */
+/* Returns the first block of a chunk's kept activations. */
 static uint32_t kept_block(const struct bench *bench, uint32_t chunk)
 {
     return bench->config.kept_rows ? (2 + chunk) * bench->config.chunk_rows / 16 : 0;
@@ -363,8 +362,8 @@ static void check_place(const struct bench *bench, const struct rows *rows, cons
         rows->values[(size_t)row * bench->config.columns + column] = value;
 }
 
-/* Of a buffer that was poisoned: rows that fill the chunk up to 32 hold numbers where they are, the
- * others nothing. */
+/* Reads rows from a buffer that was poisoned: rows up to a multiple of 32 have numbers in the valid
+ * columns, all else stays poisoned. */
 static struct rows take_rows(struct bench *bench, struct rows rows)
 {
     void *data = bench_take(bench, rows.binding);
@@ -382,13 +381,13 @@ static const double *row_of(const struct bench *bench, const struct rows *rows, 
     return rows->values + (size_t)row * bench->config.columns;
 }
 
-/* Column that a layer's input comes from. */
+/* Returns the column of a layer's input. */
 static uint32_t source_of(const struct LayerColumns *flow, uint32_t input)
 {
     return input < flow->own ? flow->from + input : flow->behind + input - flow->own;
 }
 
-/* The weight that products take. */
+/* Returns a weight as products use it. */
 static double weight_of(const struct bench *bench, const struct inputs *inputs, uint32_t layer,
                         uint32_t input, uint32_t output)
 {
@@ -396,17 +395,17 @@ static double weight_of(const struct bench *bench, const struct inputs *inputs, 
     return bench->backend.f16 ? reference_round_to_f16(weight) : weight;
 }
 
-/* Outputs that read a layer's own columns, those of another layer behind its own. */
-static uint32_t outputs_behind(const struct bench *bench, uint32_t n)
+/* Returns the number of outputs that read a layer's own columns, those of a skip layer included. */
+static uint32_t consumer_count(const struct bench *bench, uint32_t n)
 {
     uint32_t also_read_by = bench->model.flows[n].also_read_by;
     return bench->model.layers[n].outputs +
            (also_read_by ? bench->model.layers[also_read_by].outputs : 0);
 }
 
-/* The weight to one of these; the other layer reads them behind its own. */
-static double weight_behind(const struct bench *bench, const struct inputs *inputs, uint32_t n,
-                            uint32_t input, uint32_t output)
+/* Returns the weight to such an output; outputs of the skip layer come last. */
+static double consumer_weight(const struct bench *bench, const struct inputs *inputs, uint32_t n,
+                              uint32_t input, uint32_t output)
 {
     uint32_t also_read_by = bench->model.flows[n].also_read_by,
              outputs = bench->model.layers[n].outputs;
@@ -416,8 +415,8 @@ static double weight_behind(const struct bench *bench, const struct inputs *inpu
                            bench->model.flows[also_read_by].own + input, output - outputs);
 }
 
-/* Where the gradient of one of these is. */
-static uint32_t column_behind(const struct bench *bench, uint32_t n, uint32_t output)
+/* Returns the column of such an output's gradient. */
+static uint32_t consumer_column(const struct bench *bench, uint32_t n, uint32_t output)
 {
     const struct LayerColumns *flows = bench->model.flows;
     uint32_t outputs = bench->model.layers[n].outputs;
@@ -438,16 +437,16 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
             uint32_t panel = o / 16 * (layer->inputs + 32);
             for (uint32_t k = 0; k < layer->inputs + 32; k++) {
                 size_t at = flow->panels * 512ull + (panel + k) * 16ull + o % 16;
-                uint32_t input = k < layer->inputs ? k : layer->inputs; /* biases */
+                uint32_t input = k < layer->inputs ? k : layer->inputs; /* row of biases */
                 assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, input, o));
                 assert_true(written[at]++ == 0);
             }
         }
-        for (uint32_t o = 0; o < outputs_behind(bench, n); o++)
+        for (uint32_t o = 0; o < consumer_count(bench, n); o++)
             for (uint32_t k = 0; k < flow->own; k++) {
                 size_t at = flow->transposed * 512ull +
-                            (k / 16 * outputs_behind(bench, n) + o) * 16ull + k % 16;
-                assert_true(number_at(bench, data, at) == weight_behind(bench, inputs, n, k, o));
+                            (k / 16 * consumer_count(bench, n) + o) * 16ull + k % 16;
+                assert_true(number_at(bench, data, at) == consumer_weight(bench, inputs, n, k, o));
                 assert_true(written[at]++ == 0);
             }
     }
@@ -459,8 +458,8 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
 
 /* ---- encode_inputs -------------------------------------------------------------------------- */
 
-/* One encoding of three numbers, and what pads it: each wave is that of the number, as the device
- * has it where it is exact. */
+/* Checks one encoding of a vector, and its padding: frequencies belong to the number that the
+ * device has stored. */
 static void check_encoding(const struct bench *bench, const double *device,
                            const double expected[3], uint32_t octaves, double off)
 {
@@ -496,11 +495,11 @@ static void check_encoded(const struct bench *bench, const struct inputs *inputs
 
 /* ---- layers --------------------------------------------------------------------------------- */
 
-/* A sum of so many terms of that size together. */
+/* Checks a sum of `terms` terms whose sizes add up to `size`. */
 static void assert_sum(const struct bench *bench, double device, double sum, double size,
                        uint32_t terms, const char *what, uint32_t layer, uint32_t row)
 {
-    double steps = bench->backend.f16 ? 1 + terms / 4.0 : 0; /* each rounded to one */
+    double steps = bench->backend.f16 ? 1 + terms / 4.0 : 0; /* each rounded to a step */
     double tolerance =
         sum_tolerance(bench) * size + stored_tolerance(bench) * fabs(sum) + LEAST_STEP * steps;
     if (!(fabs(device - sum) <= tolerance))
@@ -528,22 +527,22 @@ static void check_forward(const struct bench *bench, const struct inputs *inputs
     }
 }
 
-/* Gradients of the layer's own inputs. */
+/* Checks gradients of the layer's own inputs. */
 static void check_backward(const struct bench *bench, const struct inputs *inputs,
                            const struct rows *values, const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
     const struct LayerColumns *flow = &bench->model.flows[n];
     bool activated = n > 0 && layer->mlp == bench->model.layers[n - 1].mlp;
-    uint32_t outputs = outputs_behind(bench, n);
+    uint32_t outputs = consumer_count(bench, n);
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *gradients = row_of(bench, rows, row);
         for (uint32_t k = 0; k < flow->own; k++) {
             double sum = 0, size = 0;
             bool off = activated && row_of(bench, values, row)[flow->from + k] <= 0;
             for (uint32_t o = 0; o < outputs && !off; o++) {
-                double term =
-                    weight_behind(bench, inputs, n, k, o) * gradients[column_behind(bench, n, o)];
+                double term = consumer_weight(bench, inputs, n, k, o) *
+                              gradients[consumer_column(bench, n, o)];
                 sum += term;
                 size += fabs(term);
             }
@@ -552,9 +551,9 @@ static void check_backward(const struct bench *bench, const struct inputs *input
     }
 }
 
-/* Sums of weight gradients over all chunks, and of their terms' sizes. */
+/* Sums over all chunks of weight gradients, and of their terms' sizes. */
 struct sums {
-    double *values, *sizes; /* like params */
+    double *values, *sizes; /* as in params */
 };
 
 static void add_weights(const struct bench *bench, const struct rows *values,
@@ -575,7 +574,7 @@ static void add_weights(const struct bench *bench, const struct rows *values,
     }
 }
 
-/* In FP32 whatever the precision, but for eight products in a row of so many. */
+/* Accumulated in f32 in all precisions, except for eight consecutive products of f16 rows. */
 static void check_weights(const struct bench *bench, const float *device, const struct sums *sums,
                           uint32_t rows)
 {
@@ -588,7 +587,7 @@ static void check_weights(const struct bench *bench, const float *device, const 
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Those that nobody has asked for a colour of have none; `colored`: NULL for all. */
+/* Checks values of samples; those not in `colored` have no colour. `colored` NULL: all have. */
 static void check_values(const struct bench *bench, const struct inputs *inputs,
                          const bool *colored, const float (*device)[4])
 {
@@ -609,7 +608,7 @@ static void check_values(const struct bench *bench, const struct inputs *inputs,
     reference_field_destroy(&field);
 }
 
-/* Values of the samples of one chunk from the outputs beside them. */
+/* Checks values of one chunk's samples against the outputs stored beside them. */
 static void check_outputs(const struct bench *bench, const struct rows *rows, uint32_t first,
                           const float (*device)[4])
 {
@@ -632,7 +631,7 @@ static uint32_t rows_of(const struct bench *bench, uint32_t all, uint32_t chunk)
     return left < bench->config.chunk_rows ? left : bench->config.chunk_rows;
 }
 
-/* A chunk, or what is beyond the last one. */
+/* Checks a chunk, or that nothing is written for one beyond the last. */
 static void check_sample_chunk(struct bench *bench, const struct inputs *inputs, uint32_t chunk)
 {
     uint32_t first = chunk * bench->config.chunk_rows;
@@ -653,7 +652,7 @@ static void check_sample_chunk(struct bench *bench, const struct inputs *inputs,
     free(rows.values);
 }
 
-/* Nobody has looked at samples without a gradient: their values are anything. */
+/* Spoils values of samples without a gradient: no pass may read them. */
 static void spoil_values(struct bench *bench, const struct inputs *inputs, const bool *colored)
 {
     float(*values)[4] = bench_take(bench, BIND_FIELD);
@@ -695,8 +694,8 @@ static void run_chunk(struct bench *bench, const struct pass_list *pass_list, si
         run(bench, pass_list, layer_passes[i], chunk, groups);
 }
 
-/* Densities of all samples; then colours of the listed ones, whose densities stay as they are. */
-static void check_in_two(struct bench *bench, const struct inputs *inputs, uint32_t groups)
+/* Computes densities of all samples, then colours of the listed ones, whose densities stay. */
+static void check_densities_first(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
     const struct field_kind *kind = bench->model.kind;
     uint32_t rows = bench->config.chunk_rows;
@@ -725,8 +724,8 @@ static void check_in_two(struct bench *bench, const struct inputs *inputs, uint3
     free(colored);
 }
 
-/* Colours of one chunk have left what the backward pass would compute again, so it does nothing. */
-static void leave_colors(struct bench *bench, uint32_t chunk, uint32_t groups)
+/* With one chunk the colour pass leaves the activations, so the backward pass recomputes none. */
+static void check_nothing_recomputed(struct bench *bench, uint32_t chunk, uint32_t groups)
 {
     const struct field_kind *kind = bench->model.kind;
     size_t words = bench->buffers[BIND_FEATURES].size / 4;
@@ -748,7 +747,7 @@ static void check_output_gradients(const struct bench *bench, const struct input
                                    const struct rows *values, const struct rows *rows, uint32_t row,
                                    uint32_t sample)
 {
-    const double *raw = row_of(bench, values, row), *seeds = row_of(bench, rows, row);
+    const double *raw = row_of(bench, values, row), *output_gradients = row_of(bench, rows, row);
     double expected[4] = {0};
     for (uint32_t c = 0; c < 3 && row < rows->count; c++) {
         double color = 1 / (1 + exp(-raw[bench->config.color_output + c]));
@@ -761,12 +760,12 @@ static void check_output_gradients(const struct bench *bench, const struct input
     for (uint32_t c = 0; c < 32; c++) {
         double color = c < 3 ? expected[c] : 0, other = c == 0 ? expected[3] : 0;
         double step = LEAST_STEP * bench->backend.f16, unit = stored_tolerance(bench) + 2e-6;
-        assert_close(seeds[bench->config.color_output + c], color, 1, unit * fabs(color) + step,
-                     "seed of row", row);
-        assert_close(seeds[bench->config.first_output + c], other, 1, unit * fabs(other) + step,
-                     "seed of density, row", row);
-        assert_true(c < 3 || (seeds[bench->config.color_output + c] == 0 &&
-                              seeds[bench->config.first_output + c] == 0));
+        assert_close(output_gradients[bench->config.color_output + c], color, 1,
+                     unit * fabs(color) + step, "seed of row", row);
+        assert_close(output_gradients[bench->config.first_output + c], other, 1,
+                     unit * fabs(other) + step, "seed of density, row", row);
+        assert_true(c < 3 || (output_gradients[bench->config.color_output + c] == 0 &&
+                              output_gradients[bench->config.first_output + c] == 0));
     }
 }
 
@@ -801,14 +800,14 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     free(rows.values);
 }
 
-/* Gradients that 16 bits left are those that were counted without those that were flushed. */
-static void check_flushed(struct bench *bench, uint64_t left)
+/* f16 gradients that are not zero are those counted as rounded minus those that underflowed. */
+static void check_underflow(struct bench *bench, uint64_t left)
 {
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
     if (bench->backend.f16) {
         assert_int_equal(state.rounded - state.underflowed, left);
-        /* Sums in 16 bits have lost theirs before. */
+        /* f16 sums have lost theirs before. */
         assert_true(bench->backend.f16_accumulate || state.underflowed > 0);
         assert_true(state.underflowed < state.rounded / 2);
     } else {
@@ -816,7 +815,7 @@ static void check_flushed(struct bench *bench, uint64_t left)
     }
 }
 
-/* Of all layers. Weights of columns that pad have none. */
+/* Compares gradients of all layers with the reference. Weights of padding columns have none. */
 static void check_all_gradients(const struct bench *bench, const struct inputs *inputs,
                                 const float *device)
 {
@@ -844,7 +843,8 @@ static void check_all_gradients(const struct bench *bench, const struct inputs *
     reference_field_destroy(&field);
 }
 
-/* Slices of rows, shared out among groups that need be no multiple of them. */
+/* Runs the backward passes over all chunks. `slices` slices of weight gradients are shared among
+ * `groups` workgroups, whose number need not divide them. */
 static void check_live(struct bench *bench, const struct inputs *inputs, uint32_t slices,
                        uint32_t groups)
 {
@@ -867,13 +867,13 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
         poison_chunk(bench, BIND_FEATURES);
         poison_chunk(bench, BIND_SCRATCH);
         if (there)
-            leave_colors(bench, chunk, groups);
+            check_nothing_recomputed(bench, chunk, groups);
         for (size_t i = there ? 3 : 0; i < BASE_COUNT(passes); i++)
             if (i > 2 || (i == 2) == kept)
                 run(bench, backward, passes[i], chunk, groups);
         check_live_chunk(bench, inputs, all, chunk, &sums, &counted);
     }
-    check_flushed(bench, counted);
+    check_underflow(bench, counted);
     run(bench, backward, "reduce_gradients", 0, groups);
     float *gradients = bench_take_gradients(bench);
     check_weights(bench, gradients, &sums, all);
@@ -892,8 +892,8 @@ static void check_model(struct gpu_device *device, const struct backend_case *ba
 {
     struct bench bench = bench_of(device, backend, model, kept, deterministic);
     struct inputs inputs = inputs_create(&bench, model->samples, seed);
-    if (kept == SEEN_FIRST)
-        check_in_two(&bench, &inputs, seed % 2 ? 3 : 70);
+    if (kept == DENSITIES_FIRST)
+        check_densities_first(&bench, &inputs, seed % 2 ? 3 : 70);
     else
         check_samples(&bench, &inputs, seed % 2 ? 3 : 70);
     if (seed % 2)
@@ -914,8 +914,8 @@ static void test_layers(void **state)
         check_model(*state, &backends[p], &models[p % 2], RECOMPUTED, false, 910 + p / 2);
 }
 
-/* Products of 16-bit numbers in f32 err by no more than those of f32. */
-static void test_raised_products(void **state)
+/* f32 products of f16 numbers are as exact as those of f32. */
+static void test_f32_products(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP16, .matmul = VKN_POLICY_F32};
     if (gpu_device_capabilities(*state)->float16)
@@ -930,7 +930,7 @@ static void test_bf16(void **state)
     check_model(*state, &backend, &models[1], RECOMPUTED, false, 921);
 }
 
-/* Of samples in their order, of which some have no gradient. */
+/* Deterministic mode: all samples in order, some without a gradient. */
 static void test_deterministic(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
@@ -945,7 +945,7 @@ static void test_kept(void **state)
         check_model(*state, &backends[p], &models[1 - p], KEPT, false, 941 + p);
 }
 
-/* Live samples that are one chunk, and several; in the shapes of GPUs in fp32 alone. */
+/* Visibility with one chunk of live samples and with several; GPU kernels in fp32 only. */
 static void test_visibility(void **state)
 {
     struct backend_case backends[MAX_CASES];
@@ -953,21 +953,21 @@ static void test_visibility(void **state)
     struct model_case one = models[1];
     one.chunk = 192;
     for (uint32_t p = 0; p < count && p < (tries_shapes(*state) ? 1 : 2); p++)
-        check_model(*state, &backends[p], p == 0 ? &models[0] : &one, SEEN_FIRST, false, 950 + p);
-    check_model(*state, &backends[0], &one, SEEN_FIRST, false, 952);
+        check_model(*state, &backends[p], p == 0 ? &models[0] : &one, DENSITIES_FIRST, false,
+                    950 + p);
+    check_model(*state, &backends[0], &one, DENSITIES_FIRST, false, 952);
 }
 
 #define MANY_GROUPS 5000u
 
-/* A step in which no sample has a gradient, and so many workgroups that what one reads beyond its
- * rows is nobody's memory. */
+/* A step without live samples, with so many workgroups that some would read beyond their rows. */
 static void test_nothing_live(void **state)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
     struct bench bench = bench_of(*state, &backend, &models[0], RECOMPUTED, false);
     struct inputs inputs = inputs_create(&bench, 20, 7);
     inputs.live_count = 0;
-    uint32_t groups = bench.backend.cpu_kernels ? MANY_GROUPS : 70; /* which take their time */
+    uint32_t groups = bench.backend.cpu_kernels ? MANY_GROUPS : 70; /* many workgroups are slow */
     check_samples(&bench, &inputs, groups);
     check_live(&bench, &inputs, 2, groups);
     inputs_destroy(&inputs);
@@ -979,7 +979,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_nothing_live),
-        cmocka_unit_test(test_visibility),    cmocka_unit_test(test_raised_products),
+        cmocka_unit_test(test_visibility),    cmocka_unit_test(test_f32_products),
         cmocka_unit_test(test_bf16),          cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -1,19 +1,19 @@
-/* The shaders' camera models: rays of every kind of lens lead back to their pixel by the models'
- * own formulas, and no ray is made where a lens does not reach. */
+/* Tests the shaders' camera models: rays of every lens project back to their pixels by the
+ * reference's formulas, and pixels out of a lens's reach get no ray. */
 #include "lenses.h"
 #include "pass_rays.h"
 #include "scene/transforms.h"
 
 #define RAYS 3000u
 
-/* The poses are turned any way around; the cameras look at the cube. */
-static void place(struct random *random, struct scene_camera *camera)
+/* Gives the camera a random pose that looks at the cube. */
+static void place_camera(struct random *random, struct scene_camera *camera)
 {
     struct scene_camera placed = random_camera(random, 8, 8, 1.5, false);
     memcpy(camera->pose, placed.pose, sizeof placed.pose);
 }
 
-/* Rays `first` .. `first + RAYS` of the only camera, one to a pixel. The caller frees. */
+/* Makes rays `first` to `first + RAYS` of the camera, one per pixel; the caller frees them. */
 static struct Ray *run_view(struct bench *bench, const struct scene_camera *camera, uint32_t first)
 {
     const struct Camera device_camera = setup_camera(camera);
@@ -44,7 +44,7 @@ static void check_ray(const struct scene_camera *camera, const struct Ray *ray, 
     }
     assert_close(squared, 1, 1e-6, 1, "length of ray", pixel);
     reference_project(camera, point, image);
-    /* Near a panorama's poles a column is hardly wider than a direction is exact. */
+    /* Near a panorama's poles a column is hardly wider than a direction's rounding error. */
     double wide = camera->lens == VKN_LENS_EQUIRECTANGULAR
                       ? cos((row + 0.5 - (double)camera->center_y) / (double)camera->focal_y)
                       : 1;
@@ -52,8 +52,8 @@ static void check_ray(const struct scene_camera *camera, const struct Ray *ray, 
     assert_close(image[1], row + 0.5, 1e-3, 1, "row of ray", pixel);
 }
 
-/* More distorted than lenses are, each by other coefficients, but nowhere folded over: the way back
- * takes every one of them into account. */
+/* Stronger distortions than real lenses have, one for each coefficient, none folded over: the
+ * inverse must use every coefficient. */
 static const struct scene_camera strong_lenses[] = {
     {TEST_SENSOR, .k1 = 1.2F},
     {TEST_SENSOR, .k2 = 2.5F},
@@ -61,7 +61,7 @@ static const struct scene_camera strong_lenses[] = {
     {TEST_SENSOR, .k1 = 0.3F, .p1 = -0.25F},
     {TEST_SENSOR, .k1 = 0.3F, .p2 = -0.2F},
     {TEST_SENSOR, .k1 = 0.2F, .p1 = 0.15F, .p2 = 0.12F},
-    /* Its distorted angles are larger than the angles at which it folds over. */
+    /* Its distorted angles exceed the angle at which it folds over. */
     {.lens = VKN_LENS_FISHEYE,
      .width = 1080,
      .height = 720,
@@ -73,13 +73,13 @@ static const struct scene_camera strong_lenses[] = {
      .k2 = -1.5F},
 };
 
-/* The first rows, the last ones and those in the middle: all corners are among them. */
+/* Checks the first rows, the middle ones and the last ones, which include all corners. */
 static void check_lens(struct bench *bench, struct scene_camera camera, struct random *random)
 {
     uint32_t pixels = camera.width * camera.height;
     const uint32_t begins[] = {0, pixels / 2, pixels - RAYS};
     for (size_t n = 0; n < BASE_COUNT(begins); n++) {
-        place(random, &camera);
+        place_camera(random, &camera);
         struct Ray *rays = run_view(bench, &camera, begins[n]);
         for (uint32_t r = 0; r < RAYS; r++)
             check_ray(&camera, &rays[r], begins[n] + r, random_between(random, 0.1, 5));
@@ -98,8 +98,7 @@ static void test_rays_lead_back(void **state)
     bench_destroy(&bench);
 }
 
-/* By hand: where angles are even in the picture, rays to all sides, those right behind the camera
- * among them, have single precision. */
+/* By hand: an equidistant fisheye has single precision in all directions, backwards included. */
 static void test_all_around(void **state)
 {
     struct bench bench = bench_of(*state);
@@ -130,7 +129,7 @@ static void test_all_around(void **state)
     bench_destroy(&bench);
 }
 
-/* The whole sphere has single precision, to its poles and on both sides of the seam. */
+/* A panorama has single precision on the whole sphere, at poles and on both sides of the seam. */
 static void test_panorama(void **state)
 {
     struct bench bench = bench_of(*state);
@@ -159,14 +158,14 @@ static void test_panorama(void **state)
     bench_destroy(&bench);
 }
 
-/* A fisheye's and a panorama's depths count along rays, others' along the axis. */
+/* Depths of fisheyes and panoramas are along rays, those of other lenses along the axis. */
 static void test_depth_scale(void **state)
 {
     struct bench bench = bench_of(*state);
     struct random random = {13};
     for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
         struct scene_camera camera = test_lenses[i].camera;
-        place(&random, &camera);
+        place_camera(&random, &camera);
         struct Ray *rays = run_view(&bench, &camera, 0);
         for (uint32_t r = 0; r < RAYS; r++) {
             const double direction[3] = {rays[r].direction[0], rays[r].direction[1],
@@ -186,7 +185,7 @@ static void test_out_of_reach(void **state)
     for (size_t i = 0; i < BASE_COUNT(test_short_lenses); i++) {
         struct scene_camera camera = test_short_lenses[i];
         uint32_t first = camera.width * camera.height / 2, counts[2] = {0};
-        place(&random, &camera);
+        place_camera(&random, &camera);
         struct Ray *rays = run_view(&bench, &camera, first);
         for (uint32_t r = 0; r < RAYS; r++) {
             uint32_t pixel = first + r, column = pixel % camera.width, row = pixel / camera.width;

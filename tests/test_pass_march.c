@@ -1,5 +1,5 @@
-/* march_rays and its variants against a march that looks every step up; sample_uniform and its own
- * against bins that are looked up one by one; sample_fine and its own against an integral. */
+/* Tests march_rays and its variants against a march without skipping, sample_uniform against bins
+ * computed one by one, and sample_fine against an integral. */
 #include "pass_coarse.h"
 
 #include "rays/rays.h"
@@ -22,7 +22,7 @@ static uint32_t cells_of(const struct reference_grid *grid)
     return grid->resolution * grid->resolution * grid->resolution * grid->cascades;
 }
 
-/* A third of the blocks holds something, and there a fifth of the cells; in each slice others. */
+/* Fills a third of the blocks, and there a fifth of the cells; differently in each time bin. */
 static void random_grid(struct inputs *inputs, const struct bench *bench, struct random *random)
 {
     const struct reference_space space = reference_space(&bench->settings);
@@ -31,14 +31,15 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
     uint32_t cells = resolution * resolution * resolution * cascades;
     float *values = base_alloc(cells, sizeof *values);
     bool *occupied = base_alloc((size_t)inputs->slices * cells, sizeof *occupied);
-    for (uint32_t slice = 0; slice < inputs->slices; slice++) {
+    for (uint32_t time_bin = 0; time_bin < inputs->slices; time_bin++) {
         for (uint32_t block = 0; block < cells / 512; block++) {
             bool used = random_below(random, 3) == 0;
             for (uint32_t i = 512 * block; i < 512 * block + 512; i++)
                 values[i] = used && random_below(random, 5) == 0 ? 1 : 0;
         }
         inputs->grid = reference_grid(&space, resolution, cascades, values, 0.5);
-        memcpy(occupied + (size_t)slice * cells, inputs->grid.occupied, cells * sizeof *occupied);
+        memcpy(occupied + (size_t)time_bin * cells, inputs->grid.occupied,
+               cells * sizeof *occupied);
         free(inputs->grid.occupied);
     }
     inputs->grid.occupied = occupied;
@@ -53,14 +54,14 @@ static void put_grid(struct bench *bench, const struct inputs *inputs)
     uint32_t *bits = base_alloc(words, sizeof *bits);
     for (uint32_t i = 0; i < cells; i++) {
         bits[i / 32] |= (uint32_t)grid->occupied[i] << (i % 32);
-        /* Any bit of a block's word says that it holds something. */
+        /* A block's word is not zero if any of its cells is occupied. */
         bits[cells / 32 + i / 512] |= (uint32_t)grid->occupied[i] << (i % 32);
     }
     bench_put(bench, BIND_OCCUPANCY_BITS, bits, 4ull * words);
     free(bits);
 }
 
-/* `samples` of each ray in bins, and `fine` more where sampling is hierarchical. */
+/* Makes a bench with `samples` per ray in bins, and `fine` more for hierarchical sampling. */
 static struct bench bench_hierarchical(struct gpu_device *device, const struct scenario *scenario,
                                        uint32_t samples, uint32_t fine, struct inputs *inputs,
                                        uint32_t seed)
@@ -82,7 +83,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .fine_samples = fine,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
-        /* Every buffer has room for them, and each page of it takes its time. */
+        /* Every buffer has room for so many samples, and each page costs time. */
         .batch = {.samples = scenario->rays > 1000 ? 1u << 16 : 1u << 15,
                   .max_rays = scenario->rays + 10},
     };
@@ -100,14 +101,14 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
     random_grid(inputs, &bench, &random);
     for (uint32_t r = 0; r < scenario->rays; r++) {
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
-        if (scenario->slices) /* the first and the last moment, too */
+        if (scenario->slices) /* includes the first and the last time */
             inputs->rays[r].time = fminf((float)(r % 64) / 62, 1);
     }
     put_grid(&bench, inputs);
     return bench;
 }
 
-/* `samples` of each ray where sampling is uniform; 0: by the occupancy grid. */
+/* `samples` per ray for uniform sampling; 0: samples by the occupancy grid. */
 static struct bench bench_sampling(struct gpu_device *device, const struct scenario *scenario,
                                    uint32_t samples, struct inputs *inputs, uint32_t seed)
 {
@@ -126,8 +127,7 @@ struct tally {
     uint64_t steps, either, occupied;
 };
 
-/* The `count` samples at distances `t` are the occupied steps, of which no more than `most` are
- * taken. */
+/* Checks that the `count` samples at distances `t` are the first occupied steps, at most `most`. */
 static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, uint32_t count,
                       uint32_t most, struct tally *tally)
 {
@@ -156,9 +156,11 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
                 fail_msg("ray %u: step %zu is occupied and has no sample", r, next);
         if (steps[next++] == REFERENCE_EMPTY)
             fail_msg("ray %u: step %zu is empty and has a sample", r, step);
-        double place = reference_distance_after(&inputs->stepping, ray->step + (double)step);
-        double rounding = 1e-4 * reference_step_size(&inputs->stepping, place); /* of its number */
-        assert_close(t[s], place, 1e-5, place + 1e5 * rounding, "distance of a sample of ray", r);
+        double position = reference_distance_after(&inputs->stepping, ray->step + (double)step);
+        double rounding =
+            1e-4 * reference_step_size(&inputs->stepping, position); /* of its number */
+        assert_close(t[s], position, 1e-5, position + 1e5 * rounding, "distance of a sample of ray",
+                     r);
     }
     for (size_t i = 0; i < length; i++) {
         tally->either += steps[i] == REFERENCE_EITHER;
@@ -169,14 +171,14 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
     tally->steps += length;
 }
 
-/* A sample stands for a step. */
+/* A sample's width is that of its step. */
 static void check_width(const struct inputs *inputs, const struct Sample *sample)
 {
     double width = reference_step_size(&inputs->stepping, sample->t);
     assert_close(sample->width, width, 1e-6, width, "width of a sample of ray", sample->ray);
 }
 
-/* The samples of all rays whose samples fitted: in their places, nobody else's. */
+/* Checks the samples of all rays whose samples fitted, and that rays share none. */
 static struct tally check_samples(struct bench *bench, const struct inputs *inputs,
                                   const struct RayResult *results, const struct Sample *samples)
 {
@@ -199,7 +201,7 @@ static struct tally check_samples(struct bench *bench, const struct inputs *inpu
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* March in rays' order, as the deterministic mode does. */
+/* Marches in ray order, as the deterministic mode does. */
 static void run_ordered(struct bench *bench, const struct inputs *inputs)
 {
     put_rays(bench, inputs);
@@ -208,7 +210,7 @@ static void run_ordered(struct bench *bench, const struct inputs *inputs)
     run_march(bench, inputs, inputs->by->write);
 }
 
-/* Ray by ray the very samples that were taken at once, one ray behind the other. */
+/* Marching in ray order gives the same samples, ray after ray. */
 static void check_ordered(struct bench *bench, const struct inputs *inputs,
                           const struct RayResult *results, const struct Sample *samples)
 {
@@ -237,7 +239,7 @@ static void test_training(void **state)
         struct inputs inputs;
         struct bench bench = bench_of(*state, &scenarios[n], &inputs, 500 + n);
         struct State counts;
-        if (n % 2) /* subgroups go on with further rays */
+        if (n % 2) /* subgroups take several rays */
             bench.config.group_limit = 3 * n;
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, inputs.by->all);
@@ -263,10 +265,10 @@ static void test_training(void **state)
     }
 }
 
-/* Marches with room for `capacity` samples. A ray whose samples all fit has them; others have none
- * and are left out of the step. Returns how many that have samples elsewhere. */
-static uint32_t check_room(struct bench *bench, const struct inputs *inputs,
-                           const struct RayResult *whole, uint32_t capacity, bool ordered)
+/* Marches with a capacity of `capacity` samples. Rays whose samples do not all fit have none and
+ * are left out of the step. Returns the number of such rays. */
+static uint32_t check_capacity(struct bench *bench, const struct inputs *inputs,
+                               const struct RayResult *whole, uint32_t capacity, bool ordered)
 {
     struct State counts;
     uint32_t taken = 0, left_out = 0;
@@ -285,7 +287,7 @@ static uint32_t check_room(struct bench *bench, const struct inputs *inputs,
     struct Sample *samples = bench_take(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         bool fits = results[r].first + whole[r].count <= capacity;
-        counts.sample_count -= whole[r].count; /* whether they fit or not */
+        counts.sample_count -= whole[r].count; /* counted whether they fit or not */
         assert_int_equal(results[r].count, fits ? whole[r].count : 0);
         assert_true(rays[r].last == (fits ? inputs->rays[r].last : -2));
         for (uint32_t s = 0; s < results[r].count; s++)
@@ -302,7 +304,7 @@ static uint32_t check_room(struct bench *bench, const struct inputs *inputs,
     return left_out;
 }
 
-/* The samples of some ray in the middle, when rays follow each other, end here. */
+/* Returns where the samples of a ray in the middle end if rays are in order. */
 static uint32_t end_in_the_middle(const struct inputs *inputs, const struct RayResult *whole)
 {
     uint32_t end = 0, r = 0;
@@ -311,8 +313,8 @@ static uint32_t end_in_the_middle(const struct inputs *inputs, const struct RayR
     return end;
 }
 
-/* As much room as the samples need, less, and such as ends where a ray does: one sample less leaves
- * out that one ray. */
+/* Capacities: as many samples as needed, fewer, and an end of a ray; one sample less leaves that
+ * ray out. */
 static void check_overflow(struct bench *bench, const struct inputs *inputs)
 {
     struct State counts;
@@ -322,12 +324,12 @@ static void check_overflow(struct bench *bench, const struct inputs *inputs)
     struct RayResult *whole = bench_take(bench, BIND_RESULTS);
     uint32_t asked = counts.sample_count, end = end_in_the_middle(inputs, whole);
     for (int ordered = 0; ordered < 2; ordered++) {
-        assert_int_equal(check_room(bench, inputs, whole, asked, ordered), 0);
-        assert_int_equal(check_room(bench, inputs, whole, asked - 1, ordered), 1);
-        assert_true(check_room(bench, inputs, whole, asked / 2, ordered) > 0);
+        assert_int_equal(check_capacity(bench, inputs, whole, asked, ordered), 0);
+        assert_int_equal(check_capacity(bench, inputs, whole, asked - 1, ordered), 1);
+        assert_true(check_capacity(bench, inputs, whole, asked / 2, ordered) > 0);
     }
-    uint32_t behind = check_room(bench, inputs, whole, end, true);
-    assert_int_equal(check_room(bench, inputs, whole, end - 1, true), behind + 1);
+    uint32_t behind = check_capacity(bench, inputs, whole, end, true);
+    assert_int_equal(check_capacity(bench, inputs, whole, end - 1, true), behind + 1);
     free(whole);
 }
 
@@ -342,7 +344,7 @@ static void test_overflow(void **state)
     }
 }
 
-/* A full grid and steps so short that rays meet the cap. */
+/* A full grid and steps so short that rays reach the maximum number of samples. */
 static void test_cap(void **state)
 {
     const struct scenario scenario = {1, 16, 4000, 60, -1, 2, false, 0, 0};
@@ -368,8 +370,8 @@ static void test_cap(void **state)
 
 /* ---- far away ------------------------------------------------------------------------------ */
 
-/* Rays that end at 9000 sides of the cube, 18000 times its norm. */
-static void look_far(struct bench *bench, struct inputs *inputs)
+/* Makes rays end at 9000 sides of the cube, 18000 times its half side. */
+static void extend_rays(struct bench *bench, struct inputs *inputs)
 {
     bench->config.far_distance = 9000 * bench->config.aabb_scale;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
@@ -378,8 +380,8 @@ static void look_far(struct bench *bench, struct inputs *inputs)
             (float)reference_steps_to(&inputs->stepping, bench->config.far_distance);
 }
 
-/* Marches and checks all samples. Returns how many are 1000 sides away or further: each ray's in
- * places of their own. */
+/* Marches and checks all samples. Returns how many are beyond 1000 sides, each ray's at distinct
+ * distances. */
 static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 {
     uint32_t far = 0;
@@ -398,13 +400,13 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
     return far;
 }
 
-/* Contracted space to where floats tell no more places apart, some cells occupied and all. */
+/* Contracted space up to distances that floats cannot resolve; some cells occupied, and all. */
 static void test_far_away(void **state)
 {
     const struct scenario scenario = {1, 16, 128, 600, 1.0 / 64, 2, true, 0, 0};
     struct inputs inputs;
     struct bench bench = bench_of(*state, &scenario, &inputs, 515);
-    look_far(&bench, &inputs);
+    extend_rays(&bench, &inputs);
     check_far(&bench, &inputs);
     memset(inputs.grid.occupied, 1, 2 * 16 * 16 * 16);
     put_grid(&bench, &inputs);
@@ -415,7 +417,7 @@ static void test_far_away(void **state)
 
 /* ---- rendering ----------------------------------------------------------------------------- */
 
-/* Returns how many samples the rays take. */
+/* Runs one round; returns the number of samples. */
 static uint32_t run_round(struct bench *bench, const struct inputs *inputs, uint32_t limit)
 {
     struct State counts = {.sample_count = 0};
@@ -426,8 +428,8 @@ static uint32_t run_round(struct bench *bench, const struct inputs *inputs, uint
     return counts.sample_count;
 }
 
-/* Rounds of at most 24 samples, until no ray goes on; together they are the whole march. There is
- * room for what the first takes, and no round takes more. */
+/* Rounds of at most 24 samples give the whole march. The capacity is the first round's number of
+ * samples, and no later round takes more. */
 static void test_view_rounds(void **state)
 {
     const uint32_t limit = 24;
@@ -465,8 +467,8 @@ static void test_view_rounds(void **state)
 
 /* ---- uniform samples ----------------------------------------------------------------------- */
 
-/* Each ray that meets the cube, and whose pixel counts, has all samples: one in each of its bins,
- * which have no gaps. Returns how many samples there are. */
+/* Every ray that meets the cube, and whose pixel is not masked, has one sample in each of its
+ * contiguous bins. Returns the number of samples. */
 static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
                               const struct RayResult *results, const struct Sample *samples)
 {
@@ -497,10 +499,10 @@ static void test_uniform(void **state)
         struct bench bench = bench_sampling(*state, &scenarios[n], counts[n], &inputs, 540 + n);
         struct State after;
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
-            inputs.rays[r].last = -3; /* its pixel does not count */
+            inputs.rays[r].last = -3; /* the pixel is masked */
         if (n % 2)
             bench.config.group_limit = 3 * n;
-        bench_poison(&bench, BIND_OCCUPANCY_BITS); /* which nobody reads */
+        bench_poison(&bench, BIND_OCCUPANCY_BITS); /* uniform sampling must not read it */
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, inputs.by->all);
         bench_get(&bench, BIND_STATE, &after, sizeof after);
@@ -518,8 +520,7 @@ static void test_uniform(void **state)
     }
 }
 
-/* The same bins round by round, the samples in their middles; a ray that has ended takes no more.
- */
+/* Round by round, samples in the middle of the same bins; a ray that has ended gets no more. */
 static void test_uniform_view(void **state)
 {
     const uint32_t limit = 24, count = 100;
@@ -548,7 +549,7 @@ static void test_uniform_view(void **state)
         free(results);
         free(samples);
         for (uint32_t r = 0; r < inputs.ray_count; r += 3)
-            inputs.rays[r].last = -1; /* as composite_view does it */
+            inputs.rays[r].last = -1; /* the mark that composite_view sets */
         bench_put(&bench, BIND_RAYS, inputs.rays, inputs.ray_count * sizeof *inputs.rays);
     }
     inputs_destroy(&inputs);
@@ -557,10 +558,10 @@ static void test_uniform_view(void **state)
 
 /* ---- hierarchical samples ------------------------------------------------------------------ */
 
-#define KINDS 5u /* of rays, by what a coarse field finds on them */
+#define KINDS 5u /* of rays, by their coarse weights */
 #define TINY  4u
 
-/* Weights of some kind that leave some light at the end. */
+/* Returns a bin's weight in a kind of ray; some transmittance remains at the end. */
 static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random)
 {
     double at = (bin + 0.5) / bins;
@@ -571,7 +572,7 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
         return random_between(random, 0, 1) / bins;
     case 2: /* a thin wall */
         return bin == bins / 3 ? 0.97 : 0;
-    case TINY: /* what rounding leaves of light that is 1 */
+    case TINY: /* rounding errors of a transmittance of 1 */
         return random_between(random, 0, 2e-7);
     default:
         return (0.4 * exp(-0.5 * pow((at - 0.3) / 0.05, 2)) / 0.05 +
@@ -588,37 +589,36 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Where all of a ray's samples belong, in bins, in order. */
-static void list_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                        const double *weights, bool middle, double places[MAX_RAY_SAMPLES])
+/* Lists the positions, in bins, where all samples of a ray belong, in order. */
+static void list_positions(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                           const double *weights, bool middle, double positions[MAX_RAY_SAMPLES])
 {
     uint32_t bins = bench->config.ray_samples, fine = bench->config.fine_samples;
     for (uint32_t i = 0; i < bins; i++)
-        places[i] = i + (middle ? 0.5 : random_place(bench, inputs, r, i));
+        positions[i] = i + (middle ? 0.5 : random_place(bench, inputs, r, i));
     for (uint32_t i = 0; i < fine; i++) {
         double unit[3] = {0.5, 0, 0};
         if (!middle)
             reference_random_unit(bench->config.seed, STEP, r * fine + i, 33, unit);
-        places[bins + i] = reference_place_of(weights, bins, (i + unit[0]) / fine);
+        positions[bins + i] = reference_place_of(weights, bins, (i + unit[0]) / fine);
     }
-    qsort(places, bins + fine, sizeof *places, by_size);
+    qsort(positions, bins + fine, sizeof *positions, by_size);
 }
 
-/* Samples from number `begin` of a ray on, which are where the reference has them. Equal shares are
- * told apart by what rounding leaves of their sums; places of coarse samples are exact. Tiny
- * weights are themselves what rounding leaves. */
-static void check_places(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                         const double *weights, const double *places, const struct Sample *own,
-                         uint32_t begin, uint32_t count)
+/* Checks samples from number `begin` of a ray on against the reference. Coarse samples are exact;
+ * fine ones depend on rounding of summed shares. Tiny weights are rounding errors themselves. */
+static void check_positions(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                            const double *weights, const double *positions,
+                            const struct Sample *own, uint32_t begin, uint32_t count)
 {
     uint32_t bins = bench->config.ray_samples;
     double slack = r % KINDS == TINY ? 0.01 : 1e-5;
     for (uint32_t i = 0; i < count; i++) {
-        double t = own[i].t, place = place_at(bench, inputs, r, t);
-        double blur = place_at(bench, inputs, r, t + rounding_at(inputs, r, t)) - place;
-        double low = reference_shares_to(weights, bins, places[begin + i] - blur);
-        double high = reference_shares_to(weights, bins, places[begin + i] + blur);
-        double part = reference_shares_to(weights, bins, place);
+        double t = own[i].t, position = place_at(bench, inputs, r, t);
+        double blur = place_at(bench, inputs, r, t + rounding_at(inputs, r, t)) - position;
+        double low = reference_shares_to(weights, bins, positions[begin + i] - blur);
+        double high = reference_shares_to(weights, bins, positions[begin + i] + blur);
+        double part = reference_shares_to(weights, bins, position);
         assert_int_equal(own[i].ray, r);
         if (!(part > low - slack && part < high + slack))
             fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low,
@@ -626,8 +626,7 @@ static void check_places(const struct bench *bench, const struct inputs *inputs,
     }
 }
 
-/* Distances grow from each sample to the next, and each stands for what is nearer to it than to its
- * neighbours. */
+/* Distances increase, and each sample's width reaches half-way to its neighbours. */
 static void check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
                         uint32_t count)
 {
@@ -642,15 +641,14 @@ static void check_order(const struct inputs *inputs, uint32_t r, const struct Sa
     }
 }
 
-/* Every ray with coarse samples has those and the fine ones, in the order of the rays' coarse ones.
- */
+/* Every ray with coarse samples has these and the fine ones, in the order of the coarse samples. */
 static void test_hierarchical(void **state)
 {
     static const uint32_t counts[][2] = {{64, 128},  {1, 7},    {20, 33}, {256, 512},
                                          {256, 512}, {50, 100}, {64, 1}};
     static const enum vkn_spacing spacings[BASE_COUNT(counts)] = {
         [2] = VKN_SPACING_LINEAR, [3] = VKN_SPACING_LOG, [5] = VKN_SPACING_DISPARITY};
-    static double places[MAX_RAY_SAMPLES];
+    static double positions[MAX_RAY_SAMPLES];
     for (uint32_t n = 0; n < BASE_COUNT(counts); n++) {
         struct inputs inputs;
         struct scenario scenario = scenarios[n];
@@ -663,7 +661,7 @@ static void test_hierarchical(void **state)
         uint32_t count = counts[n][0] + counts[n][1], total = 0;
         struct State after;
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
-            inputs.rays[r].last = -3; /* its pixel does not count */
+            inputs.rays[r].last = -3; /* the pixel is masked */
         if (n % 2)
             bench.config.group_limit = 3 * n;
         struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
@@ -678,8 +676,8 @@ static void test_hierarchical(void **state)
                 continue;
             assert_int_equal(results[r].first, coarse.found[r].first / counts[n][0] * count);
             const struct Sample *own = &samples[results[r].first];
-            list_places(&bench, &inputs, r, coarse.weights[r], false, places);
-            check_places(&bench, &inputs, r, coarse.weights[r], places, own, 0, count);
+            list_positions(&bench, &inputs, r, coarse.weights[r], false, positions);
+            check_positions(&bench, &inputs, r, coarse.weights[r], positions, own, 0, count);
             check_order(&inputs, r, own, count);
             total += count;
         }
@@ -694,8 +692,8 @@ static void test_hierarchical(void **state)
     }
 }
 
-/* Pearson's test: 10^5 draws fall into quarters of bins as often as the weights say. What is
- * exceeded once in a thousand times for as many classes, by Wilson and Hilferty's approximation. */
+/* Pearson's test: 10^5 draws fall into quarters of bins in proportion to the weights. The limit is
+ * exceeded once in a thousand runs (Wilson and Hilferty's approximation). */
 static void test_draws(void **state)
 {
     enum { BINS = 64, CLASSES = 4 * BINS };
@@ -714,15 +712,14 @@ static void test_draws(void **state)
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             const double *weights = coarse.weights[r];
             for (uint32_t i = 0; i < results[r].count; i++) {
-                double place = place_at(&bench, &inputs, r, samples[results[r].first + i].t);
-                drawn[(uint32_t)fmin(fmax(4 * place, 0), CLASSES - 1)]++;
+                double position = place_at(&bench, &inputs, r, samples[results[r].first + i].t);
+                drawn[(uint32_t)fmin(fmax(4 * position, 0), CLASSES - 1)]++;
             }
             for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
                 expected[c] += 128 * (reference_shares_to(weights, BINS, (c + 1) / 4.0) -
                                       reference_shares_to(weights, BINS, c / 4.0));
             for (uint32_t i = 0; i < BINS && results[r].count > 0; i++)
-                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r, i)))]--; /* the coarse
-                                                                                       sample */
+                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r, i)))]--; /* not a draw */
             all += results[r].count > 0 ? 128 : 0;
         }
         assert_true(all > 1e5);
@@ -738,11 +735,11 @@ static void test_draws(void **state)
     }
 }
 
-/* Round by round the samples in the middle of all strata; a ray that has ended takes no more. */
+/* Round by round, samples in the middle of all strata; a ray that has ended gets no more. */
 static void test_hierarchical_view(void **state)
 {
     const uint32_t limit = 64, count = 150;
-    static double places[MAX_RAY_SAMPLES];
+    static double positions[MAX_RAY_SAMPLES];
     struct inputs inputs;
     struct scenario scenario = scenarios[5];
     scenario.rays = 120;
@@ -761,9 +758,9 @@ static void test_hierarchical_view(void **state)
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             bool goes_on = inputs.rays[r].last >= 0;
             assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);
-            list_places(&bench, &inputs, r, coarse.weights[r], true, places);
-            check_places(&bench, &inputs, r, coarse.weights[r], places, &samples[results[r].first],
-                         begin, results[r].count);
+            list_positions(&bench, &inputs, r, coarse.weights[r], true, positions);
+            check_positions(&bench, &inputs, r, coarse.weights[r], positions,
+                            &samples[results[r].first], begin, results[r].count);
             total += results[r].count;
         }
         bench_get(&bench, BIND_STATE, &counts, sizeof counts);
@@ -771,7 +768,7 @@ static void test_hierarchical_view(void **state)
         free(results);
         free(samples);
         for (uint32_t r = 0; r < inputs.ray_count; r += 3)
-            inputs.rays[r].last = -1; /* as composite_view does it */
+            inputs.rays[r].last = -1; /* the mark that composite_view sets */
         bench_put(&bench, BIND_RAYS, inputs.rays, inputs.ray_count * sizeof *inputs.rays);
     }
     coarse_destroy(&coarse);
@@ -779,11 +776,10 @@ static void test_hierarchical_view(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- how far rays march, on the host ------------------------------------------------------------
- */
+/* ---- counting steps on the host ------------------------------------------------------------ */
 
-/* The march's steps one by one are those that are counted: jitter makes one more or less of them,
- * and none on the whole. */
+/* The host's count of steps equals the march's, up to one step per ray by jitter, zero on average.
+ */
 static void test_count_steps(void **state)
 {
     static enum reference_step steps[MOST_STEPS];

@@ -1,8 +1,8 @@
-/* mesh_points, mesh_samples, mesh_values: which grid points a mesh's field is evaluated at, and
- * what becomes of it, in bounded and in contracted space; mesh_color_samples. */
+/* Tests mesh_points, mesh_samples, mesh_values and mesh_color_samples: at which grid points a mesh
+ * evaluates the field, and the values there, in bounded and contracted space. */
 #include "pass_fixture.h"
 
-#define NEW_LAYER  6u /* the grid's layer that the slab's first new one is */
+#define NEW_LAYER  6u /* index of the slab's first new layer */
 #define LAYERS     4u
 #define RESOLUTION 16u
 
@@ -50,7 +50,7 @@ static void destroy_slab(struct slab *slab)
     bench_destroy(&slab->bench);
 }
 
-/* Position of number i of the values, whose first MESH_OVERLAP layers are the slab's before. */
+/* Computes the position of value i; the first MESH_OVERLAP layers are those of the slab before. */
 static void position_of(const struct slab *slab, size_t i, uint32_t at[3], double position[3])
 {
     at[0] = (uint32_t)(i % points[0]);
@@ -68,7 +68,7 @@ static double reach_of(const double position[3])
     return reach;
 }
 
-/* The cubes have sides 1 and 2; all that is further out is contracted into a last cascade. */
+/* The cubes have sides 1 and 2; a third cascade is all of contracted space. */
 static bool occupied(const struct slab *slab, const double position[3])
 {
     double reach = reach_of(position), unit[3];
@@ -94,8 +94,8 @@ static bool wanted(const struct slab *slab, size_t i)
     return within && occupied(slab, position);
 }
 
-/* Exactly the points in occupied cells are listed, once each; all others are empty. Returns how
- * many; the caller frees *list. */
+/* Exactly the points in occupied cells are listed, once each; others get the value of empty space.
+ * Returns how many; the caller frees *list. */
 static uint32_t check_points(struct slab *slab, uint32_t **list)
 {
     struct bench *bench = &slab->bench;
@@ -173,7 +173,7 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
     free(field);
 }
 
-/* mesh_color_samples: each vertex is looked at from above, at the grid's time. */
+/* mesh_color_samples makes rays towards each vertex from above, at the grid's time. */
 static void check_views(struct slab *slab)
 {
     struct bench *bench = &slab->bench;

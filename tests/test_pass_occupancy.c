@@ -1,4 +1,4 @@
-/* The occupancy grid's passes: update, threshold, pack, and the cells that no camera sees. */
+/* Tests the occupancy grid's passes: update, threshold, packing, and cells that no camera sees. */
 #include "lenses.h"
 #include "backend_cases.h"
 #include "rays/rays.h"
@@ -15,7 +15,7 @@ static uint32_t cascades_of(const struct bench *bench)
     return bench->constants.values[SPEC_CASCADES];
 }
 
-/* A cube of that side, or all of space contracted around it. */
+/* A cube of side aabb_scale, or all of space contracted around it. */
 struct space_case {
     uint32_t aabb_scale;
     bool contracted;
@@ -38,7 +38,7 @@ static struct bench bench_on(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-/* Of a model whose layers are passes of their own. */
+/* Makes a bench with a layer-by-layer model. */
 static struct bench bench_of_layers(struct gpu_device *device, const struct backend_case *path,
                                     struct space_case space)
 {
@@ -65,7 +65,7 @@ static struct bench bench_of(struct gpu_device *device, struct space_case space,
 
 /* ---- update and threshold ------------------------------------------------------------------ */
 
-/* Unseen, empty, thin and thick cells. */
+/* Makes values of unseen, empty, thin and thick cells. */
 static float *random_values(uint32_t count, uint32_t seed)
 {
     struct random random = {seed};
@@ -88,7 +88,7 @@ static float *random_params(const struct bench *bench)
     return params;
 }
 
-/* Optical thickness of a smallest step at the cell's random point. */
+/* Returns the optical thickness of a smallest step at the cell's random point. */
 static double thickness(const struct bench *bench, const struct reference_field *field,
                         uint32_t step, uint32_t index)
 {
@@ -101,8 +101,8 @@ static double thickness(const struct bench *bench, const struct reference_field 
     return reference_density(field, position) * bench->config.step_min;
 }
 
-/* The four cells from `first` on: decayed; then all that are seen are asked while warming up, later
- * one of them at random and the first that is occupied. */
+/* Computes four cells from `first` on: all decay; during warm-up all seen ones are then raised to
+ * the field's densities, later a random one and the first occupied one. */
 static void expect_group(const struct bench *bench, const struct reference_field *field,
                          const struct State *state, const float *before, uint32_t first,
                          double after[4])
@@ -123,12 +123,12 @@ static void expect_group(const struct bench *bench, const struct reference_field
             after[k] = fmax(after[k], thickness(bench, field, state->step, first + k));
 }
 
-/* Returns the mean of the innermost cascade. */
+/* Checks all cells; returns the mean of the innermost cascade. */
 static double check_update(const struct bench *bench, const struct reference_field *field,
                            const struct State *state, const float *before, const float *device)
 {
     uint32_t cells = cells_of(bench);
-    /* What is left of a ReLU near its kink is rounding. */
+    /* A ReLU's output near its kink is a rounding error. */
     double least = field->activation == VKN_DENSITY_RELU ? (double)bench->config.step_min : 0;
     double sum = 0;
     for (uint32_t first = 0; first < cells * cascades_of(bench); first += 4) {
@@ -161,7 +161,7 @@ static void put_params(struct bench *bench, const float *params)
         bench_run(bench, "round_parameters", (struct Push){0}, 3);
 }
 
-/* The model's passes: one, or some that run for each chunk of cells. */
+/* Runs the model's passes: a single one, or several for each chunk of cells. */
 static void run_update(struct bench *bench, uint32_t groups)
 {
     const struct pass *passes[FIELD_MAX_PASSES];
@@ -185,8 +185,8 @@ static void run_update(struct bench *bench, uint32_t groups)
 
 #define VARIANTS 12u
 
-/* Variants: cubes of one and three cascades and contracted space, each with another activation of
- * the density; warming up and later. */
+/* Variants: cubes with one and three cascades and contracted space, each with its own activation of
+ * the density; during warm-up and later. */
 static void check_path(struct gpu_device *device, const struct backend_case *path, bool layers,
                        uint32_t n)
 {
@@ -196,9 +196,9 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
     struct bench bench = layers ? bench_of_layers(device, path, spaces[n / 4])
                                 : bench_on(device, path, spaces[n / 4], 16);
     uint32_t count = cells_of(&bench) * cascades_of(&bench);
-    /* Odd runs have fewer workgroups than groups of cells: each goes on with further ones. */
+    /* Odd variants have fewer workgroups than groups of cells: each takes several groups. */
     uint32_t groups = n % 2 ? 3 : bench_groups(&bench, count / 4);
-    /* At a threshold of 0, as before anything is learnt, empty cells are empty all the same. */
+    /* With a threshold of 0, as before training, empty cells must not count as occupied. */
     struct State counts = {.step = steps[n % 4], .threshold = n % 4 == 3 ? 0 : 0.01f};
     counts.dispatches[DISPATCH_OCCUPANCY].x = groups;
     float *before = random_values(count, 600 + n), *params = random_params(&bench);
@@ -229,7 +229,7 @@ static void test_update(void **state)
             check_path(*state, &paths[p], false, p % VARIANTS);
 }
 
-/* Each of the variants' kinds: activations, cascades, warming up and later, few groups and many. */
+/* Variants of each kind: activations, cascades, warm-up and later, few workgroups and many. */
 static void test_layers(void **state)
 {
     static const uint32_t variants[] = {0, 3, 6, 9};
@@ -241,8 +241,7 @@ static void test_layers(void **state)
         check_path(*state, &paths[p], true, 8 - 3 * p);
 }
 
-/* ---- shares ------------------------------------------------------------------------------------
- */
+/* ---- shares -------------------------------------------------------------------------------- */
 
 #define SHARES 3u
 
@@ -260,7 +259,7 @@ static float *update_share(struct bench *bench, const float *before, uint32_t sh
     return bench_take(bench, BIND_OCCUPANCY);
 }
 
-/* Each cell is raised in one share and only decayed in the others; shares are of like size. */
+/* Each cell is raised in one share and only decayed in the others; shares are of similar size. */
 static void check_shares(struct bench bench)
 {
     uint32_t count = cells_of(&bench) * cascades_of(&bench), raised[SHARES] = {0}, all = 0;
@@ -299,7 +298,7 @@ static void test_shares(void **state)
     check_shares(bench_of_layers(*state, &path, (struct space_case){4, false, 0}));
 }
 
-/* After the warm-up every cell that is seen has its turn. */
+/* After the warm-up every seen cell is raised at some time. */
 static void test_every_cell(void **state)
 {
     struct bench bench = bench_of(*state, (struct space_case){1, false, 0}, 16);
@@ -323,8 +322,8 @@ static void test_every_cell(void **state)
 
 /* ---- pack ---------------------------------------------------------------------------------- */
 
-/* Few cells above the threshold, so that most blocks and outer cells depend on single ones; more
- * right at it, which does not count. */
+/* Few cells are above the threshold, so that most blocks and outer cells depend on a single one;
+ * more are exactly at it, which is not occupied. */
 static void check_pack(struct bench *bench, uint32_t seed)
 {
     struct random random = {seed};
@@ -377,7 +376,7 @@ static void test_pack(void **state)
 
 enum seen { UNSEEN, SEEN, MAYBE };
 
-/* How far the nearest point of the box around a cell is from a camera. */
+/* Returns the distance from a camera to the nearest point of a cell's bounding box. */
 static double distance_of(const struct reference_space *space, const struct scene_camera *camera,
                           uint32_t resolution, uint32_t cascade, const uint32_t cell[3])
 {
@@ -398,8 +397,8 @@ static double distance_of(const struct reference_space *space, const struct scen
     return sqrt(squared);
 }
 
-/* A point is in the picture when it projects there and the ray through that place leads back to it:
- * far outside, a distorted lens folds back into its picture. */
+/* A camera sees a point if the point projects into the picture and the ray through that pixel leads
+ * back to the point: a strong distortion can fold far points into the picture. */
 static enum seen camera_sees(const struct scene_camera *camera, const double point[3])
 {
     double x, y, origin[3], direction[3], along = 0, squared = 0;
@@ -419,8 +418,8 @@ static enum seen camera_sees(const struct scene_camera *camera, const double poi
     return cosine > 0.999999 && margin > 2e-3 ? SEEN : MAYBE;
 }
 
-/* By the cell's corners and its middle, from cameras that it is no further from than `far`; what
- * contracted space has inside of the cube does not count. */
+/* Tests a cell's corners and centre, from cameras not further than `far`. Points inside the cube do
+ * not count for the contracted cascade. */
 static enum seen cell_seen(const struct reference_space *space, const struct scene_camera *cameras,
                            uint32_t count, uint32_t resolution, uint32_t cascade,
                            const uint32_t cell[3], double far)
@@ -464,7 +463,7 @@ static void check_unseen(struct gpu_device *device, struct space_case space_case
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     bench_put(&bench, BIND_CAMERAS, cameras, cameras_used * sizeof *cameras);
     uint32_t counts[3] = {0}, cells = cells_of(&bench), total = cells * cascades_of(&bench);
-    /* In pieces, the last of which ends with the grid. */
+    /* In parts; the last one ends with the grid. */
     const uint32_t ends[] = {0, 777, total / 3, UINT32_MAX};
     for (size_t i = 1; i < BASE_COUNT(ends); i++)
         bench_run(&bench, "mark_unseen_cells",
@@ -480,7 +479,7 @@ static void check_unseen(struct gpu_device *device, struct space_case space_case
         if (seen != MAYBE && (values[i] == 0) != (seen == SEEN))
             fail_msg("cell %u of cascade %u: %g", i % cells, i / cells, values[i]);
     }
-    /* All around there is nothing that a panorama does not see. */
+    /* A whole panorama sees everything. */
     bool whole = views->lens == VKN_LENS_EQUIRECTANGULAR && far == 0 &&
                  2 * M_PI * (double)views->focal_x < 1.001 * views->width;
     for (uint32_t i = 0; i < total && whole; i++)
@@ -498,18 +497,17 @@ static void test_unseen(void **state)
     struct scene_camera views[3] = {random_camera(&random, 40, 30, 1.5, false),
                                     random_camera(&random, 30, 50, 1.2, true),
                                     random_camera(&random, 20, 20, 0.3, true)};
-    views[0].focal_x *= 20; /* so narrow that it sees the middle of a cell and no corner */
+    views[0].focal_x *= 20; /* so narrow that it sees a cell's centre but no corner */
     views[0].focal_y *= 20;
     check_unseen(*state, cube, views, 1, 5, 0);
-    check_unseen(*state, cube, views, 3, 1024,
-                 0); /* as in training: many more than there are cells */
+    check_unseen(*state, cube, views, 3, 1024, 0); /* far more than cells, as in training */
     check_unseen(*state, contracted, views, 1, 5, 0);
     check_unseen(*state, contracted, views, 3, 1024, 0);
     check_unseen(*state, cube, views, 3, 1024, 1.3f);
     check_unseen(*state, contracted, views, 3, 1024, 5);
 }
 
-/* Cells behind a fisheye inside the cube count; those beyond its range do not. */
+/* A fisheye inside the cube also sees cells behind it, except beyond its range. */
 static void test_unseen_by_fisheye(void **state)
 {
     struct random random = {91};
@@ -521,8 +519,7 @@ static void test_unseen_by_fisheye(void **state)
     check_unseen(*state, (struct space_case){4, false, 0}, &view, 1, 50, 0);
 }
 
-/* A panorama sees all around, also what is right behind it or above; one that is not whole does
- * not. */
+/* A whole panorama sees everything, also directly behind and above it; a partial one does not. */
 static void test_unseen_by_panorama(void **state)
 {
     struct random random = {92};
@@ -535,16 +532,15 @@ static void test_unseen_by_panorama(void **state)
     check_unseen(*state, (struct space_case){4, true, 0}, &view, 1, 50, 5);
     view.focal_x = view.focal_y = 14;
     check_unseen(*state, (struct space_case){4, false, 0}, &view, 1, 50, 0);
-    /* In the middle of the grid, along its axes: cells' corners are in the seam and at the poles.
-     */
+    /* In the grid's centre, along its axes: cells' corners are in the seam and at the poles. */
     view.focal_x = view.focal_y = (float)(32 / M_PI);
     const float straight[12] = {1, 0, 0, 0.5F, 0, 1, 0, 0.5F, 0, 0, 1, 0.5F};
     memcpy(view.pose, straight, sizeof straight);
     check_unseen(*state, (struct space_case){4, false, 0}, &view, 1, 50, 0);
 }
 
-/* Each in the middle of things, along the grid's axes, where cells' corners are right behind it,
- * and turned any way around. */
+/* Every lens in the grid's centre, along its axes, with cells' corners directly behind it, and in
+ * random poses. */
 static void test_unseen_by_every_lens(void **state)
 {
     struct random random = {93};

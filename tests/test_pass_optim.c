@@ -1,4 +1,4 @@
-/* What becomes of gradients: reduce_gradients, check_gradients with the loss scale. */
+/* Tests reduce_gradients, and check_gradients with the loss scale. */
 #include "pass_fixture.h"
 
 static struct bench bench_of_sums(struct gpu_device *device, uint32_t features,
@@ -51,14 +51,13 @@ static void test_reduce_float(void **state)
     bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
     float *device = bench_take(&bench, BIND_GRADIENTS);
     check_sums(&bench, partials, device);
-    assert_poisoned(device, mlp, bench.model.param_count); /* the grid's are sums already */
+    assert_poisoned(device, mlp, bench.model.param_count); /* not the grid's */
     free(device);
     free(partials);
     bench_destroy(&bench);
 }
 
-/* Lowered to f16, a sum is rounded after each workgroup: beside 2048 the others' 0.9 are nothing.
- */
+/* Rounded to f16 after each workgroup, a sum of 2048 does not change by the others' 0.9. */
 static void test_reduce_rounded(void **state)
 {
     struct bench bench = bench_of(*state, 2);
@@ -84,8 +83,8 @@ static void test_reduce_rounded(void **state)
     bench_destroy(&bench);
 }
 
-/* Sums of any size and sign, many of them zero, and those with a word of nothing but ones or zeros;
- * afterwards all are zero. */
+/* Fixed-point sums of any size and sign, many of them zero, some with a word of only ones or zeros;
+ * the pass sets all to zero. */
 static void test_reduce_fixed(void **state)
 {
     static const int64_t edges[] = {
@@ -134,14 +133,14 @@ static void test_reduce_fixed(void **state)
 
 #define GROUPS 11u
 
-/* So many workgroups have left sums of losses: those of the pass composite in its shape. */
+/* Sets the number of workgroups that wrote loss sums, as composite does. */
 static void put_losses(const struct bench *bench, struct State *state, uint32_t losses)
 {
-    bool alone = bench->constants.values[SPEC_CPU_KERNELS];
-    state->dispatches[alone ? DISPATCH_RAYS : DISPATCH_FORWARD].x = losses;
+    bool per_invocation = bench->constants.values[SPEC_CPU_KERNELS];
+    state->dispatches[per_invocation ? DISPATCH_RAYS : DISPATCH_FORWARD].x = losses;
 }
 
-/* What the last workgroup leaves, with the count of them begun anew. */
+/* Reads the state after the last workgroup, which resets the count of finished ones. */
 static struct State get_finished(struct bench *bench)
 {
     struct State state = get_state(bench);
@@ -149,8 +148,8 @@ static struct State get_finished(struct bench *bench)
     return state;
 }
 
-/* Runs the pass on these gradients, with `losses` partial sums of loss and squared error of 1
- * and 2, and returns the state that they leave. */
+/* Runs the pass on these gradients, with `losses` partial sums of loss (1) and squared error (2);
+ * returns the state. */
 static struct State run_checks(struct bench *bench, const float *gradients, struct State before,
                                uint32_t losses)
 {
@@ -199,7 +198,7 @@ static void check_state(const struct bench *bench, const struct State *before,
     assert_close(after->gradient_factor, factor, 1e-5, factor, "gradient factor", 0);
 }
 
-/* The one entry of the ring that belongs to the step. */
+/* Checks that only the step's entry of the ring is written. */
 static void check_stats(struct bench *bench, const struct State *before, const struct State *after,
                         uint32_t losses)
 {
@@ -213,10 +212,10 @@ static void check_stats(struct bench *bench, const struct State *before, const s
     assert_close(stats->loss, 1.0 * losses / before->live_rays, 1e-6, 1, "loss", 0);
     assert_close(stats->square, 2.0 * losses / before->live_rays, 1e-6, 1, "square", 0);
     assert_true(stats->learning_rate == before->learning_rate);
-    assert_true(stats->loss_scale == before->loss_scale); /* the step's own */
+    assert_true(stats->loss_scale == before->loss_scale); /* the scale that the step used */
     assert_int_equal(stats->rate_cuts, after->rate_cuts);
     double underflowed = before->rounded > 0 ? (double)before->underflowed / before->rounded : 0;
-    assert_close(stats->underflowed, underflowed, 1e-6, underflowed, "flushed share of step",
+    assert_close(stats->underflowed, underflowed, 1e-6, underflowed, "underflowed share of step",
                  before->step);
     if (!after->nonfinite)
         assert_true(stats->grad_norm == after->grad_norm);
@@ -246,14 +245,14 @@ struct scaling {
 static const struct scaling scalings[] = {
     {SCALE_STATIC, 4, 3, 1024, 0, 0, 0},
     {SCALE_STATIC, 4, 3, 1, 0, INFINITY, 0},
-    {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},     /* not yet */
+    {SCALE_DYNAMIC, 4, 2, 1024, 0, 0, 0},     /* no growth yet */
     {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 0},     /* grows */
-    {SCALE_DYNAMIC, 4, 3, 0x1p126f, 0, 0, 0}, /* grows no further */
+    {SCALE_DYNAMIC, 4, 3, 0x1p126f, 0, 0, 0}, /* at the maximum */
     {SCALE_DYNAMIC, 4, 3, 1024, 0, NAN, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, INFINITY, 0},
     {SCALE_DYNAMIC, 4, 3, 1024, 0, -INFINITY, 0},
-    {SCALE_DYNAMIC, 4, 3, 0x1p-126f, 0, NAN, 0}, /* falls no further */
-    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 1},        /* an overflow seen by another pass */
+    {SCALE_DYNAMIC, 4, 3, 0x1p-126f, 0, NAN, 0}, /* at the minimum */
+    {SCALE_DYNAMIC, 4, 3, 1024, 0, 0, 1},        /* another pass has seen an overflow */
     {SCALE_DYNAMIC, 4, 1, 1024, 0.5f, 0, 0},     /* clipped */
     {SCALE_STATIC, 4, 1, 1024, 1e9f, 0, 0},      /* not clipped */
     {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},     /* large but finite */
@@ -272,9 +271,9 @@ static void test_loss_scale(void **state)
         const struct scaling *scaling = &scalings[n];
         float *gradients =
             random_floats(&random, count, -3.0 * scaling->scale, 3.0 * scaling->scale);
-        uint32_t losses = n % 2 ? 1 : 131, place = n % 3 == 0 ? count - 1 : n % 3 * 1234;
+        uint32_t losses = n % 2 ? 1 : 131, bad_index = n % 3 == 0 ? count - 1 : n % 3 * 1234;
         if (scaling->bad != 0 || isnan(scaling->bad))
-            gradients[place] = scaling->bad;
+            gradients[bad_index] = scaling->bad;
         bench.config.scale_kind = scaling->kind;
         bench.config.scale_interval = scaling->interval;
         bench.config.clip_norm = scaling->clip;
@@ -286,7 +285,7 @@ static void test_loss_scale(void **state)
         before.step += (uint32_t)n;
         before.rounded = (uint32_t)(n % 4 << 2 * n); /* none, few, very many */
         before.underflowed = n % 4 == 1 ? before.rounded : before.rounded / 3;
-        /* A square that no float holds makes the norm infinite as well. */
+        /* A square beyond FLT_MAX makes the norm infinite too. */
         double norm = norm_of(gradients, count, scaling->scale);
         norm = norm * norm > FLT_MAX ? INFINITY : norm;
         struct State after = run_checks(&bench, gradients, before, losses);
@@ -297,9 +296,9 @@ static void test_loss_scale(void **state)
     bench_destroy(&bench);
 }
 
-/* The norm of gradients of which the grid's are pairs of 16-bit sums, what is not finite among
- * them. What lies where floats would be does not matter. */
-static void test_half_sums(void **state)
+/* The norm of gradients whose grid part is packed f16 sums, with and without inf and nan among
+ * them. Words where f32 gradients would be are not read. */
+static void test_f16_sums(void **state)
 {
     struct bench bench = bench_of_sums(*state, 4, VKN_SUMS_F16);
     struct random random = {811};
@@ -343,8 +342,7 @@ static struct State run_losses(struct bench *bench, struct State before, const f
     return get_finished(bench);
 }
 
-/* A loss that is not finite skips the step, whatever the gradient says; the squared error, which is
- * a figure for people, does not. */
+/* A loss that is not finite skips the step; a squared error that is not finite only spoils PSNR. */
 static void test_nan_loss(void **state)
 {
     static const float losses[][2] = {{NAN, 1}, {INFINITY, 1}, {1e38f, 1}, {1, INFINITY}};
@@ -357,7 +355,7 @@ static void test_nan_loss(void **state)
     bench_destroy(&bench);
 }
 
-/* The mean over no ray at all is 0, and no reason to skip the step. */
+/* The mean over no rays is 0, and does not skip the step. */
 static void test_no_rays(void **state)
 {
     struct bench bench = bench_of(*state, 2);
@@ -370,9 +368,9 @@ static void test_no_rays(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- a falling scale ----------------------------------------------------------------------- */
+/* ---- back-offs ----------------------------------------------------------------------------- */
 
-/* What both sides keep of a step. */
+/* Copies the parts of the state that reference and device must agree on. */
 static void copy_scale(const struct State *from, struct State *to)
 {
     to->loss_scale = from->loss_scale;
@@ -385,7 +383,7 @@ static void copy_scale(const struct State *from, struct State *to)
     to->rate_cuts = from->rate_cuts;
 }
 
-/* One step after another, good (g) and bad (b), from `start`: the state that both sides reach. */
+/* Runs good (g) and bad (b) steps from `start`; returns the state, in which both sides agree. */
 static struct State run_steps(struct bench *bench, struct State start, const char *steps)
 {
     float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
@@ -412,11 +410,11 @@ static void check_backoffs(struct bench *bench, const char *steps, uint32_t back
     const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
     struct State state = run_steps(bench, start, steps);
     if (state.backoffs != backoffs || state.rate_cuts != cuts || state.loss_scale != scale)
-        fail_msg("after %s: %u falls, %u cuts, scale %g", steps, state.backoffs, state.rate_cuts,
-                 state.loss_scale);
+        fail_msg("after %s: %u back-offs, %u rate cuts, scale %g", steps, state.backoffs,
+                 state.rate_cuts, state.loss_scale);
 }
 
-/* Three back-offs without three good steps in a row between cut the learning rate. */
+/* max_backoffs back-offs without growth of the scale between cut the learning rate. */
 static void test_backoffs(void **state)
 {
     struct bench bench = bench_of(*state, 2);
@@ -426,14 +424,14 @@ static void test_backoffs(void **state)
     bench.config.scale_interval = 3;
     bench.config.max_backoffs = 3;
     bench.config.rate_cut_factor = 0.5f;
-    check_backoffs(&bench, "bbbbbbbb", 0, 0, 4); /* begun too high: nothing was learnt yet */
+    check_backoffs(&bench, "bbbbbbbb", 0, 0, 4); /* started too high: no step yet */
     check_backoffs(&bench, "bbbbg", 0, 0, 64);
     check_backoffs(&bench, "gbb", 2, 0, 256);
-    check_backoffs(&bench, "gbbb", 0, 1, 128);     /* at once */
-    check_backoffs(&bench, "gbgbggb", 0, 1, 128);  /* and with good steps between */
-    check_backoffs(&bench, "gbgbgggb", 1, 0, 256); /* but not with an interval of them: it grew */
+    check_backoffs(&bench, "gbbb", 0, 1, 128);     /* consecutive */
+    check_backoffs(&bench, "gbgbggb", 0, 1, 128);  /* with good steps between */
+    check_backoffs(&bench, "gbgbgggb", 1, 0, 256); /* the scale grew between */
     check_backoffs(&bench, "bbgbgb", 2, 0, 64);
-    check_backoffs(&bench, "gbbbbbb", 0, 1, 16); /* no second time before a step was taken */
+    check_backoffs(&bench, "gbbbbbb", 0, 1, 16); /* no second cut before a good step */
     check_backoffs(&bench, "gbbbbgbbb", 0, 2, 8);
     check_backoffs(&bench, "gbbbggggggggg", 0, 1, 1024); /* stays cut when the scale recovers */
     bench.config.rate_cut_factor = 1;
@@ -449,8 +447,8 @@ static void test_backoffs(void **state)
     bench_destroy(&bench);
 }
 
-/* Of a scale of 1024 that doubles after three good steps: what it has become, and how many
- * overflows it has tolerated. */
+/* Checks a scale that starts at 1024 and doubles after three good steps, and the number of
+ * tolerated overflows. */
 static void check_scale(struct bench *bench, const char *steps, double scale, uint32_t tolerated)
 {
     const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
@@ -459,8 +457,8 @@ static void check_scale(struct bench *bench, const char *steps, double scale, ui
         fail_msg("after %s: scale %g, %u tolerated", steps, state.loss_scale, state.tolerated);
 }
 
-/* As many overflows as the hysteresis says lower the scale, and each one behind them; good steps
- * between change nothing of that, a scale that grows does. */
+/* The scale is lowered after `scale_hysteresis` overflows, and by each one after them. Good steps
+ * do not reset that count; growth of the scale does. */
 static void test_hysteresis(void **state)
 {
     struct bench bench = bench_of(*state, 2);
@@ -470,25 +468,25 @@ static void test_hysteresis(void **state)
     bench.config.scale_interval = 3;
     bench.config.max_backoffs = 3;
     bench.config.rate_cut_factor = 0.5f;
-    check_scale(&bench, "b", 512, 0); /* by default at once */
+    check_scale(&bench, "b", 512, 0); /* default: at once */
     bench.config.scale_hysteresis = 3;
     check_scale(&bench, "bb", 1024, 2);
     check_scale(&bench, "bbbb", 256, 2);
-    check_scale(&bench, "bgbggb", 512, 2); /* not in a row */
+    check_scale(&bench, "bgbggb", 512, 2); /* not consecutive */
     check_scale(&bench, "bbbgggbb", 1024, 2);
     check_scale(&bench, "bbgggbb", 2048, 2);
-    check_backoffs(&bench, "gbbbb", 2, 0, 256); /* no back-off, no fall */
+    check_backoffs(&bench, "gbbbb", 2, 0, 256); /* no back-off, no cut */
     check_backoffs(&bench, "gbbbbb", 0, 1, 128);
     bench.config.scale_kind = SCALE_STATIC;
     check_scale(&bench, "bbbbgggg", 1024, 0);
     bench_destroy(&bench);
 }
 
-/* A scale stops at its limits, where overflows go on to count and growth begins a new interval. */
+/* A scale stops at its limits; overflows still count there, and growth starts a new interval. */
 static void test_scale_limits(void **state)
 {
     struct bench bench = bench_of(*state, 2);
-    /* By default where it and its reciprocal are normal numbers. */
+    /* By default the scale and its reciprocal must be normal numbers. */
     assert_true(bench.config.scale_minimum == 0x1p-126f && bench.config.scale_maximum == 0x1p126f);
     bench.config.scale_kind = SCALE_DYNAMIC;
     bench.config.scale_growth = 3;
@@ -505,7 +503,7 @@ static void test_scale_limits(void **state)
     bench.config.max_backoffs = 4;
     bench.config.rate_cut_factor = 0.5f;
     check_backoffs(&bench, "gbbbb", 3, 0, 100);
-    check_backoffs(&bench, "gbbbbb", 0, 1, 100); /* the learning rate may be what is wrong */
+    check_backoffs(&bench, "gbbbbb", 0, 1, 100); /* counts at the limit */
     bench_destroy(&bench);
 }
 
@@ -513,7 +511,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
-        cmocka_unit_test(test_reduce_rounded), cmocka_unit_test(test_half_sums),
+        cmocka_unit_test(test_reduce_rounded), cmocka_unit_test(test_f16_sums),
         cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
         cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_backoffs),
         cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),

@@ -1,10 +1,10 @@
-/* sample_proposal and its own form for pictures against the integral of what a proposal has found;
+/* Tests sample_proposal and sample_view_proposal against an integral of the proposal's weights, and
  * uniform bins in each spacing. */
 #include "pass_coarse.h"
 
 #define ANNEAL_STEPS 1000u
 
-/* One in each bin where there are none to draw. */
+/* Without fine samples (fine = 0) there is one sample in each bin. */
 struct shape {
     struct scenario scenario;
     uint32_t bins, fine;
@@ -34,7 +34,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
     };
     struct bench bench = bench_configure(device, settings);
     bench.local_size = bench.subgroup_size * scenario->local_size;
-    bench.config.first_ray = 1000 * seed; /* as of a later machine of several */
+    bench.config.first_ray = 1000 * seed; /* as on a later rank */
     bench_allocate(&bench, 1, 1);
     *inputs = (struct inputs){
         .stepping = reference_stepping(&bench.config, scenario->contracted),
@@ -49,7 +49,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
     return bench;
 }
 
-/* Rays that hardly touch the cube have fewer floats than samples. */
+/* Drops rays that hardly touch the cube: floats cannot resolve their samples. */
 static void drop_short_rays(struct inputs *inputs)
 {
     for (uint32_t r = 0; r < inputs->ray_count; r++)
@@ -57,7 +57,7 @@ static void drop_short_rays(struct inputs *inputs)
             inputs->rays[r].last = -1;
 }
 
-/* ---- what a proposal finds ----------------------------------------------------------------- */
+/* ---- weights of a proposal ----------------------------------------------------------------- */
 
 enum { EMPTY, HAZE, WALL, FIRST, LAST, BUMPS, NOT_A_NUMBER, INFINITE, KINDS };
 
@@ -88,7 +88,7 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
 
 static const struct findings findings = {KINDS, wanted_weight};
 
-/* What each bin of a ray has of the samples in the inputs' step. */
+/* Computes each bin's share of the samples in the inputs' step. */
 static void shares_of(const struct bench *bench, const struct inputs *inputs,
                       const struct coarse *coarse, uint32_t r, double shares[MOST_BINS])
 {
@@ -98,14 +98,14 @@ static void shares_of(const struct bench *bench, const struct inputs *inputs,
 
 /* ---- edges --------------------------------------------------------------------------------- */
 
-/* A sample lies in the middle of two edges. */
+/* Returns an edge between samples; a sample is in the middle of its two edges. */
 static double edge_of(const struct Sample *own, uint32_t count, uint32_t edge)
 {
     return edge < count ? own[edge].t - (double)own[edge].width / 2
                         : own[count - 1].t + (double)own[count - 1].width / 2;
 }
 
-/* Of an edge that is made from a middle and a width. */
+/* Rounding error of an edge that is computed from a middle and a width. */
 static double edge_rounding(const struct inputs *inputs, uint32_t r, const struct Sample *own,
                             uint32_t count, uint32_t edge)
 {
@@ -114,8 +114,8 @@ static double edge_rounding(const struct inputs *inputs, uint32_t r, const struc
     return rounding_at(inputs, r, t) + 2.5e-7 * ((double)sample->t + sample->width);
 }
 
-/* Which part of all shares lies in front of an edge: in the middle of its stratum, or anywhere
- * there. */
+/* Returns the part of all shares before an edge: in the middle of its stratum, or at random there.
+ */
 static double wanted_part(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                           uint32_t number, bool middle)
 {
@@ -127,8 +127,8 @@ static double wanted_part(const struct bench *bench, const struct inputs *inputs
     return (number + unit[0]) / edges;
 }
 
-/* The edges of samples from number `begin` on are where the reference has them; their bin's share
- * is by rounded weights. */
+/* The edges of samples from number `begin` on agree with the reference, whose shares come from the
+ * device's rounded weights. */
 static void check_edges(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                         const double *shares, const struct Sample *own, uint32_t begin,
                         uint32_t count, bool middle)
@@ -145,7 +145,7 @@ static void check_edges(const struct bench *bench, const struct inputs *inputs, 
     }
 }
 
-/* Each sample of a ray begins where the one before ends, further away, and all are inside. */
+/* Samples of a ray are contiguous, in increasing order and inside the cube. */
 static void check_chain(const struct inputs *inputs, uint32_t r, const struct Sample *own,
                         uint32_t count)
 {
@@ -167,8 +167,8 @@ static void check_chain(const struct inputs *inputs, uint32_t r, const struct Sa
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-/* Every ray with samples of the proposal has all of its own, in the order of the rays' former
- * ones, and nobody else has any. */
+/* Every ray with samples of the proposal has all its own samples, in the same order of rays; other
+ * rays have none. */
 static void check_training(struct bench *bench, const struct inputs *inputs,
                            const struct coarse *coarse)
 {
@@ -214,8 +214,8 @@ static void test_training(void **state)
         struct bench bench = bench_shape(*state, &shapes[n], &inputs, 900 + n);
         drop_short_rays(&inputs);
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
-            inputs.rays[r].last = -3; /* its pixel does not count */
-        if (n % 2)                    /* subgroups go on with further rays */
+            inputs.rays[r].last = -3; /* the pixel is masked */
+        if (n % 2)                    /* subgroups take several rays */
             bench.config.group_limit = 3 * n;
         struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
         for (uint32_t k = 0; k < BASE_COUNT(steps); k++) {
@@ -233,9 +233,9 @@ static void test_training(void **state)
 #define DRAWN_BINS 64u
 #define CLASSES    (4 * DRAWN_BINS)
 
-/* Pearson's test: edges fall into quarters of bins as often as the shares say. What is exceeded
- * once in a million times for as many classes, by Wilson and Hilferty's approximation; strata make
- * it rarer. */
+/* Pearson's test: edges fall into quarters of bins in proportion to the shares. The limit is
+ * exceeded at most once in a million runs (Wilson and Hilferty's approximation); strata make it
+ * rarer. */
 static void check_draws(struct bench *bench, const struct inputs *inputs,
                         const struct coarse *coarse)
 {
@@ -250,8 +250,8 @@ static void check_draws(struct bench *bench, const struct inputs *inputs,
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         const struct Sample *own = &samples[results[r].first];
         for (uint32_t i = 0; i < edges && results[r].count > 0; i++) {
-            double place = place_at(bench, inputs, r, edge_of(own, edges - 1, i));
-            drawn[(uint32_t)fmin(fmax(4 * place, 0), CLASSES - 1)]++;
+            double position = place_at(bench, inputs, r, edge_of(own, edges - 1, i));
+            drawn[(uint32_t)fmin(fmax(4 * position, 0), CLASSES - 1)]++;
         }
         shares_of(bench, inputs, coarse, r, shares);
         for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
@@ -261,7 +261,7 @@ static void check_draws(struct bench *bench, const struct inputs *inputs,
     }
     assert_true(all > 2e4);
     for (uint32_t c = 0; c < CLASSES; c++) {
-        double wanted = inputs->step == 0 ? all / CLASSES : expected[c]; /* at first: even */
+        double wanted = inputs->step == 0 ? all / CLASSES : expected[c]; /* at first: uniform */
         chi += pow(drawn[c] - wanted, 2) / wanted;
     }
     if (!(chi < limit))
@@ -292,7 +292,7 @@ static void test_draws(void **state)
 
 /* ---- pictures ------------------------------------------------------------------------------ */
 
-/* Samples from number `begin` on in one round, of rays that go on. Returns how many. */
+/* Checks samples from number `begin` on in one round, of rays that go on; returns their number. */
 static uint32_t check_round(struct bench *bench, const struct inputs *inputs,
                             const struct coarse *coarse, uint32_t begin, uint32_t limit)
 {
@@ -325,8 +325,7 @@ static uint32_t check_round(struct bench *bench, const struct inputs *inputs,
     return total;
 }
 
-/* Round by round the samples between the middles of all strata, each once; a ray that has ended
- * takes no more. */
+/* Round by round, samples between the middles of all strata; a ray that has ended gets no more. */
 static void test_view(void **state)
 {
     const uint32_t limit = 16;
@@ -340,7 +339,7 @@ static void test_view(void **state)
         uint32_t taken = check_round(&bench, &inputs, &coarse, begin, limit);
         assert_true((taken > 0) == (begin < shape.fine));
         for (uint32_t r = 0; r < inputs.ray_count; r += 3)
-            inputs.rays[r].last = -1; /* as composite_view does it */
+            inputs.rays[r].last = -1; /* the mark that composite_view sets */
     }
     coarse_destroy(&coarse);
     inputs_destroy(&inputs);
@@ -349,7 +348,7 @@ static void test_view(void **state)
 
 /* ---- spacing ------------------------------------------------------------------------------- */
 
-/* All along each ray its bins, equal in the spacing, one behind the other. */
+/* A ray's bins are contiguous, and of equal length in the spacing. */
 static void check_spacing(struct bench *bench, const struct inputs *inputs)
 {
     uint32_t bins = bench->config.ray_samples, rays = 0;
@@ -377,8 +376,7 @@ static void check_spacing(struct bench *bench, const struct inputs *inputs)
     free(samples);
 }
 
-/* From the camera on, from inside a cube or from outside, or from as far away as 20 of its sides.
- */
+/* From the near distance on, inside a cube or outside, or from as far away as 20 sides. */
 static void test_spacing(void **state)
 {
     static const struct shape shapes[] = {

@@ -1,5 +1,5 @@
-/* generate_rays: every training ray is one pixel's of one camera, and all pixels get their share.
- */
+/* Tests generate_rays: every ray goes through a pixel of a camera, and all pixels are equally
+ * likely. */
 #include "pass_rays.h"
 
 #define CAMERAS 3u
@@ -11,7 +11,7 @@ static const uint32_t sizes[CAMERAS][2] = {{37, 23}, {64, 48}, {5, 9}};
 
 struct views {
     struct scene_camera cameras[CAMERAS];
-    uint32_t pixels[PIXELS]; /* each tells its own place by red and green */
+    uint32_t pixels[PIXELS]; /* red and green encode the pixel's index */
 };
 
 static struct views views_create(double distance)
@@ -50,7 +50,7 @@ static struct bench bench_of(struct gpu_device *device, const struct views *view
     return bench;
 }
 
-/* The rays of a step in fresh memory that the caller frees. */
+/* Runs a step; returns its rays, which the caller frees. */
 static struct Ray *run_step(struct bench *bench, uint32_t step, uint32_t rays)
 {
     struct State state = {.step = step, .ray_count = rays};
@@ -62,7 +62,7 @@ static struct Ray *run_step(struct bench *bench, uint32_t step, uint32_t rays)
     return bench_take(bench, BIND_RAYS);
 }
 
-/* The pixel whose colour the ray carries. */
+/* Returns the pixel whose colour is the ray's target. */
 static uint32_t pixel_of(const struct views *views, const struct Ray *ray, size_t index)
 {
     uint32_t word = 0;
@@ -95,15 +95,15 @@ static void check_rays(const struct bench *bench, const struct views *views, con
         const struct scene_camera *camera = &views->cameras[camera_of(pixel)];
         assert_int_equal(rays[r].view, camera_of(pixel));
         assert_true(rays[r].time == camera->time);
-        uint32_t place = pixel - (uint32_t)camera->first_pixel;
-        uint32_t x = place % camera->width, y = place / camera->width;
+        uint32_t pixel_index = pixel - (uint32_t)camera->first_pixel;
+        uint32_t x = pixel_index % camera->width, y = pixel_index / camera->width;
         assert_ray(&rays[r], camera, x + 0.5, y + 0.5, &bench->config, bench_contracts(bench), 0, 1,
                    r);
         hits[pixel]++;
     }
 }
 
-/* Pearson's chi-square, far from what chance does (5 standard deviations). */
+/* Pearson's chi-square test, at 5 standard deviations. */
 static void assert_uniform(const uint32_t *hits, size_t count, const char *what)
 {
     double total = 0, sum = 0;
@@ -143,7 +143,7 @@ static void test_pixels(void **state)
     bench_destroy(&bench);
 }
 
-/* Cameras inside of a larger cube, or outside of one in contracted space; steps that grow with the
+/* Cameras inside a larger cube, or outside of one in contracted space, with steps that grow with
  * distance. */
 static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
                        enum vkn_contraction contraction, float far)
@@ -170,7 +170,7 @@ static void test_cone(void **state)
     check_cone(*state, 1, VKN_CONTRACTION_CUBE, 20);
 }
 
-/* Pixels that do not count get no ray while there are others, and those share the rays evenly. */
+/* Masked pixels get no ray while others exist; the others get equally many rays. */
 static void test_ignored_pixels(void **state)
 {
     struct views views = views_create(1.6);
@@ -207,7 +207,7 @@ static void test_ignored_pixels(void **state)
     bench_destroy(&bench);
 }
 
-/* Of some views at a time, as when images are exchanged: the others' pixels get no ray. */
+/* With a subset of the views, as when images are streamed, only their pixels get rays. */
 static void test_some_views(void **state)
 {
     struct views views = views_create(1.6);
@@ -224,7 +224,7 @@ static void test_some_views(void **state)
     assert_int_equal(by_camera[0], 0);
     assert_uniform(by_camera + 1, 2, "cameras");
     free(rays);
-    /* One in every two: of the first and the third. */
+    /* Every second view: the first and the third. */
     memset(hits, 0, PIXELS * sizeof *hits);
     memset(by_camera, 0, sizeof by_camera);
     bench.config.first_view = 0;
@@ -242,11 +242,10 @@ static void test_some_views(void **state)
     bench_destroy(&bench);
 }
 
-/* While a curriculum goes on all rays are those of views whose moment has come: of the cameras,
- * whose moments are 0.25, 0.5 and 0.75, `first`, `first` + `stride` and so on, the first `drawn`.
- */
-static void check_moments(struct bench *bench, const struct views *views, uint32_t step,
-                          const uint32_t chosen[3], uint32_t drawn)
+/* During the curriculum only views whose time has come get rays: of views `first`, `first` +
+ * `stride`, ... (times 0.25, 0.5 and 0.75) the first `drawn`. */
+static void check_curriculum(struct bench *bench, const struct views *views, uint32_t step,
+                             const uint32_t chosen[3], uint32_t drawn)
 {
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0}, count = 0;
     bench->config.first_view = chosen[0];
@@ -265,7 +264,7 @@ static void check_moments(struct bench *bench, const struct views *views, uint32
     }
     assert_int_equal(count, RAYS);
     if (drawn > 1)
-        assert_uniform(by_camera, drawn, "cameras whose moment has come");
+        assert_uniform(by_camera, drawn, "cameras whose time has come");
     free(rays);
     free(hits);
 }
@@ -280,24 +279,24 @@ static void test_moments(void **state)
     bench.config.total_steps = 1000;
     bench.config.first_time = 0.25f;
     bench.config.last_time = 0.75f;
-    check_moments(&bench, &views, 0, all, 1);
-    check_moments(&bench, &views, 200, all, 1); /* 0.48 */
-    check_moments(&bench, &views, 250, all, 2); /* 0.525 */
-    check_moments(&bench, &views, 499, all, 2);
-    check_moments(&bench, &views, 500, all, 3);
-    check_moments(&bench, &views, 499, every_other, 1);
-    check_moments(&bench, &views, 500, every_other, 2);
-    check_moments(&bench, &views, 250, later, 1);
-    check_moments(&bench, &views, 0, later, 1); /* none has come: the earliest */
-    /* Steps without an end, by the learning rate's schedule. */
+    check_curriculum(&bench, &views, 0, all, 1);
+    check_curriculum(&bench, &views, 200, all, 1); /* 0.48 */
+    check_curriculum(&bench, &views, 250, all, 2); /* 0.525 */
+    check_curriculum(&bench, &views, 499, all, 2);
+    check_curriculum(&bench, &views, 500, all, 3);
+    check_curriculum(&bench, &views, 499, every_other, 1);
+    check_curriculum(&bench, &views, 500, every_other, 2);
+    check_curriculum(&bench, &views, 250, later, 1);
+    check_curriculum(&bench, &views, 0, later, 1); /* none has come: the earliest view */
+    /* Without a step limit the learning rate's schedule sets the pace. */
     bench.config.total_steps = UINT32_MAX;
     bench.config.decay_start = 2000;
-    check_moments(&bench, &views, 440, all, 1); /* 0.498 */
-    check_moments(&bench, &views, 450, all, 2); /* 0.501 */
+    check_curriculum(&bench, &views, 440, all, 1); /* 0.498 */
+    check_curriculum(&bench, &views, 450, all, 2); /* 0.501 */
     bench_destroy(&bench);
 }
 
-/* Where none counts, and where none is in the lens's reach, no ray is in the loss. */
+/* If all pixels are masked, or none is in the lens's reach, no ray is in the loss. */
 static void test_nothing_counts(void **state)
 {
     struct views views = views_create(1.6);
@@ -319,7 +318,7 @@ static void test_nothing_counts(void **state)
     }
 }
 
-/* Numbers that ought to be spread evenly over 0..1. */
+/* Values that should be uniformly distributed over 0..1. */
 static void assert_spread(const double *values, size_t count, const char *what)
 {
     uint32_t bins[20] = {0};
@@ -357,7 +356,7 @@ static void test_backgrounds(void **state)
     bench_destroy(&bench);
 }
 
-/* Where in its first step a ray begins is random too, and not the background once more. */
+/* The random start within a ray's first step is uniform, and independent of the background. */
 static void test_jitter(void **state)
 {
     struct views views = views_create(1.6);
@@ -388,7 +387,7 @@ static void test_jitter(void **state)
     bench_destroy(&bench);
 }
 
-/* The same step gives the same rays, another step or seed others. */
+/* The same step gives the same rays, another step or seed gives others. */
 static void test_repeats(void **state)
 {
     struct views views = views_create(1.6);

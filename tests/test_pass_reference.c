@@ -1,5 +1,5 @@
-/* The reference itself: its gradients against finite differences, its steps, codes and harmonics
- * against what defines them. No device is asked. */
+/* Tests the reference itself, without a device: gradients against finite differences; steps, Morton
+ * codes and harmonics against their definitions. */
 #include "pass_fixture.h"
 
 #define STEP 1e-6
@@ -12,7 +12,7 @@ static void assert_derivative(double analytic, double above, double below, doubl
 
 /* ---- the field ----------------------------------------------------------------------------- */
 
-/* Gradients of every `stride`th parameter. */
+/* Checks the gradients of every `stride`th parameter. */
 static void check_gradients(const struct vkn_config *config, uint32_t stride)
 {
     struct random random = {1000 + config->mlp.density_layers};
@@ -89,7 +89,7 @@ static void test_field_gradient(void **state)
     check_vanilla(2, 1, 16);
 }
 
-/* By hand: x, and half a turn and a quarter of it; octaves; padding. */
+/* By hand: x; sines and cosines of half a turn and of whole turns; padding. */
 static void test_frequencies(void **state)
 {
     const double x[3] = {0.5, -0.25, 1}, half = sqrt(0.5);
@@ -170,7 +170,7 @@ static void test_composite_gradient(void **state)
     check_composite(VKN_LOSS_CHARBONNIER);
 }
 
-/* A medium of one density and colour: the solution is known. */
+/* A medium of constant density and colour has a closed solution. */
 static void test_composite_uniform(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void test_composite_uniform(void **state)
     assert_int_equal(ray.live, 200);
 }
 
-/* Two samples that share all of the light: what the definition comes to, in the cube and beyond. */
+/* Two samples that absorb all light: the definition's value, in the cube and contracted. */
 static void test_distortion(void **state)
 {
     (void)state;
@@ -221,13 +221,13 @@ static void test_stepping(void **state)
             double step = reference_distance_after(&all[n], steps + 1) - t;
             double size = reference_step_size(&all[n], t);
             double next = reference_step_size(&all[n], t + step);
-            /* As long as the rule says, but where one part passes into the next. */
+            /* The step has the rule's size, except at the transition between two ranges. */
             bool passes = size != next && (size == all[n].shortest || next == all[n].longest);
             assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)i);
         }
 }
 
-/* From 12.8 on steps are even in 1 / t: of 64 the last would come to infinity. */
+/* Beyond 12.8 steps are even in 1 / t; after 64 more the distance would be infinite. */
 static void test_stepping_contracted(void **state)
 {
     (void)state;
@@ -246,7 +246,7 @@ static void test_stepping_contracted(void **state)
     assert_close(reference_distance_after(&stepping, onset + 63), 64 * 12.8, 1e-6, 1, "last", 0);
 }
 
-/* Equation 10's values, continuity, and the way back. */
+/* Values of equation 10, continuity, and the inverse. */
 static void test_contraction(void **state)
 {
     (void)state;
@@ -254,10 +254,10 @@ static void test_contraction(void **state)
     const double inner[3] = {1.25, 0.5, -0.25}, twice[3] = {0.5, -1.5, 1.5},
                  far[3] = {0.5, 0.5, 1e9};
     double unit[3], back[3];
-    reference_to_unit(&space, inner, unit); /* norm 0.75: as it is, in a cube of twice the side */
+    reference_to_unit(&space, inner, unit); /* norm 0.75: unchanged, in a cube of twice the side */
     assert_close(unit[0], 0.5 + 0.75 / 4, 1e-12, 1, "inner", 0);
     assert_close(unit[2], 0.5 - 0.75 / 4, 1e-12, 1, "inner", 2);
-    reference_to_unit(&space, twice, unit); /* norm 2: drawn in to 2 - 1 / 2 */
+    reference_to_unit(&space, twice, unit); /* norm 2: contracted to 2 - 1 / 2 */
     assert_close(unit[1], 0.5 - 1.5 / 4, 1e-12, 1, "outer", 1);
     assert_close(unit[2], 0.5 + 0.75 / 4, 1e-12, 1, "outer", 2);
     reference_to_unit(&space, far, unit);
@@ -266,23 +266,23 @@ static void test_contraction(void **state)
     assert_close(unit[1], 0, 1e-12, 1, "cube", 1);
     struct random random = {12};
     for (size_t n = 0; n < 1000; n++) {
-        double place[3], distance = pow(10, random_between(&random, -1, 3));
-        random_direction(&random, place);
+        double position[3], distance = pow(10, random_between(&random, -1, 3));
+        random_direction(&random, position);
         for (int i = 0; i < 3; i++)
-            place[i] = 0.5 + distance * place[i];
-        reference_to_unit(&space, place, unit);
+            position[i] = 0.5 + distance * position[i];
+        reference_to_unit(&space, position, unit);
         reference_from_unit(&space, unit, back);
         for (int i = 0; i < 3; i++)
-            assert_close(back[i], place[i], 1e-9, distance, "way back", n);
-        double shrinking = reference_shrinking(&space, place), norm = 0, longer[3];
+            assert_close(back[i], position[i], 1e-9, distance, "way back", n);
+        double shrinking = reference_shrinking(&space, position), norm = 0, longer[3];
         for (int i = 0; i < 3; i++)
             norm = fmax(norm, fabs(unit[i] - 0.5) * 4);
         for (int i = 0; i < 3; i++)
-            longer[i] = 0.5 + (place[i] - 0.5) * (1 + 1e-6);
+            longer[i] = 0.5 + (position[i] - 0.5) * (1 + 1e-6);
         reference_to_unit(&space, longer, back);
         double grown = -norm, radius = 0;
         for (int i = 0; i < 3; i++) {
-            radius = fmax(radius, fabs(place[i] - 0.5));
+            radius = fmax(radius, fabs(position[i] - 0.5));
             grown = fmax(grown, fabs(back[i] - 0.5) * 4 - norm);
         }
         assert_close(grown / (1e-6 * radius), shrinking, 1e-4, shrinking, "shrinking", n);
@@ -305,7 +305,7 @@ static void test_morton(void **state)
     }
 }
 
-/* Orthonormal over the sphere; those above the degree are zero. */
+/* Harmonics are orthonormal on the sphere; those above the degree are zero. */
 static void test_harmonics(void **state)
 {
     (void)state;
@@ -332,7 +332,7 @@ static void test_harmonics(void **state)
         assert_true(values[i] == 0);
 }
 
-/* Values of IEEE 754's binary16, ties to even. */
+/* Conversions to IEEE 754 binary16, ties to even. */
 static void test_half(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* texture_rasterize, texture_list, texture_samples, texture_colors: which pixels show which
- * triangle, where on it, and what the field makes of that. splat_samples, splat_colors: from where
- * splats are looked at, and what comes of it. */
+/* Tests texture_rasterize, texture_list, texture_samples and texture_colors: which triangle a texel
+ * shows, where on it, and its colour; and splat_samples and splat_colors. */
 #include "pass_fixture.h"
 
 #define WIDTH     48u
@@ -31,7 +30,7 @@ static struct scene create_scene(struct gpu_device *device, bool contracted)
     struct random random = {7};
     bench_allocate(&scene.bench, 1, PIXELS);
     bench_put(&scene.bench, BIND_MESH, &grid, sizeof grid);
-    /* Some on top of each other, some beyond the edges, the last without an area. */
+    /* Some overlap, some leave the texture, the last one has no area. */
     for (uint32_t t = 0; t < TRIANGLES; t++) {
         double x = random_between(&random, 0, WIDTH), y = random_between(&random, 0, ROWS);
         for (int c = 0; c < 3; c++) {
@@ -61,8 +60,8 @@ static double area_of(const struct TextureTriangle *triangle)
                 ((double)at[3] - at[1]) * ((double)at[4] - at[0]));
 }
 
-/* The point of a triangle that is nearest to a pixel's middle, found by trying: the inside, then
- * places all along its edges. Returns the distance. */
+/* Finds the point of a triangle nearest to a texel's centre by trial: the inside, then points along
+ * its edges. Returns the distance. */
 static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, double weights[3])
 {
     const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
@@ -98,14 +97,14 @@ static double nearest(const struct TextureTriangle *triangle, uint32_t pixel, do
     return sqrt(best);
 }
 
-/* Corners all lie within 12 pixels of each other. */
+/* A triangle's corners are within 12 texels of each other. */
 static bool is_far(const struct TextureTriangle *triangle, uint32_t pixel)
 {
     const uint32_t column = pixel % WIDTH, row = pixel / WIDTH;
     return hypot(column - (double)triangle->texel[0], row - (double)triangle->texel[1]) > 20;
 }
 
-/* Which triangle a pixel shows; false where rounding decides. */
+/* Computes which triangle a texel shows; returns false where rounding decides. */
 static bool expected_claim(const struct scene *scene, uint32_t pixel, uint32_t *claim)
 {
     *claim = TEXEL_NONE;
@@ -144,7 +143,7 @@ static uint32_t *check_claims(struct scene *scene)
     return texels;
 }
 
-/* All that show something, once each. */
+/* Texels that show a triangle are listed once each. */
 static uint32_t check_list(struct bench *bench, const uint32_t *texels, uint32_t **list)
 {
     struct State state = {.live_count = 0};
@@ -174,13 +173,13 @@ static void check_samples(struct scene *scene, const uint32_t *texels, const uin
     for (uint32_t i = 0; i < push.b; i++) {
         const struct TextureTriangle *triangle =
             &scene->triangles[texels[list[push.a + i]] & ~TEXEL_MARGIN];
-        double weights[3], place[3] = {0}, normal[3] = {0}, length = 0;
-        if (area_of(triangle) < 2) /* rounding decides where on it */
+        double weights[3], position[3] = {0}, normal[3] = {0}, length = 0;
+        if (area_of(triangle) < 2) /* rounding decides the position on it */
             continue;
         checked++;
         nearest(triangle, list[push.a + i], weights);
         for (int k = 0; k < 9; k++) {
-            place[k % 3] += weights[k / 3] * triangle->position[k];
+            position[k % 3] += weights[k / 3] * triangle->position[k];
             normal[k % 3] += weights[k / 3] * triangle->normal[k];
         }
         for (int k = 0; k < 3; k++)
@@ -189,8 +188,8 @@ static void check_samples(struct scene *scene, const uint32_t *texels, const uin
             normal[k] /= sqrt(length);
             assert_close(rays[i].direction[k], -normal[k], 2e-3, 1, "direction", i);
             assert_close(rays[i].origin[k],
-                         place[k] * grid.scale + grid.offset[k] + grid.spacing * normal[k], 2e-3, 1,
-                         "origin", i);
+                         position[k] * grid.scale + grid.offset[k] + grid.spacing * normal[k], 2e-3,
+                         1, "origin", i);
         }
         assert_true(rays[i].time == grid.time);
         for (uint32_t k = 0; k < TEXTURE_SAMPLES; k++) {
@@ -205,7 +204,7 @@ static void check_samples(struct scene *scene, const uint32_t *texels, const uin
     free(samples);
 }
 
-/* Alpha compositing in front of nothing; where nothing is, the fifth of eight. */
+/* Alpha compositing without background; if all samples are empty, the fifth of eight counts. */
 static void check_colors(struct scene *scene, const uint32_t *list, struct Push push)
 {
     struct bench *bench = &scene->bench;
@@ -221,10 +220,11 @@ static void check_colors(struct scene *scene, const uint32_t *list, struct Push 
         double color[3] = {0}, left = 1;
         for (uint32_t k = 0; k < TEXTURE_SAMPLES; k++) {
             const float *value = field + 4 * (TEXTURE_SAMPLES * i + k);
-            double place[3], width = 2 * grid.spacing / TEXTURE_SAMPLES;
+            double position[3], width = 2 * grid.spacing / TEXTURE_SAMPLES;
             for (int axis = 0; axis < 3; axis++)
-                place[axis] = rays[i].origin[axis] + (k + 0.5) * width * rays[i].direction[axis];
-            double alpha = 1 - exp(-value[3] * width * reference_shrinking(&scene->space, place));
+                position[axis] = rays[i].origin[axis] + (k + 0.5) * width * rays[i].direction[axis];
+            double alpha =
+                1 - exp(-value[3] * width * reference_shrinking(&scene->space, position));
             for (int c = 0; c < 3; c++)
                 color[c] += left * alpha * value[c];
             left *= 1 - alpha;
@@ -283,7 +283,7 @@ static void make_splats(struct bench *bench, struct Splat splats[SPLATS])
     bench_put(bench, BIND_SPLATS, splats, SPLATS * sizeof *splats);
 }
 
-/* Views from all sides, none from behind; then through the depth. */
+/* Samples lie on all sides of the normal, none behind, then through the splat's depth. */
 static void check_splat_samples(const struct Splat *splat, const struct Ray *rays,
                                 const struct Sample *samples, uint32_t first)
 {
@@ -306,13 +306,13 @@ static void check_splat_samples(const struct Splat *splat, const struct Ray *ray
         assert_true(samples[k].t == 0 && samples[k].ray == first + k);
         assert_close(samples[k].width, width, 1e-6, 1, "width", k);
     }
-    /* Half of the sphere has its middle at half of the radius. */
+    /* A half sphere's mean point is at half of the radius. */
     for (int i = 0; i < 3; i++)
         assert_close(sum[i] / SPLAT_VIEWS, -0.5 * splat->normal[i], 0.1, 1, "mean", (size_t)i);
 }
 
-/* The colour as viewers of the format add it up, from its definition by associated Legendre
- * functions (with their sign): real harmonics, m < 0 with sines. */
+/* Real spherical harmonic as viewers of the format define it, by associated Legendre functions with
+ * their sign; m < 0 has sines. */
 static double harmonic(int l, int m, const double d[3])
 {
     static const double factorial[] = {1, 1, 2, 6, 24, 120, 720};
@@ -332,8 +332,8 @@ static double harmonic(int l, int m, const double d[3])
     return m == 0 ? size * p : sqrt(2) * size * p * (m < 0 ? sin(a * turn) : cos(a * turn));
 }
 
-/* A function of degree 3 of the direction is found again, from its values at the views as they were
- * before any was mirrored; a splat's depth takes light by its densities. */
+/* Colours of degree 3 are recovered from their values at the views before mirroring; opacity
+ * follows from the densities in the splat's depth. */
 static void check_splat_colors(struct scene *scene, const struct Ray *rays)
 {
     struct bench *bench = &scene->bench;
@@ -365,9 +365,10 @@ static void check_splat_colors(struct scene *scene, const struct Ray *rays)
     for (uint32_t i = 0; i < SPLATS; i++) {
         double thickness = 0, width = 2 * splats[i].spacing * grid.scale / SPLAT_DEPTHS;
         for (uint32_t k = SAMPLES * i + SPLAT_VIEWS; k < SAMPLES * (i + 1); k++) {
-            const double place[3] = {rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]};
+            const double position[3] = {rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]};
             if (!isnan(field[4 * k + 3]))
-                thickness += field[4 * k + 3] * width * reference_shrinking(&scene->space, place);
+                thickness +=
+                    field[4 * k + 3] * width * reference_shrinking(&scene->space, position);
         }
         assert_close(splats[i].opacity, 1 - exp(-thickness), 1e-5, 1, "opacity", i);
         for (int n = 0; n < SPLAT_HARMONICS; n++)

@@ -1,5 +1,5 @@
-/* The occupancy grid of a scene that moves: a field made by hand, a ball that crosses the cube,
- * which the grid has to know wherever it is when some training view is of it, and must not lose. */
+/* Tests the occupancy grid of a dynamic scene, a ball that crosses the cube: every cell that is
+ * occupied at some training view's time must be found, and must not be lost. */
 #include "pass_fixture.h"
 
 #include "rays/rays.h"
@@ -9,19 +9,19 @@
 #define VIEWS         40u
 #define RADIUS        0.2
 #define WAY           0.6 /* along x, in sides of the cube */
-/* Updates that all cells are found in that are occupied for a while, and such that they may be lost
- * in. */
+/* Updates within which all cells are found that stay occupied for a while, and updates in which
+ * cells may be lost. */
 #define FIRST_UPDATES 56u
 #define LATER_UPDATES 48u
 
-/* How far the ball is on its way: max(rate * time + bias, 0). */
+/* The ball's progress along its way: max(rate * time + bias, 0). */
 struct motion {
     float rate, bias;
 };
-/* Evenly; all at once, so that only the last view is of it there. */
+/* A steady motion, and a jump: only the last view sees the ball at the end. */
 static const struct motion rolls = {1, 0}, jumps = {VIEWS, 1.0f - VIEWS};
 
-static struct bench bench_of(struct gpu_device *device, uint32_t slices, float curriculum)
+static struct bench bench_of(struct gpu_device *device, uint32_t time_bins, float curriculum)
 {
     const struct vkn_config settings = {
         .model = VKN_MODEL_DYNAMIC,
@@ -35,7 +35,7 @@ static struct bench bench_of(struct gpu_device *device, uint32_t slices, float c
                     .position_octaves = 1,
                     .time_octaves = 1,
                     .curriculum = curriculum,
-                    .time_bins = slices},
+                    .time_bins = time_bins},
         .march.resolution = RESOLUTION,
         .seed = 79,
     };
@@ -49,12 +49,12 @@ static double stored_time(uint32_t view)
     return (double)view / (VIEWS - 1);
 }
 
-/* Density exp(6) in the ball, exp(-6) outside of it. */
+/* Sets density exp(6) in the ball, exp(-6) outside. */
 static float *put_ball(struct bench *bench, struct motion motion)
 {
     const struct field_model *model = &bench->model;
     const struct Level *level = &model->level[0];
-    const struct field_layer *layers = model->layers, *warp = &layers[model->fused];
+    const struct field_layer *layers = model->layers, *deformation = &layers[model->fused];
     float *params = calloc(model->param_count, sizeof *params);
     for (uint32_t i = 0; i < level->resolution * level->resolution * level->resolution; i++) {
         uint32_t at[3] = {i % level->resolution, i / level->resolution % level->resolution,
@@ -72,9 +72,9 @@ static float *put_ball(struct bench *bench, struct motion motion)
         params[reference_weight(&layers[1], input, 0)] = input == 0 ? 12 : -6;
     }
     uint32_t time = 3 + 6 * bench->settings.dynamic.position_octaves;
-    params[reference_weight(&warp[0], time, 0)] = motion.rate;
-    params[reference_weight(&warp[0], warp[0].inputs, 0)] = motion.bias;
-    params[reference_weight(&warp[1], 0, 0)] = (float)-WAY;
+    params[reference_weight(&deformation[0], time, 0)] = motion.rate;
+    params[reference_weight(&deformation[0], deformation[0].inputs, 0)] = motion.bias;
+    params[reference_weight(&deformation[1], 0, 0)] = (float)-WAY;
     bench_put(bench, BIND_PARAMS, params, 4ull * model->param_count);
     return params;
 }
@@ -83,12 +83,12 @@ static void put_views(struct bench *bench)
 {
     struct Camera cameras[VIEWS] = {{0}};
     for (uint32_t i = 0; i < VIEWS; i++)
-        cameras[(7 * i) % VIEWS].time = (float)stored_time(i); /* in no order */
+        cameras[(7 * i) % VIEWS].time = (float)stored_time(i); /* not in order of time */
     bench_put(bench, BIND_CAMERAS, cameras, sizeof cameras);
 }
 
-/* Whether the least thickness of a smallest step at the cell's corners and middle is above the
- * limit, for all views: [view][cell]. */
+/* Whether the smallest optical thickness of a smallest step at the cell's corners and centre is
+ * above the limit: [view][cell]. */
 static bool *find_occupied(const struct bench *bench, const float *params, double limit)
 {
     struct reference_field field = reference_field(&bench->settings, &bench->model, params);
@@ -115,7 +115,7 @@ static bool *find_occupied(const struct bench *bench, const float *params, doubl
     return occupied;
 }
 
-/* One update, as step `16 n` begins with it. */
+/* Runs one update, as at the beginning of step `16 n`. */
 static void update(struct bench *bench, uint32_t n, uint32_t groups)
 {
     const struct pass *passes[FIELD_MAX_PASSES];
@@ -142,36 +142,37 @@ static void update(struct bench *bench, uint32_t n, uint32_t groups)
         bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = c}, 1);
 }
 
-static uint32_t time_bin_of(uint32_t view, uint32_t slices)
+static uint32_t time_bin_of(uint32_t view, uint32_t time_bins)
 {
-    return (uint32_t)fmin(stored_time(view) * slices, slices - 1);
+    return (uint32_t)fmin(stored_time(view) * time_bins, time_bins - 1);
 }
 
-/* How many cells count as occupied in all slices together; fails where one is missing that is
- * occupied in some training view of the slice, or of one up to `around` before or behind it. */
-static uint32_t check_bits(struct bench *bench, const bool *occupied, uint32_t slices,
+/* Counts occupied cells of all time bins; fails if a cell is missing that is occupied in a training
+ * view of its bin, or of one up to `around` bins before or after. */
+static uint32_t check_bits(struct bench *bench, const bool *occupied, uint32_t time_bins,
                            uint32_t around, uint32_t n)
 {
     uint32_t *bits = bench_take(bench, BIND_OCCUPANCY_BITS), count = 0;
-    for (uint32_t i = 0; i < slices * CELLS; i++)
+    for (uint32_t i = 0; i < time_bins * CELLS; i++)
         count += reference_grid_bit(bits, i);
     for (uint32_t view = 0; view < VIEWS; view++) {
-        uint32_t slice = time_bin_of(view, slices), first = slice > around ? slice - around : 0;
+        uint32_t time_bin = time_bin_of(view, time_bins),
+                 first = time_bin > around ? time_bin - around : 0;
         for (uint32_t i = 0; i < CELLS; i++)
-            for (uint32_t at = first; at <= slice + around && at < slices; at++)
+            for (uint32_t at = first; at <= time_bin + around && at < time_bins; at++)
                 if (occupied[view * CELLS + i] && !reference_grid_bit(bits, at * CELLS + i))
-                    fail_msg("update %u: cell %u of slice %u is lost, of the view at %g", n, i, at,
-                             stored_time(view));
+                    fail_msg("update %u: cell %u of time bin %u is lost, of the view at %g", n, i,
+                             at, stored_time(view));
     }
     free(bits);
     return count;
 }
 
-/* What a grid is like in which every view's cells have been found: thick, and since when in the
- * last 8 bits. */
-static void put_found(struct bench *bench, const bool *occupied, uint32_t slices)
+/* Fills a grid in which the cells of all views have been found: thick, with the time of the view in
+ * the last 8 bits. */
+static void put_found_cells(struct bench *bench, const bool *occupied, uint32_t time_bins)
 {
-    float *cells = calloc(slices * CELLS, sizeof *cells);
+    float *cells = calloc(time_bins * CELLS, sizeof *cells);
     for (uint32_t view = 0; view < VIEWS; view++)
         for (uint32_t i = 0; i < CELLS; i++) {
             union {
@@ -180,43 +181,44 @@ static void put_found(struct bench *bench, const bool *occupied, uint32_t slices
             } found = {.value = 0.5f};
             found.bits |= (uint32_t)(stored_time(view) * 255 + 0.5);
             if (occupied[view * CELLS + i])
-                cells[time_bin_of(view, slices) * CELLS + i] = found.value;
+                cells[time_bin_of(view, time_bins) * CELLS + i] = found.value;
         }
-    bench_put(bench, BIND_OCCUPANCY, cells, 4ull * slices * CELLS);
+    bench_put(bench, BIND_OCCUPANCY, cells, 4ull * time_bins * CELLS);
     free(cells);
 }
 
-/* The threshold follows the mean of all slices. */
-static void check_threshold(struct bench *bench, uint32_t slices, uint32_t groups)
+/* The threshold follows the mean of all time bins. */
+static void check_threshold(struct bench *bench, uint32_t time_bins, uint32_t groups)
 {
     struct State state;
     float *cells = bench_take(bench, BIND_OCCUPANCY);
     double sum = 0;
-    for (uint32_t i = 0; i < slices * CELLS; i++)
+    for (uint32_t i = 0; i < time_bins * CELLS; i++)
         sum += (double)cells[i];
     bench->config.occupancy_threshold = 1e9f;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     bench_run_pass(bench, &rays_sums.passes[0], 0, groups);
     bench_run(bench, "threshold_occupancy", (struct Push){0}, 1);
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    assert_close(state.threshold, sum / slices / CELLS, 1e-4, sum / slices / CELLS, "threshold", 0);
+    assert_close(state.threshold, sum / time_bins / CELLS, 1e-4, sum / time_bins / CELLS,
+                 "threshold", 0);
     free(cells);
 }
 
-/* Occupied cells of a slice, on average, after all updates: of a grid that knows nothing at first,
- * or all. */
-static double share_after_updates(struct gpu_device *device, struct motion motion, uint32_t slices,
-                                  bool found)
+/* Returns the share of occupied cells in a time bin after all updates, starting from an empty grid
+ * or from one in which all are found. */
+static double share_after_updates(struct gpu_device *device, struct motion motion,
+                                  uint32_t time_bins, bool found)
 {
-    struct bench bench = bench_of(device, slices, -1);
-    float *params = put_ball(&bench, motion), *nothing = calloc(slices * CELLS, sizeof *nothing);
+    struct bench bench = bench_of(device, time_bins, -1);
+    float *params = put_ball(&bench, motion), *nothing = calloc(time_bins * CELLS, sizeof *nothing);
     const struct State begin = {.threshold = 0.01f};
-    assert_int_equal(rays_time_bins(&bench.settings), slices);
+    assert_int_equal(rays_time_bins(&bench.settings), time_bins);
     put_views(&bench);
     bool *occupied = find_occupied(&bench, params, 2 * (double)begin.threshold);
-    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * slices * CELLS);
+    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * time_bins * CELLS);
     if (found)
-        put_found(&bench, occupied, slices);
+        put_found_cells(&bench, occupied, time_bins);
     bench_put(&bench, BIND_STATE, &begin, sizeof begin);
     uint32_t pairs = 0, count = 0, groups = bench_groups(&bench, CELLS / 4);
     uint32_t first = found ? OCCUPANCY_WARMUP / UPDATE_INTERVAL : 0;
@@ -226,42 +228,41 @@ static double share_after_updates(struct gpu_device *device, struct motion motio
     for (uint32_t n = first; n < FIRST_UPDATES + LATER_UPDATES; n++) {
         update(&bench, n, groups);
         if (n % 4 == 0 && (found || n >= FIRST_UPDATES))
-            count = check_bits(&bench, occupied, slices, found ? 0 : 1, n);
+            count = check_bits(&bench, occupied, time_bins, found ? 0 : 1, n);
     }
-    check_threshold(&bench, slices, groups);
+    check_threshold(&bench, time_bins, groups);
     free(occupied);
     free(nothing);
     free(params);
     bench_destroy(&bench);
-    return (double)count / slices / CELLS;
+    return (double)count / time_bins / CELLS;
 }
 
-/* The ball is 0.4 wide and rolls 0.6 far: at most two thirds of what it sweeps is occupied in a
- * slice and its neighbours. */
+/* The ball is 0.4 wide and rolls 0.6: at most two thirds of its way is occupied in a time bin. */
 static void test_rolling(void **state)
 {
     double all = share_after_updates(*state, rolls, 1, false);
-    double slice = share_after_updates(*state, rolls, 8, false);
-    print_message("occupied: %.3f of all cells, %.3f of a slice's\n", all, slice);
+    double time_bin = share_after_updates(*state, rolls, 8, false);
+    print_message("occupied: %.3f of all cells, %.3f of a time bin's\n", all, time_bin);
     assert_true(all > 0.08 && all < 0.2);
-    assert_true(slice < 0.7 * all);
+    assert_true(time_bin < 0.7 * all);
 }
 
-/* What is somewhere in one view of forty stays known for as long as it takes. */
+/* A cell that is occupied in one view of forty is not forgotten. */
 static void test_jumping(void **state)
 {
     share_after_updates(*state, jumps, 1, true);
     share_after_updates(*state, jumps, 8, true);
 }
 
-/* The bits of all slices after some updates, in fresh memory. */
-static uint32_t *bits_while_followed(struct gpu_device *device, uint32_t slices)
+/* Returns the bits of all time bins after some updates; the caller frees them. */
+static uint32_t *bits_after_updates(struct gpu_device *device, uint32_t time_bins)
 {
-    struct bench bench = bench_of(device, slices, 1);
-    float *params = put_ball(&bench, rolls), *nothing = calloc(slices * CELLS, sizeof *nothing);
+    struct bench bench = bench_of(device, time_bins, 1);
+    float *params = put_ball(&bench, rolls), *nothing = calloc(time_bins * CELLS, sizeof *nothing);
     const struct State begin = {.threshold = 0.01f};
     put_views(&bench);
-    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * slices * CELLS);
+    bench_put(&bench, BIND_OCCUPANCY, nothing, 4ull * time_bins * CELLS);
     bench_put(&bench, BIND_STATE, &begin, sizeof begin);
     for (uint32_t n = 0; n < 24; n++)
         update(&bench, n, bench_groups(&bench, CELLS / 4));
@@ -272,15 +273,14 @@ static uint32_t *bits_while_followed(struct gpu_device *device, uint32_t slices)
     return bits;
 }
 
-/* As long as views of later moments have not been drawn, all slices have what one grid has. */
+/* Until views of later times are drawn, all time bins equal a grid without time bins. */
 static void test_curriculum(void **state)
 {
-    uint32_t *one = bits_while_followed(*state, 1), *all = bits_while_followed(*state, 4),
-             count = 0;
+    uint32_t *one = bits_after_updates(*state, 1), *all = bits_after_updates(*state, 4), count = 0;
     for (uint32_t i = 0; i < CELLS; i++) {
         count += reference_grid_bit(one, i);
-        for (uint32_t slice = 0; slice < 4; slice++)
-            assert_int_equal(reference_grid_bit(all, slice * CELLS + i),
+        for (uint32_t time_bin = 0; time_bin < 4; time_bin++)
+            assert_int_equal(reference_grid_bit(all, time_bin * CELLS + i),
                              reference_grid_bit(one, i));
     }
     assert_true(count > 100 && count < CELLS / 4);

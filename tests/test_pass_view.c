@@ -1,13 +1,13 @@
-/* generate_view_rays: the rays of a picture, pixel by pixel; random_view_rays: through random
- * places of it; finish_pixels, finish_normals: what becomes of them. */
+/* Tests generate_view_rays and random_view_rays, which make a picture's rays pixel by pixel or at
+ * random, and finish_pixels and finish_normals, which turn rays into pixels. */
 #include <float.h>
 
 #include "pass_rays.h"
 
 /* ---- rays ---------------------------------------------------------------------------------- */
 
-/* Rays `first` .. `first + count` of the second camera, counted pixel by pixel with `edge` squared
- * rays to a pixel, row by row inside of it. */
+/* Checks rays `first` to `first + count` of the second camera, counted pixel by pixel, with `edge`
+ * squared rays per pixel, row by row within a pixel. */
 static void check_view(struct bench *bench, const struct scene_camera *camera, uint32_t first,
                        uint32_t count, uint32_t log2_edge)
 {
@@ -34,7 +34,7 @@ static void check_view(struct bench *bench, const struct scene_camera *camera, u
     free(results);
 }
 
-/* Batch number `batch`: each ray through a place of its own anywhere in the second camera's
+/* Checks batch number `batch` of rays through distinct random positions of the second camera's
  * picture. */
 static void check_scattered(struct bench *bench, const struct scene_camera *camera, uint32_t batch)
 {
@@ -79,9 +79,9 @@ static void test_view_rays(void **state)
     bench_destroy(&bench);
 }
 
-/* ---- a box ---------------------------------------------------------------------------------- */
+/* ---- crop box ------------------------------------------------------------------------------ */
 
-/* Of a ray in a box, by slabs; a ray along a face is inside. False: nothing of it is. */
+/* Clips a span to the crop box, by slabs; a ray in a face is inside. False if nothing is left. */
 static bool clip(const double origin[3], const double direction[3], const struct Config *config,
                  double span[2])
 {
@@ -98,7 +98,7 @@ static bool clip(const double origin[3], const double direction[3], const struct
     return span[1] > span[0];
 }
 
-/* The ray has the whole one's samples, those inside of the box. */
+/* The clipped ray has those samples of the whole ray that are inside the box. */
 static bool check_clipped(const struct bench *bench, const struct Ray *whole, const struct Ray *ray,
                           size_t index)
 {
@@ -116,7 +116,7 @@ static bool check_clipped(const struct bench *bench, const struct Ray *whole, co
         span[1] = fmin(span[1], cube[1]);
     }
     meets = meets && span[1] > span[0] && clip(origin, direction, &bench->config, span);
-    if (fabs(span[1] - span[0]) < 1e-4) /* a matter of rounding */
+    if (fabs(span[1] - span[0]) < 1e-4) /* rounding decides */
         return false;
     assert_int_equal(ray->last >= 0, meets);
     if (!meets)
@@ -140,7 +140,7 @@ static struct Ray *view_rays(struct bench *bench, uint32_t count)
     return bench_take(bench, BIND_RAYS);
 }
 
-/* Boxes around, beside, behind and across what cameras see, which may stand inside of them. */
+/* Boxes around, beside, behind and across the cameras' views; cameras may be inside. */
 static void check_boxes(struct bench *bench, const struct scene_camera *camera,
                         struct random *random)
 {
@@ -158,7 +158,7 @@ static void check_boxes(struct bench *bench, const struct scene_camera *camera,
             bench->config.crop_low[i] = (float)random_between(random, -1.5, 0.6);
             bench->config.crop_high[i] =
                 bench->config.crop_low[i] + (float)random_between(random, 0.05, 2);
-            if (box == 0) { /* stands in a corner: rays begin on three faces */
+            if (box == 0) { /* camera in a corner: rays begin on three faces */
                 bench->config.crop_low[i] = camera->pose[4 * i + 3];
                 bench->config.crop_high[i] = camera->pose[4 * i + 3] + 1;
             }
@@ -169,7 +169,7 @@ static void check_boxes(struct bench *bench, const struct scene_camera *camera,
         free(rays);
     }
     assert_true(clipped > count);
-    /* All of it is inside: not a bit differs. */
+    /* Everything is inside: all bits are equal. */
     for (int i = 0; i < 3; i++) {
         bench->config.crop_low[i] = -1e5f;
         bench->config.crop_high[i] = 1e5f;
@@ -189,7 +189,7 @@ static void test_cropped_rays(void **state)
         struct random random = {81};
         struct scene_camera views[3] = {random_camera(&random, 31, 19, 1.5, true),
                                         random_camera(&random, 21, 30, 0.4, false)};
-        /* The middle column's rays lie in a face of the first box. */
+        /* The rays of the middle column lie in a face of the first box. */
         views[2] = (struct scene_camera){.width = 21,
                                          .height = 21,
                                          .focal_x = 10,
@@ -208,8 +208,8 @@ static void test_cropped_rays(void **state)
 
 #define SAMPLES 200u
 
-/* The falling gradient of the density's logarithm, from differences between the corners of a
- * tetrahedron (Quilez, Normals for an SDF) that reach as far as the sample is wide. */
+/* Computes minus the gradient of the density's logarithm by differences between corners of a
+ * tetrahedron (Quilez, Normals for an SDF) as large as the sample's width. */
 static void falling_gradient(const struct reference_field *field, const double position[3],
                              double reach, double normal[3])
 {
@@ -232,7 +232,7 @@ struct probes {
     float field[SAMPLES][4];
 };
 
-/* One to a ray; optical thicknesses around a thousandth, below which none needs a normal. */
+/* One sample per ray, with optical thicknesses around 1e-3, below which no normal is needed. */
 static struct probes random_probes(struct random *random)
 {
     struct probes probes = {0};
@@ -305,7 +305,7 @@ static void check_sample_normals(struct gpu_device *device, enum vkn_density_act
     bench_destroy(&bench);
 }
 
-/* Narrow and wide samples; transparent and opaque places. */
+/* Narrow and wide samples at transparent and opaque positions. */
 static void test_sample_normals(void **state)
 {
     check_sample_normals(*state, VKN_DENSITY_EXP);
@@ -346,7 +346,7 @@ static void unit_or_zero(double v[3])
         v[i] /= length;
 }
 
-/* Rays count by their opacity; none is seen from behind. */
+/* Rays are weighted by opacity, and normals face the camera. */
 static void check_normal(const struct RayResult *results, const struct Ray *rays,
                          const float (*sums)[4], uint32_t pixel, uint32_t per_pixel,
                          const struct Output *device)
@@ -375,7 +375,7 @@ static void random_results(struct RayResult *results, struct Ray *rays, float (*
     struct random random = {71};
     for (uint32_t r = 0; r < RAYS; r++) {
         double direction[3];
-        /* Pixels that nothing covers, and colours that must be held in range. */
+        /* Includes uncovered pixels, and colours that must be clamped. */
         results[r].transmittance = r / 16 % 3 == 0 ? 1 : (float)random_between(&random, 0, 1);
         float opacity = 1 - results[r].transmittance;
         for (int c = 0; c < 3; c++)

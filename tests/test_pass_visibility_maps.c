@@ -1,5 +1,5 @@
-/* finish_distances, mesh_hidden, mesh_seen: what training views see of a mesh's grid points and
- * vertices, against the same in double precision, for lenses of all kinds and maps of a sphere. */
+/* Tests finish_distances, mesh_hidden and mesh_seen against double precision: what training views
+ * see of a mesh's grid points and vertices, for all lenses and depth maps of a sphere. */
 #include "pass_fixture.h"
 #include "scene/transforms.h"
 
@@ -9,27 +9,27 @@
 #define PIXELS     (WIDTH * HEIGHT)
 #define RADIUS     0.25
 #define LAYERS     4u
-#define NEW_LAYER  5u /* the grid's layer that the slab's first new one is */
-/* As the shaders have them. */
+#define NEW_LAYER  5u /* index of the slab's first new layer */
+/* As in the shaders. */
 #define MAX_SLOPE  8.0
 #define MIN_COSINE 0.1
 
 static const uint32_t points[3] = {15, 13, 12};
 static const size_t layer = (size_t)15 * 13;
 
-struct look {
+struct fixture {
     struct bench bench;
     uint32_t views;
     bool contracted;
     struct MeshGrid grid;
     struct scene_camera cameras[MOST_VIEWS];
     float inverse_distance[MOST_VIEWS * PIXELS];
-    size_t close; /* places too near to a limit to tell */
+    size_t close; /* positions too near a limit to decide */
 };
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-/* 1 / distance to a sphere in the middle; 0 beside it. */
+/* Returns 1 / distance to a sphere around the centre; 0 beside it. */
 static double sphere_nearness(const struct scene_camera *camera, double x, double y)
 {
     double origin[3], direction[3], along = 0, squares = 0;
@@ -43,11 +43,11 @@ static double sphere_nearness(const struct scene_camera *camera, double x, doubl
     return reach > 0 ? 1 / (along - sqrt(reach)) : 0;
 }
 
-static void add_views(struct look *look, struct random *random)
+static void add_views(struct fixture *fixture, struct random *random)
 {
     struct Camera cameras[MOST_VIEWS];
-    for (uint32_t v = 0; v < look->views; v++) {
-        struct scene_camera *camera = &look->cameras[v];
+    for (uint32_t v = 0; v < fixture->views; v++) {
+        struct scene_camera *camera = &fixture->cameras[v];
         *camera = random_camera(random, WIDTH, HEIGHT, 1.5, v % 2 == 1);
         if (v == 2) {
             camera->lens = VKN_LENS_FISHEYE;
@@ -57,18 +57,18 @@ static void add_views(struct look *look, struct random *random)
         for (uint32_t i = 0; i < PIXELS; i++) {
             uint32_t x = i % WIDTH, y = i / WIDTH;
             double sphere = sphere_nearness(camera, x + 0.5, y + 0.5);
-            /* Behind it surfaces of all kinds. */
-            look->inverse_distance[v * PIXELS + i] =
+            /* Random surfaces behind the sphere. */
+            fixture->inverse_distance[v * PIXELS + i] =
                 (float)(sphere > 0 ? sphere : random_between(random, 0.3, 0.6));
         }
         cameras[v] = setup_camera(camera);
     }
-    bench_put(&look->bench, BIND_CAMERAS, cameras, look->views * sizeof cameras[0]);
-    bench_put(&look->bench, BIND_VISIBILITY_MAPS, look->inverse_distance,
-              look->views * PIXELS * 4ull);
+    bench_put(&fixture->bench, BIND_CAMERAS, cameras, fixture->views * sizeof cameras[0]);
+    bench_put(&fixture->bench, BIND_VISIBILITY_MAPS, fixture->inverse_distance,
+              fixture->views * PIXELS * 4ull);
 }
 
-static struct look create_look(struct gpu_device *device, uint32_t views, bool contracted)
+static struct fixture create_fixture(struct gpu_device *device, uint32_t views, bool contracted)
 {
     struct vkn_config settings = {
         .scene.aabb_scale = 1,
@@ -76,33 +76,34 @@ static struct look create_look(struct gpu_device *device, uint32_t views, bool c
         .batch.max_rays = 1024,
     };
     struct random random = {31 + views};
-    struct look look = {
+    struct fixture fixture = {
         .bench = bench_configure(device, settings), .views = views, .contracted = contracted};
-    look.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
-                                  .layers = LAYERS,
-                                  .origin = {-0.31f, -0.27f, -0.33f},
-                                  .spacing = 0.1137f};
-    bench_allocate(&look.bench, views, 1);
-    bench_put(&look.bench, BIND_MESH, &look.grid, sizeof look.grid);
-    add_views(&look, &random);
-    return look;
+    fixture.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
+                                     .layers = LAYERS,
+                                     .origin = {-0.31f, -0.27f, -0.33f},
+                                     .spacing = 0.1137f};
+    bench_allocate(&fixture.bench, views, 1);
+    bench_put(&fixture.bench, BIND_MESH, &fixture.grid, sizeof fixture.grid);
+    add_views(&fixture, &random);
+    return fixture;
 }
 
-/* ---- the same in double precision ---------------------------------------------------------- */
+/* ---- double precision ---------------------------------------------------------------------- */
 
 static double mix(double a, double b, double t)
 {
     return a + (b - a) * t;
 }
 
-/* What the view shows there; *close: it could be two things. */
-static double shown(const struct look *look, uint32_t view, double x, double y, bool *close)
+/* Returns 1 / depth that the view shows; *close: rounding may choose another surface. */
+static double nearness_at(const struct fixture *fixture, uint32_t view, double x, double y,
+                          bool *close)
 {
-    const struct scene_camera *camera = &look->cameras[view];
+    const struct scene_camera *camera = &fixture->cameras[view];
     double u = fmin(fmax(x - 0.5, 0), WIDTH - 1), v = fmin(fmax(y - 0.5, 0), HEIGHT - 1);
     uint32_t left = (uint32_t)u, top = (uint32_t)v;
     uint32_t right = left + 1 < WIDTH ? left + 1 : left, low = top + 1 < HEIGHT ? top + 1 : top;
-    const float *map = &look->inverse_distance[view * PIXELS];
+    const float *map = &fixture->inverse_distance[view * PIXELS];
     const double n[4] = {map[top * WIDTH + left], map[top * WIDTH + right], map[low * WIDTH + left],
                          map[low * WIDTH + right]};
     double nearest = 0, farthest = 1e9;
@@ -117,80 +118,81 @@ static double shown(const struct look *look, uint32_t view, double x, double y, 
     return mix(mix(n[0], n[1], u - left), mix(n[2], n[3], u - left), v - top);
 }
 
-/* Whether the view has the place in its picture, and how far it is behind what it shows there.
- * `normal`: NULL for a place that can be seen from all around, not from one side. */
-static bool look_at(const struct look *look, uint32_t view, const double place[3],
-                    const float *normal, double *behind, bool *close)
+/* Returns whether a view's picture contains the position, and how far it is behind the visible
+ * surface. `normal`: NULL for a position that may be seen from any side. */
+static bool project_to_view(const struct fixture *fixture, uint32_t view, const double position[3],
+                            const float *normal, double *behind, bool *close)
 {
-    const struct scene_camera *camera = &look->cameras[view];
-    double x = 0, y = 0, squares = 0, facing = 0; /* the latter as a cosine */
+    const struct scene_camera *camera = &fixture->cameras[view];
+    double x = 0, y = 0, squares = 0, facing = 0; /* facing is a cosine */
     for (int i = 0; i < 3; i++) {
-        double along = place[i] - camera->pose[4 * i + 3];
+        double along = position[i] - camera->pose[4 * i + 3];
         squares += along * along;
         facing -= normal ? along * normal[i] : 0;
     }
     facing = normal ? facing / sqrt(squares) : 1;
     *close = *close || fabs(facing - MIN_COSINE) < 1e-5;
-    if (facing <= MIN_COSINE || !scene_camera_project(camera, place, &x, &y))
+    if (facing <= MIN_COSINE || !scene_camera_project(camera, position, &x, &y))
         return false;
     double edge = fmin(fmin(x, WIDTH - x), fmin(y, HEIGHT - y));
     *close = *close || fabs(edge) < 1e-3;
-    *behind = sqrt(squares) - 1 / fmax(shown(look, view, x, y, close), 1e-9);
+    *behind = sqrt(squares) - 1 / fmax(nearness_at(fixture, view, x, y, close), 1e-9);
     return edge >= 0;
 }
 
-/* How far the place is behind what the views show that have it in their pictures, at the least;
- * -1e9 where fewer than `enough` have. */
-static double min_distance_behind(struct look *look, const double place[3], const float *normal,
-                                  uint32_t enough, bool *close)
+/* Returns the smallest distance behind the surfaces of all views that contain the position; -1e9 if
+ * fewer than `enough` do. */
+static double min_distance_behind(struct fixture *fixture, const double position[3],
+                                  const float *normal, uint32_t enough, bool *close)
 {
     double least = 1e9;
     uint32_t looking = 0;
     *close = false;
-    for (uint32_t view = 0; view < look->views; view++) {
+    for (uint32_t view = 0; view < fixture->views; view++) {
         double behind;
-        if (look_at(look, view, place, normal, &behind, close)) {
+        if (project_to_view(fixture, view, position, normal, &behind, close)) {
             least = fmin(least, behind);
             looking++;
         }
     }
-    look->close += *close;
+    fixture->close += *close;
     return looking >= enough ? least : -1e9;
 }
 
 /* ---- grid points --------------------------------------------------------------------------- */
 
-/* Number i of the values, whose first MESH_OVERLAP layers are the slab's before. */
-static bool fillable(const struct look *look, size_t i, double place[3])
+/* Computes the position of value i; returns whether it may be filled. */
+static bool fillable(const struct fixture *fixture, size_t i, double position[3])
 {
     const uint32_t at[3] = {(uint32_t)(i % points[0]), (uint32_t)(i / points[0] % points[1]),
                             (uint32_t)(i / layer) + NEW_LAYER - MESH_OVERLAP};
     bool within = true, trained = true;
     for (int k = 0; k < 3; k++) {
-        place[k] = look->grid.origin[k] + (double)look->grid.spacing * at[k];
+        position[k] = fixture->grid.origin[k] + (double)fixture->grid.spacing * at[k];
         within = within && at[k] > 0 && at[k] + 1 < points[k];
-        trained = trained && fabs(place[k] - 0.5) <= 0.5;
+        trained = trained && fabs(position[k] - 0.5) <= 0.5;
     }
-    return within && (trained || look->contracted);
+    return within && (trained || fixture->contracted);
 }
 
 /* Returns how many points became solid. */
-static size_t check_points(struct look *look)
+static size_t check_points(struct fixture *fixture)
 {
-    struct bench *bench = &look->bench;
+    struct bench *bench = &fixture->bench;
     struct random random = {5};
     size_t first = MESH_OVERLAP * layer, end = first + LAYERS * layer, solid = 0;
     float *before = random_floats(&random, end, -4, 2);
     bench_put(bench, BIND_MESH_VALUES, before, end * 4);
-    bench_run(bench, "mesh_hidden", (struct Push){.a = NEW_LAYER, .b = look->views},
+    bench_run(bench, "mesh_hidden", (struct Push){.a = NEW_LAYER, .b = fixture->views},
               bench_groups(bench, (uint32_t)(LAYERS * layer) / MESH_TILE_STEPS + 1));
     float *after = bench_take(bench, BIND_MESH_VALUES);
     for (size_t i = 0; i < end; i++) {
-        double place[3], expected = before[i];
+        double position[3], expected = before[i];
         bool close = false;
-        if (i >= first && fillable(look, i, place)) {
-            double behind = min_distance_behind(look, place, NULL, (look->views + 1) / 2, &close);
-            expected = fmax(expected, fmin(behind / (double)look->grid.spacing, MESH_LIMIT));
+        if (i >= first && fillable(fixture, i, position)) {
+            double behind =
+                min_distance_behind(fixture, position, NULL, (fixture->views + 1) / 2, &close);
+            expected = fmax(expected, fmin(behind / (double)fixture->grid.spacing, MESH_LIMIT));
         }
         if (!close)
             assert_close(after[i], expected, 2e-4, 1, "value", i);
@@ -206,7 +208,7 @@ static size_t check_points(struct look *look)
 
 #define VERTICES 300u
 
-/* On spheres around the middle, turned outwards or inwards. */
+/* Makes a vertex on a sphere around the centre, facing outwards or inwards. */
 static struct MeshVertex random_vertex(struct random *random)
 {
     double direction[3], radius = RADIUS * random_between(random, 0.3, 1.7);
@@ -220,28 +222,28 @@ static struct MeshVertex random_vertex(struct random *random)
     return vertex;
 }
 
-/* Returns how many are seen. */
-static size_t check_vertices(struct look *look)
+/* Returns the number of visible vertices. */
+static size_t check_vertices(struct fixture *fixture)
 {
-    struct bench *bench = &look->bench;
+    struct bench *bench = &fixture->bench;
     struct MeshVertex vertices[VERTICES];
     struct random random = {8};
     size_t seen = 0;
     for (uint32_t i = 0; i < VERTICES; i++)
         vertices[i] = random_vertex(&random);
     bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
-    bench_run(bench, "mesh_seen", (struct Push){.a = VERTICES - 1, .b = look->views},
+    bench_run(bench, "mesh_seen", (struct Push){.a = VERTICES - 1, .b = fixture->views},
               bench_groups(bench, VERTICES));
     struct MeshVertex *after = bench_take(bench, BIND_MESH_VERTICES);
     for (uint32_t i = 0; i < VERTICES - 1; i++) {
-        double place[3];
+        double position[3];
         bool close;
         for (int k = 0; k < 3; k++)
-            place[k] = vertices[i].position[k];
-        double behind = min_distance_behind(look, place, vertices[i].normal, 1, &close);
-        bool sees = behind > -1e9 && behind <= 2 * (double)look->grid.spacing;
+            position[k] = vertices[i].position[k];
+        double behind = min_distance_behind(fixture, position, vertices[i].normal, 1, &close);
+        bool sees = behind > -1e9 && behind <= 2 * (double)fixture->grid.spacing;
         uint32_t mark = (sees ? 255u : (uint32_t)MESH_UNSEEN) << 24;
-        if (!close && fabs(behind - 2 * (double)look->grid.spacing) > 1e-4)
+        if (!close && fabs(behind - 2 * (double)fixture->grid.spacing) > 1e-4)
             assert_int_equal(after[i].color, mark);
         assert_memory_equal(&after[i], &vertices[i], offsetof(struct MeshVertex, color));
         seen += sees;
@@ -255,15 +257,15 @@ static size_t check_vertices(struct look *look)
 
 static void check(void **state, bool contracted)
 {
-    static struct look look;
+    static struct fixture fixture;
     static const uint32_t views[] = {1, 3, 4, MOST_VIEWS};
     for (size_t n = 0; n < BASE_COUNT(views); n++) {
-        look = create_look(*state, views[n], contracted);
-        size_t solid = check_points(&look), seen = check_vertices(&look);
+        fixture = create_fixture(*state, views[n], contracted);
+        size_t solid = check_points(&fixture), seen = check_vertices(&fixture);
         assert_true(solid > (contracted ? 8 : 4));
         assert_true(seen > 30 && seen < VERTICES - 30);
-        assert_true(look.close < 20);
-        bench_destroy(&look.bench);
+        assert_true(fixture.close < 20);
+        bench_destroy(&fixture.bench);
     }
 }
 

@@ -1,5 +1,5 @@
-/* From gradients to weights: update_weights of every optimiser, update_average, and the 16-bit
- * copies that these and round_parameters make. */
+/* Tests update_weights of every optimiser, update_average, and the f16 copies that these passes and
+ * round_parameters make. */
 #include "pass_fixture.h"
 
 static struct bench bench_of(struct gpu_device *device, enum vkn_optimizer kind, uint32_t features,
@@ -8,14 +8,14 @@ static struct bench bench_of(struct gpu_device *device, enum vkn_optimizer kind,
     struct vkn_config settings = {
         .gradient_sums = sums,
         .grid = {.levels = 3, .features = features},
-        .optimizer = {.kind = kind, .weight_decay = 0.3f /* enough to see it */},
+        .optimizer = {.kind = kind, .weight_decay = 0.3f /* large enough to notice */},
     };
     struct bench bench = bench_configure(device, settings);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
 
-/* The same number of parameters in groups that differ in everything. */
+/* Makes parameter groups that differ in all properties. */
 static struct bench bench_of_groups(struct gpu_device *device, enum vkn_optimizer kind)
 {
     struct vkn_config settings = {.grid.levels = 3,
@@ -42,7 +42,7 @@ static const struct ParameterGroup *group_of(const struct bench *bench, uint32_t
     return group;
 }
 
-/* First parameter of the entry that a parameter belongs to; *number: the entry's. */
+/* Returns the first parameter of a parameter's entry; *number: the entry's index. */
 static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number)
 {
     const struct ParameterGroup *group = group_of(bench, i);
@@ -56,10 +56,10 @@ static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number
 struct weights {
     float *params, *gradients, *moment1, *moment2;
     uint32_t *counts;
-    uint16_t *halves; /* left behind only */
+    uint16_t *halves; /* results only */
 };
 
-/* Half of the entries have no gradient, some in a part of their parameters. */
+/* Half of the entries have no gradient, some others only in part of their parameters. */
 static struct weights weights_create(const struct bench *bench, uint32_t seed)
 {
     struct random random = {seed};
@@ -92,7 +92,7 @@ static void weights_destroy(struct weights *w)
         free(all[i]);
 }
 
-/* Where sums are 16 bits those of the grid are rounded, and lie where such are. */
+/* Stores gradients; with f16 sums the grid's are rounded and stored as f16. */
 static void put_gradients(struct bench *bench, const struct weights *w)
 {
     uint32_t mlp = bench->model.mlp_params, count = bench->model.param_count;
@@ -110,23 +110,23 @@ static void put_gradients(struct bench *bench, const struct weights *w)
     free(sums);
 }
 
-/* In rows of so many workgroups, as begin_step arranges more than a device takes in one; where any
- * number of them shares out the entries, in two rows. */
+/* Dispatches rows of so many workgroups, as begin_step does beyond the device's limit; GPU kernels,
+ * which accept any number of workgroups, get two rows. */
 static void run_rows(struct bench *bench, uint32_t row)
 {
-    const struct gpu_pipeline *program = bench_program(bench, "update_weights", FIELD_F16_PARAMS);
+    const struct gpu_pipeline *pipeline = bench_program(bench, "update_weights", FIELD_F16_PARAMS);
     const struct Push push = {.b = bench->local_size};
-    const size_t place = offsetof(struct State, dispatches[DISPATCH_ENTRIES]);
+    const size_t offset = offsetof(struct State, dispatches[DISPATCH_ENTRIES]);
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    bool alone = bench->constants.values[SPEC_CPU_KERNELS];
-    uint32_t groups = alone ? bench_groups(bench, bench->config.entry_count) : 2 * row;
+    bool cpu_kernels = bench->constants.values[SPEC_CPU_KERNELS];
+    uint32_t groups = cpu_kernels ? bench_groups(bench, bench->config.entry_count) : 2 * row;
     state.dispatches[DISPATCH_ENTRIES] = (Dispatch){row, (groups + row - 1) / row, 1, 0};
     bench_put(bench, BIND_STATE, &state, sizeof state);
     struct gpu_recording *recording;
     ok(gpu_record_begin(bench->device, "update_weights", 0, &recording));
-    gpu_record_dispatch_indirect(recording, program, bench->bindings, &push, sizeof push,
-                                 &bench->buffers[BIND_STATE], place);
+    gpu_record_dispatch_indirect(recording, pipeline, bench->bindings, &push, sizeof push,
+                                 &bench->buffers[BIND_STATE], offset);
     ok(gpu_run_once(&recording));
 }
 
@@ -165,7 +165,7 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     };
 }
 
-/* The parameter changes: its group does, and its entry has a gradient where that matters. */
+/* Whether the parameter changes: its group is trained, and a sparse entry has a gradient. */
 static bool is_moved(const struct bench *bench, const struct weights *w, uint32_t i)
 {
     const struct ParameterGroup *group = group_of(bench, i);
@@ -207,7 +207,7 @@ static void check_weight(const struct bench *bench, const struct weights *before
                     after->moment1[i] == before->moment1[i] &&
                     after->moment2[i] == before->moment2[i]);
     assert_int_equal(after->counts[entry], before->counts[entry] + moved);
-    /* What is rounded to 16 bits may come out on either side of the middle between two. */
+    /* Rounding to f16 may go either way for values near the middle between two numbers. */
     double moment_unit = optimizer.f16_moments ? 1e-3 : 1e-6,
            unit = optimizer.f16_weights ? 1e-3 : 0;
     assert_close(after->moment1[i], m, moment_unit, 0.1 + fabs(m), "first moment", i);
@@ -216,7 +216,7 @@ static void check_weight(const struct bench *bench, const struct weights *before
         !moved || !optimizer.f16_moments ||
         (is_half(after->moment1[i]) && (!has_moment2(bench) || is_half(after->moment2[i]))));
     assert_true(!moved || !optimizer.f16_weights || is_half(after->params[i]));
-    /* pow(beta, count) in float leaves a young entry's rate a few units in the last place. */
+    /* pow(beta, count) in float leaves errors of a few units in the last place at small counts. */
     double change = fabs(weight - before->params[i]) * (optimizer.f16_moments ? 50 : 1);
     assert_close(after->params[i], weight, 1, 3e-7 + unit * fabs(weight) + 2e-5 * change, "weight",
                  i);
@@ -228,7 +228,7 @@ static void assert_no_copy(uint16_t bits, uint32_t i)
     assert_int_equal(bits, i % 2 ? POISON >> 16 : POISON & 0xffff);
 }
 
-/* 16-bit programs copy the weights that they have moved. */
+/* f16 pipelines copy the weights that they have changed. */
 static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
@@ -254,7 +254,7 @@ static void check_update(struct bench *bench, bool half, float epsilon, uint32_t
     weights_destroy(&after);
 }
 
-/* The MLPs, which are not sparse and whose weights decay, and the grid. */
+/* Groups of a model: the MLPs, not sparse and with weight decay, and the grid. */
 static void check_model(const struct bench *bench, uint32_t features)
 {
     const struct Config *c = &bench->config;
@@ -283,7 +283,7 @@ static void test_update_weights(void **state)
         check_updates(*state, kind);
 }
 
-/* Masters and moments that the policy keeps in 16 bits. */
+/* Master parameters and moments that the policy rounds to f16. */
 static void test_rounded(void **state)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
@@ -295,7 +295,7 @@ static void test_rounded(void **state)
         }
 }
 
-/* By hand: at a rate below half of what tells 16-bit numbers below 1 apart, a weight of 1 stays. */
+/* By hand: an update below half of f16's spacing below 1 leaves a weight of 1 as it is. */
 static void test_lost_updates(void **state)
 {
     const struct State running = {.learning_rate = 2e-4f, .gradient_factor = 1};
@@ -306,7 +306,7 @@ static void test_lost_updates(void **state)
     before.gradients[0] = before.gradients[1] = 1;
     before.moment1[0] = before.moment1[1] = 1;
     before.moment2[0] = before.moment2[1] = 1;
-    before.counts[0] = 100000; /* no correction any more: the step is the rate */
+    before.counts[0] = 100000; /* no bias correction: the step is the rate */
     struct weights after = run_update(&bench, &before, running);
     assert_true(after.params[0] == 1 && after.params[1] == 1);
     assert_true(after.moment1[0] > 0.99f);
@@ -315,7 +315,7 @@ static void test_lost_updates(void **state)
     bench_destroy(&bench);
 }
 
-/* Of another model: a rate, a decay and a size of entries for each group, one that is frozen. */
+/* Groups with their own rate, decay and entry size, one of them frozen. */
 static void test_groups(void **state)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
@@ -326,7 +326,7 @@ static void test_groups(void **state)
     }
 }
 
-/* Gradients that are not finite are thrown away; everything else keeps its bits. */
+/* Gradients that are not finite are discarded; everything else keeps its bits. */
 static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
                        enum vkn_gradient_sums sums)
 {
@@ -361,7 +361,7 @@ static void test_skip(void **state)
 
 /* ---- update_average ------------------------------------------------------------------------ */
 
-/* The copies of an average are no weights' copies. */
+/* Copies of the average are not copies of the weights. */
 static void check_average(struct bench *bench, const float *params, const float *average,
                           float weight)
 {
@@ -409,7 +409,7 @@ static void test_average(void **state)
 
 /* ---- round_parameters ---------------------------------------------------------------------- */
 
-/* Of all sizes, and what lies right in the middle between two 16-bit numbers or beyond them. */
+/* Numbers of all sizes, ties between two f16 numbers, and numbers out of range. */
 static void test_round_parameters(void **state)
 {
     static const float edges[] = {

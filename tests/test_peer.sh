@@ -1,5 +1,5 @@
 #!/bin/sh
-# The PyTorch trainer in tools/peers: what is plain Python wherever there is Python, the rest where torch is.
+# Tests the PyTorch trainer in tools/peers: its plain Python parts everywhere, the rest where torch is installed.
 set -u
 tests=${VKNERF_SOURCE_DIR:?}/tests
 export PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1

@@ -1,6 +1,5 @@
-/* Whether poses fit their pictures: captures of a ball with a pattern, sound ones and such whose
- * poses, lenses, points or pictures are wrong in a known way, in what vknerf info says and as a
- * warning. */
+/* Tests the check of poses against pictures: captures of a patterned ball, sound ones and ones with
+ * wrong poses, lenses, points or pictures, in the output of vknerf info and in the warning. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,19 +21,19 @@
 #define HEIGHT 36u
 #define POINTS 900u
 
-/* What is wrong with a capture. */
+/* Faults of a capture. */
 struct fault {
     bool untracked;   /* the model has no tracks */
     bool swapped;     /* view i has the pose of view i + VIEWS / 2 */
-    bool two_swapped; /* views 3 and 9 have each other's */
-    bool turned;      /* cameras look the other way: y and z of OpenGL's camera for OpenCV's */
-    bool shell;       /* half of the points are of something else, in front of the ball */
+    bool two_swapped; /* views 3 and 9 are swapped */
+    bool turned;      /* y and z axes of OpenGL cameras instead of OpenCV's */
+    bool shell;       /* half of the points are not on the ball but in front of it */
     bool random_colors, one_color;
     bool grey_points, grey_pictures; /* black and white */
     bool fisheye;
-    bool exposure; /* each picture has one of its own */
-    double focal;  /* times the true focal length */
-    double turn;   /* every camera is turned by so many radians, to either side */
+    bool exposure; /* each picture has its own */
+    double focal;  /* factor of the true focal length */
+    double turn;   /* rotation of each camera, in radians, alternating in sign */
 };
 
 static const double middle[3] = {1, 2, 3};
@@ -47,7 +46,7 @@ static double random_number(void)
     return (random_state >> 8) / 16777216.0;
 }
 
-/* The pattern on the ball and, of another kind, what is around. */
+/* The pattern on the ball, and with another `kind` that of the surroundings. */
 static void paint(const double direction[3], double kind, double color[3])
 {
     for (int i = 0; i < 3; i++) {
@@ -57,7 +56,7 @@ static void paint(const double direction[3], double kind, double color[3])
     }
 }
 
-/* The colour along a ray of unit direction. */
+/* Computes the colour along a ray of unit direction. */
 static void shade(const double origin[3], const double direction[3], double color[3])
 {
     double along = 0, squared = -1, at[3], hit;
@@ -86,7 +85,7 @@ static unsigned pose_of(const struct fault *fault, unsigned view)
     return fault->two_swapped && view == 3 ? 9 : fault->two_swapped && view == 9 ? 3 : view;
 }
 
-/* World to camera, y down and z forward, as COLMAP has it, of the view's pose in the model. */
+/* World-to-camera pose of a view in the model: y down, z forward, as in COLMAP. */
 static void model_camera(const struct fault *fault, unsigned view, double axes[3][3],
                          double position[3])
 {
@@ -101,7 +100,7 @@ static void model_camera(const struct fault *fault, unsigned view, double axes[3
     }
 }
 
-/* From a rotation matrix (Shepperd 1978), by its largest component. */
+/* Quaternion of a rotation matrix, by its largest component (Shepperd 1978). */
 static void quaternion_of(double r[3][3], double q[4])
 {
     double best = r[0][0] + r[1][1] + r[2][2];
@@ -190,7 +189,7 @@ static struct vkn_scene *open_capture(const struct temporary *folder)
     return scene;
 }
 
-/* What the sound capture's cameras see, with either lens: rendered once. */
+/* Pictures of the sound capture for either lens, rendered once. */
 static uint8_t seen[2][VIEWS][WIDTH * HEIGHT][3];
 static bool rendered[2];
 
@@ -223,7 +222,7 @@ static void render_all(struct temporary *folder, bool fisheye)
     scene_close(&scene);
 }
 
-/* Each pixel becomes `times` x `times`. */
+/* Each pixel becomes `times` x `times` pixels. */
 static void write_enlarged(const char *path, const uint8_t *pixels, uint32_t times)
 {
     uint32_t width = times * WIDTH, height = times * HEIGHT;
@@ -236,7 +235,7 @@ static void write_enlarged(const char *path, const uint8_t *pixels, uint32_t tim
     free(large);
 }
 
-/* `times` as large. Pictures of 48 x 36 pixels are in `images`, for the cameras to be made. */
+/* Writes pictures `times` as large. Small ones in `images` are needed to create cameras. */
 static void write_pictures(struct temporary *folder, const struct fault *fault, const char *images,
                            uint32_t times)
 {
@@ -262,7 +261,7 @@ static void write_pictures(struct temporary *folder, const struct fault *fault, 
 
 static void write_capture(struct temporary *folder, const struct fault *fault)
 {
-    for (unsigned view = 0; view < VIEWS; view++) { /* to open it */
+    for (unsigned view = 0; view < VIEWS; view++) { /* needed to open the scene */
         char name[32];
         snprintf(name, sizeof name, "images/%02u.png", view);
         temporary_picture(folder, name, WIDTH, HEIGHT, 0);
@@ -271,7 +270,7 @@ static void write_capture(struct temporary *folder, const struct fault *fault)
     write_model(folder, fault);
 }
 
-/* ---- what is said ---------------------------------------------------------------------------- */
+/* ---- messages ------------------------------------------------------------------------------ */
 
 static cJSON *inspect(const struct temporary *folder)
 {
@@ -289,7 +288,7 @@ static const cJSON *measured(const cJSON *json, const char *name)
     return cJSON_GetObjectItem(cJSON_GetObjectItem(json, "photo_consistency"), name);
 }
 
-/* The problem that has this in it; else fails. NULL: there is none about poses and pictures. */
+/* Fails unless a reported problem contains `part`. NULL: none may be about pictures. */
 static void assert_problem(const cJSON *json, const char *part)
 {
     const cJSON *problem, *found = NULL;
@@ -310,7 +309,7 @@ static cJSON *check(struct temporary *folder, const struct fault *fault, const c
     return json;
 }
 
-/* Views whose "fits" is false. */
+/* Returns the views whose "fits" is false, as bits. */
 static unsigned poor_views(const cJSON *json)
 {
     const cJSON *view;
@@ -395,8 +394,8 @@ static void test_folded(void **state)
     cJSON_Delete(json);
 }
 
-/* A cloud that is a random start for other programs says nothing of the poses, be they right or
- * wrong. */
+/* Random point clouds that other programs use as a start tell nothing about poses, right or wrong.
+ */
 static void test_silent(void **state)
 {
     struct temporary *folder = *state;
@@ -440,7 +439,7 @@ static void test_broken_picture(void **state)
     cJSON_Delete(json);
 }
 
-/* Where a folder has small copies, large pictures are not decoded: here they could not be. */
+/* If small copies exist, large pictures are not decoded: here they are broken. */
 static void test_copies(void **state)
 {
     struct temporary *folder = *state;

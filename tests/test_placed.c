@@ -1,5 +1,5 @@
-/* A run keeps the space that it was trained in, whatever becomes of its capture: resumed, opened
- * for pictures, or as the beginning of another run. */
+/* Tests that a run keeps its training space, whatever becomes of its capture, when it is resumed,
+ * opened for pictures or used as a start. */
 #include "step_fixture.h"
 
 #include <vknerf/run.h>
@@ -7,7 +7,7 @@
 #include "run/training.h"
 #include "run/open.h"
 
-/* Three cameras that look at the origin, and points `far` away from there. */
+/* Three cameras that look at the origin, and points at distance `far`. */
 static void make_capture(struct temporary *folder, const char *name, double far)
 {
     char *path = base_format("%s/%s/points3D.txt", folder->path, name);
@@ -49,7 +49,7 @@ static struct space space_of(const struct vkn_scene *scene)
 
 static const struct vkn_job quietly = {.quiet = true};
 
-/* Of the capture as `config` asks for it. */
+/* Returns the space of the capture with this configuration. */
 static struct space open_space(const char *scene_path, const struct vkn_config *config)
 {
     struct vkn_scene *scene = NULL;
@@ -59,7 +59,7 @@ static struct space open_space(const char *scene_path, const struct vkn_config *
     return space;
 }
 
-/* What `train` with these parameters begins in. */
+/* Returns the space in which `train` with these parameters begins. */
 static struct space begin_space(struct vkn_train_params params)
 {
     static const struct vkn_config open;
@@ -84,7 +84,7 @@ static void assert_space(const struct space *space, const struct space *expected
     assert_true(space->scale == expected->scale && space->aabb_scale == expected->aabb_scale);
 }
 
-/* What the trained run is opened with for pictures. */
+/* The run opened for pictures has the trained space. */
 static void check_opened(const char *run, const struct space *trained)
 {
     const struct vkn_job job = {.quiet = true};
@@ -95,7 +95,7 @@ static void check_opened(const char *run, const struct space *trained)
     run_close(&opened);
 }
 
-/* Two steps more of the run, which stays where it is. */
+/* Two more steps do not move the run's space. */
 static void check_resumed(const char *run, const struct space *trained)
 {
     struct vkn_config config;
@@ -133,7 +133,7 @@ static void test_changed_points(void **state)
     vkn_train_result_free(&result);
     check_opened(run, &trained);
 
-    /* Other points, and pictures: measured anew the space would be another one in all respects. */
+    /* Changed points and pictures, which would be measured as another space in all respects. */
     make_files(tests->folder, "capture", 5);
     make_capture(tests->folder, "capture", 30);
     struct space anew = open_space(scene, &plain);
@@ -146,7 +146,7 @@ static void test_changed_points(void **state)
     assert_space(&space, &trained);
     check_resumed(run, &trained);
 
-    /* Another capture is measured for itself, and so is this one where the user asks for it. */
+    /* Another capture gets its own space, and this one does if the user asks for it. */
     char *other = base_path_join(tests->folder->path, "other");
     struct space elsewhere = open_space(other, &plain);
     space = begin_space((struct vkn_train_params){.init = run, .scene = other});
@@ -160,13 +160,14 @@ static void test_changed_points(void **state)
     free(scene);
 }
 
-/* An offset of 0 is one; without scale and side there is no space to keep. */
+/* A given offset of 0 counts as given; without scale and side no space is fixed. */
 static void test_given(void **state)
 {
     struct step_tests *tests = *state;
     char *path = tests->folder->path;
     struct vkn_config config = {
-        .scene = {.scale = 0.25f, .aabb_scale = 2, .fixed_transform = true, .offset = {0, 0, -0.0f}}};
+        .scene = {
+            .scale = 0.25f, .aabb_scale = 2, .fixed_transform = true, .offset = {0, 0, -0.0f}}};
     struct space space = open_space(path, &config);
     const struct space expected = {.scale = 0.25f, .offset = {0, 0, -0.0f}, .aabb_scale = 2};
     assert_space(&space, &expected);

@@ -1,5 +1,5 @@
-/* Point clouds: PLY files of every kind, what is refused, and what a nerfstudio capture's
- * ply_file_path does to its space. */
+/* Tests the PLY reader: all encodings, files that are refused, and the effect of ply_file_path on a
+ * nerfstudio capture's space. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 enum kind { ASCII, LITTLE, BIG, KINDS };
 static const char *const formats[KINDS] = {"ascii", "binary_little_endian", "binary_big_endian"};
 
-/* A number of that type: f d c (char) C (uchar) s S i I. */
+/* Appends a number of a type: f d c (char) C (uchar) s S i I. */
 static void add_value(struct base_text *text, enum kind kind, char type, double value)
 {
     if (kind == ASCII) {
@@ -49,7 +49,7 @@ static double coordinate(unsigned point, unsigned axis)
     return (point * 3.0 - axis * 4.0) * 0.125;
 }
 
-/* Points among everything else that a file may hold; `position` is f, d or s (whole eighths). */
+/* Makes points among other elements; `position` is f, d or s (multiples of an eighth). */
 static struct base_text make_cloud(enum kind kind, char position)
 {
     static const char *const names[] = {"float", "float64", "int16"};
@@ -80,7 +80,7 @@ static struct base_text make_cloud(enum kind kind, char position)
             add_value(&text, kind, 'I', 4000000000.0);
         add_value(&text, kind, position, unit * coordinate(i, 2));
         add_value(&text, kind, 'C', 200 + i);
-        add_value(&text, kind, 'd', 0.5 * i); /* a share of 1, clamped there */
+        add_value(&text, kind, 'd', 0.5 * i); /* a fraction, clamped to 1 */
         add_value(&text, kind, 'C', 9);
         end_line(&text, kind);
     }
@@ -93,7 +93,7 @@ static struct base_text make_cloud(enum kind kind, char position)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* From a block that ends where the text does, with its zero byte. */
+/* Parses a block without spare bytes, so that sanitizers notice reads beyond the end. */
 static vkn_status parse(const char *data, size_t size, struct ply *cloud)
 {
     char *copy = base_alloc(size + 1, 1);
@@ -136,13 +136,13 @@ static void test_kinds(void **state)
     ply_free(&cloud);
 }
 
-/* Cut off anywhere before its last number is complete, a file is refused. */
+/* A file cut before the end of its last number is refused. */
 static void test_truncated(void **state)
 {
     (void)state;
     for (unsigned kind = 0; kind < KINDS; kind++) {
         struct base_text text = make_cloud((enum kind)kind, 'f');
-        size_t complete = text.size - (kind == ASCII ? 2 : 0); /* behind it: blank, newline */
+        size_t complete = text.size - (kind == ASCII ? 2 : 0); /* before blank and newline */
         for (size_t size = 0; size < complete; size++) {
             struct ply cloud;
             assert_int_equal(parse(text.data, size, &cloud), VKN_BAD_INPUT);
@@ -219,8 +219,8 @@ static void test_refused(void **state)
     free(many.data);
 }
 
-/* Points of which a coordinate or colour is none are left out, whatever the encoding; a value that
- * nothing uses may be one. */
+/* Points whose coordinates or colours are not finite are skipped in all encodings; other properties
+ * may be nan. */
 static void test_not_finite(void **state)
 {
     (void)state;
@@ -253,8 +253,8 @@ static void test_not_finite(void **state)
     }
 }
 
-/* A byte order mark; lines that end as on Windows and as Turk has it, in front of binary numbers
- * too. */
+/* A byte order mark; line ends of Windows and of old Macs (as in Greg Turk's tools), in front of
+ * binary data too. */
 static void test_line_ends(void **state)
 {
     (void)state;
@@ -283,7 +283,7 @@ static void test_line_ends(void **state)
 
 #define IMAGES 9u
 
-/* Cameras around (1, 2, 3), 4 to 6 away, as nerfstudio has them, with `more` at the top. */
+/* Cameras around (1, 2, 3), 4 to 6 away, in nerfstudio's format, with the keys `more` on top. */
 static void make_capture(struct temporary *folder, const char *more)
 {
     struct base_text text = {0};
@@ -312,7 +312,7 @@ static void make_capture(struct temporary *folder, const char *more)
     free(text.data);
 }
 
-/* A square grid of points, `half` to each side of (1, 2, 3), that many times. */
+/* A square grid of points around (1, 2, 3), half side `half`, repeated `times` times. */
 static void write_grid(struct temporary *folder, const char *name, double half, unsigned times)
 {
     struct base_text text = {0};
@@ -333,7 +333,7 @@ static struct vkn_scene *open_capture(const struct temporary *folder)
     return scene;
 }
 
-/* The middle of the scene and the cameras' mean distance as the rule has it (space.h). */
+/* The space follows the rule of space.h: scene centre, and mean distance of the cameras. */
 static void assert_placed(const struct vkn_scene *scene)
 {
     double mean = 0;
@@ -359,8 +359,8 @@ static void test_capture(void **state)
     assert_true(scene->near == 0);
     scene_close(&scene);
 
-    /* The cameras, 1.65 away at the most, ask for a side of 4; nearest in view is the middle of the
-     * near edge, at least, and it is not measured by points out of the picture. */
+    /* Cameras up to 1.65 away need a side of 4. The nearest visible point is at least the middle of
+     * the near edge: points outside the picture do not count. */
     make_capture(folder, "\"ply_file_path\": \"./clouds/sparse pc.ply\",");
     write_grid(folder, "clouds/sparse pc.ply", 0.5, 1);
     scene = open_capture(folder);
@@ -373,7 +373,7 @@ static void test_capture(void **state)
         fail_msg("the nearest content is %g away", near);
     scene_close(&scene);
 
-    /* Far points ask for more, and some of a cloud tell what all of it would. */
+    /* Far points need a larger side; a subset of a large cloud is enough to measure it. */
     write_grid(folder, "clouds/sparse pc.ply", 9, 300);
     scene = open_capture(folder);
     assert_placed(scene);
@@ -385,7 +385,7 @@ static void test_capture(void **state)
     scene_close(&scene);
 }
 
-/* One that is no place costs no more than itself. */
+/* A point without finite coordinates does not spoil the rest. */
 static void test_left_out(void **state)
 {
     struct temporary *folder = *state;
@@ -403,7 +403,7 @@ static void test_left_out(void **state)
     scene_findings_free(&findings);
 }
 
-/* What the file says itself wins, and a missing cloud is none. */
+/* Keys of the file win; a missing point cloud is ignored. */
 static void test_precedence(void **state)
 {
     struct temporary *folder = *state;
@@ -434,7 +434,7 @@ static void test_precedence(void **state)
     assert_open_fails(&options, "0.png: not a PLY file");
 }
 
-/* Of a fisheye that sees all around everything is in view, of a narrow lens hardly anything. */
+/* A fisheye that sees all around has all points in view, a narrow lens hardly any. */
 static void test_lenses(void **state)
 {
     struct temporary *folder = *state;

@@ -1,4 +1,4 @@
-/* A checkpoint trained in one precision goes on, begins another run and renders in any other. */
+/* Tests resuming, starting from and rendering a checkpoint of one precision in any other. */
 #include "step_fixture.h"
 #include "render/render.h"
 
@@ -46,7 +46,7 @@ static struct State take_state(const struct tiny *tiny)
 
 /* ---- resuming ------------------------------------------------------------------------------ */
 
-/* What `train --resume PATH` with these changes gives the trainer. */
+/* Returns the trainer's configuration of `train --resume PATH` with these settings given. */
 static struct vkn_config resumed_config(const char *path, const struct vkn_config *given)
 {
     struct vkn_config config;
@@ -85,7 +85,7 @@ static void assert_tensor(const struct tiny *tiny, const struct safetensors_file
     free(loaded);
 }
 
-/* Bit for bit what the file holds, in whatever precision. */
+/* Parameters on the device equal those of the file, bit for bit, in every precision. */
 static void assert_loaded(const struct tiny *tiny, const char *path)
 {
     const struct gpu_buffer *b = tiny->trainer->step.buffers.at;
@@ -100,8 +100,8 @@ static void assert_loaded(const struct tiny *tiny, const char *path)
     safetensors_close(&file);
 }
 
-/* Goes on to `until_step` in a precision; returns the loss of its last steps. `path` is replaced by
- * the checkpoint then. */
+/* Resumes in a precision until `until_step`; returns the loss of the last steps, and replaces
+ * `path` by the new checkpoint. */
 static double go_on(const struct step_tests *tests, char **path, enum vkn_precision precision,
                     float scale, uint32_t until_step)
 {
@@ -141,7 +141,7 @@ static void test_chain(void **state)
     free(path);
 }
 
-/* The settings of loss scaling follow the precision but for those that are given. */
+/* Loss scaling gets the new precision's defaults, except for settings that are given. */
 static void test_loss_scale(void **state)
 {
     const struct step_tests *tests = *state;
@@ -156,18 +156,18 @@ static void test_loss_scale(void **state)
     struct vkn_config resumed = resumed_config(path, &given);
     assert_int_equal(resumed.loss_scale.kind, VKN_LOSS_SCALE_DEFAULT);
     assert_int_equal(resumed.loss_scale.interval, 0);
-    /* As the run had it, but asked for. */
+    /* The run's own values, given explicitly. */
     given.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     given.loss_scale.initial = 1;
     resumed = resumed_config(path, &given);
     assert_int_equal(resumed.loss_scale.kind, VKN_LOSS_SCALE_STATIC);
     assert_true(resumed.loss_scale.initial == 1);
-    /* The same precision keeps everything. */
+    /* With the same precision all settings stay. */
     given = (struct vkn_config){.precision = VKN_PRECISION_FP32};
     resumed = resumed_config(path, &given);
     assert_int_equal(resumed.loss_scale.kind, VKN_LOSS_SCALE_STATIC);
     assert_int_equal(resumed.loss_scale.interval, 77);
-    /* Another scale is not the run's last one. */
+    /* A given scale replaces the run's last one. */
     given.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     given.loss_scale.initial = 32;
     tiny = resume(tests, path, &given);
@@ -176,7 +176,7 @@ static void test_loss_scale(void **state)
     free(path);
 }
 
-/* A smaller batch than the run's takes as many rays as it has room for. */
+/* A batch smaller than the run's limits the rays to its capacity. */
 static void test_smaller_batch(void **state)
 {
     const struct step_tests *tests = *state;
@@ -206,7 +206,7 @@ struct fitted {
     struct vkn_config given;
 };
 
-/* The configuration that a device ends up with. */
+/* Returns the configuration that fits a device. */
 static struct vkn_config fit(const struct fitted *fitted, const struct gpu_capabilities *device)
 {
     struct vkn_config config;
@@ -223,8 +223,8 @@ static struct vkn_config fit(const struct fitted *fitted, const struct gpu_capab
     return config;
 }
 
-/* What only the run asks for gives way to the device; what the user asks for stays, for an error.
- */
+/* Settings of the run that the device lacks are dropped; settings that the user gives stay, and
+ * fail. */
 static void test_another_device(void **state)
 {
     const struct step_tests *tests = *state;
@@ -267,7 +267,7 @@ static void test_another_device(void **state)
     free(path);
 }
 
-/* ---- beginning from weights ---------------------------------------------------------------- */
+/* ---- starting from weights ----------------------------------------------------------------- */
 
 static void test_init(void **state)
 {
@@ -335,7 +335,7 @@ static void test_renders(void **state)
     free(path);
 }
 
-/* Without cooperative matrices: as fp32, unless they are asked for. */
+/* Without cooperative matrices fp32 renders the checkpoint, unless matrices are requested. */
 static void test_renders_elsewhere(void **state)
 {
     const struct step_tests *tests = *state;
@@ -366,7 +366,7 @@ static void test_renders_elsewhere(void **state)
 
 /* ---- a field in GLSL ----------------------------------------------------------------------- */
 
-/* A value for each of 8 x 8 x 8 cells; as many features as tiny_config's grid has. */
+/* A parameter for each of 8 x 8 x 8 cells; as many features as tiny_config's grid. */
 static const char cells[] =
     "#pragma field parameters 512\n#pragma field features 8\n#pragma field initial 0.5\n"
     "uint cell(vec3 p) { uvec3 c = uvec3(min(p * 8.0, 7.0)); return c.x + 8u * (c.y + 8u * c.z); "
@@ -388,8 +388,7 @@ static double train_cells(const struct step_tests *tests, const struct vkn_confi
     return loss;
 }
 
-/* With cooperative matrices it comes to what it does in fp32. The other precisions are
- * test_field_glsl's. */
+/* With cooperative matrices the field gives the results of fp32; test_field_glsl has the others. */
 static void test_field(void **state)
 {
     const struct step_tests *tests = *state;

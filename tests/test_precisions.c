@@ -1,12 +1,12 @@
-/* The bundled scene in every precision: the same quality. Takes about 20 s of processor time, most
- * of it for compiling 16-bit arithmetic and running it on a CPU device; no shorter training is
- * worth comparing. */
+/* Tests that all precisions reach the same quality on the bundled scene. Takes about 20 s of
+ * processor time, most of it for compiling and running f16 on a CPU device; shorter trainings
+ * cannot be compared. */
 #include "evaluation.h"
 #include "step_fixture.h"
 
 #define STEPS        400u
-/* Up to here all go the same way, in fp32. Short trainings of one seed that part at the first step
- * end up to 0.5 dB from each other, whatever the precision: the seeds themselves differ by more. */
+/* All precisions continue from the same fp32 steps. Short trainings that differ from the first step
+ * on end up to 0.5 dB apart, whatever the precision, and so do different seeds. */
 #define COMMON_STEPS 200u
 
 static struct vkn_config config_of(enum vkn_precision precision)
@@ -18,7 +18,7 @@ static struct vkn_config config_of(enum vkn_precision precision)
         .steps = STEPS,
         .scene = {.downscale = 4},
         .grid = {.levels = 4, .features = 2, .log2_entries = 14, .coarsest = 8, .finest = 64},
-        /* The other tests of optimized code have compiled them. */
+        /* Shapes that other tests compile too. */
         .mlp = tiny_config(true).mlp,
         .march = {.resolution = 32, .steps_per_unit = 128},
         .batch = {.samples = 2048, .max_rays = 1024},
@@ -46,7 +46,7 @@ static void run(vkn_trainer *trainer, uint32_t until_step)
     assert_int_equal(vkn_trainer_step(trainer), until_step);
 }
 
-/* dB of the held-out views after the rest of the training in that precision. */
+/* Trains the rest in a precision; returns the PSNR of the held-out views in dB. */
 static double finish(struct trained *trained, enum vkn_precision precision)
 {
     vkn_trainer *trainer = create(trained, precision);

@@ -1,6 +1,6 @@
-/* Photographs become scenes: with a stand-in for COLMAP (fake_colmap.sh) in every way that it ends,
- * and interruptions; and with COLMAP itself, whose poses are compared with those that pictures were
- * made from. "test_prepare views FOLDER" leaves these pictures there, for test_prepare_tools.sh. */
+/* Tests vknerf prepare on photographs: with a stand-in for COLMAP (fake_colmap.sh) for all its ways
+ * of ending, interruptions, and COLMAP itself with rendered pictures of known poses. "test_prepare
+ * views FOLDER" writes these pictures, for test_prepare_tools.sh. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 
 #include "stand_in.h"
 
-/* A photograph on its side, in the folder of a scene: upright, and its mask too, wherever that was
+/* A photograph with an EXIF rotation becomes upright, and so does its mask, whichever way that was
  * drawn. */
 static void test_turned(void **state)
 {
@@ -30,7 +30,7 @@ static void test_turned(void **state)
     tagged_picture(folder, "given/p4.png", 32, 16, 6);
     uint8_t mask[32 * 16];
     for (int i = 0; i < 32 * 16; i++)
-        mask[i] = i < 16 * 16 ? 255 : 0; /* 16 x 32: the upper half; 32 x 16: as well */
+        mask[i] = i < 16 * 16 ? 255 : 0; /* the upper half of 16 x 32, and of 32 x 16 */
     assert_ok(
         scene_image_write_png(temporary_path(folder, "given/masks/p0.jpg.png"), mask, 16, 32, 1));
     assert_ok(scene_image_write_png(temporary_path(folder, "given/masks/p1.png"), mask, 32, 16, 1));
@@ -44,7 +44,7 @@ static void test_turned(void **state)
         snprintf(name, sizeof(name), "scene/masks/p%d.jpg.png", i);
         assert_ok(scene_image_read(temporary_path(folder, name), &rgba, &width, &height));
         assert_true(width == 16 && height == 32);
-        /* The stored upper half comes to the right. Without a mask all of it counts. */
+        /* The stored upper half becomes the right one. Without a mask all pixels count. */
         assert_int_equal(rgba[4 * (4 * 16 + 4)], i == 1 ? 0 : 255);
         assert_int_equal(rgba[4 * (28 * 16 + 4)], i == 2 ? 255 : 0);
         assert_int_equal(rgba[4 * (28 * 16 + 12)], i == 0 ? 0 : 255);
@@ -54,8 +54,7 @@ static void test_turned(void **state)
         scene_image_read(temporary_path(folder, "scene/images/p0.jpg"), &rgba, &width, &height));
     assert_true(width == 16 && height == 32);
     free(rgba);
-    const uint8_t lowest[4] = {0, 15, 7,
-                               255}; /* the first pixel of the stored picture's last row */
+    const uint8_t lowest[4] = {0, 15, 7, 255}; /* first pixel of the stored picture's last row */
     assert_ok(
         scene_image_read(temporary_path(folder, "scene/images/p4.png"), &rgba, &width, &height));
     assert_true(width == 16 && height == 32);
@@ -101,7 +100,7 @@ static void test_names(void **state)
     assert_called(folder, "mask_path", false);
 }
 
-/* Names that are in order stay, and the pictures are the same files. */
+/* Names that sort well are kept, and the pictures are hard links. */
 static void test_links(void **state)
 {
     struct temporary *folder = *state;
@@ -124,19 +123,19 @@ static void test_links(void **state)
     char *pairs = content(folder, "scene/prepare/1/pairs.txt");
     assert_string_equal(pairs, "p0.png p5.png\n\n");
     free(pairs);
-    /* Another lens: the features anew, the pictures not. */
+    /* Another camera model: new features, the same pictures. */
     fake(folder, "");
     request.params.camera_model = VKN_CAMERA_MODEL_OPENCV_FISHEYE;
     assert_ok(prepare(&request));
     assert_called(folder, "--ImageReader.camera_model OPENCV_FISHEYE", true);
-    /* Another matcher: from there on. */
+    /* Another matcher: matching and later stages run again. */
     fake(folder, "");
     request.params.matcher = VKN_MATCHER_EXHAUSTIVE;
     assert_ok(prepare(&request));
     assert_called(folder, "feature_extractor", false);
     assert_called(folder, "exhaustive_matcher", true);
     assert_called(folder, "mapper", true);
-    /* Nothing else: nothing. */
+    /* No change: nothing runs. */
     fake(folder, "");
     assert_ok(prepare(&request));
     assert_called(folder, "colmap", false);
@@ -159,7 +158,7 @@ static void test_failures(void **state)
         assert_fails(&request, VKN_ERROR,
                      "colmap failed (exit status 3): ERROR: no such luck (complete log: ");
         assert_called(folder, stages[i], true);
-        /* What was done before is not done again. */
+        /* Earlier stages are not repeated. */
         assert_called(folder, i > 0 ? stages[i - 1] : "mapper", false);
     }
     assert_false(has(folder, "scene/sparse"));
@@ -182,7 +181,7 @@ static void test_failures(void **state)
     assert_fails(&request, VKN_ERROR, "broken/colmap cannot be started: No such file");
 }
 
-/* Too few poses: once more with all means, and the better result counts. */
+/* With too few poses COLMAP runs again with more features; the better result is kept. */
 static void test_few(void **state)
 {
     struct temporary *folder = *state;
@@ -214,7 +213,7 @@ struct interruption {
     volatile sig_atomic_t stop;
 };
 
-/* Once the stand-in waits. */
+/* Interrupts once the stand-in waits. */
 static void *interrupt(void *context)
 {
     struct interruption *interruption = context;
@@ -241,7 +240,7 @@ static void interrupt_in(struct request *request, const char *stage)
     pthread_join(thread, NULL);
     request->job.stop = NULL;
     char *process = content(request->folder, "bin/waiting");
-    assert_int_equal(kill((pid_t)strtol(process, NULL, 10), 0), -1); /* it is gone */
+    assert_int_equal(kill((pid_t)strtol(process, NULL, 10), 0), -1); /* it has ended */
     free(process);
     unlink(temporary_path(request->folder, "bin/waiting"));
     assert_false(has(request->folder, "scene/sparse"));
@@ -254,7 +253,7 @@ static void test_interrupted(void **state)
     interrupt_in(&request, "feature_extractor");
     assert_called(folder, "existing_camera_id", false);
     interrupt_in(&request, "exhaustive_matcher");
-    /* The database is gone on with, and so is its camera. */
+    /* The database and its camera are kept. */
     assert_called(folder, "--ImageReader.existing_camera_id 1", true);
     interrupt_in(&request, "mapper");
     assert_called(folder, "feature_extractor", false);
@@ -263,7 +262,7 @@ static void test_interrupted(void **state)
     assert_called(folder, "matcher", false);
     assert_called(folder, "feature_extractor", false);
     assert_called(folder, "mapper", true);
-    /* Before it has begun. */
+    /* Interrupted before the start. */
     volatile sig_atomic_t stop = 1;
     request.job.stop = &stop;
     assert_fails(&request, VKN_INTERRUPTED, "interrupted");
@@ -271,7 +270,7 @@ static void test_interrupted(void **state)
 
 /* ---- COLMAP itself --------------------------------------------------------------------------- */
 
-/* Between two cameras' axes, in degrees. */
+/* Angle between two rotations, in degrees. */
 static double angle_between(double a[3][3], double b[3][3])
 {
     double trace = 0;
@@ -290,8 +289,8 @@ static void axes_of(const struct vkn_camera *camera, double axes[3][3])
     }
 }
 
-/* Rotations between neighbours are those that the pictures were made with, and so is the focal
- * length. */
+/* Relative rotations of neighbouring views and the focal length are those of the rendered pictures.
+ */
 static void check_poses(const char *path)
 {
     vkn_scene *scene = NULL;
@@ -313,7 +312,7 @@ static void check_poses(const char *path)
             double a[3][3], b[3][3], unused[3];
             view_of(i, a, unused);
             view_of(k, b, unused);
-            /* Of turns against each other the camera's own axes do not count, see angle_between. */
+            /* Relative rotations do not depend on the world's axes, see angle_between. */
             double relative[3][3] = {{0}}, relative_found[3][3] = {{0}};
             for (int r = 0; r < 3; r++)
                 for (int c = 0; c < 3; c++)
@@ -332,7 +331,7 @@ static void test_colmap(void **state)
 {
     struct temporary *folder = *state;
     if (getenv("VKNERF_SANITIZED") != NULL)
-        return; /* another process, which the sanitizers do not see into: the other build runs it */
+        return; /* sanitizers cannot see into COLMAP; the other build runs this */
     setenv("PATH", "/usr/local/bin:/usr/bin:/bin", 1);
     struct request request = request_of(folder, "views");
     assert_ok(base_make_folder(request.params.pictures));

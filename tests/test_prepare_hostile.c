@@ -1,5 +1,5 @@
-/* Preparations that are killed, and folders of photographs and scenes that hold what nobody expects
- * in them. */
+/* Tests preparations that are killed, and folders of photographs and scenes with unexpected
+ * content. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,11 +16,11 @@
 
 /* ---- killed ---------------------------------------------------------------------------------- */
 
-/* Where the process that the stand-in leaves in "waiting" has ended, within 5 seconds. */
+/* Returns whether the process that the stand-in wrote to "waiting" ends within 5 seconds. */
 static bool ends_soon(pid_t process)
 {
     for (int i = 0; i < 500 && kill(process, 0) == 0; i++) {
-        /* In containers nothing may reap it. */
+        /* In containers zombies may stay. */
         char path[64], *status = NULL;
         size_t size = 0;
         snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
@@ -34,7 +34,7 @@ static bool ends_soon(pid_t process)
     return kill(process, 0) != 0;
 }
 
-/* Killed while the stand-in waits as `how` says: the process that it left in "waiting". */
+/* Kills prepare while the stand-in waits as `how` says; returns the process number in "waiting". */
 static pid_t kill_in(struct request *request, const char *how)
 {
     char *waiting = temporary_path(request->folder, "bin/waiting");
@@ -61,13 +61,13 @@ static pid_t kill_in(struct request *request, const char *how)
     return left;
 }
 
-/* Nothing that a killed process started works on beside the next one. */
+/* Processes that a killed preparation started do not work beside the next preparation. */
 static void test_killed(void **state)
 {
     struct temporary *folder = *state;
     struct request request = five_pictures(folder);
     assert_true(ends_soon(kill_in(&request, "slow exhaustive_matcher")));
-    /* A program of COLMAP's own is not told, but holds the lock. */
+    /* A child process of COLMAP gets no signal, but holds the lock. */
     pid_t left = kill_in(&request, "nested mapper");
     char part[96];
     snprintf(part, sizeof(part),
@@ -79,25 +79,25 @@ static void test_killed(void **state)
     assert_true(ends_soon(left));
     fake(folder, "");
     assert_ok(prepare(&request));
-    assert_called(folder, "matcher", false); /* which was done when it was killed in the mapper */
+    assert_called(folder, "matcher", false); /* it had finished before the kill */
     assert_called(folder, "mapper", true);
 }
 
 /* ---- hostile folders ------------------------------------------------------------------------- */
 
-/* A line of the log, the last one that has "left out" or "photographs ignored" in it. */
-static char told[1024];
+/* The last line of the log that contains "left out" or "photographs ignored". */
+static char logged[1024];
 
 static void keep_line(void *context, enum vkn_log_level level, const char *line)
 {
     (void)context;
     (void)level;
     if (strstr(line, "left out") != NULL || strstr(line, "photographs ignored") != NULL)
-        snprintf(told, sizeof(told), "%s", line);
+        snprintf(logged, sizeof(logged), "%s", line);
 }
 
-/* Links that lead nowhere, to themselves and into devices, folders, pipes, sockets and what cannot
- * be decoded: left out, named and never opened, since opening a pipe would wait for ever. */
+/* Broken and cyclic links, links to devices, folders, pipes, sockets and files that cannot be
+ * decoded are named, left out and never opened: opening a pipe would block for ever. */
 static void test_odd_entries(void **state)
 {
     struct temporary *folder = *state;
@@ -113,7 +113,7 @@ static void test_odd_entries(void **state)
     assert_int_equal(symlink("e.jpg", "e.jpg"), 0);
     assert_int_equal(symlink("/dev/zero", "f.jpg"), 0);
     assert_int_equal(symlink("/dev/tty", "g.png"), 0);
-    assert_int_equal(symlink("c.jpg", "h.tiff"), 0);  /* no reason to look for ffmpeg */
+    assert_int_equal(symlink("c.jpg", "h.tiff"), 0);  /* must not make prepare look for ffmpeg */
     assert_int_equal(symlink("p0.png", "p5.png"), 0); /* a photograph */
     temporary_text(folder, "given/i.jpg", "");
     temporary_text(folder, "given/j\n\033[31m.png", "\x89PNG broken");
@@ -127,7 +127,7 @@ static void test_odd_entries(void **state)
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 6);
     assert_non_null(strstr(
-        told,
+        logged,
         "given: 11 of 17 photographs cannot be used and are left out: a.jpg (Is a directory), "
         "b.png (not a regular file), c.jpg (not a regular file), d.jpg (No such file or "
         "directory) and 7 more, which prepare.json lists"));
@@ -135,7 +135,7 @@ static void test_odd_entries(void **state)
     assert_non_null(strstr(record, "\"e.jpg\":\t\"Too many levels of symbolic links\""));
     assert_non_null(strstr(record, "40000x40000 pixels are more than the limit"));
     free(record);
-    /* The same again: the record stays. */
+    /* The same again: the record is kept. */
     fake(folder, "");
     assert_ok(prepare(&request));
     assert_called(folder, "extractor", false);
@@ -145,8 +145,7 @@ static void test_odd_entries(void **state)
     assert_int_equal(chdir("/"), 0);
 }
 
-/* Through links in the folder of a scene that came from elsewhere nothing is written, nor removed.
- */
+/* Nothing is written or removed through links in a scene's folder that came from elsewhere. */
 static void test_own_folder(void **state)
 {
     struct temporary *folder = *state;
@@ -169,7 +168,7 @@ static void test_own_folder(void **state)
     assert_fails(&request, VKN_BAD_INPUT, "colmap.log: neither a file nor a folder");
     unlink(temporary_path(folder, "scene/prepare/colmap.log"));
     assert_ok(prepare(&request));
-    /* The links that an earlier scene's folders became go, and not what they lead to. */
+    /* Links in place of an earlier scene's folders are removed, but not their targets. */
     remove_tree(temporary_path(folder, "scene/images"));
     assert_int_equal(
         symlink(temporary_path(folder, "mine"), temporary_path(folder, "scene/images")), 0);
@@ -193,7 +192,7 @@ static void test_long_names(void **state)
     assert_int_equal(request.result.pictures, 6);
 }
 
-/* A model that a full disk cut off is not taken for a finished one. */
+/* A model truncated by a full disk does not count as finished. */
 static void test_cut_off(void **state)
 {
     struct temporary *folder = *state;
@@ -209,7 +208,7 @@ static void test_cut_off(void **state)
     assert_called(folder, "matcher", false);
 }
 
-/* COLMAP tells of a full disk, loses features or matches, and ends as if nothing had been. */
+/* On a full disk COLMAP reports it, loses features or matches, and exits with success. */
 static void test_full_database(void **state)
 {
     struct temporary *folder = *state;
@@ -223,7 +222,7 @@ static void test_full_database(void **state)
         assert_error(": database or disk is full; run the same command again to continue");
         fake(folder, how);
         assert_fails(&request, VKN_ERROR, "database or disk is full");
-        assert_called(folder, stages[i], true); /* it does not count as done */
+        assert_called(folder, stages[i], true); /* the stage does not count as done */
         fake(folder, i == 0 ? "full exhaustive_matcher" : "");
     }
     assert_ok(prepare(&request));
@@ -242,7 +241,7 @@ static void test_bad_input(void **state)
                  "no ffmpeg in PATH; install it (apt-get install ffmpeg) to extract frames");
     video.params.masks = folder->path;
     assert_fails(&video, VKN_BAD_INPUT, "frames of a video have no masks");
-    /* None of these makes the folder that of other pictures. */
+    /* These failures do not tie the folder to other pictures. */
     base_make_folder(temporary_path(folder, "given"));
     assert_fails(&request, VKN_BAD_INPUT, "given: no photographs (JPEG or PNG) in this folder");
     temporary_text(folder, "given/a.CR2", "raw");
@@ -270,13 +269,13 @@ static void test_bad_input(void **state)
     assert_int_equal(request.result.pictures, 4);
     temporary_text(folder, "given/g.heic", "no picture");
     assert_fails(&request, VKN_BAD_INPUT, "scene: was prepared before the pictures (");
-    /* Of a few that ffmpeg would have to convert the others do without. */
+    /* If only a few pictures need ffmpeg to be converted, they are left out. */
     request.params.overwrite = true;
     vkn_log_to(keep_line, NULL);
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_non_null(strstr(
-        told,
+        logged,
         "g.heic (has to be converted by ffmpeg, which is not in PATH); install ffmpeg (apt-get"));
     assert_int_equal(request.result.pictures, 4);
     for (uint8_t i = 0; i < 5; i++)
@@ -292,7 +291,7 @@ static void test_bad_input(void **state)
     assert_error("such as g.heic");
 }
 
-/* Options that would have no effect. */
+/* Options without effect are refused. */
 static void test_unused_options(void **state)
 {
     struct temporary *folder = *state;
@@ -312,7 +311,7 @@ static void test_unused_options(void **state)
     assert_false(has(folder, "scene"));
 }
 
-/* Folders of somebody's, and of other photographs: nothing is mixed with them. */
+/* A user's own folder, or one of other photographs, is not written into. */
 static void test_other_folders(void **state)
 {
     struct temporary *folder = *state;
@@ -337,7 +336,7 @@ static void test_other_folders(void **state)
     assert_error("/given); --overwrite replaces it");
 }
 
-/* Photographs in folders, as a telephone has them, with what lies beside them. */
+/* Photographs in subfolders, as on a telephone, among other files. */
 static void test_folders_below(void **state)
 {
     struct temporary *folder = *state;
@@ -357,8 +356,8 @@ static void test_folders_below(void **state)
     assert_true(has(folder, "scene/images/00001_DCIM_100_IMG_9.png") &&
                 has(folder, "scene/images/00003_DCIM_101_IMG_9.png"));
     assert_non_null(strstr(
-        told, "given: 1 file beside the photographs ignored: videos such as DCIM/100/IMG_9.MOV"));
-    /* Where there are photographs beside the folder it may hold those that were sorted out. */
+        logged, "given: 1 file beside the photographs ignored: videos such as DCIM/100/IMG_9.MOV"));
+    /* Next to photographs a subfolder may hold rejected ones, so it is not searched. */
     for (uint8_t i = 0; i < 3; i++)
         temporary_picture(folder,
                           i == 0   ? "given/a.png"
@@ -370,11 +369,11 @@ static void test_folders_below(void **state)
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 3);
     assert_true(has(folder, "scene/images/b.png"));
-    assert_non_null(strstr(told, "given: 3 files beside the photographs ignored: photographs in "
-                                 "subfolders, such as DCIM/100/IMG_10.png"));
+    assert_non_null(strstr(logged, "given: 3 files beside the photographs ignored: photographs in "
+                                   "subfolders, such as DCIM/100/IMG_10.png"));
 }
 
-/* What a file holds counts, and not its name. */
+/* File types come from the content, not the name. */
 static void test_wrong_names(void **state)
 {
     struct temporary *folder = *state;
@@ -394,9 +393,10 @@ static void test_wrong_names(void **state)
     assert_int_equal(request.result.pictures, 5);
     assert_true(has(folder, "scene/images/00001_p0.HEIC.jpg") &&
                 has(folder, "scene/images/00002_p1.jfif.jpg"));
-    assert_non_null(strstr(told, "2 of 7 photographs cannot be used and are left out: p5.jpg (has "
-                                 "to be converted by ffmpeg"));
-    /* A stand-in for ffmpeg, which makes 40x30 pixels of each, as if they were tiles. */
+    assert_non_null(strstr(logged,
+                           "2 of 7 photographs cannot be used and are left out: p5.jpg (has "
+                           "to be converted by ffmpeg"));
+    /* A stand-in for ffmpeg, which writes 40x30 pixels for each file, as if decoding tiles. */
     static const char heic[] = "\0\0\0\x18"
                                "ftypheic\0\0\0\0"
                                "\0\0\0\x14"
@@ -410,8 +410,9 @@ static void test_wrong_names(void **state)
     assert_ok(prepare(&request));
     vkn_log_to(NULL, NULL);
     assert_int_equal(request.result.pictures, 7);
-    assert_non_null(strstr(told, "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side "
-                                 "has 4032); HEIC becomes"));
+    assert_non_null(strstr(logged,
+                           "p7.heic (ffmpeg reads only 40x30 pixels of it, whose longer side "
+                           "has 4032); HEIC becomes"));
 }
 
 static void test_bad_places(void **state)
@@ -430,7 +431,7 @@ static void test_bad_places(void **state)
     assert_fails(&request, VKN_BAD_INPUT,
                  "this folder contains images, which prepare did not make");
     assert_true(has(folder, "other/images/mine.png"));
-    /* Within the photographs there is room for it. */
+    /* The scene may be inside the photographs' folder. */
     request.params.out = temporary_path(folder, "given/scene");
     assert_ok(prepare(&request));
     request.params.overwrite = false;

@@ -1,5 +1,5 @@
-/* What photographs go through on their way into a scene: their order, EXIF, turns and smaller
- * copies; and what is said to those who train on photographs as they are. */
+/* Tests parts of prepare: order of names, EXIF, rotation and downscaling of photographs, and the
+ * advice to users who train on a folder of photographs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +61,7 @@ static void test_exif(void **state)
         assert_int_equal(exif.segment_size, size - 2);
         make_exif(data, 9, little); /* there are eight */
         assert_int_equal(exif_read(data, size).orientation, 1);
-        /* Cut off anywhere, or with any byte broken: nothing is read beyond the end, which
-         * sanitizers see. */
+        /* Truncated anywhere, or with any byte changed: sanitizers notice reads beyond the end. */
         for (size_t length = 0; length < size; length++) {
             uint8_t *part = base_alloc(length + 1, 1);
             make_exif(data, 6, little);
@@ -80,8 +79,8 @@ static void test_exif(void **state)
 
 /* ---- copies ---------------------------------------------------------------------------------- */
 
-/* What stands in the upright picture's corners (top left, top right, bottom left, bottom right) of
- * a stored one with 0 1 above 2 3. */
+/* Corners of the upright picture (top left, top right, bottom left, bottom right) for each
+ * orientation of a stored picture with 0 1 above 2 3. */
 static const uint8_t corners[8][4] = {{0, 1, 2, 3}, {1, 0, 3, 2}, {3, 2, 1, 0}, {2, 3, 0, 1},
                                       {0, 2, 1, 3}, {2, 0, 3, 1}, {3, 1, 2, 0}, {1, 3, 0, 2}};
 static void test_upright(void **state)
@@ -112,8 +111,7 @@ static void test_upright(void **state)
     }
 }
 
-/* Training on a smaller copy sees what training on the picture made smaller does, under a mask too.
- */
+/* Training on a smaller copy equals training with downscaling, with a mask too. */
 static void test_smaller(void **state)
 {
     struct temporary *folder = *state;
@@ -144,7 +142,7 @@ static void test_smaller(void **state)
     free(rgba);
 }
 
-/* Whoever asks to train on photographs is told how. */
+/* Training on a folder of photographs fails with advice. */
 static void test_train_says(void **state)
 {
     struct temporary *folder = *state;

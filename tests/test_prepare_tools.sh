@@ -1,7 +1,7 @@
 #!/bin/sh
-# vknerf prepare from the command line: a video to a scene that trains, by ffmpeg and COLMAP themselves; frames, their
-# colours and what is sharp; panoramas; formats; Ctrl-C; what it says. Poses are test_prepare's subject: but for the
-# first scene a stand-in finds them.
+# Tests vknerf prepare from the command line with ffmpeg and COLMAP: a video to a scene that trains; frames, colours and
+# sharpness; panoramas; formats; Ctrl-C; messages. Except for the first scene a stand-in replaces COLMAP: test_prepare
+# tests poses.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
@@ -19,7 +19,7 @@ near() { # NUMBER EXPECTED WHAT
 
 mkdir views
 "${VKNERF_BUILD_DIR:?}/tests/test_prepare" views views
-# Every view three times, the second of which is sharp.
+# Every view three times; the second copy is sharp.
 ffmpeg -v error -framerate 10/3 -i views/view_%d.png -crf 12 -pix_fmt yuv420p \
     -vf "fps=10,gblur=sigma=3:steps=2:enable='not(eq(mod(n,3),1))'" "it's a walk.mp4"
 ffmpeg -v error -i "it's a walk.mp4" v%03d.png
@@ -40,7 +40,7 @@ contains out '^lenses'
 contains out 'opencv  *7'
 # shellcheck disable=SC2086 # the options are words
 succeeds train a --out r --steps 8 --downscale 4 --quiet $small
-# Again there is nothing to do.
+# A second call has nothing to do.
 succeeds prepare "it's a walk.mp4" --out a --sharpest --frames 7 --json
 contains out '"pictures":	7'
 contains out '"registered":	7'
@@ -52,7 +52,7 @@ refuses 2 'a: was prepared before the pictures (.*walk.mp4) or the options for t
 mkdir bin
 cp "$VKNERF_SOURCE_DIR/tests/fake_colmap.sh" bin/colmap
 PATH=$work/bin:$PATH
-# What it leaves is no model, so that what comes behind the preparation says so.
+# The stand-in's result is no model, so that the step after the preparation fails.
 prepares() { # ARGUMENT ...
     rm -f bin/calls
     run prepare "$@"
@@ -61,7 +61,7 @@ prepares() { # ARGUMENT ...
     fi
 }
 
-# 150 of 1200 frames, evenly: brightness is the number's remainder by 256, of the middle of every eight 4 more.
+# 150 of 1200 frames, evenly: brightness is the frame number modulo 256, plus 4 in every eighth frame's centre.
 ffmpeg -v error -f lavfi -i "nullsrc=s=16x16:r=100:d=12,format=gray,geq=lum='mod(N,256)'" -pix_fmt yuvj420p long.mkv
 prepares long.mkv --out b --quiet
 [ "$(find b/images -name '*.jpg' | wc -l)" = 150 ] || fail "not 150 frames: $(ls b/images)"
@@ -71,7 +71,7 @@ near "$(grey b/images/frame_00150.jpg 4 4)" 172 'the last frame'
 contains bin/calls sequential_matcher
 contains bin/calls matches_importer
 
-# Colours stay: BT.709 in the video, BT.601 in JPEG; and of light that is too bright for a screen something is left.
+# Colours stay: BT.709 in the video, BT.601 in JPEG; and light too bright for a screen keeps some structure.
 ffmpeg -v error -f lavfi -i color=c=0xc03020:s=64x64:r=5:d=1 -vf scale=out_color_matrix=bt709:out_range=tv \
     -colorspace bt709 -color_primaries bt709 -color_trc bt709 -pix_fmt yuv444p red.mp4
 prepares red.mp4 --out c
@@ -95,7 +95,7 @@ prepares upright.mp4 --out e
 ffprobe -v error -show_entries stream=width,height -of csv=p=0 e/images/frame_00001.jpg >size
 contains size '^64,96'
 
-# Around: brightness is the longitude, and views look every 45 degrees.
+# Panoramas: brightness is the longitude, and views look every 45 degrees.
 mkdir around
 for i in 1 2 3; do
     ffmpeg -v error -f lavfi -i "nullsrc=s=1024x512,format=gray,geq=lum='X/4'" -frames:v 1 around/$i.png
@@ -110,7 +110,7 @@ prepares around --out around-flat
 contains err '^warning: around: 3 of 3 pictures are twice as wide as high: .*prepare them with --equirectangular'
 refuses 2 'demo/train/r_0.png: 128x128 pixels; an equirectangular picture is twice as wide as high' \
     prepare "$demo/train" --out g --equirectangular --quiet
-# One that is no panorama is left out as what cannot be read is.
+# A file that is no panorama is left out like one that cannot be read.
 cp "$demo/train/r_0.png" around/flat.png
 prepares around --out around-but-one --equirectangular
 [ "$(find around-but-one/images -name '*.jpg' | wc -l)" = 24 ] || fail "not 8 views of 3 panoramas: $(ls around-but-one/images)"
@@ -124,7 +124,7 @@ done
 cp other/3.tiff "other/-4 it's%d.TIFF"
 prepares other --out "%d h"
 has "%d h/images/00002_1.tiff.jpg"
-# Broken ones are left out, whatever their format; none of them is a list that ffmpeg would follow.
+# Broken files are left out in every format; none of them is a list that ffmpeg would follow.
 ffmpeg -v error -i other/1.tiff other/5.webp
 for name in 4.webp 6.tif 7.heic 8.avif; do
     printf 'ffconcat version 1.0\nfile %s/other/1.tiff\n' "$work" >other/$name
@@ -134,7 +134,7 @@ prepares other --out i --quiet
 contains err 'warning: other: 4 of 9 photographs cannot be used and are left out: 4.webp (cannot be converted by ffmpeg: '
 contains err '6.tif (cannot be converted by ffmpeg: .*), 7.heic (cannot be converted by ffmpeg: .*), 8.avif'
 [ "$(find i/images -name '*.jpg' | wc -l)" = 5 ] || fail "not 5 converted photographs: $(ls i/images)"
-# What a file holds counts: a WebP called JPEG.
+# The content decides, not the name: a WebP called JPEG.
 mkdir misnamed
 cp other/[123].tiff misnamed
 cp other/5.webp misnamed/5.jpg

@@ -1,10 +1,10 @@
-/* train --profile: the times of passes, what they have to do, and trace.json. */
+/* Tests train --profile: times and work of passes, and trace.json. */
 #include "step_fixture.h"
 
 #include <cjson/cJSON.h>
 #include <vknerf/run.h>
 
-#define STEPS 52 /* ends within a period */
+#define STEPS 52 /* ends within an update interval */
 
 static void assert_near(const char *what, double value, double expected)
 {
@@ -14,8 +14,8 @@ static void assert_near(const char *what, double value, double expected)
 
 /* ---- sums ---------------------------------------------------------------------------------- */
 
-/* Three periods by hand: a whole one, one stopped after 4 steps that follows 0.4 s later, and one
- * that was submitted late. What a place of the period that did not run took counts for nothing. */
+/* Three update intervals by hand: a whole one; one of 4 steps, 0.4 s later; and one that was
+ * submitted so late that the gap before it does not count. Slots that did not run do not count. */
 static void test_sums(void **state)
 {
     (void)state;
@@ -46,14 +46,14 @@ static void test_sums(void **state)
     assert_near("composite", sums.passes[1].seconds, 0.2 + 0.3 + 0.5);
     assert_near("steps of composite", sums.passes[1].steps, 3);
     assert_near("idle", sums.idle, 0.1 + 0.2 + 0.05);
-    assert_near("idle between periods", sums.interval_idle, 0.4);
+    assert_near("idle between intervals", sums.interval_idle, 0.4);
     assert_int_equal(sums.interval_gaps, 1);
     assert_int_equal(sums.intervals, 3);
-    /* Each period and its passes that ran, on the host's clock. */
+    /* Events: each update interval and each pass that ran, on the host's clock. */
     assert_int_equal(sums.event_count, 3 + 3 + 2 + 1);
-    assert_near("begin of a period", sums.events[0].begin, 101);
-    assert_near("end of a period", sums.events[0].end, 102.3);
-    assert_near("idle of a period", sums.events[0].idle, 0.3);
+    assert_near("begin of an interval", sums.events[0].begin, 101);
+    assert_near("end of an interval", sums.events[0].end, 102.3);
+    assert_near("idle of an interval", sums.events[0].idle, 0.3);
     assert_near("idle before a pass", sums.events[3].idle, 0.2);
     assert_int_equal(sums.events[3].step, 16);
     assert_int_equal(sums.events[6].step, 20);
@@ -67,8 +67,7 @@ static bool has_timestamps(const struct tiny *tiny)
     return gpu_device_capabilities(tiny->trainer->device)->timestamp_period > 0;
 }
 
-/* Samples that gradients reach are no more than those marched, entries no more than there are, ...
- */
+/* Live samples do not exceed marched ones, nor touched entries those of the grid, ... */
 static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct step *step = &tiny->trainer->step;
@@ -90,7 +89,7 @@ static void check_work(const struct tiny *tiny, const struct vkn_profile *profil
     }
 }
 
-/* By step, in milliseconds, of the sums and of what the steps themselves counted. */
+/* Means per step, in milliseconds, agree with the sums and with the steps' own statistics. */
 static void check_means(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct profile *sums = &tiny->trainer->profile;
@@ -107,7 +106,7 @@ static void check_means(const struct tiny *tiny, const struct vkn_profile *profi
     assert_near("live samples", profile->live_samples, live / STEPS);
     assert_near("idle", profile->idle_milliseconds, 1000 * sums->idle / STEPS);
     double gaps = sums->interval_gaps > 0 ? (double)sums->interval_gaps : 1;
-    assert_near("idle between periods", profile->interval_idle_milliseconds,
+    assert_near("idle between intervals", profile->interval_idle_milliseconds,
                 1000 * sums->interval_idle / gaps / 16);
     for (size_t i = 0; i < profile->pass_count; i++) {
         const struct profile_pass *pass = &sums->passes[i];
@@ -117,18 +116,18 @@ static void check_means(const struct tiny *tiny, const struct vkn_profile *profi
     }
 }
 
-/* Every pass of a step is timed, and known to the cost model. */
+/* Every pass of a step is timed and has a cost model. */
 static void run_profile(struct step_tests *tests, bool deterministic)
 {
     struct vkn_config config = tiny_config(deterministic);
-    config.march.early_stop = 0.7f; /* not all samples that are marched are live */
+    config.march.early_stop = 0.7f; /* not all marched samples are live */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct vkn_profile *profile;
     ok(vkn_trainer_start_profile(tiny.trainer));
     ok(vkn_trainer_profile(tiny.trainer, &profile));
     assert_int_equal(profile->pass_count, 0);
     vkn_profile_free(&profile);
-    tiny_run(&tiny, 20); /* stops within a period */
+    tiny_run(&tiny, 20); /* stops within an update interval */
     tiny_run(&tiny, STEPS);
     ok(vkn_trainer_profile(tiny.trainer, &profile));
     assert_int_equal(profile->steps, has_timestamps(&tiny) ? STEPS : profile->steps);
@@ -152,7 +151,7 @@ static void test_passes_deterministic(void **state)
     run_profile(*state, true);
 }
 
-/* The same weights whether passes are timed or not, and times of passes in both cases. */
+/* Profiling changes no weights, and times of passes are available with and without it. */
 static void test_nothing_changes(void **state)
 {
     struct step_tests *tests = *state;
@@ -185,8 +184,8 @@ static void take_idle_share(void *context, const struct vkn_train_stats *stats)
     *(double *)context = stats->idle_share;
 }
 
-/* The share of the time from the first period to the end of the last that no period takes, the same
- * by the events of the trace. */
+/* Idle share from the first update interval to the end of the last one, equal to that of the
+ * trace's events. */
 static void test_idle_share(void **state)
 {
     struct step_tests *tests = *state;
@@ -232,7 +231,7 @@ static const char *text(const cJSON *object, const char *name)
     return item->valuestring;
 }
 
-/* What must be there; the number of times that it is. */
+/* An expected event and how often it occurs. */
 struct seen {
     const char *name;
     size_t count;
@@ -244,7 +243,7 @@ static void see(struct seen *seen, size_t count, const char *name)
         seen[i].count += strcmp(seen[i].name, name) == 0;
 }
 
-/* Events of a thread of the device follow each other. */
+/* Events of one device thread do not overlap. */
 static void check_event(const cJSON *event, double ends[3][3])
 {
     double process = number(event, "pid"), thread = number(event, "tid");
@@ -254,7 +253,7 @@ static void check_event(const cJSON *event, double ends[3][3])
     assert_non_null(cJSON_GetObjectItemCaseSensitive(event, "args"));
     assert_true(number(cJSON_GetObjectItemCaseSensitive(event, "args"), "step") <= STEPS);
     double *end = &ends[(int)process][(int)thread];
-    if (process == 2 && begin < *end - 0.002) /* microseconds of three digits */
+    if (process == 2 && begin < *end - 0.002) /* microseconds with three digits */
         fail_msg("%s begins at %.3f, before %.3f", text(event, "name"), begin, *end);
     *end = begin + duration;
 }
@@ -282,7 +281,7 @@ static void check_trace(const cJSON *trace, bool timestamps)
         else
             see(on_host ? host : device, on_host ? BASE_COUNT(host) : BASE_COUNT(device), name);
     }
-    /* Periods of 16 steps each, cut at 32 for the evaluation and at the end. */
+    /* Update intervals of 16 steps, cut at 32 for the evaluation and at the end. */
     const size_t intervals = 4;
     const size_t host_counts[] = {1, intervals, intervals, 0, 2, 2};
     for (size_t i = 0; i < BASE_COUNT(host); i++)
@@ -307,7 +306,7 @@ static cJSON *read_json(struct temporary *folder, const char *name)
     return json;
 }
 
-/* Passes and idle time make up the step. */
+/* Passes and idle time add up to the step. */
 static void check_shares(const cJSON *summary, const cJSON *profile)
 {
     double busy = 0, shares = 0;
@@ -331,12 +330,12 @@ static void assert_ratio(double value, double wanted)
         fail_msg("%.6g instead of %.6g", value, wanted);
 }
 
-/* Samples of a ray are those of the profile, and shares those of them. */
+/* Sampling statistics agree with the profile. */
 static void check_sampling(const cJSON *summary, const cJSON *profile)
 {
     const cJSON *sampling = cJSON_GetObjectItemCaseSensitive(summary, "sampling");
     assert_string_equal(text(sampling, "kind"), "occupancy");
-    if (!profile) /* nothing is timed where the device has no timestamps */
+    if (!profile) /* nothing is timed without timestamps */
         return;
     double rays = number(profile, "rays"), marched = number(profile, "marched_samples");
     assert_true(number(sampling, "steps") == number(profile, "steps"));
@@ -351,7 +350,7 @@ static void check_sampling(const cJSON *summary, const cJSON *profile)
     assert_true(number(sampling, "coarse_per_ray") == 0);
 }
 
-/* Every buffer's bytes, the largest first, are all that is held. */
+/* All buffers' bytes, largest first, add up to the total. */
 static void check_buffers(const cJSON *summary)
 {
     double sum = 0, before = HUGE_VAL;
@@ -371,7 +370,7 @@ static void check_buffers(const cJSON *summary)
     assert_true(sum == number(summary, "gpu_memory_bytes"));
 }
 
-/* Each line says how long the device was idle, where it has timestamps. */
+/* Each line has the device's idle share if there are timestamps. */
 static void check_idle_shares(struct temporary *folder, bool timestamps)
 {
     char *lines;
@@ -390,7 +389,7 @@ static void check_idle_shares(struct temporary *folder, bool timestamps)
     free(lines);
 }
 
-/* `features`: to switch off, see VKNERF_DISABLE. */
+/* `features`: for VKNERF_DISABLE. */
 static void run_trace(struct step_tests *tests, const char *features, const char *alignment)
 {
     struct temporary *folder = tests->folder;

@@ -1,4 +1,4 @@
-/* PSNR and SSIM against values by hand and against a slow reading of the definition. */
+/* Tests PSNR and SSIM against values by hand and a slow implementation of the definition. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,7 @@ static float next_random(uint32_t *state)
     return (float)(*state >> 8) / 16777216.0f;
 }
 
-/* A picture with smooth and noisy parts, and another near it. */
+/* Makes a picture with smooth and noisy parts, and a similar one. */
 static void make_pair(uint32_t width, uint32_t height, float **a, float **b)
 {
     uint32_t state = 7 * width + height;
@@ -45,7 +45,7 @@ static void psnr_by_hand(void **state)
 {
     (void)state;
     float a[2 * 2 * 3] = {0}, b[2 * 2 * 3] = {0};
-    assert_true(vkn_psnr(a, b, NULL, 2, 2) == 100.0); /* equal: the cap */
+    assert_true(vkn_psnr(a, b, NULL, 2, 2) == 100.0); /* equal: the maximum */
     for (size_t i = 0; i < COUNT(b); i++)
         b[i] = 0.1f;
     assert_true(fabs(vkn_psnr(a, b, NULL, 2, 2) - 20.0) < 1e-5); /* 0.01 everywhere */
@@ -59,7 +59,7 @@ static void psnr_by_hand(void **state)
     assert_true(isnan(vkn_psnr(a, b, NULL, 2, 2)));
 }
 
-/* Pixels that do not count may hold anything. */
+/* Masked pixels may have any value. */
 static void psnr_of_some(void **state)
 {
     (void)state;
@@ -73,7 +73,7 @@ static void psnr_of_some(void **state)
 
 /* ---- SSIM ---------------------------------------------------------------------------------- */
 
-/* The definition, window by window: weighted means, variances and covariance around them. */
+/* The definition for one window: weighted means, variances and covariance. */
 static double slow_window(const float *a, const float *b, uint32_t width, uint32_t left,
                           uint32_t top, uint32_t c)
 {
@@ -141,7 +141,7 @@ static void ssim_like_the_definition(void **state)
     }
 }
 
-/* Of a masked picture the windows without any masked pixel count. */
+/* With a mask only windows without masked pixels count. */
 static void ssim_of_some(void **state)
 {
     (void)state;

@@ -1,6 +1,5 @@
-/* Ranks that train together: threads with a device each, and one device that plays all of them in
- * turn, leave the same checkpoint bit by bit; what stops, fails or comes apart on one is every
- * rank's. */
+/* Tests training on several ranks: threads with a device each, and one device that plays all ranks,
+ * give the same checkpoint bit by bit; a stop, failure or divergence on one rank reaches all. */
 #include "step_fixture.h"
 
 #include "memory_limit.h"
@@ -13,24 +12,23 @@
 
 #define MOST_RANKS 4u
 
-/* ---- what passes between ranks -----------------------------------------------------------------
- */
+/* ---- messages between ranks ---------------------------------------------------------------- */
 
 struct member {
     struct parallel *end;
     uint32_t told[MOST_RANKS];
     uint64_t word;
-    float values[1037], most[1037]; /* parts of several sizes */
+    float values[1037], most[1037]; /* not a multiple of any part */
     vkn_status last;
 };
 
 static float value_of(uint32_t rank, size_t i)
 {
     double size = (1.0 + 0.37 * rank) / (double)(1 + i % 911) * (i % 3 ? 1e-3 : 1e4);
-    return (float)(i % 7 ? size : -size); /* the last rank has the largest, or the first */
+    return (float)(i % 7 ? size : -size); /* the largest is the last rank's, or the first's */
 }
 
-/* Rank 1 leaves after the third exchange; the others wait for it. */
+/* Exchanges several messages. Rank 1 leaves after the third; the others must notice. */
 static vkn_status exchange(void *context)
 {
     struct member *member = context;
@@ -81,19 +79,19 @@ static void check_exchange(uint32_t size)
     parallel_group_destroy(&group);
 }
 
-/* As a shader rounds: to nearest, ties to even; what is too large becomes infinite. */
-static void test_mean_of_halves(void **state)
+/* Means round as in shaders: to nearest, ties to even; overflow gives infinity. */
+static void test_mean_of_f16(void **state)
 {
     static const struct {
         uint32_t a, b, mean;
     } cases[] = {
         {0x3c00, 0x3c00, 0x3c00}, /* 1 */
         {0x3c00, 0xbc00, 0x0000}, {0x8000, 0x8000, 0x8000},
-        {0x3c00, 0x3c01, 0x3c00}, /* half way, to even: down */
+        {0x3c00, 0x3c01, 0x3c00}, /* tie to even: down */
         {0x3c01, 0x3c02, 0x3c02}, /* and up */
-        {0x0001, 0x0001, 0x0001}, /* the smallest */
+        {0x0001, 0x0001, 0x0001}, /* the smallest number */
         {0x0001, 0x0002, 0x0002}, {0x0000, 0x0001, 0x0000},
-        {0x83ff, 0x8401, 0x8400}, {0x7bff, 0x7bff, 0x7bff}, /* the largest */
+        {0x83ff, 0x8401, 0x8400}, {0x7bff, 0x7bff, 0x7bff}, /* the largest number */
         {0x7c00, 0x3c00, 0x7c00}, {0xfc00, 0x7bff, 0xfc00},
     };
     uint32_t a[1100], b[1100], nan = 0;
@@ -130,8 +128,7 @@ static void test_exchange(void **state)
     assert_null(group);
 }
 
-/* ---- a team ------------------------------------------------------------------------------------
- */
+/* ---- a team of ranks ----------------------------------------------------------------------- */
 
 static vkn_context *contexts[MOST_RANKS];
 
@@ -139,14 +136,14 @@ struct rank {
     const struct step_tests *tests;
     const struct vkn_config *config;
     struct parallel *end;
-    const char *from; /* checkpoint that rank 0 goes on with; NULL: none */
+    const char *from; /* checkpoint that rank 0 resumes; NULL: none */
     uint32_t until;
-    void (*prepare)(struct rank *rank); /* once all have the same state; may be NULL */
+    void (*prepare)(struct rank *rank); /* called once all ranks have the same state; may be NULL */
     const volatile sig_atomic_t *stop;
     struct tiny tiny;
     struct warnings warnings;
     vkn_status status;
-    bool all_late; /* at the end all ranks might still be, not rank 0 alone */
+    bool all_late; /* whether all ranks saw the final state, not only rank 0 */
     char message[512];
 };
 
@@ -162,7 +159,7 @@ static vkn_status run_rank(struct rank *rank)
     BASE_TRY(train_broadcast_state(tiny->trainer));
     if (rank->prepare)
         rank->prepare(rank);
-    /* How far they go is rank 0's to say. */
+    /* Rank 0 decides when all stop. */
     const struct vkn_train_run run = {.until_step = number == 0 ? rank->until : 1,
                                       .warn = take_warning,
                                       .context = &rank->warnings,
@@ -182,7 +179,7 @@ static vkn_status run_and_leave(void *context)
     return VKN_OK;
 }
 
-/* Each rank as `like`; the caller destroys what they leave. */
+/* Runs ranks that are copies of `like`; the caller destroys the trainers. */
 static void run_team(const struct rank *like, uint32_t size, struct rank ranks[MOST_RANKS])
 {
     struct parallel_group *group;
@@ -211,12 +208,11 @@ static void ok_ranks(const struct rank ranks[MOST_RANKS], uint32_t size)
             fail_msg("rank %u: %s", number, ranks[number].message);
 }
 
-/* ---- the same bits
- * ------------------------------------------------------------------------------- */
+/* ---- same bits ----------------------------------------------------------------------------- */
 
-/* By threads with a device each. */
-static char *train_together(const struct step_tests *tests, const struct vkn_config *config,
-                            uint32_t size, const char *from, uint32_t until, const char *name)
+/* Trains on threads with a device each; returns the checkpoint. */
+static char *train_on_threads(const struct step_tests *tests, const struct vkn_config *config,
+                              uint32_t size, const char *from, uint32_t until, const char *name)
 {
     struct rank ranks[MOST_RANKS];
     const struct rank like = {.tests = tests, .config = config, .from = from, .until = until};
@@ -231,7 +227,7 @@ static char *train_together(const struct step_tests *tests, const struct vkn_con
     return path;
 }
 
-/* By one device that plays all in turn. */
+/* Trains on one device that plays all ranks in turn. */
 static char *train_in_turn(const struct step_tests *tests, const struct vkn_config *config,
                            uint32_t size, const char *from, uint32_t until, const char *name)
 {
@@ -243,10 +239,10 @@ static char *train_in_turn(const struct step_tests *tests, const struct vkn_conf
 static void check_bits(const struct step_tests *tests, const struct vkn_config *config,
                        uint32_t size, uint32_t steps)
 {
-    char *together = train_together(tests, config, size, NULL, steps, "together");
+    char *on_threads = train_on_threads(tests, config, size, NULL, steps, "together");
     char *in_turn = train_in_turn(tests, config, size, NULL, steps, "in-turn");
-    assert_true(same_checkpoints(together, in_turn));
-    free(together);
+    assert_true(same_checkpoints(on_threads, in_turn));
+    free(on_threads);
     free(in_turn);
 }
 
@@ -271,8 +267,8 @@ static void test_same_bits(void **state)
     check_bits(*state, &config, 2, 18);
 }
 
-/* Half the samples a step, for what a step's length does not concern. */
-static struct vkn_config half_config(void)
+/* Half as many samples a step, for tests that do not depend on them. */
+static struct vkn_config small_batch_config(void)
 {
     struct vkn_config config = tiny_config(true);
     config.batch.samples = 1056;
@@ -288,10 +284,10 @@ static void sample_hierarchically(struct vkn_config *config)
 
 static void test_other_models(void **state)
 {
-    struct vkn_config config = half_config();
+    struct vkn_config config = small_batch_config();
     sample_hierarchically(&config);
     check_bits(*state, &config, 2, 18);
-    config = half_config();
+    config = small_batch_config();
     tiny_propose(&config);
     check_bits(*state, &config, 2, 18);
     const struct vkn_config vanilla = {
@@ -305,7 +301,7 @@ static void test_other_models(void **state)
     check_bits(*state, &vanilla, 2, 18);
 }
 
-/* Gradients that are exchanged piece by piece, while others are computed, are the same, whoever
+/* An all-reduce in buckets, overlapped with computation, gives the same bits, whichever rank
  * updates which cells of the occupancy grid. */
 static void check_buckets(const struct step_tests *tests, struct vkn_config config)
 {
@@ -313,18 +309,18 @@ static void check_buckets(const struct step_tests *tests, struct vkn_config conf
     char *whole = train_in_turn(tests, &config, 2, NULL, 18, "whole");
     config.parallel.buckets = 3;
     config.parallel.cells = VKN_PART_ALL;
-    char *together = train_together(tests, &config, 2, NULL, 18, "together");
+    char *on_threads = train_on_threads(tests, &config, 2, NULL, 18, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 18, "in-turn");
-    assert_true(same_tensors(whole, together));
+    assert_true(same_tensors(whole, on_threads));
     assert_true(same_tensors(whole, in_turn));
     free(whole);
-    free(together);
+    free(on_threads);
     free(in_turn);
 }
 
 static void test_pieces(void **state)
 {
-    struct vkn_config config = half_config();
+    struct vkn_config config = small_batch_config();
     check_buckets(*state, config);
     sample_hierarchically(&config);
     check_buckets(*state, config);
@@ -332,7 +328,7 @@ static void test_pieces(void **state)
     check_buckets(*state, config);
 }
 
-/* What atomics add to begins anew at zero. */
+/* Accumulators of atomics are cleared to zero. */
 static void check_cleared(const struct step_tests *tests, struct vkn_config config)
 {
     config.parallel.ranks_per_device = 2;
@@ -362,24 +358,24 @@ static struct State state_in(const char *path)
     return state;
 }
 
-/* The same by all transports, and another than in f32. */
-static void check_half_wire(const struct step_tests *tests, struct vkn_config config)
+/* f16 communication gives the same bits with all transports, other bits than f32. */
+static void check_f16_communication(const struct step_tests *tests, struct vkn_config config)
 {
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
-    config.loss_scale.initial = 0x1p126f; /* overflows, which all ranks tolerate and count alike */
+    config.loss_scale.initial = 0x1p126f; /* overflows, which all ranks tolerate and count */
     config.loss_scale.backoff = 0x1p-9f;
     config.loss_scale.hysteresis = 3;
     config.parallel.buckets = 2;
     char *floats = train_in_turn(tests, &config, 2, NULL, 20, "floats");
     config.parallel.communication_type = VKN_COMMUNICATION_F16;
-    char *together = train_together(tests, &config, 2, NULL, 20, "together");
+    char *on_threads = train_on_threads(tests, &config, 2, NULL, 20, "together");
     char *in_turn = train_in_turn(tests, &config, 2, NULL, 20, "in-turn");
-    assert_true(same_checkpoints(together, in_turn));
-    struct State left = state_in(together);
+    assert_true(same_checkpoints(on_threads, in_turn));
+    struct State left = state_in(on_threads);
     assert_true(left.tolerated == 2 && left.updates > 0 && left.skipped_steps > 2);
-    assert_false(same_tensors(together, floats));
+    assert_false(same_tensors(on_threads, floats));
     free(floats);
-    free(together);
+    free(on_threads);
     free(in_turn);
 }
 
@@ -389,21 +385,21 @@ static void test_half_wire(void **state)
         struct vkn_config config = tiny_config(true);
         if (proposed)
             tiny_propose(&config);
-        check_half_wire(*state, config);
+        check_f16_communication(*state, config);
         config.deterministic = false;
         check_cleared(*state, config);
     }
 }
 
-/* From a checkpoint in the middle of a period, whoever wrote it. */
+/* Resumes from a checkpoint within an update interval, whoever wrote it. */
 static void test_resume(void **state)
 {
     const struct vkn_config config = tiny_config(true);
     char *whole = train_in_turn(*state, &config, 2, NULL, 34, "whole");
-    char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
+    char *begun = train_on_threads(*state, &config, 2, NULL, 21, "begun");
     char *ranks_per_device = train_in_turn(*state, &config, 2, begun, 34, "turns");
-    char *team = train_together(*state, &config, 2, begun, 34, "team");
-    char *more = train_together(*state, &config, 3, begun, 34, "more");
+    char *team = train_on_threads(*state, &config, 2, begun, 34, "team");
+    char *more = train_on_threads(*state, &config, 3, begun, 34, "more");
     assert_true(same_checkpoints(whole, ranks_per_device));
     assert_true(same_checkpoints(whole, team));
     assert_false(same_checkpoints(whole, more));
@@ -414,10 +410,9 @@ static void test_resume(void **state)
     free(more);
 }
 
-/* ---- the same step as one rank with more rays
- * ---------------------------------------------------- */
+/* ---- one rank with more rays --------------------------------------------------------------- */
 
-/* Of the first step, whose rays are the same: together 2 * 256, or one after the other. */
+/* Statistics of the first step: the same rays in two ranks of 256 and in one of 512. */
 static struct vkn_train_stats first_step;
 
 static void take_first(void *context, const struct vkn_train_stats *stats)
@@ -436,7 +431,7 @@ static struct vkn_train_stats run_first(const struct step_tests *tests,
     return first_step;
 }
 
-/* By one rank, and by two: the configuration is theirs then. */
+/* Runs the first step with one rank and with two; `config` is then that of two. */
 static void check_first(const struct step_tests *tests, struct vkn_config *config,
                         struct vkn_train_stats *alone, struct vkn_train_stats *both)
 {
@@ -452,13 +447,13 @@ static void check_first(const struct step_tests *tests, struct vkn_config *confi
     assert_close(both->grad_norm, alone->grad_norm, 1e-5, alone->grad_norm, "gradient", 0);
 }
 
-/* What a proposal learns by is a part of both. */
+/* A proposal's loss is part of the loss and the gradient norm. */
 static void test_first_step_of_two(void **state)
 {
     struct vkn_config config = tiny_config(false);
     struct vkn_train_stats alone, both;
     tiny_propose(&config);
-    config.loss.interlevel = 1e3f; /* of a proposal that has hardly anything to learn yet */
+    config.loss.interlevel = 1e3f; /* large, as a new proposal has small gradients */
     check_first(*state, &config, &alone, &both);
     config.loss.interlevel = 1e-9f;
     struct vkn_train_stats less = run_first(*state, &config);
@@ -474,7 +469,7 @@ static void test_first_step(void **state)
     check_first(*state, &config, &alone, &both);
     config.parallel.buckets = 2;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
-    config.loss_scale.initial = 65536; /* of few rays: enough for most */
+    config.loss_scale.initial = 65536; /* high enough for the gradients of few rays */
     config.parallel.communication_type = VKN_COMMUNICATION_F16;
     struct vkn_train_stats rounded = run_first(*state, &config);
     assert_close(rounded.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
@@ -489,16 +484,15 @@ static void test_first_step(void **state)
     assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
 }
 
-/* ---- devices that are measured first ----------------------------------------------------------
- */
+/* ---- devices that are measured first ------------------------------------------------------- */
 
-/* With the settings of a CPU. */
+/* Treats the device as of unknown type, which needs measuring, but keeps a CPU's settings. */
 static void make_unknown(struct rank *rank)
 {
     contexts[parallel_rank(rank->end)]->device->support.capabilities.type = GPU_OTHER;
 }
 
-/* What is cut into parts, pass by pass in the first step, is the same step. */
+/* Splitting a step into submissions, after every pass in the first step, changes no bits. */
 static void test_adapting(void **state)
 {
     const struct step_tests *tests = *state;
@@ -514,7 +508,7 @@ static void test_adapting(void **state)
     tiny_run(&tiny, 15);
     assert_true(step->measured);
     for (size_t i = 0; i < step->pass_count; i++)
-        step->pass_seconds[i] = 1; /* so that each pass becomes a part, from the next period on */
+        step->pass_seconds[i] = 1; /* one submission per pass from the next update interval on */
     tiny_run(&tiny, 20);
     *type = before;
     char *parts = tiny_save(tests, &tiny, "parts");
@@ -532,17 +526,16 @@ static void test_adapting(void **state)
         assert_int_equal(own->setup.constants.cell_share, number);
         contexts[number]->device->support.capabilities.type = before;
     }
-    char *together = tiny_save(tests, &ranks[0].tiny, "together");
-    assert_true(same_checkpoints(whole, together));
+    char *on_threads = tiny_save(tests, &ranks[0].tiny, "together");
+    assert_true(same_checkpoints(whole, on_threads));
     destroy_team(ranks, 2);
     free(whole);
-    free(together);
+    free(on_threads);
 }
 
-/* ---- each its own way --------------------------------------------------------------------------
- */
+/* ---- parameter averaging ------------------------------------------------------------------- */
 
-/* What a rank came to in a period of its own. */
+/* A rank's state after an update interval on its own. */
 struct outcome {
     float *params, *moment1, *occupancy;
     uint32_t *counts;
@@ -572,7 +565,7 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
     struct Config *const both[] = {&step->setup.constants, &step->coarse_setup.constants};
     for (size_t n = 0; n < BASE_COUNT(both); n++) {
         both[n]->first_ray = rank * both[n]->ray_capacity;
-        for (size_t i = 0; i < MAX_PARAMETER_GROUPS; i++) /* of two ranks */
+        for (size_t i = 0; i < MAX_PARAMETER_GROUPS; i++) /* learning rates of two ranks */
             both[n]->groups[i].rate *= sqrtf(2);
     }
     ok(step_upload_constants(step));
@@ -582,7 +575,7 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
     return outcome;
 }
 
-/* Grid entries by the steps that each rank has taken with them, MLP weights by the mean. */
+/* Averages weight grid entries by each rank's steps with them, MLP weights equally. */
 static void check_average(const struct tiny *tiny, const struct outcome ranks[2], uint32_t field)
 {
     const struct field_model *model = &step_field_setup(&tiny->trainer->step, field)->model;
@@ -607,7 +600,7 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
             assert_int_equal(both.counts[entry], (uint32_t)ceil((n0 + n1) / 2));
         by_one += (n0 > 0) != (n1 > 0);
     }
-    assert_true(by_one > 20); /* entries that one rank alone has touched */
+    assert_true(by_one > 20); /* entries that only one rank has trained */
     for (size_t i = 0; i < 16 * 16 * 16; i++)
         assert_true(both.occupancy[i] == fmaxf(ranks[0].occupancy[i], ranks[1].occupancy[i]));
     free_outcome(&both);
@@ -639,18 +632,18 @@ static void test_average(void **state)
     }
     config.optimizer.kind = VKN_OPTIMIZER_DEFAULT;
     tiny_propose(&config);
-    config.proposal.log2_entries = 14; /* some of one rank alone */
+    config.proposal.log2_entries = 14; /* some entries of one rank only */
     config.proposal.finest = 64;
     check_averaged(*state, config, 1);
 }
 
-/* It repeats, and goes on, wherever it stops. */
+/* Parameter averaging repeats, and resumes after any step. */
 static void check_repeats(const struct step_tests *tests, struct vkn_config config)
 {
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    char *first = train_together(tests, &config, 3, NULL, 21, "first");
-    char *second = train_together(tests, &config, 3, NULL, 21, "second");
-    char *more = train_together(tests, &config, 2, first, 24, "more");
+    char *first = train_on_threads(tests, &config, 3, NULL, 21, "first");
+    char *second = train_on_threads(tests, &config, 3, NULL, 21, "second");
+    char *more = train_on_threads(tests, &config, 2, first, 24, "more");
     assert_true(same_checkpoints(first, second));
     free(first);
     free(second);
@@ -672,12 +665,12 @@ static void run_an_interval(struct rank *rank)
     ok(vkn_trainer_run(rank->tiny.trainer, &run));
 }
 
-/* Every period's steps count for it alone, whether a run goes on with it or begins. */
+/* Steps are counted anew in every update interval, whether a run continues or resumes. */
 static void test_average_counts_anew(void **state)
 {
     struct vkn_config config = tiny_config(true);
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    char *whole = train_together(*state, &config, 2, NULL, 32, "whole");
+    char *whole = train_on_threads(*state, &config, 2, NULL, 32, "whole");
     struct rank ranks[MOST_RANKS];
     const struct rank like = {
         .tests = *state, .config = &config, .until = 32, .prepare = run_an_interval};
@@ -690,7 +683,7 @@ static void test_average_counts_anew(void **state)
     free(parts);
 }
 
-/* The same bits whether the host works on them in the device's memory or in copies. */
+/* Results are the same bits whether the host works in mapped device memory or in copies. */
 static void test_copies(void **state)
 {
     for (int i = 0; i < 5; i++) {
@@ -700,9 +693,9 @@ static void test_copies(void **state)
             sample_hierarchically(&config);
         if (i == 1 || i == 3)
             tiny_propose(&config);
-        char *there = train_together(*state, &config, 2, NULL, 18, "there");
+        char *there = train_on_threads(*state, &config, 2, NULL, 18, "there");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
-        char *copied = train_together(*state, &config, 2, NULL, 18, "copied");
+        char *copied = train_on_threads(*state, &config, 2, NULL, 18, "copied");
         unsetenv("VKNERF_DISABLE");
         assert_true(same_checkpoints(there, copied));
         free(there);
@@ -710,8 +703,7 @@ static void test_copies(void **state)
     }
 }
 
-/* ---- shares of the images ----------------------------------------------------------------------
- */
+/* ---- shares of the images ------------------------------------------------------------------ */
 
 static struct vkn_config share_config(void)
 {
@@ -720,7 +712,7 @@ static struct vkn_config share_config(void)
     return config;
 }
 
-/* From memory and, as many ranks as there are images, from their files. */
+/* Images come from memory and, with as many ranks as images, from their files. */
 static void test_share_same_bits(void **state)
 {
     struct vkn_config config = share_config();
@@ -729,8 +721,8 @@ static void test_share_same_bits(void **state)
     check_bits(*state, &config, 3, 18);
 }
 
-/* The last step's rays go through views `first`, `first` + `stride`, ..., and through all of these.
- */
+/* Checks that the last step's rays belong to views `first`, `first` + `stride`, ..., to each of
+ * them. */
 static void assert_views(const struct tiny *tiny, uint32_t first, uint32_t stride, uint32_t count)
 {
     struct State *now = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
@@ -745,7 +737,7 @@ static void assert_views(const struct tiny *tiny, uint32_t first, uint32_t strid
     free(rays);
 }
 
-/* Of three views a rank has two, the other one; each on host and device, and no other. */
+/* Of three views one rank has two, the other one; neither holds others on host or device. */
 static void test_share_is_own(void **state)
 {
     const struct vkn_config config = share_config();
@@ -775,7 +767,7 @@ static void test_share_is_own(void **state)
     destroy_team(ranks, 2);
 }
 
-/* A rank's trainer, made without the others. */
+/* Creates the trainer of one rank only. */
 static vkn_status make_one(const struct step_tests *tests, const struct vkn_config *config,
                            uint32_t number, uint32_t size)
 {
@@ -790,8 +782,7 @@ static vkn_status make_one(const struct step_tests *tests, const struct vkn_conf
     return status;
 }
 
-/* Ranks whose devices have the machine's memory take it from the same: the first one sums up for
- * all. */
+/* Ranks on CPU devices share the machine's memory: rank 0 adds up what all need. */
 static void test_memory_of_all(void **state)
 {
     const struct step_tests *tests = *state;
@@ -810,12 +801,12 @@ static void test_memory_of_all(void **state)
     assert_int_equal(status, VKN_BAD_INPUT);
     char expected[64];
     snprintf(expected, sizeof expected, "training on all ranks: %.0f", 0x1p-20 * 4 * (double)one);
-    expected[strlen(expected) - 1] = '\0'; /* rounding, and copies for checkpoints */
+    expected[strlen(expected) - 1] = '\0'; /* tolerates rounding, and copies for checkpoints */
     assert_error(expected);
     assert_error("reduce batch.samples");
 }
 
-/* What is another rank's is not even decoded. */
+/* A rank does not decode other ranks' images. */
 static void test_share_reads_its_own(void **state)
 {
     const struct step_tests *tests = *state;
@@ -839,15 +830,15 @@ static void test_share_reads_its_own(void **state)
     free(whole);
 }
 
-/* One rank streams its two images in strips, the other has its one: that repeats. A device that
- * plays both lets them draw from all that its slots hold. */
+/* One rank streams its two images in strips, the other has a single one: training repeats. A device
+ * that plays both ranks lets them draw from all its slots. */
 static void test_share_streams(void **state)
 {
     struct vkn_config config = share_config();
     config.scene.image_budget = 500;
-    char *first = train_together(*state, &config, 2, NULL, 34, "first");
-    char *begun = train_together(*state, &config, 2, NULL, 21, "begun");
-    char *second = train_together(*state, &config, 2, begun, 34, "second");
+    char *first = train_on_threads(*state, &config, 2, NULL, 34, "first");
+    char *begun = train_on_threads(*state, &config, 2, NULL, 21, "begun");
+    char *second = train_on_threads(*state, &config, 2, begun, 34, "second");
     assert_true(same_checkpoints(first, second));
     free(first);
     free(begun);
@@ -862,15 +853,15 @@ static void test_share_streams(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Ranks that go their own way do so on images of their own. */
+/* Parameter averaging with images shared out among ranks. */
 static void test_share_average(void **state)
 {
     struct vkn_config config = share_config();
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
-    char *first = train_together(*state, &config, 2, NULL, 17, "first");
-    char *second = train_together(*state, &config, 2, NULL, 17, "second");
+    char *first = train_on_threads(*state, &config, 2, NULL, 17, "first");
+    char *second = train_on_threads(*state, &config, 2, NULL, 17, "second");
     config.parallel.images = VKN_PART_ALL;
-    char *all = train_together(*state, &config, 2, NULL, 17, "all");
+    char *all = train_on_threads(*state, &config, 2, NULL, 17, "all");
     assert_true(same_checkpoints(first, second));
     assert_false(same_checkpoints(first, all));
     free(first);
@@ -878,8 +869,7 @@ static void test_share_average(void **state)
     free(all);
 }
 
-/* ---- what concerns all
- * ----------------------------------------------------------------------------- */
+/* ---- events that reach all ranks ----------------------------------------------------------- */
 
 static void put_word(struct tiny *tiny, uint32_t number, uint64_t index, float value)
 {
@@ -887,7 +877,7 @@ static void put_word(struct tiny *tiny, uint32_t number, uint64_t index, float v
     ok(gpu_upload(tiny->trainer->device, buffer, 4 * index, &value, sizeof value));
 }
 
-/* Grid gradients that atomics add to. */
+/* The grid's gradients, to which atomics add. */
 static uint32_t spoiled = 1; /* rank */
 
 static void spoil_gradient(struct rank *rank)
@@ -920,7 +910,7 @@ static void test_nan_skips_all(void **state)
     destroy_team(ranks, 2);
 }
 
-/* Ranks that go their own way skip steps of their own; what comes of them is a checkpoint. */
+/* With parameter averaging ranks skip steps on their own; the result is a valid checkpoint. */
 static void test_average_with_skips(void **state)
 {
     struct vkn_config config = tiny_config(false);
@@ -941,9 +931,9 @@ static void test_average_with_skips(void **state)
     }
 }
 
-/* Of ranks that take steps together all have a weight that is no number; of those that are averaged
- * one has a loss that is none, whatever its weights become. */
-static void lose_field(struct rank *rank)
+/* Synchronous ranks all get a weight that is NaN; with parameter averaging one rank gets a loss
+ * that is NaN whatever its weights become. */
+static void spoil_field(struct rank *rank)
 {
     const struct field_model *model = &rank->tiny.trainer->step.setup.model;
     if (rank->config->parallel.mode != VKN_PARALLEL_AVERAGE)
@@ -952,7 +942,7 @@ static void lose_field(struct rank *rank)
         put_word(&rank->tiny, BIND_CONFIG, offsetof(struct Config, loss_delta) / 4, NAN);
 }
 
-/* A training that has diverged ends on all ranks, whether they have seen it themselves or not. */
+/* A training that has diverged ends on all ranks, also on those that have not noticed. */
 static void test_divergence_ends_all(void **state)
 {
     static const char *const parts[] = {
@@ -963,7 +953,7 @@ static void test_divergence_ends_all(void **state)
         "first: the gradients of the outputs, though weights are finite ("};
     struct vkn_config config = tiny_config(false);
     struct rank ranks[MOST_RANKS];
-    struct rank like = {.tests = *state, .config = &config, .until = 200, .prepare = lose_field};
+    struct rank like = {.tests = *state, .config = &config, .until = 200, .prepare = spoil_field};
     config.steps = 200;
     for (int average = 0; average < 2; average++) {
         config.parallel.mode = average ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_SYNCHRONOUS;
@@ -1007,7 +997,7 @@ static void stop_rank_2(struct rank *rank)
         rank->stop = &stop;
 }
 
-/* All ends at one step, and can be resumed there: whoever was told to. */
+/* All ranks stop at the same step, whichever was told to, and can be resumed there. */
 static void test_stop(void **state)
 {
     const struct vkn_config config = tiny_config(true);
@@ -1031,7 +1021,7 @@ static void test_stop(void **state)
 static struct gpu_device *lost_device;
 static PFN_vkQueueSubmit submit;
 static int submits_until_lost, submits_left;
-static long slow_nanoseconds; /* of the two submissions before it is lost */
+static long slow_nanoseconds; /* delay of the last two submissions before the loss */
 
 static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSubmitInfo *infos,
                                        VkFence fence)
@@ -1041,7 +1031,7 @@ static VkResult VKAPI_CALL lose_device(VkQueue queue, uint32_t count, const VkSu
     return submits_left-- > 0 ? submit(queue, count, infos, fence) : VK_ERROR_DEVICE_LOST;
 }
 
-static void lose_later(struct rank *rank)
+static void lose_device_later(struct rank *rank)
 {
     if (parallel_rank(rank->end) != 1)
         return;
@@ -1051,20 +1041,21 @@ static void lose_later(struct rank *rank)
     lost_device->vk.vkQueueSubmit = lose_device;
 }
 
-/* What the others have is as if the step had not been begun. */
+/* Rank 0 keeps the state before the step in which rank 1 lost its device. */
 static void check_lost(const struct step_tests *tests, const struct vkn_config *config, int submits,
                        uint32_t steps)
 {
     submits_until_lost = submits;
     struct rank ranks[MOST_RANKS];
-    const struct rank like = {.tests = tests, .config = config, .until = 40, .prepare = lose_later};
+    const struct rank like = {
+        .tests = tests, .config = config, .until = 40, .prepare = lose_device_later};
     run_team(&like, 2, ranks);
     lost_device->vk.vkQueueSubmit = submit;
     assert_int_equal(ranks[0].status, VKN_NO_DEVICE);
     assert_int_equal(ranks[1].status, VKN_NO_DEVICE);
     assert_non_null(strstr(ranks[0].message, "rank 1: "));
     assert_non_null(strstr(ranks[0].message, "lost"));
-    /* What rank 0 waited for rank 1 belongs to a step as well. */
+    /* Rank 0's wait for rank 1 counts as part of a step. */
     const struct vkn_communication *exchange = &ranks[0].tiny.trainer->exchange;
     assert_true(exchange->seconds - exchange->hidden_seconds <= exchange->step_seconds);
     assert_false(train_device_is_lost(ranks[0].tiny.trainer));
@@ -1072,15 +1063,16 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
     assert_int_equal(step, steps);
     char *rest = tiny_save(tests, &ranks[0].tiny, "rest");
-    char *other = step < UPDATE_INTERVAL ? train_together(tests, config, 2, NULL, step, "whole")
-                                         : train_together(tests, config, 2, rest, step + 2, "more");
+    char *other = step < UPDATE_INTERVAL
+                      ? train_on_threads(tests, config, 2, NULL, step, "whole")
+                      : train_on_threads(tests, config, 2, rest, step + 2, "more");
     assert_true(step == UPDATE_INTERVAL || same_checkpoints(rest, other));
     destroy_team(ranks, 2);
     free(rest);
     free(other);
 }
 
-/* A step that fails before anything of it is submitted leaves the one before as it is. */
+/* A step that fails before its first submission leaves the previous state. */
 static void test_abandons_nothing(void **state)
 {
     struct vkn_config config = tiny_config(true);
@@ -1098,9 +1090,9 @@ static void test_abandons_nothing(void **state)
     tiny_destroy(&tiny);
 }
 
-/* In a step of 10 submits, before the others have anything of its gradients, when they have one
- * piece of three, or two; before or after a period's cells of the occupancy grid are exchanged,
- * which are good for the step before as well. */
+/* The device is lost in a step of 10 submissions, before others have any of its gradients, after
+ * one bucket of three, or two; and before or after the occupancy grid's cells are all-reduced,
+ * which then count for the step before. */
 static void test_lost_rank(void **state)
 {
     struct vkn_config config = tiny_config(true);
@@ -1115,13 +1107,12 @@ static void test_lost_rank(void **state)
         check_lost(*state, &config, 2 + 16 * 10 + i, 16);
 }
 
-/* ---- a device that hangs
- * ------------------------------------------------------------------------------ */
+/* ---- a device that hangs ------------------------------------------------------------------- */
 
 static PFN_vkGetDeviceProcAddr find_function;
 static VkDevice first_device;
 
-/* Of rank 1's device, which is then to stop: each wait takes longer than patience lasts. */
+/* Each wait of rank 1's device takes longer than its timeout; then the run is told to stop. */
 static VKAPI_ATTR VkResult VKAPI_CALL hang(VkDevice device, uint32_t count, const VkFence *fences,
                                            VkBool32 all, uint64_t timeout)
 {
@@ -1142,8 +1133,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_hanging(VkDevice device, co
                                                 : find_function(device, name);
 }
 
-/* A rank's device is given up from when it is open, not only in steps: here by the trainer's first
- * wait. */
+/* A hung device is given up in any wait after it was opened, not only in steps: here in the
+ * trainer's first wait. */
 static void test_hung_rank(void **state)
 {
     const struct vkn_config config = tiny_config(true);
@@ -1167,8 +1158,7 @@ static void test_hung_rank(void **state)
     free(out);
 }
 
-/* ---- all
- * ----------------------------------------------------------------------------------------- */
+/* ---- all tests ----------------------------------------------------------------------------- */
 
 static int open_all(void **state)
 {
@@ -1191,7 +1181,7 @@ static int close_all(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mean_of_halves),
+        cmocka_unit_test(test_mean_of_f16),
         cmocka_unit_test(test_exchange),
         cmocka_unit_test(test_memory_of_all),
         cmocka_unit_test(test_same_bits),

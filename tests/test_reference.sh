@@ -1,6 +1,6 @@
 #!/bin/sh
-# The reference that is generated from the public headers: doxygen has nothing to complain of, and every function,
-# structure and enumeration is in it.
+# Tests the reference generated from the public headers: doxygen has no complaints, and every function, structure and
+# enumeration is included.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 work=$(mktemp -d)
@@ -30,11 +30,11 @@ while read -r name; do
     grep -q "$name" "$work/pages" || fail "$name is not in the reference"
 done <"$work/names"
 
-# What has no comment is complained of.
+# doxygen complains about missing comments.
 mkdir "$work/copy"
 cp -r docs include "$work/copy"
 echo 'VKN_API void vkn_undocumented(void);' >>"$work/copy/include/vknerf/error.h"
-generate "$work/copy" && fail "a function without a comment is nothing to complain of"
-grep -q 'vkn_undocumented' "$work/complaints" || fail "the complaint names it not: $(cat "$work/complaints")"
+generate "$work/copy" && fail "doxygen does not complain about a function without a comment"
+grep -q 'vkn_undocumented' "$work/complaints" || fail "it does not name the function: $(cat "$work/complaints")"
 
 [ "$failures" = 0 ]

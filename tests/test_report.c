@@ -1,4 +1,4 @@
-/* The metrics log with its repair after a crash, the progress line, the trace, PSNR. */
+/* Tests metrics.jsonl and its repair after a crash, progress lines, trace.json, and PSNR. */
 #include <fcntl.h>
 #include <math.h>
 #include <poll.h>
@@ -103,7 +103,7 @@ static void log_writes_lines(void **state)
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789, "
         "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30, "
         "\"exchange_share\": 0.0625}\n";
-    assert_text(log_path, first); /* there at once, not when the log is closed */
+    assert_text(log_path, first); /* written at once, not when the log is closed */
     struct report_metrics odd = example;
     odd.step = 1235;
     odd.loss = (double)NAN;
@@ -177,7 +177,7 @@ static void resume_repairs(void **state)
     unlink(log_path);
     resume_to(1000);
     assert_text(log_path, "");
-    /* nothing to repair: the file is left alone */
+    /* nothing to repair: the file is not touched */
     write_text(log_path, "{\"step\": 100}\n");
     struct stat before, after;
     assert_int_equal(stat(log_path, &before), 0);
@@ -190,7 +190,7 @@ static void log_names_the_file(void **state)
 {
     (void)state;
     struct report_log *log;
-    write_text(log_path, ""); /* no folder */
+    write_text(log_path, ""); /* not a folder */
     assert_int_equal(report_log_open(log_path, 0, &log), VKN_BAD_INPUT);
     assert_null(log);
     assert_non_null(strstr(vkn_last_error(), "/metrics.jsonl/metrics.jsonl"));
@@ -243,9 +243,9 @@ static void train_lines(void **state)
     assert_string_equal(line,
                         "step 1234/5000 (24%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  "
                         "1.10 M rays/s  900 k samples/s  6% exchange  elapsed 0:31  ETA 1:31");
-    struct report_metrics alone = example;
-    alone.exchange_share = (double)NAN;
-    report_train_line(line, 200, &steps, &alone, 41.2);
+    struct report_metrics single_rank = example;
+    single_rank.exchange_share = (double)NAN;
+    report_train_line(line, 200, &steps, &single_rank, 41.2);
     assert_null(strstr(line, "exchange"));
     report_train_line(line, 200, &none, &example, 41.2);
     assert_non_null(strstr(line, "step 1234  loss"));
@@ -253,7 +253,7 @@ static void train_lines(void **state)
     report_train_line(line, 200, &seconds, &example, 41.2);
     assert_non_null(strstr(line, "step 1234 (50% of the time)"));
     assert_non_null(strstr(line, "ETA 0:31"));
-    /* Of two goals the one that comes first counts, whichever it is. */
+    /* The goal that is reached first counts. */
     const struct report_goal sooner = {5000, 62.0}, later = {5000, 620.0};
     report_train_line(line, 200, &sooner, &example, 41.2);
     assert_non_null(strstr(line, "step 1234/5000 (50% of the time)"));
@@ -297,7 +297,7 @@ static void count_lines(void **state)
     assert_string_equal(line, "evaluating 5/25 (20%)");
     report_count_line(line, 80, "evaluating", 25, 25, 10.0);
     assert_string_equal(line, "evaluating 25/25 (100%)  2.50/s");
-    /* The first count begins the time: no rate can be told. */
+    /* The first count starts the clock: there is no rate yet. */
     report_count_line(line, 80, "copying photographs", 10, 37, 5e-8);
     assert_string_equal(line, "copying photographs 10/37 (27%)");
     report_count_line(line, 80, "decoding images", 0, 0, 0.0);
@@ -306,7 +306,7 @@ static void count_lines(void **state)
 
 /* ---- trace.json ----------------------------------------------------------------------------- */
 
-/* A number of the event's, or of its arguments'. */
+/* Compares a number of the event or of its arguments. */
 static void assert_event(const cJSON *event, bool argument, const char *name, double expected)
 {
     if (argument)
@@ -316,7 +316,7 @@ static void assert_event(const cJSON *event, bool argument, const char *name, do
         fail_msg("%s: not %g: %s", name, expected, cJSON_PrintUnformatted(event));
 }
 
-/* Seconds become microseconds since the origin; idle time is a share of its period in per cent. */
+/* Seconds become microseconds since the origin; idle time is a percentage of its interval. */
 static void trace_units(void **state)
 {
     (void)state;
@@ -324,14 +324,14 @@ static void trace_units(void **state)
         {"wait", TRACE_HOST, 100.25, 100.75, 16, 0},
         {"period", TRACE_DEVICE_INTERVALS, 100.5, 100.51, 16, 0.0025},
         {"composite", TRACE_DEVICE_PASSES, 100.502, 100.504, 3, 0.0001},
-        {"period", TRACE_DEVICE_INTERVALS, 101, 101, 32, 0}, /* of no length */
+        {"period", TRACE_DEVICE_INTERVALS, 101, 101, 32, 0}, /* of zero length */
     };
     const struct trace trace = {"device", "driver", "clocks", 2e-6, 100, events, 4, 7};
     assert_int_equal(report_write_trace(log_path, &trace), VKN_OK);
     cJSON *json = NULL;
     assert_int_equal(base_json_read(log_path, 1 << 20, &json), VKN_OK);
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "traceEvents"), *event[6];
-    for (int i = 0; i < 6; i++) /* each period is followed by its idle share */
+    for (int i = 0; i < 6; i++) /* each interval is followed by its idle share */
         event[i] = cJSON_GetArrayItem(list, i);
     assert_event(event[0], false, "ts", 250000);
     assert_event(event[0], false, "dur", 500000);
@@ -354,7 +354,7 @@ static void trace_units(void **state)
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
-/* What one run of everything writes to standard error. */
+/* Runs everything and returns what was written to standard error. */
 static void run_progress(bool quiet)
 {
     struct report_progress *progress;
@@ -371,7 +371,7 @@ static void run_progress(bool quiet)
     report_progress_end(&progress);
 }
 
-/* Runs with `descriptor` as standard error. */
+/* Calls the functions with `descriptor` as standard error. */
 static void run_progress_on(int descriptor, bool quiet)
 {
     int saved = dup(STDERR_FILENO);
@@ -399,7 +399,7 @@ static void progress_in_a_file(void **state)
     }
 }
 
-/* The kernel hands on what was written to a terminal in its own time. */
+/* A terminal delivers output with a delay. */
 static void read_until(int master, const char *last, char *text, size_t capacity)
 {
     size_t size = 0;
@@ -428,7 +428,7 @@ static void progress_on_a_terminal(void **state)
     close(slave);
     close(master);
     unsetenv("COLUMNS");
-    /* every line within 49 columns, rewritten in place, ended once per pause */
+    /* all lines within 49 columns, rewritten in place, ended once per pause */
     size_t column = 0;
     for (const char *at = text; *at; at++) {
         column = *at == '\r' || *at == '\n' ? 0 : column + 1;

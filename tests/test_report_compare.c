@@ -1,5 +1,5 @@
-/* Pages with several runs, and the strip of a run's evaluations: complete, self-contained and true
- * to the files, whatever those hold. */
+/* Tests report pages that compare several runs, and the strip of a run's evaluations: complete,
+ * self-contained and equal to the files, whatever these contain. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@ static void add_file(struct temporary *folder, const char *run, const char *name
     free(path);
 }
 
-/* A run directory of that name; its path. */
+/* Writes a run directory of that name; returns its path. */
 static char *make_run(struct temporary *folder, const char *name, const char *config,
                       const char *metrics, const char *summary)
 {
@@ -85,7 +85,7 @@ static char *second_run(struct temporary *folder)
     return run;
 }
 
-/* The page that compares them; the caller frees. */
+/* Returns the page that compares the runs; the caller frees it. */
 static char *compare(struct temporary *folder, const char *const *runs, size_t count)
 {
     char *out = temporary_path(folder, "compared.html"), *file = NULL;
@@ -96,7 +96,7 @@ static char *compare(struct temporary *folder, const char *const *runs, size_t c
     return html_read(out);
 }
 
-/* What is between the start of the page's `id` and the end of that figure; the caller frees. */
+/* Returns the figure `id` of the page, without its end tag; the caller frees it. */
 static char *figure_of(const char *page, const char *id)
 {
     char *start = base_format("<figure class=\"chart\" id=\"%s\">", id);
@@ -132,7 +132,7 @@ static void results(void **state)
         "<td class=\"text\">Driver 1</td><td class=\"text\">finished</td>",
         "<td>fp32</td>",
         "<td>fp16</td>",
-        /* the settings that differ, and only those */
+        /* exactly the settings that differ */
         "<th scope=\"row\">optimizer.rate</th><td class=\"text\">0.01</td><td class=\"text\">0.02",
         "<th scope=\"row\">extra</th><td class=\"text\">–</td><td class=\"text\">x</td>",
         "Settings that differ",
@@ -148,12 +148,12 @@ static void results(void **state)
     assert_has(page, "The runs have the same settings.");
     assert_has(page, "<dt>Device</dt><dd>Card</dd></div><div><dt>Driver</dt><dd>Driver 1</dd>");
     assert_null(strstr(page, "<th scope=\"col\">Device</th>"));
-    assert_null(strstr(page, "id=\"loss-scale-steps\"")); /* 1 in both */
+    assert_null(strstr(page, "id=\"loss-scale-steps\"")); /* 1 in both runs */
     free(page);
 }
 
-/* After 20 seconds, which both were trained for: between evaluations, and over lines; and means of
- * the log where the summary says nothing. */
+/* Values after 20 seconds, which both runs reached: interpolated between evaluations and between
+ * lines of the log; means of the log replace what the summary lacks. */
 static void equal_time(void **state)
 {
     struct temporary *folder = *state;
@@ -184,7 +184,7 @@ static void equal_time(void **state)
                      "<td class=\"number\">100</td><td class=\"number\">23.00</td>"
                      "<td class=\"number\">–</td>");
     assert_has(page, "after 0:20 of training");
-    assert_has(page, "<td class=\"number\"><b>2.00 k</b></td>"); /* milliseconds of a step */
+    assert_has(page, "<td class=\"number\"><b>2.00 k</b></td>"); /* milliseconds per step */
     free(page);
 }
 
@@ -208,7 +208,7 @@ static void curves(void **state)
     assert_figure_has(page, "test-ssim-time", "one <b>0.9500</b>");
     assert_figure_has(page, "loss-scale-steps", "two: lowest 256, highest 6.554e+04, last 256.");
     assert_figure_has(page, "loss-steps", "one: lowest 0.01, highest 0.1, last 0.01.");
-    /* stairs: along, then down */
+    /* stairs: first along, then down */
     char *figure = figure_of(page, "loss-scale-steps");
     const char *scale = strstr(figure, "<path class=\"curve r2\" d=\"M55.0 ");
     assert_non_null(scale);
@@ -219,8 +219,8 @@ static void curves(void **state)
     free(page);
 }
 
-/* What tells one precision from another: steps skipped, by the summary or the log, whichever knows
- * of more; the share that underflowed, the norm and the idle share, means of the log. */
+/* Figures that compare precisions: skipped steps, from summary or log, whichever has more; means of
+ * the log for underflow, gradient norm and idle share. */
 static void gradients(void **state)
 {
     struct temporary *folder = *state;
@@ -258,7 +258,7 @@ static void gradients(void **state)
     free(page);
 }
 
-/* Long times are counted in minutes and hours; times that run backwards leave a point out. */
+/* Long times are in minutes and hours; a point whose time runs backwards is dropped. */
 static void clocks(void **state)
 {
     struct temporary *folder = *state;
@@ -296,7 +296,7 @@ static void sliders(void **state)
     free(summary);
     char *page = compare(folder, runs, 4);
     assert_int_equal(html_count(page, "<figure class=\"view\">"), 2);
-    assert_sliders(page, 1); /* of fern there is but one picture */
+    assert_sliders(page, 1); /* there is only one picture of fern */
     assert_has(page, "<h3>lego test_000</h3>");
     assert_has(page, "<option value=\"0\" selected=\"selected\">target</option>"
                      "<option value=\"1\">one</option><option value=\"2\">two</option></select>");
@@ -305,7 +305,7 @@ static void sliders(void **state)
     assert_has(page, "two <b>28.25 dB</b>");
     assert_has(page, "<h3>fern test_000</h3>");
     assert_has(page, "views/target.png: cannot be read");
-    /* Of the runs of one scene one is the best; one of another scene is no match. */
+    /* Among runs of one scene the best is bold; runs of other scenes do not compete. */
     assert_has(page, "<td class=\"number\"><b>31.25</b></td>");
     assert_has(page, "<td class=\"number\">29.50</td>");
     assert_has(page, "<td class=\"number\">40.00</td>");
@@ -316,7 +316,7 @@ static void sliders(void **state)
     free(page);
 }
 
-/* Runs without any of the optional files and fields, next to a whole one; same names. */
+/* Runs without optional files and fields, beside a complete one; same base names. */
 static void sparse_runs(void **state)
 {
     struct temporary *folder = *state;
@@ -327,12 +327,11 @@ static void sparse_runs(void **state)
     assert_has(page, "b/same");
     assert_has(page, "scene not recorded");
     assert_has(page, "<td class=\"text\">unfinished</td>");
-    assert_has(page, "<td class=\"number\">31.25</td>"); /* alone it is not the best */
+    assert_has(page, "<td class=\"number\">31.25</td>"); /* the only one is not the best */
     free(page);
 }
 
-/* Many settings take their time, but not the square of it: a second here, and minutes if it were.
- */
+/* Time grows linearly with the number of settings: a second here, minutes if it were quadratic. */
 static void many_settings(void **state)
 {
     enum { SETTINGS = 60000 };
@@ -355,7 +354,7 @@ static void many_settings(void **state)
     free(page);
 }
 
-/* A time that is next to infinite is at the right end. */
+/* A time near the largest float is at the right end. */
 static void longest_times(void **state)
 {
     struct temporary *folder = *state;
@@ -427,12 +426,12 @@ static void damaged_runs(void **state)
     assert_false(base_file_exists(out));
     runs[1] = runs[0];
     refuse(runs, 2, impossible, impossible);
-    char *page = compare(folder, runs, 1); /* one is no comparison */
+    char *page = compare(folder, runs, 1); /* a single run is no comparison */
     assert_has(page, "vknerf training report");
     free(page);
 }
 
-/* As many as there may be: each with its own look. */
+/* The maximum number of runs: each curve has its own style. */
 static void many_runs(void **state)
 {
     struct temporary *folder = *state;
@@ -448,7 +447,7 @@ static void many_runs(void **state)
 
 /* ---- the strip ------------------------------------------------------------------------------ */
 
-/* The bytes of the page's `index`-th picture; the caller frees. */
+/* Returns the bytes of the page's `index`-th picture; the caller frees them. */
 static uint8_t *picture_of(const char *page, size_t index, size_t *size)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -472,8 +471,8 @@ static uint8_t *picture_of(const char *page, size_t index, size_t *size)
     return bytes;
 }
 
-/* `count` evaluations of two views every 500 steps; views/render.png is the picture of all, also at
- * the end of a run that has `ended`. */
+/* Makes a run of `count` evaluations of two views every 500 steps, and of its end if `ended`. All
+ * pictures are views/render.png. */
 static char *strip_run(struct temporary *folder, size_t count, bool ended)
 {
     struct base_text summary = {0};
@@ -523,7 +522,7 @@ static void strip_of_pictures(void **state)
     assert_has(page, "<span>–</span>");
     assert_has(page, "test_&lt;3&gt;");
     assert_true(strstr(page, "11.25 dB") < strstr(page, "12.25 dB"));
-    /* thumbnails: the longer side is 160 pixels, smaller pictures are as they were */
+    /* thumbnails: the longer side is 160 pixels; smaller pictures are unchanged */
     static const uint32_t sizes[][2] = {{160, 80}, {160, 80}, {160, 80}, {30, 20}};
     for (size_t i = 0; i < BASE_COUNT(sizes); i++) {
         size_t size;
@@ -549,10 +548,10 @@ static void long_and_short_strips(void **state)
                      "000</th>");
     assert_true(strlen(page) < 200000);
     free(page);
-    page = strip_page(folder, 1, false); /* all there is of a run that was interrupted */
+    page = strip_page(folder, 1, false); /* an interrupted run has a single evaluation */
     assert_has(page, "Test views during training");
     free(page);
-    page = strip_page(folder, 1, true); /* the end alone shows nothing of the way */
+    page = strip_page(folder, 1, true); /* an evaluation at the end is no history */
     assert_null(strstr(page, "Test views during training"));
     free(page);
 }

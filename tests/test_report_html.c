@@ -1,5 +1,5 @@
-/* report.html: complete and well-formed whatever the run directory holds, or an error that names
- * the file; and the arithmetic behind its curves. */
+/* Tests report.html, which is complete and well-formed whatever the run directory holds, or an
+ * error names the file; and the arithmetic of its curves. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,7 @@ static void write_text(const char *name, const char *text)
     write_bytes(name, text, strlen(text));
 }
 
-/* Every test starts from a small good run. */
+/* Creates a small good run for each test. */
 static int set_up(void **state)
 {
     (void)state;
@@ -83,7 +83,7 @@ static int tear_down(void **state)
 
 /* ---- pages ---------------------------------------------------------------------------------- */
 
-/* The caller frees. */
+/* Returns the page; the caller frees it. */
 static char *make_page(void)
 {
     if (report_write_html(folder, NULL) != VKN_OK)
@@ -152,7 +152,7 @@ static void complete_run(void **state)
     free(page);
 }
 
-/* A tab, and the heading: names, also where the path says none. */
+/* Title and heading contain the run's name, even if the path ends in "..". */
 static void names_of_runs(void **state)
 {
     (void)state;
@@ -174,7 +174,7 @@ static void names_of_runs(void **state)
         free(texts[i]);
 }
 
-/* SSIM has a curve of its own, of the evaluations that have one. */
+/* SSIM has a curve of its own, over the evaluations that have SSIM. */
 static void quality_curves(void **state)
 {
     (void)state;
@@ -194,7 +194,7 @@ static void quality_curves(void **state)
     free(page);
 }
 
-/* Of a scene with times: in their order, beside the background alone. */
+/* Dynamic scenes: views in order of time, next to the PSNR of the background alone. */
 static void quality_by_time(void **state)
 {
     (void)state;
@@ -217,7 +217,7 @@ static void quality_by_time(void **state)
     assert_has(page, "<title>time 0.25: 23</title>");
     assert_has(page, "test views</span>");
     free(page);
-    /* Where nothing is transparent, nobody knows the background. */
+    /* Without transparent pixels the background's PSNR is unknown. */
     write_text("summary.json", "{\"psnr\": 24.5, \"per_view\": [{\"time\": 0.75, \"psnr\": 26}]}");
     page = make_page();
     assert_has(page, "id=\"psnr-by-time\"");
@@ -225,12 +225,12 @@ static void quality_by_time(void **state)
     free(page);
 }
 
-/* Where the style sheet puts a view when the worst shall be first. */
+/* The order of views when the worst comes first. */
 static void views_by_error(void **state)
 {
     (void)state;
     char *page = make_page();
-    assert_null(strstr(page, "type=\"radio\"")); /* of one view there is no order */
+    assert_null(strstr(page, "type=\"radio\"")); /* a single view has no order */
     free(page);
     write_text("summary.json",
                "{\"pictures\": [{\"name\": \"a\", \"psnr\": 31.25, \"ssim\": 0.5, \"render\":"
@@ -259,7 +259,7 @@ static void views_by_error(void **state)
     free(page);
 }
 
-/* Curves of loss scaling are there when there was any. */
+/* Curves of loss scaling appear only if the loss was scaled. */
 static void loss_scaling_curves(void **state)
 {
     (void)state;
@@ -299,7 +299,7 @@ static void profiled_runs(void **state)
     assert_has(page,
                "<td class=\"number\">2.500 ms</td><td class=\"number\">1.6</td><td>flops</td>");
     assert_has(page,
-               "aria-label=\"Passes\">\n<table class=\"passes work\">"); /* scrolls by itself */
+               "aria-label=\"Passes\">\n<table class=\"passes work\">"); /* scrolls on its own */
     assert_has(page, "<rect class=\"floor\" width=\"62.50\"");
     assert_has(page, "<dd>15.00 %</dd>");
     assert_has(page, "<dd>5.00 %</dd>");
@@ -307,7 +307,7 @@ static void profiled_runs(void **state)
     free(page);
 }
 
-/* Buffers, the longest bar for the largest. */
+/* Buffers; the largest has the longest bar. */
 static void memory(void **state)
 {
     (void)state;
@@ -372,7 +372,7 @@ static void incomplete_runs(void **state)
     assert_page_has("holds no line yet");
 }
 
-/* Evaluations are all that is known of this run: no times, and no numbers of what is not there. */
+/* A run with nothing but evaluations: missing numbers and times are not shown. */
 static void evaluations_alone(void **state)
 {
     (void)state;
@@ -399,7 +399,7 @@ static void long_run(void **state)
     assert_has(page, ">100k<");
     assert_has(page, ">5:33:20<");
     assert_true(strlen(page) < 150000);
-    /* Of many points fewer are drawn, still from left to right. */
+    /* Long curves are thinned, and still go from left to right. */
     const char *at = strstr(page, "<path class=\"curve c1 raw\" d=\"M");
     assert_non_null(at);
     double last = 0;
@@ -539,7 +539,7 @@ static void refuses_bad_files(void **state)
 
 /* ---- ticks and curves ----------------------------------------------------------------------- */
 
-/* The same sequence on every machine. */
+/* Random numbers that are the same on every machine. */
 static double random_number(uint32_t *seed)
 {
     *seed = *seed * 1664525u + 1013904223u; /* Numerical Recipes */
@@ -641,7 +641,7 @@ static void smoothing(void **state)
     for (size_t i = 0; i < COUNT; i++)
         values[i] = 3.0 + 0.5 * (double)i;
     curve_smooth(values, COUNT, smooth);
-    for (size_t i = 0; i < COUNT; i++) /* a straight line stays what it is */
+    for (size_t i = 0; i < COUNT; i++) /* a straight line stays the same */
         assert_true(fabs(smooth[i] - values[i]) < 1e-9);
     double rough = 0.0;
     for (size_t i = 0; i < COUNT; i++)

@@ -1,6 +1,6 @@
-/* Run folders: whose they are, what is saved into them and when, and what is left of runs that
- * failed or were killed. Disks that are full and clocks that stand still are this program's own
- * fsync, open and time, which the library calls. */
+/* Tests run folders: ownership and locks, what is saved and when, and what failed or killed runs
+ * leave behind. Full disks and a stopped clock are simulated by this program's own fsync, open and
+ * time. */
 #include "step_fixture.h"
 
 #include <dlfcn.h>
@@ -21,15 +21,15 @@
 #include "report/run.h"
 #include "run/internal.h"
 
-/* ---- what fails ---------------------------------------------------------------------------- */
+/* ---- simulated faults ---------------------------------------------------------------------- */
 
 static struct {
-    unsigned saves;              /* checkpoints that were written so far */
-    unsigned full_at, full_from; /* of these without space on the disk; 0: none */
-    unsigned stop_at, vanish_at; /* that stops the run, or removes its folder */
-    unsigned open_pictures;      /* that can still be opened */
+    unsigned saves;              /* checkpoints written so far */
+    unsigned full_at, full_from; /* numbers of those that find the disk full; 0: none */
+    unsigned stop_at, vanish_at; /* number of the one that stops the run, or removes its folder */
+    unsigned open_pictures;      /* images that can still be opened */
     char *folder;
-    bool old_model; /* it had a checkpoint when it vanished */
+    bool old_model; /* a checkpoint existed when the folder was removed */
     volatile sig_atomic_t stop;
 } faults = {.open_pictures = UINT_MAX};
 
@@ -119,23 +119,23 @@ static void end_messages(struct step_tests *tests, const char *part)
 
 /* ---- runs ---------------------------------------------------------------------------------- */
 
-static struct vkn_config asked; /* by the latest params_of */
+static struct vkn_config requested; /* of the latest params_of */
 static struct vkn_job job;
 
 static struct vkn_train_params params_of(struct step_tests *tests, const char *out, uint32_t steps)
 {
-    asked = tiny_config(false);
-    asked.steps = steps;
-    asked.log.tensorboard = VKN_SWITCH_OFF;
-    asked.save_every = 16;
+    requested = tiny_config(false);
+    requested.steps = steps;
+    requested.log.tensorboard = VKN_SWITCH_OFF;
+    requested.save_every = 16;
     job = (struct vkn_job){.quiet = true};
     return (struct vkn_train_params){
-        .scene = tests->folder->path, .out = out, .job = &job, .config = &asked};
+        .scene = tests->folder->path, .out = out, .job = &job, .config = &requested};
 }
 
 static char first_out[64]; /* of test_kept */
 
-/* Its status; the run directory in `folder`, when it is not NULL. */
+/* Trains; returns the status, and in `folder`, unless it is NULL, the run directory. */
 static vkn_status train(const struct vkn_train_params *params, char folder[64])
 {
     struct vkn_train_result *result;
@@ -157,13 +157,13 @@ static ino_t number_of(const char *folder, const char *name)
 
 /* ---- saving -------------------------------------------------------------------------------- */
 
-/* Two runs that begin in one second have a folder each. Every multiple is saved once, the last one
- * as well, the newest under names of their own; from any of these a run goes on. */
+/* Two runs that begin in the same second get different folders. Each multiple of save_every is
+ * saved once, the end too; the newest keep names of their own, and each can be resumed. */
 static void test_kept(void **state)
 {
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, NULL, 64);
-    asked.keep = 2;
+    requested.keep = 2;
     faults.saves = 0;
     ok(train(&params, first_out));
     assert_int_equal(faults.saves, 4);
@@ -175,26 +175,26 @@ static void test_kept(void **state)
     assert_false(is_there(first_out, ".lock"));
     char *older = base_path_join(first_out, "checkpoint_000048.safetensors");
     params.resume = older;
-    asked.steps = 52;
+    requested.steps = 52;
     ok(train(&params, NULL));
     free(older);
     assert_int_equal(number_of(first_out, "checkpoint_000052.safetensors"),
                      number_of(first_out, "checkpoint.safetensors"));
-    /* The newest are those that were written last, whatever their steps. */
+    /* The newest are those written last, whatever their steps. */
     assert_true(is_there(first_out, "checkpoint_000064.safetensors"));
     assert_false(is_there(first_out, "checkpoint_000048.safetensors"));
 }
 
-/* No descriptors for images that are read again and again: neither bad input, nor the end of what
- * was trained. */
+/* Running out of file descriptors for streamed images is no bad input, and does not lose the
+ * training. */
 static void test_failed(void **state)
 {
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, NULL, 6400);
     char out[64], expected[80];
-    asked.save_every = 0;
-    asked.scene.image_budget = 1000; /* of three images two */
-    asked.scene.host_budget = 1;
+    requested.save_every = 0;
+    requested.scene.image_budget = 1000; /* two of three images */
+    requested.scene.host_budget = 1;
     faults.open_pictures = 16;
     vkn_status status = train(&params, out);
     faults.open_pictures = UINT_MAX;
@@ -210,15 +210,15 @@ static void test_failed(void **state)
     assert_true(run.exists && !run.finished && step > 0 && run.step == step);
 }
 
-/* Saves by time; the second fails and the third comes in its place, the last one is lost. */
+/* Saves by time: after a failed save the next one succeeds; a failed last one is an error. */
 static void test_tried_again(void **state)
 {
     struct step_tests *tests = *state;
     struct vkn_train_params params = params_of(tests, temporary_path(tests->folder, "full"), 0);
-    asked.save_every = 0;
-    asked.save_seconds = 0.01;
-    asked.steps = 10000000;
-    asked.seconds = 60; /* by then something is wrong */
+    requested.save_every = 0;
+    requested.save_seconds = 0.01;
+    requested.steps = 10000000;
+    requested.seconds = 60; /* exceeded only on failure */
     job.stop = &faults.stop;
     faults.saves = 0;
     faults.full_at = 2;
@@ -236,9 +236,9 @@ static void test_tried_again(void **state)
     faults.stop = 0;
 }
 
-/* A visitor that breaks the occupancy grid after step 20, whose losses stay finite. */
+/* A callback that makes the occupancy grid non-finite after step 20; losses stay finite. */
 struct breaker {
-    bool broken, saves; /* done; asks for a checkpoint then */
+    bool broken, saves; /* done; whether to request a checkpoint then */
 };
 
 static double break_is_due(void *context)
@@ -259,8 +259,8 @@ static vkn_status break_cells(void *context, vkn_trainer *trainer, bool *save)
                       sizeof broken);
 }
 
-/* What cannot be saved because it is not finite ends the training, with what to change, on the way
- * and at its end: nothing is wrong with the disk, and the same settings would come to the same. */
+/* A state that is not finite cannot be saved and ends the training, on the way or at its end. The
+ * message says what to change: the disk is fine, and the same settings would fail again. */
 static void test_not_finite(void **state)
 {
     struct step_tests *tests = *state;
@@ -273,7 +273,7 @@ static void test_not_finite(void **state)
         struct breaker breaker = {.saves = i == 1};
         const struct vkn_train_callbacks callbacks = {
             .context = &breaker, .due = break_is_due, .between_steps = break_cells};
-        asked.save_every = i == 0 ? 16 : 0;
+        requested.save_every = i == 0 ? 16 : 0;
         params.size = sizeof params;
         params.callbacks = &callbacks;
         assert_int_equal(train(&params, NULL), VKN_ERROR);
@@ -286,8 +286,8 @@ static void test_not_finite(void **state)
     }
 }
 
-/* In place of that run another, whose figures are not to stand beside the old model. Its folder
- * vanishes: that is not bad input. */
+/* Another run replaces the first; its figures must not stand beside the old model. A folder that
+ * vanishes is no bad input. */
 static void test_vanished(void **state)
 {
     struct step_tests *tests = *state;
@@ -306,7 +306,7 @@ static void test_vanished(void **state)
     faults.vanish_at = 0;
 }
 
-/* ---- going on ------------------------------------------------------------------------------ */
+/* ---- resuming ------------------------------------------------------------------------------ */
 
 static void test_limits(void **state)
 {
@@ -315,15 +315,15 @@ static void test_limits(void **state)
     params.resume = first_out;
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error("/checkpoint.safetensors: step 52 is past --steps 10: nothing would be trained");
-    asked.steps = 0;
-    asked.seconds = 1e-6;
+    requested.steps = 0;
+    requested.seconds = 1e-6;
     assert_int_equal(train(&params, NULL), VKN_BAD_INPUT);
     assert_error(" is past --seconds 1e-06: nothing would be trained");
 }
 
-/* ---- whose it is --------------------------------------------------------------------------- */
+/* ---- ownership ----------------------------------------------------------------------------- */
 
-/* A process that has the lock until it is killed. */
+/* Starts a process that holds the lock until it is killed. */
 static pid_t start_owner(const char *folder)
 {
     int done[2];
@@ -345,8 +345,8 @@ static pid_t start_owner(const char *folder)
     return child;
 }
 
-/* Another process writes the run: neither a second training nor a resume begins. Once it is killed,
- * its lock is worth nothing. */
+/* While another process holds the lock neither training nor resuming starts; once it is killed, its
+ * lock does not count. */
 static void test_locked(void **state)
 {
     struct step_tests *tests = *state;
@@ -372,7 +372,7 @@ static void test_locked(void **state)
     assert_false(is_there(out, ".lock"));
 }
 
-/* What killed processes left goes when the folder is locked, and nothing else. */
+/* Locking the folder removes temporary files of killed processes, and nothing else. */
 static void test_temporaries(void **state)
 {
     struct step_tests *tests = *state;
@@ -386,13 +386,12 @@ static void test_temporaries(void **state)
         bool stays;
     } files[] = {
         {"checkpoint.safetensors.%d.0.tmp", gone, false},
-        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* of the lock's owner only
-                                                                        */
+        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* the lock's owner alone */
         {"report.html.%d.3.tmp", gone, false},
         {"report.html.%d.3.tmp", getppid(), true}, /* vknerf report */
         {"summary.json.%d.3.tmp", getpid(), false},
         {"views/test_000.png.%d.1.tmp", gone, false},
-        {"notes.%d.1.tmp", gone, true}, /* not of a file that vknerf writes */
+        {"notes.%d.1.tmp", gone, true}, /* not a file of vknerf */
         {"checkpoint.safetensors.%d.tmp", gone, true},
         {"views.png.%d.1.tmp.png", gone, true},
         {"views/deeper/test_000.png.%d.1.tmp", gone, true},
@@ -416,7 +415,7 @@ static void test_temporaries(void **state)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
-/* Lines of two runs, or of one that was killed and went on: those that were written last count. */
+/* In metrics of two runs, or of a killed and resumed one, the lines written last count. */
 static void test_rising_steps(void **state)
 {
     struct step_tests *tests = *state;
@@ -451,8 +450,7 @@ static void *allocate(size_t size)
     return allocations_left-- > 0 ? malloc(size) : NULL;
 }
 
-/* Without memory, from any of its allocations on, config.json is not written, and the error says
- * so. */
+/* If any allocation fails config.json is not written, and the error says so. */
 static void test_no_memory(void **state)
 {
     struct step_tests *tests = *state;
@@ -481,7 +479,7 @@ static void test_no_memory(void **state)
     assert_int_equal(silent, 0);
 }
 
-/* The default folder is below the working directory. */
+/* The default folder is in the working directory. */
 static int setup(void **state)
 {
     if (step_tests_setup(state) != 0)

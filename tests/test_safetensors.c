@@ -1,5 +1,5 @@
-/* safetensors: what is written is read back, byte for byte as the format says, and nothing that is
- * wrong with a file gets past the reader. */
+/* Tests the safetensors module: files are written byte for byte as the format demands and read
+ * back, and every malformed file is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,7 +40,7 @@ static void assert_error_names(const char *part)
 
 /* ---- files made by hand --------------------------------------------------------------------- */
 
-/* header length, header, data; returns the size. */
+/* Writes header length, header and data; returns the size. */
 static size_t make_file(char *bytes, const char *header, const void *data, size_t data_size)
 {
     uint64_t length = strlen(header);
@@ -91,7 +91,7 @@ static void exact_bytes(void **state)
     const float floats[] = {1.0f, -2.0f};
     const uint8_t octets[] = {7, 8, 9};
     const struct safetensors_tensor tensors[] = {
-        {"c", SAFETENSORS_U8, 1, {3}, octets, 3}, /* goes behind the larger elements */
+        {"c", SAFETENSORS_U8, 1, {3}, octets, 3}, /* stored after the larger elements */
         {"b", SAFETENSORS_F32, 2, {1, 2}, floats, 8},
     };
     const struct safetensors_metadata metadata[] = {{"a", "q\"\n\x01"}};
@@ -198,7 +198,7 @@ static void accepts_what_the_format_allows(void **state)
 static void realigns(void **state)
 {
     (void)state;
-    /* a header of odd length, and a U64 behind three octets */
+    /* a header of odd length, and a U64 after three bytes */
     const char *header =
         "{" TENSOR("a", "U8", "[3]", 0, 3) "," TENSOR("b", "U64", "[2]", 3, 19) "} ";
     const uint64_t words[] = {0x0102030405060708u, 42};
@@ -301,8 +301,7 @@ static void refuses_lengths(void **state)
     }
 }
 
-/* Every truncation of a good file is refused, and no single changed byte makes the reader
- * misbehave. */
+/* Every truncation of a good file is refused; a single changed byte never crashes the reader. */
 static void survives_damage(void **state)
 {
     (void)state;
@@ -337,7 +336,7 @@ static void write_refuses_mistakes(void **state)
     assert_int_equal(safetensors_write(path, twice, 2, NULL, 0), VKN_ERROR);
     assert_error_names("tensor w");
     assert_false(base_file_exists(path));
-    char *below = base_path_join(path, "x.safetensors"); /* of a file, not of a folder */
+    char *below = base_path_join(path, "x.safetensors"); /* inside a file, not a folder */
     assert_int_equal(base_file_replace(path, "", 0), VKN_OK);
     assert_int_not_equal(safetensors_write(below, twice, 1, NULL, 0), VKN_OK);
     assert_error_names(below);
@@ -369,8 +368,8 @@ static void write_summed(char **bytes, size_t *size)
     assert_int_equal(base_file_read(path, 4096, bytes, size), VKN_OK);
 }
 
-/* The sum is that of the file with zeros for digits, and any other byte anywhere shows, but in the
- * name of the sum itself: a file without one is one of before. */
+/* The checksum is that of the file with zeros for its digits. Any other changed byte is noticed,
+ * except in the checksum's key: a file without checksum is of an older version. */
 static void checksum(void **state)
 {
     (void)state;

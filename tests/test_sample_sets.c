@@ -1,11 +1,11 @@
-/* Ways of sampling in whole steps. */
+/* Tests the ways of sampling (uniform, hierarchical, proposal) in whole steps. */
 #include "step_fixture.h"
 
 #include "render/render.h"
 
 #define STEPS 16u
 
-/* No pass of the step updates the occupancy grid, and none of the grid has changed. */
+/* No pass updates the occupancy grid, and the grid has not changed. */
 static void check_no_grid(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
@@ -21,35 +21,34 @@ static void check_no_grid(const struct tiny *tiny)
     free(bits);
 }
 
-/* Of a run's samples, those of the field that has its own: not that of a proposal. */
-static uint32_t each_samples(const struct step *step)
+/* Number of a ray's samples at which the main field is evaluated; a proposal's do not count. */
+static uint32_t samples_per_ray(const struct step *step)
 {
     const struct Config *constants = &step->setup.constants;
     bool proposed = step->setup.config.march.sampling == VKN_SAMPLING_PROPOSAL;
     return (proposed ? 0 : constants->ray_samples) + constants->fine_samples;
 }
 
-/* What a run tells of its coarse samples: for each of the field's so many. */
+/* The reported number of coarse samples is in proportion to the main field's. */
 static void check_figures(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
     const struct train_sampling sampling = train_sampling(tiny->trainer);
-    double share = (double)step->setup.constants.ray_samples / each_samples(step);
+    double share = (double)step->setup.constants.ray_samples / samples_per_ray(step);
     double marched = sampling.evaluated - sampling.coarse;
     assert_true(marched > 1);
     if (step->setup.constants.fine_samples > 0)
         assert_close(sampling.coarse, share * marched, 1e-6, marched, "coarse samples", 0);
 }
 
-/* As many samples of every ray that has some; as many rays as have about as many live samples as
- * are wanted.
- */
+/* All rays that meet the cube have equally many samples; the ray count keeps the number of live
+ * samples near its target. */
 static void check_counts(const struct tiny *tiny)
 {
     const struct Config *constants = &tiny->trainer->step.setup.constants;
     struct State *state = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
     struct RayResult *results = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RESULTS]);
-    uint32_t rays = 0, each = each_samples(&tiny->trainer->step);
+    uint32_t rays = 0, each = samples_per_ray(&tiny->trainer->step);
     for (uint32_t r = 0; r < state->ray_count; r++) {
         assert_true(results[r].count == 0 || results[r].count == each);
         rays += results[r].count > 0;
@@ -63,8 +62,7 @@ static void check_counts(const struct tiny *tiny)
     free(results);
 }
 
-/* Mean squared difference of the first view's rendering from what the scene's picture holds on
- * white. */
+/* Mean squared difference between the first view rendered on white and the scene's picture. */
 static double picture_error(const struct tiny *tiny)
 {
     const struct scene_camera *camera = &tiny->scene->splits[SCENE_TRAIN].cameras[0];
@@ -94,8 +92,8 @@ static void check_equal(const struct tiny *a, const struct tiny *b, const struct
     free(second);
 }
 
-/* Training gets better pictures of the renderer, which samples in the same bins, and a
- * deterministic one repeats itself. */
+/* Training improves the renderer's pictures, which use the same bins; deterministic trainings
+ * repeat. */
 static void check_sampling(struct step_tests *tests, struct vkn_config config)
 {
     struct tiny runs[2];
@@ -158,8 +156,9 @@ static void test_proposal(void **state)
     check_sampling(*state, proposed());
 }
 
-/* Sum of the squared differences of parameters now from those that the field began with. */
-static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const float *before)
+/* Returns the sum of squared changes of the parameters. */
+static double squared_change(const struct tiny *tiny, const struct gpu_buffer *now,
+                             const float *before)
 {
     float *params = tiny_take(tiny, now);
     double sum = 0;
@@ -169,20 +168,19 @@ static double moved(const struct tiny *tiny, const struct gpu_buffer *now, const
     return sum;
 }
 
-/* Workgroups of a step's pass with an invocation for each of so many, which GPUs share out. The
- * state does not tell them any more when the rest of the period has passed idly. */
+/* Workgroups of a pass with an invocation per item; GPU kernels have a fixed number. The state no
+ * longer has it after idle slots of the update interval. */
 static uint32_t groups_for(const struct step *step, uint32_t count, uint32_t most)
 {
     const struct Config *constants = &step->setup.constants;
-    bool alone = step->setup.backend.cpu_kernels;
-    count = ((alone ? count : constants->sample_capacity) - 1) / step->local_size + 1;
-    most = alone ? most : constants->forward_groups;
+    bool cpu_kernels = step->setup.backend.cpu_kernels;
+    count = ((cpu_kernels ? count : constants->sample_capacity) - 1) / step->local_size + 1;
+    most = cpu_kernels ? most : constants->forward_groups;
     return count < most ? count : most;
 }
 
-/* The norm of the last step's gradient and its loss are those of both fields where both learn, else
- * the fine field's. Partial sums are left of the step: the coarse field's, then those of the fine
- * one. */
+/* Gradient norm and loss are of both fields in steps that train both, else of the fine field. The
+ * step leaves partial sums: the coarse field's, then the fine one's. */
 static void check_sums(const struct tiny *tiny, bool both)
 {
     const struct step *step = &tiny->trainer->step;
@@ -208,7 +206,7 @@ static void check_sums(const struct tiny *tiny, bool both)
     free(now);
 }
 
-/* Both fields learn, each on its own. */
+/* Both fields are trained, each with its own parameters. */
 static void check_both_fields(struct step_tests *tests, struct vkn_config config, uint32_t steps)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -217,14 +215,14 @@ static void check_both_fields(struct step_tests *tests, struct vkn_config config
     float *begin_fine = tiny_take(&tiny, &fine[BIND_PARAMS]);
     float *begin_coarse = tiny_take(&tiny, &coarse[BIND_PARAMS]);
     if (config.march.sampling == VKN_SAMPLING_HIERARCHICAL) /* of one shape */
-        assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
+        assert_true(squared_change(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
     tiny_run(&tiny, steps);
-    assert_true(moved(&tiny, &fine[BIND_PARAMS], begin_fine) > 1e-3);
-    assert_true(moved(&tiny, &coarse[BIND_PARAMS], begin_coarse) > 1e-3);
+    assert_true(squared_change(&tiny, &fine[BIND_PARAMS], begin_fine) > 1e-3);
+    assert_true(squared_change(&tiny, &coarse[BIND_PARAMS], begin_coarse) > 1e-3);
     check_sums(&tiny, true);
     tiny_run(&tiny, 2 * STEPS);
-    assert_true(moved(&tiny, &fine[BIND_AVERAGE], begin_fine) > 1e-3);
-    assert_true(moved(&tiny, &coarse[BIND_AVERAGE], begin_coarse) > 1e-3);
+    assert_true(squared_change(&tiny, &fine[BIND_AVERAGE], begin_fine) > 1e-3);
+    assert_true(squared_change(&tiny, &coarse[BIND_AVERAGE], begin_coarse) > 1e-3);
     free(begin_fine);
     free(begin_coarse);
     tiny_destroy(&tiny);
@@ -236,8 +234,8 @@ static void test_both_fields(void **state)
     check_both_fields(*state, proposed(), STEPS - 1);
 }
 
-/* Up to a step a proposal learns in each, then in one of three: nothing of it changes in the
- * others, whose loss and norm are the field's alone. */
+/* A proposal is trained in every step at first, later in every third; in other steps it does not
+ * change, and loss and norm are the main field's alone. */
 static void test_proposal_learns(void **state)
 {
     static const uint32_t numbers[] = {BIND_PARAMS, BIND_MOMENT1, BIND_MOMENT2, BIND_STEP_COUNTS};
@@ -253,7 +251,7 @@ static void test_proposal_learns(void **state)
         for (size_t i = 0; i < BASE_COUNT(numbers); i++)
             before[i] = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
         tiny_run(&tiny, n);
-        assert_true(moved(&tiny, &step->buffers.at[BIND_PARAMS], fine) > 0);
+        assert_true(squared_change(&tiny, &step->buffers.at[BIND_PARAMS], fine) > 0);
         for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
             void *after = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
             bool same = memcmp(before[i], after, step->coarse.at[numbers[i]].size) == 0;
@@ -267,7 +265,7 @@ static void test_proposal_learns(void **state)
     tiny_destroy(&tiny);
 }
 
-/* The pass that a proposal learns by has room for no more samples. */
+/* The pass that trains a proposal limits the number of samples. */
 static void test_too_many_fine(void **state)
 {
     struct step_tests *tests = *state;
@@ -281,7 +279,7 @@ static void test_too_many_fine(void **state)
     vkn_scene_close(&scene);
 }
 
-/* The fine field's samples are drawn together, not those that say where they lie. */
+/* The distortion loss pulls together the fine field's samples only. */
 static void check_distortion(struct step_tests *tests, struct vkn_config config)
 {
     struct tiny plain = tiny_create(tests->context, tests->folder, &config);
@@ -292,7 +290,7 @@ static void check_distortion(struct step_tests *tests, struct vkn_config config)
     tiny_run(&drawn, 1);
     check_equal(&plain, &drawn, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
     float *fine = tiny_take(&plain, &a->buffers.at[BIND_PARAMS]);
-    assert_true(moved(&drawn, &b->buffers.at[BIND_PARAMS], fine) > 1e-9);
+    assert_true(squared_change(&drawn, &b->buffers.at[BIND_PARAMS], fine) > 1e-9);
     free(fine);
     tiny_destroy(&plain);
     tiny_destroy(&drawn);
@@ -304,8 +302,7 @@ static void test_distortion(void **state)
     check_distortion(*state, proposed());
 }
 
-/* A checkpoint holds both fields: a run that goes on from it does as it would have done, and its
- * pictures are those of the run. */
+/* A checkpoint holds both fields: a resumed run gives the same bits and the same pictures. */
 static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
 {
     struct tiny whole = tiny_create(tests->context, tests->folder, &config);
@@ -314,7 +311,7 @@ static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
     char *path = base_format("%s/both.safetensors", tests->folder->path);
     vkn_renderer *renderers[2];
     struct vkn_picture pictures[2];
-    tiny_run(&whole, 2 * STEPS); /* by when the average is not what it follows */
+    tiny_run(&whole, 2 * STEPS); /* long enough for the average to differ */
     ok(vkn_trainer_save(whole.trainer, path));
     ok(vkn_renderer_of_trainer(whole.trainer, &renderers[0]));
     ok(vkn_renderer_open(tests->context, path, VKN_PRECISION_AUTO, &renderers[1]));
@@ -345,7 +342,7 @@ static void test_checkpoint(void **state)
     check_checkpoint(*state, proposed());
 }
 
-/* Densities before colours of the fields that have both: the same numbers. */
+/* Computing densities before colours gives the same numbers. */
 static void check_visibility(struct step_tests *tests, struct vkn_config config, uint32_t fields)
 {
     struct tiny whole = tiny_create(tests->context, tests->folder, &config);
@@ -354,7 +351,7 @@ static void check_visibility(struct step_tests *tests, struct vkn_config config,
     const struct step *a = &whole.trainer->step, *b = &seen.trainer->step;
     tiny_run(&whole, STEPS);
     tiny_run(&seen, STEPS);
-    /* Densities, and who is seen. */
+    /* Passes for densities, and find_visible. */
     assert_int_equal(b->pass_count, a->pass_count + 2 * fields);
     check_equal(&whole, &seen, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
     check_equal(&whole, &seen, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
@@ -368,7 +365,7 @@ static void test_visibility(void **state)
     check_visibility(*state, proposed(), 1);
 }
 
-/* Weights of a run without a coarse field are those that both begin with. */
+/* Both fields start from the weights of a run without a coarse field. */
 static void test_init(void **state)
 {
     struct step_tests *tests = *state;
@@ -388,7 +385,7 @@ static void test_init(void **state)
     tiny_destroy(&to);
 }
 
-/* A trainer that begins with the weights of a run of a few steps in the other configuration. */
+/* Creates a trainer that starts from the weights of another configuration's run. */
 static struct tiny begin_from(struct step_tests *tests, const struct tiny *from,
                               struct vkn_config config)
 {
@@ -399,8 +396,8 @@ static struct tiny begin_from(struct step_tests *tests, const struct tiny *from,
     return to;
 }
 
-/* A proposal begins as one of its shape has ended, and else as it would have begun; the field goes
- * on in any case. */
+/* A proposal starts from the file's proposal of the same shape, else from its initial values; the
+ * main field always starts from the file. */
 static void test_init_proposal(void **state)
 {
     static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE};
@@ -420,14 +417,14 @@ static void test_init_proposal(void **state)
             check_equal(source, &to, &source->trainer->step.coarse.at[numbers[i]],
                         &to.trainer->step.coarse.at[numbers[i]]);
         }
-        tiny_run(&to, 2); /* and trains */
+        tiny_run(&to, 2); /* can be trained */
         tiny_destroy(&from);
         tiny_destroy(&to);
     }
     tiny_destroy(&fresh);
 }
 
-/* A coarse field that the file has not, or not of its shape, begins as the fine one. */
+/* A coarse field that the file lacks, or has in another shape, starts from the fine one. */
 static void test_init_from_proposal(void **state)
 {
     struct step_tests *tests = *state;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The simulation of ranks that train together, tools/scaling_model.py: cases that can be reckoned by hand, its formula,
-what may not make ranks faster, and what it takes from a run. Needs only the standard library."""
+"""Tests the simulation of several ranks, tools/scaling_model.py: cases computed by hand, its formula, monotony, and
+values taken from a run. Needs only the standard library."""
 import contextlib
 import dataclasses
 import io
@@ -15,20 +15,20 @@ SOURCE = os.environ.get("VKNERF_SOURCE_DIR", os.path.dirname(os.path.dirname(os.
 sys.path.insert(0, os.path.join(SOURCE, "tools"))
 import scaling_model as scaling  # noqa: E402
 
-# A host that costs nothing, a model of four levels of 250 numbers, a second a step.
+# A host without overhead, a model of four levels of 250 parameters, steps of a second.
 FREE = scaling.Host(copies=math.inf, sums=math.inf, local=math.inf, blend=0.0, submission=0.0, scatter=0.0, cells=0.0)
 MODEL = scaling.Model(mlp=0, levels=(250,) * 4, entries=500, cells=500)
 JOB = scaling.Job(MODEL, FREE, 1.0, 2, message=0.0)
 
 
 def change(job, **changes):
-    """Of the job or of its host."""
+    """Returns the job with changed properties, of the job or of its host."""
     host = {key: changes.pop(key) for key in list(changes) if hasattr(job.host, key)}
     return dataclasses.replace(job, host=dataclasses.replace(job.host, **host), **changes)
 
 
 def seconds(job):
-    """Of a step without jitter."""
+    """Returns the duration of a step without jitter."""
     return job.seconds / scaling.efficiency(job)
 
 
@@ -37,7 +37,7 @@ def near(value, wanted, share=1e-9):
 
 
 def test_models():
-    # What summary.json of runs with the CPU's model says; the GPU's by the cost model: 12.2 M.
+    # Parameters in summary.json of runs with the CPU's default model; the GPU's has 12.2 M by the cost model.
     cpu = scaling.Job(scaling.default_model(False), FREE, 1.0, 2)
     assert scaling.exchange_bytes(cpu) == 3696384
     assert scaling.exchange_bytes(change(cpu, cells=0.06)) == 3696384 + 1048576 / 16
@@ -59,30 +59,30 @@ def test_pieces():
 def test_nothing_costs():
     for ranks, average, pieces in itertools.product((1, 2, 8, 64), (False, True), (1, 4)):
         near(scaling.efficiency(change(JOB, ranks=ranks, average=average, pieces=pieces)), 1)
-    # One rank exchanges nothing, however slow everything is.
+    # A single rank exchanges nothing, however slow everything is.
     alone = change(JOB, ranks=1, bandwidth=1.0, latency=9.0, copies=1.0, sums=1.0, blend=1.0, submission=1.0)
     for average in (False, True):
         near(scaling.efficiency(change(alone, average=average)), 1)
 
 
 def test_by_hand():
-    # Half of 4000 bytes to the other, half back; a note each way.
+    # Half of 4000 bytes to the other rank, half back; a message each way.
     near(seconds(change(JOB, bandwidth=1000.0)), 1 + 0.352 + 2 + 2)
     near(seconds(change(JOB, bandwidth=1000.0, wire=2)), 1 + 0.352 + 1 + 1)
-    # Of four ranks, two on each machine: half of each rank's bytes pass a connection that both share.
+    # Four ranks, two per machine: half of each rank's bytes pass a connection that two ranks share.
     four = change(JOB, ranks=4, per_machine=2, bandwidth=1000.0)
     near(seconds(four), 1 + 4 * 0.352 + 4 + 4)
-    # A quarter goes to the neighbour, beside that.
+    # A quarter goes to the neighbour at the same time.
     near(seconds(change(four, local=500.0)), 1 + 4 * 0.352 + 4 + 4)
     near(seconds(change(four, local=100.0)), 1 + 4 * 0.352 + 10 + 10)
-    # Three collectives, each with a latency and a further message for each other rank.
+    # Three collectives, each with a latency and one more message for each further rank.
     near(seconds(change(JOB, ranks=8, latency=0.1, message=0.01)), 1 + 3 * 0.17)
     near(seconds(change(JOB, copies=4000.0, sums=2000.0, submission=0.5)), 1 + 2 * 0.5 + 2 * 1 + 2)
     near(seconds(change(JOB, copies=4000.0, sums=2000.0, wire=2)), 1 + 2 * 0.5 + 2 * scaling.F16_SUMS)
-    # Half of the cells, 2000 bytes in 16 steps, the one way and the other, and a note.
+    # Half of the cells, 2000 bytes in 16 steps, in both directions, and a message.
     near(seconds(change(JOB, bandwidth=1000.0, cells=0.5)), 1 - 0.25 + (0.352 + 1 + 1) / 16 + 0.352 + 2 + 2)
     near(seconds(change(JOB, ranks=8, latency=0.1, cells=0.4)), 1 - 0.35 + 3 * 0.1 * 17 / 16)
-    # 500 counts, four times 1000 numbers and 500 cells, 20000 bytes in 16 steps; six sums and two notes.
+    # 500 counts, four times 1000 parameters and 500 cells, 20000 bytes in 16 steps; six all-reduces and two messages.
     average = change(JOB, average=True)
     near(seconds(change(average, bandwidth=1000.0)), 1 + (2 * 0.352 + 10 + 10) / 16)
     near(seconds(change(average, latency=0.1)), 1 + 14 * 0.1 / 16)
@@ -90,21 +90,21 @@ def test_by_hand():
 
 
 def test_hidden():
-    """Levels that each take a quarter of the step, its last one shows: the others are sent meanwhile."""
+    """Levels that each take a quarter of the step: the last level's transfer is visible, the others' overlap."""
     job = change(JOB, pieces=4, scatter=1.0, bandwidth=20e3)
     note, piece = 352 / 20e3, 500 / 20e3
     near(seconds(job), 1 + note + 2 * piece)
-    # On a slow connection they come one behind the other: the first is there after a quarter of the step, and notes
-    # go before it and before the last.
+    # On a slow connection transfers queue: the first begins after a quarter of the step, and messages precede it and
+    # the last.
     slow = change(job, bandwidth=500.0)
     near(seconds(slow), 0.25 + 2 * 352 / 500 + 8 * 500 / 500)
     for bandwidth in (1e2, 1e3, 1e4, 1e5):
         whole, parts = (seconds(change(job, pieces=pieces, bandwidth=bandwidth)) for pieces in (1, 4))
-        assert whole - 0.75 - 1e-9 <= parts < whole + 352 / bandwidth  # notes go once more
+        assert whole - 0.75 - 1e-9 <= parts < whole + 352 / bandwidth  # messages are sent once more
 
 
 def jobs():
-    """A few of all kinds, without jitter."""
+    """Returns a few jobs of all kinds, without jitter."""
     for name, average, ranks, per_machine in itertools.product(scaling.HOSTS, (False, True), (2, 8, 20, 64), (1, 8)):
         for bandwidth, latency in ((1e8, 2e-6), (1e9, 1e-4), (1e11, 2e-5)):
             yield scaling.Job(scaling.default_model(name != "CPU"), scaling.HOSTS[name], 1e-2, ranks, average=average,
@@ -137,7 +137,7 @@ def test_waiting():
     for ranks, average in itertools.product((2, 8, 64), (False, True)):
         job = change(JOB, ranks=ranks, average=average, jitter=0.05)
         near(seconds_with_jitter(job), 1 + scaling.waiting(job), 0.003)
-    # A rank that is always slower is waited for as long in both modes.
+    # A rank that is always slower costs equal waiting time in both modes.
     near(scaling.waiting(change(JOB, spread=0.1)), scaling.waiting(change(JOB, spread=0.1, average=True)))
     near(scaling.waiting(change(JOB, jitter=0.1)), 4 * scaling.waiting(change(JOB, jitter=0.1, average=True)))
 
@@ -158,7 +158,7 @@ def test_needed_bandwidth():
         change(job, bandwidth=0.98 * found))
 
 
-# ---- what a run leaves -------------------------------------------------------------------------------------------
+# ---- files of a run ----------------------------------------------------------------------------------------------
 
 def leave_run(folder, together=None, mode="exact", metrics=()):
     summary = {"device": "llvmpipe (LLVM 19)", "sampling": {"steps": 100, "seconds": 5.0},
@@ -184,7 +184,7 @@ def refuses(part, folder):
 
 
 def test_run_alone(folder):
-    # Two steps, then eight: by turns 10 % more and 10 % less of eight.
+    # Two steps, then eight: alternately 10 % more and 10 % less than eight.
     times = [0.0, 1.0] + [1.0 + 0.4 * i + (0.04 if i % 2 else 0.0) for i in range(1, 13)]
     steps = [0, 2] + [2 + 8 * i for i in range(1, 13)]
     leave_run(folder, metrics=[{"step": step, "seconds": time} for step, time in zip(steps, times)])
@@ -195,7 +195,7 @@ def test_run_alone(folder):
 
 
 def test_run_together(folder):
-    # 5 s of steps: 0.6 of exchange, of which 0.4 of waiting; the other rank spares 3 % of a step alone.
+    # 5 s of steps: 0.6 of all-reduce, 0.4 of that waiting; the other rank is idle for 3 % of a step.
     together = {"ranks": 2, "virtual": 1, "exchange_bytes": 3761920, "exchange_seconds": 0.6, "waiting_seconds": 0.4, "exchange_share": 0.12}
     leave_run(folder, together)
     job = scaling.job_of(folder)

@@ -1,5 +1,5 @@
-/* Scenes in every dialect of transforms.json: cameras, splits, training space; and what is wrong
- * with those that are refused. */
+/* Tests scenes in every dialect of transforms.json: cameras, splits, training space, refused files.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "scenes.h"
 
-/* Poses as JSON: at the origin looking down -z; 4 units up the z axis likewise. */
+/* Poses as JSON: at the origin looking down -z, and the same 4 units up the z axis. */
 #define HERE              "[[1,0,0,0],[0,1,0,0],[0,0,1,0],[0,0,0,1]]"
 #define ABOVE             "[[1,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]"
 #define FRAME(path, more) "{\"file_path\":\"" path "\"," more "\"transform_matrix\":" ABOVE "}"
@@ -54,7 +54,7 @@ static void test_blender(void **state)
 {
     struct temporary *folder = *state;
     make_blender(folder);
-    /* Neither siblings of images nor other json files matter. */
+    /* Files beside the images and other JSON files are ignored. */
     temporary_picture(folder, "test/r_0_depth_0001.png", 3, 3, 9);
     temporary_picture(folder, "test/r_0_normal_0001.png", 3, 3, 9);
     temporary_text(folder, "transforms_all.json", "not JSON");
@@ -88,7 +88,7 @@ static void test_blender(void **state)
     scene_close(&scene);
 }
 
-/* The training file stands for its folder. */
+/* The training file's path opens the whole folder. */
 static void test_blender_by_file(void **state)
 {
     struct temporary *folder = *state;
@@ -102,8 +102,7 @@ static void test_blender_by_file(void **state)
     free(path);
 }
 
-/* Times make a scene dynamic; intrinsics of a frame override the file's (as D-NeRF captures have
- * them). */
+/* Times make a scene dynamic; intrinsics of a frame override the file's, as in D-NeRF captures. */
 static void test_times_and_frame_intrinsics(void **state)
 {
     struct temporary *folder = *state;
@@ -118,7 +117,7 @@ static void test_times_and_frame_intrinsics(void **state)
     assert_true(scene->dynamic);
     assert_close(cameras[1].time, 0.25);
     assert_close(cameras[0].focal_x, 5 / tan(0.4));
-    assert_close(cameras[1].focal_x, 15); /* given for twice the size of the image */
+    assert_close(cameras[1].focal_x, 15); /* given for an image of twice the size */
     assert_close(cameras[1].focal_y, 15.5);
     assert_close(cameras[1].center_x, 4.5);
     assert_close(cameras[1].center_y, 3.5);
@@ -138,7 +137,7 @@ static void test_ngp(void **state)
         "\"offset\": [0.1, 0.2, 0.3], \"frames\": [" FRAME("images/b.jpg", "") "," FRAME(
             "images/a.png", "\"sharpness\": 20.5,") "]}");
     temporary_picture(folder, "images/a.png", 20, 16, 0);
-    /* An image is recognised by its content, not by its name. */
+    /* The format of an image comes from its content, not its name. */
     temporary_picture(folder, "images/b.jpg", 20, 16, 0);
     struct vkn_scene *scene = open_scene(folder->path, 4);
     assert_close(scene->scale, 0.25);
@@ -185,7 +184,7 @@ static void test_one_focal_length(void **state)
     }
 }
 
-/* Where frames have a sharpness, deleted pictures are skipped; not all of them, though. */
+/* If frames have a sharpness, missing images are skipped, unless all are missing. */
 static void test_ngp_deleted_images(void **state)
 {
     struct temporary *folder = *state;
@@ -204,7 +203,7 @@ static void test_ngp_deleted_images(void **state)
     scene_close(&scene);
 }
 
-/* Every 8th in the order of paths, whatever the order in the file. */
+/* Every 8th view is held out, in the order of paths, not of the file. */
 static void test_hold_out(void **state)
 {
     struct temporary *folder = *state;
@@ -251,7 +250,7 @@ static void test_nerfstudio_lists(void **state)
                        "images/b.png",
                        "\"mask_path\": \"m.png\", \"fl_x\": 8, \"k1\": "
                        "-0.1,") "," FRAME("images/c.png", "") "," FRAME("images/d.png", "") "]}");
-    temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be absent */
+    temporary_picture(folder, "images/a.png", 4, 4, 0); /* no list names c, so it may be missing */
     temporary_picture(folder, "images/b.png", 4, 4, 0);
     temporary_picture(folder, "images/d.png", 4, 4, 0);
     temporary_picture(folder, "m.png", 4, 4, 0);
@@ -269,9 +268,9 @@ static void test_nerfstudio_lists(void **state)
     scene_close(&scene);
 }
 
-/* Panoramas as nerfstudio has them, whose focal lengths are half of the width and all of the height
- * where they are whole; without a focal length; as instant-ngp has them, whatever its focal length
- * is; of one frame. */
+/* Panoramas: in nerfstudio's format, where whole ones have half the width and all the height as
+ * focal lengths; without a focal length; in instant-ngp's format, with any focal length; of single
+ * frames. */
 static void test_panoramas(void **state)
 {
     struct temporary *folder = *state;
@@ -305,8 +304,8 @@ static void test_panoramas(void **state)
             scene_close(&scene);
         }
     }
-    /* A part, of which the focal length says how much: nerfstudio's 20 are 20 / pi pixels to a
-     * radian. */
+    /* A partial panorama, whose extent follows from the focal length: nerfstudio's 20 means 20 / pi
+     * pixels per radian. */
     temporary_text(
         folder, "transforms.json",
         "{\"camera_model\": \"EQUIRECTANGULAR\", \"fl_x\": 20, \"cx\": 3, \"aabb_scale\": 4, "
@@ -319,7 +318,7 @@ static void test_panoramas(void **state)
     scene_close(&scene);
 }
 
-/* The kind of lens at the top of the file, and of single frames in both ways of saying it. */
+/* The lens type at the top of the file and in single frames, in both spellings. */
 static void test_fisheye(void **state)
 {
     struct temporary *folder = *state;
@@ -374,7 +373,7 @@ static void test_nerfstudio_without_train_list(void **state)
     scene_close(&scene);
 }
 
-/* Four cameras on a ring of radius 10 around (5, 6, 7) that look at it: a space is chosen. */
+/* Four cameras on a ring of radius 10 around (5, 6, 7) that look at it; the space is automatic. */
 static void make_ring(struct temporary *folder, const char *more)
 {
     struct base_text text = {0};
@@ -400,14 +399,14 @@ static void test_automatic_space(void **state)
     struct vkn_scene *scene = open_scene(folder->path, 1);
     assert_close(scene->scale, 0.132);
     assert_int_equal(scene->aabb_scale, 16);
-    /* What they look at lies in the middle. */
+    /* The focus point is in the centre. */
     assert_close(5 * scene->scale + scene->offset[0], 0.5);
     assert_close(6 * scene->scale + scene->offset[1], 0.5);
     assert_close(7 * scene->scale + scene->offset[2], 0.5);
     assert_close(scene->splits[SCENE_TEST].cameras[0].pose[3], 0.5 + 1.32);
     scene_close(&scene);
 
-    /* A scale from the user keeps that. */
+    /* A scale from the user keeps it there. */
     struct scene_options options = {.path = folder->path, .scale = 0.5F, .aabb_scale = 2};
     assert_ok(scene_open(&options, &scene));
     assert_close(scene->scale, 0.5);
@@ -415,7 +414,7 @@ static void test_automatic_space(void **state)
     assert_int_equal(scene->aabb_scale, 2);
     scene_close(&scene);
 
-    /* So does one from the file: then it is instant-ngp's. */
+    /* With a scale in the file the space is instant-ngp's. */
     make_ring(folder, "\"aabb_scale\": 8,");
     scene = open_scene(folder->path, 1);
     assert_close(scene->scale, 0.33);
@@ -424,7 +423,7 @@ static void test_automatic_space(void **state)
     scene_close(&scene);
 }
 
-/* Parallel views have no point of attention: the cameras themselves go to the middle. */
+/* Parallel views have no focus point: the cameras themselves are centred. */
 static void test_automatic_space_forward(void **state)
 {
     struct temporary *folder = *state;
@@ -468,8 +467,8 @@ static void test_pose_is_orthonormal(void **state)
     scene_close(&scene);
 }
 
-/* The first row and the length of the others of a pose of one frame, turned the other way by half
- * of its shear. */
+/* Checks a pose with `shear` and with a first row longer by `longer`. If it is taken, the result is
+ * turned back by half of the shear. */
 static void check_skew(struct temporary *folder, double shear, double longer, bool taken)
 {
     struct scene_options options = {.path = folder->path};
@@ -496,8 +495,8 @@ static void check_skew(struct temporary *folder, double shear, double longer, bo
     scene_close(&scene);
 }
 
-/* Products of axes, scaled to volume 1, may be off by 0.02: two axes by their angle, 1.1 degrees,
- * one by four thirds of how much longer it is. The nearest rotation is taken. */
+/* Products of axes, scaled to volume 1, may be off by 0.02: 1.1 degrees between two axes, or four
+ * thirds of an axis's excess length. The nearest rotation is used. */
 static void test_pose_tolerance(void **state)
 {
     struct temporary *folder = *state;
@@ -512,7 +511,7 @@ static void test_pose_tolerance(void **state)
     check_skew(folder, 0, -0.0155, false);
 }
 
-/* ---- what is refused ----------------------------------------------------------------------- */
+/* ---- refused files ------------------------------------------------------------------------- */
 
 static void check_refused(struct temporary *folder, const char *text, const char *message)
 {
@@ -521,7 +520,7 @@ static void check_refused(struct temporary *folder, const char *text, const char
     free(path);
     struct scene_options options = {.path = folder->path};
     assert_open_fails(&options, message);
-    /* The file is named first. */
+    /* The message begins with the file. */
     assert_int_equal(strncmp(vkn_last_error(), folder->path, strlen(folder->path)), 0);
 }
 
@@ -530,8 +529,8 @@ static void check_refused(struct temporary *folder, const char *text, const char
 
 /* ---- keys of every dialect ----------------------------------------------------------------- */
 
-/* The first camera of a file with these keys at the top and in its frame, whose image has 20x16
- * pixels. */
+/* Returns the first camera of a file with these keys at the top and in its frame; the image has
+ * 20x16 pixels. */
 static struct scene_camera first_camera(struct temporary *folder, const char *top,
                                         const char *frame)
 {
@@ -554,8 +553,8 @@ static void check_focal(struct temporary *folder, const char *top, const char *f
     assert_close(camera.focal_y, y);
 }
 
-/* x_fov is in degrees and comes before fl_x and camera_angle_x, as in instant-ngp; a frame's before
- * the file's. */
+/* x_fov is in degrees and overrides fl_x and camera_angle_x, as in instant-ngp; a frame's keys
+ * override the file's. */
 static void test_fields_of_view(void **state)
 {
     struct temporary *folder = *state;
@@ -572,7 +571,7 @@ static void test_fields_of_view(void **state)
     check_focal(folder, "\"x_fov\": 40,", "\"x_fov\": 80, " POSE, wide, wide);
     check_focal(folder, "\"x_fov\": 40, \"y_fov\": 30,", "\"x_fov\": 80, " POSE, wide, wide);
     check_focal(folder, "\"x_fov\": 40,", "\"fl_x\": 30, \"fl_y\": 31, " POSE, 30, 31);
-    /* Of another size than the image: the angle is that of the whole width. */
+    /* If w and h differ from the image's size, the angle still spans the whole width. */
     check_focal(folder, "\"x_fov\": 40, \"w\": 40, \"h\": 32,", POSE, x, x);
     check_refused(folder, WITH("\"x_fov\": 180,", FRAME("a", "")),
                   "x_fov: 180 is out of range (0.01 ");
@@ -580,7 +579,7 @@ static void test_fields_of_view(void **state)
                   "frames[0].y_fov: not a number");
 }
 
-/* nerfstudio's list is the single keys in another order, and comes before them. */
+/* nerfstudio's list holds the single keys in another order, and overrides them. */
 static void test_distortion_params(void **state)
 {
     struct temporary *folder = *state;
@@ -608,7 +607,7 @@ static void test_distortion_params(void **state)
 #undef REFUSED
 }
 
-/* Mitsuba's cameras have x left and z forwards, and instant-ngp puts its scenes elsewhere. */
+/* Mitsuba's cameras have x left and z forwards; instant-ngp uses another offset for its scenes. */
 static void test_from_mitsuba(void **state)
 {
     struct temporary *folder = *state;
@@ -642,7 +641,7 @@ static void test_from_mitsuba(void **state)
                       "transforms_test.json: from_mitsuba: differs from the training file");
 }
 
-/* instant-ngp puts this box into the unit cube, whatever scale and offset are. */
+/* instant-ngp maps this box to the unit cube, ignoring scale and offset. */
 static void test_box(void **state)
 {
     struct temporary *folder = *state;
@@ -661,7 +660,7 @@ static void test_box(void **state)
                   "transforms.json: aabb: not two corners of 3 numbers");
 }
 
-/* Without a rolling shutter all of the image is of the beginning of its exposure. */
+/* Without a rolling shutter the whole image shows the beginning of the exposure. */
 static void test_exposure(void **state)
 {
     struct temporary *folder = *state;
@@ -692,8 +691,7 @@ static void test_exposure(void **state)
     free(text);
 }
 
-/* Keys whose values change what is seen are refused by their name, and taken where they say
- * nothing. */
+/* Keys that would change the picture are refused by name, and accepted with a neutral value. */
 static void test_refused_keys(void **state)
 {
     struct temporary *folder = *state;
@@ -742,13 +740,13 @@ static void test_refused_keys(void **state)
         "\"fl_x\": 30, \"is_fisheye\": true, \"w\": 20, \"h\": 16, \"fisheye_crop_radius\": 13,",
         POSE, 30, 30);
     check_focal(folder, "\"fl_x\": 30,", "\"mask_path\": \"\", " POSE, 30, 30);
-    /* ScanNet++ says so where the masks of frames are not to be used. */
+    /* ScanNet++'s has_mask false means that masks of frames are not used. */
     check_focal(folder, "\"fl_x\": 30, \"has_mask\": false,", "\"mask_path\": \"none.png\", " POSE,
                 30, 30);
 }
 
 struct lines {
-    char text[1024]; /* the last */
+    char text[1024]; /* the last line */
     size_t count;
 };
 
@@ -760,7 +758,7 @@ static void take_line(void *user, enum vkn_log_level level, const char *text)
     snprintf(lines->text, sizeof(lines->text), "%s", text);
 }
 
-/* Training warns once of all files, and names the first eight keys. */
+/* Training warns once for all files, and names the first eight keys. */
 static void test_warned_keys(void **state)
 {
     struct temporary *folder = *state;
@@ -784,7 +782,7 @@ static void test_warned_keys(void **state)
                     "3 more"));
 }
 
-/* Files beside an image that instant-ngp reads unasked. */
+/* Companion files that instant-ngp would read implicitly are refused. */
 static void test_companions(void **state)
 {
     struct temporary *folder = *state;
@@ -804,9 +802,9 @@ static void test_companions(void **state)
     assert_open_fails(&options, "/a.alpha.png: alpha beside an image is not supported; give ");
 }
 
-/* What nerfstudio's loader asks for, at the top or in frames, makes the file nerfstudio's: its
- * space is measured; a field of view alone is Blender's. Files of splits with a field of view stay
- * Blender's. */
+/* Keys that nerfstudio's loader requires, at the top or in frames, select nerfstudio: its space is
+ * measured. A field of view alone selects Blender, and so do files of splits with a field of view.
+ */
 static void test_dialects(void **state)
 {
     static const char all[] =
@@ -844,7 +842,7 @@ static void test_dialects(void **state)
 
 /* ---- matrices and structure ---------------------------------------------------------------- */
 
-/* A matrix of homogeneous coordinates is what it is times any number. */
+/* A homogeneous matrix may be multiplied by any number. */
 static void test_homogeneous(void **state)
 {
     struct temporary *folder = *state;
@@ -1013,7 +1011,7 @@ static void test_wrong_sizes(void **state)
     check_refused(folder, WITH("\"fl_x\": 3,", FRAME("a", "") "," FRAME("c", "")),
                   "c.png has 10x8 pixels, wrong size: the first image has 20x16");
     assert_error("transforms.json: frames[1]: ");
-    /* A field of view holds for every size of one shape. */
+    /* A field of view fits all image sizes of one aspect ratio. */
     static const char text[] = WITH("\"camera_angle_x\": 0.3,", FRAME("a", "") "," FRAME("c", ""));
     temporary_text(folder, "transforms.json", text);
     struct vkn_scene *scene = open_scene(folder->path, 1);
@@ -1059,7 +1057,7 @@ static void test_missing_files(void **state)
                       "transforms_test.json: frames[0].file_path: no image ./test/r_0 in ");
     free(image);
 
-    /* Test views that cannot be looked at are not taken for none. */
+    /* A file of test views that cannot be read is an error. */
     char *split = base_path_join(folder->path, "transforms_test.json");
     assert_int_equal(unlink(split), 0);
     assert_int_equal(symlink("transforms_test.json", split), 0);

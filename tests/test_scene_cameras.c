@@ -1,4 +1,4 @@
-/* The camera model against points projected by hand, its inverse, camera paths and orbits. */
+/* Tests camera models by hand, their inverses, focus points, camera paths, orbits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -69,7 +69,7 @@ static void test_posed(void **state)
     assert_near(direction[2], 0.5 / length, 1e-7);
 }
 
-/* Points stay where they are, as shares of the picture's sides. */
+/* Points keep their positions relative to the picture's sides. */
 static void test_fit(void **state)
 {
     (void)state;
@@ -114,13 +114,13 @@ static void test_distorted(void **state)
     assert_near(d[0] / -d[2], 0.3, 1e-7);
     assert_near(d[1] / -d[2], 0.2, 1e-7);
 
-    camera.k2 = camera.p1 = camera.p2 = 0; /* radial alone: 1 + 0.1 * 0.25 at (0.4, 0.3) */
+    camera.k2 = camera.p1 = camera.p2 = 0; /* radial only: 1 + 0.1 * 0.25 at (0.4, 0.3) */
     assert_projects(&camera, 0.4, -0.3, -1, 50 + 41, 40 + 110 * 0.3075);
 }
 
-/* One point through every camera model that files name, computed by hand. The camera is at (1, 2,
- * 3) with z up and looks along (-0.6, -0.8, 0), so that (-0.6, 0.7, 3.25) is 0.5 to its right, 0.25
- * up and 2 ahead: u = 0.25, v = -0.125, r2 = 0.078125. */
+/* One point through every named camera model, computed by hand. The camera is at (1, 2, 3) with z
+ * up and looks along (-0.6, -0.8, 0), so that (-0.6, 0.7, 3.25) is 0.5 to its right, 0.25 up and 2
+ * ahead: u = 0.25, v = -0.125, r2 = 0.078125. */
 static void test_models_by_hand(void **state)
 {
     (void)state;
@@ -200,7 +200,7 @@ static void test_behind_the_image_plane(void **state)
     assert_true(scene_camera_ray(&camera, 320, 240, origin, d)); /* the axis itself */
     assert_near(d[2], -1, 0);
     assert_projects(&camera, 0, 0, -3, 320, 240);
-    /* Straight behind there is no direction in the picture. */
+    /* A point directly behind has no direction in the picture. */
     assert_false(scene_camera_project(&camera, (const double[3]){0, 0, 1}, &x, &y));
     camera.lens = VKN_LENS_PERSPECTIVE;
     assert_false(scene_camera_project(&camera, (const double[3]){1.5, -0.5, 0.8}, &x, &y));
@@ -216,7 +216,7 @@ static double random_unit(void)
     return (double)(state >> 11) / 9007199254740992.0;
 }
 
-/* An arbitrary rotation, from a unit quaternion, as floats. */
+/* Makes a random rotation, from a unit quaternion, as floats. */
 static void random_pose(float pose[12])
 {
     double q[4], squared = 0;
@@ -236,7 +236,7 @@ static void random_pose(float pose[12])
     }
 }
 
-/* The image position of a point and the ray through it, for one camera and pose. */
+/* Projects a random point of the pixel's ray; the result is the pixel. */
 static void check_model(const struct scene_camera *camera, double x, double y)
 {
     double origin[3], direction[3], point[3], squared = 0, pixel[2], got_x = 0, got_y = 0;
@@ -255,7 +255,7 @@ static void check_model(const struct scene_camera *camera, double x, double y)
     assert_near(pixel[1], y, 1e-3);
 }
 
-/* Through every position, corners included, goes a ray whose points all project there. */
+/* The ray through every position, corners included, projects back to it. */
 static void test_inverse(void **state)
 {
     (void)state;
@@ -270,7 +270,7 @@ static void test_inverse(void **state)
         }
         for (int round = 0; round < 500; round++) {
             random_pose(camera.pose);
-            /* At a pole columns run together. */
+            /* Columns meet at a pole. */
             double inside = camera.lens == VKN_LENS_EQUIRECTANGULAR ? 0.9 : 1;
             double row = 0.5 + inside * (random_unit() - 0.5);
             check_model(&camera, random_unit() * camera.width, row * camera.height);
@@ -278,7 +278,7 @@ static void test_inverse(void **state)
     }
 }
 
-/* Slopes 1 - 0.6 theta^2 and 1 - 0.9 r^2 vanish there; 2/3 of that is the largest radius seen. */
+/* Slopes 1 - 0.6 theta^2 and 1 - 0.9 r^2 vanish at the limit, which distortion shrinks to 2/3. */
 static void test_range(void **state)
 {
     (void)state;
@@ -297,7 +297,7 @@ static void test_range(void **state)
     assert_near(scene_camera_limit(&camera), limit, 1e-6);
     assert_true(scene_camera_ray(&camera, 50 - 100 * (limit / 1.5 - 1e-3), 40, origin, d));
     assert_false(scene_camera_ray(&camera, 50 - 100 * (limit / 1.5 + 1e-3), 40, origin, d));
-    assert_near(d[0], -sin(limit), 1e-6); /* the last ray there is */
+    assert_near(d[0], -sin(limit), 1e-6); /* the last ray */
     assert_near(d[2], -cos(limit), 1e-6);
     assert_false(scene_camera_project(
         &camera, (const double[3]){sin(limit + 1e-3), 0, -cos(limit + 1e-3)}, &x, &y));
@@ -305,24 +305,24 @@ static void test_range(void **state)
     assert_near(scene_camera_limit(&camera), acos(-1), 1e-12);
 }
 
-/* Of r (1 - k r^n) for every n there is: it turns where (n + 1) k r^n is 1. */
+/* The limit of r (1 - k r^n) for every n: the slope vanishes where (n + 1) k r^n is 1. */
 static void test_range_of_every_coefficient(void **state)
 {
     (void)state;
     for (int n = 2; n <= 8; n += 2) {
         struct scene_camera camera = pinhole;
         *(n == 2 ? &camera.k1 : n == 4 ? &camera.k2 : n == 6 ? &camera.k3 : &camera.k4) = -0.05F;
-        for (int lens = n == 8 ? 1 : 0; lens < 2; lens++) { /* k4 is a fisheye's alone */
+        for (int lens = n == 8 ? 1 : 0; lens < 2; lens++) { /* only fisheyes have k4 */
             camera.lens = lens == 0 ? VKN_LENS_PERSPECTIVE : VKN_LENS_FISHEYE;
             assert_near(scene_camera_limit(&camera), pow((n + 1) * 0.05, -1.0 / n), 1e-6);
         }
     }
 }
 
-/* ---- attention ----------------------------------------------------------------------------- */
+/* ---- focus point --------------------------------------------------------------------------- */
 
-/* Views from a bowl around (1, -2, 3), of which the last few look away from it. */
-static bool find_attention(size_t away, double point[3])
+/* Views from a bowl around (1, -2, 3), the last `away` of which look away. */
+static bool find_focus(size_t away, double point[3])
 {
     enum { COUNT = 20 };
     double views[COUNT][6];
@@ -337,26 +337,26 @@ static bool find_attention(size_t away, double point[3])
     return scene_focus_point((const double(*)[6])views, COUNT, point);
 }
 
-/* Most means four of five cameras (transforms.h). */
-static void test_attention(void **state)
+/* At least four of five cameras must look at the focus point (transforms.h). */
+static void test_focus(void **state)
 {
     (void)state;
     double point[3];
     for (size_t away = 0; away <= 20; away++) {
-        assert_int_equal(find_attention(away, point), away <= 4);
+        assert_int_equal(find_focus(away, point), away <= 4);
         assert_near(point[0], 1, 1e-12);
         assert_near(point[1], -2, 1e-12);
         assert_near(point[2], 3, 1e-12);
     }
-    /* Two axes that pass each other at a distance: the middle between them. */
+    /* Two axes that do not meet: the middle between them. */
     const double skew[2][6] = {{0, 0, 1, 1, 0, 0}, {3, -5, 2, 0, 1, 0}};
     assert_true(scene_focus_point(skew, 2, point));
     assert_near(point[0], 3, 1e-12);
     assert_near(point[1], 0, 1e-12);
     assert_near(point[2], 1.5, 1e-12);
     assert_false(scene_focus_point(skew, 1, point));
-    /* A pair of axes at an angle a has 1 - cos a, 1 + cos a and 2 as twice the eigenvalues: the
-     * product over 8 exceeds 1e-3 beyond 3.6 degrees. */
+    /* For axes at an angle a twice the eigenvalues are 1 - cos a, 1 + cos a and 2: their product
+     * over 8 exceeds 1e-3 beyond 3.6 degrees. */
     for (int degrees = 1; degrees <= 8; degrees++) {
         double a = degrees * acos(-1) / 180;
         const double pair[2][6] = {{0, 0, 0, 1, 0, 0},
@@ -367,7 +367,7 @@ static void test_attention(void **state)
     assert_near(point[1], 0, 1e-9);
 }
 
-/* In double precision, corners included; of a panorama not: a pole is in every column, the seam at
+/* Double precision up to the corners, except a panorama's: a pole is in every column, the seam on
  * two sides. */
 static void test_undistortion_converges(void **state)
 {
@@ -391,7 +391,7 @@ static void test_undistortion_converges(void **state)
     }
 }
 
-/* Whatever the coefficients are, there is a ray, and nothing takes long. */
+/* Any coefficients give a ray, in a short time. */
 static void test_hostile_coefficients(void **state)
 {
     (void)state;
@@ -414,7 +414,7 @@ static void test_hostile_coefficients(void **state)
         }
 }
 
-/* Cameras of the interface, by way of a scene in memory, and back. */
+/* Cameras of the public interface, through a scene in memory and back. */
 static void test_lenses_in_memory(void **state)
 {
     (void)state;
@@ -440,7 +440,7 @@ static void test_lenses_in_memory(void **state)
     }
 }
 
-/* Of the reference's distortion at `u`, by central differences: how it stretches areas. */
+/* Returns how the reference's distortion stretches areas at `u`, by central differences. */
 static double stretch(const struct scene_camera *camera, const double u[2])
 {
     const double step = 1e-5;
@@ -458,7 +458,7 @@ static double stretch(const struct scene_camera *camera, const double u[2])
     return change[0][0] * change[1][1] - change[0][1] * change[1][0];
 }
 
-/* Not folded, nor nearly, on the way from the middle to there. */
+/* Whether the distortion is far from folding over between the centre and `u`. */
 static bool is_flat(const struct scene_camera *camera, const double u[2])
 {
     for (int i = 0; i <= 8; i++)
@@ -467,7 +467,7 @@ static bool is_flat(const struct scene_camera *camera, const double u[2])
     return true;
 }
 
-/* The ray through where the reference sees the direction (u, v) is that direction. Returns 1. */
+/* The ray through the pixel of direction (u, v) by the reference has that direction. Returns 1. */
 static size_t check_undistorted(const struct scene_camera *camera, const double u[2])
 {
     double pixel[2], origin[3], d[3];
@@ -480,9 +480,8 @@ static size_t check_undistorted(const struct scene_camera *camera, const double 
     return 1;
 }
 
-/* Every coefficient alone and of any strength, as long as the picture does not fold over: what
- * Newton's method makes of a derivative that is wrong converges slowly or not at all where that
- * coefficient rules. */
+/* Each coefficient alone, up to folding over: with a wrong derivative of its term Newton's method
+ * would converge slowly or not at all. */
 static void test_every_coefficient_is_undone(void **state)
 {
     (void)state;
@@ -502,8 +501,8 @@ static void test_every_coefficient_is_undone(void **state)
     assert_true(checked > 100 * 81); /* most of them */
 }
 
-/* A lens that does not reach its corners is noticed; its rays are finite and of unit length
- * everywhere, and lead back to where they are said to. */
+/* A lens that does not reach the corners is detected; its rays are finite and of unit length
+ * everywhere, and project back to their pixels where the lens reaches. */
 static void test_short_of_the_corners(void **state)
 {
     (void)state;
@@ -576,7 +575,7 @@ static void test_orbit(void **state)
         assert_near(camera->k1, 0, 0);
         assert_int_equal(camera->width, 8);
         assert_null(camera->image_path);
-        /* A right-handed frame. */
+        /* The axes are right-handed. */
         assert_near(pose[0] * (pose[5] * pose[10] - pose[6] * pose[9]) -
                         pose[1] * (pose[4] * pose[10] - pose[6] * pose[8]) +
                         pose[2] * (pose[4] * pose[9] - pose[5] * pose[8]),
@@ -591,8 +590,8 @@ static void test_orbit(void **state)
     scene_close(&scene);
 }
 
-/* A circular fisheye of 190 degrees gives way to a pinhole of 90, and one that sees less to a
- * pinhole as sharp in its middle. */
+/* A circular fisheye of 190 degrees is replaced by a pinhole of 90, a narrower one by a pinhole of
+ * the same resolution in the centre. */
 static void test_like_a_fisheye(void **state)
 {
     struct temporary *folder = *state;
@@ -732,11 +731,11 @@ static void test_bad_paths(void **state)
 
 #define RING 9
 
-/* Coordinates of UTM zones, of the earth's centre, and of a scene far below everything. */
+/* Coordinates of a UTM zone, of geocentric coordinates, and of a scene far below the origin. */
 static const double far_middles[][3] = {
     {512345.25, 5412345.75, 312.5}, {4177000.5, 855000.25, 4727000.125}, {0, 0, -1e7}};
 
-/* Cameras that look at `middle`, or past it, from about `size` away; their space is measured. */
+/* Cameras about `size` from `middle`, looking at it or outwards; the space is measured. */
 static struct vkn_scene *make_ring(const double middle[3], double size, bool outwards,
                                    const vkn_config *config)
 {
@@ -763,8 +762,7 @@ static struct vkn_scene *make_ring(const double middle[3], double size, bool out
     return scene;
 }
 
-/* Both have the same cameras, up to the rounding of single precision and of the dataset's own
- * coordinates. */
+/* Cameras agree up to the rounding of single precision and of the dataset's coordinates. */
 static void assert_same_cameras(const struct scene_camera *a, const struct scene_camera *b,
                                 size_t count)
 {
@@ -823,7 +821,7 @@ static void test_far(void **state)
     }
 }
 
-/* A run's configuration, as text, places the same scene to the last bit. */
+/* A run's configuration, written as text, restores the space to the last bit. */
 static void test_far_and_placed(void **state)
 {
     (void)state;
@@ -846,8 +844,7 @@ static void test_far_and_placed(void **state)
     free(text);
 }
 
-/* Cameras that look at nothing together look at the cube's middle, for orbits and for the viewer.
- */
+/* Cameras without a common focus point: orbits and the viewer look at the cube's centre. */
 static void test_looking_around(void **state)
 {
     (void)state;
@@ -870,7 +867,7 @@ static void test_looking_around(void **state)
     scene_close(&scene);
 }
 
-/* A path with such keyframes, or with such frames. */
+/* Reads a path with keyframes or frames around `middle`. */
 static void read_far_path(struct temporary *folder, const double middle[3], bool frames,
                           struct scene_camera_path *path)
 {
@@ -905,7 +902,7 @@ static void test_far_path(void **state)
     }
 }
 
-/* The depths of points in view, wherever they lie. */
+/* Depth bounds of visible points do not depend on the distance from the origin. */
 static void test_far_points(void **state)
 {
     (void)state;
@@ -944,7 +941,7 @@ int main(void)
         TEST(test_inverse),
         TEST(test_range),
         TEST(test_range_of_every_coefficient),
-        TEST(test_attention),
+        TEST(test_focus),
         TEST(test_undistortion_converges),
         TEST(test_hostile_coefficients),
         TEST(test_lenses_in_memory),

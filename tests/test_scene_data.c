@@ -1,6 +1,5 @@
-/* Real captures, where they lie beside the project (VKNERF_SHARED_DATA names another place);
- * skipped where they do not. Every rule that they exercise has a test of its own with made-up data.
- */
+/* Tests real captures beside the project (VKNERF_SHARED_DATA names another folder); skipped if
+ * absent. Every rule that these captures exercise also has a test with synthetic data. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +14,7 @@
 
 static const char not_here[] = "its capture is not beside the project";
 
-/* Where the capture is if it is there; the caller frees it. */
+/* Returns the path of a capture; the caller frees it. */
 static char *capture_path(const char *name)
 {
     const char *data = getenv("VKNERF_SHARED_DATA"), *source = getenv("VKNERF_SOURCE_DIR");
@@ -23,7 +22,7 @@ static char *capture_path(const char *name)
                         : base_format("%s/../shared/data/%s", source != NULL ? source : ".", name);
 }
 
-/* NULL when the capture is not there. */
+/* Returns NULL if the capture is absent. */
 static struct vkn_scene *open_capture(const char *name, uint32_t downscale)
 {
     char *path = capture_path(name);
@@ -106,7 +105,7 @@ static void test_dynamic_texture(void **state)
     scene_close(&scene);
 }
 
-/* The middle of the picture's content is in front of the cameras, and all of it in the cube. */
+/* The centre of the visible content is in front of the cameras, and all content is in the cube. */
 static void test_fern(void **state)
 {
     (void)state;
@@ -129,7 +128,7 @@ static void test_fern(void **state)
     scene_close(&scene);
 }
 
-/* Its depth bounds are made up; the cameras stand around the tree. */
+/* Its depth bounds are artificial; the cameras surround the tree. */
 static void test_bonsai(void **state)
 {
     (void)state;
@@ -145,7 +144,7 @@ static void test_bonsai(void **state)
     scene_close(&scene);
 }
 
-/* Most points are inside of the pictures, as they should be around a can, and of the cube. */
+/* Most points are in the pictures, as they should be around a can, and in the cube. */
 static void test_beer(void **state)
 {
     (void)state;
@@ -158,7 +157,7 @@ static void test_beer(void **state)
     assert_int_equal(scene->aabb_scale, 8);
     const struct scene_camera *cameras = scene->splits[SCENE_TRAIN].cameras;
     assert_int_equal(cameras[0].width, 90);
-    assert_true(fabs(cameras[0].focal_x / (1105.133 / 8) - 1) < 0.05); /* each has its own */
+    assert_true(fabs(cameras[0].focal_x / (1105.133 / 8) - 1) < 0.05); /* each camera has its own */
     size_t seen = 0, inside = 0;
     for (size_t i = 0; i < scene->point_count; i++) {
         const float *at = scene->points[i].position;
@@ -170,12 +169,12 @@ static void test_beer(void **state)
         }
         inside += fabsf(at[0] - 0.5F) < 4 && fabsf(at[1] - 0.5F) < 4 && fabsf(at[2] - 0.5F) < 4;
     }
-    assert_true(seen > 2 * scene->point_count); /* of the 4 cameras asked */
+    assert_true(seen > 2 * scene->point_count); /* of the 4 cameras tested */
     assert_true(inside * 100 > scene->point_count * 97);
     scene_close(&scene);
 }
 
-/* Its files were cut off when they were uploaded. */
+/* The files were truncated during the upload. */
 static void test_truncated_colmap(void **state)
 {
     (void)state;

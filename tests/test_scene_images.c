@@ -1,4 +1,4 @@
-/* Image files: every kind that is read and written, every way of being broken, and downscaling. */
+/* Tests image files: all formats, damaged files, downscaling, EXIF, misspelt names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,7 +22,7 @@
 #include "photographs.h"
 #include "scenes.h"
 
-/* A file of the fuzzer's corpus; tests run in the source folder unless the environment names it. */
+/* Reads a file of the fuzzer's corpus, below the environment's source folder or the current one. */
 static void read_seed(const char *name, uint8_t **data, size_t *size)
 {
     const char *source = getenv("VKNERF_SOURCE_DIR");
@@ -109,7 +109,7 @@ static void add_chunk(struct base_text *png, const char *type, const uint8_t *da
     base_text_add_bytes(png, check, 4);
 }
 
-/* A picture one pixel high of 16-bit samples; its deflate stream is one stored block. */
+/* Makes a PNG of 16-bit samples, one pixel high, with a single stored deflate block. */
 static struct base_text png_of_samples(const uint16_t *samples, uint32_t width, uint32_t channels)
 {
     static const uint8_t colors[5] = {0, 0, 4, 2, 6};
@@ -138,8 +138,7 @@ static struct base_text png_of_samples(const uint16_t *samples, uint32_t width, 
     return png;
 }
 
-/* 65535 / 255 = 257: a sample becomes the nearest multiple of 257, halves (128.5) there are none.
- */
+/* 65535 / 255 = 257: samples round to the nearest multiple of 257; ties (128.5) do not exist. */
 static void test_png_16_bits(void **state)
 {
     (void)state;
@@ -163,7 +162,7 @@ static void test_png_16_bits(void **state)
             assert_memory_equal(rgba + (size_t)4 * i, pixel, 4);
         }
         free(rgba);
-        for (size_t size = 0; size < png.size; size++) { /* cut off anywhere */
+        for (size_t size = 0; size < png.size; size++) { /* truncated anywhere */
             assert_int_equal(
                 image_decode("wide", (const uint8_t *)png.data, size, &rgba, &width, &height),
                 VKN_BAD_INPUT);
@@ -217,7 +216,7 @@ static void check_jpeg(const char *name, const uint8_t first[3], const uint8_t l
     free(data);
 }
 
-/* Corner pixels as libjpeg's djpeg gives them. */
+/* Corner pixels as libjpeg's djpeg decodes them. */
 static void test_jpeg_kinds(void **state)
 {
     (void)state;
@@ -226,8 +225,7 @@ static void test_jpeg_kinds(void **state)
     check_jpeg("grey.jpg", (const uint8_t[3]){65, 65, 65}, (const uint8_t[3]){123, 123, 123});
 }
 
-/* Four inks as libjpeg writes them with Adobe's marker, inverted: a colour is the product of its
- * own and of black. */
+/* CMYK as libjpeg writes it with Adobe's marker, inverted: each channel is multiplied by black. */
 static void test_jpeg_inks(void **state)
 {
     (void)state;
@@ -263,7 +261,7 @@ static void test_jpeg_inks(void **state)
     free(data);
 }
 
-/* A header behind a long comment is found, too. */
+/* A header after a long comment is found. */
 static void test_jpeg_long_prelude(void **state)
 {
     struct temporary *folder = *state;
@@ -322,7 +320,7 @@ static void check_other(const char *name, uint32_t size_wanted, const uint8_t *w
     for (uint32_t x = 0; x < 5; x++) /* of the second row */
         assert_memory_equal(rgba + (size_t)4 * (width + x), wanted + (size_t)4 * x, 4);
     free(rgba);
-    for (size_t cut = 0; cut + 2 < size; cut++) { /* what ends a GIF is no part of its picture */
+    for (size_t cut = 0; cut + 2 < size; cut++) { /* a GIF's trailer is not part of its picture */
         assert_int_equal(image_decode("x", data, cut, &rgba, &width, &height), VKN_BAD_INPUT);
         assert_error("x: ");
     }
@@ -343,7 +341,7 @@ static void test_other_formats(void **state)
     uint8_t colors[5 * 4], light[5 * 4];
     for (uint32_t x = 0; x < 5; x++) {
         const uint8_t color[4] = {(uint8_t)(40 * x), 110, (uint8_t)(200 - 30 * x), 255};
-        /* x fifteenths of 1, rounded down to 8 bits, in stb's sRGB, a power */
+        /* x / 15, truncated to 8 bits, converted by stb's sRGB, a power function */
         uint8_t grey = (uint8_t)lround(255 * pow(floor(256.0 * x / 15) / 256, 1 / 2.2));
         memcpy(colors + (size_t)4 * x, color, 4);
         memcpy(light + (size_t)4 * x, (uint8_t[]){grey, grey, 0, 255}, 4);
@@ -369,7 +367,7 @@ static void check_refused(const uint8_t *data, size_t size, const char *message)
     assert_error(message);
 }
 
-/* Cut anywhere, a file is refused; nothing half-decoded gets through. */
+/* A file truncated anywhere is refused, never partially decoded. */
 static void test_every_truncation(void **state)
 {
     (void)state;
@@ -386,8 +384,8 @@ static void test_every_truncation(void **state)
     }
 }
 
-/* Every byte of a PNG counts: signature, lengths, checksums; but for the last four, the checksum of
- * the end, which libpng 1.6.48 only warns of. */
+/* Any changed byte of a PNG is noticed, except in the last four, the checksum of the end, about
+ * which libpng 1.6.48 only warns. */
 static void test_every_changed_byte(void **state)
 {
     (void)state;
@@ -434,7 +432,7 @@ static void test_corrupt_jpeg(void **state)
     read_seed("baseline.jpg", &data, &size);
     while (data[table] != 0xff || data[table + 1] != 0xc4)
         table++;
-    data[table + 5] = 255; /* more codes of one bit than there can be */
+    data[table + 5] = 255; /* more one-bit codes than possible */
     check_refused(data, size, "x: cannot be decoded (Bogus Huffman table definition)");
     static const uint8_t bare[] = {0xff, 0xd8, 0xff, 0xd9, 0, 0};
     check_refused(bare, sizeof(bare), "x: cannot be decoded (JPEG datastream contains no image)");
@@ -444,8 +442,8 @@ static void test_corrupt_jpeg(void **state)
     free(data);
 }
 
-/* Data that end before the picture does, more scans than any picture needs, and a picture whose
- * coefficients do not fit into memory. */
+/* Data that end too early, more scans than any picture needs, and a picture whose coefficients do
+ * not fit into memory. */
 static void test_hostile_jpeg(void **state)
 {
     (void)state;
@@ -503,8 +501,8 @@ static void test_not_images(void **state)
 
 /* ---- downscaling --------------------------------------------------------------------------- */
 
-/* The block's red is 255 * 255 + 100 * 51 = 70125 over 4 * 255, 68.75; green (255 * 128 + 5100) /
- * 1020 = 37; blue 5100 / 1020 = 5; alpha 434 / 4 = 108.5. */
+/* Red is (255 * 255 + 100 * 51) / (4 * 255) = 68.75, green (255 * 128 + 5100) / 1020 = 37, blue
+ * 5100 / 1020 = 5, alpha 434 / 4 = 108.5. */
 static void test_downscale_by_hand(void **state)
 {
     (void)state;
@@ -536,7 +534,7 @@ static void test_downscale_drops_edges(void **state)
     assert_int_equal(pixels[2], 0);
 }
 
-/* Premultiplied: no colour exceeds its alpha, also after rounding. */
+/* Premultiplied: no colour exceeds alpha, even after rounding. */
 static void test_downscale_stays_premultiplied(void **state)
 {
     (void)state;
@@ -608,8 +606,8 @@ static void take_progress(void *context, size_t done, size_t total)
     counts[1] = total;
 }
 
-/* Of three views the middle one is another's, whose file is not even read until it is asked for;
- * all are the same from wherever they come. */
+/* The middle one of three views belongs to another rank: its file is not read until requested. All
+ * ways of reading give the same pixels. */
 static void test_share(void **state)
 {
     struct temporary *folder = *state;
@@ -680,8 +678,7 @@ static void test_load_errors(void **state)
     scene_close(&scene);
 }
 
-/* A view alone is the same from its file and from the loaded split, and smaller ones are averages.
- */
+/* A single view is the same from its file and from the loaded split; smaller ones are averages. */
 static void test_views(void **state)
 {
     struct temporary *folder = *state;
@@ -724,13 +721,13 @@ static void test_views(void **state)
 #define STORED_WIDTH  6u
 #define STORED_HEIGHT 4u
 
-/* Where the pixel (x, y) of the upright picture is in the stored one, as Exif's figure has it. */
+/* Computes the stored position of pixel (x, y) of the upright picture, as in Exif's figure. */
 static void where_stored(unsigned orientation, uint32_t x, uint32_t y, uint32_t at[2])
 {
     const uint32_t w = STORED_WIDTH - 1, h = STORED_HEIGHT - 1;
-    const uint32_t places[8][2] = {{x, y}, {w - x, y}, {w - x, h - y}, {x, h - y},
-                                   {y, x}, {y, h - x}, {w - y, h - x}, {w - y, x}};
-    memcpy(at, places[orientation - 1], sizeof(places[0]));
+    const uint32_t positions[8][2] = {{x, y}, {w - x, y}, {w - x, h - y}, {x, h - y},
+                                      {y, x}, {y, h - x}, {w - y, h - x}, {w - y, x}};
+    memcpy(at, positions[orientation - 1], sizeof(positions[0]));
 }
 
 static uint32_t upright_pixel(unsigned orientation, uint32_t x, uint32_t y)
@@ -761,7 +758,7 @@ static struct vkn_scene *open_tagged(struct temporary *folder, uint32_t downscal
     return scene;
 }
 
-/* All ways on which pixels are read lead to those of the upright picture. */
+/* All ways of reading pixels give the upright picture. */
 static void assert_upright(struct temporary *folder, unsigned orientation)
 {
     struct vkn_scene *scene = open_tagged(folder, 1, NULL);
@@ -786,8 +783,8 @@ static void assert_upright(struct temporary *folder, unsigned orientation)
     scene_close(&scene);
 }
 
-/* Where only the turned picture fits w and h it is turned, exactly; flips and halves of a turn
- * leave the size as it is, so that nothing confirms them. */
+/* If only the rotated picture fits w and h, it is rotated exactly. Flips and half turns keep the
+ * size, so that nothing confirms them. */
 static void test_exif_turned(void **state)
 {
     struct temporary *folder = *state;
@@ -844,8 +841,8 @@ static void count_warnings(void *user, enum vkn_log_level level, const char *lin
     counts[level == VKN_LOG_WARNING && strstr(line, "EXIF") != NULL]++;
 }
 
-/* Training says it once: a line for what is turned, a warning for what nothing confirms. */
-static void test_exif_said(void **state)
+/* Training logs once: a line about rotated pictures, a warning about unconfirmed ones. */
+static void test_exif_messages(void **state)
 {
     struct temporary *folder = *state;
     int counts[2] = {0};
@@ -864,9 +861,9 @@ static void test_exif_said(void **state)
     assert_true(counts[0] == 1 && counts[1] == 1);
 }
 
-/* What else tells: the optical centre, and other pictures of the same lens. Where nothing does they
- * stay as they are stored, and where nothing fits the message names EXIF. */
-static void test_exif_told(void **state)
+/* Other evidence: the optical centre, and other pictures of the same lens. Without evidence
+ * pictures stay as stored; if neither fits, the message names EXIF. */
+static void test_exif_evidence(void **state)
 {
     struct temporary *folder = *state;
     const struct scene_options options = {.path = folder->path};
@@ -888,8 +885,8 @@ static void test_exif_told(void **state)
     assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", EXIF_NOT_TOLD);
 }
 
-/* A mask of the turned size is taken as it is, one of the stored size is turned with its image;
- * larger ones, too. */
+/* A mask of the rotated size is used as it is, one of the stored size is rotated with its image,
+ * even if larger. */
 static void test_exif_masks(void **state)
 {
     struct temporary *folder = *state;
@@ -928,8 +925,8 @@ static void test_exif_masks(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
-/* JPEG's as well; cut off anywhere or with any byte broken, nothing is read beyond the end, which
- * sanitizers see. */
+/* EXIF in JPEG: truncated anywhere, or with any byte changed, nothing is read beyond the end, which
+ * sanitizers would notice. */
 static void test_exif_hostile(void **state)
 {
     struct temporary *folder = *state;
@@ -960,15 +957,14 @@ static void test_exif_hostile(void **state)
     free(data);
 }
 
-/* ---- names that are not quite the files'
- * --------------------------------------------------------- */
+/* ---- misspelt names ------------------------------------------------------------------------ */
 
-/* A frame for each of these names, one a line. */
+/* Writes a frame for each of these names, one per line. */
 static void write_frames(struct temporary *folder, const char *at, const char *names)
 {
     cJSON *json = cJSON_CreateObject(), *frames = cJSON_AddArrayToObject(json, "frames");
     cJSON_AddNumberToObject(json, "camera_angle_x", 0.8);
-    cJSON_AddArrayToObject(json, "train_filenames"); /* for no view to be held out */
+    cJSON_AddArrayToObject(json, "train_filenames"); /* so that no view is held out */
     for (const char *name = names; *name != '\0'; name += strspn(name, "\n")) {
         size_t length = strcspn(name, "\n");
         char *one = base_format("%.*s", (int)length, name);
@@ -987,7 +983,7 @@ static void write_frames(struct temporary *folder, const char *at, const char *n
     cJSON_Delete(json);
 }
 
-/* Pictures of these names, one a line, in a folder that holds nothing else. */
+/* Writes pictures of these names, one per line, into an otherwise empty folder. */
 static char *write_pictures(struct temporary *folder, const char *at, const char *files)
 {
     remove_tree(temporary_path(folder, at));
@@ -995,7 +991,7 @@ static char *write_pictures(struct temporary *folder, const char *at, const char
         size_t length = strcspn(name, "\n");
         char *one = base_format("%s/%.*s", at, (int)length, name);
         temporary_picture(folder, one, 4, 4, 0);
-        folder->text_count--; /* there are many */
+        folder->text_count--; /* do not keep the many paths */
         free(folder->texts[folder->text_count]);
         free(one);
         name += length;
@@ -1003,7 +999,7 @@ static char *write_pictures(struct temporary *folder, const char *at, const char
     return temporary_path(folder, at);
 }
 
-/* What each name means where those files are: a file; "!" and a part of the error's message. */
+/* Names, existing files, and the file that is found, or "!" and a part of the error's message. */
 static const struct {
     const char *names, *files, *wanted, *said;
 } searches[] = {
@@ -1036,7 +1032,7 @@ static const struct {
     {"train/f.jpg", "images/f.jpg\ninput/f.jpg", "!/input/f.jpg match it", NULL},
     {"images/a%20b.jpg", "images/a b.jpg", "images/a b.jpg", "another writing of %20"},
     {"images/a%2fb%00.jpg", "images/a/b.jpg", "!no image ", NULL},
-    /* What is missing from the folder that is there is missing. */
+    /* A file missing from a folder that exists is not searched elsewhere. */
     {"images/a.jpg\nimages/b.jpg", "images/a.jpg\nimages_2/b.jpg\ninput/b.jpg\nb.jpg",
      "!no image images/b.jpg in ", NULL},
     {"cam1/f.jpg\ncam2/f.jpg", "images/f.jpg", "!both cam1/f.jpg and cam2/f.jpg match ", NULL},
@@ -1095,7 +1091,7 @@ static void test_names(void **state)
     }
 }
 
-/* Focal lengths in pixels of a size that nobody says are not those of smaller copies. */
+/* Focal lengths in pixels without an image size do not fit smaller copies. */
 static void test_names_unsized(void **state)
 {
     struct temporary *folder = *state;
@@ -1120,7 +1116,7 @@ static void test_names_unsized(void **state)
     }
 }
 
-/* Bytes that are no UTF-8 stay as they are, and so do characters beyond the tables. */
+/* Bytes that are not UTF-8 stay as they are, and so do characters outside the tables. */
 static void test_name_keys(void **state)
 {
     static const char *const keys[][2] = {{"\xff\xc3\u00c9\xe2\x82", "\xff\xc3"
@@ -1134,7 +1130,7 @@ static void test_name_keys(void **state)
     }
 }
 
-/* Pipes are never opened, loops of links and names without an end lead nowhere. */
+/* Pipes are never opened; cyclic links and overlong names fail. */
 static void test_names_hostile(void **state)
 {
     struct temporary *folder = *state;
@@ -1163,8 +1159,7 @@ static void test_names_hostile(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
-/* Pictures of a folder are files alone, and others than PNG and JPEG only where there is neither.
- */
+/* Only files are listed, and formats other than PNG and JPEG only if there is neither. */
 static void test_list(void **state)
 {
     struct temporary *folder = *state;
@@ -1185,7 +1180,7 @@ static void test_list(void **state)
     capture_free_names(names, count);
 }
 
-/* Folders of captures whose files name none. */
+/* The image folder of captures whose files name none. */
 static void test_capture_folders(void **state)
 {
     static const struct {
@@ -1248,8 +1243,8 @@ int main(void)
         TEST(test_load_errors),
         TEST(test_views),
         TEST(test_exif_turned),
-        TEST(test_exif_said),
-        TEST(test_exif_told),
+        TEST(test_exif_messages),
+        TEST(test_exif_evidence),
         TEST(test_exif_masks),
         TEST(test_exif_hostile),
         TEST(test_names),

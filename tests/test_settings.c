@@ -1,15 +1,15 @@
-/* What every setting comes to: the words of the device's constants, the backend, the plan of
- * images, and what it is by default. Expectations are written down by hand, and every key needs
- * one. */
+/* Tests the effect of every setting: words of the device's constants, the backend, the plan of
+ * image strips; and every default. Expectations are written by hand, and every key must have one.
+ */
 #include "step_fixture.h"
 
 #include <cjson/cJSON.h>
 
 #include "config/config.h"
 
-/* ---- what a configuration comes to --------------------------------------------------------- */
+/* ---- outcome of a configuration ------------------------------------------------------------ */
 
-/* Words only, so that any other one that changes is noticed. */
+/* 32-bit words only, so that any other changed word is noticed. */
 struct outcome {
     struct Config constants;
     uint32_t special[SPEC_COUNT];
@@ -30,7 +30,7 @@ struct outcome {
 #define OUTCOME_WORDS (sizeof(struct outcome) / 4)
 static const double shares[] = {0, 0.15, 0.3, 0.6};
 
-/* A GPU that can do everything, in a subgroup of 32. */
+/* Makes a GPU with all capabilities and subgroups of 32. */
 static struct gpu_capabilities make_device(enum gpu_device_type type)
 {
     static const uint32_t shapes[][3] = {
@@ -60,7 +60,7 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
     return device;
 }
 
-/* "key=value" */
+/* Sets "key=value". */
 static void set(struct vkn_config *config, const char *setting)
 {
     char key[64];
@@ -105,7 +105,7 @@ static void take_images(const struct vkn_config *config, const struct images_pla
         outcome->images.shrink[i] = images_shrink(config, shares[i]);
 }
 
-/* All that training derives from a configuration before it allocates anything. */
+/* Derives all that training derives from a configuration before it allocates memory. */
 static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *config,
                          struct outcome *outcome)
 {
@@ -120,7 +120,7 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
         outcome->special[id] = setup.specialization.values[id];
     take_scene(scene, outcome);
     outcome->constants = setup.constants;
-    /* They follow from the model's layers. */
+    /* These follow from the model's layers. */
     outcome->constants.first_layered = 0;
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
     memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
@@ -132,9 +132,9 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     return VKN_OK;
 }
 
-/* Of a folder. */
-static vkn_status come_to(const struct temporary *folder, struct vkn_config *config,
-                          struct outcome *outcome)
+/* Derives the outcome for a folder's scene. */
+static vkn_status derive_in(const struct temporary *folder, struct vkn_config *config,
+                            struct outcome *outcome)
 {
     struct vkn_scene *scene = NULL;
     BASE_TRY(vkn_scene_open(folder->path, config, &scene));
@@ -148,7 +148,7 @@ static vkn_status come_to(const struct temporary *folder, struct vkn_config *con
 #define MOST_WITH    4
 #define MOST_CHANGES 12
 
-/* A word and what it becomes. */
+/* A word and its new value. */
 struct change {
     const char *name;
     size_t offset;
@@ -161,8 +161,8 @@ struct change {
 #define SPEC(name, value)  {#name, offsetof(struct outcome, special[SPEC_##name]), false, (value)}
 /* clang-format on */
 
-/* Where the grid's two levels begin, and what comes after them, follows from the weights' number;
- * the levels have 64 and 256 entries of two features. */
+/* The offsets of the grid's two levels, and of what follows, depend on the number of weights; the
+ * levels have 64 and 256 entries of two features. */
 #define WEIGHTS(weights)                                                                        \
     WORD(constants.summed_params, (weights)), WORD(constants.param_count, (weights) + 640),     \
         WORD(constants.entry_count, (weights) / 2.0 + 320),                                     \
@@ -175,8 +175,8 @@ struct change {
         WORD(constants.groups[1].count, (parameters)), \
         WORD(constants.entry_count, (9216.0 + (parameters)) / (features))
 
-/* Vanilla's one group of parameters, and the columns of its activations: 2592, of which 64 and 32
- * are the encodings', with a batch of which all are kept. */
+/* Vanilla has one parameter group, and 2592 columns of activations, 64 and 32 of them for the
+ * encodings; the batch is small enough to keep all activations. */
 #define VANILLA .with = {"model=vanilla", "batch.samples=2048"}
 #define VANILLA_WEIGHTS(weights)                                                      \
     WORD(constants.summed_params, (weights)), WORD(constants.param_count, (weights)), \
@@ -185,22 +185,25 @@ struct change {
     WORD(constants.columns, 2592 + (more)), WORD(constants.first_output, 2144 + (more)), \
         WORD(constants.color_output, 2560 + (more))
 
-/* Of the deformation 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672, between
- * the MLPs' and the grid's; its activations have 32 + 4 * 64 + 32 columns. */
-#define DYNAMIC               .with = {"model=dynamic"}
-#define DYNAMIC_ENTRIES(warp) ((4608u + ((warp) >> 1) + ENTRY_ALIGN - 1u) & ~(ENTRY_ALIGN - 1u))
-#define DYNAMIC_WEIGHTS(warp)                                                                    \
-    WORD(constants.summed_params, 9216 + (warp)), WORD(constants.param_count, 9856 + (warp)),    \
-        WORD(constants.entry_count, DYNAMIC_ENTRIES(warp) + 320),                                \
-        WORD(constants.groups[1].count, (warp)), WORD(constants.groups[2].first, 9216 + (warp)), \
-        WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(warp)),                            \
-        WORD(constants.levels[0].first, 9216 + (warp)),                                          \
-        WORD(constants.levels[1].first, 9344 + (warp))
+/* The deformation has 32 * 64 + 3 * 64 * 64 + 64 * 32 weights and 4 * 64 + 32 biases, 16672 in all,
+ * between the MLPs and the grid; its activations have 32 + 4 * 64 + 32 columns. */
+#define DYNAMIC .with = {"model=dynamic"}
+#define DYNAMIC_ENTRIES(deformation) \
+    ((4608u + ((deformation) >> 1) + ENTRY_ALIGN - 1u) & ~(ENTRY_ALIGN - 1u))
+#define DYNAMIC_WEIGHTS(deformation)                                         \
+    WORD(constants.summed_params, 9216 + (deformation)),                     \
+        WORD(constants.param_count, 9856 + (deformation)),                   \
+        WORD(constants.entry_count, DYNAMIC_ENTRIES(deformation) + 320),     \
+        WORD(constants.groups[1].count, (deformation)),                      \
+        WORD(constants.groups[2].first, 9216 + (deformation)),               \
+        WORD(constants.groups[2].first_entry, DYNAMIC_ENTRIES(deformation)), \
+        WORD(constants.levels[0].first, 9216 + (deformation)),               \
+        WORD(constants.levels[1].first, 9344 + (deformation))
 #define DYNAMIC_COLUMNS(all) \
     WORD(constants.columns, (all)), WORD(constants.deformation_output, (all) - 32)
 
-/* What each row begins with. The MLPs have 16 * 64 + 64 * 16 weights, and 32 * 64 + 64 * 64 +
- * 64 * 16: 9216. */
+/* Settings of every row. The MLPs have 16 * 64 + 64 * 16 and 32 * 64 + 64 * 64 + 64 * 16 weights:
+ * 9216. */
 static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
                                         "grid.log2_entries=8"};
 
@@ -211,7 +214,7 @@ static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "gri
 
 #define IS(name, text) .key = (name), .value = (text)
 
-/* A key's value, the settings beside it, and all that it changes; or the test that checks it. */
+/* A key's value, further settings, and all changed words; or the test that checks the key. */
 static const struct row {
     const char *key, *value;
     const char *with[MOST_WITH];
@@ -224,7 +227,7 @@ static const struct row {
     {IS("precision", "fp16"),
      .changes = {WORD(backend.precision, VKN_PRECISION_FP16), SPEC(F16, 1),
                  WORD(constants.scale_kind, SCALE_DYNAMIC), REAL(loss_scale, 65536)}},
-    /* Rows of the widest layer and 8 more, not 4; weights once more behind all parameters. */
+    /* Rows of the widest layer are padded by 8, not 4; a copy of weights follows all parameters. */
     {IS("precision", "coopmat"),
      .changes = {WORD(backend.precision, VKN_PRECISION_COOPMAT), SPEC(F16, 1), SPEC(ROW_STRIDE, 72),
                  SPEC(TRANSPOSED, 9856), WORD(backend.m, 16), WORD(backend.n, 16),
@@ -248,7 +251,7 @@ static const struct row {
     {IS("glsl.source", "1"), .test = "test_field_glsl"},
     {IS("deterministic", "true"),
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED)}},
-    /* Milestones that follow the clock cannot be repeated. */
+    /* Milestones by time cannot be repeated. */
     {IS("deterministic", "true"), .with = {"seconds=5"},
      .changes = {SPEC(DETERMINISTIC, 1), WORD(backend.sums, VKN_SUMS_FIXED),
                  WORD(constants.time_schedule, 0)}},
@@ -270,7 +273,7 @@ static const struct row {
     {IS("scene.format", "transforms")},
     {IS("scene.format", "colmap"),
      .with = {"scene.fixed_transform=true", "scene.scale=0.25", "scene.aabb_scale=1"},
-     /* without a list of its own, the first of every eight views is for testing */
+     /* without a split of its own the first of every eight views is for testing */
      .changes = {WORD(scene.format, VKN_SCENE_COLMAP), WORD(images.resident, 2)}},
     {IS("scene.format", "llff"), .error = "poses_bounds.npy"},
     {IS("scene.format", "nsvf"), .error = "intrinsics.txt"},
@@ -280,8 +283,8 @@ static const struct row {
     {IS("scene.offset", "0.25,-2,3"),
      .with = {"scene.fixed_transform=true", "scene.scale=0.33", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0.25), REAL(scene.offset[1], -2), REAL(scene.offset[2], 3)}},
-    /* The outermost cascade's cells are as long as the longest step; rays that end do so at 1024
-     * half sides. */
+    /* Cells of the outermost cascade are as long as the longest step; rays end at 1024 half sides.
+     */
     {IS("scene.aabb_scale", "4"), .with = {"march.sampling=occupancy"},
      .changes = {WORD(scene.aabb_scale, 4), REAL(constants.aabb_scale, 4),
                  REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 4.0 / 128),
@@ -297,7 +300,7 @@ static const struct row {
      .with = {"scene.aabb_scale=4", "march.cone_angle=0.02", "march.sampling=occupancy"},
      .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 4),
                  REAL(constants.step_max, 4 * 0.02f), REAL(constants.far_distance, 2048)}},
-    /* Three images of 12 x 10 pixels, 480 bytes: halves of them, or two of them whole. */
+    /* Three images of 12 x 10 pixels, 480 bytes: resident in halves, or two as a whole. */
     {IS("scene.image_budget", "1000"),
      .changes = {WORD(images.strips, 2), WORD(images.resident, 4), WORD(images.exchanged, 4)}},
     {IS("scene.host_budget", "1439"), .with = {"scene.image_budget=1000"},
@@ -319,7 +322,7 @@ static const struct row {
     {IS("field.position", "hash"), .with = {"model=vanilla"},
      .error = "field.position: model vanilla has a fixed one"},
     {IS("field.direction", "harmonics"), .with = {"model=layered"}},
-    /* 16 harmonics, or the vector's three numbers: as many columns. */
+    /* 16 harmonics, or the vector's three numbers, have equally many padded columns. */
     {IS("field.direction", "identity"), .with = {"model=layered"},
      .changes = {SPEC(DIRECTION, DIRECTION_IDENTITY), SPEC(SH_DEGREE, 0)}},
     {IS("field.direction", "frequencies"), .with = {"model=layered"},
@@ -355,7 +358,7 @@ static const struct row {
     {IS("grid.log2_entries", "9"),
      .changes = {GRID(128 + 1024, 2), WORD(constants.levels[1].entries, 512),
                  WORD(constants.levels[1].dense, 1)}},
-    /* 6 * 6 * 6 points in whole cache lines */
+    /* 6 * 6 * 6 points, padded to whole cache lines. */
     {IS("grid.coarsest", "6"),
      .changes = {GRID(448 + 512, 2), WORD(constants.levels[0].entries, 224),
                  WORD(constants.levels[0].resolution, 6), REAL(constants.levels[0].scale, 5),
@@ -373,8 +376,7 @@ static const struct row {
     {IS("mlp.geometry", "80"), .error = "mlp.geometry: more than 64"},
     {IS("mlp.geometry", "80"), .with = {"model=vanilla"}, .error = "not a multiple of 32"},
     /* 64 * 256 + 6 * 256 * 256 + (256 + 64) * 256 + 256 * 288 weights of the density MLP, (256 +
-     * 32) * 128
-     * + 128 * 32 of the colour's, and 8 * 256 + 288 + 128 + 32 biases: 608704. */
+     * 32) * 128 + 128 * 32 of the colour MLP, and 8 * 256 + 288 + 128 + 32 biases: 608704. */
     {IS("mlp.position_octaves", "12"), VANILLA,
      .changes = {SPEC(LEVELS, 12), VANILLA_COLUMNS(32), VANILLA_WEIGHTS(608704 + 2 * 32 * 256)}},
     {IS("mlp.direction_octaves", "8"), VANILLA,
@@ -493,7 +495,7 @@ static const struct row {
      .changes = {WORD(constants.target_samples, 2050), WORD(constants.sample_capacity, 8200)}},
     {IS("batch.chunk", "2048"), VANILLA,
      .changes = {WORD(constants.chunk_rows, 2048), WORD(constants.cells_per_chunk, 2048)}},
-    /* An eighth of what a step has room for. */
+    /* The minimum is an eighth of a step's capacity. */
     {IS("batch.chunk", "64"), VANILLA,
      .changes = {WORD(constants.chunk_rows, 1024), WORD(constants.cells_per_chunk, 1024)}},
     {IS("batch.max_rays", "100"), .changes = {WORD(constants.ray_capacity, 100)}},
@@ -525,7 +527,7 @@ static const struct row {
      .changes = {SPEC(SPACING, SPACING_DISPARITY)}},
     {IS("march.spacing", "log"), .with = {"march.sampling=proposal"},
      .changes = {SPEC(SPACING, SPACING_LOG)}},
-    /* With levels of 256 entries, two features each: 5 * 512 behind 16 * 64 and 64 * 16 weights. */
+    /* Levels of 256 entries with two features: 5 * 512 after 16 * 64 and 64 * 16 weights. */
     {IS("march.sampling", "proposal"),
      .with = {"batch.samples=2048", "proposal.log2_entries=8", "loss.distortion=0"},
      .changes = {SPEC(SAMPLING, SAMPLING_PROPOSAL), WORD(constants.ray_samples, 256),
@@ -655,7 +657,7 @@ static const struct row {
                  WORD(constants.schedule[1].step, 500), REAL(constants.schedule[1].value, 0.25)}},
 
     {IS("parallel.mode", "synchronous")},
-    {IS("parallel.mode", "average")}, /* of several ranks: test_ranks */
+    {IS("parallel.mode", "average")}, /* several ranks: test_ranks */
     {IS("parallel.ranks_per_device", "3"), .changes = {WORD(constants.ranks, 3), WORD(buckets, 2)}},
     {IS("parallel.ranks_per_device", "3"), .with = {"parallel.mode=average"},
      .error = "parallel.ranks_per_device: several ranks per device"},
@@ -669,20 +671,20 @@ static const struct row {
      .changes = {WORD(backend.f16_sums, true), WORD(special[SPEC_F16_SUMS], true),
                  SPEC(F16_SUM_OFFSET, 9856), WORD(constants.scale_kind, SCALE_DYNAMIC),
                  REAL(loss_scale, 65536)}},
-    {IS("parallel.buckets", "1")}, /* of several ranks: */
+    {IS("parallel.buckets", "1")}, /* several ranks: */
     {IS("parallel.buckets", "1"), .with = {"parallel.ranks_per_device=2"},
      .changes = {WORD(buckets, 1)}},
     {IS("parallel.buckets", "8"), .with = {"parallel.ranks_per_device=2", "grid.levels=5"},
      .changes = {WORD(buckets, 5)}},
     {IS("parallel.images", "all")},
-    {IS("parallel.images", "share")}, /* of several ranks: test_ranks */
+    {IS("parallel.images", "share")}, /* several ranks: test_ranks */
     {IS("parallel.cells", "all")},
-    {IS("parallel.cells", "share")}, /* of several devices: test_ranks */
+    {IS("parallel.cells", "share")}, /* several devices: test_ranks */
 };
 
 static const char points[] = "0 1024\n500 0.25\n", rates[] = "0 0.02\n400 1e-3\n";
 
-/* The same scene once more, as COLMAP has it, and schedules. */
+/* Writes the same scene as a COLMAP capture too, and schedules. */
 static void make_files(struct temporary *folder)
 {
     make_scene(folder);
@@ -698,7 +700,7 @@ static void make_files(struct temporary *folder)
     temporary_picture(folder, "images/y.png", 12, 10, 3);
 }
 
-/* The word of a change as bits. */
+/* Returns the expected word as bits. */
 static uint32_t expected_word(const struct change *change)
 {
     float real = (float)change->value;
@@ -716,7 +718,7 @@ static const struct change *find_change(const struct row *row, size_t offset)
     return NULL;
 }
 
-/* The words listed become what they shall, all others stay. */
+/* The listed words get their expected values, all others stay. */
 static void compare(const struct row *row, const struct outcome *before,
                     const struct outcome *after)
 {
@@ -734,7 +736,8 @@ static void compare(const struct row *row, const struct outcome *before,
             fail_msg("%s=%s: %s becomes %.9g, not %.9g", row->key, row->value, change->name,
                      change->real ? (double)real : new[i], change->value);
         if (change && new[i] == old[i])
-            fail_msg("%s=%s: %s is %.9g anyway", row->key, row->value, change->name, change->value);
+            fail_msg("%s=%s: %s is %.9g without the setting too", row->key, row->value,
+                     change->name, change->value);
     }
 }
 
@@ -754,12 +757,12 @@ static void check_row(const struct temporary *folder, const struct row *row)
     struct vkn_config config = begin_row(row), changed = config;
     ok(vkn_config_set(&changed, "--set", row->key, row->value));
     if (row->error) {
-        assert_int_equal(come_to(folder, &changed, &after), VKN_BAD_INPUT);
+        assert_int_equal(derive_in(folder, &changed, &after), VKN_BAD_INPUT);
         assert_error(row->error);
         return;
     }
-    ok(come_to(folder, &config, &before));
-    ok(come_to(folder, &changed, &after));
+    ok(derive_in(folder, &config, &before));
+    ok(derive_in(folder, &changed, &after));
     compare(row, &before, &after);
 }
 
@@ -785,21 +788,21 @@ static bool has_row(const char *key, const char *value)
     return false;
 }
 
-/* A setting, or a choice of one, that the table above does not know. */
+/* Every setting, and every choice of one, must have a row above. */
 static void test_all_have_rows(void **state)
 {
     (void)state;
     for (size_t i = 0; i < config_setting_count; i++) {
         const struct config_setting *setting = &config_settings[i];
         if (!has_row(setting->key, NULL))
-            fail_msg("%s: what does it do?", setting->key);
+            fail_msg("%s: has no row in the table", setting->key);
         for (size_t n = 1; setting->type == CONFIG_ENUM && setting->names[n]; n++)
             if (!has_row(setting->key, setting->names[n]))
-                fail_msg("%s=%s: what does it do?", setting->key, setting->names[n]);
+                fail_msg("%s=%s: has no row in the table", setting->key, setting->names[n]);
     }
 }
 
-/* Any bit of the seed makes another training: other rays, other weights. */
+/* Every bit of the seed changes the rays and the weights. */
 static void test_seed(void **state)
 {
     struct step_tests *tests = *state;
@@ -811,7 +814,7 @@ static void test_seed(void **state)
         struct vkn_config config = begin_row(&none);
         struct field_model model;
         config.seed = bit < 0 ? 0 : 1ull << bit;
-        ok(come_to(tests->folder, &config, &outcome));
+        ok(derive_in(tests->folder, &config, &outcome));
         ok(field_model_create(&config, &model));
         assert_int_equal(model.param_count, BASE_COUNT(params));
         field_initialize(&config, &model, params);
@@ -825,8 +828,8 @@ static void test_seed(void **state)
     }
 }
 
-/* Values spread evenly over [-bound, bound): to its ends, without a drift, and with a uniform
- * distribution's mean square, bound^2 / 3. */
+/* Values are uniform in [-bound, bound): they reach its ends, their mean is near 0, and their mean
+ * square is bound^2 / 3. */
 static void assert_uniform(const float *values, size_t count, double bound)
 {
     double largest = 0, sum = 0, squares = 0;
@@ -841,8 +844,8 @@ static void assert_uniform(const float *values, size_t count, double bound)
         fail_msg("up to %g of %g, mean %g, mean square %g", largest, bound, sum / n, squares / n);
 }
 
-/* The grid begins within what is asked for, a layer within sqrt(6 / (inputs + outputs)), those used
- * alone counted (Glorot and Bengio 2010); what pads them is zero. */
+/* Initial values of the grid stay within grid.initial, those of a layer within sqrt(6 / (inputs +
+ * outputs)) without padding (Glorot and Bengio 2010); padding is zero. */
 static void test_initial(void **state)
 {
     (void)state;
@@ -889,12 +892,12 @@ static void test_initial(void **state)
 
 /* ---- defaults ------------------------------------------------------------------------------ */
 
-/* Of a bounded scene, on a CPU device and on a GPU, as config.json has them: instant-ngp's. */
+/* Defaults of a bounded scene on a CPU device and on a GPU, as in config.json: instant-ngp's. */
 static const struct fallback {
     const char *key, *cpu, *gpu; /* gpu NULL: the same */
 } standards[] = {
     {"model", "ngp", NULL},
-    {"precision", "fp32", NULL}, /* until the device is asked, see test_backend */
+    {"precision", "fp32", NULL}, /* before the device is tested, see test_backend */
     {"gradient_sums", "default", NULL},
     {"background", "random", NULL},
     {"seed", "0", NULL},
@@ -1025,11 +1028,11 @@ static const struct fallback {
     {"parallel.cells", "share", "all"},
 };
 
-/* What defaults depend on beyond the device. */
+/* Defaults that depend on the configuration or the scene. */
 static const struct variant {
     const char *with; /* "key=value key=value" or NULL */
     uint32_t aabb_scale;
-    float near; /* distance of the nearest content; 0: not known */
+    float near; /* distance of the nearest content; 0: unknown */
     const char *key, *cpu, *gpu;
 } variants[] = {
     {NULL, 2, 0, "grid.finest", "1024", "4096"},
@@ -1076,8 +1079,7 @@ static const struct variant {
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "batch.samples", "1024", "65536"},
     {"model=dynamic", 1, 0, "march.steps_per_unit", "64", "1024"},
     {"model=dynamic", 1, 0, "march.resolution", "32", "128"},
-    /* Who asks for other encodings asks for layers, whose defaults are ngp's or, of frequencies,
-     * vanilla's. */
+    /* Other encodings select layers, whose defaults are ngp's or, with frequencies, vanilla's. */
     {"model=vanilla", 1, 0, "field.position", "frequencies", NULL},
     {"model=vanilla", 1, 0, "field.direction", "frequencies", NULL},
     {"field.position=frequencies", 1, 0, "model", "layered", NULL},
@@ -1103,7 +1105,7 @@ static const struct variant {
     {"steps=1999", 1, 0, "optimizer.warmup_steps", "100", NULL},
     {"steps=2000", 1, 0, "optimizer.warmup_steps", "100", NULL},
     {"steps=100000", 1, 0, "optimizer.warmup_steps", "100", NULL},
-    /* half of the nearest content's distance, where that is less than instant-ngp's */
+    /* half of the nearest content's distance, if less than instant-ngp's */
     {NULL, 1, 5, "march.near_distance", "0.1", NULL},
     {NULL, 1, 0.25f, "march.near_distance", "0.1", NULL},
     {NULL, 1, 0.125f, "march.near_distance", "0.0625", NULL},
@@ -1125,7 +1127,7 @@ static const struct variant {
     {"eval_every=5,7", 1, 0, "eval_every", "[5,7]", NULL},
 };
 
-/* A setting of the effective configuration. */
+/* Checks a setting of the effective configuration. */
 static void assert_effective(const cJSON *json, const char *key, const char *expected,
                              const char *where)
 {
@@ -1142,7 +1144,7 @@ static void assert_effective(const cJSON *json, const char *key, const char *exp
     cJSON_free(text);
 }
 
-/* The effective configuration on a device of that type; the caller deletes it. */
+/* Returns the effective configuration on a type of device; the caller deletes it. */
 static cJSON *effective(struct vkn_config config, uint32_t aabb_scale, float near,
                         enum gpu_device_type type)
 {
@@ -1205,8 +1207,8 @@ static void test_default_variants(void **state)
     free(back);
 }
 
-/* What --help calls the default begins with a GPU's and names a CPU's: "262144, CPU 16384". What
- * is no number or list of numbers there says it in words. */
+/* The default in --help begins with the GPU's and names a CPU's: "262144, CPU 16384". A default
+ * that is no number or list is described in words. */
 static void assert_help(const char *help, const struct fallback *fallback)
 {
     const char *gpu = fallback->gpu ? fallback->gpu : fallback->cpu, *cpu = strstr(help, "CPU ");
@@ -1228,7 +1230,7 @@ static void test_help_tells_defaults(void **state)
         assert_help(config_default_text(config_find(standards[i].key)), &standards[i]);
 }
 
-/* What the whole configuration decides is refused once it is known. */
+/* Errors that depend on the whole configuration are found once it is complete. */
 static void test_refusals(void **state)
 {
     (void)state;

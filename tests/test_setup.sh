@@ -1,6 +1,6 @@
 #!/bin/sh
-# The scripts of tools/ before anything is installed: what they answer to --help, and what they tell a user who may not
-# install packages. Programs of that name stand in for apt, dpkg, sudo and CMake and write down that they were called.
+# Tests the scripts of tools/ before anything is installed: their --help, and their messages to a user who may not
+# install packages. Stand-ins for apt, dpkg, sudo and CMake record their calls.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 work=$(mktemp -d)
@@ -16,8 +16,8 @@ mkdir -p "$work/tree" "$work/bin"
 cp -R "$source/tools" "$work/tree/tools"
 cp "$source/Dockerfile" "$work/tree"
 cd "$work/tree" || exit 1
-# Nothing is installed, nothing is to be had, and the user may do nothing about it; or, with user=0, apt=0 and a version
-# as candidate, everything is to be had in that version.
+# Nothing is installed or available, and the user has no root rights; with user=0, apt=0 and a version as candidate,
+# everything is available in that version.
 cat >"$work/bin/stand_in" <<STAND_IN
 #!/bin/sh
 echo "\${0##*/} \$*" >>"$work/called"
@@ -47,7 +47,7 @@ call() { # SCRIPT [ARGUMENT ...]: its output in $work/said, its exit status in $
 answers() { # SCRIPT [ARGUMENT ...]
     call "$@"
     [ $code = 0 ] || fail "$*: exit status $code"
-    head -n 1 "$work/said" | grep -q "^$1" || fail "$*: does not begin with how it is called: $(head -n 1 "$work/said")"
+    head -n 1 "$work/said" | grep -q "^$1" || fail "$*: does not begin with its usage: $(head -n 1 "$work/said")"
     [ "$(wc -l <"$work/said")" -gt 2 ] || fail "$*: says too little"
     ! grep -q '^#' "$work/said" || fail "$*: prints its own source"
     [ ! -s "$work/called" ] || fail "$*: calls $(cat "$work/called")"
@@ -80,12 +80,12 @@ needs() { # PACKAGE ...: what the script that was called last wants to be instal
 }
 refuses tools/demo.sh
 refuses tools/setup.sh
-# cpack asks for these two, also in the test of the packages and in the image.
+# cpack needs these two, also in the test of the packages and in the image.
 package_tools='dpkg-dev file'
 refuses tools/package.sh
 # shellcheck disable=SC2086  # a list of words
 needs $package_tools
-# The last is what a locale is made of, which a bare system lacks.
+# The last one makes locales, which a bare system lacks.
 call tools/test.sh
 needs locales
 grep -q '^then run tools/test.sh again\.$' "$work/said" || fail "tools/test.sh: $(cat "$work/said")"
@@ -102,7 +102,7 @@ fi
 
 # ---- what compiles shaders ------------------------------------------------------------------------
 
-# A new shaderc comes from the distribution, where both it and lavapipe are new; else with the tool root.
+# A new shaderc comes from the distribution if both shaderc and lavapipe are new there, else with the tool root.
 installs() { # CANDIDATE WAY: shaderc, and in which way
     user=0 apt=0 candidate=$1 call tools/setup.sh --program
     grep 'libshaderc1' "$work/called" | grep -q -- "$2" || fail "shaderc $1 is not installed: $(cat "$work/called" "$work/said")"

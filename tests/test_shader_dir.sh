@@ -1,6 +1,6 @@
 #!/bin/sh
-# --shader-dir: shaders compiled at run time are those of the build, edits take effect, and what is wrong with
-# them is one line that names file and line. Where shaderc is not installed, one line says so.
+# Tests --shader-dir: shaders compiled at run time equal those of the build, edits take effect, and errors are one line
+# with file and line number. Without shaderc one line says that it is missing.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
@@ -12,7 +12,7 @@ train() { # RUN [OPTION ...]: leaves $code, ./out and ./err
     code=$?
 }
 
-# Standard error is one line, "vknerf: " and the pattern.
+# Standard error must be one line, "vknerf: " and the pattern.
 refuses() { # PATTERN
     [ $code = 2 ] || fail "$run: exit status $code instead of 2: $(cat err)"
     [ "$(wc -l <err)" = 1 ] || fail "$run: not one line: $(cat err)"
@@ -38,7 +38,7 @@ fi
 [ "$(loss same)" = "$(loss embedded)" ] ||
     fail "compiled at run time the loss is $(loss same), else $(loss embedded)"
 
-# Huber's loss of errors above delta, which most are at the beginning.
+# Huber's loss for errors above delta, which are most at the beginning.
 sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/loss.glsl
 cmp -s "$VKNERF_SOURCE_DIR/shaders/volume/loss.glsl" shaders/volume/loss.glsl && fail "nothing to edit in loss.glsl"
 train edited --shader-dir shaders

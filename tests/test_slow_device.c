@@ -1,7 +1,6 @@
-/* A device that takes its time, and whose watchdog does not: nothing that is handed to it at once
- * takes longer than 100 ms, and what is computed does not depend on how it is cut up. Its time is
- * the clock's that the library reads here (the linker's --wrap): nobody waits for it, and how busy
- * the machine is does not matter. */
+/* Tests a slow device with a watchdog: no submission takes longer than 100 ms, and splitting does
+ * not change results. Its time is a simulated clock that replaces base_seconds (the linker's
+ * --wrap), so that nothing waits and the machine's load does not matter. */
 #include "step_fixture.h"
 
 #include "gpu/internal.h"
@@ -15,24 +14,24 @@
 
 static struct {
     struct VolkDeviceTable real;
-    double seconds; /* that each dispatch takes */
+    double seconds; /* duration of each dispatch */
     VkCommandBuffer commands[COMMANDS];
     uint32_t dispatches[COMMANDS]; /* recorded in each */
     uint32_t submissions;
-    double longest;            /* submission, seconds */
+    double longest;            /* of a submission, in seconds */
     enum gpu_device_type type; /* of the real device */
 } slow;
 
 static _Atomic uint64_t nanoseconds;
 
-/* A microsecond passes with every look at the clock: times are never 0. */
+/* Each reading advances the clock by a microsecond, so that no time is 0. */
 double __wrap_base_seconds(void);
 double __wrap_base_seconds(void)
 {
     return 1e-9 * (double)(nanoseconds += 1000);
 }
 
-/* Of those commands; the oldest that nobody uses any more make room. */
+/* Returns the count of a command buffer; the oldest entry is reused. */
 static uint32_t *dispatches_of(VkCommandBuffer commands)
 {
     static uint32_t next;
@@ -80,7 +79,7 @@ static void count_anew(void)
     slow.longest = 0;
 }
 
-/* Without timestamps: those of the real device know nothing of it. */
+/* No timestamps: those of the real device do not show the simulated time. */
 static int make_slow(void **state)
 {
     int failed = step_tests_setup(state);
@@ -98,7 +97,7 @@ static int make_slow(void **state)
     return 0;
 }
 
-/* A trainer whose programs are those of the real device: others take lavapipe long to compile. */
+/* Creates a trainer with the real device's kernels, because lavapipe compiles others slowly. */
 static struct tiny create_slow(const struct step_tests *tests, const struct vkn_config *config)
 {
     struct gpu_capabilities *capabilities = &tests->context->device->support.capabilities;
@@ -124,8 +123,8 @@ static float *train(const struct step_tests *tests, double seconds, uint64_t *si
     return params;
 }
 
-/* A period would take 0.2 s. */
-static void test_parts(void **state)
+/* An update interval would take 0.2 s in one submission. */
+static void test_split(void **state)
 {
     const struct step_tests *tests = *state;
     uint64_t size;
@@ -137,8 +136,8 @@ static void test_parts(void **state)
     free(cut);
 }
 
-/* A device that becomes slower, as when it grows hot or others use it. */
-static void test_changes(void **state)
+/* A device that becomes slower, when it heats up or is shared. */
+static void test_slowdown(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = tiny_config(true);
@@ -147,7 +146,7 @@ static void test_changes(void **state)
     struct tiny tiny = create_slow(tests, &config);
     tiny_run(&tiny, 16);
     slow.seconds = 1.5e-3;
-    tiny_run(&tiny, 80); /* now it is known */
+    tiny_run(&tiny, 80); /* measured by now */
     count_anew();
     tiny_run(&tiny, 112);
     assert_true(slow.longest <= 0.1);
@@ -158,7 +157,7 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
 {
     struct vkn_config config = tiny_config(deterministic);
     config.batch.samples = 32768;
-    config.batch.max_rays = 64; /* few of them are taken */
+    config.batch.max_rays = 64; /* few rays */
     struct tiny tiny = create_slow(tests, &config);
     assert_false(tiny.trainer->open_batch);
     tiny.trainer->open_batch = open;
@@ -173,8 +172,8 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
     return samples;
 }
 
-/* Fewer samples where a step takes too long; not where they were asked for, nor where the same bits
- * are to come out again. */
+/* The batch shrinks if a step is too slow; not if the user has set it, nor in deterministic mode.
+ */
 static void test_samples(void **state)
 {
     const struct step_tests *tests = *state;
@@ -216,7 +215,7 @@ static void test_picture(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Cells that no camera sees are found in pieces as they are at once. */
+/* Unseen cells are the same when the pass is split. */
 static void test_cells(void **state)
 {
     const struct step_tests *tests = *state;
@@ -227,19 +226,19 @@ static void test_cells(void **state)
     const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
     float *whole = tiny_take(&tiny, cells), *none = base_alloc(cells->size, 1);
     tiny_put(&tiny, cells, none);
-    step->setup.constants.camera_count = 1u << 20; /* for who thinks of the time alone */
+    step->setup.constants.camera_count = 1u << 20; /* only the estimate of time reads it */
     count_anew();
     ok(step_mark_unseen(step));
     assert_true(slow.submissions > 5);
-    float *pieces = tiny_take(&tiny, cells);
-    assert_memory_equal(pieces, whole, cells->size);
+    float *split = tiny_take(&tiny, cells);
+    assert_memory_equal(split, whole, cells->size);
     free(whole);
     free(none);
-    free(pieces);
+    free(split);
     tiny_destroy(&tiny);
 }
 
-/* Nothing changes for CPU devices, which have no watchdog. */
+/* CPU devices have no watchdog, and nothing changes. */
 static void test_cpu(void **state)
 {
     const struct step_tests *tests = *state;
@@ -259,7 +258,7 @@ static void test_cpu(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parts),       cmocka_unit_test(test_changes),
+        cmocka_unit_test(test_split),       cmocka_unit_test(test_slowdown),
         cmocka_unit_test(test_samples),     cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_picture),     cmocka_unit_test(test_cells),
         cmocka_unit_test(test_no_messages),

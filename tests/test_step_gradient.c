@@ -1,15 +1,15 @@
-/* The gradient of a whole training step, as recorded, against finite differences of the loss.
+/* Tests the gradient of a whole training step, as recorded, against finite differences of the loss.
  *
- * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
- * over the rays, unscaled. Rays and sample places are the device's; the loss is the reference's. */
+ * After the first step Adam's first moments are (1 - beta1) times the unscaled gradient of the mean
+ * loss over the rays. Rays and sample positions are the device's, the loss is the reference's. */
 #include "step_probe.h"
 
-/* Of the MLPs' weights, and of the grid's; of vanilla's weights and biases, layer by layer. */
+/* Parameters probed: of the MLPs and of the grid; of vanilla's weights and biases, per layer. */
 #define PROBES        64u
 #define WEIGHT_PROBES 20u
 #define BIAS_PROBES   2u
 
-/* What the step left behind. */
+/* Results of the step. */
 struct step_left {
     struct State state;
     struct Ray *rays;
@@ -23,14 +23,14 @@ struct value {
     double canonical[3], output[4];
 };
 
-/* For all parameters that no sample reads. */
+/* Means a parameter that no sample reads. */
 #define NO_PARAMETER UINT32_MAX
 
-/* Raw densities around 1, grid entries large enough to matter. The average is all zeros, a field of
- * raw density 0: who reads one for the other is noticed. */
+/* Makes raw densities around 1, and grid entries large enough to matter. The average is zero, a
+ * field of raw density 0, so that confusing weights and average is noticed. */
 static float *put_params(struct tiny *tiny, uint32_t seed)
 {
-    /* Where all of a ReLU's densities are 0 there is nothing to sample. */
+    /* A ReLU's field of zeros would have no samples. */
     bool zeros = vkn_trainer_config(tiny->trainer)->mlp.density_activation != VKN_DENSITY_RELU;
     const struct field_model *model = &tiny->trainer->step.setup.model;
     struct random random = {seed};
@@ -41,7 +41,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
         for (uint32_t o = 0; model->layers[n].biases && o < model->layers[n].outputs; o++)
             params[reference_weight(&model->layers[n], model->layers[n].inputs, o)] =
                 (float)random_between(&random, -0.3, 0.3);
-    /* A deformation that moves samples by about as much as a cell of the finest level. */
+    /* The deformation moves samples by about a cell of the finest level. */
     const struct field_layer *last = &model->layers[model->layer_count - 1];
     for (uint32_t i = 0; model->deformation_layers > 0 && i < last->inputs; i++)
         for (uint32_t o = 0; o < last->used_outputs; o++)
@@ -83,7 +83,7 @@ static void left_destroy(struct step_left *left)
     free(left->values);
 }
 
-/* Length of the step at a sample of a ray, which uniform sampling chooses. */
+/* Returns the length of the step at a sample, which uniform sampling stores in the sample. */
 static double width_of(const struct step *step, const struct reference_stepping *stepping,
                        const struct Sample *sample)
 {
@@ -122,7 +122,7 @@ static void keep_values(const struct reference_field *field, struct step_left *l
     }
 }
 
-/* Of a sample that does not read the parameter the value stays what it was. */
+/* Evaluates a sample, unless it does not read the parameter. */
 static void value_of(const struct reference_field *field, const struct value *kept,
                      const double position[3], const double direction[3], uint32_t parameter,
                      double output[4])
@@ -170,7 +170,7 @@ static double ray_loss(const struct reference_field *field, const struct step *s
     return loss / 3 + (weight > 0 ? weight * reference_distortion(&result, samples, 0, NULL) : 0);
 }
 
-/* The mean over the step's rays; those whose samples did not fit count as without loss. */
+/* Returns the mean loss over the step's rays; rays whose samples did not fit count as 0. */
 static double mean_loss(const struct reference_field *field, const struct step *step,
                         const struct step_left *left, uint32_t parameter)
 {
@@ -191,23 +191,22 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
 {
     const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     double loss = mean_loss(field, &tiny->trainer->step, left, NO_PARAMETER);
-    loss *=
-        (double)left->state.ray_count / left->state.live_rays; /* reported: of those that count */
+    loss *= (double)left->state.ray_count / left->state.live_rays; /* reported per live ray */
     assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
 }
 
-/* The occupancy grid is that of the average, whose optical thickness is that of the smallest step
- * everywhere; cells that no camera sees have -1. */
+/* The occupancy grid is that of the average: a smallest step has the same optical thickness in
+ * every cell; unseen cells have -1. */
 static void check_occupancy(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
     enum vkn_density_activation activation = step->setup.config.mlp.density_activation;
     double thickness = (double)step->setup.constants.step_min * reference_density_of(activation, 0);
     if (activation == VKN_DENSITY_RELU)
-        return; /* the average is the weights: see put_params */
+        return; /* the average equals the weights, see put_params */
     if (step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM)
-        return; /* there is none */
-    /* The last eight bits of a moving scene's cells say when they were found. */
+        return; /* there is no grid */
+    /* The last eight bits of a dynamic scene's cells hold the time at which they were found. */
     double tolerance = step->setup.model.deformation_layers > 0 ? ldexp(1, -15) : 1e-5;
     float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
@@ -221,7 +220,7 @@ static void check_occupancy(const struct tiny *tiny)
     free(values);
 }
 
-/* Samples that contraction moves. */
+/* Counts samples that contraction moves. */
 static uint32_t count_outside(const struct reference_field *field, const struct step_left *left)
 {
     uint32_t count = 0;
@@ -282,7 +281,7 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
 static struct vkn_config config_of(bool deterministic)
 {
     struct vkn_config config = tiny_config(deterministic);
-    config.optimizer.weight_decay = -1; /* none: the gradient is the loss's alone */
+    config.optimizer.weight_decay = -1; /* none: the gradient is that of the loss */
     config.march.steps_per_unit = 16;
     config.batch.samples = 1024;
     config.batch.max_rays = 64;
@@ -299,7 +298,7 @@ static void test_fixed_point(void **state)
     check_step(*state, config_of(true), 2);
 }
 
-/* Another loss and distortion's, a scaled one, larger steps in a larger cube, densities before
+/* Another loss with distortion, loss scaling, larger steps in a larger cube, densities before
  * colours. */
 static void test_variant(void **state)
 {
@@ -317,14 +316,14 @@ static void test_variant(void **state)
     check_step(*state, config, 3);
 }
 
-/* Not on a CPU device once more in the form of programs that GPUs take: test_dynamic_contracted has
- * that space there, and test_relu another activation. */
+/* GPU kernels on a CPU device skip variants: test_dynamic_contracted and test_relu cover contracted
+ * space and other activations there. */
 static bool has_variants(const struct step_tests *tests)
 {
     return !tries_shapes(tests->context->device);
 }
 
-/* Samples of contracted space, far behind the cube. */
+/* Samples in contracted space, far outside the cube. */
 static void test_contraction(void **state)
 {
     if (!has_variants(*state))
@@ -353,7 +352,7 @@ static void test_relu(void **state)
     check_step(*state, config, 6);
 }
 
-/* Several chunks of rows. */
+/* Vanilla with several chunks of rows. */
 static struct vkn_config vanilla_of(bool deterministic, enum vkn_checkpointing checkpoint)
 {
     const struct vkn_config config = {
@@ -382,8 +381,8 @@ static void test_vanilla(void **state)
     check_step(*state, vanilla_of(false, VKN_CHECKPOINTING_OFF), 7);
 }
 
-/* Colours of what light comes to alone, of several chunks. In one form of the programs: those of
- * layers have their case above in the other as well. */
+/* Colours of visible samples only, in several chunks. Only with CPU kernels: tests above use the
+ * layers' kernels of both kinds. */
 static void test_vanilla_uniform(void **state)
 {
     const struct step_tests *tests = *state;
@@ -396,7 +395,7 @@ static void test_vanilla_uniform(void **state)
     check_step(*state, config, 8);
 }
 
-/* The deformation in several chunks, with the time beside the canonical field's features. */
+/* The deformation in several chunks, with the time next to the canonical field's features. */
 static struct vkn_config dynamic_of(bool deterministic)
 {
     struct vkn_config config = config_of(deterministic);
@@ -417,8 +416,8 @@ static void test_dynamic(void **state)
         check_step(tests, dynamic_of(false), 9);
 }
 
-/* Another space; densities before colours, sums in fixed point. In the other form of the programs:
- * layers' have cases above in both. */
+/* Contracted space, densities before colours, fixed-point sums. Only with GPU kernels: tests above
+ * use the layers' kernels of both kinds. */
 static void test_dynamic_contracted(void **state)
 {
     const struct step_tests *tests = *state;
@@ -433,8 +432,8 @@ static void test_dynamic_contracted(void **state)
     check_step(*state, config, 10);
 }
 
-/* Vanilla's field behind the deformation: activations that are kept, and a layer that reads the
- * position and the time again. */
+/* Vanilla's field after a deformation: kept activations, and a skip layer that reads position and
+ * time again. */
 static struct vkn_config deformed_of(bool deterministic, enum vkn_checkpointing checkpoint)
 {
     struct vkn_config config = vanilla_of(deterministic, checkpoint);
@@ -452,8 +451,8 @@ static void test_deformed(void **state)
         check_step(tests, deformed_of(false, VKN_CHECKPOINTING_OFF), 11);
 }
 
-/* In the other form of the programs and in another space, live samples once more through all
- * layers, of which none reads the position again. */
+/* GPU kernels in contracted space: live samples pass through all layers again; there is no skip
+ * layer. */
 static void test_deformed_contracted(void **state)
 {
     const struct step_tests *tests = *state;
@@ -468,9 +467,8 @@ static void test_deformed_contracted(void **state)
     check_step(*state, config, 12);
 }
 
-/* Each encoding and each activation function of the layered model in one of these at least, but for
- * ReLU, which vanilla has: with layers that read the position again, kept activations and those
- * that are computed again. */
+/* Each encoding and activation function of the layered model, except vanilla's ReLU, with skip
+ * layers, kept and recomputed activations. */
 static const struct layered {
     enum vkn_position_encoding position;
     enum vkn_direction_encoding direction;
@@ -508,8 +506,8 @@ static void check_layered(const struct step_tests *tests, const struct layered *
     check_step(tests, config, seed);
 }
 
-/* The layered model's encodings behind a deformation, each with the time as an input: a grid's
- * features with densities before colours, and the position alone with kept activations. */
+/* The layered model's encodings after a deformation, with the time as an input: grid features with
+ * densities before colours, and the plain position with kept activations. */
 static void test_deformed_layered(void **state)
 {
     const struct step_tests *tests = *state;
@@ -529,8 +527,8 @@ static void test_deformed_layered(void **state)
     check_step(tests, config, 21);
 }
 
-/* In one form of the programs: layers have their case above in the other as well, and activation
- * functions are the same lines in both. */
+/* Only with CPU kernels: tests above use the layers' kernels of both kinds, and activation
+ * functions are the same code in both. */
 static void test_layered(void **state)
 {
     const struct step_tests *tests = *state;

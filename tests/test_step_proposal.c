@@ -1,16 +1,16 @@
-/* The gradient that a whole training step finds for a proposal's parameters, against finite
- * differences of the loss that it learns by: the samples that it learns from stay where they are.
+/* Tests the gradient by a proposal's parameters of a whole training step, against finite
+ * differences of the proposal's loss with fixed samples.
  *
- * After the first step Adam's first moments are (1 - beta1) times the gradient of the mean loss
- * over the rays, unscaled. Rays, places and what the field says of its samples are the device's;
- * the proposal and the loss are the reference's. */
+ * After the first step Adam's first moments are (1 - beta1) times the unscaled gradient of the mean
+ * loss over the rays. Rays, sample positions and the main field's values are the device's; the
+ * proposal and the loss are the reference's. */
 #include "step_probe.h"
 
 #include "step/internal.h"
 
 #define PROBES 48u
 
-/* What the step left behind. */
+/* Results of the step. */
 struct step_left {
     uint32_t ray_count;
     struct Ray *rays;
@@ -20,8 +20,8 @@ struct step_left {
     double *gradients;
 };
 
-/* Grid entries large enough to matter, of both fields. What is returned are the proposal's; its
- * average is a field of another density, so that who reads one for the other is noticed. */
+/* Makes grid entries of both fields large enough to matter; returns the proposal's. Its average has
+ * another density, so that confusing weights and average is noticed. */
 static float *put_params(struct tiny *tiny, uint32_t seed)
 {
     struct step *step = &tiny->trainer->step;
@@ -94,7 +94,7 @@ static double first_step(const struct step *step, const struct reference_space *
     return reference_steps_to(stepping, fmax(span[0], constants->near_distance));
 }
 
-/* Where the bins end, and how dense the proposal is at their samples. */
+/* Computes the edges of bins, and the proposal's density at their samples. */
 static void make_bins(const struct reference_field *field, const struct step *step,
                       const struct step_left *left, uint32_t r, struct reference_interval *bins)
 {
@@ -116,8 +116,8 @@ static void make_bins(const struct reference_field *field, const struct step *st
     }
 }
 
-/* Each bin's share of the samples (Mip-NeRF 360, section 3.1 and equation 18): its weight, blurred
- * and annealed. After one of eight steps the power is 10 / 8 / (9 / 8 + 1). */
+/* Computes each bin's share of the samples (Mip-NeRF 360, section 3.1 and equation 18): its weight,
+ * blurred and annealed. After one of eight steps the power is 10 / 8 / (9 / 8 + 1). */
 static void make_shares(const struct reference_interval *bins, uint32_t count, double *shares)
 {
     double weights[MAX_COARSE_SAMPLES + 2] = {0}, light = 1;
@@ -134,7 +134,7 @@ static void make_shares(const struct reference_interval *bins, uint32_t count, d
     }
 }
 
-/* The distance up to which that part of all shares lies, each spread evenly over its bin's steps.
+/* Returns the distance at which a part of all shares is reached; shares are uniform within a bin.
  */
 static double distance_of(const struct reference_stepping *stepping,
                           const struct reference_interval *bins, uint32_t count,
@@ -151,7 +151,7 @@ static double distance_of(const struct reference_stepping *stepping,
     return reference_distance_after(stepping, begin + size * part / shares[i]);
 }
 
-/* Samples stand for the ways between edges, one drawn in each of as many equal parts. */
+/* Samples fill the intervals between edges; one edge is drawn in each of equally large strata. */
 static void check_places(const struct reference_field *field, const struct step *step,
                          const struct step_left *left, uint32_t r)
 {
@@ -213,8 +213,8 @@ static double probed_loss(const struct probed *probed, uint32_t parameter)
     return sum_losses(probed->field, probed->step, probed->left) / probed->left->ray_count;
 }
 
-/* The proposal's own values, where they lead to, and the sum of losses that is left for the
- * field's. */
+/* Checks the proposal's values, the samples drawn from them, and the loss sums for check_gradients.
+ */
 static void check_forward(const struct tiny *tiny, const struct reference_field *field,
                           const struct step_left *left)
 {
@@ -264,7 +264,7 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
 static struct vkn_config config_of(bool deterministic)
 {
     struct vkn_config config = tiny_config(deterministic);
-    config.optimizer.weight_decay = -1; /* none: the gradient is the loss's alone */
+    config.optimizer.weight_decay = -1; /* none: the gradient is that of the loss */
     tiny_propose(&config);
     config.loss.interlevel = 0.6f;
     return config;
@@ -280,7 +280,7 @@ static void test_fixed_point(void **state)
     check_step(*state, config_of(true), 2);
 }
 
-/* Another space, a wider MLP, a scaled loss, densities before colours. */
+/* Contracted space, a wider MLP, a scaled loss, densities before colours. */
 static void test_variant(void **state)
 {
     struct vkn_config config = config_of(false);

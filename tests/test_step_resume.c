@@ -1,5 +1,5 @@
-/* Deterministic training repeats bit for bit, also across stops and resumes; and what it reports is
- * what its steps left. */
+/* Tests that deterministic training repeats bit for bit, also across stops and resumes, and that
+ * reports equal the steps' statistics. */
 #include "step_fixture.h"
 
 #include "step/step.h"
@@ -9,13 +9,13 @@
 #include "gpu/internal.h"
 #include "safetensors/safetensors.h"
 
-/* ---- figures ------------------------------------------------------------------------------- */
+/* ---- reported figures ---------------------------------------------------------------------- */
 
-/* What comes of a run. */
+/* Reports of a run. */
 struct reported {
     const struct tiny *tiny;
     struct vkn_train_stats stats; /* of the last report */
-    uint32_t from, count;         /* the steps before it; reports */
+    uint32_t from, count;         /* the last step of the report before; number of reports */
 };
 
 static void assert_figure(const char *what, double reported, double expected)
@@ -23,7 +23,7 @@ static void assert_figure(const char *what, double reported, double expected)
     assert_close(reported, expected, 1e-9, fabs(expected), what, 0);
 }
 
-/* Means of the steps since the report before, and the last step's state. */
+/* Checks means over the steps since the last report, and the last step's state. */
 static void take_report(void *context, const struct vkn_train_stats *stats)
 {
     struct reported *reported = context;
@@ -53,7 +53,7 @@ static void take_report(void *context, const struct vkn_train_stats *stats)
     reported->count++;
 }
 
-/* What the steps of the only report counted, by second. */
+/* Rates of a single report are the steps' counts per second. */
 static void check_rates(const struct reported *reported)
 {
     const struct Stats *ring = reported->tiny->trainer->step.buffers.at[BIND_STATS].mapped;
@@ -71,8 +71,8 @@ static void check_rates(const struct reported *reported)
     assert_figure("marched samples", stats->marched_per_second * seconds, samples);
 }
 
-/* With one report at its end, or one at the end of every period; the seconds go on from those
- * before. */
+/* Runs with one report at the end, or one per update interval; seconds continue from the earlier
+ * ones. */
 static void run_and_check(const struct tiny *tiny, uint32_t until_step, uint32_t reports)
 {
     struct reported reported = {.tiny = tiny, .stats.step = vkn_trainer_step(tiny->trainer)};
@@ -100,8 +100,8 @@ static VkResult no_memory(VkDevice device, const VkMemoryAllocateInfo *info,
     return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
-/* Parameters that may be NULL; the fixture makes its context from NULL as well. The default model's
- * memory is asked for, and not had: its programs would take a second to compile. */
+/* Parameters that may be NULL. Allocation fails, because compiling the default model's pipelines
+ * would take a second. */
 static void test_no_parameters(void **state)
 {
     const struct step_tests *tests = *state;
@@ -142,8 +142,8 @@ static void test_repeats(void **state)
     free(shorter);
 }
 
-/* What the shaders write into: arrays as shaders/shared/layout.h has them, of a model of 1280
- * weights and 64 + 3 * 256 grid entries of two features, for 256 rays and 4 * 2112 samples. */
+/* Sizes of buffers that shaders write, as in shaders/shared/layout.h, for a model of 1280 weights
+ * and 64 + 3 * 256 grid entries of two features, 256 rays and 4 * 2112 samples. */
 static void check_buffers(const struct step *step)
 {
     const struct gpu_buffer *b = step->buffers.at;
@@ -184,13 +184,13 @@ static void check_buffers(const struct step *step)
                      (unsigned long long)expected[i].bytes);
 }
 
-/* Training does train: the loss falls, and rays, occupancy and schedules have moved on, so that
- * what resumes has something to restore. */
+/* Training has an effect: the loss falls, and rays, occupancy and schedules change, so that
+ * resuming has a state to restore. */
 static void test_moves_on(void **state)
 {
     struct vkn_config config = tiny_config(true);
     struct step_tests *tests = *state;
-    config.march.early_stop = 0.7f; /* not all samples that are marched are live */
+    config.march.early_stop = 0.7f; /* not all marched samples are live */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct State before, after;
     check_buffers(&tiny.trainer->step);
@@ -210,7 +210,7 @@ static void test_moves_on(void **state)
     tiny_destroy(&tiny);
 }
 
-/* Stopped in the middle of a period, at its end, right after its beginning; saved and loaded each
+/* Stops within an update interval, at its end, and just after its beginning; saved and loaded each
  * time. */
 static void test_resume(void **state)
 {
@@ -252,7 +252,7 @@ static void test_stops(void **state)
     free(stopped);
 }
 
-/* Every step's rate, by hand: from 8e-3 to 2e-4 in 60 steps, the first 4 of them warming up. */
+/* Learning rates by hand: from 8e-3 to 2e-4 in 60 steps, with 4 warm-up steps. */
 static double rate_by_hand(enum vkn_rate_schedule schedule, uint32_t step)
 {
     double done = (step - 1) / 60.0, warm = step < 4 ? step / 4.0 : 1;
@@ -261,14 +261,14 @@ static double rate_by_hand(enum vkn_rate_schedule schedule, uint32_t step)
         return warm * 8e-3 * pow(2e-4 / 8e-3, done);
     case VKN_RATE_COSINE:
         return warm * (2e-4 + 0.5 * (8e-3 - 2e-4) * (1 + cos(acos(-1.0) * done)));
-    default: /* to a quarter in 20 steps, up again in 5, and so on */
+    default: /* to a quarter in 20 steps, up again in 5, ... */
         return step <= 21 ? 8e-3 - 6e-3 * (step - 1) / 20
                           : fmin(2e-3 + 2e-3 * (step - 21) / 5, 4e-3);
     }
 }
 
-/* Schedules are the configuration's, which the checkpoint holds: what goes on from it alone has the
- * same rates and leaves the same bits. */
+/* Schedules are part of the checkpoint's configuration: a training resumed from it has the same
+ * rates and gives the same bits. */
 static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedule schedule)
 {
     struct vkn_config config = tiny_config(true), recorded = {0};
@@ -282,7 +282,7 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
     tiny_run(&tiny, 23);
     char *part = tiny_save(tests, &tiny, "scheduled");
     ok(vkn_run_config(part, &recorded));
-    run_and_check(&tiny, 60, 3); /* which reports the ring's rates */
+    run_and_check(&tiny, 60, 3); /* checks the reported rates */
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     for (uint32_t step = 1; step <= 60; step++) {
         double rate = rate_by_hand(schedule, step);
@@ -304,8 +304,8 @@ static void test_schedules(void **state)
     check_schedule(*state, VKN_RATE_FILE);
 }
 
-/* What another version wrote is refused, not misread; what this one wrote goes on where it was, its
- * time included. */
+/* Checkpoints of other format versions are refused; one of this version restores everything, the
+ * training time included. */
 static void test_formats(void **state)
 {
     const struct step_tests *tests = *state;
@@ -317,7 +317,7 @@ static void test_formats(void **state)
     bool half = device->float16 && device->storage16;
     config.precision = half ? VKN_PRECISION_FP16 : VKN_PRECISION_FP32;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
-    config.loss_scale.initial = 0.03f; /* some gradients become too small */
+    config.loss_scale.initial = 0.03f; /* some gradients underflow */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 1);
     tiny.trainer->seconds = 600000.625;
@@ -329,7 +329,7 @@ static void test_formats(void **state)
     format[strlen(key)] = '1';
     char *checksum = strstr(data + 8, SAFETENSORS_CHECKSUM);
     assert_non_null(checksum);
-    checksum[0] = 'x'; /* none, as in the files of before */
+    checksum[0] = 'x'; /* no checksum, as in older files */
     char *other = temporary_file(tests->folder, "other", data, size);
     tiny.trainer->seconds = 1;
     assert_int_equal(vkn_trainer_resume(tiny.trainer, other), VKN_BAD_INPUT);
@@ -338,7 +338,7 @@ static void test_formats(void **state)
     assert_true(vkn_trainer_seconds(tiny.trainer) == 1);
     ok(vkn_trainer_resume(tiny.trainer, path));
     assert_true(vkn_trainer_seconds(tiny.trainer) == 600000.625);
-    /* More than half of the time has passed, which is a milestone, but not of the steps. */
+    /* Half of the time has passed, which is a milestone; half of the steps has not. */
     run_and_check(&tiny, 17, 1);
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     assert_true(half ? stats[17].underflowed > 0.02f : stats[17].underflowed == 0);

@@ -1,4 +1,4 @@
-/* The trainer taken apart, with a field in host memory: what sampling lists, compositing against
+/* Tests the stepper (vknerf/stepper.h) with a field in host memory: sampling, compositing against
  * the reference, the occupancy grid, pictures, and the order of calls. */
 #include "step_fixture.h"
 
@@ -44,7 +44,7 @@ static void assert_refused(vkn_status status, const char *message)
 
 /* ---- fields ---------------------------------------------------------------------------------- */
 
-/* A ball around (0.6, 0.5, 0.5) in a mist, with colours by place and direction. */
+/* A ball around (0.6, 0.5, 0.5) in fog, with colours by position and direction. */
 static void ball(const float position[3], const float direction[3], float value[4])
 {
     float squared = 0;
@@ -68,7 +68,7 @@ static vkn_status ball_values(void *user, const struct vkn_samples *samples)
     return VKN_OK;
 }
 
-/* `user`: the x below which everything is dense. */
+/* A dense half space. `user`: its upper limit of x. */
 static vkn_status half_space(void *user, const struct vkn_samples *samples)
 {
     const float(*positions)[3] = samples->positions.data, *limit = user;
@@ -118,7 +118,7 @@ static void check_ray(const struct vkn_samples *samples, double width, uint32_t 
         assert_true(i == first || distances[i] > distances[i - 1]);
         for (int axis = 0; axis < 3; axis++) {
             assert_in_range((int)(1e6F * (positions[i][axis] + 1e-4F)), 0, 1000200);
-            /* All of a ray lie on one line from the camera. */
+            /* All samples of a ray are on one line from the camera. */
             assert_float_equal(positions[i][axis] - distances[i] * directions[i][axis],
                                positions[first][axis] - distances[first] * directions[first][axis],
                                1e-5);
@@ -153,8 +153,8 @@ static void check_samples(const struct vkn_samples *samples, double steps_per_un
     assert_int_equal(used, samples->rays_in_loss);
 }
 
-/* What is listed goes together, and is the same for the same seed. Without a number of steps there
- * is no end, on the way to which the learning rate would fall. */
+/* Sampled arrays are consistent, and equal for equal seeds. Without a number of steps the learning
+ * rate does not decay. */
 static void test_sample(void **state)
 {
     struct vkn_config config = stepper_config();
@@ -175,13 +175,13 @@ static void test_sample(void **state)
         assert_memory_equal(samples->positions.data, again->positions.data, 12 * samples->count);
         assert_memory_equal(samples->backgrounds.data, again->backgrounds.data, 12 * samples->rays);
     }
-    /* Without compositing the number of rays follows from the samples of all. */
+    /* Without compositing the number of rays follows from all samples. */
     assert_true(samples->count > 1000 && samples->count < 4000);
     end(&one);
     end(&other);
 }
 
-/* The scene's cameras each have a time of their own, which comes with its rays. */
+/* Each camera has its own time, which is also its rays' time. */
 static void test_times(void **state)
 {
     const struct vkn_config config = stepper_config();
@@ -212,16 +212,15 @@ static void test_uniform(void **state)
     end(&stepped);
 }
 
-/* The row of the scene's view that a ray's pixel is in, from what make_scene has drawn; 10 rows to
- * a view. */
+/* Returns the row of a ray's pixel, from the colours of make_scene; views have 10 rows each. */
 static uint32_t row_of(const float target[4])
 {
     float scale = 255 / target[3];
     return (uint32_t)(10 * lroundf(target[2] * scale / 100) + lroundf(target[1] * scale / 25));
 }
 
-/* More images than the device has room for come and go, a few rows at a time. */
-static void test_exchanged_images(void **state)
+/* If the images exceed the device's budget they are streamed, a few rows at a time. */
+static void test_streamed_images(void **state)
 {
     struct vkn_config config = stepper_config();
     config.scene.image_budget = 1100;
@@ -242,7 +241,7 @@ static void test_exchanged_images(void **state)
 
 /* ---- compositing ----------------------------------------------------------------------------- */
 
-/* Of a ray: its part of the loss and of the squared error, gradients of that part. */
+/* Computes a ray's part of the loss, of the squared error, and of the gradients. */
 static double reference_of_ray(const struct vkn_config *config, const struct vkn_samples *samples,
                                uint32_t ray, double (*gradients)[4], double *square, size_t *live)
 {
@@ -330,7 +329,7 @@ static void test_composite(void **state)
     }
 }
 
-/* Rays whose samples did not all fit have none, and no part in the loss. */
+/* Rays whose samples did not all fit have no samples and no loss. */
 static void test_too_many_samples(void **state)
 {
     struct vkn_config config = stepper_config();
@@ -349,7 +348,7 @@ static void test_too_many_samples(void **state)
     end(&stepped);
 }
 
-/* What is no number is told, has no gradients, and is gone with the step. */
+/* Values that are not finite are reported, get no gradients, and do not affect later steps. */
 static void test_not_finite(void **state)
 {
     const struct vkn_config config = stepper_config();
@@ -388,7 +387,7 @@ static uint32_t count_samples(vkn_stepper *stepper, float *last_x)
     return samples->count;
 }
 
-/* Samples are where densities were; nowhere, when there were none. */
+/* Samples are where densities were, and nowhere if there were none. */
 static void test_grid(void **state)
 {
     const struct vkn_config config = stepper_config();
@@ -399,7 +398,7 @@ static void test_grid(void **state)
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &everywhere));
     uint32_t dense = count_samples(stepped.stepper, &last);
     assert_true(dense > 500 && last > 0.9F);
-    for (int i = 0; i < 400; i++) /* until what was there has decayed */
+    for (int i = 0; i < 400; i++) /* until the old cells have decayed */
         ok(vkn_stepper_update_grid(stepped.stepper, half_space, &half));
     uint32_t some = count_samples(stepped.stepper, &last);
     assert_true(some > 100 && last <= 0.5001F && last > 0.4F);
@@ -408,7 +407,7 @@ static void test_grid(void **state)
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &nowhere));
     assert_int_equal(count_samples(stepped.stepper, &last), 0);
     const struct vkn_composited *composited;
-    ok(vkn_stepper_composite(stepped.stepper, &composited)); /* of nothing */
+    ok(vkn_stepper_composite(stepped.stepper, &composited)); /* without samples */
     assert_true(composited->finite && composited->loss > 0 && composited->live == 0);
     ok(vkn_stepper_update_grid(stepped.stepper, half_space, &half));
     assert_true(count_samples(stepped.stepper, &last) > 0);
@@ -447,8 +446,8 @@ static struct vkn_camera camera_of(vkn_scene *scene, size_t view)
     return camera;
 }
 
-/* A solid block of one colour; a mist, more samples of which each ray has than a round; and samples
- * of a step are still there afterwards. */
+/* A solid block of one colour; fog with more samples per ray than a round has; rendering does not
+ * change the samples of a step. */
 static void test_render(void **state)
 {
     struct vkn_config config = stepper_config();
@@ -482,7 +481,7 @@ static void test_render(void **state)
     compare_composited(vkn_stepper_config(stepped.stepper), samples, composited);
     params.background = VKN_BACKGROUND_BLACK;
     ok(vkn_stepper_render(stepped.stepper, &camera, &params, solid, mist, &picture));
-    /* About as far as the cube's edge is long, in training space. */
+    /* The path is about as long as the cube's side in training space. */
     assert_float_equal(picture->opacity[middle], 1 - exp(-1.0), 0.01);
     assert_float_equal(picture->color[3 * middle], 0.25 * picture->opacity[middle], 1e-5);
     assert_float_equal(picture->depth[middle] * vkn_stepper_config(stepped.stepper)->scene.scale,
@@ -511,7 +510,7 @@ static void test_render_refused(void **state)
     end(&stepped);
 }
 
-/* What a stepper stands on may be given back before it. */
+/* The scene and the context may be destroyed before the stepper. */
 static void test_any_order(void **state)
 {
     const struct step_tests *tests = *state;
@@ -531,7 +530,7 @@ static void test_any_order(void **state)
     vkn_stepper_destroy(&stepper);
 }
 
-/* ---- calls that are none --------------------------------------------------------------------- */
+/* ---- calls that are refused ------------------------------------------------------------------ */
 
 static void test_order(void **state)
 {
@@ -602,7 +601,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample),          cmocka_unit_test(test_times),
-        cmocka_unit_test(test_uniform),         cmocka_unit_test(test_exchanged_images),
+        cmocka_unit_test(test_uniform),         cmocka_unit_test(test_streamed_images),
         cmocka_unit_test(test_composite),       cmocka_unit_test(test_too_many_samples),
         cmocka_unit_test(test_not_finite),      cmocka_unit_test(test_grid),
         cmocka_unit_test(test_grid_not_finite), cmocka_unit_test(test_render),

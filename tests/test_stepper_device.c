@@ -1,6 +1,5 @@
-/* The trainer taken apart, with a field on the device: Vulkan work of the test's own between the
- * library's calls, by the handles of vkn_context_vulkan alone, comes to what the same field in host
- * memory does. */
+/* Tests the stepper with a field on the device: the test's own Vulkan work, recorded through the
+ * handles of vkn_context_vulkan, gives the same results as the same field in host memory. */
 #include "step_fixture.h"
 
 #include <vknerf/stepper.h>
@@ -29,7 +28,7 @@ extern const size_t test_stepper_device_shader_count;
 /* clang-format on */
 
 #define STAGING_BYTES ((VkDeviceSize)1 << 20)
-#define PROGRAMS      2u
+#define PIPELINES     2u
 enum { VALUES, DENSITIES };
 
 struct own {
@@ -42,7 +41,7 @@ struct own {
     void *mapped;
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout;
-    VkPipeline programs[PROGRAMS];
+    VkPipeline pipelines[PIPELINES];
     VkDescriptorPool descriptors;
     VkDescriptorSet set;
     VkCommandPool pool;
@@ -137,8 +136,8 @@ static void create_layout(struct own *own)
 
 static void create_pipelines(struct own *own)
 {
-    static const char *const names[PROGRAMS] = {"ball_values", "ball_densities"};
-    for (size_t i = 0; i < PROGRAMS; i++) {
+    static const char *const names[PIPELINES] = {"ball_values", "ball_densities"};
+    for (size_t i = 0; i < PIPELINES; i++) {
         const struct gpu_shader *source = test_stepper_device_shaders;
         while (strcmp(source->name, names[i]) != 0)
             source++;
@@ -157,7 +156,7 @@ static void create_pipelines(struct own *own)
             .layout = own->layout,
         };
         done(own->CreateComputePipelines(own->handles.device, VK_NULL_HANDLE, 1, &info, NULL,
-                                         &own->programs[i]));
+                                         &own->pipelines[i]));
         own->DestroyShaderModule(own->handles.device, module, NULL);
     }
 }
@@ -190,15 +189,15 @@ static void own_destroy(struct own *own)
     own->DestroyFence(device, own->fence, NULL);
     own->DestroyCommandPool(device, own->pool, NULL);
     own->DestroyDescriptorPool(device, own->descriptors, NULL);
-    for (size_t i = 0; i < PROGRAMS; i++)
-        own->DestroyPipeline(device, own->programs[i], NULL);
+    for (size_t i = 0; i < PIPELINES; i++)
+        own->DestroyPipeline(device, own->pipelines[i], NULL);
     own->DestroyPipelineLayout(device, own->layout, NULL);
     own->DestroyDescriptorSetLayout(device, own->set_layout, NULL);
     own->DestroyBuffer(device, own->staging, NULL);
     own->FreeMemory(device, own->memory, NULL);
 }
 
-/* What the library wrote is seen by what follows. */
+/* Begins commands with a barrier after the library's writes. */
 static void own_begin(struct own *own)
 {
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
@@ -212,7 +211,7 @@ static void own_begin(struct own *own)
     own->CmdPipelineBarrier(own->commands, both, both, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
-/* The host waits for itself alone: to write commands and descriptors anew, and to read. */
+/* Submits, and waits so that the host can read, or reuse commands and descriptors. */
 static void own_submit(struct own *own)
 {
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
@@ -254,8 +253,8 @@ static void own_write(struct own *own, const struct vkn_array *array, const void
     own_submit(own);
 }
 
-static void run_program(struct own *own, uint32_t program, const struct vkn_samples *samples,
-                        const struct vkn_array *result)
+static void run_pipeline(struct own *own, uint32_t pipeline, const struct vkn_samples *samples,
+                         const struct vkn_array *result)
 {
     const struct vkn_array *arrays[3] = {&samples->positions, &samples->directions, result};
     VkDescriptorBufferInfo buffers[3];
@@ -272,7 +271,7 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     }
     own->UpdateDescriptorSets(own->handles.device, 3, writes, 0, NULL);
     own_begin(own);
-    own->CmdBindPipeline(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->programs[program]);
+    own->CmdBindPipeline(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->pipelines[pipeline]);
     own->CmdBindDescriptorSets(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1,
                                &own->set, 0, NULL);
     own->CmdPushConstants(own->commands, own->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4,
@@ -281,7 +280,7 @@ static void run_program(struct own *own, uint32_t program, const struct vkn_samp
     own_submit(own);
 }
 
-/* ---- the field, both ways -------------------------------------------------------------------- */
+/* ---- the field on device and host ---------------------------------------------------------- */
 
 static float density_at(const float position[3])
 {
@@ -318,17 +317,17 @@ static vkn_status densities_on_host(void *user, const struct vkn_samples *sample
 
 static vkn_status values_on_device(void *user, const struct vkn_samples *samples)
 {
-    run_program(user, VALUES, samples, &samples->values);
+    run_pipeline(user, VALUES, samples, &samples->values);
     return VKN_OK;
 }
 
 static vkn_status densities_on_device(void *user, const struct vkn_samples *samples)
 {
-    run_program(user, DENSITIES, samples, &samples->densities);
+    run_pipeline(user, DENSITIES, samples, &samples->densities);
     return VKN_OK;
 }
 
-/* ---- what comes of it ------------------------------------------------------------------------ */
+/* ---- comparison ---------------------------------------------------------------------------- */
 
 struct pair {
     const struct vkn_samples *samples;
@@ -454,7 +453,7 @@ static void test_adam(void **state)
     own_destroy(&own);
 }
 
-/* Callers of other versions of the structure get what they know. */
+/* Callers of other versions of the structure get the members that they know. */
 static void test_handles(void **state)
 {
     const struct step_tests *tests = *state;

@@ -1,7 +1,6 @@
-/* Images that are exchanged while training goes on: what is on the device, that training repeats
- * and goes on after a stop, that quality is the resident set's, and that a budget is kept. Making a
- * trainer takes longer than a hundred of its steps: a test has one, which begins anew from its
- * checkpoint. */
+/* Tests image streaming during training: resident images, repeatability and resuming, quality, and
+ * the memory budget. Creating a trainer takes longer than a hundred steps, so each test has one
+ * trainer and restarts it from a checkpoint. */
 #include "step_fixture.h"
 #include "render/render.h"
 
@@ -15,8 +14,8 @@
 
 /* ---- a scene of files ---------------------------------------------------------------------- */
 
-/* A cloud in the middle of the cube, its density a Gaussian and its colour linear: what the model
- * can learn all but exactly, so that two trainings end alike. */
+/* A cloud in the cube's centre with Gaussian density and linear colour, which the model can learn
+ * almost exactly, so that two trainings end alike. */
 static void cloud(const double origin[3], const double direction[3], double rgb[3])
 {
     const double step = 1.0 / 48;
@@ -35,9 +34,8 @@ static void cloud(const double origin[3], const double direction[3], double rgb[
     }
 }
 
-/* From a point of a spiral around the middle, looking at it; one picture is lower than the others.
- */
-static struct scene_camera place(uint32_t view)
+/* A camera on a spiral around the centre, looking at it; one picture is lower than the others. */
+static struct scene_camera spiral_camera(uint32_t view)
 {
     double height = 0.8 - 1.6 * (view + 0.5) / VIEWS, angle = 2.399963 * view;
     double flat = sqrt(1 - height * height), s = sin(angle), c = cos(angle);
@@ -78,7 +76,7 @@ static void write_scene(struct temporary *folder)
     struct base_text json = {0};
     base_text_add(&json, "{\"scale\": 1, \"offset\": [0, 0, 0], \"aabb_scale\": 1, \"frames\": [");
     for (uint32_t view = 0; view < VIEWS; view++) {
-        const struct scene_camera camera = place(view);
+        const struct scene_camera camera = spiral_camera(view);
         const float *p = camera.pose;
         char name[32];
         snprintf(name, sizeof name, "view_%02u.png", view);
@@ -105,7 +103,7 @@ static int setup(void **state)
     return step_tests_open(state, write_scene);
 }
 
-/* Room for `images` of the largest ones. */
+/* Sets a budget of `images` of the largest images. */
 static struct vkn_config config_of(uint32_t images, bool deterministic)
 {
     struct vkn_config config = tiny_config(deterministic);
@@ -123,8 +121,8 @@ static void make_progressive(struct vkn_config *config)
     config->progressive.milestones[1] = 0.5f;
 }
 
-/* From here on images come from their files. Returns the pixels: a background thread may still read
- * them, so the caller frees them behind the trainer. */
+/* From now on images are read from files. Returns the pixels, which the caller frees after the
+ * trainer: a background thread may still read them. */
 static void *forget_pixels(const struct tiny *tiny)
 {
     struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
@@ -141,9 +139,9 @@ static char *save(const struct step_tests *tests, const struct tiny *tiny, const
     return path;
 }
 
-/* ---- what is on the device ----------------------------------------------------------------- */
+/* ---- resident images ----------------------------------------------------------------------- */
 
-/* Every slot holds the piece and size that the plan says for that window, and its camera. */
+/* Slots hold the image strips, in the size, and the cameras that the plan has for the window. */
 static void assert_window(const struct tiny *tiny, uint64_t window)
 {
     const struct step *step = &tiny->trainer->step;
@@ -167,7 +165,7 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
         assert_memory_equal(pixels + image_strip.camera.first_pixel, expected,
                             4ull * image_strip.camera.width * image_strip.camera.height);
     }
-    /* All cameras stand before them, for what asks who sees a cell. */
+    /* All cameras come first, for the pass that finds unseen cells. */
     for (uint32_t view = 0; view < VIEWS; view++)
         assert_true(cameras[view].height == train->cameras[view].height &&
                     cameras[view].center_y == train->cameras[view].center_y);
@@ -177,8 +175,7 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
     free(cameras);
 }
 
-/* Stopped in the middle and at the end of periods; images from host memory, then from their files.
- */
+/* Stops within and at the end of update intervals; images from host memory, then from files. */
 static void test_windows(void **state)
 {
     const struct step_tests *tests = *state;
@@ -206,7 +203,7 @@ static void test_windows(void **state)
         }
     }
     assert_int_equal(gpu_memory_allocated(tiny.trainer->device),
-                     held); /* exchanging takes no more */
+                     held); /* streaming allocates nothing */
     tiny_destroy(&tiny);
     free(pixels);
     free(start);
@@ -223,7 +220,7 @@ static void stop_soon(void *context, const struct vkn_train_stats *stats)
         stop = 1;
 }
 
-/* As Ctrl-C would, with images under way. */
+/* Interrupts as Ctrl-C would, while images are being streamed. */
 static void run_interrupted(const struct tiny *tiny, uint32_t until_step)
 {
     const struct vkn_train_run run = {
@@ -246,8 +243,8 @@ static void assert_same_files(const char *first, const char *second)
     free(b);
 }
 
-/* Streaming and growing at once: the same checkpoint in one go, in parts of which each begins from
- * the checkpoint of the one before, after an interruption, and with images from their files. */
+/* With streaming and growing images: the same checkpoint without stops, in parts that resume each
+ * other, after an interruption, and with images from files. */
 static void test_repeats(void **state)
 {
     static const uint32_t parts[] = {7, 32, 53, 80};
@@ -287,7 +284,7 @@ static void test_repeats(void **state)
 
 /* ---- progressive --------------------------------------------------------------------------- */
 
-/* All resident: a stage's images replace the ones before within a few periods, and stay. */
+/* All images are resident: a new stage's replace the old ones within a few intervals. */
 static void test_stages(void **state)
 {
     const struct step_tests *tests = *state;
@@ -297,22 +294,22 @@ static void test_stages(void **state)
     const struct images_plan *plan = &tiny.trainer->images;
     struct vkn_images images = {0};
     assert_int_equal(plan->resident, VIEWS);
-    assert_int_equal(plan->exchanged, 3); /* four periods for all */
-    for (uint32_t period = 0; period < 12; period++) {
-        tiny_run(&tiny, 16 * period + 16);
-        assert_window(&tiny, period);
+    assert_int_equal(plan->exchanged, 3); /* four intervals for all */
+    for (uint32_t interval = 0; interval < 12; interval++) {
+        tiny_run(&tiny, 16 * interval + 16);
+        assert_window(&tiny, interval);
         vkn_trainer_images(tiny.trainer, &images);
         assert_int_equal(images.streamed_per_interval, 0);
-        assert_int_equal(images.downscale, period < 3 ? 4 : period < 6 ? 2 : 1);
-        /* Three a period from the stage's first on; a stage ends before its last images came. */
-        uint32_t expected = period < 3 ? 0 : 3 * (period - 2);
+        assert_int_equal(images.downscale, interval < 3 ? 4 : interval < 6 ? 2 : 1);
+        /* Three per interval from the stage's first; a stage may end before all are loaded. */
+        uint32_t expected = interval < 3 ? 0 : 3 * (interval - 2);
         assert_int_equal(images.exchanged, expected < 21 ? expected : 21);
     }
     tiny_destroy(&tiny);
 }
 
-/* A run by the clock grows with it, and one that is resumed begins where its clock stands.
- * Exchanges that are not in time are left for later. */
+/* In a run with a time limit images grow with time, and a resumed run continues at its own time.
+ * Images that are not loaded in time are exchanged later. */
 static void test_time(void **state)
 {
     const struct step_tests *tests = *state;
@@ -330,7 +327,7 @@ static void test_time(void **state)
     assert_true(images.exchanged > 0);
     assert_window(&tiny, images.exchanged / plan->exchanged);
     char *path = save(tests, &tiny, "timed");
-    /* As by --resume --seconds: 160 steps took a quarter and 16 more will take little. */
+    /* As with --resume --seconds: 160 steps took a quarter of the time, 16 more take little. */
     tiny.trainer->config.seconds = vkn_trainer_seconds(tiny.trainer) / 0.26;
     ok(vkn_trainer_resume(tiny.trainer, path));
     tiny_run(&tiny, 176);
@@ -374,8 +371,8 @@ static void test_refused(void **state)
 
 /* ---- a share ------------------------------------------------------------------------------- */
 
-/* The second of five ranks has views 1, 6 and 11; behind all cameras its windows are as if there
- * were no other views. Such a rank goes its own way, here without the others. */
+/* The second of five ranks has views 1, 6 and 11; after the list of all cameras its windows are as
+ * if no other views existed. With parameter averaging it runs here without the others. */
 static void test_share(void **state)
 {
     const struct step_tests *tests = *state;
@@ -406,7 +403,7 @@ static void test_share(void **state)
 
 /* ---- quality ------------------------------------------------------------------------------- */
 
-/* Mean PSNR over all training views, after the last step. */
+/* Returns the mean PSNR over all training views after the last step. */
 static double quality_of(const struct tiny *tiny)
 {
     vkn_renderer *renderer = NULL;
@@ -428,8 +425,8 @@ static double quality_of(const struct tiny *tiny)
     return sum / VIEWS;
 }
 
-/* What a field that is half trained gains from half of the images at a time is what it gains from
- * all of them. (From the start trainings of so few steps differ by a dB from seed to seed.) */
+/* A half-trained field improves equally with half of the images resident and with all. (Trained
+ * from the start, so few steps differ by a dB between seeds.) */
 static void test_quality(void **state)
 {
     const struct step_tests *tests = *state;
@@ -457,8 +454,7 @@ static void test_quality(void **state)
     assert_true(resident > before + 0.5);
     assert_true(fabs(streamed - resident) < 0.1);
 
-    /* The budget is kept, and besides it there is what the device copies from and a camera a piece.
-     */
+    /* The budget is kept; staging memory and a camera per strip come on top. */
     assert_true(plan->bytes <= streaming.scene.image_budget && plan->bytes < images);
     uint64_t more = IMAGES_EXCHANGES * plan->exchange + plan->resident * sizeof(struct Camera);
     held = held - images + plan->bytes + more;
@@ -472,8 +468,8 @@ static void test_quality(void **state)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* An image that cannot be read when its turn comes ends the run, which is saved. The last test: the
- * file stays damaged. */
+/* An image that cannot be read when it is needed ends the run, which is saved. This test comes last
+ * because the file stays damaged. */
 static void test_damaged(void **state)
 {
     const struct step_tests *tests = *state;
@@ -483,10 +479,10 @@ static void test_damaged(void **state)
         .job = &quietly, .scene = tests->folder->path, .config = &config};
     struct vkn_train_result *result;
     uint32_t order[VIEWS];
-    const struct images_plan plan = {.image_strips = VIEWS}; /* from files a view is a piece */
+    const struct images_plan plan = {.image_strips = VIEWS}; /* from files strips are whole views */
     char name[32], *out = base_path_join(tests->folder->path, "run");
     images_shuffle(&plan, config.seed, order);
-    snprintf(name, sizeof name, "view_%02u.png", order[6]); /* four are there, and then others */
+    snprintf(name, sizeof name, "view_%02u.png", order[6]); /* four resident, then others */
     char *image = base_path_join(tests->folder->path, name);
     assert_int_equal(truncate(image, 100), 0);
     config.scene.host_budget = 1;

@@ -1,4 +1,4 @@
-/* Settings in the words of tiny-cuda-nn and instant-ngp. */
+/* Tests reading settings in the JSON format of tiny-cuda-nn and instant-ngp. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static void ok(vkn_status status)
         fail_msg("%s", vkn_last_error());
 }
 
-/* In the form of instant-ngp's configs/nerf/base.json. */
+/* In the format of instant-ngp's configs/nerf/base.json. */
 static const char base[] =
     "{\"loss\": {\"otype\": \"L2\"},"
     " \"optimizer\": {\"otype\": \"Ema\", \"decay\": 0.9, \"nested\": {"
@@ -47,12 +47,12 @@ static void assert_setting(const struct vkn_config *config, const char *key, dou
     else
         snprintf(text, sizeof text, "%.9g", value);
     ok(vkn_config_set(&wanted, "expected", key, text));
-    const char *place = (const char *)config + setting->offset;
-    if (memcmp(place, (const char *)&wanted + setting->offset, config_setting_size(setting)) != 0)
+    const char *member = (const char *)config + setting->offset;
+    if (memcmp(member, (const char *)&wanted + setting->offset, config_setting_size(setting)) != 0)
         fail_msg("%s is not %s", key, text);
 }
 
-/* Every number has another value than its default. */
+/* Every number differs from its default. */
 static void test_all(void **state)
 {
     static const struct {
@@ -103,7 +103,7 @@ static void test_all(void **state)
     assert_int_equal(given, 0);
 }
 
-/* A file that changes another one, with comments; what only the other's encoding has is left. */
+/* A file with comments changes its parent; keys that only the parent's encoding has are dropped. */
 static void test_parent(void **state)
 {
     struct vkn_config config = {0};
@@ -132,7 +132,7 @@ static void test_parent(void **state)
     assert_true(config_is_unset(&config, "grid.finest"));
 }
 
-/* Which of the names there are. */
+/* The accepted names. */
 static void test_names(void **state)
 {
     static const struct {
@@ -174,7 +174,7 @@ static void test_names(void **state)
     }
 }
 
-/* What has no counterpart is named as the file has it, and changes nothing. */
+/* A setting without counterpart is refused by the file's own name, and changes nothing. */
 static void test_refused(void **state)
 {
     static const struct {
@@ -240,7 +240,7 @@ static void test_refused(void **state)
     }
 }
 
-/* "k0": 0, "k1": 1, ..., of so many keys. */
+/* An object with `count` keys "k0", "k1", ... */
 static char *text_of_keys(unsigned count)
 {
     struct base_text text = {0};
@@ -250,8 +250,8 @@ static char *text_of_keys(unsigned count)
     return text.data;
 }
 
-/* Keys are looked for among all when a file is merged with its parent, which took minutes for as
- * many as a file has room for; and what comes out of a pipe has no end. */
+/* Merging a file with its parent searches all keys for each key, which took minutes for a file of
+ * the maximum size; and a pipe never ends. */
 static void test_hostile_files(void **state)
 {
     static const struct {

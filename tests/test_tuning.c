@@ -1,5 +1,5 @@
-/* Tuning of backends: which values are legal, what is remembered and when it is used, and the tuner
- * of vknerf bench --tune. That tuned kernels are right is test_pass_field's. */
+/* Tests the tuning of backends: legal values, the tuning file and its use, and the tuner of vknerf
+ * bench --tune. test_pass_field checks the results of tuned kernels. */
 #include "gpu_fixture.h"
 
 #include <cjson/cJSON.h>
@@ -64,7 +64,7 @@ static bool tunes(const struct made *made, const struct gpu_capabilities *device
     return legal;
 }
 
-/* By the rules of Vulkan and of the shaders, written once more. */
+/* The rules of Vulkan and of the shaders, implemented a second time. */
 static void check_rules(const struct made *made, const struct gpu_capabilities *device,
                         enum field_tunable tunable, uint32_t value)
 {
@@ -148,7 +148,7 @@ static void test_legal(void **state)
                                         .mlp = {.density_width = width, .color_width = width}},
                     &devices[i]);
 
-    /* Too large a tile for the shared memory; a row that would have two subgroups. */
+    /* A tile too large for shared memory; a row shared by two subgroups. */
     struct vkn_config config = {.precision = VKN_PRECISION_COOPMAT};
     struct made made = make(config, &devices[0]);
     assert_true(tunes(&made, &devices[0], FIELD_BACKWARD_ROWS, 32));
@@ -161,9 +161,9 @@ static void test_legal(void **state)
     assert_false(tunes(&made, &devices[5], FIELD_OWNED_ROWS, 16));
 }
 
-/* ---- what is remembered ---------------------------------------------------------------------- */
+/* ---- the tuning file ----------------------------------------------------------------------- */
 
-/* Narrow MLPs compile quickly; AUTO and fp32 compile nothing at all in these tests. */
+/* Narrow MLPs compile quickly; AUTO and fp32 compile nothing in these tests. */
 static struct vkn_config small(enum vkn_precision precision)
 {
     return (struct vkn_config){
@@ -180,7 +180,7 @@ static char *tuning_file(const struct gpu_device *device)
     return file;
 }
 
-/* Remembers the backend with one more workgroup backward and twice the rows of a tile forward. */
+/* Stores a tuning with one more backward workgroup and twice the forward rows per tile. */
 static struct made remember(const struct gpu_device *device, struct vkn_config config)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -205,7 +205,7 @@ static bool tuned(const struct gpu_device *device, struct vkn_config config)
     return found;
 }
 
-/* Whoever reads the file sees what it was worth. */
+/* The file holds the measured speedups. */
 static void check_speedups(const char *file)
 {
     char *text = NULL;
@@ -229,7 +229,7 @@ static void test_remembered(void **state)
     assert_true(field_apply_tuning(device, &now.config, &now.model, &now.backend));
     assert_memory_equal(&now.backend, &made.backend, sizeof made.backend);
 
-    /* Not for another model or precision, nor for runs whose result it must not decide about. */
+    /* Not used for another model or precision, nor in deterministic runs. */
     wide.mlp.color_width = 32;
     deterministic.deterministic = true;
     assert_false(tuned(device, wide));
@@ -246,7 +246,7 @@ static void test_remembered(void **state)
         assert_true(tuned(device, config));
     }
 
-    /* Another backend's place is its own; an untuned backend takes its away. */
+    /* Each backend has an entry of its own; storing an untuned backend removes the entry. */
     remember(device, wide);
     assert_true(tuned(device, config) && tuned(device, wide));
     now = make(config, gpu_device_capabilities(device));
@@ -257,7 +257,7 @@ static void test_remembered(void **state)
     free(file);
 }
 
-/* Replaces the first of `part` in the file. */
+/* Replaces the first occurrence of `part` in the file. */
 static void edit(const char *file, const char *part, const char *with)
 {
     char *text = NULL;
@@ -302,7 +302,7 @@ static void test_damaged(void **state)
         assert_false(tuned(device, config));
     }
     unlink(file);
-    /* By hand, to other values that are legal. */
+    /* Edited by hand to other legal values. */
     remember(device, config);
     edit(file, "\"forward_rows\":\t128", "\"forward_rows\":\t64");
     assert_true(tuned(device, config));
@@ -310,7 +310,7 @@ static void test_damaged(void **state)
     free(file);
 }
 
-/* ---- what uses it ---------------------------------------------------------------------------- */
+/* ---- its use ------------------------------------------------------------------------------- */
 
 static struct setup configure(const struct gpu_device *device, const struct vkn_config *config)
 {
@@ -320,7 +320,7 @@ static struct setup configure(const struct gpu_device *device, const struct vkn_
     return setup;
 }
 
-/* Training and rendering: the step's constants; --deterministic: the same with and without. */
+/* Training and rendering use tuned constants, except in deterministic mode. */
 static void test_step(void **state)
 {
     struct gpu_device *device = *state;
@@ -347,8 +347,8 @@ static void test_step(void **state)
     free(file);
 }
 
-/* What the choice makes of the backend: tested as tuned; wrong as tuned: forgotten, and used as
- * before. */
+/* Choosing a backend self-tests the tuned one; if that fails the tuning is deleted and the untuned
+ * backend used. */
 static void test_choice(void **state)
 {
     struct gpu_device *device = *state;
@@ -390,7 +390,7 @@ static void test_describe(void **state)
     struct made made = remember(device, config);
     assert_non_null(strstr(field_tuning_describe(&made.backend, text), "tuned: rounds "));
     assert_non_null(strstr(text, "forward_rows 128"));
-    if (gpu_device_capabilities(device)->type == GPU_CPU) { /* else it need not take fp32 */
+    if (gpu_device_capabilities(device)->type == GPU_CPU) { /* others need not choose fp32 */
         ok(vkn_info_json(&params, &json));
         assert_non_null(strstr(json, text));
         free(json);
@@ -440,7 +440,7 @@ static const cJSON *field(const cJSON *object, const char *name)
     return item;
 }
 
-/* The values that were taken are those chosen, or nothing is. */
+/* The stored values are those chosen, or nothing is stored. */
 static void test_tuner(void **state)
 {
     struct gpu_device *device = *state;
@@ -476,8 +476,8 @@ static void test_tuner(void **state)
     free(file);
 }
 
-/* Whatever time a wrong candidate takes, it is not taken, and nothing is written; where a larger
- * value is not, a smaller one is tried. */
+/* A candidate with wrong results is rejected however fast it is, and not stored; after a rejected
+ * larger value a smaller one is tried. */
 static void test_wrong(void **state)
 {
     struct gpu_device *device = *state;
@@ -504,7 +504,7 @@ static void test_wrong(void **state)
     free(file);
 }
 
-/* Ctrl-C at once: no candidate, the defaults. */
+/* An immediate Ctrl-C: no candidate, the defaults. */
 static void test_interrupted(void **state)
 {
     (void)state;
@@ -515,7 +515,7 @@ static void test_interrupted(void **state)
     cJSON_Delete(tuning);
 }
 
-/* The user's cache folder, as the commands have it. */
+/* Uses the user's cache folder, as the commands do. */
 static int open_default(void **state)
 {
     struct gpu_device *device;
@@ -525,8 +525,8 @@ static int open_default(void **state)
     return 0;
 }
 
-/* With "host" as its argument, for sanitizers, without what the device spends its time on: the
- * tuner. */
+/* With the argument "host", for sanitizers, the tuner's tests are skipped, which mostly wait for
+ * the device. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest host_tests[] = {

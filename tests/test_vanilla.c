@@ -1,10 +1,10 @@
-/* Steps of the vanilla model, whose layers are passes that run chunk by chunk. */
+/* Tests steps of the vanilla model, whose layers are passes that run chunk by chunk. */
 #include "step_fixture.h"
 
 #include "gpu/internal.h"
 #include "step/internal.h"
 
-/* Chunks of 832 samples: a step has room for five of them, and two are live. */
+/* Chunks of 832 samples: a step has a capacity of five, and two are live. */
 static struct vkn_config vanilla_config(enum vkn_checkpointing checkpoint)
 {
     struct vkn_config config = tiny_config(true);
@@ -41,7 +41,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
                      config->batch.chunk == 832 ? 832 : step->setup.constants.sample_capacity);
     if (measures)
         capabilities->type = GPU_INTEGRATED;
-    tiny_run(&tiny, 17); /* one after the occupancy grid is updated */
+    tiny_run(&tiny, 17); /* includes an update of the occupancy grid */
     assert_int_equal(step->measured, measures);
     capabilities->type = type;
     const struct gpu_buffer *params = &step->buffers.at[BIND_PARAMS];
@@ -53,7 +53,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     return trained;
 }
 
-/* It learns, so that equal bits are not those of weights that nothing has reached. */
+/* Training changed the parameters, so that equal bits mean equal training. */
 static void assert_learnt(const struct trained *trained, const struct vkn_config *config)
 {
     struct field_model model;
@@ -67,25 +67,25 @@ static void assert_learnt(const struct trained *trained, const struct vkn_config
     free(initial);
 }
 
-/* Activations that are kept, or computed again: the same numbers, with more memory or more work. */
+/* Kept and recomputed activations give the same numbers, with more memory or more work. */
 static void test_checkpointing(void **state)
 {
     const struct step_tests *tests = *state;
     const struct vkn_config on = vanilla_config(VKN_CHECKPOINTING_ON),
                             off = vanilla_config(VKN_CHECKPOINTING_OFF);
-    struct trained again = train(tests, &on, false), kept = train(tests, &off, false);
-    assert_learnt(&again, &on);
-    assert_memory_equal(again.params, kept.params, again.size);
-    /* Two forms of a chunk's rows; besides these one of all 4096 samples. */
-    assert_int_equal(again.activations % (2 * 832 * 4), 0);
-    assert_int_equal(kept.activations / (2 * 832 + 4096), again.activations / (2 * 832));
-    assert_int_equal(again.passes, kept.passes + 1); /* encoding and layers, or gathering */
-    free(again.params);
+    struct trained recomputed = train(tests, &on, false), kept = train(tests, &off, false);
+    assert_learnt(&recomputed, &on);
+    assert_memory_equal(recomputed.params, kept.params, recomputed.size);
+    /* Rows of a chunk have two layouts; kept activations need one more for all 4096 samples. */
+    assert_int_equal(recomputed.activations % (2 * 832 * 4), 0);
+    assert_int_equal(kept.activations / (2 * 832 + 4096), recomputed.activations / (2 * 832));
+    assert_int_equal(recomputed.passes, kept.passes + 1); /* encoding and layers, or gathering */
+    free(recomputed.params);
     free(kept.params);
 }
 
-/* Densities before colours: the same numbers, whether live samples are several chunks or one, which
- * has gone through the layers when its gradients come. */
+/* Densities before colours give the same numbers with several chunks of live samples, and with one,
+ * whose activations are kept for the backward pass. */
 static void test_visibility(void **state)
 {
     const struct step_tests *tests = *state;
@@ -105,7 +105,7 @@ static void test_visibility(void **state)
     }
 }
 
-/* A GPU's first step is measured pass by pass, and all chunks with it. */
+/* Measuring a GPU's first step pass by pass, in all chunks, changes nothing. */
 static void test_measured(void **state)
 {
     const struct step_tests *tests = *state;
@@ -116,9 +116,9 @@ static void test_measured(void **state)
     free(measured.params);
 }
 
-/* A profile has a timestamp before and behind each pass, or all chunks of passes with one label, so
- * that nothing else counts as its time; and one more behind each of a period's three places, of
- * which the last begins no interval. */
+/* A profile has a timestamp before and after each pass, or after all chunks of passes with one
+ * label, so that nothing else counts as their time; and one after each of an interval's three
+ * slots, of which the last begins no interval. */
 static void test_profiled(void **state)
 {
     const struct step_tests *tests = *state;
@@ -126,9 +126,9 @@ static void test_profiled(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const char *labels[2 * STEP_MAX_TIMINGS];
     double milliseconds[BASE_COUNT(labels)];
-    uint32_t timed = 0, together = 0;
+    uint32_t timed = 0, cell_updates = 0;
     ok(vkn_trainer_start_profile(tiny.trainer));
-    tiny_run(&tiny, UPDATE_INTERVAL); /* a GPU's first one alone */
+    tiny_run(&tiny, UPDATE_INTERVAL); /* on a GPU a single interval */
     uint32_t count =
         gpu_recording_times(tiny.trainer->step.period[0], labels, milliseconds, BASE_COUNT(labels));
     for (uint32_t i = 0; i < count; i++) {
@@ -136,10 +136,10 @@ static void test_profiled(void **state)
             continue;
         assert_true(i + 1 < count && !labels[i + 1]);
         timed++;
-        together += strcmp(labels[i], "update_cells") == 0;
+        cell_updates += strcmp(labels[i], "update_cells") == 0;
     }
     bool timestamps = gpu_device_capabilities(tiny.trainer->device)->timestamp_period > 0;
-    assert_int_equal(together, timestamps);
+    assert_int_equal(cell_updates, timestamps);
     assert_int_equal(count, timestamps ? 2 * timed + 2 : 0);
     tiny_destroy(&tiny);
 }

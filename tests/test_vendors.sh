@@ -1,8 +1,8 @@
 #!/bin/sh
-# The compilers of GPUs that are not there: what a training step needs of most of them is within the budget of
-# tools/vendors.sh, or tools/vendors/exceptions.tsv says why not; and the table says what the drivers said. Compile
-# times are of the processor, and may be twice the budget's here: other tests run beside this one. About 20 s: four
-# devices with three compilers, with and without matrices, all passes of a step; every device with VKNERF_TEST_ALL.
+# Tests compilation for absent GPUs: registers, spills and compile times of a training step are within the budget of
+# tools/vendors.sh, or tools/vendors/exceptions.tsv says why not; and the table has the drivers' statistics. Processor
+# times may be twice the budget here, because other tests run too. About 20 s: four devices, three compilers, with and
+# without matrices, all passes of a step; every device with VKNERF_TEST_ALL.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
 work=$(mktemp -d)
@@ -26,7 +26,7 @@ code=$?
 [ $code = 0 ] || fail "tools/vendors.sh: exit status $code: $(cat "$work/err"; grep '^FAILED' "$work/said")"
 tail -n 1 "$work/said"
 
-# Ten columns; where the driver tells them, whole numbers.
+# Ten columns; whole numbers where the driver reports them.
 awk -F '\t' 'NF != 10 { exit 1 }' "$work/report" || fail "not ten columns: $(head -n 3 "$work/report")"
 for device in amd-navi31 nvidia-172 intel-bmg; do
     occupancy='^[0-9]+$'
@@ -37,16 +37,16 @@ for device in amd-navi31 nvidia-172 intel-bmg; do
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
 
-# Any command on such a device: the batch is that of a GPU, and what it takes is told although nothing is learnt.
+# Any command can run on such a device: the batch is that of a GPU, and statistics are printed without training.
 "$source/tools/vendors.sh" nvidia-172 -- train "$source/assets/demo" --downscale 8 --precision fp32 --steps 1 --quiet \
-    --out "$work/run" >"$work/said" 2>&1 && fail "zeros were learnt: $(cat "$work/said")"
+    --out "$work/run" >"$work/said" 2>&1 && fail "training of zeros succeeded: $(cat "$work/said")"
 awk '/"gpu_memory_bytes"/ { gsub(/[^0-9]/, ""); exit !($0 > 500e6 && $0 < 700e6) }' "$work/run/summary.json" ||
     fail "memory on nvidia-172: $(grep gpu_memory "$work/run/summary.json" "$work/said")"
 
-# The scripts' own functions, and no bytecode of them among the sources.
+# Use the scripts' own functions, and leave no bytecode among the sources.
 export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 
-# The prediction follows from the same objects: no pass below its floor, and a pass takes longer where its cycles do.
+# Predictions use the same compiled shaders: no pass is faster than its floor, and more cycles take longer.
 python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py"
 import glob, sys
 import cost
@@ -63,7 +63,7 @@ for gpu in cost.GPUS:
     assert cost.predict(gpu, slower) > 100 * cost.predict(gpu, backward) > 0 or cost.issue_seconds(gpu, backward) == 0
 PYTHON
 
-# What the check finds: a device whose field_backward spills, and an exception that nothing needs.
+# The check finds a device whose field_backward spills, and an unneeded exception.
 python3 - "$work" <<'PYTHON' || fail "tools/vendors/report.py --check"
 import contextlib, io, os, sys
 import report

@@ -1,5 +1,4 @@
-/* Videos, made by a stand-in for ffmpeg: what it is told and given, and every way in which it
- * fails. */
+/* Tests videos with a stand-in for ffmpeg: its arguments and input, and all kinds of failure. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +9,8 @@
 #include "render/video.h"
 #include "scenes.h"
 
-/* Leaves its arguments, a line each, and the number of bytes that it got beside itself; $FAKE says
- * how it ends. */
+/* The stand-in writes its arguments, one per line, and the number of bytes read to files beside
+ * itself; $FAKE selects how it ends. */
 static const char stand_in[] = "#!/bin/sh\n"
                                "here=${0%/*}\n"
                                "PATH=/usr/bin:/bin\n"
@@ -29,7 +28,7 @@ static const char stand_in[] = "#!/bin/sh\n"
 
 #define WIDTH  300u
 #define HEIGHT 200u
-#define FRAMES 3u /* more than a socket holds */
+#define FRAMES 3u /* more than a socket buffers */
 
 static const struct render_video_format rgb_format = {WIDTH, HEIGHT, 3, 12.5};
 static const struct render_video_format grey_format = {WIDTH, HEIGHT, 1, 12.5};
@@ -42,16 +41,16 @@ static int set_up(void **state)
     char *program = temporary_text(folder, "bin/ffmpeg", stand_in);
     char *dull = temporary_text(folder, "dull/ffmpeg", "not to be executed");
     char path[256];
-    /* Passes by what is no program, and what is not there. */
+    /* Entries of PATH without ffmpeg, or with one that is not executable, are skipped. */
     snprintf(path, sizeof(path), "/none::%s/dull:%s/bin", folder->path, folder->path);
     setenv("PATH", path, 1);
     setenv("FAKE", "", 1);
     assert_int_equal(chdir("/"), 0);
-    unsetenv("LD_LIBRARY_PATH"); /* that of a sanitized test, not of the machine's programs */
+    unsetenv("LD_LIBRARY_PATH"); /* the sanitizers' libraries do not suit other programs */
     return chmod(program, 0700) != 0 || chmod(dull, 0600) != 0;
 }
 
-/* What a file of the folder holds; the caller frees. */
+/* Returns the content of a file of the folder; the caller frees it. */
 static char *content(struct temporary *folder, const char *name)
 {
     char *data = NULL;
@@ -82,10 +81,10 @@ static vkn_status make(const char *path)
     return make_of(path, &rgb_format);
 }
 
-/* All that ffmpeg is told, in order, the name of a file in the making behind it. Raw frames of that
- * size and rate go in. An MP4 is what any player and browser shows, while it still loads: 4:2:0
- * with even sides, its index in front, and its colours named, converted as they are named: BT.709's
- * with sRGB's curve. A GIF has one palette for all frames. */
+/* ffmpeg gets exactly these arguments, ending in the name of a temporary file, and raw frames of
+ * this size and rate. An MP4 plays everywhere, also while loading: 4:2:0 with even sides, the index
+ * in front, and colours converted to and labelled as BT.709 with sRGB's curve. A GIF has one
+ * palette for all frames. */
 static void assert_told(const char *arguments, const char *pixels, bool gif, const char *name)
 {
     char told[1024];
@@ -107,7 +106,7 @@ static void assert_told(const char *arguments, const char *pixels, bool gif, con
     assert_string_equal(rest + strlen(rest) - 5, ".tmp\n");
 }
 
-/* No name is anything but a name. */
+/* Names that look like options, commands or protocols are only names. */
 static void test_made(void **state)
 {
     struct temporary *folder = *state;
@@ -140,7 +139,7 @@ static void test_grey(void **state)
     free(bytes);
 }
 
-/* An older video stays, and nothing else. */
+/* After a failure an older video is unchanged, and nothing else is left. */
 static void check_failure(struct temporary *folder, const char *how, const char *message)
 {
     char *path = temporary_text(folder, "old.gif", "old");

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The viewer's page in a real browser, headless, against `vknerf train --view` and `vknerf view` of a short run of the
-bundled scene: moving about by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
-afterwards, and the training's pause, save and stop; nothing that the browser complains about. Pictures are small and
-there is one browser: it compiles and trains twice."""
+"""Tests the viewer's page in a headless browser, against `vknerf train --view` and `vknerf view` of a short run of the
+bundled scene: navigation by mouse, touch and keys, training cameras, maps, crop box, a path that is rendered
+afterwards, and pause, save and stop of a training; without complaints by the browser. Small pictures and a single
+browser save time: the test compiles and trains twice."""
 import base64
 import json
 import math
@@ -15,7 +15,7 @@ import tempfile
 import time
 import urllib.parse
 
-sys.dont_write_bytecode = True  # of what stands beside this among the sources
+sys.dont_write_bytecode = True  # no bytecode beside this file among the sources
 import viewer_client
 from browser import Browser
 from viewer_client import Program
@@ -23,9 +23,9 @@ from viewer_client import Program
 VKNERF = os.environ['VKNERF_BIN']
 WIDTH, HEIGHT = 700, 500
 SMALL = viewer_client.SMALL.format(64).split()
-SLACK = 60  # seconds that anything may take before it has failed
+SLACK = 60  # seconds until a missing event is a failure
 
-# An image, or the part x, y, w, h of it, as `size` x `size` means of red, green and blue.
+# Averages an image, or its part x, y, w, h, to `size` x `size` values of red, green and blue.
 MEANS = '''
 function means(image, size, part, background) {
   const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
@@ -39,13 +39,13 @@ function means(image, size, part, background) {
   return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
 }'''
 
-# Of the picture, in pixels of the page.
+# Averages the picture, or a part of it in pixels of the page.
 PIXELS = MEANS + '''
 const [size, part] = arguments, picture = document.getElementById('picture');
 const ratio = picture.width / picture.clientWidth;
 return means(picture, size, (part || [0, 0, picture.clientWidth, picture.clientHeight]).map((x) => x * ratio));'''
 
-# The photograph beside the picture and the file that it is of, both over white.
+# The photograph beside the picture and the file of its view, both over white.
 PHOTOGRAPH = MEANS + '''
 const [size, file] = arguments, bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
 return createImageBitmap(new Blob([bytes])).then((whole) =>
@@ -62,7 +62,7 @@ def fail(text):
 
 
 def until(seen, what):
-    """The first true value of seen(); fails after a while."""
+    """Returns the first true value of seen(); fails after SLACK seconds."""
     end = time.monotonic() + SLACK
     while time.monotonic() < end:
         value = seen()
@@ -82,39 +82,39 @@ def pixels(page, size=24, part=None):
     return page.script(PIXELS, size, part)
 
 
-def apart(a, b):
-    """Mean difference of two pictures, 0 to 255."""
+def difference(a, b):
+    """Returns the mean difference of two pictures, 0 to 255."""
     return sum(abs(x - y) for x, y in zip(a, b)) / len(a)
 
 
-# The bar says so when the frame has come; what has come is drawn at the next animation frame.
+# The bar is updated when the frame has arrived; the frame is drawn in the next animation frame.
 REFINED = '''
 const done = () => document.getElementById('progress').classList.contains('done');
 return done() && new Promise((drawn) => requestAnimationFrame(() => drawn(done())));'''
 
 
 def refined(page):
-    """Waits until the page's picture is as good as it gets, and drawn; its pixels."""
+    """Waits until the page's picture is refined and drawn; returns its pixels."""
     until(lambda: page.script(REFINED), 'X-Refined 1')
     return pixels(page)
 
 
-def place(page):
-    """The view that the address keeps: its parameters."""
+def view_parameters(page):
+    """Returns the parameters of the view in the address."""
     return until(lambda: dict(urllib.parse.parse_qsl(page.script('return location.hash.slice(1)'))), 'an address of the view')
 
 
 def pose(page):
-    return [float(x) for x in place(page)['pose'].split(',')]
+    return [float(x) for x in view_parameters(page)['pose'].split(',')]
 
 
 def changes(page, do, what, least=0.5, picture=True):
-    """Something that is done moves the camera, in the address, and the picture. The pose afterwards."""
-    old, before = place(page)['pose'], refined(page) if picture else None
+    """Checks that an action moves the camera, in the address and in the picture; returns the new pose."""
+    old, before = view_parameters(page)['pose'], refined(page) if picture else None
     do()
-    until(lambda: place(page)['pose'] != old, f'{what}: another pose')
+    until(lambda: view_parameters(page)['pose'] != old, f'{what}: another pose')
     if picture:
-        until(lambda: apart(pixels(page), before) > least, f'{what}: another picture')
+        until(lambda: difference(pixels(page), before) > least, f'{what}: another picture')
     return pose(page)
 
 
@@ -129,14 +129,14 @@ element.value = arguments[1]; element.dispatchEvent(new Event(arguments[2], {bub
 
 
 def coarsen(page):
-    """Pictures of an eighth of the window's resolution, which users cannot choose: a quarter of the pixels of the coarsest."""
+    """Sets an eighth of the window's resolution, which users cannot: a quarter of the coarsest setting's pixels."""
     page.script("document.getElementById('resolution').add(new Option('an eighth', '0.125'))")
     choose(page, 'resolution', '0.125', 'change')
 
 
 def quiet(page):
-    """Nothing that the browser complains about, such as an error or what the page's policy forbids; but for the status
-    503 while a training is being set up."""
+    """Checks that the browser has no complaints, such as errors or violations of the page's policy, except for the
+    status 503 while a training is being set up."""
     said = [line for line in page.log() if not line.startswith(('INFO', 'DEBUG')) and
             not re.search('/api/scene.* status of 503', line)]
     if said:
@@ -152,7 +152,7 @@ def watch_training(page, run):
     page.go(training.url[:-4] + 'XXXX')
     if 'does not open the viewer' not in page.script('return document.body.textContent'):
         fail('a wrong token is not explained')
-    page.log()  # has the status 403
+    page.log()  # includes the status 403
     page.go(training.url)
     page.script('sessionStorage.clear()')
     coarsen(page)
@@ -188,7 +188,7 @@ def watch_training(page, run):
     if not re.fullmatch(r'The training was stopped at step \d+ and is saved\. Go on: vknerf train --resume .*; see it: '
                         r'vknerf view .*', text(page, 'notice')):
         fail(f"what has come of the training: {text(page, 'notice')}")
-    page.log()  # has the requests that found nobody
+    page.log()  # includes requests after the server's end
 
 
 def number(words):
@@ -209,13 +209,13 @@ def move_about(page):
     until(lambda: distance(pose(page)) > distance(at) * 1.2, 'the wheel goes away')
     changes(page, lambda: page.pointers([middle, (280, 250), (310, 250)], button=2), 'a shift by the right button')
     page.key('h')
-    until(lambda: apart(pixels(page), before) < 2, 'home again')
+    until(lambda: difference(pixels(page), before) < 2, 'home again')
     changes(page, lambda: page.double_click(200, 300), 'a double click')
     page.key('h')
-    until(lambda: apart(pixels(page), before) < 2, 'home again')
+    until(lambda: difference(pixels(page), before) < 2, 'home again')
     changes(page, lambda: page.key('w', 300), 'a key')
     page.key('h')
-    until(lambda: apart(pixels(page), before) < 2, 'home again')
+    until(lambda: difference(pixels(page), before) < 2, 'home again')
 
     turned = changes(page, lambda: page.pointers([middle, (220, 250), (180, 250)], kind='touch'), 'a finger')
     changes(page, lambda: page.pointers([(220, 250), (190, 250), (160, 250)], [(280, 250), (310, 250), (340, 250)],
@@ -236,7 +236,7 @@ def move_about(page):
 
 
 def lose_connection(page):
-    """What happens when an ssh -L breaks off: a quiet line, and the page goes on when it is there again."""
+    """When an ssh -L connection breaks the page shows a quiet line, and continues after reconnecting."""
     page.devtools('Network.enable')
     page.devtools('Network.emulateNetworkConditions', offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     page.key('w', 200)
@@ -244,7 +244,7 @@ def lose_connection(page):
     page.devtools('Network.emulateNetworkConditions', offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
     until(lambda: not page.script("return document.getElementById('notice').checkVisibility()"), 'the notice goes')
     refined(page)
-    page.log()  # has the requests that reached nobody
+    page.log()  # includes the failed requests
 
 
 def distance(camera):
@@ -256,22 +256,22 @@ def show_maps(page):
     pictures = {}
     for key, name in ('1', 'rgb'), ('2', 'depth'), ('3', 'normal'), ('4', 'opacity'):
         page.key(key)
-        until(lambda: place(page).get('map') == name, f'the map {name}')  # pylint: disable=cell-var-from-loop
+        until(lambda: view_parameters(page).get('map') == name, f'the map {name}')  # pylint: disable=cell-var-from-loop
         pictures[name] = refined(page)
     names = sorted(pictures)
     for i, a in enumerate(names):
         for b in names[i + 1:]:
-            if apart(pictures[a], pictures[b]) < 2:
+            if difference(pictures[a], pictures[b]) < 2:
                 fail(f'{a} looks like {b}')
     page.click('#maps [data-map=rgb]')
-    until(lambda: apart(pixels(page), pictures['rgb']) < 2, 'colours again')
+    until(lambda: difference(pixels(page), pictures['rgb']) < 2, 'colours again')
     page.key('b')
-    until(lambda: apart(pixels(page), pictures['rgb']) > 20, 'a black background')
+    until(lambda: difference(pixels(page), pictures['rgb']) > 20, 'a black background')
     page.key('b')
 
 
 def move_time(page, run):
-    """A scene that moves, whose pictures take longer: in a small window."""
+    """A dynamic scene, whose pictures are slower: in a small window."""
     progress('move_time')
     subprocess.run([VKNERF, 'train', 'assets/moving', '--model', 'dynamic', '--out', run, '--downscale', '8', '--steps', '48',
                     '--seed', '1', '--quiet', *SMALL], check=True, stdout=subprocess.DEVNULL)
@@ -282,7 +282,7 @@ def move_time(page, run):
     coarsen(page)
     before = refined(page)
     choose(page, 'time', '0.5')
-    until(lambda: place(page).get('time') == '0.5', 'the time in the address')
+    until(lambda: view_parameters(page).get('time') == '0.5', 'the time in the address')
     if refined(page) == before:
         fail('nothing moves')
     page.click('#time-play')
@@ -301,19 +301,19 @@ def crop(page, box):
     panel(page, 'view')
     before = refined(page)
     choose(page, '#crop [aria-label="Crop Z to"][type=number]', str((box[2] + box[5]) / 2), 'change')
-    until(lambda: apart(pixels(page), before) > 2, 'a cropped picture')
-    if float(place(page).get('crop', '0,0,0,0,0,0').split(',')[5]) != (box[2] + box[5]) / 2:
-        until(lambda: 'crop' in place(page), 'the crop box in the address')
+    until(lambda: difference(pixels(page), before) > 2, 'a cropped picture')
+    if float(view_parameters(page).get('crop', '0,0,0,0,0,0').split(',')[5]) != (box[2] + box[5]) / 2:
+        until(lambda: 'crop' in view_parameters(page), 'the crop box in the address')
     page.click('#crop-on')
-    until(lambda: apart(pixels(page), before) < 2, 'the whole picture again')
+    until(lambda: difference(pixels(page), before) < 2, 'the whole picture again')
     page.script("document.getElementById('crop-reset').click(); document.getElementById('crop-on').checked")
 
 
 # ---- training cameras ----
 
 def on_screen(page, view):
-    """Where the middle of a camera's lines is, from the pose in the address; None behind or beside the picture."""
-    p, fov = pose(page), float(place(page)['fov'])
+    """Returns the position of a camera's lines, from the pose in the address; None behind or outside the picture."""
+    p, fov = pose(page), float(view_parameters(page)['fov'])
     panels = page.script("const r = document.getElementById('panels').getBoundingClientRect(); return r.width ? r.left : innerWidth")
     to = [view['pose'][3] - p[3], view['pose'][7] - p[7], view['pose'][11] - p[11]]
     x, y, z = (sum(to[i] * p[4 * i + j] for i in range(3)) for j in range(3))
@@ -333,7 +333,7 @@ def pick_cameras(page, views):
     found = [(view, at) for view, at in found if at]
     if not found:
         fail('no camera is in the picture')
-    # One that stands alone: which of two that are drawn over each other is picked is not the question here.
+    # Selects an isolated camera, to avoid picking the other of two overlapping ones.
     def alone(entry):
         return min([math.dist(entry[1], at) for view, at in found if view is not entry[0]] or [1e9])
     view, at = max(found, key=alone)
@@ -345,10 +345,10 @@ def pick_cameras(page, views):
     until(lambda: page.script("return document.getElementById('photo-picture').naturalWidth") > 0, 'its photograph')
     with open(f"assets/demo/{view['split']}/{view['name']}", 'rb') as file:
         shown, whole = page.script(PHOTOGRAPH, 8, base64.b64encode(file.read()).decode())
-    if apart(shown, whole) > 5:
+    if difference(shown, whole) > 5:
         fail(f'the photograph is not that of the file: {shown} instead of {whole}')
 
-    # The photograph beside the picture and over it: the model has learned what it shows.
+    # The photograph beside the picture and over it: the model shows what it was trained on.
     choose(page, 'blend-slider', '100')
     until(lambda: page.script("return document.getElementById('blend').checkVisibility()"), 'the photograph over it')
     page.script("document.getElementById('camera-list').focus()")
@@ -410,17 +410,17 @@ def make_path(page, run, work):
         left = page.script("return document.getElementById('panels').getBoundingClientRect().left")
         w = min(left, HEIGHT * 1.5)
         seen = pixels(page, 16, [left / 2 - w / 2, HEIGHT / 2 - w / 3, w, w / 1.5])
-        # The page's has more rays a pixel: far less apart than two frames are, but not the same.
-        differences = [apart(seen, other) for other in made]
+        # The page's frame has more rays per pixel: much closer than two frames are, but not equal.
+        differences = [difference(seen, other) for other in made]
         progress(f'{frames[frame]}: {differences}')
         if differences[frame] > 8 or any(other < 2 * differences[frame] for i, other in enumerate(differences) if i != frame):
-            fail(f'{frames[frame]} is not what the page showed: frames are {differences} apart')
+            fail(f'{frames[frame]} is not what the page showed: frames differ by {differences}')
     exchange_files(page, out, file)
     quiet(page)
 
 
 def exchange_files(page, folder, file):
-    """What the page downloads is what it saves; files are loaded, and those that are no paths refused."""
+    """Downloads equal the page's path; files are loaded, and files that are no paths are refused."""
     page.devtools('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
     page.click('#path-download')
     until(lambda: os.path.exists(os.path.join(folder, 'turn.json')), 'the downloaded path')
@@ -455,13 +455,13 @@ def check_narrow(page):
 def check(page, work):
     run = os.path.join(work, 'run')
     page.resize(WIDTH, HEIGHT)
-    page.prefer(reduced_motion='reduce')  # flights from view to view cost frames: one is enough, in pick_cameras()
+    page.prefer(reduced_motion='reduce')  # flights between views cost frames; pick_cameras() tests one
     watch_training(page, run)
     program = Program('view', run, '--port', '0')
     try:
         page.go(program.url)
         until(lambda: '×' in text(page, 'readout'), 'a frame')
-        page.key('\ue00c')  # escape: no panel
+        page.key('\ue00c')  # escape: close the panel
         coarsen(page)
         if not page.script("return ['pause', 'save', 'stop'].every((id) => document.getElementById(id).disabled)"):
             fail('buttons of a training where none goes on')
@@ -483,7 +483,7 @@ def check(page, work):
 
 
 def have_browser():
-    """Ubuntu's packages of these names are scripts, which ask for another store of packages."""
+    """Ubuntu's packages of these names are scripts that install a snap."""
     driver = shutil.which('chromedriver')
     if driver:
         with open(driver, 'rb') as file:

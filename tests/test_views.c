@@ -1,4 +1,4 @@
-/* Where views are seen from, and what their picture files show. */
+/* Tests the cameras of rendered views, and the picture files of their maps. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -36,10 +36,9 @@ static int tear_down(void **state)
     return rmdir(folder);
 }
 
-/* ---- cameras -----------------------------------------------------------------------------------
- */
+/* ---- cameras ------------------------------------------------------------------------------- */
 
-/* Turned, so that axes of camera and world differ: right is +y, up is +z, and it looks along -x. */
+/* Rotated, so that axes of camera and world differ: right is +y, up is +z, forward is -x. */
 static struct scene_camera camera_like(uint32_t width, uint32_t height)
 {
     return (struct scene_camera){
@@ -89,8 +88,7 @@ static void views_of_a_split(void **state)
     assert_string_equal(vkn_last_error(), "4294967295 views are more than 100000");
 }
 
-/* Twice the height: a point is seen at twice the image position; a wider picture only adds sides.
- */
+/* Twice the height doubles image positions; a wider picture only adds to the sides. */
 static void views_of_another_size(void **state)
 {
     (void)state;
@@ -122,8 +120,8 @@ static void views_of_another_size(void **state)
     assert_null(views.cameras);
 }
 
-/* Panoramas twice as wide as high from where views are: on a circle level, of a split as the camera
- * is held. */
+/* Panoramas, twice as wide as high, at the views' positions: level on an orbit, tilted like the
+ * camera in a split. */
 static void panoramas_of_views(void **state)
 {
     (void)state;
@@ -150,7 +148,7 @@ static void panoramas_of_views(void **state)
             assert_true(view->width == 2 * view->height && view->width == (split ? 200 : 40));
             NEAR(view->focal_x * 2 * M_PI, view->width, 1e-4);
             NEAR(view->focal_y * M_PI, view->height, 1e-4);
-            /* Of a circle the middle row is the horizon, and its middle the way to the axis. */
+            /* On an orbit the middle row is the horizon, and its middle points to the axis. */
             double origin[3], ahead[3];
             assert_true(scene_camera_ray(view, view->center_x, view->center_y, origin, ahead));
             NEAR(ahead[2], split ? -sqrt(0.5) : 0, 1e-6);
@@ -158,7 +156,7 @@ static void panoramas_of_views(void **state)
         }
         free(views.cameras);
     }
-    /* A panorama of another size is still all around. */
+    /* A panorama of another size still sees in all directions. */
     struct scene_camera whole = scene_panorama(&test[0], 40, 20, NULL);
     scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = &whole, .camera_count = 1};
     params = (struct vkn_render_params){.width = 64, .height = 50};
@@ -175,10 +173,9 @@ static void panoramas_of_views(void **state)
     assert_null(views.cameras);
 }
 
-/* ---- files -------------------------------------------------------------------------------------
- */
+/* ---- files --------------------------------------------------------------------------------- */
 
-/* The written file's bytes, RGBA; the caller frees. */
+/* Returns the written file's pixels, RGBA; the caller frees them. */
 static uint8_t *read_back(uint32_t width, uint32_t height)
 {
     uint8_t *rgba;
@@ -231,12 +228,12 @@ static void depths_as_numbers(void **state)
     char *data;
     size_t size;
     assert_int_equal(base_file_read(png, 1000, &data, &size), VKN_OK);
-    assert_int_equal(size, 128 + 24); /* values where NumPy can map them */
+    assert_int_equal(size, 128 + 24); /* values at an offset where NumPy can map them */
     free(data);
     assert_int_equal(render_write_npy("/proc/vknerf/x.npy", values, 3, 2), VKN_BAD_INPUT);
 }
 
-/* Lightness grows with the error, which alone tells. */
+/* Brightness grows with the error alone. */
 static void errors_are_brighter_the_larger(void **state)
 {
     (void)state;
@@ -261,8 +258,8 @@ static void errors_are_brighter_the_larger(void **state)
     free(rgba);
 }
 
-/* Matplotlib's inferno from no error to a quarter of white, the mean of the channels, beyond which
- * nothing is brighter. */
+/* Matplotlib's inferno maps the mean over channels, from zero to a quarter of white, and is clamped
+ * there. */
 static void errors_of_known_size(void **state)
 {
     (void)state;

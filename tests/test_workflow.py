@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""tests/test_workflow.py: what runs elsewhere, as far as that can be told from here.
+"""Tests .github/workflows/*.yml and Dockerfile without running them.
 
-Reads .github/workflows/*.yml and Dockerfile: their form, that every step runs or uses one thing, that shellcheck has
-nothing to say of what they run, that the scripts in it are there and know the options, and that expressions are of
-values that there are. Before that it breaks a copy in several ways, each of which has to be found.
+Checks that the YAML is valid, that every step runs or uses one thing, that shellcheck accepts all commands, that called
+scripts exist and accept the given options, and that expressions use existing values. Before that it breaks a copy in
+several ways, each of which must be found.
 
 Needs shellcheck. VKNERF_SOURCE_DIR names the sources.
 """
@@ -19,7 +19,7 @@ JOB_KEYS = {"name", "runs-on", "container", "timeout-minutes", "strategy", "env"
 STEP_KEYS = {"name", "uses", "with", "run", "if", "env"}
 
 
-# ---- as much of YAML as is used ---------------------------------------------------------------------------
+# ---- the YAML subset in use -------------------------------------------------------------------------------
 
 class Lines:
     def __init__(self, text):
@@ -27,7 +27,7 @@ class Lines:
         self.at = 0
 
     def indent(self):
-        """Of the next line that says something; -1 at the end."""
+        """Indentation of the next line with content; -1 at the end."""
         while self.at < len(self.all) and re.fullmatch(r" *(#.*)?", self.all[self.at]):
             self.at += 1
         return -1 if self.at == len(self.all) else len(re.match(" *", self.all[self.at])[0])
@@ -41,7 +41,7 @@ def scalar(text):
 
 
 def block(lines, indent):
-    """Of a value below "|", without its indentation."""
+    """Returns the value after "|", without its indentation."""
     kept = []
     while lines.at < len(lines.all) and (not lines.all[lines.at] or lines.all[lines.at].startswith(" " * (indent + 1))):
         kept.append(lines.all[lines.at])
@@ -85,7 +85,7 @@ def node(lines):
     return made
 
 
-# ---- what is run ----------------------------------------------------------------------------------------
+# ---- commands -------------------------------------------------------------------------------------------
 
 def shellcheck(script):
     run = subprocess.run(["shellcheck", "--shell=sh", "--severity=style", "--format=gcc", "-"], input=script, text=True,
@@ -94,7 +94,7 @@ def shellcheck(script):
 
 
 def check_scripts(text):
-    """Scripts that are there, with options that their heads know, or that vknerf does."""
+    """Checks that scripts exist, and that their heads, or vknerf, know the options."""
     for script, words in re.findall(r"(?:^|[ /])((?:tools|tests)/[\w.]+)([^\n&|>]*)", text):
         path = os.path.join(SOURCE, script)
         if not os.access(path, os.X_OK):
@@ -110,7 +110,7 @@ def check_scripts(text):
 def check_run(text):
     yield from shellcheck(re.sub(r"\$\{\{.*?\}\}", "x", text))
     yield from check_scripts(text)
-    if "${{" in text:  # it would be put into the script as it is
+    if "${{" in text:  # the shell would get its value as code
         yield "an expression in what a shell runs: pass it as a variable"
 
 
@@ -179,9 +179,9 @@ def check_dockerfile(text):
             yield from check_run(re.sub(r"^(--mount=\S+\s+)+", "", rest))
 
 
-# ---- all of it ------------------------------------------------------------------------------------------
+# ---- all checks -----------------------------------------------------------------------------------------
 
-# What is replaced, and what has to be said then.
+# Replacements, and the resulting messages.
 FAULTS = (
     ("tools/test.sh", "tools/tests.sh", "there is no tools/tests.sh"),
     ("tools/package.sh --check", "tools/package.sh --chek", "no option --chek"),

@@ -1,10 +1,10 @@
-/* Notes what a process executes, for tools/changed.py. Everything that -DVKNERF_TRACE=ON builds is
- * linked with this file and calls it at the begin of each function (-finstrument-functions). The
- * folder that the environment variable VKNERF_TRACE names then has a file per program or library,
- * FILE.functions, with a byte for each address: 1 at the begin of each function that was called.
- * All processes of a program map the same file, so a process that is killed has noted as much as
- * others. The file "programs" has a line "NAME SOURCE" for each shader program that was created.
- * Without the variable nothing is noted. */
+/* Records which functions and shaders a process executes, for tools/changed.py. With
+ * -DVKNERF_TRACE=ON everything is linked with this file and calls it at the beginning of each
+ * function (-finstrument-functions). In the folder named by the environment variable VKNERF_TRACE
+ * each program and library gets a file FILE.functions with a byte for each address: 1 at the
+ * beginning of each called function. All processes of a program map the same file, so that nothing
+ * is lost when a process is killed. The file "programs" gets a line "NAME SOURCE" for each created
+ * shader. Without the variable nothing is recorded. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Program and library may each have this file, and some have it twice. */
+/* Program and library may each contain this file, and some contain it twice. */
 #define HOOK  __attribute__((weak, visibility("hidden"), no_instrument_function))
 #define INNER __attribute__((no_instrument_function))
 
@@ -23,7 +23,7 @@
  * never written take no memory. */
 #define MAPPED ((size_t)8 << 20)
 
-/* The ELF header of the program or library that this is linked into. */
+/* The ELF header of the program or library that contains this file. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 
 static unsigned char nothing;
@@ -57,7 +57,7 @@ HOOK void __cyg_profile_func_enter(void *function, void *site)
     (void)site;
     unsigned char *to = atomic_load_explicit(&bytes, memory_order_relaxed);
     if (!to) {
-        /* What mapping calls may be instrumented itself. Two threads may both map the file. */
+        /* Functions that mapping calls may be instrumented. Two threads may both map the file. */
         atomic_store(&bytes, &nothing);
         to = map_file();
         atomic_store(&bytes, to);
@@ -85,7 +85,7 @@ HOOK void gpu_trace_shader(const char *name, const char *source)
     if (file < 0)
         return;
     if (write(file, line, (size_t)length) < 0) {
-        /* One program is not noted. */
+        /* This shader is not recorded. */
     }
     close(file);
 }

@@ -1,17 +1,17 @@
-/* Fails the Nth system call of some kinds, or ends the process there, for tests of what vknerf does
- * then: a library for LD_PRELOAD. A seccomp filter makes the kernel send SIGSYS instead of doing
- * these calls; the handler counts them, and does them or not. So calls made inside the C library
- * and by the driver's threads count as well, and nothing is needed that a container may forbid, as
- * ptrace is.
+/* Implements a library for LD_PRELOAD that fails the Nth system call of some kinds, or ends the
+ * process there, for tests of vknerf's reaction. A seccomp filter makes the kernel send SIGSYS
+ * instead of executing these calls; the handler counts them, and executes or fails them. So calls
+ * by the C library and by the driver's threads count too, and nothing is needed that containers may
+ * forbid, such as ptrace.
  *
  *     CALLFAULT_CALLS=write,fsync   these calls (of the table below), or "all"
- *     CALLFAULT_PATH=DIR            only calls on this folder and on what is in it
+ *     CALLFAULT_PATH=DIR            only calls on this folder and its content
  *     CALLFAULT_N=12                the 12th fails (from 1); 0: none
  *     CALLFAULT_STICKY=1            and all later ones
- *     CALLFAULT_ERROR=28            with this errno; 0: the process is killed before it
- *     CALLFAULT_LIST=FILE           writes a line for every call that counts: its name, its file
+ *     CALLFAULT_ERROR=28            with this errno; 0: the process is killed before the call
+ *     CALLFAULT_LIST=FILE           writes a line for every counted call: its name, its file
  *
- * Only a process whose name is "vknerf" is touched: scripts around it are not. */
+ * Only processes named "vknerf" are affected, not scripts around them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,9 +34,9 @@
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define ARGUMENTS     6
 #define PATH_SIZE     4096
-/* The sixth argument of calls that the handler makes: none of those below has that many. */
+/* Value of the sixth argument in the handler's own calls; none of the calls below has six. */
 #define OWN           0x7a5f00d5u
-/* What the tests take for a library that could not be used. */
+/* Exit code by which the tests recognise that this library could not be used. */
 #define EXIT_UNUSABLE 125
 
 #if defined(__x86_64__)
@@ -49,7 +49,7 @@ static const int argument_registers[ARGUMENTS] = {REG_RDI, REG_RSI, REG_RDX,
 #error "which registers hold a system call's arguments?"
 #endif
 
-/* A kind of call: which argument is the descriptor or the path that tells whether it counts, -1 for
+/* A kind of call, and the argument with the descriptor or path that decides whether it counts; -1:
  * none. */
 struct call {
     const char *name;
@@ -86,7 +86,7 @@ static struct {
     atomic_long count;
 } fault = {.list = -1};
 
-/* ---- in the handler: no call that is not safe there ----------------------------------------- */
+/* ---- in the handler: async-signal-safe calls only ------------------------------------------- */
 
 static long own_call(long number, long a, long b, long c, long d, long e)
 {
@@ -103,8 +103,8 @@ static const struct call *find_call(long number)
     return NULL;
 }
 
-/* The name of the call's file; "" where it has none, such as a pipe. An empty path stands for the
- * descriptor. */
+/* Returns the name of the call's file; "" if it has none, such as a pipe. An empty path stands for
+ * the descriptor. */
 static void name_file(const struct call *call, const long *arguments, char name[PATH_SIZE])
 {
     name[0] = '\0';
@@ -136,7 +136,7 @@ static void list_call(const struct call *call, const char *name)
     own_call(SYS_write, fault.list, (long)line, size, 0, 0);
 }
 
-/* Whether the call fails. Ends the process where it is to be killed. */
+/* Returns whether the call fails. Ends the process if it is to be killed. */
 static int fails(const struct call *call, const long *arguments)
 {
     char name[PATH_SIZE];
@@ -189,7 +189,7 @@ static void on_call(int signal, siginfo_t *information, void *data)
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
-/* A SIGSYS that is blocked ends the process: it stays out of the masks that threads are given. */
+/* A blocked SIGSYS would end the process, so it is removed from masks that threads set. */
 int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 {
     static int (*next)(int, const sigset_t *, sigset_t *);
@@ -207,7 +207,7 @@ int pthread_sigmask(int how, const sigset_t *set, sigset_t *before)
 
 /* ---- at the start ---------------------------------------------------------------------------- */
 
-/* Whether the list of kinds, "all" or names between commas, has this one. */
+/* Returns whether the list of kinds, "all" or names between commas, contains this one. */
 static int is_kind(const char *name)
 {
     size_t size = strlen(name);
@@ -235,7 +235,7 @@ static void catch_calls(void)
         give_up("SIGSYS");
 }
 
-/* Traps the wanted kinds unless the handler makes the call. */
+/* Traps the wanted kinds, except in calls that the handler makes. */
 static void install_filter(void)
 {
     static struct sock_filter program[COUNT(calls) + 8];

@@ -1,18 +1,18 @@
-"""What the sweeps of tests/faults share: a tiny scene and model, starting vknerf, and reading what it left.
+"""Common parts of the fault sweeps: a tiny scene and model, starting vknerf, and checking its results.
 
 A sweep is a module of the folder sweeps:
 
     HOLDS           text: what must hold after every case
-    SHORT           how many cases the tests run
-    cases(shared)   every case, a list of JSON values; the order is of no importance
+    SHORT           number of cases that the tests run
+    cases(shared)   every case, a list of JSON values in any order
     try_case(case, place)
                     runs one and returns an Outcome. `place` is this worker's folder, emptied before each case;
                     place.rnd depends on the seed and the case only
 
-What cases only read is made once: the scene of all sweeps and model_run() lie in the Place `shared`, which a case
-reaches as place.shared. Optional: pick(rnd, cases, count), which chooses otherwise than at random.
+Data that cases only read is made once: the scene of all sweeps and model_run() are in the Place `shared`, which a case
+reaches as place.shared. Optional: pick(rnd, cases, count), which replaces the random choice.
 
-sweep.py finds the cases, runs them and counts. Needs only Python's standard library.
+sweep.py finds the cases, runs and counts them. Needs only Python's standard library.
 """
 import dataclasses
 import glob
@@ -32,10 +32,10 @@ import zlib
 SOURCE = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get("VKNERF_BUILD_DIR") or os.path.join(SOURCE, "build")
 PROGRAM = os.path.join(BUILD, "vknerf")
-# vknerf behind what finds the device, as ctest starts it.
+# The command of vknerf, after the script that selects the device, as in ctest.
 VKNERF = os.environ.get("VKNERF_BIN") or os.path.join(BUILD, "tests", "vknerf")
 
-# A model that trains 64 steps in a tenth of a second: what is tried here is what lies around the training.
+# A model that trains 64 steps in a tenth of a second: sweeps test what surrounds training.
 MODEL = {"grid.log2_entries": 10, "grid.levels": 4, "mlp.density_width": 16, "mlp.color_width": 16,
          "mlp.color_layers": 1, "mlp.sh_degree": 3, "batch.samples": 1024, "batch.max_rays": 64,
          "march.resolution": 16}
@@ -53,19 +53,19 @@ class Broken(Exception):
 
 @dataclasses.dataclass
 class Outcome:
-    """What a case came to. `problems` holds a line for each thing that should not be, `facts` JSON for the log."""
+    """The outcome of a case. `problems` holds a line for each violation, `facts` JSON for the log."""
     problems: list
     facts: dict = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
 class Ended:
-    """A program that ended: its exit code, the name of the signal that ended it, or HANG."""
+    """An ended program: its exit code, the name of the signal that ended it, or HANG."""
     code: object
     out: str
     err: str
     seconds: float
-    memory: int = 0  # the most at any time, in KiB
+    memory: int = 0  # peak, in KiB
 
     def last_line(self):
         """The last line of standard error, shortened."""
@@ -76,20 +76,20 @@ class Ended:
 # ---- a scene ---------------------------------------------------------------------------------------------
 
 def png_chunk(kind, data, checksum=None):
-    """One chunk of a PNG file; a wrong checksum on request."""
+    """Returns one chunk of a PNG file, with a wrong checksum on request."""
     checksum = zlib.crc32(kind + data) if checksum is None else checksum
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", checksum)
 
 
 def png_file(width, height, packed, depth=8, color=6, more=b""):
-    """A PNG file around compressed rows, true or not; `more` are chunks before them."""
+    """Returns a PNG file of compressed rows, valid or not; `more` are chunks before them."""
     header = struct.pack(">IIBBBBB", width, height, depth, color, 0, 0, 0)
     return (b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", header) + more + png_chunk(b"IDAT", packed) +
             png_chunk(b"IEND", b""))
 
 
 def ball_picture(size, angle):
-    """A picture of a coloured ball on transparent ground, which turns with the angle."""
+    """Returns a picture of a coloured ball on transparent background, turned by the angle."""
     rows = []
     for v in range(size):
         row = bytearray(b"\0")
@@ -103,7 +103,7 @@ def ball_picture(size, angle):
 
 
 def ball_pose(angle, lift):
-    """The pose of a camera on a circle of radius 4, which looks at the middle."""
+    """Returns the pose of a camera on a circle of radius 4 that looks at the centre."""
     z = [math.cos(angle) * math.cos(lift), math.sin(angle) * math.cos(lift), math.sin(lift)]
     x = [-math.sin(angle), math.cos(angle), 0.0]
     y = [z[1] * x[2] - z[2] * x[1], z[2] * x[0] - z[0] * x[2], z[0] * x[1] - z[1] * x[0]]
@@ -125,7 +125,7 @@ def make_scene(folder, size=24, train=12, test=3):
 # ---- files -----------------------------------------------------------------------------------------------
 
 def read_file(path):
-    """The bytes of a file; None where there is none."""
+    """Returns the bytes of a file; None if it is missing."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -139,7 +139,7 @@ def write_file(path, data):
 
 
 def read_json(path):
-    """What a JSON file holds; None where there is none or it is none."""
+    """Returns the content of a JSON file; None if it is missing or invalid."""
     try:
         return json.loads(read_file(path) or b"")
     except ValueError:
@@ -152,7 +152,7 @@ def write_json(path, value):
 
 
 def remove(path):
-    """Removes a file or a folder, or nothing."""
+    """Removes a file or a folder, if it exists."""
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
     elif os.path.lexists(path):
@@ -162,7 +162,7 @@ def remove(path):
 # ---- starting vknerf -------------------------------------------------------------------------------------
 
 class Place:
-    """A folder to work in, with what all cases read: a scene and the place `shared`."""
+    """A folder to work in, with the data that all cases read: a scene and the place `shared`."""
 
     def __init__(self, folder, shared=None):
         self.folder = os.path.abspath(folder)
@@ -179,7 +179,7 @@ class Place:
         os.makedirs(self.folder)
 
     def start(self, *arguments, env=None, program=VKNERF, **options):
-        """Starts vknerf in this place; its process is the one returned, not that of a script around it."""
+        """Starts vknerf in this place; returns its own process, not that of a script around it."""
         options = {"stdin": subprocess.DEVNULL, "stdout": tempfile.TemporaryFile(),
                    "stderr": tempfile.TemporaryFile(), "cwd": self.folder, **options}
         process = subprocess.Popen([program, *map(str, arguments)], env=environment(env), **options)
@@ -191,11 +191,11 @@ class Place:
         return wait(self.start(*arguments, env=env, program=program, **options), timeout)
 
     def train(self, *more, out="run", steps=STEPS, **options):
-        """A short training with saves and evaluations into the folder `out` of this place."""
+        """Runs a short training with saves and evaluations into the folder `out` of this place."""
         return self.run(*self.training(*more, out=out, steps=steps), **options)
 
     def training(self, *more, out="run", steps=STEPS):
-        """The arguments of train()."""
+        """Returns the arguments of train()."""
         return ["train", self.scene, *model_options(), "--steps", steps, "--save-every", SAVE_EVERY, "--eval-every",
                 EVAL_EVERY, "--quiet", "--out", self.path(out), *more]
 
@@ -204,7 +204,7 @@ class Place:
 
 
 def draw(rnd, found, count):
-    """So many of the cases, or all where there are no more."""
+    """Returns `count` random cases, or all if there are no more."""
     return rnd.sample(found, min(count, len(found)))
 
 
@@ -212,8 +212,8 @@ model_lock = threading.Lock()
 
 
 def model_run(place):
-    """The folder of a whole short training, for cases to copy or to compare with. It is deterministic; beside it
-    lie the lists that model_calls() and model_allocations() read.
+    """Returns the folder of an undisturbed short training, for cases to copy or compare. It is deterministic; beside it
+    are the lists that model_calls() and model_allocations() read.
     """
     run = place.shared.path("model")
     with model_lock:
@@ -226,7 +226,7 @@ def model_run(place):
 
 
 def observation(place):
-    """The environment of a training whose system calls are listed and allocations counted."""
+    """Returns the environment of a training that lists system calls and counts allocations."""
     libraries = [built_library(name) for name in ("callfault", "mallocfault")]
     if None in libraries:
         return {}
@@ -235,31 +235,31 @@ def observation(place):
 
 
 def model_calls(place):
-    """(kind, file) of each system call that the training of model_run() made on a file."""
+    """Returns (kind, file) of each system call on a file in the training of model_run()."""
     listing = os.path.join(os.path.dirname(model_run(place)), "model.calls")
     with open(listing, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n").split(" ", 1) for line in file]
 
 
 def model_allocations(place):
-    """How often the training of model_run() asked for memory."""
+    """Returns the number of allocations in the training of model_run()."""
     return int(read_file(os.path.join(os.path.dirname(model_run(place)), "model.allocations")))
 
 
 def model_options(changes=None):
-    """--set options of the tiny model."""
+    """Returns --set options of the tiny model."""
     return [word for key, value in {**MODEL, **(changes or {})}.items() for word in ("--set", f"{key}={value}")]
 
 
 def environment(changes):
-    """The environment of a start: programs compiled fast, in caches that all share."""
+    """Returns the environment of a start: pipelines compiled fast, in a common cache."""
     cache = os.path.join(BUILD, "faults", "cache")
     defaults = {"GALLIVM_PERF": "nopt", "XDG_CACHE_HOME": cache, "MESA_SHADER_CACHE_DIR": cache + "/mesa"}
     return {**defaults, **os.environ, **(changes or {})}
 
 
 def said(file):
-    """What a process that start() began has written to one of its outputs."""
+    """Returns what a process that start() began has written to one of its outputs."""
     if isinstance(file, int):
         return ""
     with file:
@@ -268,7 +268,7 @@ def said(file):
 
 
 def reap(process, end):
-    """(exit code, memory in KiB) once the process has ended; None for the code of one killed at the time `end`."""
+    """Returns (exit code, memory in KiB) of an ended process; the code is None if it was killed at the time `end`."""
     killed = False
     while process.returncode is None:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG)
@@ -295,7 +295,7 @@ def wait(process, timeout=60):
 
 
 def wait_for_file(path, process, seconds=30):
-    """True when the file is there before the process ends or the time is over."""
+    """Returns whether the file exists before the process ends or the time is over."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if os.path.exists(path):
@@ -307,23 +307,23 @@ def wait_for_file(path, process, seconds=30):
 
 
 def built_library(name):
-    """The path of a library to be preloaded that the tests' build makes; None in builds without it."""
+    """Returns the path of a preloadable library that the tests' build makes; None in builds without it."""
     path = os.path.join(BUILD, "tests", name + ".so")
     return path if os.path.exists(path) else None
 
 
 def library(name):
-    """The same, where it is needed."""
+    """Returns the same; raises Broken if there is none."""
     path = built_library(name)
     if path is None:
         raise Broken(f"{name}.so: not built; cmake --build {BUILD} --target {name}")
     return path
 
 
-# ---- what vknerf said ------------------------------------------------------------------------------------
+# ---- messages of vknerf ----------------------------------------------------------------------------------
 
 def check_ended(ended, codes=EXIT_CODES):
-    """Problems of how a program ended: its code, and a message of one line when it failed."""
+    """Returns problems of a program's end: its exit code, and a message of one line if it failed."""
     if ended.code == HANG:
         return [f"hangs: {ended.last_line()}"]
     if ended.code not in codes:
@@ -337,7 +337,7 @@ def check_ended(ended, codes=EXIT_CODES):
 
 
 def check_refused(ended, codes=(DONE, BAD_INPUT)):
-    """Problems of an answer to bad input: done all the same, or one line and nothing else."""
+    """Returns problems of the answer to bad input: success, or one line and nothing else."""
     problems = check_ended(ended, codes)
     lines = [line for line in ended.err.splitlines() if not line.startswith("warning: ")]
     if not problems and ended.code == BAD_INPUT and len(lines) != 1:
@@ -345,10 +345,10 @@ def check_refused(ended, codes=(DONE, BAD_INPUT)):
     return problems
 
 
-# ---- what vknerf left ------------------------------------------------------------------------------------
+# ---- files of vknerf --------------------------------------------------------------------------------------
 
 def parse_checkpoint(data):
-    """(step, header) of a checkpoint; raises ValueError where anything does not fit the file exactly."""
+    """Returns (step, header) of a checkpoint; raises ValueError if the file is not exactly valid."""
     if len(data) < 8:
         raise ValueError("shorter than its size field")
     size, = struct.unpack("<Q", data[:8])
@@ -368,7 +368,7 @@ def parse_checkpoint(data):
 
 
 def checkpoint_step(path):
-    """(step, None) of a whole checkpoint, (None, None) where there is none, (None, reason) where it is broken."""
+    """Returns (step, None) of a valid checkpoint, (None, None) if there is none, (None, reason) if it is invalid."""
     data = read_file(path)
     if data is None:
         return None, None
@@ -379,7 +379,7 @@ def checkpoint_step(path):
 
 
 def checkpoint_tensors(path):
-    """The bytes of all tensors, without the header, which tells times."""
+    """Returns the bytes of all tensors, without the header, which contains times."""
     data = read_file(path)
     if data is None:
         return None
@@ -388,12 +388,12 @@ def checkpoint_tensors(path):
 
 
 def leftovers(folder):
-    """Temporaries anywhere in the folder."""
+    """Returns temporary files anywhere in the folder."""
     return sorted(os.path.relpath(path, folder) for path in glob.glob(folder + "/**/*.tmp", recursive=True))
 
 
 def read_metrics(run):
-    """(steps, first problem, torn) of metrics.jsonl: steps rise, every whole line is one; torn: the last is none."""
+    """Returns (steps, first problem, torn) of metrics.jsonl: steps increase; torn: the last line is incomplete."""
     data = read_file(os.path.join(run, "metrics.jsonl")) or b""
     lines = data.split(b"\n")
     steps, problems = [], []
@@ -401,7 +401,7 @@ def read_metrics(run):
         try:
             step = json.loads(line)["step"]
         except (ValueError, KeyError, TypeError):
-            problems.append(f"metrics.jsonl: line {number} is none: {line[:80]!r}")
+            problems.append(f"metrics.jsonl: line {number} is no metrics: {line[:80]!r}")
             continue
         if steps and step <= steps[-1]:
             problems.append(f"metrics.jsonl: line {number}: step {step} after {steps[-1]}")
@@ -410,7 +410,7 @@ def read_metrics(run):
 
 
 def event_tail(path):
-    """How many bytes follow the last whole record of an event file."""
+    """Returns the number of bytes after the last whole record of an event file."""
     data = read_file(path) or b""
     position = 0
     while position + 12 <= len(data):
@@ -422,17 +422,17 @@ def event_tail(path):
 
 
 def check_events(run, torn=False):
-    """Problems of the event files; with `torn` the end of the newest may be missing."""
+    """Returns problems of the event files; with `torn` the newest one may be truncated."""
     files = sorted(glob.glob(run + "/events.out.tfevents.*"), key=os.path.getmtime)
     if torn:
         files = files[:-1]
-    return [f"{os.path.basename(path)}: {event_tail(path)} bytes of no record" for path in files if event_tail(path)]
+    return [f"{os.path.basename(path)}: {event_tail(path)} bytes too many" for path in files if event_tail(path)]
 
 
 def check_run(run, killed=False):
-    """(step, problems) of what a training left in a run folder: step is the checkpoint's, None without one.
+    """Returns (step, problems) of a training's run folder: step is the checkpoint's, None without one.
 
-    With `killed` the process ended without a chance to clean up: a torn last line and temporaries are allowed.
+    With `killed` the process ended without cleaning up: a torn last line and temporary files are allowed.
     """
     step, why = checkpoint_step(os.path.join(run, "checkpoint.safetensors"))
     problems = [why] if why else []
@@ -450,7 +450,7 @@ def check_run(run, killed=False):
 
 
 def check_finished(run, steps=STEPS, model=None):
-    """Problems of a run that says it is done: everything is there; `model` is a run to have no less than."""
+    """Returns problems of a finished run: everything must exist; `model` is a run to have no less than."""
     step, problems = check_run(run)
     if step != steps:
         problems.append(f"done, but the checkpoint is of step {step}")
@@ -468,7 +468,7 @@ def check_finished(run, steps=STEPS, model=None):
 
 
 def json_keys(path):
-    """Keys of a JSON object and of the objects in it, as a set of dotted names."""
+    """Returns the keys of a JSON object and of the objects in it, as a set of dotted names."""
     names = set()
     for key, value in (read_json(path) or {}).items():
         names.add(key)
@@ -477,8 +477,8 @@ def json_keys(path):
 
 
 def check_goes_on(place, run, step, more=16):
-    """Problems of going on after a fault: what is left can be evaluated, reported and resumed, and then nothing of
-    the fault is left; without a checkpoint a new training takes the folder.
+    """Returns problems of continuing after a fault: the run folder can be evaluated, reported and resumed, after which
+    no trace of the fault is left; without a checkpoint a new training takes the folder.
     """
     if step is None:
         again = place.run(*place.training(out=os.path.relpath(run, place.folder), steps=16))
@@ -494,7 +494,7 @@ def check_goes_on(place, run, step, more=16):
         after, problems = check_run(run)
         if after != goal:
             problems.append(f"the checkpoint is of step {after} instead of {goal}")
-        problems = prefixed("after going on", problems)
+        problems = prefixed("after the fault", problems)
     return problems
 
 

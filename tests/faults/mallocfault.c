@@ -1,12 +1,12 @@
-/* Fails the Nth allocation that vknerf itself asks for (malloc, calloc and realloc called from the
- * program or from libcjson, not from the driver), for tests of what it does without memory: a
- * library for LD_PRELOAD.
+/* Implements a library for LD_PRELOAD that fails the Nth allocation of vknerf itself (malloc,
+ * calloc and realloc called from the program or from libcjson, not from the driver), for tests of
+ * its reaction.
  *
  *     MALLOCFAULT_N=12        fails the 12th (from 1); 0: none
  *     MALLOCFAULT_STICKY=1    and all later ones
- *     MALLOCFAULT_COUNT=FILE  writes how many there were, at the end
+ *     MALLOCFAULT_COUNT=FILE  writes the number of allocations at the end
  *
- * Only a process whose name is "vknerf" is touched: scripts around it are not. */
+ * Only processes named "vknerf" are affected, not scripts around them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 
 #define RANGES 4
 
-/* The C library's own: looking the next ones up would allocate. */
+/* The C library's own functions: dlsym would allocate. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
@@ -37,7 +37,7 @@ static struct {
 
 static atomic_int ready;
 
-/* The program is the first object, also where its loader was started by name. */
+/* The program is the first object, even if its loader was started by name. */
 static int add_range(struct dl_phdr_info *object, size_t size, void *data)
 {
     (void)size;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """tests/faults/sweep.py [NAME ...] [--count N | --all] [--seed S] [--jobs J] [--resume FILE] [--case JSON]
 
-Breaks what a run depends on, in many ways, and checks that vknerf ends as it should and that nothing is lost. Every
-NAME is a module of the folder sweeps; without any, all of them. Each runs as many cases as the tests do, --count of
-them or --all. The results go as JSON lines to build/faults/NAME.jsonl or, with --resume, to FILE, whose cases are
-not run again. Exits 1 when anything did not hold, with the commands that show it.
+Injects faults into runs in many ways, and checks that vknerf ends as it should and that nothing is lost. Every NAME is
+a module of the folder sweeps; without names all of them run, each with as many cases as in the tests, with --count
+cases, or with --all. Results are JSON lines in build/faults/NAME.jsonl or, with --resume, in FILE, whose cases are not
+repeated. Exits with 1 after problems, and prints the commands that reproduce them.
 """
 import argparse
 import collections
@@ -25,7 +25,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def names():
-    """The sweeps there are."""
+    """Returns the names of all sweeps."""
     return sorted(name[:-3] for name in os.listdir(os.path.join(FOLDER, "sweeps")) if name.endswith(".py"))
 
 
@@ -49,7 +49,7 @@ def parse_arguments():
 # ---- results ---------------------------------------------------------------------------------------------
 
 class Results:
-    """JSON lines of what the cases came to."""
+    """JSON lines with the outcomes of cases."""
 
     def __init__(self, path, keep):
         self.path = path
@@ -71,7 +71,7 @@ class Results:
 
 
 def command_of(name, case, seed):
-    """The command that runs one case again."""
+    """Returns the command that repeats a case."""
     text = json.dumps(case, ensure_ascii=True).replace("'", "'\\''")
     return f"tests/faults/sweep.py {name} --seed {seed} --case '{text}'"
 
@@ -96,7 +96,7 @@ def tell_table(rows):
 # ---- running ---------------------------------------------------------------------------------------------
 
 def choose(module, shared, options):
-    """The cases to run."""
+    """Returns the cases to run."""
     if options.case:
         return [json.loads(options.case)]
     rnd = random.Random(options.seed)
@@ -136,7 +136,7 @@ def run_cases(module, cases, places, results, options):
 
 
 def run_sweep(name, work, shared, options):
-    """Runs the cases of a sweep that are not in its results, which are returned."""
+    """Runs the cases of a sweep that its results lack; returns the results."""
     module = importlib.import_module(f"sweeps.{name}")
     results = Results(options.resume or os.path.join(work, name + ".jsonl"), keep=bool(options.resume))
     cases = [case for case in choose(module, shared, options) if not results.has(case)]
@@ -148,13 +148,13 @@ def run_sweep(name, work, shared, options):
 
 
 def processor_seconds():
-    """What this program and those that it started have used."""
+    """Returns the processor time of this program and its children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 
 
 def run_sweeps(work, shared, options):
-    """Runs all sweeps asked for; True when everything held."""
+    """Runs all requested sweeps; returns whether everything held."""
     faults.make_scene(shared.scene)
     rows = []
     for name in options.names:

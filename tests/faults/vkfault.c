@@ -1,19 +1,19 @@
-/* A Vulkan layer that fails the Nth call of one function, for tests of what vknerf does then.
+/* Implements a Vulkan layer that fails the Nth call of one function, for tests of vknerf's
+ * reaction.
  *
  *     VKFAULT_CALL=vkQueueSubmit  the function, one of the tables below
  *     VKFAULT_N=12                fails its 12th call (from 1); 0: none
- *     VKFAULT_RESULT=-4           with this VkResult. Negative: nothing else is done. A device that
- * is lost (-4) stays lost: submissions and waits give -4 from then on. Positive: the call is made,
- * and if it succeeds gives this instead VKFAULT_STICKY=1            fails all later calls of the
- * function as well VKFAULT_HANG=SECONDS        sleeps before it VKFAULT_COUNTS=FILE         writes
- * "function calls" by line at the end
+ *     VKFAULT_RESULT=-4           the VkResult. Negative: the call is not made. After -4 (device
+ *                                 lost) submissions and waits keep returning -4. Positive: the call
+ *                                 is made, and its success is replaced by this result
+ *     VKFAULT_STICKY=1            fails all later calls of the function as well
+ *     VKFAULT_HANG=SECONDS        sleeps before the call
+ *     VKFAULT_COUNTS=FILE         writes lines "function calls" at the end
  *
- * What the device still does when a submission or a wait fails is waited for: a device that is
- * really lost runs nothing any more, this one would use memory that the program rightly frees. The
- * process has one device at a time.
- *
- * For VK_INSTANCE_LAYERS the layer's name is VK_LAYER_vknerf_fault; the sweep writes its manifest.
- */
+ * When a submission or a wait fails the layer waits for the device, because a lost device would
+ * stop, but this one would go on using memory that the program rightly frees. A process may have
+ * one device at a time. The layer's name in VK_INSTANCE_LAYERS is VK_LAYER_vknerf_fault; the sweep
+ * writes its manifest. */
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@
 #define EXPORT __attribute__((visibility("default"))) VKAPI_ATTR
 
 /* clang-format off */
-/* Name, parameters, arguments: of a device, found through vkGetDeviceProcAddr; */
+/* Device functions, found through vkGetDeviceProcAddr: name, parameters, arguments. */
 #define DEVICE_CALLS(X)                                                                                              \
     X(vkQueueSubmit, (VkQueue a, uint32_t b, const VkSubmitInfo *c, VkFence d), (a, b, c, d))                        \
     X(vkWaitForFences, (VkDevice a, uint32_t b, const VkFence *c, VkBool32 d, uint64_t e), (a, b, c, d, e))          \
@@ -69,7 +69,7 @@
     X(vkGetCalibratedTimestampsEXT, (VkDevice a, uint32_t b, const VkCalibratedTimestampInfoEXT *c, uint64_t *d,     \
                                      uint64_t *e), (a, b, c, d, e))                                                  \
     X(vkSetDebugUtilsObjectNameEXT, (VkDevice a, const VkDebugUtilsObjectNameInfoEXT *b), (a, b))
-/* of the instance, found through vkGetInstanceProcAddr. */
+/* Instance functions, found through vkGetInstanceProcAddr. */
 #define INSTANCE_CALLS(X)                                                                                            \
     X(vkEnumeratePhysicalDevices, (VkInstance a, uint32_t *b, VkPhysicalDevice *c), (a, b, c))                       \
     X(vkEnumerateDeviceExtensionProperties, (VkPhysicalDevice a, const char *b, uint32_t *c,                         \
@@ -96,7 +96,7 @@ static const char *const names[CALLS] = {
     "vkCreateDevice",
 };
 
-/* Where calls go from here. */
+/* Functions of the next layer. */
 static struct {
 #define X(name, parameters, arguments) PFN_##name name;
     DEVICE_CALLS(X)
@@ -110,8 +110,7 @@ static atomic_long counts[CALLS];
 static atomic_bool lost;
 static VkDevice the_device;
 
-/* ---- faults -------------------------------------------------------------------------------------
- */
+/* ---- faults -------------------------------------------------------------------------------- */
 
 static long number(const char *variable, long otherwise)
 {
@@ -135,7 +134,7 @@ static bool is_wait(int call)
     return call == AT_vkQueueSubmit || call == AT_vkWaitForFences || call == AT_vkDeviceWaitIdle;
 }
 
-/* Whether this call is the one. */
+/* Returns whether this call is to fail. */
 static bool is_due(int call)
 {
     long count = atomic_fetch_add(&counts[call], 1) + 1, n = number("VKFAULT_N", 0);
@@ -145,7 +144,7 @@ static bool is_due(int call)
     return count == n || (count > n && number("VKFAULT_STICKY", 0) != 0);
 }
 
-/* What the call gives, VK_SUCCESS to leave it as it is. */
+/* Returns the result of the call; VK_SUCCESS: unchanged. */
 static VkResult fault(int call)
 {
     bool due = is_due(call);
@@ -173,8 +172,7 @@ DEVICE_CALLS(X)
 INSTANCE_CALLS(X)
 #undef X
 
-/* ---- the chain ----------------------------------------------------------------------------------
- */
+/* ---- the layer chain ----------------------------------------------------------------------- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateInstance(const VkInstanceCreateInfo *info,
                                                           const VkAllocationCallbacks *callbacks,

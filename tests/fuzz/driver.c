@@ -1,8 +1,7 @@
-/* Runs a fuzz target without libFuzzer: on every seed as it is, then on mutations of the seeds, the
- * same ones in every run.
+/* Runs a fuzz target without libFuzzer: on every seed, then on mutations of the seeds, which are
+ * the same in every run.
  *
- *     fuzz_NAME [-n MUTATIONS] [SEED-FILE-OR-FOLDER ...]
- */
+ *     fuzz_NAME [-n MUTATIONS] [SEED-FILE-OR-FOLDER ...] */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,7 +66,7 @@ static size_t random_below(size_t bound)
     return bound ? number % bound : 0;
 }
 
-/* One edit of *size bytes in a buffer of MAX_SIZE. */
+/* Edits *size bytes in a buffer of MAX_SIZE once. */
 static void mutate(uint8_t *data, size_t *size)
 {
     static const char interesting[] = "\0\xff\x7f\x80{}[]\":,-0123456789eE.\\u";
@@ -82,7 +81,7 @@ static void mutate(uint8_t *data, size_t *size)
         if (*size)
             data[at] = (uint8_t)random_below(256);
         break;
-    case 2: /* a byte that means something */
+    case 2: /* a significant byte */
         if (*size)
             data[at] = (uint8_t)interesting[random_below(sizeof interesting - 1)];
         break;
@@ -110,7 +109,7 @@ static void mutate(uint8_t *data, size_t *size)
     }
 }
 
-/* The target sees a block of exactly its size, so that a sanitizer notices one byte too far. */
+/* The target gets a block of exactly its size, so that a sanitizer notices reads beyond the end. */
 static void run(const uint8_t *data, size_t size)
 {
     uint8_t *copy = malloc(size ? size : 1);

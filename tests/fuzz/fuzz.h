@@ -1,4 +1,4 @@
-/* What fuzz targets share. */
+/* Declares what all fuzz targets need. */
 #ifndef FUZZ_FUZZ_H
 #define FUZZ_FUZZ_H
 
@@ -8,8 +8,7 @@
 
 #include "base/base.h"
 
-/* Whatever the bytes, it comes back: a target fails by a crash, a sanitizer's finding or require.
- */
+/* Returns 0 for all bytes: a target fails by a crash, a sanitizer's report or require. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static inline void require(bool condition, const char *what)
@@ -20,14 +19,14 @@ static inline void require(bool condition, const char *what)
     abort();
 }
 
-/* Of what was refused. */
+/* Requires an error message after a refusal. */
 static inline void require_message(void)
 {
     require(vkn_last_error()[0] != '\0', "an error without a message");
     require(strpbrk(vkn_last_error(), "\n\x1b") == NULL, "a message of more than a line");
 }
 
-/* The bytes with a zero byte behind them, the way a file is read; the caller frees. */
+/* Copies the bytes and adds a zero byte, as when a file is read; the caller frees the copy. */
 static inline char *copy_text(const uint8_t *data, size_t size)
 {
     char *text = malloc(size + 1);

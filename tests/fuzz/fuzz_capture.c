@@ -1,8 +1,8 @@
-/* Fuzzes what COLMAP, LLFF and NSVF captures are read from. The first byte of the input says which
- * file the others are: c i p cameras, images and points3D in binary, C I P the same as text, n
- * poses_bounds.npy, y a point cloud in PLY, k m b NSVF's intrinsics, pose (a matrix) and bbox. What
- * is read becomes a scene, together with plain other files where it needs them. Whatever the bytes,
- * they are refused or give sane values. */
+/* Fuzzes the readers of COLMAP, LLFF and NSVF captures and of PLY files. The first byte of the
+ * input selects the file: c i p cameras, images and points3D in binary, C I P the same as text, n
+ * poses_bounds.npy, y a point cloud in PLY, k m b NSVF's intrinsics, pose (a matrix) and bbox.
+ * Files that are read become a scene, together with fixed other files if necessary. All bytes must
+ * be refused or give sane values. */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -46,7 +46,7 @@ static void check_scene(const struct vkn_scene *scene)
             "aabb_scale is no power of two");
 }
 
-/* Stands in for finding images: every one is there, of the size that it should have. */
+/* Replaces the search for images: every image exists, in the expected size. */
 static void pretend_images(struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
@@ -95,13 +95,13 @@ static void fuzz_npy(const uint8_t *data, size_t size)
     transforms_free(&transforms);
 }
 
-/* What stands in for the two files that are not fuzzed. */
+/* Fixed content of the two files that are not fuzzed. */
 static const char *const plain_cameras = "1 PINHOLE 64 48 60 60 32 24\n";
 static const char *const plain_images = "1 1 0 0 0 0 0 4 1 a.png\n\n2 1 0 0 0 1 0 4 1 b.png\n\n"
                                         "3 0 0 1 0 0 0 4 1 c.png\n\n";
 static const char *const plain_points = "1 0 0 0 9 9 9 1 1 0 2 0 3 0\n2 1 1 1 9 9 9 1 2 1 3 1\n";
 
-/* `text` has a zero byte behind its `size` bytes, as a file read has. */
+/* `text` has a zero byte after its `size` bytes, like a file that was read. */
 static vkn_status parse_model(char kind, const char *text, size_t size, struct colmap *model)
 {
     static const char kinds[] = "cipCIP";
@@ -139,7 +139,7 @@ static void fuzz_model(char kind, const uint8_t *data, size_t size)
     free(text);
 }
 
-/* As the cloud of three frames that look at the origin. */
+/* Uses the input as the point cloud of three frames that look at the origin. */
 static void fuzz_cloud(const uint8_t *data, size_t size)
 {
     struct ply cloud;
@@ -200,7 +200,7 @@ static void remove_capture(void)
     }
 }
 
-/* Files that are right: intrinsics, the pose and the box, and what is beside them. */
+/* Valid files: intrinsics, the pose, the box, and the files beside them. */
 static void make_capture(void)
 {
     static const uint8_t pixels[8 * 6] = {0};
@@ -224,7 +224,7 @@ static void make_capture(void)
     write_file("pose/0_a.txt", "1 0 0 2 0 1 0 0 0 0 1 0 0 0 0 1", 31);
 }
 
-/* NSVF's reader begins with a folder. */
+/* NSVF's reader starts from a folder. */
 static void fuzz_folder(size_t which, const uint8_t *data, size_t size)
 {
     static const char *const plain[3] = {"9 4 3 0", "1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1",
@@ -247,7 +247,7 @@ static void fuzz_folder(size_t which, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    base_log_threshold(BASE_LOG_NOTHING); /* warnings by the thousand are no help */
+    base_log_threshold(BASE_LOG_NOTHING); /* thousands of warnings do not help */
     if (size == 0)
         return 0;
     if (data[0] == 'n')

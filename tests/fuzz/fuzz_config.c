@@ -1,9 +1,8 @@
-/* Fuzzes what a configuration is read from. The first byte of the input says what the others are: j
+/* Fuzzes the readers of configurations. The first byte of the input selects the kind of the rest: j
  * a JSON text, J that of a run, whose other keys are ignored, f a file with comments and parents, k
- * "key=value" and p a file of loss scales. What is taken is written as JSON, read again and written
- * once more, with the same result; then it becomes effective, for a CPU device and for a GPU, and
- * what its step needs is summed up.
- */
+ * "key=value", p a file of loss scales. An accepted configuration is written as JSON, read and
+ * written again, with the same result; then it is made effective for a CPU device and for a GPU,
+ * and its memory is added up. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <sys/mman.h>
@@ -17,11 +16,11 @@ static void check_again(const struct vkn_config *config)
 {
     struct vkn_config again = {0};
     char *text = vkn_config_write_json(config);
-    require(text != NULL, "it cannot be written");
+    require(text != NULL, "the configuration cannot be written");
     require(vkn_config_parse_json(&again, "again", text, false) == VKN_OK,
-            "what was written is refused");
+            "the written configuration is refused");
     char *second = vkn_config_write_json(&again);
-    require(second != NULL && strcmp(text, second) == 0, "written and read again it is another");
+    require(second != NULL && strcmp(text, second) == 0, "written and read again it differs");
     free(text);
     free(second);
 }
@@ -34,7 +33,7 @@ static vkn_status set_pair(struct vkn_config *config, char *text)
     return vkn_config_set(config, "--set", text, value != NULL ? value : "");
 }
 
-/* A file without a name, so that nothing is left behind. */
+/* Writes a file without a name, so that nothing is left behind. */
 static const char *file_of(const char *text, size_t size)
 {
     static int file = -1;
@@ -47,7 +46,8 @@ static const char *file_of(const char *text, size_t size)
     return path;
 }
 
-/* ---- what it comes to ------------------------------------------------------------------------ */
+/* ---- the effective values ---------------------------------------------------------------------
+ */
 
 static struct gpu_capabilities make_device(bool cpu)
 {
@@ -72,7 +72,7 @@ static struct gpu_capabilities make_device(bool cpu)
     };
 }
 
-/* Sums of whole numbers that have wrapped round differ from sums of doubles. */
+/* Sums of integers that have wrapped around differ from sums of doubles. */
 static void check_memory(const struct setup *setup)
 {
     const struct step_images images = {.views = 1000, .resident = 1000, .pixels = 1u << 30};
@@ -86,7 +86,7 @@ static void check_memory(const struct setup *setup)
         require(needs[i].size < (uint64_t)1 << 24 || needs[i].settings != NULL,
                 "a large buffer that no setting makes smaller");
     }
-    require(fabs(sum - total) <= 1e-6 * sum, "the sum is another");
+    require(fabs(sum - total) <= 1e-6 * sum, "the sum is wrong");
 }
 
 static void check_effective(const struct vkn_config *config, bool cpu)
@@ -100,7 +100,7 @@ static void check_effective(const struct vkn_config *config, bool cpu)
                                        .placed = true};
     struct vkn_config effective = *config;
     struct setup setup;
-    if (effective.precision <= VKN_PRECISION_AUTO) /* the tuner's to choose */
+    if (effective.precision <= VKN_PRECISION_AUTO) /* the tuner chooses the precision */
         effective.precision = VKN_PRECISION_FP32;
     vkn_status status = config_resolve(&effective, &facts);
     if (status == VKN_OK)

@@ -1,7 +1,6 @@
-/* Fuzzes what report.html is made of: config.json, metrics.jsonl and summary.json, with a byte 0xff
- * between them. The first byte of the input is r for the page of a run, c for a comparison of the
- * run with itself. Whatever the texts, the page has the script and the style that are its own and
- * no others, and no number in it is NaN. */
+/* Fuzzes the inputs of report.html: config.json, metrics.jsonl and summary.json, separated by a
+ * byte 0xff. The first byte of the input is r for the page of a run, c for a comparison of the run
+ * with itself. For all texts the page contains only its own script and style, and no number NaN. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +34,7 @@ static void make_folder(void)
 {
     const char *parent = getenv("TMPDIR");
     if (parent == NULL)
-        parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* a disk is far slower */
+        parent = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp"; /* disks are far slower */
     snprintf(folder, sizeof(folder), "%s/fuzz_report.XXXXXX", parent);
     require(mkdtemp(folder) != NULL, "no folder");
     atexit(remove_folder);
@@ -73,8 +72,8 @@ static void check_page(void)
     size_t size = 0;
     require(base_file_read(name_file(3), PAGE_LIMIT, &page, &size) == VKN_OK, "there is no page");
     require(strlen(page) == size, "a zero byte in the page");
-    require(count(page, "<script") == 1 && count(page, "</script") == 1, "another script");
-    require(count(page, "<style") == 1 && count(page, "</style") == 1, "another style");
+    require(count(page, "<script") == 1 && count(page, "</script") == 1, "not exactly one script");
+    require(count(page, "<style") == 1 && count(page, "</style") == 1, "not exactly one style");
     require(count(page, "=\"nan") == 0 && count(page, "=\"-nan") == 0 && count(page, "=\"inf") == 0,
             "an attribute is not finite");
     free(page);

@@ -1,6 +1,6 @@
-/* Fuzzes what a scene is read from: transforms.json texts become cameras without images being
- * there, which are looked over and drawn, and camera paths; and all bytes are decoded as a
- * picture. Whatever the bytes, they are refused or give sane values. */
+/* Fuzzes the readers of scenes: transforms.json texts become cameras without existing images, which
+ * are inspected and drawn, and camera paths; and all bytes are decoded as a picture. All inputs
+ * must be refused or give sane values. */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -15,7 +15,7 @@
 #include "scene/camera_path.h"
 #include "scene/transforms.h"
 
-/* Above this the decoder is slow, not wrong. */
+/* Larger images are slow to decode, not wrong. */
 #define MAX_DECODED_PIXELS (1u << 20)
 
 /* ---- transforms.json ------------------------------------------------------------------------- */
@@ -62,7 +62,7 @@ static void parse_path(const struct vkn_scene *scene, const cJSON *json)
     struct scene_camera_path camera_path;
     if (camera_path_parse(scene, "fuzz.json", json, &camera_path_same_space,
                           &scene->splits[SCENE_TRAIN].cameras[0], &camera_path) != VKN_OK) {
-        require(camera_path.cameras == NULL, "cameras of no path");
+        require(camera_path.cameras == NULL, "cameras of a refused path");
         return;
     }
     require(camera_path.count > 0, "an empty path");
@@ -71,7 +71,7 @@ static void parse_path(const struct vkn_scene *scene, const cJSON *json)
     free(camera_path.cameras);
 }
 
-/* The text as a path through a scene that is not in it. */
+/* Reads the text as a camera path through an unrelated scene. */
 static void parse_path_alone(const cJSON *json)
 {
     struct scene_camera camera = {.width = 64,
@@ -102,7 +102,7 @@ static void make_paths(const struct vkn_scene *scene, const cJSON *json)
     parse_path(scene, json);
 }
 
-/* Stands in for transforms_find_images: every image is there, of the size that it should have. */
+/* Replaces transforms_find_images: every image exists, in the expected size. */
 static void pretend_images(struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
@@ -116,7 +116,7 @@ static void pretend_images(struct transforms *transforms)
     }
 }
 
-/* Numbers that JSON cannot hold become null when they are printed. */
+/* JSON cannot hold such numbers and prints null. */
 static void check_measures(const cJSON *json)
 {
     require(!cJSON_IsNull(json) && (!cJSON_IsNumber(json) || isfinite(json->valuedouble)),
@@ -127,7 +127,7 @@ static void check_measures(const cJSON *json)
     }
 }
 
-/* What vknerf info says of it and draws. */
+/* Runs vknerf info's inspection and drawing. */
 static void look_over(const struct vkn_scene *scene)
 {
     struct scene_findings findings = {0};
@@ -136,7 +136,7 @@ static void look_over(const struct vkn_scene *scene)
     if (status == VKN_OK) {
         cJSON *json = inspect_json(inspection);
         char *text = cJSON_PrintUnformatted(json), *drawing = report_camera_drawing(inspection);
-        require(text != NULL && drawing != NULL, "nothing is said or drawn");
+        require(text != NULL && drawing != NULL, "no JSON or no drawing");
         check_measures(json);
         require(strstr(drawing, "nan") == NULL && strstr(drawing, "inf") == NULL,
                 "a drawn number is not finite");
@@ -189,7 +189,7 @@ static void fuzz_json(const uint8_t *data, size_t size)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Makes the checksums right, so that mutations get past them. */
+/* Corrects PNG checksums, so that mutations get past them. */
 static void repair_png(uint8_t *data, size_t size)
 {
     for (size_t at = 8; size - at >= 12;) {
@@ -226,7 +226,7 @@ static void fuzz_image(const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    base_log_threshold(BASE_LOG_NOTHING); /* warnings by the thousand are no help */
+    base_log_threshold(BASE_LOG_NOTHING); /* thousands of warnings do not help */
     fuzz_json(data, size);
     fuzz_image(data, size);
     if (size > 8 && data[0] == 0x89) { /* PNG */

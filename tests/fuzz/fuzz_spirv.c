@@ -1,7 +1,7 @@
-/* Fuzzes the check of programs with a user's field, on their SPIR-V, and the specialisation of both
- * programs. The first word of the input is the number of words that the program with the library's
- * own snippet has, which follow, and behind them the program with the user's. What is taken is
- * checked again as it has become, and taken. */
+/* Fuzzes the check of SPIR-V of shaders with a user's field, and the specialisation of shaders. The
+ * first word of the input is the word count of the shader with the library's own snippet, which
+ * follows; the rest is the shader with the user's snippet. An accepted result must be accepted
+ * again. */
 #define _GNU_SOURCE
 #include "fuzz.h"
 #include "gpu/shaders.h"
@@ -9,7 +9,7 @@
 
 #define MOST_WORDS 65536
 
-/* Words of the program that a snippet's words became are a program that the check takes. */
+/* The result of the check must pass the check. */
 static void check_again(const uint32_t *plain, size_t plain_count, const uint32_t *words,
                         size_t count)
 {
@@ -17,11 +17,11 @@ static void check_again(const uint32_t *plain, size_t plain_count, const uint32_
     size_t again_count = 0;
     vkn_status status =
         gpu_snippet_check("again", plain, plain_count, words, count, &again, &again_count);
-    require(status == VKN_OK && again_count >= count, "what was made safe is refused");
+    require(status == VKN_OK && again_count >= count, "an accepted result is refused");
     free(again);
 }
 
-/* What the words become is specialised once more: it is as large as any module. */
+/* Specialises the result once more, since specialisation handles whole shaders of any size. */
 static void specialize(const uint32_t *words, size_t count)
 {
     const uint32_t given[] = {8, 64, 0, 1, 5, 1};
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     memcpy(words, data, count * sizeof *words);
     size_t plain_count = words[0] < count ? words[0] : count - 1;
-    /* In blocks of their own, so that a sanitizer notices one word too far. */
+    /* In separate blocks, so that a sanitizer notices reads beyond the end. */
     uint32_t *plain = malloc((plain_count + 1) * sizeof *plain),
              *own = malloc((count - plain_count) * sizeof *own);
     require(plain != NULL && own != NULL, "out of memory");

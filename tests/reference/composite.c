@@ -1,5 +1,5 @@
-/* Compositing (Max, Optical Models for Direct Volume Rendering, 1995) and the loss. A sample's
- * opacity is 1 - exp(-density * width). */
+/* Reference compositing (Max, Optical Models for Direct Volume Rendering, 1995) and losses. A
+ * sample's opacity is 1 - exp(-density * width). */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -54,7 +54,7 @@ void reference_composite(struct reference_ray *ray, const struct reference_sampl
 double reference_loss(enum vkn_loss kind, double delta, double difference, double *slope)
 {
     double size = fabs(difference), sign = (difference > 0) - (difference < 0);
-    switch (kind) { /* without a default: the compiler tells of a loss that is missing */
+    switch (kind) { /* no default: the compiler reports a missing loss */
     case VKN_LOSS_L2:
         *slope = 2 * difference;
         return difference * difference;
@@ -67,22 +67,22 @@ double reference_loss(enum vkn_loss kind, double delta, double difference, doubl
     case VKN_LOSS_CHARBONNIER: /* 1994 */
         *slope = difference / sqrt(size * size + delta * delta);
         return sqrt(size * size + delta * delta) - delta;
-    case VKN_LOSS_DEFAULT: /* not of an effective configuration */
+    case VKN_LOSS_DEFAULT: /* not in an effective configuration */
         break;
     }
     *slope = NAN;
     return NAN;
 }
 
-/* Back to front: what a sample and all behind it look like is C_i = alpha_i c_i + (1 - alpha_i)
- * C_i+1, the background last; the gradient then flows from C_0 backwards through these. */
+/* Back to front: the colour of a sample and all behind it is C_i = alpha_i c_i + (1 - alpha_i)
+ * C_i+1, and the last C is the background. The gradient flows from C_0 backwards through these. */
 void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],
                                   double (*gradients)[4])
 {
     double behind[3] = {background[0], background[1], background[2]};
-    /* Transmittance in front of each, kept in its place. */
+    /* gradients[i][3] first holds the transmittance in front of sample i. */
     for (size_t i = 0; i < ray->reached; i++)
         gradients[i][3] = i ? gradients[i - 1][3] * (1 - alpha_of(ray, &samples[i - 1])) : 1;
     for (size_t i = ray->reached; i > 0; i--) {
@@ -109,7 +109,7 @@ void reference_normalize(const struct reference_space *space, double width,
     sample->extent = reference_normalized(space, far) - reference_normalized(space, near);
 }
 
-/* Mip-NeRF 360 (Barron et al. 2022), equation 15, and its derivatives by weights. */
+/* Mip-NeRF 360 (Barron et al. 2022), equation 15, and its derivatives by the weights. */
 double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
                             double weight, double (*gradients)[4])
 {

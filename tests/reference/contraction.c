@@ -1,4 +1,4 @@
-/* Contraction of unbounded space (Barron et al. 2022, equation 10), in the maximum norm. */
+/* Reference contraction of space (Barron et al. 2022, equation 10), in the maximum norm. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ void reference_from_unit(const struct reference_space *space, const double unit[
         y[i] = (unit[i] - 0.5) / 0.5 * reach;
     double s = norm(y);
     for (int i = 0; i < 3; i++) {
-        /* The device's floats tell points apart up to a norm of 10^4. */
+        /* The device's floats distinguish points up to a norm of 10^4. */
         double x = space->contracted && s > 1 ? y[i] / s / fmax(2 - s, 1e-4) : y[i];
         position[i] = 0.5 + x * space->side / 2;
     }

@@ -1,14 +1,14 @@
-/* Encodings: multiresolution hash grid (Mueller et al. 2022, section 3) and real spherical
- * harmonics. */
+/* Reference encodings: multiresolution hash grid (Mueller et al. 2022, section 3) and real
+ * spherical harmonics. */
 #include "reference/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One corner of the cell that holds a point. */
+/* One corner of the cell that contains a position. */
 struct corner {
-    size_t entry; /* its first parameter */
+    size_t entry; /* index of its first parameter */
     double weight;
 };
 
@@ -45,8 +45,8 @@ static void find_corners(const struct reference_field *field, const struct Level
         for (uint32_t i = 0; i < 3; i++) {
             at[i] = cell[i] + (k >> i & 1u);
             corners[k].weight *= (k >> i & 1u) ? fraction[i] : 1 - fraction[i];
-            /* Points are numbered from 0 to resolution - 1. Past the last one only a corner of
-             * weight 0 (or rounding) lies. */
+            /* Points are numbered from 0 to resolution - 1. A corner beyond has weight 0, or a
+             * rounding error. */
             if (level->dense && at[i] >= level->resolution)
                 at[i] = level->resolution - 1;
         }
@@ -137,7 +137,7 @@ static double factorial(int n)
     return n < 2 ? 1 : n * factorial(n - 1);
 }
 
-/* What was asked for last: samples of a ray have one direction. */
+/* Caches the last result: samples of a ray have the same direction. */
 static struct {
     uint32_t degree;
     double direction[3], values[REFERENCE_HARMONICS];

@@ -1,8 +1,8 @@
-/* The field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP; hidden
- * layers end in a ReLU (Mueller et al. 2022, section 5.4). The density is made of the first output
- * of the density MLP, by default its exponential; colours are sigmoids of the colour MLP's first
- * three. The vanilla model has frequencies for grid and harmonics, biases, a layer that reads the
- * position again behind what it reads, and more columns between density and features. */
+/* Reference field: hash grid -> density MLP -> (its outputs, spherical harmonics) -> colour MLP;
+ * hidden layers end in a ReLU (Mueller et al. 2022, section 5.4). An activation, by default exp,
+ * turns the density MLP's first output into density; colours are sigmoids of the colour MLP's first
+ * three outputs. The vanilla model has frequencies instead of grid and harmonics, biases, a skip
+ * layer, and padding between density and features. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -12,15 +12,15 @@
 #define WIDEST 512
 #define PI     3.14159265358979323846
 
-/* Values in front of and behind each layer of one sample: layer i reads values[i]. The colour MLP's
- * begin at values[density_layers]: the density MLP's outputs and the direction. */
+/* Inputs and outputs of all layers for one sample: layer i reads values[i]. The colour MLP's
+ * inputs, the density MLP's outputs and the direction, begin at values[density_layers]. */
 struct trace {
     double values[FIELD_MAX_LAYERS + 1][WIDEST];
     double colors[3]; /* the first outputs of the colour MLP */
 };
 
-/* All columns count as used: what pads encodings is zero, what pads outputs nobody reads. */
-static void take_vanilla(struct reference_field *field)
+/* All columns count as used: padding of encodings is zero, and nothing reads padding of outputs. */
+static void configure_vanilla(struct reference_field *field)
 {
     field->features_from = 32;
     field->place = VKN_POSITION_FREQUENCIES;
@@ -31,10 +31,10 @@ static void take_vanilla(struct reference_field *field)
     }
 }
 
-/* Behind a hash grid the position's padding comes after the features. */
-static void take_layered(const struct vkn_config *config, struct reference_field *field)
+/* With a hash grid padding follows the features. */
+static void configure_layered(const struct vkn_config *config, struct reference_field *field)
 {
-    take_vanilla(field);
+    configure_vanilla(field);
     field->hidden = config->field.activation;
     field->place = config->field.position;
     field->view = config->field.direction;
@@ -51,7 +51,7 @@ static bool is_vanilla(const struct vkn_config *config)
             config->dynamic.canonical == VKN_CANONICAL_VANILLA);
 }
 
-static void take_dynamic(const struct vkn_config *config, struct reference_field *field)
+static void configure_dynamic(const struct vkn_config *config, struct reference_field *field)
 {
     field->layer_count = config->mlp.density_layers + config->mlp.color_layers + 2;
     field->deformation_layers = config->dynamic.layers + 1;
@@ -80,13 +80,13 @@ struct reference_field reference_field(const struct vkn_config *config,
     };
     field.layer_count = model->layer_count;
     if (config->model == VKN_MODEL_DYNAMIC)
-        take_dynamic(config, &field);
+        configure_dynamic(config, &field);
     memcpy(field.layers, model->layers, sizeof field.layers);
     if (is_vanilla(config))
-        take_vanilla(&field);
+        configure_vanilla(&field);
     if (config->model == VKN_MODEL_LAYERED ||
         (config->model == VKN_MODEL_DYNAMIC && config->dynamic.canonical == VKN_CANONICAL_LAYERED))
-        take_layered(config, &field);
+        configure_layered(config, &field);
     for (uint32_t i = 0; i < model->param_count; i++)
         field.params[i] = params[i];
     return field;
@@ -98,8 +98,8 @@ void reference_field_destroy(struct reference_field *field)
     field->params = NULL;
 }
 
-/* As they are kept. */
-static void keep(const struct reference_field *field, double *values, size_t count)
+/* Rounds values as they are stored. */
+static void round_stored(const struct reference_field *field, double *values, size_t count)
 {
     for (size_t i = 0; field->half && i < count; i++)
         values[i] = reference_round_to_f16(values[i]);
@@ -108,7 +108,7 @@ static void keep(const struct reference_field *field, double *values, size_t cou
 void reference_field_halve(struct reference_field *field)
 {
     field->half = true;
-    keep(field, field->params, field->model->param_count);
+    round_stored(field, field->params, field->model->param_count);
 }
 
 size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output)
@@ -121,14 +121,13 @@ static bool is_hidden(const struct reference_field *field, uint32_t layer)
     return layer + 1 != field->density_layers && layer + 1 != field->layer_count;
 }
 
-/* Where a test computes much, it computes this: what a ReLU has left nothing of is passed over, and
- * relu() is no call as fmax() is. */
+/* Inlined, unlike fmax(), because tests spend much time here; zeros that it leaves are skipped. */
 static double relu(double x)
 {
     return x > 0 ? x : 0;
 }
 
-/* Four inputs at a time, so that sums are read and written a quarter as often. */
+/* Adds four inputs at a time, so that sums are read and written a quarter as often. */
 static void layer_sums(const struct reference_field *field, uint32_t index, const double *input,
                        double *restrict output)
 {
@@ -157,7 +156,7 @@ static void layer_sums(const struct reference_field *field, uint32_t index, cons
     }
 }
 
-/* Where a layer's inputs begin. */
+/* Returns a layer's inputs. */
 static double *inputs_of(const struct reference_field *field, struct trace *trace, uint32_t index)
 {
     return trace->values[index] + (index == field->density_layers ? field->features_from : 0);
@@ -172,10 +171,10 @@ static void layer_forward(const struct reference_field *field, uint32_t index, s
     layer_sums(field, index, input, output);
     for (uint32_t o = 0; o < field->layers[index].used_outputs && is_hidden(field, index); o++)
         output[o] = reference_activation(field->hidden, output[o]);
-    keep(field, output, layer->used_outputs);
+    round_stored(field, output, layer->used_outputs);
 }
 
-/* gradient: of the outputs, becomes that of the inputs. */
+/* `gradient` is of the outputs; replaces it by that of the inputs. */
 static void layer_backward(const struct reference_field *field, uint32_t index, const double *input,
                            const double *output, double *gradient, double *gradients)
 {
@@ -197,13 +196,13 @@ static void layer_backward(const struct reference_field *field, uint32_t index, 
         if (layer->biases)
             gradients[reference_weight(layer, layer->inputs, o)] += gradient[o];
     }
-    keep(field, below, layer->used_inputs);
+    round_stored(field, below, layer->used_inputs);
     memset(gradient, 0, sizeof below);
     size_t from = index == field->density_layers ? field->features_from : 0;
     memcpy(gradient + from, below, sizeof below - from * sizeof *below);
 }
 
-/* The time, then sine and cosine of 2^k pi times it for each octave k. */
+/* The time, then sine and cosine of 2^k pi times the time for each octave k. */
 static void time_frequencies(const struct reference_field *field, double *values)
 {
     values[0] = field->time;
@@ -238,19 +237,19 @@ static void density_forward(const struct reference_field *field, const double po
                             struct trace *trace)
 {
     double stretched[3], canonical[3], *encoded = trace->values[0];
-    uint32_t behind = field->model->inputs; /* where the time is */
+    uint32_t time_column = field->model->inputs; /* column of the time */
     reference_canonical(field, position, canonical);
     memset(encoded, 0, field->layers[0].inputs * sizeof *encoded);
     if (field->place != VKN_POSITION_HASH) {
         reference_stretched(&field->space, canonical, stretched);
         reference_frequencies(field->position_octaves, stretched, encoded);
-        behind = 3 + 6 * field->position_octaves;
+        time_column = 3 + 6 * field->position_octaves;
     } else {
         reference_encode(field, canonical, encoded);
     }
     if (field->time_inputs)
-        time_frequencies(field, encoded + behind);
-    keep(field, encoded, field->layers[0].inputs);
+        time_frequencies(field, encoded + time_column);
+    round_stored(field, encoded, field->layers[0].inputs);
     for (uint32_t i = 0; i < field->density_layers; i++)
         layer_forward(field, i, trace);
 }
@@ -265,7 +264,7 @@ static void forward(const struct reference_field *field, const double position[3
         reference_frequencies(field->direction_octaves, direction, encoded);
     else if (field->view == VKN_DIRECTION_HARMONICS)
         reference_harmonics(field->sh_degree, direction, encoded);
-    keep(field, encoded, REFERENCE_HARMONICS);
+    round_stored(field, encoded, REFERENCE_HARMONICS);
     for (uint32_t i = field->density_layers; i < field->layer_count; i++)
         layer_forward(field, i, trace);
     memcpy(trace->colors, trace->values[field->layer_count], sizeof trace->colors);
@@ -293,7 +292,7 @@ double reference_activation(enum vkn_activation activation, double x)
 
 double reference_activation_slope(enum vkn_activation activation, double x)
 {
-    double bell = 1 / (2 + exp(x) + exp(-x)); /* the sigmoid's */
+    double bell = 1 / (2 + exp(x) + exp(-x)); /* the sigmoid's derivative */
     switch (activation) {
     case VKN_ACTIVATION_LEAKY_RELU:
         return x > 0 ? 1 : 0.01;
@@ -314,14 +313,14 @@ double reference_activation_slope(enum vkn_activation activation, double x)
 
 double reference_density_of(enum vkn_density_activation activation, double raw)
 {
-    switch (activation) { /* without a default, as in reference_loss */
+    switch (activation) { /* no default, as in reference_loss */
     case VKN_DENSITY_EXP:
         return exp(raw);
     case VKN_DENSITY_SOFTPLUS:
         return fmax(raw - 1, 0) + log1p(exp(-fabs(raw - 1)));
     case VKN_DENSITY_RELU:
         return fmax(raw, 0);
-    case VKN_DENSITY_DEFAULT: /* not of an effective configuration */
+    case VKN_DENSITY_DEFAULT: /* not in an effective configuration */
         break;
     }
     return NAN;
@@ -414,11 +413,11 @@ void reference_field_backward(const struct reference_field *field, const double 
     slopes_of(field, &trace, slopes);
     for (int c = 0; c < 3; c++)
         flow[c] = gradient[c] * slopes[c];
-    keep(field, flow, 3);
+    round_stored(field, flow, 3);
     for (uint32_t i = field->layer_count; i > 0; i--) {
         if (i == field->density_layers)
             flow[0] += gradient[3] * slopes[3];
-        keep(field, flow, 1);
+        round_stored(field, flow, 1);
         layer_backward(field, i - 1, inputs_of(field, &trace, i - 1), trace.values[i], flow,
                        gradients);
     }
@@ -435,7 +434,7 @@ double reference_field_weighted(const struct reference_field *field, const doubl
     return sum;
 }
 
-/* `reach` along an axis, back on the unit sphere. */
+/* Moves a direction by `reach` along an axis, and normalises it. */
 static void turn(const double direction[3], int axis, double reach, double turned[3])
 {
     double squared = 0;

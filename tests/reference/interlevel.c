@@ -1,17 +1,17 @@
-/* The loss that a proposal learns by (Mip-NeRF 360, Barron et al. 2022, equations 12 and 13), as it
- * is defined: every sample is held against every bin. */
+/* Reference interlevel loss of a proposal (Mip-NeRF 360, Barron et al. 2022, equations 12 and 13),
+ * by its definition: every sample is compared with every bin. */
 #include "reference/reference.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST 1e-7
+#define EPSILON 1e-7
 
-/* What an interval takes of the light; *light is what is left behind it. */
-static double take_light(const struct reference_interval *interval, double *light)
+/* Returns an interval's weight; *transmittance becomes that behind the interval. */
+static double weight_of(const struct reference_interval *interval, double *transmittance)
 {
-    double before = *light;
-    *light = before * exp(-interval->density * interval->width);
+    double before = *transmittance;
+    *transmittance = before * exp(-interval->density * interval->width);
     return -before * expm1(-interval->density * interval->width);
 }
 
@@ -20,8 +20,8 @@ static bool overlaps(const struct reference_interval *a, const struct reference_
     return a->begin < b->end && a->end > b->begin;
 }
 
-/* Adds a sample's loss, and its derivative to those by the weights of the bins that it reaches
- * into. `slack`: how far the derivative is off when single precision has found the weights. */
+/* Adds a sample's loss, and the derivatives by the weights of the bins that it overlaps. `slack`:
+ * error of a derivative whose weights are computed in single precision. */
 static double excess_loss(const struct reference_ray_bins *ray, const double *weights,
                           const struct reference_interval *sample, double weight, double *by_weight,
                           double *slack)
@@ -29,17 +29,17 @@ static double excess_loss(const struct reference_ray_bins *ray, const double *we
     double bound = 0;
     for (size_t i = 0; i < ray->count; i++)
         bound += overlaps(&ray->bins[i], sample) ? weights[i] : 0;
-    double excess = fmax(weight - bound, 0), slope = -2 * excess / (weight + LEAST);
+    double excess = fmax(weight - bound, 0), slope = -2 * excess / (weight + EPSILON);
     for (size_t i = 0; i < ray->count; i++) {
         if (!overlaps(&ray->bins[i], sample))
             continue;
         by_weight[i] += slope;
-        slack[i] += 2 * fmin(REFERENCE_INTERLEVEL_ERROR / (weight + LEAST) + 2e-5, 1);
+        slack[i] += 2 * fmin(REFERENCE_INTERLEVEL_ERROR / (weight + EPSILON) + 2e-5, 1);
     }
-    return excess * excess / (weight + LEAST);
+    return excess * excess / (weight + EPSILON);
 }
 
-/* How far a product is off whose factors may be off by so much. */
+/* Error of a product whose factors have errors of_a and of_b. */
 static double uncertain(double a, double b, double of_a, double of_b)
 {
     return fabs(a) * of_b + fabs(b) * of_a + of_a * of_b;
@@ -51,18 +51,18 @@ double reference_interlevel(const struct reference_ray_bins *ray,
 {
     double *weights = base_alloc(3 * ray->count, sizeof *weights);
     double *by_weight = weights + ray->count, *slack = by_weight + ray->count;
-    double loss = 0, light = 1;
+    double loss = 0, transmittance = 1;
     for (size_t i = 0; i < ray->count; i++)
-        weights[i] = take_light(&ray->bins[i], &light);
-    light = 1;
+        weights[i] = weight_of(&ray->bins[i], &transmittance);
+    transmittance = 1;
     for (size_t k = 0; k < count; k++)
-        loss += excess_loss(ray, weights, &samples[k], take_light(&samples[k], &light), by_weight,
-                            slack);
-    light = 1;
+        loss += excess_loss(ray, weights, &samples[k], weight_of(&samples[k], &transmittance),
+                            by_weight, slack);
+    transmittance = 1;
     for (size_t i = 0; gradients && i < ray->count; i++) {
-        take_light(&ray->bins[i], &light);
-        double by_thickness = light * by_weight[i];
-        double error = uncertain(light, by_weight[i], REFERENCE_INTERLEVEL_ERROR, slack[i]);
+        weight_of(&ray->bins[i], &transmittance);
+        double by_thickness = transmittance * by_weight[i];
+        double error = uncertain(transmittance, by_weight[i], REFERENCE_INTERLEVEL_ERROR, slack[i]);
         for (size_t k = i + 1; k < ray->count; k++) {
             by_thickness -= weights[k] * by_weight[k];
             error += uncertain(weights[k], by_weight[k], 1e-7, slack[k]);

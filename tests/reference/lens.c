@@ -1,5 +1,5 @@
-/* Projection as COLMAP and OpenCV state it, in the camera's own axes: x right, y down, z forward.
- */
+/* Reference projection by the formulas of COLMAP and OpenCV, in camera axes: x right, y down, z
+ * forward. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -44,8 +44,8 @@ static void panorama(const double p[3], double image[2])
     image[1] = asin(p[1] / sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2]));
 }
 
-/* COLMAP, src/colmap/sensor/models.h: the point's direction at the distance of its angle, to which
- * the distortion of each axis is added. */
+/* COLMAP, src/colmap/sensor/models.h: the point's direction at a radius equal to its angle, to
+ * which the distortion of each axis is added. */
 static void thin_prism(const struct scene_camera *c, const double p[3], double image[2])
 {
     double across = sqrt(p[0] * p[0] + p[1] * p[1]);

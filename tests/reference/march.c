@@ -1,12 +1,11 @@
-/* Marching without any skipping: every step of the ray is looked up in the grid. */
+/* Reference march without skipping: every step of the ray is looked up in the grid. */
 #include "reference/reference.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What floats may do to a position, relative to its size and to the step's number. In contracted
- * space also what they do to the contracted position, where a small change is a large one far away.
- */
+/* Bound of rounding errors of positions, relative to their size and to the step's number. It also
+ * covers the contracted position, of which a small change is a large distance far away. */
 #define SLACK 4e-6
 
 static double slack_at(const struct reference_space *space, double size)
@@ -14,7 +13,7 @@ static double slack_at(const struct reference_space *space, double size)
     return SLACK * fmax(size, 0.5) * (space->contracted ? fmax(size / space->side, 1) : 1);
 }
 
-struct place {
+struct location {
     uint32_t cascade;
     uint32_t cell; /* index in the grid */
 };
@@ -32,8 +31,8 @@ static uint32_t cell_at(const struct reference_grid *grid, uint32_t cascade,
     return cascade * n * n * n + reference_morton(cell);
 }
 
-/* The finest cube that holds the point and whose cells are not smaller than the step; contracted
- * space outside of all cubes. */
+/* Returns the finest cube that contains the position and whose cells are not smaller than the step,
+ * or contracted space outside all cubes. */
 static uint32_t cascade_at(const struct reference_grid *grid, double step, const double position[3])
 {
     double reach = 0;
@@ -47,14 +46,14 @@ static uint32_t cascade_at(const struct reference_grid *grid, double step, const
     return cascade;
 }
 
-/* Looks a point up as float arithmetic may: moved a little each way, with the step a little shorter
- * and longer. */
+/* Looks up a position with rounding errors: moved a little in each direction, with the step a
+ * little shorter and longer. */
 static enum reference_step look_up(const struct reference_grid *grid, double step, double slack,
-                                   const double position[3], struct place *place)
+                                   const double position[3], struct location *location)
 {
     bool any = false, all = true;
-    place->cascade = cascade_at(grid, step, position);
-    place->cell = cell_at(grid, place->cascade, position);
+    location->cascade = cascade_at(grid, step, position);
+    location->cell = cell_at(grid, location->cascade, position);
     for (int change = -1; change <= 1; change++)
         for (uint32_t corner = 0; corner < 9; corner++) {
             double moved[3];
@@ -76,10 +75,10 @@ static bool block_empty(const struct reference_grid *grid, uint32_t cell)
     return true;
 }
 
-/* Where steps outgrow a cascade inside of one of its empty cells or blocks, what the next cascade
- * says of the rest of that cell or block does not matter: a march that skips never asks. */
-static bool skipped_before(const struct reference_grid *grid, const struct place *finer,
-                           const struct place *now, const double position[3])
+/* Returns whether a skipping march would not look up this step: steps have outgrown the cascade of
+ * an empty cell or block, and the march skips the rest of that cell or block. */
+static bool skipped_before(const struct reference_grid *grid, const struct location *finer,
+                           const struct location *now, const double position[3])
 {
     if (finer->cascade >= now->cascade || grid->occupied[finer->cell])
         return false;
@@ -95,7 +94,7 @@ size_t reference_march(const struct reference_grid *grid, const struct reference
                        enum reference_step *steps, size_t capacity)
 {
     size_t count = 0;
-    struct place finer = {.cascade = UINT32_MAX}, place, before = finer;
+    struct location finer = {.cascade = UINT32_MAX}, location, before = finer;
     for (; first + (double)count <= last + 1e-3 && count < capacity; count++) {
         double n = first + (double)count;
         double t = reference_distance_after(stepping, n);
@@ -105,12 +104,12 @@ size_t reference_march(const struct reference_grid *grid, const struct reference
             size = fmax(size, fabs(origin[i]));
         }
         double step = reference_step_size(stepping, t);
-        steps[count] = look_up(grid, step, slack_at(&grid->space, size), position, &place);
-        if (count > 0 && place.cascade > before.cascade)
+        steps[count] = look_up(grid, step, slack_at(&grid->space, size), position, &location);
+        if (count > 0 && location.cascade > before.cascade)
             finer = before;
-        if (skipped_before(grid, &finer, &place, position) || n > last - 1e-3)
+        if (skipped_before(grid, &finer, &location, position) || n > last - 1e-3)
             steps[count] = steps[count] == REFERENCE_EMPTY ? REFERENCE_EMPTY : REFERENCE_EITHER;
-        before = place;
+        before = location;
     }
     return count;
 }

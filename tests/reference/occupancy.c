@@ -1,5 +1,5 @@
-/* The occupancy grid: cascade c is a cube of side 2^c around (0.5, 0.5, 0.5) (Mueller et al. 2022,
- * appendix E.2); when space is contracted the last one is all of space. */
+/* Reference occupancy grid: cascade c is a cube of side 2^c around (0.5, 0.5, 0.5) (Mueller et al.
+ * 2022, appendix E.2); in contracted space the last cascade is all of space. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -40,7 +40,7 @@ void reference_cell_position(const struct reference_space *space, uint32_t resol
         reference_from_unit(space, unit, position);
 }
 
-/* Whether any of the 2x2x2 finer cells that a cell of an outer cascade covers is occupied. */
+/* Returns whether one of the 2x2x2 finer cells in a cell of an outer cascade is occupied. */
 static bool finer_occupied(const struct reference_grid *grid, uint32_t cascade,
                            const uint32_t cell[3])
 {

@@ -1,4 +1,4 @@
-/* Optimisers, loss scaling (PyTorch's GradScaler), learning rate and ray count. */
+/* Reference optimisers, loss scaling (PyTorch's GradScaler), learning rate and ray count. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static void update_adam(const struct reference_optimizer *adam, uint32_t count, 
         *moment2 = reference_round_to_f16(*moment2);
     }
     double correction1 = 1 - pow(adam->beta1, count), correction2 = 1 - pow(adam->beta2, count);
-    /* The paper's more efficient order (section 2), epsilon beside the uncorrected root. */
+    /* The paper's more efficient order (section 2): epsilon is added to the uncorrected root. */
     double rate = adam->rate * sqrt(correction2) / correction1;
     *weight -= rate * *moment1 / (sqrt(*moment2) + adam->epsilon);
     if (adam->f16_weights)
@@ -54,11 +54,11 @@ static double stepped_rate(const struct Config *config, uint32_t step, double pr
     return config->learning_rate * pow(config->decay_factor, decays);
 }
 
-/* The line through the two points around the step. */
+/* Interpolates linearly between the two points around the step. */
 static double interpolated_rate(const struct Config *config, uint32_t step)
 {
     const struct SchedulePoint *points = config->rates;
-    uint32_t after = 0; /* the first point that is not reached */
+    uint32_t after = 0; /* the first point in the future */
     while (after < config->rate_points && points[after].step <= step)
         after++;
     if (after == 0 || after == config->rate_points)
@@ -100,7 +100,7 @@ uint32_t reference_ray_count(const struct Config *config, const struct State *la
     double samples_per_ray = fmax(last->sample_count, 1) / (last->ray_count * config->ranks);
     double wanted = config->target_samples / live_per_ray;
     double fitting = 0.9 * config->sample_capacity / samples_per_ray;
-    if (config->ray_samples > 0) /* of each ray, and there is room for those of all */
+    if (config->ray_samples > 0) /* of each ray; the capacity suffices for all */
         fitting = config->ray_capacity;
     double next = fmin(fmin(wanted, fitting), 2.0 * last->ray_count);
     next = fmin(fmax(next, 64), config->ray_capacity);
@@ -115,8 +115,8 @@ double reference_scheduled_scale(const struct Config *config, uint32_t step, dou
     return reached > 0 ? config->schedule[reached - 1].value : initial;
 }
 
-/* After max_backoffs back-offs since the scale last grew the learning rate is cut; back-offs that
- * no good step came before, since the start or the last cut, do not count. */
+/* Cuts the learning rate after max_backoffs back-offs without growth between. Back-offs before the
+ * first good step, since the start or the last cut, do not count. */
 static void back_off(const struct Config *config, struct State *state)
 {
     bool counts = state->settled;

@@ -1,4 +1,4 @@
-/* Mip-NeRF 360 (Barron et al. 2022), section 3: samples that a proposal's weights draw. */
+/* Reference sampling by a proposal's weights (Mip-NeRF 360, Barron et al. 2022, section 3). */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ double reference_annealed_slope(uint32_t step, uint32_t anneal_steps)
 void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares)
 {
     for (uint32_t i = 0; i < bins; i++) {
-        /* Of a bin and its neighbours pairs first: Mip-NeRF, equation 18. */
+        /* Maxima of neighbours, then their mean: Mip-NeRF, equation 18. */
         double in_front = i > 0 ? fmax(weights[i - 1], weights[i]) : weights[i];
         double behind = i + 1 < bins ? fmax(weights[i], weights[i + 1]) : weights[i];
         shares[i] = pow((in_front + behind) / 2 + 0.05 / bins, slope);

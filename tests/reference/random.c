@@ -1,4 +1,4 @@
-/* pcg3d: Jarzynski and Olano, Hash Functions for GPU Rendering, JCGT 9(3), 2020, listing 3. */
+/* Reference pcg3d (Jarzynski and Olano, Hash Functions for GPU Rendering, JCGT 9(3), 2020). */
 #include "reference/reference.h"
 
 #include <math.h>

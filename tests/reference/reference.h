@@ -1,6 +1,6 @@
-/* The passes of a training step once more, in plain double precision: what the device is tested
- * against. Written from the definitions that each file names, not from the shaders. Positions,
- * directions and colours are double[3]. */
+/* Declares the reference for tests: the passes of a training step in double precision. It is
+ * written from the definitions that each file names, not from the shaders. Positions, directions
+ * and colours are double[3]. */
 #ifndef TESTS_REFERENCE_H
 #define TESTS_REFERENCE_H
 
@@ -10,99 +10,99 @@
 
 /* ---- random numbers (random.c) ------------------------------------------------------------- */
 
-/* pcg3d (Jarzynski and Olano 2020) of (index, step, seed with the dimension mixed in). */
+/* Computes pcg3d (Jarzynski and Olano 2020) of (index, step, seed mixed with the dimension). */
 void reference_random_bits(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            uint32_t bits[3]);
-/* The upper 24 bits of each as a number in [0, 1). */
+/* Returns the upper 24 bits of each as a number in [0, 1). */
 void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_t dimension,
                            double unit[3]);
 
-/* ---- 16-bit numbers (f16.c) --------------------------------------------------------------- */
+/* ---- f16 and bf16 (f16.c) ------------------------------------------------------------------- */
 
-/* The one nearest to x, of two the even one; infinite where there is none so large. */
+/* Returns the nearest f16 number, ties to even; infinity beyond the largest. */
 double reference_round_to_f16(double x);
 double reference_round_to_bf16(double x);
 double reference_f16(uint16_t bits);
-/* Of the same number rounded. */
+/* Returns the bits of x rounded to f16. */
 uint16_t reference_f16_bits(double x);
 
 /* ---- lenses (lens.c) ----------------------------------------------------------------------- */
 
-/* Image position, in pixels, of a point that the lens sees, off its axis. */
+/* Projects a point to its pixel position, for a lens that sees the point. */
 void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2]);
 
 /* ---- space (contraction.c) ----------------------------------------------------------------- */
 
-/* The cube of that side around (0.5, 0.5, 0.5), or all of space contracted around it. */
+/* A cube of this side around (0.5, 0.5, 0.5), or all of space contracted around it. */
 struct reference_space {
     double side;
     bool contracted;
 };
 struct reference_space reference_space(const struct vkn_config *config);
-/* Training space to where the cube, or contracted space, is the unit cube; and back. */
+/* Maps training space to the unit cube that stands for the cube or contracted space; and back. */
 void reference_to_unit(const struct reference_space *space, const double position[3],
                        double unit[3]);
 void reference_from_unit(const struct reference_space *space, const double unit[3],
                          double position[3]);
-/* Growth of contracted radius with the radius: density is by unit of the former. */
+/* Returns the derivative of the contracted by the true radius; density is per contracted length. */
 double reference_shrinking(const struct reference_space *space, const double position[3]);
-/* Distance from the camera as the distortion loss counts it: by the cube's side and, in contracted
- * space, contracted as radii are. */
+/* Returns the distance from the camera in the distortion loss: in units of the cube's side and, in
+ * contracted space, contracted like radii. */
 double reference_normalized(const struct reference_space *space, double t);
 
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
 
-/* A step at distance t is clamp(t * cone, shortest, longest) long; in contracted space it grows
- * with t^2 from the distance on at which it is `longest`. */
+/* A step at distance t has length clamp(t * cone, shortest, longest). In contracted space it grows
+ * with t^2 from the distance at which it is `longest`. */
 struct reference_stepping {
     double shortest, longest, cone;
     bool contracted;
-    uint32_t spacing; /* SPACING_*: in which space "steps" are counted; a test may choose another */
-    double nearest;   /* where the logarithm, or the inverse, begins */
+    uint32_t spacing; /* SPACING_*: how "steps" are counted */
+    double nearest;   /* where logarithm or inverse begin */
 };
 struct reference_stepping reference_stepping(const struct Config *config, bool contracted);
-/* Where samples begin that have no cube to enter: at the near distance, but not nearer than those
- * spaces reach. */
+/* Returns where samples begin without a cube to enter: at the near distance, or at `nearest` with
+ * spacings that cannot reach 0. */
 double reference_nearest(const struct reference_stepping *stepping, double near_distance);
 double reference_step_size(const struct reference_stepping *stepping, double t);
-/* Number of steps from distance 0 to t, and its inverse. */
+/* Return the number of steps from distance 0 to t, and its inverse. */
 double reference_steps_to(const struct reference_stepping *stepping, double t);
 double reference_distance_after(const struct reference_stepping *stepping, double steps);
-/* The bins of NeRF's stratified samples (Mildenhall et al. 2020, section 4): `count` that take as
- * many steps each between the distances of `span`: the distance at `place` (0..1) of bin number
- * `bin`, and how long the bin is. */
+/* Return distances and widths in NeRF's stratified bins (Mildenhall et al. 2020, section 4):
+ * `count` bins with equally many steps between the distances of `span`; `place` (0..1) is the
+ * position in bin number `bin`. */
 double reference_in_bin(const struct reference_stepping *stepping, const double span[2],
                         uint32_t count, uint32_t bin, double place);
 double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
                            uint32_t count, uint32_t bin);
-/* Hierarchical sampling (Mildenhall et al. 2020, section 5.2): each bin's share of the fine samples
- * is its weight and a little. The shares of all bins up to `place`, which counts in bins, as a part
- * of all; `place` where these are `part`. */
+/* Hierarchical sampling (Mildenhall et al. 2020, section 5.2): a bin's share of the fine samples is
+ * its weight plus a constant. Return the part of all shares before `place`, counted in bins, and
+ * the place where that part is `part`. */
 double reference_shares_to(const double *weights, uint32_t bins, double place);
 double reference_place_of(const double *weights, uint32_t bins, double part);
-/* Samples of a proposal (proposal.c). What its weights are raised to in a step, counted from 1;
- * what each bin has of the samples once the weights are blurred; the shares of all bins up to
- * `place`, which counts in bins, as a part of all. */
+/* Sampling by a proposal (proposal.c). Return the exponent of the weights in a step, counted from
+ * 1; each bin's share of the samples, from blurred weights; and the part of all shares before
+ * `place`, counted in bins. */
 double reference_annealed_slope(uint32_t step, uint32_t anneal_steps);
 void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares);
 double reference_part_to(const double *shares, uint32_t bins, double place);
-/* Entry and exit of the cube of that side around (0.5, 0.5, 0.5); false when the line misses it. */
+/* Computes entry and exit of a cube around (0.5, 0.5, 0.5); returns false if the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 
 /* ---- occupancy grid and marching (occupancy.c, march.c) ------------------------------------ */
 
-/* Index of a cell among those of its cascade: the bits of x, y and z interleaved. */
+/* Returns a cell's index in its cascade: the interleaved bits of x, y and z. */
 uint32_t reference_morton(const uint32_t cell[3]);
 void reference_morton_cell(uint32_t index, uint32_t cell[3]);
-/* Number of cascades that are cubes; contracted space is one more. */
+/* Returns the number of cascades that are cubes; contracted space has one more cascade. */
 uint32_t reference_cubes(const struct reference_space *space);
-/* Training-space position of a point of a cell given relative to its corner (0..1). */
+/* Computes the position in training space of a point at `inside` (0..1) of a cell. */
 void reference_cell_position(const struct reference_space *space, uint32_t resolution,
                              uint32_t cascade, const uint32_t cell[3], const double inside[3],
                              double position[3]);
 
-/* bool[cascades][resolution^3], Morton order: whether a cell counts as occupied, given the values
- * and the threshold; a cell of an outer cube also when a finer one in it does. */
+/* Whether cells count as occupied by their values and the threshold: bool[cascades][resolution^3]
+ * in Morton order. A cell of an outer cube is also occupied if a finer cell in it is. */
 struct reference_grid {
     uint32_t resolution, cascades;
     bool *occupied;
@@ -110,14 +110,13 @@ struct reference_grid {
 };
 struct reference_grid reference_grid(const struct reference_space *space, uint32_t resolution,
                                      uint32_t cascades, const float *values, double threshold);
-/* The device's form: words of 32 cells, then a word for each block of 8x8x8 cells. */
+/* The device's layout: words of 32 cells, then a word for each block of 8x8x8 cells. */
 uint32_t reference_grid_words(const struct reference_grid *grid);
 bool reference_grid_bit(const uint32_t *words, uint64_t cell);
 
 enum reference_step { REFERENCE_EMPTY, REFERENCE_OCCUPIED, REFERENCE_EITHER };
-/* Every step of a ray from stepping-space position `first` to `last`, one after the other:
- * occupied or not, or either where rounding to float decides. Returns the number of steps;
- * `steps` has room for `capacity`. */
+/* Marches all steps of a ray from step number `first` to `last`. Steps are occupied, empty, or
+ * either if rounding to float decides. Returns the number of steps, at most `capacity`. */
 size_t reference_march(const struct reference_grid *grid, const struct reference_stepping *stepping,
                        const double origin[3], const double direction[3], double first, double last,
                        enum reference_step *steps, size_t capacity);
@@ -132,125 +131,125 @@ struct reference_field {
     uint32_t density_layers, layer_count; /* output layers included */
     uint32_t geometry, sh_degree;
     uint32_t position_octaves, direction_octaves; /* of the vanilla model; else 0 */
-    uint32_t features_from; /* output of the density MLP that the colour MLP's inputs begin with */
-    /* Of the dynamic model, else 0: layers of the deformation, behind the others; octaves of what
-     * it reads; values of the time behind the grid's features. */
+    uint32_t features_from; /* first output of the density MLP that the colour MLP reads */
+    /* Of the dynamic model, else 0: layers of the deformation, after the others; octaves of its
+     * inputs; values of the time after the grid's features. */
     uint32_t deformation_layers, deformation_octaves, time_octaves, time_inputs;
-    double time; /* of what is asked next */
+    double time; /* of the next evaluation */
     enum vkn_density_activation activation;
-    /* Of the layered model; others have ReLUs, and encodings as the numbers above say. */
+    /* Of the layered model; other models have ReLUs, and the encodings above. */
     enum vkn_activation hidden;
     enum vkn_position_encoding place;
     enum vkn_direction_encoding view;
     struct reference_space space;
     double *params; /* as on the device */
-    bool half;      /* what is kept is rounded to f16; products and sums are not */
+    bool half;      /* parameters and stored values are rounded to f16; products and sums are not */
 };
-/* Copies the parameters; reference_field_destroy frees them. */
+/* Creates a field with a copy of the parameters; reference_field_destroy frees it. */
 struct reference_field reference_field(const struct vkn_config *config,
                                        const struct field_model *model, const float *params);
 void reference_field_destroy(struct reference_field *field);
-/* Keeps parameters, inputs and outputs of layers and their gradients in f16 from here on. */
+/* Rounds parameters to f16, and from now on inputs and outputs of layers and their gradients. */
 void reference_field_halve(struct reference_field *field);
-/* Where the device keeps a layer's weight from an input to an output: the one place that knows. */
+/* Returns the index of a layer's weight from an input to an output, as on the device. */
 size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output);
 
-/* features: double[levels * features]. */
+/* Computes the features: double[levels * features]. */
 void reference_encode(const struct reference_field *field, const double position[3],
                       double *features);
-/* gradients (like params) += feature_gradient spread over the grid. */
+/* Adds the gradients by grid parameters to `gradients` (laid out like params). */
 void reference_encode_backward(const struct reference_field *field, const double position[3],
                                const double *feature_gradient, double *gradients);
-/* Whether the grid's features at a position depend on that parameter of the grid. */
+/* Returns whether features at a position depend on a parameter of the grid. */
 bool reference_reads(const struct reference_field *field, const double position[3],
                      size_t parameter);
-/* x, then sin(2^k pi x) and cos(2^k pi x) of each octave k, then zeros up to a multiple of 32,
- * which is returned. */
+/* Computes x, then sin(2^k pi x) and cos(2^k pi x) of each octave k, then zeros up to a multiple of
+ * 32, which is returned. */
 uint32_t reference_frequencies(uint32_t octaves, const double x[3], double *values);
-/* The unit cube, and what lies outside at its faces, as -1 .. 1. */
+/* Maps the unit cube to -1 .. 1, clamping positions outside. */
 void reference_stretched(const struct reference_space *space, const double position[3],
                          double stretched[3]);
 void reference_harmonics(uint32_t degree, const double direction[3],
                          double values[REFERENCE_HARMONICS]);
-/* Where the deformation takes a position at the field's time. */
+/* Computes the canonical position of a position at the field's time. */
 void reference_canonical(const struct reference_field *field, const double position[3],
                          double canonical[3]);
-/* output: red, green, blue, density. */
+/* Evaluates the field; output: red, green, blue, density. */
 void reference_field_forward(const struct reference_field *field, const double position[3],
                              const double direction[3], double output[4]);
-/* gradient: with respect to red, green, blue and density; gradients (like params) grow. */
+/* Adds gradients by parameters to `gradients`; gradient: by red, green, blue and density. */
 void reference_field_backward(const struct reference_field *field, const double position[3],
                               const double direction[3], const double gradient[4],
                               double *gradients);
-/* The sum of `weights` times red, green, blue and density. */
+/* Returns the sum of `weights` times red, green, blue and density. */
 double reference_field_weighted(const struct reference_field *field, const double position[3],
                                 const double direction[3], const double weights[4]);
-/* Of the sum of `gradient` times red, green, blue and density: its gradient by position and, along
- * the sphere, by direction. Central differences, so right where nothing has a kink
- * within `reach` in training space. */
+/* Computes gradients of the sum of `gradient` times red, green, blue and density, by position and,
+ * along the sphere, by direction. Central differences: wrong near kinks within `reach` in training
+ * space. */
 void reference_field_input_gradients(const struct reference_field *field, const double position[3],
                                      const double direction[3], const double gradient[4],
                                      double reach, double by_position[3], double by_direction[3]);
-/* Distance, in cells, of a position from the nearest face of a cell of any level. */
+/* Returns the distance, in cells, from the nearest face of a cell of any level. */
 double reference_nearest_face(const struct reference_field *field, const double position[3]);
-/* How far the nearest ReLU is from turning: the smallest input of one, relative to the root mean
- * square of its layer's. Within the error of an arithmetic its gradient there is anybody's. */
+/* Returns the distance from the nearest ReLU's kink: the smallest input of a ReLU, relative to the
+ * root mean square of its layer. Within rounding errors of a kink the gradient is undefined. */
 double reference_field_kink(const struct reference_field *field, const double position[3],
                             const double direction[3]);
-/* Of what hidden layers add up, and its derivative. */
+/* Return the activation of hidden layers, and its derivative. */
 double reference_activation(enum vkn_activation activation, double x);
 double reference_activation_slope(enum vkn_activation activation, double x);
-/* Of a raw output: exp; softplus of one less, as in mip-NeRF; ReLU. */
+/* Returns the density of a raw output: exp; softplus of raw - 1, as in mip-NeRF; ReLU. */
 double reference_density_of(enum vkn_density_activation activation, double raw);
-/* Its derivative; exp's is held between exp(-15) and exp(15), as in instant-ngp. */
+/* Returns its derivative; that of exp is clamped to exp(-15) .. exp(15), as in instant-ngp. */
 double reference_density_slope(enum vkn_density_activation activation, double raw);
-/* Derivatives of red, green, blue and density by the MLPs' outputs behind them. */
+/* Computes derivatives of red, green, blue and density by the MLPs' raw outputs. */
 void reference_field_slopes(const struct reference_field *field, const double position[3],
                             const double direction[3], double slopes[4]);
 double reference_density(const struct reference_field *field, const double position[3]);
-/* Without limits for exp; of others, which may have none, that of 0.01 at least. */
+/* Returns the logarithm, for exp without limits, for others of at least 0.01. */
 double reference_log_density(const struct reference_field *field, const double position[3]);
 
 /* ---- compositing and loss (composite.c) ---------------------------------------------------- */
 
 struct reference_sample {
-    double t, width; /* distance and length of the step there */
+    double t, width; /* distance, and length of the step */
     double color[3], density;
-    double middle, extent; /* where there is a distortion loss: normalised distance and width */
+    double middle, extent; /* for the distortion loss: normalised distance and width */
 };
 struct reference_ray {
     double color[3], transmittance, depth;
-    double closest; /* distance of a decisive transmittance from the early stop, relative to it */
-    size_t reached; /* samples that light came to */
-    size_t live;    /* of these so many count */
-    double current_alpha_threshold; /* more transparent samples are empty and have no gradient */
-    double (*round)(double); /* of every exponential, product and sum; NULL: none is rounded */
+    double closest; /* smallest relative distance of a transmittance from the early stop */
+    size_t reached; /* samples before the early stop */
+    size_t live;    /* those of them above the alpha threshold */
+    double current_alpha_threshold; /* samples below are empty and have no gradient */
+    double (*round)(double); /* applied to every exponential, product and sum; NULL: no rounding */
 };
 extern const struct reference_ray reference_ray_start;
 bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample);
-/* Goes on from *ray through the samples until the transmittance is below early_stop. */
+/* Composites samples, continuing from *ray, until the transmittance is below early_stop. */
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop);
-/* Loss of one channel; *slope is its derivative. */
+/* Returns the loss of one channel; *slope is its derivative. */
 double reference_loss(enum vkn_loss kind, double delta, double difference, double *slope);
-/* Gradient of a function of the composited colour (its gradient there: color_gradient) with respect
- * to red, green, blue and density of each live sample of a ray begun at its start. */
+/* Computes gradients of a function of the composited colour, whose gradient by that colour is
+ * color_gradient, by red, green, blue and density of each live sample of a whole ray. */
 void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],
                                   double (*gradients)[4]);
 
-/* The distortion loss of a composited ray begun at its start: the O(n^2) definition. Adds `weight`
- * times its gradient by density to those of its samples, unless they are NULL. */
+/* Returns the distortion loss of a whole composited ray by the O(n^2) definition. Adds `weight`
+ * times its gradients by density to `gradients`, unless NULL. */
 double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
                             double weight, double (*gradients)[4]);
-/* Fills middle and extent of a sample that is `width` long in training space. */
+/* Fills middle and extent of a sample of length `width` in training space. */
 void reference_normalize(const struct reference_space *space, double width,
                          struct reference_sample *sample);
 
-/* ---- what a proposal learns by (interlevel.c) ---------------------------------------------- */
+/* ---- loss of a proposal (interlevel.c) -------------------------------------------------- */
 
-/* Of a ray: from one distance to another, as long as `width` where density is counted. */
+/* An interval of a ray; `width` is its length in the unit of density. */
 struct reference_interval {
     double begin, end, width, density;
 };
@@ -258,11 +257,11 @@ struct reference_ray_bins {
     const struct reference_interval *bins; /* of the proposal */
     size_t count;
 };
-/* How exactly single precision knows the difference of a sample's weight and the bins'. */
+/* Single-precision error of the difference between a sample's weight and the bins'. */
 #define REFERENCE_INTERLEVEL_ERROR 5e-7
-/* The loss of a ray whose samples have taken more light than its bins: the O(n^2) definition.
- * Unless they are NULL, its gradient by the bins' densities, and how far single precision may be
- * off. */
+/* Returns the loss of a ray whose samples' weights exceed those of the bins, by the O(n^2)
+ * definition. Unless NULL, computes its gradients by the bins' densities, and tolerances for single
+ * precision. */
 double reference_interlevel(const struct reference_ray_bins *ray,
                             const struct reference_interval *samples, size_t count,
                             double *gradients, double *tolerances);
@@ -273,19 +272,18 @@ struct reference_optimizer {
     double rate, beta1, beta2, epsilon, decay;
     bool f16_moments, f16_weights; /* rounded to f16 */
 };
-/* Takes one weight's step number `count` (from 1); moment2 is left alone where a kind has none. */
+/* Updates a weight in its step number `count` (from 1); kinds without moment2 ignore it. */
 typedef void reference_update(const struct reference_optimizer *optimizer, uint32_t count,
                               double gradient, double *weight, double *moment1, double *moment2);
 extern reference_update *const reference_updates[]; /* by enum vkn_optimizer */
-/* Learning rate of the step that follows `step` finished ones, before a falling loss scale cuts it.
- */
+/* Returns the learning rate after `step` steps, without the loss scale's rate cuts. */
 double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress);
-/* Loss scale of that step by the schedule; `initial` before its first point. */
+/* Returns the scheduled loss scale; `initial` before the first point. */
 double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial);
-/* Rays for the next step by the last one's figures. */
+/* Returns the number of rays of the next step. */
 uint32_t reference_ray_count(const struct Config *config, const struct State *last);
-/* State after a step: loss_scale, good_steps, tolerated, skipped_steps, updates, settled, falls,
- * rate_cuts. */
+/* Updates loss_scale, good_steps, tolerated, skipped_steps, updates, settled, backoffs, rate_cuts.
+ */
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state);
 
 #endif

@@ -1,8 +1,8 @@
-/* The marching step of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the
- * distance between a shortest and a longest step. Counting steps makes the distance linear, then
- * geometric (each step multiplies it by 1 + cone), then linear again. In contracted space the
- * inverse of the distance is linear there: with t = 1 / w a step of length longest * (t / t0)^2 is
- * one of longest / t0^2 in w. */
+/* Reference step length of instant-ngp (Mueller et al. 2022, appendix E.1): proportional to the
+ * distance, between a shortest and a longest step. As a function of the number of steps the
+ * distance is linear, then geometric (each step multiplies it by 1 + cone), then linear again. In
+ * contracted space the last part is linear in the inverse distance: with t = 1 / w a step of length
+ * longest * (t / t0)^2 has length longest / t0^2 in w. */
 #include "reference/reference.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ double reference_step_size(const struct reference_stepping *stepping, double t)
     return fmin(fmax(t * stepping->cone, stepping->shortest), stepping->longest);
 }
 
-/* Where the geometric part begins and ends: distance and number of steps. */
+/* Begin and end of the geometric part, as distances and as numbers of steps. */
 struct geometric {
     double from, to, steps_from, steps_to;
 };

@@ -1,6 +1,6 @@
-/* Of the vanilla model what the other has not (Mildenhall et al., NeRF, ECCV 2020): frequencies
- * (section 5.1, equation 4) of the position in the unit cube, stretched to -1 .. 1, and of the
- * direction. Rows of both are padded with zeros to multiples of 32. */
+/* Reference frequencies of the vanilla model (Mildenhall et al., NeRF, ECCV 2020, section 5.1,
+ * equation 4), of the position in the unit cube, mapped to -1 .. 1, and of the direction. Both are
+ * padded with zeros to multiples of 32. */
 #include "reference/reference.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-"""Arguments and camera paths made to break what reads them."""
+"""Tests hostile arguments and camera paths."""
 import functools
 import json
 import os
@@ -15,7 +15,7 @@ ACROSS = [LOOKING, {"position": [0, 3, 2], "look_at": [0, 0, 0]}]
 
 
 def numbers_of(place):
-    """Options with numbers out of range, and options that do not fit together."""
+    """Returns options with numbers out of range, and options that do not fit together."""
     run, mesh, points = faults.model_run(place), place.path("a.ply"), place.path("b.ply")
     orbit, full = ["render", run, "--quiet", "--out", place.path("out"), "--orbit"], place.path("full.ply")
     found = [[*orbit, count] for count in ORBITS]
@@ -42,7 +42,7 @@ def numbers_of(place):
 
 @functools.lru_cache(maxsize=None)
 def camera_paths():
-    """Texts of camera paths by name."""
+    """Returns texts of camera paths by name."""
     odd = {"a billion frames": {"frames": 10**9, "fps": 1, "keyframes": ACROSS},
            "1e300 seconds": {"seconds": 1e300, "fps": 30, "keyframes": ACROSS},
            "a billion a second": {"seconds": 1000, "fps": 1e9, "keyframes": ACROSS},

@@ -1,4 +1,4 @@
-"""Caches of programs, of shaders and of measured paths that are cut, forged or no files at all."""
+"""Tests caches of pipelines, of shaders and of tuning results that are truncated, forged or not files."""
 import glob
 import json
 import os
@@ -8,8 +8,8 @@ import threading
 
 import faults
 
-HOLDS = """A cache that is broken, or cannot be written, changes nothing but the time that a command takes: it is made
-anew, and nothing that a link in it points to is written."""
+HOLDS = """A cache that is broken, or cannot be written, only costs time: it is made anew, and nothing that a link in it
+points to is written."""
 SHORT = 1
 HEADER = b"VKNERF CACHE 2\0\0" + bytes(8)
 lock = threading.Lock()
@@ -18,7 +18,7 @@ MEASURES = ({"milliseconds": "x"}, {"milliseconds": -5}, {"milliseconds": 1e308}
 
 
 def fnv(data):
-    """The checksum of a program cache."""
+    """Returns the checksum of a pipeline cache."""
     value = 14695981039346656037
     for byte in data:
         value = ((value ^ byte) * 1099511628211) & (2**64 - 1)
@@ -26,12 +26,12 @@ def fnv(data):
 
 
 def sealed(data):
-    """A program cache whose checksum is right."""
+    """Returns a pipeline cache with a valid checksum."""
     return HEADER + struct.pack("<Q", fnv(data)) + data
 
 
 def shaders_of(good, rnd):
-    """Files in the place of a shader's binary: 32 bytes, the last 8 of them a checksum, then the driver's."""
+    """Returns files to replace a shader's binary: 32 bytes, the last 8 of them a checksum, then the driver's data."""
     data = rnd.randbytes(5000)
     return {"good": good, "empty": b"", "cut": good[:40], "a bit": good[:-1] + bytes([good[-1] ^ 1]),
             "other magic": b"X" + good[1:], "other key": good[:16] + bytes([good[16] ^ 1]) + good[17:],
@@ -39,7 +39,7 @@ def shaders_of(good, rnd):
 
 
 def programs_of(good, rnd):
-    """Files in the place of a program cache."""
+    """Returns files to replace a pipeline cache."""
     return {"good": good, "empty": b"", "cut": good[:10], "a bit": good[:-1] + bytes([good[-1] ^ 1]),
             "other magic": b"XXXXXXXX" + good[8:], "sealed, empty": sealed(b""),
             "sealed, random": sealed(rnd.randbytes(5000)),
@@ -48,7 +48,7 @@ def programs_of(good, rnd):
 
 
 def records_of(rnd):
-    """Texts in the place of records of paths or tuning."""
+    """Returns texts to replace records of backends or tuning."""
     broken = [json.dumps({"version": 1, "paths": {"a": measure}, "tuned": {"a": measure}}).encode()
               for measure in MEASURES]
     return [*broken, rnd.randbytes(3000), b"[" * 10**6, b'{"a":"' + b"x" * 5_000_000 + b'"}', b'{"paths": []}', b"",
@@ -66,7 +66,7 @@ def cases(_shared):
 
 
 def make_cache(place):
-    """A cache that was made by using it."""
+    """Creates a cache by using it."""
     cache = place.shared.path("cache")
     with lock:
         if not os.path.exists(cache):
@@ -77,16 +77,16 @@ def make_cache(place):
 
 
 def copy_cache(place):
-    """A cache of the place's own: its folder and the file of its programs."""
+    """Copies the cache to the place; returns its folder and the pipeline cache file."""
     shutil.copytree(make_cache(place), place.path("cache"))
     found = glob.glob(place.path("cache", "vknerf", "pipelines-*"))
     if len(found) != 1:
-        raise faults.Broken(f"caches of programs: {found}")
+        raise faults.Broken(f"pipeline caches: {found}")
     return place.path("cache"), found[0]
 
 
 def make_odd(name, path, victim):
-    """Puts something in the place of the file of programs that is no file."""
+    """Replaces the pipeline cache by something that is not a file."""
     faults.remove(path)
     if name == "a folder":
         os.mkdir(path)
@@ -103,7 +103,7 @@ def make_odd(name, path, victim):
 
 
 def break_cache(case, path, place):
-    """Breaks the cache as the case says."""
+    """Damages the cache as the case says."""
     kind, name = case
     if kind == "programs":
         faults.write_file(path, programs_of(faults.read_file(path), place.rnd)[name])
@@ -128,7 +128,7 @@ def try_case(case, place):
     break_cache(case, path, place)
     arguments = ["eval", faults.model_run(place), "--quiet"]
     if case[0] == "records":
-        # What was measured is asked for where 16 bits are.
+        # Measurements are needed for 16-bit precisions.
         arguments = place.training("--precision", "fp16", steps=16)
     ended = place.run(*arguments, env={"XDG_CACHE_HOME": cache})
     problems = faults.check_ended(ended, (faults.DONE,))

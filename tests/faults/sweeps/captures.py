@@ -1,4 +1,4 @@
-"""COLMAP, LLFF, NSVF and PLY files made to break their readers."""
+"""Tests hostile COLMAP, LLFF, NSVF and PLY files."""
 import math
 import os
 import shutil
@@ -16,29 +16,29 @@ ODD = (math.nan, math.inf, 1e308, 0.0)
 SHAPES = ("(18446744073709551615, 17)", "(1085102592571150096, 17)", "(2305843009213693952, 17)", "(3, 0)", "(0, 17)",
           "(3,)", "(3, 17, 1)", "(-3, 17)", "(3, 18446744073709551616)", "(4294967296, 4294967296)")
 KINDS = ("|O", "<f2", "<i8", "<c16", "|V10", "<U5", "", ">f8")
-# Of the far bounds that poses_bounds.npy gives, those beyond which a scale was once too small to be read back.
+# Far bounds in poses_bounds.npy; scales of the largest ones were once too small to be read back.
 BOUNDS = (1e-30, 1e-6, 1e3, 1e6, 1e9, 1.2e10, 1.3e10, 1e11, 1e15, 1e30, 1e38)
 
 
 # ---- COLMAP ----------------------------------------------------------------------------------------------
 
 def camera(width=24, height=24, model=1, numbers=(30, 30, 12, 12)):
-    """cameras.bin of one camera."""
+    """Returns cameras.bin of one camera."""
     return struct.pack("<QiiQQ4d", 1, 1, model, width, height, *numbers)
 
 
 def image(number, name, turn=(1, 0, 0, 0), shift=(0, 0, 3), points=0):
-    """An entry of images.bin."""
+    """Returns an entry of images.bin."""
     return struct.pack("<i7di", number, *turn, *shift, 1) + name + b"\0" + struct.pack("<Q", points)
 
 
 def images(first):
-    """images.bin of one image and another that is right."""
+    """Returns images.bin of one given image and a valid one."""
     return struct.pack("<Q", 2) + first + image(2, b"b.png", (0.9, 0.1, 0, 0), (1, 0, 3))
 
 
 def point(x=0.0, track=0):
-    """points3D.bin of one point."""
+    """Returns points3D.bin of one point."""
     return struct.pack("<QQ3d3BdQ", 1, 1, x, 0, 0, 1, 2, 3, 0.5, track)
 
 
@@ -46,7 +46,7 @@ WHOLE = {"cameras": camera(), "images": images(image(1, b"a.png")), "points3D": 
 
 
 def damaged_models():
-    """Each file cut, longer, or with another count at its begin."""
+    """Returns each file truncated, extended, or with a wrong count at its beginning."""
     found = {"whole": {}, "empty": {name: b"" for name in WHOLE}, "no points": {"points3D": None},
              "no camera": {"cameras": struct.pack("<Q", 0)}}
     for name, data in WHOLE.items():
@@ -59,7 +59,7 @@ def damaged_models():
 
 
 def odd_models():
-    """Files of the right form that say impossible things."""
+    """Returns files of valid form with impossible values."""
     found = {}
     for width, height in ((0, 0), (MOST, MOST), (2**32, 2**32), (2**31, 1), (16385, 10), (25, 25)):
         found[f"camera {width}x{height}"] = {"cameras": camera(width, height)}
@@ -82,7 +82,7 @@ def odd_models():
 
 
 def write_model(capture, files, ending=".bin"):
-    """Writes a model with these files instead of whole ones; None: absent."""
+    """Writes a model in which these files replace valid ones; None: missing."""
     model = os.path.join(capture, "sparse", "0")
     os.makedirs(model)
     for name, data in {**WHOLE, **files}.items():
@@ -95,7 +95,7 @@ TEXTS = {"cameras": b"1 PINHOLE 24 24 30 30 12 12\n", "points3D": b"1 0 0 0 1 2 
 
 
 def text_models():
-    """Models as text."""
+    """Returns models as text."""
     cameras = {"long line": b"1 PINHOLE " + b"1 " * 10**6 + b"\n", "nan": b"1 PINHOLE 24 24 nan inf 12 12\n",
                "hexadecimal": b"1 PINHOLE 0x18 24 30 30 12 12\n", "negative": b"1 PINHOLE -24 24 30 30 12 12\n",
                "too large": b"1 PINHOLE 99999999999999999999 24 30 30 12 12\n",
@@ -109,7 +109,7 @@ def text_models():
 # ---- LLFF ------------------------------------------------------------------------------------------------
 
 def npy(header=None, data=None, version=1, length=None):
-    """poses_bounds.npy of three poses, or what it is to hold instead."""
+    """Returns poses_bounds.npy of three poses, or with the given parts instead."""
     text = (header or "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 17), }").encode()
     if data is None:
         data = poses(5.0)
@@ -118,13 +118,13 @@ def npy(header=None, data=None, version=1, length=None):
 
 
 def poses(far):
-    """Rows of three cameras side by side, which see something between 1 and `far`."""
+    """Returns rows of three cameras side by side, which see a scene between 1 and `far`."""
     rows = [[1, 0, 0, 0.1 * i, 24, 0, 1, 0, 0, 24, 0, 0, 1, 3, 30, far / 5, far * (1 + 0.1 * i)] for i in range(3)]
     return struct.pack("<51d", *[value for row in rows for value in row])
 
 
 def npy_files():
-    """poses_bounds.npy in many versions."""
+    """Returns poses_bounds.npy in many variants."""
     found = {"npy": npy(), "npy length": npy(length=65535), "npy 2 length": npy(version=2, length=2**32 - 1),
              "npy version 9": npy(version=9), "npy cut": b"\x93NUMPY\x01", "npy no header": npy("x" * 100),
              "npy braces": npy("{" * 60000),
@@ -148,7 +148,7 @@ FOLDER = {"intrinsics.txt": b"30 0 12 0\n0 30 12 0\n0 0 1 0\n0 0 0 1\n", "bbox.t
 
 
 def nsvf_folders():
-    """The files of NSVF's folders, one of them damaged or odd."""
+    """Returns the files of NSVF folders, one of them damaged or odd."""
     found = {"nsvf": FOLDER, "nsvf first line": {**FOLDER, "intrinsics.txt": b"30 12 12 0\n0 0 0\n0\n1\n24 24\n"}}
     texts = {"empty": b"", "a zero byte": b"1 2\0 3\n", "a long number": b"1" * 10**4, "large": b"# \n" * 10**5,
              "1e999": b"1e999 " * 16, "a million numbers": b"1 " * 10**6, "comments": b"#" * 10**4,
@@ -168,13 +168,13 @@ BINARY, ASCII = b"binary_little_endian", b"ascii"
 
 
 def ply(form, count, body, more=b"", before=b""):
-    """A PLY file of so many points, with more properties or an element before them."""
+    """Returns a PLY file of `count` points, with more properties or an element before them."""
     return (b"ply\nformat %s 1.0\n%selement vertex %d\nproperty float x\nproperty float y\nproperty float z\n%s"
             b"end_header\n" % (form, before, count, more)) + body
 
 
 def ply_files():
-    """Points in many versions."""
+    """Returns points in many variants."""
     found = {"ply": ply(BINARY, 2, struct.pack("<6f", *range(6))), "ply empty": b"", "ply cut": ply(BINARY, 100, bytes(24)),
              "ply no end": b"ply\n" * 100000, "ply 100000 properties": ply(BINARY, 1, b"", b"property float a\n" * 10**5),
              "ply element first": ply(BINARY, 1, b"", before=b"element face 1000000000000\nproperty list uchar int i\n")}
@@ -233,7 +233,7 @@ def make(kind, name, place):
 
 
 def try_measured(capture, place):
-    """Problems of a training whose space is measured: what it writes is read."""
+    """Returns problems of a training whose space is measured: its checkpoint can be read."""
     run = place.path("run")
     ended = place.run("train", capture, *faults.model_options(), "--steps", 16, "--quiet", "--out", run)
     problems = faults.check_refused(ended)

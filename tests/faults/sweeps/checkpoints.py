@@ -1,4 +1,4 @@
-"""Checkpoints that are cut, forged, mislabelled, or hold what no training writes."""
+"""Tests checkpoints that are truncated, forged, mislabelled, or hold values that training never writes."""
 import copy
 import functools
 import json
@@ -24,12 +24,12 @@ OFFSETS = ([0, 0], [5, 3], [0, 2**53], [-4, 4], [0], [0, 8, 5], "x", [1e300, 1e3
 SETTINGS = (1e308, -1, 0, None, "x", [], {}, True, 2**32, 2**31, 4294967296 * 3 + 16, 1e-300, 0.5)
 SCENES = ("/nonexistent", "/etc/passwd", "", "/dev/zero", "../..", "x" * 100000, "\x1b[31m\n%s%n")
 GONE = object()
-# The checksum is of the whole file, with zeros for its own eight digits.
+# The checksum covers the whole file, with zeros for its own eight digits.
 CHECKSUM = b'"vknerf.crc32c":"'
 
 
 class Original:
-    """A whole checkpoint in its parts, and ways to change one of them."""
+    """A valid checkpoint in parts, and ways to change one of them."""
 
     def __init__(self, path):
         self.bytes = faults.read_file(path)
@@ -39,27 +39,27 @@ class Original:
         self.settings = json.loads(self.header["__metadata__"]["vknerf.config"])
 
     def file(self, header=None, data=None, size=None):
-        """A file of this header (an object, or its text) and data, which claims that its header has `size` bytes."""
+        """Returns a file of this header (an object or text) and data; its size field says `size`."""
         header = self.header if header is None else header
         data = self.data if data is None else data
         text = header if isinstance(header, bytes) else compact(header)
         return signed(struct.pack("<Q", len(text) if size is None else size) + text + data)
 
     def with_value(self, path, value):
-        """A file whose header has another value at the path of keys."""
+        """Returns a file whose header has another value at the path of keys."""
         return self.file(put(self.header, path, value))
 
     def with_setting(self, path, value):
-        """A file whose configuration has another value at the path of keys."""
+        """Returns a file whose configuration has another value at the path of keys."""
         return self.with_value(("__metadata__", "vknerf.config"), json.dumps(put(self.settings, path, value)))
 
     def filled(self, tensor, word):
-        """A file with one word all over a tensor."""
+        """Returns a file with one word all over a tensor."""
         begin, end = self.header[tensor]["data_offsets"]
         return self.file(data=self.data[:begin] + word * ((end - begin) // 4) + self.data[end:])
 
     def with_word(self, tensor, index, word):
-        """A file with another word in a tensor."""
+        """Returns a file with another word in a tensor."""
         begin = self.header[tensor]["data_offsets"][0] + 4 * index
         return self.file(data=self.data[:begin] + struct.pack("<I", word) + self.data[begin + 4:])
 
@@ -69,13 +69,13 @@ class Original:
 
 
 def compact(header):
-    """The text of a header as vknerf writes it."""
+    """Returns the text of a header as vknerf writes it."""
     return json.dumps(header, separators=(",", ":")).encode()
 
 
 @functools.lru_cache(maxsize=None)
 def crc_table():
-    """CRC-32C of each byte."""
+    """Returns CRC-32C of each byte."""
     table = list(range(256))
     for _ in range(8):
         table = [value >> 1 ^ (0x82f63b78 if value & 1 else 0) for value in table]
@@ -90,7 +90,7 @@ def crc32c(data):
 
 
 def signed(file):
-    """The file with the checksum that it should have, so that what it holds is tried and not the checksum alone."""
+    """Returns the file with a valid checksum, so that its content is tested and not only the checksum."""
     place = file.find(CHECKSUM)
     if place < 0:
         return file
@@ -99,7 +99,7 @@ def signed(file):
 
 
 def put(value, path, new):
-    """A copy of a JSON value with another one at the path; GONE removes it."""
+    """Returns a copy of a JSON value with another one at the path; GONE removes it."""
     if not path:
         return new
     value = copy.deepcopy(value)
@@ -114,7 +114,7 @@ def put(value, path, new):
 
 
 def leaves(value, path=()):
-    """The paths of all values in an object that are none themselves."""
+    """Returns the paths of all values in an object that are not objects."""
     for key, inner in value.items():
         if isinstance(inner, dict):
             yield from leaves(inner, path + (key,))
@@ -125,7 +125,7 @@ def leaves(value, path=()):
 # ---- the files -------------------------------------------------------------------------------------------
 
 def frames_of(original):
-    """The size field, the end of the file, and what is no header."""
+    """Returns files with damaged size fields, ends and headers."""
     whole, size = len(original.bytes), original.size
     found = {}
     for claim in (2**63, 2**64 - 1, 2**64 - 8, 2**32, size + 1, size - 1, 0, 1, whole, whole - 8, 16 << 20):
@@ -146,7 +146,7 @@ def frames_of(original):
 
 
 def labels_of(original):
-    """What the header says of each tensor."""
+    """Returns headers with wrong descriptions of each tensor."""
     found = {}
     for tensor in TENSORS:
         whole = [original.words(tensor)]
@@ -162,7 +162,7 @@ def labels_of(original):
 
 
 def metadata_of(original):
-    """Metadata and the configuration in it."""
+    """Returns files with damaged metadata and configurations."""
     found = {}
     for key in original.header["__metadata__"]:
         for name, value in (("gone", GONE), ("5", 5), ("empty", "")):
@@ -182,7 +182,7 @@ def metadata_of(original):
 
 
 def contents_of(original):
-    """What the tensors hold, under a checksum that is right."""
+    """Returns tensors with unusual values, under a valid checksum."""
     found = {}
     for tensor in TENSORS:
         for name, word in FILLS.items():
@@ -194,7 +194,7 @@ def contents_of(original):
 
 
 def random_of(original):
-    """Bytes of the header and words of the data, at random."""
+    """Returns random bytes of the header and words of the data."""
     found = {}
     for number in range(RANDOM_CASES):
         found[f"random {number}"] = lambda number=number: random_file(original, random.Random(number))
@@ -213,7 +213,7 @@ def random_file(original, rnd):
 
 @functools.lru_cache(maxsize=None)
 def files_of(run):
-    """Names of files and functions that make them."""
+    """Returns names of files and functions that make them."""
     original = Original(run + "/checkpoint.safetensors")
     parts = (frames_of, labels_of, metadata_of, contents_of, random_of)
     return {name: make for part in parts for name, make in part(original).items()}
@@ -233,12 +233,12 @@ def cases(shared):
 
 
 def hash_of(name):
-    """A number that is the same in every process."""
+    """Returns a number that is the same in every process."""
     return sum(name.encode()) if name else 0
 
 
 def arguments(command, file, place):
-    """What vknerf is started with."""
+    """Returns the arguments of vknerf."""
     return {
         "resume": ["train", "--resume", file, "--steps", STEPS, "--quiet", "--out", place.path("run")],
         "eval": ["eval", file, "--quiet"],
@@ -251,7 +251,7 @@ def arguments(command, file, place):
 
 
 def check_finite(path):
-    """Problems of the weights that a training has left."""
+    """Returns problems of the weights that a training has written."""
     data = faults.read_file(path)
     _, header = faults.parse_checkpoint(data)
     tensors = faults.checkpoint_tensors(path)
@@ -271,14 +271,14 @@ def try_case(case, place):
     ended = place.run(*arguments(command, file, place), timeout=SECONDS)
     codes = [faults.DONE, faults.BAD_INPUT]
     if "huge" in name or "." in name:
-        # Settings that no machine has the memory for are no bad input.
+        # Settings that need more memory than any machine has are no bad input.
         codes += [faults.FAILED, faults.NO_DEVICE]
     elif command in ("resume", "init") and ("diverged" in ended.err or "no step was taken" in ended.err):
-        # Numbers that are finite but absurd, such as moments of 1e38.
+        # Finite but absurd numbers, such as moments of 1e38.
         codes.append(faults.FAILED)
     problems = faults.check_refused(ended, codes)
     if name.split()[0] in WEIGHTS and name.endswith((" all nan", " all inf", " all -inf", " all ff")):
-        problems += [] if ended.code == faults.BAD_INPUT else ["weights that are not finite are taken"]
+        problems += [] if ended.code == faults.BAD_INPUT else ["weights that are not finite are accepted"]
     if command == "resume" and ended.code == faults.DONE:
         step, wrong = faults.check_run(place.path("run"))
         problems += wrong + (check_finite(place.path("run", "checkpoint.safetensors")) if step is not None else [])

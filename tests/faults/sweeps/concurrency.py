@@ -1,4 +1,4 @@
-"""Several programs on one run: trainings that start at once, resumes at once, readers beside a training."""
+"""Tests several programs on one run: simultaneous trainings, simultaneous resumes, readers during a training."""
 import glob
 import json
 import os
@@ -8,12 +8,12 @@ import time
 
 import faults
 
-HOLDS = """Of two trainings that want one folder one gets it, the other says in a line who has it, and nothing of the two is
-mixed; without --out each has its own. Readers beside a training never fail. Memory, threads and descriptors do not
-grow with the steps."""
+HOLDS = """Of two trainings into one folder one succeeds, the other names the owner in a line, and their files do not
+mix; without --out each has its own folder. Readers during a training never fail. Memory, threads and descriptors do
+not grow with the steps."""
 SHORT = 1
 STEPS = 320
-# Resident memory may grow by so much after the first tenth of a long training.
+# Allowed growth of resident memory after the first tenth of a long training.
 GROWTH_KIB = 8 << 10
 
 
@@ -23,12 +23,12 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """Long ones are for the long sweep."""
+    """Keeps long cases for the long sweep."""
     return faults.draw(rnd, [case for case in found if case[0] not in ("readers", "growth")], count)
 
 
 def start_two(place, first, second, delay):
-    """Both programs' ends, the second begun `delay` seconds after the first."""
+    """Returns both programs' ends; the second starts `delay` seconds after the first."""
     processes = [place.start(*first)]
     time.sleep(delay)
     processes.append(place.start(*second))
@@ -36,7 +36,7 @@ def start_two(place, first, second, delay):
 
 
 def check_one_got(ended):
-    """Problems of two that wanted one folder: they may come after each other, but only one at a time."""
+    """Returns problems of two programs with one folder: they may run one after the other, but not at the same time."""
     codes = sorted(one.code for one in ended if one.code != faults.HANG)
     problems = [problem for one in ended for problem in faults.check_ended(one, (faults.DONE, faults.FAILED,
                                                                                 faults.BAD_INPUT))]
@@ -46,7 +46,7 @@ def check_one_got(ended):
 
 
 def try_pair(kind, place, delay):
-    """Two trainings or resumes into one folder."""
+    """Runs two trainings or resumes in one folder."""
     run = place.path("run")
     if kind == "two resumes":
         place.train(steps=16)
@@ -58,12 +58,12 @@ def try_pair(kind, place, delay):
     problems = check_one_got(ended)
     step, wrong = faults.check_run(run)
     if not any(one.code == faults.DONE and str(step) in map(str, command) for one, command in zip(ended, commands)):
-        problems.append(f"the checkpoint is of step {step}, which is no end of one that is done")
+        problems.append(f"the checkpoint is of step {step}, at which no finished training ended")
     return ended, problems + wrong + faults.check_goes_on(place, run, step)
 
 
 def try_own_folders(place):
-    """Two trainings at the same moment that name no folder."""
+    """Runs two trainings at the same time without a folder name."""
     command = ["train", place.scene, *faults.model_options(), "--steps", 32, "--quiet"]
     ended = start_two(place, command, command, 0)
     runs = glob.glob(place.path("runs", "*"))
@@ -76,7 +76,7 @@ def try_own_folders(place):
 
 
 def try_readers(place):
-    """Reports and evaluations of a run that is written."""
+    """Reports and evaluates a run that is being written."""
     run = place.path("run")
     process = place.start(*place.training(steps=100000))
     problems = [] if faults.wait_for_file(run + "/checkpoint.safetensors", process) else ["no checkpoint"]
@@ -89,7 +89,7 @@ def try_readers(place):
 
 
 def look_at(process, run):
-    """(step, resident KiB, threads, descriptors) of a training; None while it has not begun or when it has ended."""
+    """Returns (step, resident KiB, threads, descriptors) of a training; None before it begins and after it ends."""
     try:
         with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
             status = file.read()
@@ -101,7 +101,7 @@ def look_at(process, run):
 
 
 def try_growth(place):
-    """What a long training holds."""
+    """Checks the resources of a long training."""
     run, seen = place.path("run"), []
     process = place.start(*place.training("--save-every", 500, "--eval-every", 500, steps=6000))
     while process.poll() is None:

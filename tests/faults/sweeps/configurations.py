@@ -1,4 +1,4 @@
-"""Random configurations: any model, precision and sampling, with settings at their ends and just beyond."""
+"""Tests random configurations: any model, precision and sampling, with settings at their limits and just beyond."""
 import functools
 import json
 import math
@@ -11,18 +11,17 @@ import time
 
 import faults
 
-HOLDS = """Two steps are trained, and what they left can be evaluated, or one line says which setting cannot be: no
-signal, no hang, no failure of another kind, no loss that is not finite without a word. What is only slow ends when it
-is interrupted."""
+HOLDS = """Two steps are trained, and the result can be evaluated, or one line says which setting is invalid: no signal,
+no hang, no other failure, no loss that is not finite without a message. Slow trainings end when interrupted."""
 SHORT = 1
 CASES = 500
 SLOW, HANGS = 45.0, 75.0  # seconds until a training is interrupted, and from there until it must have ended
-MEMORY = 6 << 30          # bytes of address space, so that no case takes the machine's memory
+MEMORY = 6 << 30  # bytes of address space, so that no case takes the machine's memory
 PRECISIONS = ("fp32", "fp16", "coopmat")
 MODELS = ("ngp", "ngp", "layered", "vanilla", "dynamic")
-# What the sweep gives itself, and what only another file or rank makes sense of.
+# Settings that the sweep sets itself, and settings that need another file or rank.
 FIXED = ("model", "precision", "steps", "seconds", "glsl.source", "loss_scale.schedule", "optimizer.rates")
-# Beyond these a step of a CPU device takes minutes: larger ones are drawn where they are refused at once.
+# Larger values take minutes per step on a CPU device: they are drawn only where they are refused at once.
 SLOWER = {"batch.samples": 16384, "batch.max_rays": 16384, "mlp.density_layers": 4, "mlp.color_layers": 3,
           "mlp.density_width": 64, "mlp.color_width": 64, "mlp.geometry": 64, "dynamic.layers": 3,
           "dynamic.width": 64, "march.resolution": 64, "eval_views": 2, "parallel.ranks_per_device": 4,
@@ -31,7 +30,7 @@ SLOWER = {"batch.samples": 16384, "batch.max_rays": 16384, "mlp.density_layers":
 
 @functools.lru_cache(maxsize=None)
 def settings():
-    """(key, kind, values) of every setting, as `vknerf train --help` lists them."""
+    """Returns (key, kind, values) of every setting, as `vknerf train --help` lists them."""
     text = subprocess.run([faults.PROGRAM, "train", "--help"], capture_output=True, text=True, check=True).stdout
     found = []
     for key, words in re.findall(r"^  ([a-z][a-z0-9_.]*) .*\n {10,}(.*)", text, re.MULTILINE):
@@ -54,12 +53,12 @@ def cases(shared):
 
 
 def pick(rnd, found, count):
-    """The first ones: what they are depends on the seed."""
+    """Takes the first cases: they depend on the seed."""
     return found[:count]
 
 
 def draw_number(rnd, key, low, high, step, whole):
-    """A number of the range: its ends, between them in proportion, or rarely just outside."""
+    """Draws a number of the range: its limits, values between them in proportion, or rarely one just outside."""
     way = rnd.random()
     if way < 0.02:
         return low - (step or 1) if rnd.random() < 0.5 else high + (step or 1)
@@ -80,7 +79,7 @@ def draw_number(rnd, key, low, high, step, whole):
 
 
 def draw_value(rnd, key, kind, values):
-    """The text of a value for --set."""
+    """Draws the text of a value for --set."""
     if kind == "name":
         return rnd.choice(values)
     if kind == "bytes":
@@ -95,9 +94,9 @@ def draw_value(rnd, key, kind, values):
 
 
 def draw(rnd, number):
-    """The settings of a case, by key."""
+    """Draws the settings of a case, by key."""
     drawn = {**faults.MODEL, "model": rnd.choice(MODELS), "precision": PRECISIONS[number % len(PRECISIONS)]}
-    if drawn["model"] in ("layered", "vanilla"):  # whose columns come by 32
+    if drawn["model"] in ("layered", "vanilla"):  # columns are multiples of 32
         drawn.update({"mlp.density_width": 32, "mlp.color_width": 32, "mlp.geometry": 32})
     if rnd.random() < 0.1:
         drawn["precision"] = "auto"
@@ -114,7 +113,7 @@ def limit_memory():
 
 
 def run(place, *arguments):
-    """Runs vknerf; what takes long is interrupted, and killed where that does not end it."""
+    """Runs vknerf; a slow run is interrupted, and killed if that does not end it."""
     sanitized = "VKNERF_SANITIZED" in os.environ or faults.BUILD.rstrip("/").endswith("asan")
     process = place.start(*arguments, preexec_fn=None if sanitized else limit_memory)
     end = time.monotonic() + SLOW
@@ -137,7 +136,7 @@ def run(place, *arguments):
 
 
 def check(ended, slow, what):
-    """Problems of an end: done, or one line that names a setting or an option."""
+    """Returns problems of an end: success, or one line that names a setting or an option."""
     allowed = (faults.DONE, faults.BAD_INPUT, faults.NO_DEVICE) + ((faults.INTERRUPTED,) if slow else ())
     problems = faults.check_ended(ended, allowed)
     lines = [line for line in ended.err.splitlines() if line.startswith("vknerf: ")]
@@ -151,19 +150,19 @@ def check(ended, slow, what):
 
 
 def check_loss(place, ended):
-    """Problems of a training that says it is done: its figures are numbers, or a line says why not."""
+    """Returns problems of a finished training: its figures are finite, or a line says why not."""
     summary = faults.read_json(place.path("run", "summary.json")) or {}
     lines = (faults.read_file(place.path("run", "metrics.jsonl")) or b"").splitlines()
     figures = [json.loads(line).get("loss") for line in lines] + [summary.get("psnr")]
     wrong = [value for value in figures if value is None or not math.isfinite(value)]
     if wrong and "not finite" not in ended.err and "skipped" not in ended.err:
-        return [f"figures that are no numbers, and not a word: {figures}"]
+        return [f"figures are not finite, without a message: {figures}"]
     return []
 
 
 def try_case(case, place):
     drawn = draw(place.rnd, case)
-    # Half of them as a file.
+    # Half of the settings are in a file.
     if case % 2:
         faults.write_json(place.path("config.json"), drawn)
         given = ["--config", place.path("config.json")]

@@ -1,13 +1,13 @@
-"""--deterministic trainings under other circumstances, or stopped and gone on with."""
+"""Tests --deterministic trainings under different circumstances, or stopped and resumed."""
 import os
 import signal
 import time
 
 import faults
 
-HOLDS = """All tensors of the checkpoint are the same, bit for bit, whatever the threads, evaluations, saves and locale,
-and however often training was killed, interrupted or resumed on the way. Steps beyond those that were asked for are
-another training, where the rate depends on their number or the last 16 were not whole: their end averages the weights."""
+HOLDS = """All tensors of the checkpoint are equal, bit for bit, whatever the threads, evaluations, saves and locale,
+and however often training was killed, interrupted or resumed. More steps are another training if the learning rate
+depends on their number, or if the last 16 were not whole, since the weights are averaged at their end."""
 SHORT = 1
 STEPS = faults.STEPS
 OPTIONS = {"eval-every": [["--eval-every", "16"], ["--eval-every", "0"]], "save-every": [["--save-every", "7"]],
@@ -22,7 +22,7 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """One that is stopped on the way, and others."""
+    """Takes one that is stopped on the way, and others."""
     stopped = [case for case in found if case[0] in ("split", "kill", "interrupt")]
     others = [case for case in found if case not in stopped]
     return faults.draw(rnd, stopped, (count + 1) // 2) + faults.draw(rnd, others, count // 2)
@@ -33,7 +33,7 @@ def training(place, *more, **options):
 
 
 def split_training(place, **options):
-    """Its rate does not depend on how many steps are asked for."""
+    """A training whose learning rate does not depend on the number of steps."""
     rates = place.path("rates.txt")
     with open(rates, "w", encoding="utf-8") as file:
         file.write("0 0.001\n16 0.01\n40 0.002\n")
@@ -41,7 +41,7 @@ def split_training(place, **options):
 
 
 def whole_run(place, case):
-    """The folder of the undisturbed training."""
+    """Returns the folder of the undisturbed training."""
     if case[0] != "split":
         return faults.model_run(place)
     ended = place.run(*split_training(place, out="whole"))
@@ -52,7 +52,7 @@ def whole_run(place, case):
 
 
 def stop(place, how):
-    """Ends a training on its way, once it has saved."""
+    """Ends a training on its way, after a save."""
     process = place.start(*training(place, "--save-every", 4))
     faults.wait_for_file(place.path("run", "checkpoint.safetensors"), process)
     time.sleep(place.rnd.uniform(0, 0.15))
@@ -61,7 +61,7 @@ def stop(place, how):
 
 
 def try_undisturbed(case, place):
-    """A whole training under other circumstances."""
+    """Runs a whole training under different circumstances."""
     kind, value = case[0], case[1]
     more, env = [], {}
     if kind == "threads":
@@ -74,7 +74,7 @@ def try_undisturbed(case, place):
 
 
 def try_disturbed(case, place):
-    """A training in two parts."""
+    """Runs a training in two parts."""
     kind, value = case
     if kind == "split":
         ended = place.run(*split_training(place, steps=value))
@@ -87,7 +87,7 @@ def try_disturbed(case, place):
 
 
 def try_stopped(place):
-    """A training that is suspended for a moment."""
+    """Runs a training that is suspended for a moment."""
     process = place.start(*training(place))
     time.sleep(place.rnd.uniform(0.1, 0.4))
     process.send_signal(signal.SIGSTOP)
@@ -106,5 +106,5 @@ def try_case(case, place):
         problems = faults.check_ended(try_undisturbed(case, place), (faults.DONE,))
     got = faults.checkpoint_tensors(place.path("run", "checkpoint.safetensors"))
     if not problems and got != want:
-        problems.append("the tensors are others than those of an undisturbed training")
+        problems.append("the tensors differ from those of an undisturbed training")
     return faults.Outcome(problems)

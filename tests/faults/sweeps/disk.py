@@ -1,4 +1,4 @@
-"""A disk that is too small: a tmpfs where one can be mounted, and writes that fail from some moment on."""
+"""Tests full disks: a tmpfs if one can be mounted, and writes that fail from some time on."""
 import functools
 import os
 import subprocess
@@ -7,17 +7,17 @@ import sys
 import faults
 from sweeps import systemcalls
 
-HOLDS = """Training into a disk that fills ends with a line that says so, leaves a whole checkpoint or none and no
-temporaries, and goes on once there is room."""
+HOLDS = """Training on a disk that fills up ends with a line that says so, leaves a valid checkpoint or none and no
+temporary files, and can be continued once there is space."""
 SHORT = 1
 ENOUGH_KIB = 4096
-# A limit on the size of files will not do: lavapipe has its memory in one, and dies of it.
+# A limit of file sizes does not work: lavapipe keeps its memory in a file, and dies.
 FULL = {"ENOSPC": 28, "EDQUOT": 122}
 
 
 @functools.lru_cache(maxsize=None)
 def can_mount():
-    """Whether a tmpfs can be mounted here."""
+    """Returns whether a tmpfs can be mounted here."""
     return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/mnt"], check=False,
                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode == 0
 
@@ -29,7 +29,7 @@ def cases(shared):
 
 
 def train_small(kind, size, place):
-    """A training with little room."""
+    """Runs a training with little disk space."""
     if kind in FULL:
         return place.train(env=systemcalls.injection(place.path("run"), "write,ftruncate", size, FULL[kind], 1))
     os.makedirs(place.path("disk"))

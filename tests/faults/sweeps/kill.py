@@ -1,15 +1,15 @@
-"""kill -9 at random moments of a training, most of them while it saves, evaluates or ends."""
+"""Tests kill -9 at random times of a training, mostly while it saves, evaluates or ends."""
 import os
 import time
 
 import faults
 
-HOLDS = """The checkpoint is absent or whole and no more than a save's interval behind; what is left can be evaluated,
-reported and resumed, after which no temporaries are left; without a checkpoint a training anew takes the folder."""
+HOLDS = """The checkpoint is missing or valid and at most one save interval old; the run folder can be evaluated,
+reported and resumed, after which no temporary files are left; without a checkpoint a new training takes the folder."""
 SHORT = 1
 STEPS = 160
-# What to wait for, and how likely it is drawn. A temporary lives for less than a millisecond.
-MOMENTS = {"time": 3, "save": 4, "evaluation": 2, "end": 3}
+# Events to wait for, and their probability. A temporary file exists for less than a millisecond.
+EVENTS = {"time": 3, "save": 4, "evaluation": 2, "end": 3}
 
 
 def cases(_shared):
@@ -23,41 +23,41 @@ def names_in(folder):
         return []
 
 
-def is_moment(run, moment):
-    """Whether a file tells that the moment has come."""
-    if moment == "save":
+def has_happened(run, event):
+    """Returns whether a file shows that the event has happened."""
+    if event == "save":
         return any(name.startswith("checkpoint.") and name.endswith(".tmp") for name in names_in(run))
     views = names_in(os.path.join(run, "views"))
-    if moment == "evaluation":
+    if event == "evaluation":
         return any(name.startswith("step_") for name in views)
     return any(name.startswith("test_") for name in views) or "summary.json" in names_in(run)
 
 
-def wait_for_moment(rnd, run, moment, process):
-    """Returns when the process should be killed."""
-    if moment == "time":
+def wait_for_event(rnd, run, event, process):
+    """Waits until the process should be killed."""
+    if event == "time":
         time.sleep(rnd.uniform(0.02, 0.8))
         return
-    for _ in range(rnd.randint(1, 6) if moment == "save" else 1):
-        while not is_moment(run, moment) and process.poll() is None:
+    for _ in range(rnd.randint(1, 6) if event == "save" else 1):
+        while not has_happened(run, event) and process.poll() is None:
             pass
-        while moment == "save" and is_moment(run, moment) and rnd.random() < 0.9 and process.poll() is None:
+        while event == "save" and has_happened(run, event) and rnd.random() < 0.9 and process.poll() is None:
             pass
     time.sleep(rnd.choice([0, 0, rnd.uniform(0, 0.004), rnd.uniform(0, 0.03)]))
 
 
 def try_case(_case, place):
     rnd, run = place.rnd, place.path("run")
-    moment = rnd.choices(list(MOMENTS), list(MOMENTS.values()))[0]
+    event = rnd.choices(list(EVENTS), list(EVENTS.values()))[0]
     began = time.monotonic()
     process = place.start(*place.training(steps=STEPS))
-    wait_for_moment(rnd, run, moment, process)
+    wait_for_event(rnd, run, event, process)
     process.kill()
     ended, after = faults.wait(process), time.monotonic() - began
     step, problems = faults.check_run(run, killed=True)
     steps, _, _ = faults.read_metrics(run)
     if steps and steps[-1] - (step or 0) > 2 * faults.SAVE_EVERY:
         problems.append(f"saved at step {step}, but step {steps[-1]} was reached")
-    facts = {"code": ended.code, "moment": moment, "after": round(after, 3), "step": step,
+    facts = {"code": ended.code, "event": event, "after": round(after, 3), "step": step,
              "temporaries": len(faults.leftovers(run))}
     return faults.Outcome(problems + faults.check_goes_on(place, run, step), facts)

@@ -1,4 +1,4 @@
-"""The Nth allocation of info, report, eval and train fails."""
+"""Tests failure of the Nth allocation of info, report, eval and train."""
 import hashlib
 import os
 import shutil
@@ -6,16 +6,16 @@ import threading
 
 import faults
 
-HOLDS = """The program says in a line that it failed, or does the same as with memory: no crash, no half result that
-counts as done, no temporaries."""
+HOLDS = """The program fails with one line, or gives the same result as with memory: no crash, no partial result that
+counts as done, no temporary files."""
 SHORT = 4
-# Of a command's allocations every so many are cases; what is there of the first ones is nearly all start-up.
+# One in this many of a command's allocations is a case, because the first ones are nearly all start-up.
 EVERY = {"info": 2, "report": 2, "eval": 6, "train": 12}
 lock = threading.Lock()
 
 
 def arguments(command, place):
-    """What vknerf is started with."""
+    """Returns the arguments of vknerf."""
     if command == "info":
         return ["info", place.scene, "--json"]
     if command == "report":
@@ -26,7 +26,7 @@ def arguments(command, place):
 
 
 def start(command, place, number, count_file=None):
-    """Runs a command whose allocation `number` fails, and returns what it said and what it made."""
+    """Runs a command whose allocation `number` fails; returns its end and its result."""
     if command == "report":
         shutil.copytree(faults.model_run(place), place.path("run"))
         faults.remove(place.path("run", "report.html"))
@@ -38,7 +38,7 @@ def start(command, place, number, count_file=None):
 
 
 def result_of(command, place, ended):
-    """What a command that is done must have come to, whatever the memory."""
+    """Returns the result that a successful command must have, whatever the memory."""
     if command == "train":
         return None
     made = faults.read_file(place.path("run", "report.html")) or b"" if command == "report" else ended.out.encode()
@@ -46,7 +46,7 @@ def result_of(command, place, ended):
 
 
 def count_allocations(command, shared):
-    """How often a command asks for memory. What it comes to with memory is kept for expected()."""
+    """Returns the number of a command's allocations. The result with memory is kept for expected()."""
     if command == "train":
         return faults.model_allocations(shared)
     place = faults.Place(shared.path("counted." + command), shared)
@@ -65,14 +65,14 @@ def cases(shared):
 
 
 def pick(rnd, found, count):
-    """As many of each command."""
+    """Takes equally many cases of each command."""
     each = -(-count // len(EVERY))
     chosen = [faults.draw(rnd, [case for case in found if case[0] == command], each) for command in EVERY]
     return [case for cases_of in chosen for case in cases_of][:count]
 
 
 def expected(command, place):
-    """The result with memory."""
+    """Returns the result with memory."""
     with lock:
         if command != "train" and command not in getattr(place.shared, "results", {}):
             count_allocations(command, place.shared)
@@ -86,7 +86,7 @@ def try_case(case, place):
     problems = faults.check_ended(ended, (faults.DONE, faults.FAILED, faults.NO_DEVICE))
     run = place.path("run")
     if ended.code == faults.DONE and result != want:
-        problems.append("done, but the result is another one than with memory")
+        problems.append("done, but the result differs from the one with memory")
     if command == "train" and ended.code == faults.DONE:
         problems += faults.check_finished(run, model=faults.model_run(place))
     if command == "train" and os.path.isdir(run):

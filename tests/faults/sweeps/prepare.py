@@ -1,4 +1,4 @@
-"""vknerf prepare, with the tests' stand-in for COLMAP: killed at random moments, two at once, small and read-only disks."""
+"""Tests vknerf prepare with the stand-in for COLMAP: killed at random times, two at once, small and read-only disks."""
 import glob
 import hashlib
 import os
@@ -12,12 +12,12 @@ import zlib
 import faults
 from sweeps import disk
 
-HOLDS = """After kill -9 nothing that prepare started works on; the same command then finishes. Of two in one folder one
-prepares and the other is refused in a line. On a full or read-only disk it ends with a line that says so, leaves the
-photographs as they were, and finishes once there is room."""
+HOLDS = """After kill -9 no child of prepare goes on; the same command then finishes. Of two in one folder one prepares
+and the other is refused in a line. On a full or read-only disk it ends with a line that says so, leaves the
+photographs unchanged, and finishes once there is space."""
 SHORT = 3
 PHOTOGRAPHS = 10
-# Of the stand-in's model, which has no cameras: all stages are done, and what reads the scene refuses it.
+# Message about the stand-in's model, which has no cameras: all stages ran, and the reader of the scene refuses it.
 DONE = "sparse/0/images.bin: image 1: there is no camera 0"
 REFUSED = " is preparing this scene; wait for its end"
 ENOUGH_KIB = 65536
@@ -31,7 +31,7 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """One of each kind first."""
+    """Takes one of each kind first."""
     kinds = {}
     drawn = faults.draw(rnd, found, len(found))
     for case in drawn:
@@ -40,7 +40,7 @@ def pick(rnd, found, count):
     return (first + [case for case in drawn if case not in first])[:count]
 
 
-# ---- what is given ---------------------------------------------------------------------------------------
+# ---- photographs -----------------------------------------------------------------------------------------
 
 def noise_png(rnd, width, height):
     rows = b"".join(b"\0" + rnd.randbytes(3 * width) for _ in range(height))
@@ -54,7 +54,7 @@ def noise_bmp(rnd, width, height):
 
 
 def make_given(place):
-    """Photographs in `given`, two of which ffmpeg converts, and the stand-in in `bin`."""
+    """Makes photographs in `given`, two of which need ffmpeg, and the stand-in in `bin`."""
     os.makedirs(place.path("given"))
     os.makedirs(place.path("bin"))
     for n in range(PHOTOGRAPHS):
@@ -64,14 +64,14 @@ def make_given(place):
 
 
 def sums(folder):
-    """What is in the files of a folder."""
+    """Returns checksums of the files of a folder."""
     return {path: hashlib.sha256(faults.read_file(path)).hexdigest() for path in glob.glob(folder + "/*")}
 
 
 # ---- running ---------------------------------------------------------------------------------------------
 
 def start(place, out):
-    # ulimit -f would end it by a signal; the mark is what left() looks for.
+    # ulimit -f would end it by a signal; left() looks for the mark.
     path = place.path("bin") + ":" + os.environ["PATH"]
     return place.start("prepare", place.path("given"), "--out", out, "--quiet", program=faults.PROGRAM,
                        env={"PATH": path, "PREPARE_SWEEP": place.folder})
@@ -82,7 +82,7 @@ def is_done(ended):
 
 
 def check_whole(ended, out):
-    """Problems of a preparation that should have finished."""
+    """Returns problems of a preparation that should have finished."""
     if not is_done(ended):
         return [f"is not finished: {ended.code}: {ended.err.strip()[-400:]}"]
     problems = []
@@ -96,7 +96,7 @@ def check_whole(ended, out):
 
 
 def left(place, seconds=3.0):
-    """Processes with the place's mark that are there still, after so many seconds at most."""
+    """Returns processes with the place's mark that still exist after at most so many seconds."""
     end = time.monotonic() + seconds
     while True:
         found = [path for path in glob.glob("/proc/[0-9]*/environ")
@@ -138,7 +138,7 @@ def mount(*arguments):
 
 
 def try_disk(place, kib):
-    """The scene's disk is too small, and then large enough."""
+    """Runs with a scene's disk that is too small, and then large enough."""
     out = place.path("disk", "scene")
     os.makedirs(place.path("disk"))
     mount("-t", "tmpfs", "-o", f"size={kib}k", "none", place.path("disk"))
@@ -152,7 +152,7 @@ def try_disk(place, kib):
 
 
 def try_read_only(place, where):
-    """Photographs that cannot be written to are enough; a scene's folder that cannot is named."""
+    """Read-only photographs are enough; a read-only scene folder is named in the message."""
     given = place.path("given")
     out = place.path("disk", "scene")
     if where == "photographs":

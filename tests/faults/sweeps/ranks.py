@@ -1,4 +1,4 @@
-"""Several processes that mpirun begins: one is killed, stands still, is cut off the network or has something else."""
+"""Tests processes under mpirun: one is killed, suspended, disconnected, or started with something else."""
 import contextlib
 import json
 import math
@@ -12,9 +12,9 @@ import time
 
 import faults
 
-HOLDS = """Ranks that were begun with different things end before anything is trained, all with 2, and one line names the
-rank and what differs. When a rank is killed the others end within seconds, and one that stands still or is cut off is
-named after 10 s and every 20, 40, ... s; a checkpoint is whole at any time and can be gone on with."""
+HOLDS = """Ranks that were started with different inputs end before training, all with 2, and one line names the rank
+and the difference. When a rank is killed the others end within seconds. A suspended or disconnected rank is named
+after 10 s and every 20, 40, ... s; the checkpoint is valid at any time and can be resumed."""
 SHORT = 1
 SECONDS_TO_END = 15.0
 RANKS = 3
@@ -27,13 +27,13 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """The tests take one that is killed: what differs is test_mpi's, others wait for half a minute."""
+    """The tests take a killed rank: test_mpi covers differences, and other cases wait for half a minute."""
     kinds = [[case for case in found if case[0] == kind] for kind in ("kill", "differs", "stop", "cut")]
     return [rnd.choice(kinds[n % 4]) for n in range(count)]
 
 
 def lacking():
-    """Why ranks cannot be processes here; None where they can."""
+    """Returns why ranks cannot be processes here; None if they can."""
     if shutil.which("mpirun") is None:
         return "no mpirun"
     if not os.path.exists(os.path.join(faults.BUILD, "vknerf-mpi.so")):
@@ -44,17 +44,17 @@ def lacking():
 # ---- starting --------------------------------------------------------------------------------------------
 
 def mpi_environment(**more):
-    """As root, more ranks than processors, nothing but shared memory and the loopback."""
+    """Environment of mpirun: as root, more ranks than processors, only shared memory and the loopback."""
     return {"VKNERF_MPI_MODULE": os.path.join(faults.BUILD, "vknerf-mpi.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "LP_NUM_THREADS": "1", **more}
 
 
 def start(place, commands, *options, before=(), **more):
-    """mpirun with (ranks, arguments of vknerf) for each of the commands.
+    """Starts mpirun with (ranks, arguments of vknerf) for each of the commands.
 
-    A shell chooses a rank's command, since mpirun of Open MPI 5.0.7 crashes when it is given two commands. It leaves
-    its process's number in pid_RANK.
+    A shell chooses a rank's command, because mpirun of Open MPI 5.0.7 crashes with two commands. It writes its process
+    number to pid_RANK.
     """
     choice, total = "", 0
     for count, arguments in commands:
@@ -71,7 +71,7 @@ def process_of(place, rank):
 
 
 def alive(pid):
-    """Whether the process runs; one that nobody has waited for yet does not."""
+    """Returns whether the process runs; zombies do not."""
     state = faults.read_file(f"/proc/{pid}/stat") if pid else None
     return state is not None and state.rsplit(b")", 1)[1].split()[0] != b"Z"
 
@@ -82,7 +82,7 @@ def end(pid):
 
 
 def end_all(place, process):
-    """Whatever still runs of a case."""
+    """Ends all remaining processes of a case."""
     if process.poll() is None:
         process.terminate()
     for rank in range(RANKS):
@@ -94,33 +94,33 @@ def said_lines(ended):
     return [line for line in ended.err.splitlines() if line.startswith("vknerf: ")]
 
 
-# ---- one is lost -----------------------------------------------------------------------------------------
+# ---- a lost rank -----------------------------------------------------------------------------------------
 
 def training(place):
     return place.training("--save-seconds", 0.3, steps=10000000)
 
 
 def wait_for_steps(place, process, run):
-    """Until training goes on and has been saved."""
+    """Waits until training runs and has been saved."""
     return (faults.wait_for_file(run + "/checkpoint.safetensors", process, 60) and
             faults.wait_for_file(run + "/metrics.jsonl", process, 60))
 
 
 def check_left(place, run):
-    """What is left of a run whose ranks did not all end by themselves."""
+    """Returns problems of the run folder after an abnormal end of a rank."""
     step, problems = faults.check_run(run, killed=True)
     return step, problems + faults.check_goes_on(place, run, step)
 
 
 def check_gone(place, deadline):
-    """Problems of ranks that go on after `deadline` (time.monotonic())."""
+    """Returns problems of ranks that go on after `deadline` (time.monotonic())."""
     while any(alive(process_of(place, rank)) for rank in range(RANKS)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return [f"rank {rank} goes on" for rank in range(RANKS) if alive(process_of(place, rank))]
 
 
 def try_kill(place):
-    """A random rank at a random moment, the start included."""
+    """Kills a random rank at a random time, the start included."""
     run, rank = place.path("run"), place.rnd.randrange(RANKS)
     process = start(place, [(RANKS, training(place))])
     faults.wait_for_file(place.path(f"pid_{rank}"), process)
@@ -142,13 +142,13 @@ def try_kill(place):
 
 
 def check_named(ended, rank):
-    """Problems of what was said of a rank that stood still for 22 s."""
+    """Returns problems of the messages about a rank that was suspended for 22 s."""
     named = re.findall(rf"warning: (?:rank \d: )?rank {rank}: no answer for (\d+) s \(step \d+\)", ended.err)
     return [] if named == ["10", "20"] else [f"named after {named} s: {ended.err[-600:]}"]
 
 
 def try_stop(place, goes_on):
-    """A rank stands still for 22 s; then it goes on, or another one is told to stop."""
+    """Suspends a rank for 22 s; then it continues, or another one is told to stop."""
     run, rank = place.path("run"), place.rnd.randrange(RANKS)
     process = start(place, [(RANKS, training(place))])
     there = wait_for_steps(place, process, run)
@@ -181,7 +181,7 @@ def ip(*words):
 
 @contextlib.contextmanager
 def two_hosts():
-    """Names of two network namespaces that one cable connects; None where they cannot be made."""
+    """Returns names of two connected network namespaces; None if they cannot be made."""
     names = [f"vknerf-{end}-{os.getpid()}" for end in "ab"]
     made = (shutil.which("ip") and shutil.which("unshare") and all(ip("netns", "add", name) for name in names) and
             ip("link", "add", "cable", "netns", names[0], "type", "veth", "peer", "name", "cable", "netns", names[1]))
@@ -197,12 +197,12 @@ def two_hosts():
 
 
 def inside(name):
-    """Words before a command that runs on such a host, which has a name of its own."""
+    """Returns the prefix of a command that runs on such a host, which has a name of its own."""
     return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", f'hostname {name}; exec "$@"', "sh"]
 
 
 def try_cut(place, heals):
-    """The cable between two hosts is pulled for 22 s; then it is back, or rank 0 is told to stop."""
+    """Disconnects two hosts for 22 s; then they are connected again, or rank 0 is told to stop."""
     with two_hosts() as hosts:
         if hosts is None:
             return faults.Outcome([], {"code": "skipped", "said": "no network namespaces: needs root, ip and unshare"})
@@ -223,7 +223,7 @@ def try_cut(place, heals):
         time.sleep(22)
         if heals:
             ip("-n", hosts[0], "link", "set", "cable", "up")
-            time.sleep(20)  # TCP sends again after ever longer pauses
+            time.sleep(20)  # TCP retries after ever longer pauses
         cut_off = process_of(place, 1)
         os.kill(process_of(place, 0), signal.SIGINT)
         ended = faults.wait(process, SECONDS_TO_END)
@@ -241,10 +241,10 @@ def try_cut(place, heals):
                                              "said": said_lines(ended)})
 
 
-# ---- something differs -----------------------------------------------------------------------------------
+# ---- different inputs ------------------------------------------------------------------------------------
 
 def change_scene(scene, what):
-    """Makes a copy of the scene another one; returns what the message says of it."""
+    """Changes a copy of the scene; returns the part of the message that says what differs."""
     transforms = os.path.join(scene, "transforms_train.json")
     frames = faults.read_json(transforms)
     image = os.path.join(scene, "train", "r_5.png")
@@ -262,7 +262,7 @@ def change_scene(scene, what):
         data = faults.read_file(image)
         faults.write_file(image, data[:33] + faults.png_chunk(b"tEXt", b"Comment\0again") + data[33:])
         said = r"content of train view 5 \(r_5\.png\)"
-    else:  # of a view that rank 2 alone trains on, where images are shared out
+    else:  # of a view that only rank 2 trains on if images are shared out
         faults.write_file(image, faults.ball_picture(24, 1 + 2 * math.pi * 5 / 12))
         said = r"content of train view 5 \(r_5\.png\)"
     faults.write_json(transforms, frames)
@@ -270,7 +270,7 @@ def change_scene(scene, what):
 
 
 def other_command(place, what, scene):
-    """(arguments of rank 0, of the other, what the message says)"""
+    """Returns (arguments of rank 0, of the other rank, part of the message)."""
     ours = place.training("--deterministic", steps=32)
     theirs = [scene if word == place.scene else word for word in ours]
     if what in ("seed", "steps"):
@@ -292,7 +292,7 @@ def other_command(place, what, scene):
 
 
 def try_differs(place, what):
-    """The last of three ranks, or of two hosts with copies of the scene, was begun with something else."""
+    """Starts the last of three ranks, or one of two hosts with copies of the scene, with something else."""
     scene = place.path("copy")
     shutil.copytree(place.scene, scene)
     ours, theirs, said = other_command(place, what, scene)
@@ -303,7 +303,7 @@ def try_differs(place, what):
     if len(lines) != 1 or not re.search(f"^vknerf: rank {RANKS - 1}: .*{said}", lines[0]):
         problems.append(f"'{said}' is not the one line of: {ended.err[-600:]}")
     if what != "checkpoint" and os.path.exists(place.path("run", "checkpoint.safetensors")):
-        problems.append("something was trained all the same")
+        problems.append("something was trained nevertheless")
     return faults.Outcome(problems + check_gone(place, time.monotonic() + 5), {"code": ended.code, "said": lines})
 
 

@@ -1,5 +1,5 @@
-"""metrics.jsonl, summary.json and config.json made to break `report`, of one run and of two, and pages that they would
-break out of."""
+"""Tests `report` with hostile metrics.jsonl, summary.json and config.json, of one run and of two, and with markup in
+texts."""
 import functools
 import html.parser
 import json
@@ -10,8 +10,8 @@ import shutil
 
 import faults
 
-HOLDS = """vknerf report writes a page or refuses the run in one line, within seconds; a page loads nothing, runs no
-script that a run brought along, is valid UTF-8 and shows no nan."""
+HOLDS = """vknerf report writes a page or refuses the run in one line, within seconds; the page loads nothing, runs no
+script from the run's files, is valid UTF-8 and shows no nan."""
 SHORT = 4
 SECONDS = 30.0
 LIMIT_BYTES = 200 << 20
@@ -24,7 +24,7 @@ MARKUP = ("\"'><script>alert(1)</script><img src=x onerror=alert(2)>--><svg/onlo
 
 
 class Page(html.parser.HTMLParser):
-    """Collects what a page would load or run."""
+    """Collects everything that a page would load or run."""
 
     def __init__(self):
         super().__init__()
@@ -39,7 +39,7 @@ class Page(html.parser.HTMLParser):
 
 
 def check_page(path, scripts):
-    """Problems of a page, which has so many scripts of its own."""
+    """Returns problems of a page, which has so many scripts of its own."""
     try:
         text = faults.read_file(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -61,7 +61,7 @@ def check_page(path, scripts):
 # ---- files -----------------------------------------------------------------------------------------------
 
 def leaves(value, path=()):
-    """The paths of all values; of arrays the first two."""
+    """Returns the paths of all values; of arrays the first two."""
     yield path
     if isinstance(value, (dict, list)):
         items = value.items() if isinstance(value, dict) else list(enumerate(value))[:2]
@@ -70,7 +70,7 @@ def leaves(value, path=()):
 
 
 def put(value, path, new):
-    """A copy of a JSON value with another one at the path."""
+    """Returns a copy of a JSON value with another one at the path."""
     if not path:
         return new
     value = json.loads(json.dumps(value))
@@ -82,7 +82,7 @@ def put(value, path, new):
 
 
 def marked(value, key=""):
-    """A JSON value whose texts and some of its keys are markup."""
+    """Returns a JSON value whose texts, and some keys, contain markup."""
     if isinstance(value, dict):
         inner = {name: marked(item, name) for name, item in value.items()}
         return {**inner, MARKUP: MARKUP, MARKUP + "2": {MARKUP: [MARKUP, {MARKUP: MARKUP}]}}
@@ -92,7 +92,7 @@ def marked(value, key=""):
 
 
 def metrics_of(text):
-    """metrics.jsonl with odd values, and as other texts."""
+    """Returns metrics.jsonl with odd values, and other texts."""
     first = json.loads(text.splitlines()[0])
     found = {}
     for key in first:
@@ -108,7 +108,7 @@ def metrics_of(text):
 
 
 def large_of(run):
-    """Files of many megabytes, in the place of those of a run."""
+    """Returns files of many megabytes to replace those of a run."""
     line = (faults.read_file(run + "/metrics.jsonl").decode().splitlines() or ["{}"])[0]
     summary, config = faults.read_json(run + "/summary.json"), faults.read_json(run + "/config.json")
     return {"300000 lines": {"metrics.jsonl": (line + "\n") * 300000},
@@ -120,7 +120,7 @@ def large_of(run):
 
 @functools.lru_cache(maxsize=None)
 def files_of(run):
-    """What each case has in the place of a run's files, by name."""
+    """Returns the files that replace a run's files in each case, by name."""
     metrics = faults.read_file(run + "/metrics.jsonl").decode()
     found = {f"metrics: {name}": {"metrics.jsonl": text} for name, text in metrics_of(metrics).items()}
     rnd = random.Random(5)
@@ -142,13 +142,13 @@ def cases(shared):
 
 
 def pick(rnd, found, count):
-    """The largest take seconds; markup is always one."""
+    """Omits most of the largest, which take seconds; always includes markup."""
     small = [case for case in found if case[0] == "small" and case[1] != "markup"]
     return [["small", "markup"]] + faults.draw(rnd, small, count - 1)
 
 
 def scripts_of(place, page):
-    """How many scripts a page of runs without faults has."""
+    """Returns the number of scripts in a page of intact runs."""
     known = place.shared.__dict__.setdefault("scripts", {})
     if page not in known:
         model = faults.model_run(place)

@@ -1,10 +1,10 @@
-"""Run folders that lack files, hold folders in their place, or go away while a training writes into them."""
+"""Tests run folders that lack files, contain folders in place of files, or vanish during a training."""
 import os
 import shutil
 
 import faults
 
-HOLDS = """Every command takes such a folder or refuses it in one line; a training whose folder goes away may go on for
+HOLDS = """Every command accepts such a folder or refuses it in one line; a training whose folder vanishes may go on for
 a while, but ends with 1 and a line that says so."""
 SHORT = 3
 FILES = ("config.json", "summary.json", "metrics.jsonl", "checkpoint.safetensors", "report.html", "views")
@@ -21,14 +21,14 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """One that loses its folder, and others."""
+    """Takes one that loses its folder, and others."""
     lost = [case for case in found if case[0] == "lost"]
     others = [case for case in found if case not in lost]
     return faults.draw(rnd, lost, 1 + count // 10) + faults.draw(rnd, others, count - 1 - count // 10)
 
 
 def damage_path(path, damage):
-    """Puts something else in the place of a file or a folder."""
+    """Replaces a file or a folder by something else."""
     faults.remove(path)
     if damage == "folder":
         os.makedirs(path + "/in the way")
@@ -43,14 +43,14 @@ def damage_path(path, damage):
 
 
 def try_damaged(command, file, damage, place):
-    """A command on a run folder that is not whole."""
+    """Runs a command on a damaged run folder."""
     run = place.path("run")
     shutil.copytree(faults.model_run(place), run)
     damage_path(os.path.join(run, file) if file else run, damage)
     ended = {"eval": lambda: place.run("eval", run, "--quiet"), "report": lambda: place.run("report", run, "--quiet"),
              "resume": lambda: place.resume(run, faults.STEPS + 16),
              "render": lambda: place.run("render", run, "--orbit", 1, "--quiet", "--out", place.path("out"))}[command]()
-    # What is in the way of a file that is to be written is found late, and may cost the report alone.
+    # An obstacle to writing a file is found late, and may cost only the report.
     problems = faults.check_ended(ended, (faults.DONE, faults.BAD_INPUT, faults.FAILED))
     if command != "resume":
         problems += faults.check_refused(ended)
@@ -60,7 +60,7 @@ def try_damaged(command, file, damage, place):
 
 
 def try_lost(how, place):
-    """A training whose folder goes away."""
+    """Runs a training whose folder vanishes."""
     run = place.path("run")
     process = place.start(*place.training(steps=STEPS_AFTER_LOSS))
     if not faults.wait_for_file(run + "/checkpoint.safetensors", process):

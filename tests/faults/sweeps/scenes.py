@@ -1,4 +1,4 @@
-"""transforms.json files and pictures made to break their readers."""
+"""Tests hostile transforms.json files and pictures."""
 import functools
 import json
 import os
@@ -7,8 +7,8 @@ import zlib
 
 import faults
 
-HOLDS = """vknerf info takes the scene or refuses it in one line, within seconds and a gigabyte; nothing crashes or hangs,
-and no file outside of the scene is shown."""
+HOLDS = """vknerf info accepts the scene or refuses it in one line, within seconds and a gigabyte; nothing crashes or
+hangs, and no file outside the scene is shown."""
 SHORT = 6
 SECONDS, KIB = 30.0, 1 << 20
 ANGLE, PLACE = '"camera_angle_x": 0.69', 123456.75
@@ -24,20 +24,20 @@ PATHS = ("/etc/passwd", "../" * 6 + "etc/passwd", "../" * 2000 + "etc/passwd", "
 
 
 def base_scene():
-    """The transforms of the tiny scene."""
+    """Returns the transforms of the tiny scene."""
     frames = [{"file_path": f"./train/r_{i}", "transform_matrix": faults.ball_pose(0.5236 * i, 0.5)} for i in range(12)]
     return {"camera_angle_x": 0.69, "frames": frames}
 
 
 def changed(change):
-    """Transforms after a change of a copy."""
+    """Returns transforms with a change applied to a copy."""
     scene = base_scene()
     change(scene)
     return scene
 
 
 def scaled(factor, rows, columns):
-    """Transforms whose poses are multiplied in some rows and columns."""
+    """Returns transforms whose poses are multiplied in some rows and columns."""
     scene = base_scene()
     for frame in scene["frames"]:
         for row in rows:
@@ -49,7 +49,7 @@ def scaled(factor, rows, columns):
 # ---- texts -----------------------------------------------------------------------------------------------
 
 def numbers_of():
-    """Numbers that are none, or too large or small, in one place."""
+    """Returns invalid, too large and too small numbers, one at a time."""
     found, text = {}, json.dumps(base_scene())
 
     def place(scene):
@@ -69,7 +69,7 @@ def numbers_of():
 
 
 def structures_of():
-    """Objects of other shapes than a scene's, and texts that are no JSON."""
+    """Returns objects of other shapes than a scene's, and invalid JSON."""
     base, text = base_scene(), json.dumps(base_scene())
     name = text.replace("./train/r_0", "train/r_0")
     matrices = {"3x4": [[1, 0, 0, 0]] * 3, "ragged": [[1], [2, 3], [], [4]], "zero": [[0] * 4] * 4,
@@ -89,7 +89,7 @@ def structures_of():
 
 
 def paths_of():
-    """Names of files that are not the scene's, no files or no names."""
+    """Returns names of files outside the scene, of other things than files, and invalid names."""
     found = {}
     for path in PATHS:
         for key in ("file_path", "mask_path"):
@@ -99,7 +99,7 @@ def paths_of():
 
 
 def sizes_of():
-    """Texts of many megabytes."""
+    """Returns texts of many megabytes."""
     base = base_scene()
     return {"64 MB of numbers": '{"frames":[' + "1," * (32 * 10**6 - 100) + "1]}",
             "64 MB of objects": '{"frames":[' + "{}," * (21 * 10**6 - 100) + "{}]}",
@@ -112,14 +112,14 @@ def sizes_of():
 # ---- pictures --------------------------------------------------------------------------------------------
 
 def bomb(size):
-    """A PNG whose rows are all zero, a thousandth of what they take."""
+    """Returns a PNG of zero rows, compressed to a thousandth."""
     packer = zlib.compressobj(9)
     rows = [packer.compress(bytes((1 + 4 * size) * 64)) for _ in range(size // 64)]
     return faults.png_file(size, size, b"".join(rows) + packer.flush())
 
 
 def pictures_of():
-    """Files in the place of a picture; functions, where they are large."""
+    """Returns files to replace a picture; functions if they are large."""
     rows, png = zlib.compress(bytes(100)), faults.png_file
     header = faults.png_chunk(b"IHDR", struct.pack(">IIBBBBB", 24, 24, 8, 6, 0, 0, 0))
     jpeg = b"\xff\xd8\xff\xc0\0\x11\x08" + b"\xff" * 4 + b"\x03\x01\x22\0\x02\x11\x01\x03\x11\x01\xff\xd9"
@@ -139,7 +139,7 @@ def pictures_of():
 
 @functools.lru_cache(maxsize=None)
 def texts():
-    """All transforms but the largest, by name."""
+    """Returns all transforms but the largest, by name."""
     return {**numbers_of(), **structures_of(), **paths_of()}
 
 
@@ -151,7 +151,7 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """The largest take seconds."""
+    """Omits most of the largest, which take seconds."""
     slow = ("bomb", "a million chunks")
     return faults.draw(rnd, [case for case in found if case[0] != "large" and case[1] not in slow], count)
 
@@ -175,7 +175,7 @@ def make(kind, name, ending, place):
 
 def try_case(case, place):
     ended = place.run("info", make(*case, place), timeout=SECONDS)
-    # Memory that cannot be read is no bad input.
+    # A text too large for memory is no bad input.
     codes = (faults.DONE, faults.BAD_INPUT) + ((faults.FAILED,) if "/proc/" in case[1] else ())
     problems = faults.check_refused(ended, codes)
     if ended.memory > KIB:

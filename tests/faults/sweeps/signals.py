@@ -1,12 +1,12 @@
-"""Signals at random moments of a training, its start and end included."""
+"""Tests signals at random times of a training, its start and end included."""
 import signal
 import time
 
 import faults
 
-HOLDS = """A training that is asked to end (INT, TERM, HUP, XCPU) saves and ends with 130 within seconds, or is done; a
-second request ends it at once with a whole checkpoint or none, and never as if it had saved; stopping and going on
-changes nothing; what is left can be resumed."""
+HOLDS = """A training that gets INT, TERM, HUP or XCPU saves and ends with 130 within seconds, or is done; a second
+signal ends it at once with a valid checkpoint or none, and never as if it had saved; suspending it changes nothing;
+the run can be resumed."""
 SHORT = 1
 STEPS = 320
 ASKING = ("SIGINT", "SIGTERM", "SIGHUP", "SIGXCPU")
@@ -19,10 +19,10 @@ def cases(_shared):
 
 
 def send(process, kind, rnd):
-    """Sends what the case is about."""
+    """Sends the signals of a case."""
     if kind == "twice":
         process.send_signal(signal.SIGINT)
-        time.sleep(rnd.choice([0.001, 0.02, 0.35]))  # within 0.3 s it is the same one
+        time.sleep(rnd.choice([0.001, 0.02, 0.35]))  # within 0.3 s it counts as the same signal
         process.send_signal(signal.SIGINT)
     elif kind == "stop":
         for _ in range(3):
@@ -36,8 +36,8 @@ def send(process, kind, rnd):
 
 
 def check_answer(kind, ended, run, step, seconds, model):
-    """Problems of how a training answered."""
-    # Before vknerf has begun, a signal ends the shell that starts it.
+    """Returns problems of a training's reaction."""
+    # Before vknerf starts, a signal ends the shell that starts it.
     early = [*ASKING, "SIGINT", "SIGTERM"] if not faults.read_file(run + "/config.json") else []
     problems = faults.check_ended(ended, (faults.DONE, faults.INTERRUPTED, *early))
     if seconds > SECONDS_TO_END:

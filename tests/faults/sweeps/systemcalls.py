@@ -1,42 +1,42 @@
-"""Every system call that a training makes on its run folder, its scene or its cache fails once, or is where it dies."""
+"""Tests failure of, and death in, every system call of a training on its run folder, its scene or its cache."""
 import collections
 import os
 
 import faults
 
-HOLDS = """A training that fails says so in a line, leaves no temporaries and a whole checkpoint or none; one that says
-it is done has everything a training without the fault has; a cache that fails changes nothing. What is left can be
+HOLDS = """A training that fails says so in a line, leaves no temporary files and a valid checkpoint or none; a
+successful one has the same files as without the fault; a failing cache changes nothing. The run folder can be
 evaluated, reported and resumed."""
 SHORT = 2
 
-# What can befall a call, by turns. Memory maps, threads and clocks are no calls on files.
+# Errors of calls, used in turn. Memory maps, threads and clocks are no calls on files.
 ERRORS = {"open": ("EMFILE", "EIO", "EACCES"), "write": ("ENOSPC", "EIO", "EDQUOT"), "fsync": ("EIO", "EDQUOT"),
           "rename": ("EIO", "ENOSPC"), "mkdir": ("EDQUOT", "ENOSPC"), "read": ("EIO",), "stat": ("EIO",),
           "close": ("EIO",), "fcntl": ("EMFILE",), "lseek": ("EIO",), "unlink": ("EACCES",), "rmdir": ("EACCES",),
           "ftruncate": ("EIO",), "getdents": ("EIO",), "access": ("EACCES",), "readlink": ("EIO",),
           "flock": ("ENOLCK",)}
 NUMBERS = {"EIO": 5, "EACCES": 13, "EMFILE": 24, "ENOSPC": 28, "ENOLCK": 37, "EDQUOT": 122}
-# Calls that change what is on disk: where a death is worth a case of its own.
+# Calls that change the disk: dying there is a separate case.
 DEADLY = ("open", "write", "fsync", "rename", "mkdir", "unlink", "ftruncate", "close")
-# Of a disk that fills and stays full, every so many writes.
+# One in this many writes is a case of a disk that fills up and stays full.
 STICKY_EVERY = {"write": 8, "fsync": 8, "open": 12, "rename": 4}
 
 
 def injection(folder, kind, number, error, sticky):
-    """The environment in which a call fails."""
+    """Returns the environment in which a call fails."""
     return {"LD_PRELOAD": faults.library("callfault"), "CALLFAULT_CALLS": kind, "CALLFAULT_PATH": folder,
             "CALLFAULT_N": str(number), "CALLFAULT_ERROR": str(error), "CALLFAULT_STICKY": str(sticky)}
 
 
 def folder_of(place, where, run="run"):
-    """The folder whose calls a case is about."""
+    """Returns the folder whose calls a case is about."""
     if where == "cache":
         return os.path.join(faults.environment(None)["XDG_CACHE_HOME"], "vknerf")
     return place.scene if where == "scene" else place.path(run)
 
 
 def count_calls(shared, where):
-    """How often a training without faults makes each kind of call."""
+    """Returns how often a training without faults makes each kind of call."""
     folder = folder_of(shared, where, "model")
     inside = [kind for kind, name in faults.model_calls(shared) if name == folder or name.startswith(folder + "/")]
     return collections.Counter(inside)
@@ -58,14 +58,14 @@ def cases(shared):
 
 
 def pick(rnd, found, count):
-    """Most calls are reads of the scene and looks at files: one case in two is of a save's own calls."""
+    """Most calls read the scene or look at files, so every second case is a call of saving."""
     saves = [case for case in found if case[0] == "run" and case[1] in ("write", "fsync", "rename")]
     chosen = faults.draw(rnd, saves, (count + 1) // 2)
     return chosen + faults.draw(rnd, [case for case in found if case not in chosen], count - len(chosen))
 
 
 def check_fault(where, kind, error, ended, run, model):
-    """Problems of a training in which a call failed."""
+    """Returns problems of a training in which a call failed."""
     codes = {faults.DONE, faults.FAILED}
     if where == "cache":
         codes = {faults.DONE}
@@ -74,7 +74,7 @@ def check_fault(where, kind, error, ended, run, model):
     problems = faults.check_ended(ended, codes)
     if ended.code == faults.DONE:
         problems += faults.check_finished(run, model=model)
-    # A temporary that cannot be removed stays until the next training.
+    # A temporary file that cannot be removed stays until the next training.
     return [problem for problem in problems if kind != "unlink" or not problem.startswith("temporaries")]
 
 

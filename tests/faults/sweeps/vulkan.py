@@ -1,18 +1,18 @@
-"""Every Vulkan call of a short training fails once with each result that the specification lets it have."""
+"""Tests failure of every Vulkan call of a short training, once with each result that the specification allows."""
 import os
 
 import faults
 
-HOLDS = """A training that fails says so in one line that names the call, leaves no temporaries and a whole checkpoint or
-none, and what is left can be evaluated, reported and resumed; what only names, times or caches changes nothing, and
-what it goes on without it warns of."""
+HOLDS = """A training that fails says so in one line that names the call, leaves no temporary files and a valid
+checkpoint or none, and the run can be evaluated, reported and resumed. Failures of naming, timing and caching change
+nothing; whatever training has to do without is warned of."""
 SHORT = 3
 
 HOST, MEMORY, INITIALIZATION, LOST, MAP = -1, -2, -3, -4, -5
 LAYER, EXTENSION, FEATURE, DRIVER, OBJECTS, FRAGMENTED, UNKNOWN = -6, -7, -8, -9, -10, -12, -13
 POOL, FRAGMENTATION, SHADER = -1000069000, -1000161000, -1000012000
 TIMEOUT, INCOMPLETE = 2, 5
-# Besides out of host or device memory, and the unknown error, which any call may have.
+# Results besides out of host or device memory and unknown error, which any call may return.
 RESULTS = {"vkCreateInstance": (INITIALIZATION, LAYER, EXTENSION, DRIVER),
            "vkCreateDevice": (INITIALIZATION, LOST, EXTENSION, FEATURE, OBJECTS),
            "vkEnumeratePhysicalDevices": (INITIALIZATION, INCOMPLETE),
@@ -24,23 +24,23 @@ RESULTS = {"vkCreateInstance": (INITIALIZATION, LAYER, EXTENSION, DRIVER),
            "vkCreateDescriptorPool": (FRAGMENTATION,), "vkAllocateDescriptorSets": (FRAGMENTED, POOL),
            "vkCreateShaderModule": (SHADER,), "vkCreateComputePipelines": (SHADER,),
            "vkCreateShadersEXT": (INITIALIZATION,), "vkGetShaderBinaryDataEXT": (INCOMPLETE,)}
-# What a training has to be told to make certain calls: pipelines on CPU devices, and every shader from SPIR-V, which
-# a binary that fails would be replaced by.
+# Options that make a training use certain calls: pipelines on CPU devices, and every shader from SPIR-V, which would
+# replace a failing binary.
 SWITCHES = {"vkCreateShaderModule": "shader_objects", "vkCreateComputePipelines": "shader_objects",
             "vkCreateShadersEXT": "pipeline_cache"}
 # Calls that a training can do without.
 HARMLESS = ("vkGetPipelineCacheData", "vkGetShaderBinaryDataEXT", "vkSetDebugUtilsObjectNameEXT", "vkGetCalibratedTimestampsEXT", "vkDeviceWaitIdle",
             "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", "vkGetPhysicalDeviceCalibrateableTimeDomainsEXT")
-# Loaders call these themselves, within another call.
+# Calls that loaders make themselves, within another call.
 WITHIN = {"vkEnumerateDeviceExtensionProperties": "vkCreateDevice", "vkEnumeratePhysicalDevices": "vkCreateInstance"}
-# Of what never runs out one after the other, every so many calls; but the first and the last.
+# One in this many calls is a case, besides the first and the last, for results that do not run out one after the other.
 EVERY = {"vkSetDebugUtilsObjectNameEXT": 40}
-# What is left is gone on with in one case of so many.
+# One in this many cases continues the run afterwards.
 GO_ON_EVERY = 8
 
 
 def write_manifest(folder):
-    """The file by which loaders find the layer; whole at any moment."""
+    """Writes the file by which loaders find the layer, complete at any time."""
     manifest = {"file_format_version": "1.1.2",
                 "layer": {"name": "VK_LAYER_vknerf_fault", "type": "GLOBAL", "library_path": faults.library("vkfault"),
                           "api_version": "1.3.250", "implementation_version": "1", "description": "fails the Nth call"}}
@@ -53,7 +53,7 @@ def write_manifest(folder):
 
 
 def injection(place, call=None, number=0, result=0, sticky=0, counts=None):
-    """The environment in which a call fails."""
+    """Returns the environment in which a call fails."""
     changes = {"VK_ADD_LAYER_PATH": write_manifest(place.shared.path("layers")),
                "VK_INSTANCE_LAYERS": "VK_LAYER_vknerf_fault", "VKFAULT_N": str(number), "VKFAULT_RESULT": str(result),
                "VKFAULT_STICKY": str(sticky)}
@@ -63,13 +63,13 @@ def injection(place, call=None, number=0, result=0, sticky=0, counts=None):
 
 
 def count_calls(shared):
-    """How often a training without faults makes each call."""
+    """Returns how often a training without faults makes each call."""
     plain = count_calls_of(shared, None)
     return {**count_calls_of(shared, "vkCreateComputePipelines"), **plain}
 
 
 def count_calls_of(shared, call):
-    """The same of a training that makes `call`."""
+    """Returns the same for a training that makes `call`."""
     listing = shared.path("vulkan.calls")
     problems = faults.check_ended(shared.train(env=injection(shared, call, counts=listing)), (faults.DONE,))
     faults.remove(shared.path("run"))
@@ -80,7 +80,7 @@ def count_calls_of(shared, call):
 
 
 def results_of(call):
-    """Every result of a call but success."""
+    """Returns every result of a call except success."""
     return [HOST, MEMORY, UNKNOWN, *RESULTS.get(call, ())]
 
 
@@ -95,7 +95,7 @@ def cases(shared):
 
 
 def pick(rnd, found, count):
-    """First and last calls of as many functions, which fail in any way."""
+    """Takes first and last calls of all functions, with any result."""
     ends = {}
     for case in found:
         numbers = ends.setdefault(case[0], set())
@@ -106,7 +106,7 @@ def pick(rnd, found, count):
 
 
 def check_message(ended, call):
-    """Problems of what a training says when it fails: one line, which names the call or what it means."""
+    """Returns problems of a failing training's message: one line, which names the call or its meaning."""
     lines = [line for line in ended.err.splitlines() if not line.startswith("warning: ")]
     names = (call, WITHIN.get(call, call), "out of memory on", "no Vulkan driver found")
     named = any(name in ended.last_line() for name in names)
@@ -118,7 +118,7 @@ def try_case(case, place):
     call, number, result, sticky = case
     run = place.path("run")
     harmless = call in HARMLESS or (result > 0 and call not in WITHIN)
-    # A wait may only look whether there is something to say; the next one tells.
+    # A wait may only check whether there is a message to print; the next one fails.
     quiet = harmless or result > 0 or call == "vkWaitForFences"
     ended = place.train(env=injection(place, call, number, result, sticky))
     problems = faults.check_ended(ended, (faults.DONE, *(() if harmless else (faults.FAILED, faults.NO_DEVICE))))
