@@ -104,7 +104,7 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
 struct vkn_composited {
     bool finite; /* false: some value was not finite; all gradients are 0, skip the step */
     float loss;  /* of which the gradients are: sum over the rays in the loss / samples->rays */
-    float mean_square; /* mean squared error over the rays in the loss: PSNR = -10 log10(square) */
+    float mean_square; /* mean squared error over the rays in the loss: PSNR = -10 log10(mean_square) */
     uint32_t live;     /* number of live samples: those before the early stop of their ray */
     uint64_t skipped;  /* number of steps so far that were not finite */
     struct vkn_array gradients; /* float[4] by sample, d loss / d r, g, b, density; 0 unless live */
