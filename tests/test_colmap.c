@@ -733,8 +733,7 @@ static void test_precedence(void **state)
     options.format = VKN_SCENE_LLFF;
     assert_open_fails(&options, "/poses_bounds.npy: shape: (0, 17)");
     options.path = json;
-    assert_open_fails(&options,
-                      "transforms.json: this file is not that of a scene in the format llff");
+    assert_open_fails(&options, "transforms.json: this file is not a scene in the format llff");
     options.path = "/nowhere";
     assert_open_fails(&options, "/nowhere: there is no such file or folder");
 
@@ -784,7 +783,7 @@ static void check_truncated(colmap_parser *parser, const char *file, struct base
     }
     base_text_add_bytes(text, "x", 1);
     assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
-    assert_error("1 bytes too many behind the last ");
+    assert_error("1 bytes too many after the last ");
     /* A count beyond the file's size is refused before memory is allocated. */
     memset(text->data, 0xff, 7);
     assert_int_equal(parse(parser, file, text->data, text->size), VKN_BAD_INPUT);
@@ -968,7 +967,7 @@ static void test_image_lines(void **state)
          "x.txt: line 2: POINTS2D: 4 numbers are not X Y POINT3D_ID, three"},
         {IMAGE(1, "a.png") "5 6 -1 7 8 x\n", "x.txt: line 2: POINTS2D: not a number"},
         {IMAGE(1, "a.png") "\n5 6 -1\n", "x.txt: line 3: a line of points (X Y POINT3D_ID), which "
-                                         "belongs directly below that of its image"},
+                                         "belongs directly below its image's line"},
         {IMAGE(4, "a.png") "\n" IMAGE(2, "b.png") "\n" IMAGE(4, "c.png"),
          "x.txt: line 5: image 4: also in line 1"},
     };

@@ -285,7 +285,7 @@ static void test_unread_keys(void **state)
     for (int i = 0; i < 2; i++)
         assert_unread(json, i, i == 0 ? "fl_x" : "cx", 1, "transforms_train.json",
                       "differs from the top level of the file; the frame's value is read "
-                      "(nerfstudio reads the other)");
+                      "(nerfstudio reads the top level's)");
     assert_int_equal(cJSON_GetArraySize(at(json, NULL, "unread_keys")), 2);
     cJSON_Delete(json);
 

@@ -343,7 +343,7 @@ static void test_detection(void **state)
     assert_int_equal(scene->format, VKN_SCENE_NSVF);
     scene_close(&scene);
     struct scene_options options = {.path = file, .format = VKN_SCENE_COLMAP};
-    assert_open_fails(&options, "intrinsics.txt: this file is not that of a scene in the format ");
+    assert_open_fails(&options, "intrinsics.txt: this file is not a scene in the format ");
 
     /* Other formats in the same folder take precedence, unless this format is asked for. */
     char *copy = make_transforms(folder), *json = temporary_path(folder, "transforms.json");

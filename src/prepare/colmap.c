@@ -43,7 +43,7 @@ vkn_status colmap_begin(struct attempt *attempt, const char *command, const char
 }
 
 /* Returns whether the help text has "--NAME" as a whole word. */
-static bool knows(const struct colmap *colmap, const char *name, size_t length)
+static bool has_option(const struct colmap *colmap, const char *name, size_t length)
 {
     for (const char *at = colmap->help.data; (at = strstr(at, "--")) != NULL; at += 2)
         if (strncmp(at + 2, name, length) == 0 &&
@@ -63,7 +63,7 @@ void colmap_option(struct colmap *colmap, const char *names, const char *format,
     colmap->program.arguments.failed |= value == NULL;
     for (const char *at = names; value != NULL && *at != '\0';) {
         size_t length = strcspn(at, " ");
-        if (knows(colmap, at, length)) {
+        if (has_option(colmap, at, length)) {
             arguments_add(&colmap->program.arguments, "--%.*s", (int)length, at);
             arguments_add(&colmap->program.arguments, "%s", value);
             break;
@@ -74,54 +74,56 @@ void colmap_option(struct colmap *colmap, const char *names, const char *format,
 }
 
 /* Forwards COLMAP's lines to a callback and keeps its first database error. */
-struct watching {
+struct database_watch {
     void (*line)(void *context, const char *line);
     void *context;
-    char trouble[MOST_WORDS];
+    char database_error[ERROR_SIZE];
 };
 
-static void watch(void *context, const char *line)
+static void watch_line(void *context, const char *line)
 {
-    struct watching *watching = context;
-    if (watching->trouble[0] == '\0' && strcasestr(line, "sqlite error") != NULL)
-        snprintf(watching->trouble, sizeof(watching->trouble), "%.*s", MOST_WORDS - 1, line);
-    watching->line(watching->context, line);
+    struct database_watch *database_watch = context;
+    if (database_watch->database_error[0] == '\0' && strcasestr(line, "sqlite error") != NULL)
+        snprintf(database_watch->database_error, sizeof(database_watch->database_error), "%.*s",
+                 ERROR_SIZE - 1, line);
+    database_watch->line(database_watch->context, line);
 }
 
 /* Runs COLMAP and fails after a database error: COLMAP continues and exits with success when its
  * database cannot be written, as on a full disk. */
-static vkn_status run_watched(struct colmap *colmap, struct watching *watching)
+static vkn_status run_watched(struct colmap *colmap, struct database_watch *database_watch)
 {
-    colmap->program.line = watch;
-    colmap->program.context = watching;
+    colmap->program.line = watch_line;
+    colmap->program.context = database_watch;
     BASE_TRY(program_run(colmap->attempt->preparation, &colmap->program));
-    if (watching->trouble[0] == '\0')
+    if (database_watch->database_error[0] == '\0')
         return VKN_OK;
     return base_fail(VKN_ERROR,
                      "%s: COLMAP cannot write to it: %s; run the same command again to continue",
-                     colmap->attempt->database, watching->trouble);
+                     colmap->attempt->database, database_watch->database_error);
 }
 
 vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
                       void *context)
 {
-    struct watching watching = {.line = line, .context = context};
+    struct database_watch database_watch = {.line = line, .context = context};
     /* Starts the clock of the displayed rate. */
     report_progress_count(colmap->attempt->preparation->progress, colmap->what, 0, colmap->total);
     free(colmap->help.data);
     colmap->help = (struct base_text){0};
-    return run_watched(colmap, &watching);
+    return run_watched(colmap, &database_watch);
 }
 
-/* Reads "3/50" with 1 <= above <= below. Returns its end; NULL: none. */
-static const char *read_fraction(const char *text, size_t *above, size_t *below)
+/* Reads "3/50", a fraction of at most 1. Returns its end; NULL: none. */
+static const char *read_fraction(const char *text, size_t *numerator, size_t *denominator)
 {
     char *slash = NULL, *end = NULL;
-    *above = (size_t)strtoul(text, &slash, 10);
+    *numerator = (size_t)strtoul(text, &slash, 10);
     if (!isdigit((unsigned char)text[0]) || *slash != '/' || !isdigit((unsigned char)slash[1]))
         return NULL;
-    *below = (size_t)strtoul(slash + 1, &end, 10);
-    return *above > 0 && *above <= *below && *below <= MOST_COUNTED ? end : NULL;
+    *denominator = (size_t)strtoul(slash + 1, &end, 10);
+    return *numerator > 0 && *numerator <= *denominator && *denominator <= MOST_COUNTED ? end
+                                                                                        : NULL;
 }
 
 bool colmap_read_count(const char *line, size_t *done, size_t *total)

@@ -13,16 +13,16 @@
 
 /* ---- removing -------------------------------------------------------------------------------- */
 
-static vkn_status failed(const char *path, const char *what)
+static vkn_status fail_errno(const char *path, const char *what)
 {
     return base_fail(VKN_ERROR, "%s: %s: %s", path, what, strerror(errno));
 }
 
-static vkn_status for_content(const char *folder, vkn_status (*act)(const char *path))
+static vkn_status for_each_entry(const char *folder, vkn_status (*act)(const char *path))
 {
     DIR *stream = opendir(folder);
     if (stream == NULL)
-        return failed(folder, "cannot be read");
+        return fail_errno(folder, "cannot be read");
     vkn_status status = VKN_OK;
     for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
@@ -39,11 +39,11 @@ vkn_status files_remove(const char *path)
 {
     struct stat information;
     if (lstat(path, &information) != 0)
-        return errno == ENOENT ? VKN_OK : failed(path, "cannot be accessed");
+        return errno == ENOENT ? VKN_OK : fail_errno(path, "cannot be accessed");
     if (S_ISDIR(information.st_mode))
-        BASE_TRY(for_content(path, files_remove));
+        BASE_TRY(for_each_entry(path, files_remove));
     if ((S_ISDIR(information.st_mode) ? rmdir : unlink)(path) != 0 && errno != ENOENT)
-        return failed(path, "cannot be removed");
+        return fail_errno(path, "cannot be removed");
     return VKN_OK;
 }
 
@@ -51,9 +51,9 @@ vkn_status files_check_no_links(const char *path)
 {
     struct stat information;
     if (lstat(path, &information) != 0)
-        return errno == ENOENT ? VKN_OK : failed(path, "cannot be accessed");
+        return errno == ENOENT ? VKN_OK : fail_errno(path, "cannot be accessed");
     if (S_ISDIR(information.st_mode))
-        return for_content(path, files_check_no_links);
+        return for_each_entry(path, files_check_no_links);
     if (S_ISREG(information.st_mode))
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT, "%s: %s, which prepare did not make; remove it", path,
@@ -63,7 +63,7 @@ vkn_status files_check_no_links(const char *path)
 vkn_status files_move(const char *from, const char *to)
 {
     if (rename(from, to) != 0)
-        return failed(to, "cannot be made");
+        return fail_errno(to, "cannot be made");
     return VKN_OK;
 }
 
@@ -73,7 +73,7 @@ vkn_status files_write(const char *path, const void *data, size_t size)
     return status == VKN_BAD_INPUT ? VKN_ERROR : status;
 }
 
-/* Checked after the link: another process may have replaced the listed file. */
+/* Checks a new link, because another process may have replaced the listed file. */
 static bool is_regular(const char *path)
 {
     struct stat information;
@@ -98,7 +98,7 @@ vkn_status files_link(const char *from, const char *to)
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Compares and skips two numbers. Without leading zeros those of equal length sort as strings. */
+/* Compares and skips two numbers. Without leading zeros, equally long numbers sort as strings. */
 static int compare_numbers(const char **a, const char **b)
 {
     while (**a == '0')

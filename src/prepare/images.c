@@ -1,4 +1,4 @@
-/* Makes SCENE/images, images_N and masks in a temporary folder and moves the complete ones. */
+/* Makes SCENE/images, images_N and masks in a temporary folder, and moves the complete folders. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ static void free_names(struct preparation *preparation)
     preparation->count = 0;
 }
 
-static vkn_status list(struct preparation *preparation, const char *folder)
+static vkn_status list_names(struct preparation *preparation, const char *folder)
 {
     struct dirent **entries = NULL;
     free_names(preparation);
@@ -60,7 +60,7 @@ static vkn_status list(struct preparation *preparation, const char *folder)
     return status;
 }
 
-/* Sets the longer side of the smallest readable image; others are reported later. */
+/* Sets the longer side of the smallest readable image; unreadable images are reported later. */
 static vkn_status measure(struct preparation *preparation, const char *folder)
 {
     preparation->longest = 0;
@@ -78,12 +78,12 @@ static vkn_status measure(struct preparation *preparation, const char *folder)
     return VKN_OK;
 }
 
-static vkn_status look(struct preparation *preparation)
+static vkn_status read_existing(struct preparation *preparation)
 {
     char *masks = base_path_join(preparation->out, "masks");
     preparation->masked = masks != NULL && base_is_folder(masks);
     free(masks);
-    BASE_TRY(list(preparation, preparation->images));
+    BASE_TRY(list_names(preparation, preparation->images));
     return measure(preparation, preparation->images);
 }
 
@@ -134,7 +134,7 @@ static vkn_status make_copies(struct making *making, size_t index, const char *i
 }
 
 /* Makes the copies of one image. Decoding also detects damaged images. */
-static vkn_status make_one(void *context, size_t index)
+static vkn_status make_image(void *context, size_t index)
 {
     struct making *making = context;
     const char *name = making->preparation->names[index];
@@ -153,7 +153,7 @@ static vkn_status make_one(void *context, size_t index)
     return making->broken[index] != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static void show(void *context, size_t finished)
+static void show_progress(void *context, size_t finished)
 {
     const struct making *making = context;
     report_progress_count(making->preparation->progress, "making smaller copies", finished,
@@ -162,8 +162,8 @@ static void show(void *context, size_t finished)
 
 /* ---- unusable images ------------------------------------------------------------------------- */
 
-/* Removes a broken image and its mask, which may be the broken one; it has no copies yet. */
-static vkn_status drop(struct making *making, size_t index)
+/* Removes an image and its mask, of which one is broken. The image has no smaller copies yet. */
+static vkn_status remove_broken(struct making *making, size_t index)
 {
     const char *name = making->preparation->names[index];
     char *path = base_path_join(making->images, name);
@@ -178,7 +178,7 @@ static vkn_status drop(struct making *making, size_t index)
     return status;
 }
 
-static vkn_status note_broken(struct making *making, size_t index)
+static vkn_status report_broken(struct making *making, size_t index)
 {
     struct preparation *preparation = making->preparation;
     char *path = base_path_join(making->images, preparation->names[index]);
@@ -190,7 +190,7 @@ static vkn_status note_broken(struct making *making, size_t index)
     return status;
 }
 
-static vkn_status too_few(const struct preparation *preparation, size_t left)
+static vkn_status fail_too_few(const struct preparation *preparation, size_t left)
 {
     const struct source *source = &preparation->source;
     size_t given = source->count > 0 && !preparation->params->equirectangular ? source->count
@@ -215,12 +215,12 @@ static vkn_status drop_broken(struct making *making)
     for (size_t i = 0; i < preparation->count; i++) {
         if (making->broken[i] == NULL)
             continue;
-        BASE_TRY(note_broken(making, i));
-        BASE_TRY(drop(making, i));
+        BASE_TRY(report_broken(making, i));
+        BASE_TRY(remove_broken(making, i));
         left--;
     }
     source_warn_problems(&preparation->source);
-    return left >= MIN_PICTURES ? VKN_OK : too_few(preparation, left);
+    return left >= MIN_PICTURES ? VKN_OK : fail_too_few(preparation, left);
 }
 
 /* Makes a white mask: COLMAP fails if only some images have masks. */
@@ -307,19 +307,19 @@ static vkn_status make_all(struct making *making)
     struct preparation *preparation = making->preparation;
     BASE_TRY(base_make_folder(making->images));
     BASE_TRY(write_source_pictures(making));
-    BASE_TRY(list(preparation, making->images));
+    BASE_TRY(list_names(preparation, making->images));
     BASE_TRY(measure(preparation, making->images));
     BASE_TRY(make_folders(making));
     making->broken = base_alloc(preparation->count + 1, sizeof(char *));
     making->masked = base_alloc(preparation->count + 1, sizeof(bool));
     if (making->broken == NULL || making->masked == NULL)
         return VKN_ERROR;
-    BASE_TRY(base_parallel(preparation->count, make_one, making, show));
+    BASE_TRY(base_parallel(preparation->count, make_image, making, show_progress));
     BASE_TRY(drop_broken(making));
     return making->masks != NULL ? complete_masks(making) : VKN_OK;
 }
 
-static void end_making(struct making *making)
+static void free_making(struct making *making)
 {
     for (size_t i = 0; i < making->preparation->count && making->broken != NULL; i++)
         free(making->broken[i]);
@@ -372,7 +372,7 @@ static vkn_status make(struct preparation *preparation)
         status = make_all(&making);
     if (status == VKN_OK)
         status = move_all(&making);
-    end_making(&making);
+    free_making(&making);
     return status;
 }
 
@@ -389,5 +389,5 @@ vkn_status images_make(struct preparation *preparation)
         record->stages[0][STAGE_IMAGES] = preparation->source.sum;
         BASE_TRY(record_write(preparation));
     }
-    return look(preparation);
+    return read_existing(preparation);
 }

@@ -1,4 +1,4 @@
-/* Makes a scene of photographs or a video by ffmpeg and COLMAP (internal to the module prepare). */
+/* Makes scenes from photographs and videos with ffmpeg and COLMAP (internal to module prepare). */
 #ifndef PREPARE_INTERNAL_H
 #define PREPARE_INTERNAL_H
 
@@ -45,6 +45,7 @@ struct source {
 
 /* ---- progress on disk ------------------------------------------------------------------------ */
 
+/* The stages of a preparation. */
 enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_COUNT };
 #define MAX_ATTEMPTS 2 /* with the usual settings, then with more features */
 
@@ -54,8 +55,8 @@ struct record {
     char *pictures;                             /* path of the input, for messages */
     uint32_t stages[MAX_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images: attempt 0 only */
     uint32_t database[MAX_ATTEMPTS];  /* features' checksum when the database was created */
-    uint32_t extracted[MAX_ATTEMPTS]; /* images that have features for certain, after an
-                                          interruption */
+    uint32_t extracted[MAX_ATTEMPTS]; /* number of images whose features are certainly in the
+                                         database */
 };
 
 /* The state of one call of vkn_prepare. */
@@ -96,8 +97,7 @@ vkn_status files_move(const char *from, const char *to);
 vkn_status files_check_no_links(const char *path);
 /* Makes a hard link or, when that fails, a copy. VKN_BAD_INPUT: `from` cannot be read. */
 vkn_status files_link(const char *from, const char *to);
-/* Like base_file_replace, but fails with VKN_ERROR only: a failed write is no fault of the input.
- */
+/* Like base_file_replace, but only returns VKN_ERROR: a failed write is no fault of the input. */
 vkn_status files_write(const char *path, const void *data, size_t size);
 /* Compares names in natural order: IMG_9 comes before IMG_10. */
 int files_natural_order(const char *a, const char *b);
@@ -119,7 +119,7 @@ __attribute__((format(printf, 2, 3))) void arguments_add(struct arguments *argum
 void arguments_free(struct arguments *arguments);
 
 /* Size of the error message of a child process, bytes. */
-#define MOST_WORDS 300
+#define ERROR_SIZE 300
 
 /* Options of ffmpeg and ffprobe before the input: ffmpeg opens only the file itself, even when the
  * file is a list of files or addresses (m3u8, concat, DASH). FFMPEG_VIDEOS has no such format. */
@@ -138,8 +138,8 @@ struct program {
     void (*line)(void *context, const char *line);
     void (*bytes)(void *context, const char *data, size_t size);
     void *context;
-    bool refused;          /* result: it failed by itself and was not killed from outside */
-    char said[MOST_WORDS]; /* result: its error message */
+    bool refused; /* result: the program failed by itself and was not killed from outside */
+    char error_message[ERROR_SIZE]; /* result: the program's error message */
 };
 /* Runs a program to its end and frees its arguments. Its errors and lines go to
  * SCENE/prepare/NAME.log. VKN_ERROR: it is missing or failed, with its message; VKN_INTERRUPTED:
@@ -152,26 +152,27 @@ vkn_status program_require(const char *name, const char *what_for);
 /* ---- stages ---------------------------------------------------------------------------------- */
 
 /* Reads the input: lists photographs and masks, or opens a video. Files that are not readable
- * photographs get a problem. Broken links, folders, pipes and devices are never opened. */
+ * photographs get a problem. Broken links, folders, pipes and devices are never opened. source_free
+ * frees the input. */
 vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
-/* Lists the photographs of the folder without opening them; warns of other files like them. */
+/* Lists the photographs of the folder without opening them; warns of similar files. */
 vkn_status listing_find(struct source *source, const char *given);
 /* File name extensions of photographs. */
 #define PREPARE_PHOTOGRAPHS \
     "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Skips a photograph: its problem becomes the last error's message, without the leading `path`. */
 vkn_status source_reject(struct source_picture *picture, const char *path);
-/* Skips the photograph that has the name in SCENE/images in the same way. Logs a warning instead
- * for frames and panorama views, which have no photograph of that name. */
+/* Skips in the same way the photograph with the name `name` in SCENE/images. For video frames and
+ * panorama views, which have no photograph of that name, only logs a warning. */
 vkn_status source_reject_named(struct source *source, const char *name, const char *path,
                                const char *message);
 /* Logs one warning with the number of skipped photographs and the first of them, if any. */
 void source_warn_problems(const struct source *source);
 /* Returns advice on the skipped photographs; NULL: none. */
 const char *source_advice(const struct source *source);
-/* Returns whether the photographs are of one camera, as far as can be known: of equal size and
- * focal length. */
+/* Returns whether the photographs have equal sizes and focal lengths, so are probably of one
+ * camera. */
 bool source_one_camera(const struct preparation *preparation);
 
 /* Writes the photographs into a folder, upright and as JPEG or PNG. */
@@ -212,7 +213,7 @@ vkn_status colmap_extract(struct attempt *attempt);
 vkn_status colmap_match(struct attempt *attempt);
 vkn_status colmap_map(struct attempt *attempt);
 
-/* A prepared run of COLMAP. `help`, its command's text, tells which options this version has. */
+/* A prepared run of a COLMAP command. `help`, the command's help text, lists its options. */
 struct colmap {
     struct attempt *attempt;
     struct program program;
@@ -223,8 +224,7 @@ struct colmap {
 /* Prepares a run of a COLMAP command: reads its help text and sets the first arguments. */
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
                         struct colmap *colmap);
-/* Adds an option under the first of the names ("new old") that the installed version has; no option
- * is added when it has none. */
+/* Adds an option under the first of the names ("new old") that the installed version has. */
 __attribute__((format(printf, 3, 4))) void colmap_option(struct colmap *colmap, const char *names,
                                                          const char *format, ...);
 /* Runs the command; `line` is called with each line of its output. */

@@ -6,27 +6,28 @@
 
 #include "prepare/internal.h"
 
-#define MOST_FOLDERS_DEEP 3u /* such as DCIM/100APPLE of a telephone */
+#define MAX_DEPTH 3u /* of subfolders; telephones have DCIM/100APPLE */
 
 /* Ignored files that users may take for photographs, and advice on them. */
-enum aside { ASIDE_RAW, ASIDE_VIDEO, ASIDE_OTHER, ASIDE_FOLDER, ASIDE_COUNT };
+enum ignored { IGNORED_RAW, IGNORED_VIDEO, IGNORED_OTHER, IGNORED_FOLDER, IGNORED_COUNT };
 static const struct {
     const char *endings, *what;
-} asides[ASIDE_COUNT] = {
-    [ASIDE_RAW] = {"dng cr2 cr3 crw nef nrw arw srf sr2 orf rw2 rwl raf pef srw x3f iiq 3fr",
-                   "raw photographs such as %s have to be developed into JPEG first"},
-    [ASIDE_VIDEO] = {"mov mp4 m4v avi mkv webm 3gp mts m2ts wmv insv",
-                     "videos such as %s are prepared one by one: vknerf prepare VIDEO --out SCENE"},
-    [ASIDE_OTHER] = {"gif jxl psd exr hdr svg insp",
-                     "pictures such as %s have to be converted into JPEG or PNG first"},
-    [ASIDE_FOLDER] = {"", "photographs in subfolders, such as %s, count as another capture"},
+} ignored_kinds[IGNORED_COUNT] = {
+    [IGNORED_RAW] = {"dng cr2 cr3 crw nef nrw arw srf sr2 orf rw2 rwl raf pef srw x3f iiq 3fr",
+                     "raw photographs such as %s have to be developed into JPEG first"},
+    [IGNORED_VIDEO] =
+        {"mov mp4 m4v avi mkv webm 3gp mts m2ts wmv insv",
+         "videos such as %s are prepared one by one: vknerf prepare VIDEO --out SCENE"},
+    [IGNORED_OTHER] = {"gif jxl psd exr hdr svg insp",
+                       "pictures such as %s have to be converted into JPEG or PNG first"},
+    [IGNORED_FOLDER] = {"", "photographs in subfolders, such as %s, count as another capture"},
 };
 
 struct listing {
     struct source *source;
     size_t capacity;
-    size_t counts[ASIDE_COUNT];
-    char first[ASIDE_COUNT][256];
+    size_t counts[IGNORED_COUNT];
+    char first[IGNORED_COUNT][256];
 };
 
 /* ---- one folder ------------------------------------------------------------------------------ */
@@ -48,19 +49,19 @@ static vkn_status add_picture(struct listing *listing, const char *file)
     return picture->file != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static void set_aside(struct listing *listing, enum aside aside, const char *file)
+static void count_ignored(struct listing *listing, enum ignored ignored, const char *file)
 {
-    if (listing->counts[aside]++ == 0)
-        snprintf(listing->first[aside], sizeof(listing->first[aside]), "%s", file);
+    if (listing->counts[ignored]++ == 0)
+        snprintf(listing->first[ignored], sizeof(listing->first[ignored]), "%s", file);
 }
 
-static vkn_status take_file(struct listing *listing, const char *file)
+static vkn_status add_file(struct listing *listing, const char *file)
 {
     if (files_ends_with(file, PREPARE_PHOTOGRAPHS))
         return add_picture(listing, file);
-    for (unsigned aside = 0; aside < ASIDE_COUNT; aside++)
-        if (files_ends_with(file, asides[aside].endings))
-            set_aside(listing, (enum aside)aside, file);
+    for (unsigned ignored = 0; ignored < IGNORED_COUNT; ignored++)
+        if (files_ends_with(file, ignored_kinds[ignored].endings))
+            count_ignored(listing, (enum ignored)ignored, file);
     return VKN_OK;
 }
 
@@ -114,15 +115,15 @@ static bool may_hold_photographs(const struct listing *listing, const char *file
     return may;
 }
 
-static vkn_status take_folder(struct listing *listing, const char *file)
+static vkn_status add_folder(struct listing *listing, const char *file)
 {
-    unsigned deep = 1;
+    unsigned depth = 1;
     for (const char *c = file; *c != '\0'; c++)
-        deep += *c == '/' ? 1 : 0;
+        depth += *c == '/' ? 1 : 0;
     if (!may_hold_photographs(listing, file))
         return VKN_OK;
-    BASE_TRY(for_entries(listing, file, take_file));
-    return deep < MOST_FOLDERS_DEEP ? for_entries(listing, file, take_folder) : VKN_OK;
+    BASE_TRY(for_entries(listing, file, add_file));
+    return depth < MAX_DEPTH ? for_entries(listing, file, add_folder) : VKN_OK;
 }
 
 /* Counts the photographs of subfolders, which are ignored because the folder has its own. */
@@ -130,10 +131,10 @@ static vkn_status count_below(struct listing *listing)
 {
     struct source below = {.folder = listing->source->folder};
     struct listing other = {.source = &below};
-    vkn_status status = for_entries(&other, "", take_folder);
+    vkn_status status = for_entries(&other, "", add_folder);
     if (below.count > 0)
-        set_aside(listing, ASIDE_FOLDER, below.pictures[0].file);
-    listing->counts[ASIDE_FOLDER] = below.count;
+        count_ignored(listing, IGNORED_FOLDER, below.pictures[0].file);
+    listing->counts[IGNORED_FOLDER] = below.count;
     below.folder = NULL;
     source_free(&below);
     return status == VKN_BAD_INPUT ? VKN_OK : status;
@@ -141,18 +142,18 @@ static vkn_status count_below(struct listing *listing)
 
 /* ---- all ------------------------------------------------------------------------------------- */
 
-static vkn_status warn_asides(const struct listing *listing)
+static vkn_status warn_ignored(const struct listing *listing)
 {
-    for (unsigned aside = 0; aside < ASIDE_COUNT; aside++) {
+    for (unsigned ignored = 0; ignored < IGNORED_COUNT; ignored++) {
         char what[512];
-        if (listing->counts[aside] == 0)
+        if (listing->counts[ignored] == 0)
             continue;
-        snprintf(what, sizeof(what), asides[aside].what, listing->first[aside]);
+        snprintf(what, sizeof(what), ignored_kinds[ignored].what, listing->first[ignored]);
         if (listing->source->count == 0)
             return base_fail(VKN_BAD_INPUT, "%s: %s", listing->source->folder, what);
         base_log(BASE_LOG_WARNING, "%s: %zu file%s beside the photographs ignored: %s",
-                 listing->source->folder, listing->counts[aside],
-                 listing->counts[aside] > 1 ? "s" : "", what);
+                 listing->source->folder, listing->counts[ignored],
+                 listing->counts[ignored] > 1 ? "s" : "", what);
     }
     return VKN_OK;
 }
@@ -164,10 +165,10 @@ vkn_status listing_find(struct source *source, const char *given)
     source->folder = base_format("%s", given);
     if (source->folder == NULL)
         return VKN_ERROR;
-    BASE_TRY(for_entries(&listing, "", take_file));
+    BASE_TRY(for_entries(&listing, "", add_file));
     if (source->count > 0) {
         BASE_TRY(count_below(&listing));
-        return warn_asides(&listing);
+        return warn_ignored(&listing);
     }
     char *images = base_path_join(given, "images");
     if (images == NULL)
@@ -176,13 +177,13 @@ vkn_status listing_find(struct source *source, const char *given)
     if (has_images) {
         free(source->folder);
         source->folder = images;
-        BASE_TRY(for_entries(&listing, "", take_file));
+        BASE_TRY(for_entries(&listing, "", add_file));
     } else {
         free(images);
     }
     if (source->count == 0)
-        BASE_TRY(for_entries(&listing, "", take_folder));
-    BASE_TRY(warn_asides(&listing));
+        BASE_TRY(for_entries(&listing, "", add_folder));
+    BASE_TRY(warn_ignored(&listing));
     return source->count > 0
                ? VKN_OK
                : base_fail(VKN_BAD_INPUT, "%s: no photographs (JPEG or PNG) in this folder", given);

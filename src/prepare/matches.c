@@ -6,7 +6,7 @@
 #include "prepare/internal.h"
 
 #define MOST_EXHAUSTIVE 200u /* images up to which all pairs are compared */
-#define OVERLAP         10u  /* compared images to either side, besides those 2, 4, ... 512 away */
+#define OVERLAP         10u  /* compared neighbours to either side, besides 2, 4, ... 512 away */
 #define LOOP_PICTURES   40u  /* images of a sequence whose pairs are all compared, to find loops */
 #define LOOP_LEAST_STEP 5u
 
@@ -20,7 +20,7 @@ struct counting {
     size_t pairs; /* image pairs, if COLMAP counts blocks of them; else 0 */
 };
 
-static void count(void *context, const char *line)
+static void show_count(void *context, const char *line)
 {
     struct counting *counting = context;
     size_t total;
@@ -31,7 +31,7 @@ static void count(void *context, const char *line)
                           counting->pairs > 0 ? counting->pairs : total);
 }
 
-static void add_lens(struct colmap *colmap)
+static void add_lens_options(struct colmap *colmap)
 {
     const struct preparation *preparation = colmap->attempt->preparation;
     colmap_option(colmap, "ImageReader.single_camera", "%d", preparation->one_camera);
@@ -54,7 +54,7 @@ static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *
     struct colmap colmap;
     BASE_TRY(colmap_begin(attempt, "feature_extractor", counting.what, &colmap));
     colmap_option(&colmap, "image_path", "%s", preparation->images);
-    add_lens(&colmap);
+    add_lens_options(&colmap);
     if (resuming && preparation->one_camera)
         colmap_option(&colmap, "ImageReader.existing_camera_id", "1");
     if (preparation->masked)
@@ -68,13 +68,13 @@ static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *
         colmap_option(&colmap, "SiftExtraction.peak_threshold", "0.002");
         colmap_option(&colmap, "SiftExtraction.estimate_affine_shape", "1");
     }
-    vkn_status status = colmap_run(&colmap, count, &counting);
+    vkn_status status = colmap_run(&colmap, show_count, &counting);
     *extracted = counting.done;
     return status;
 }
 
-/* Creates the database, or continues an interrupted one (*goes_on): the features of its last image
- * may be missing, and its camera has the id 1. */
+/* Creates the database, or continues an interrupted one (*resuming), where the features of the last
+ * image may be missing and the camera has the id 1. */
 static vkn_status begin_database(struct attempt *attempt, bool *resuming)
 {
     struct preparation *preparation = attempt->preparation;
@@ -124,8 +124,8 @@ static bool is_sequential(const struct preparation *preparation)
     return preparation->source.is_video || preparation->count > MOST_EXHAUSTIVE;
 }
 
-/* Adds the options of both kinds of matching. */
-static void add_matching(struct colmap *colmap)
+/* Adds the options that all matching commands share. */
+static void add_matching_options(struct colmap *colmap)
 {
     colmap_option(colmap, "FeatureMatching.use_gpu SiftMatching.use_gpu", "0");
     if (colmap->attempt->number > 0)
@@ -142,9 +142,9 @@ static vkn_status match_all(struct attempt *attempt)
     size_t block = pictures / 10;
     BASE_TRY(colmap_begin(attempt, "exhaustive_matcher", counting.what, &colmap));
     colmap_option(&colmap, "ExhaustiveMatching.block_size", "%zu", block < 5 ? 5 : block);
-    add_matching(&colmap);
+    add_matching_options(&colmap);
     colmap.total = counting.pairs;
-    return colmap_run(&colmap, count, &counting);
+    return colmap_run(&colmap, show_count, &counting);
 }
 
 static vkn_status match_neighbours(struct attempt *attempt)
@@ -155,8 +155,8 @@ static vkn_status match_neighbours(struct attempt *attempt)
     colmap_option(&colmap, "SequentialMatching.overlap", "%u", OVERLAP);
     colmap_option(&colmap, "SequentialMatching.quadratic_overlap", "1");
     colmap_option(&colmap, "SequentialMatching.loop_detection", "0"); /* needs a vocabulary tree */
-    add_matching(&colmap);
-    return colmap_run(&colmap, count, &counting);
+    add_matching_options(&colmap);
+    return colmap_run(&colmap, show_count, &counting);
 }
 
 /* Writes all pairs of evenly spaced images: "a.jpg b.jpg" per line. */
@@ -186,8 +186,8 @@ static vkn_status match_loops(struct attempt *attempt)
     if (status == VKN_OK) {
         colmap_option(&colmap, "match_list_path", "%s", pairs);
         colmap_option(&colmap, "match_type", "pairs");
-        add_matching(&colmap);
-        status = colmap_run(&colmap, count, &counting);
+        add_matching_options(&colmap);
+        status = colmap_run(&colmap, show_count, &counting);
     }
     free(pairs);
     return status;

@@ -14,17 +14,17 @@
 /* Reads the mapper's output: its progress, and whether it finds no model. */
 struct mapping {
     struct attempt *attempt;
-    bool nothing;
+    bool no_model;
 };
 
 static void follow(void *context, const char *line)
 {
-    static const char *const nothing[] = {"failed to create sparse model",
-                                          "No images with matches"};
+    static const char *const no_model[] = {"failed to create sparse model",
+                                           "No images with matches"};
     struct mapping *mapping = context;
     struct preparation *preparation = mapping->attempt->preparation;
-    for (size_t i = 0; i < BASE_COUNT(nothing); i++)
-        mapping->nothing |= strcasestr(line, nothing[i]) != NULL;
+    for (size_t i = 0; i < BASE_COUNT(no_model); i++)
+        mapping->no_model |= strcasestr(line, no_model[i]) != NULL;
     if (strstr(line, "Registering image #") == NULL)
         return;
     /* "Registering image #7 (13)", or "(num_reg_frames=13)" */
@@ -37,8 +37,8 @@ static void follow(void *context, const char *line)
                               preparation->count);
 }
 
-/* Lowers limits that keep wrong poses out, after the usual ones left too few images. */
-static void add_limits(struct colmap *colmap)
+/* Lowers the limits that reject wrong poses, because COLMAP's defaults left too few images. */
+static void lower_limits(struct colmap *colmap)
 {
     colmap_option(colmap, "Mapper.init_min_num_inliers", "40");
     colmap_option(colmap, "Mapper.init_min_tri_angle", "6");
@@ -47,7 +47,7 @@ static void add_limits(struct colmap *colmap)
     colmap_option(colmap, "Mapper.min_num_matches", "10");
 }
 
-static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *nothing)
+static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *no_model)
 {
     struct preparation *preparation = attempt->preparation;
     struct mapping mapping = {attempt, false};
@@ -66,9 +66,9 @@ static vkn_status run_mapper(struct attempt *attempt, const char *models, bool *
         colmap_option(&colmap, "Mapper.ba_refine_extra_params", "0");
     }
     if (attempt->number > 0)
-        add_limits(&colmap);
+        lower_limits(&colmap);
     vkn_status status = colmap_run(&colmap, follow, &mapping);
-    *nothing = mapping.nothing;
+    *no_model = mapping.no_model;
     return status;
 }
 
@@ -92,16 +92,16 @@ static vkn_status read_number(const char *folder, const char *name, size_t *numb
 }
 
 /* Counts the models in numbered folders and selects the one with the most images. */
-static vkn_status look(struct attempt *attempt, const char *models)
+static vkn_status select_largest(struct attempt *attempt, const char *models)
 {
     for (size_t i = 0; i < MOST_MODELS; i++) {
         char *folder = base_format("%s/%zu", models, i);
         if (folder == NULL)
             return VKN_ERROR;
         size_t registered = 0;
-        bool there = base_is_folder(folder);
-        vkn_status status = there ? read_number(folder, "images.bin", &registered) : VKN_OK;
-        attempt->models += there ? 1 : 0;
+        bool exists = base_is_folder(folder);
+        vkn_status status = exists ? read_number(folder, "images.bin", &registered) : VKN_OK;
+        attempt->models += exists ? 1 : 0;
         if (registered > attempt->registered) {
             attempt->registered = registered;
             free(attempt->largest);
@@ -116,9 +116,9 @@ static vkn_status look(struct attempt *attempt, const char *models)
                : VKN_OK;
 }
 
-static vkn_status make(struct attempt *attempt, const char *models)
+static vkn_status make_models(struct attempt *attempt, const char *models)
 {
-    bool nothing = false;
+    bool no_model = false;
     char *partial = base_format("%s.partial", models);
     vkn_status status = partial != NULL ? files_remove(partial) : VKN_ERROR;
     if (status == VKN_OK)
@@ -126,8 +126,8 @@ static vkn_status make(struct attempt *attempt, const char *models)
     if (status == VKN_OK)
         status = base_make_folder(partial);
     if (status == VKN_OK)
-        status = run_mapper(attempt, partial, &nothing);
-    if (status == VKN_ERROR && nothing)
+        status = run_mapper(attempt, partial, &no_model);
+    if (status == VKN_ERROR && no_model)
         status = VKN_OK; /* no model is a valid result */
     if (status == VKN_OK)
         status = files_move(partial, models);
@@ -158,9 +158,9 @@ vkn_status colmap_map(struct attempt *attempt)
     bool done =
         attempt->preparation->record.stages[attempt->number][STAGE_MODELS] == attempt->matches &&
         base_is_folder(models);
-    vkn_status status = done ? VKN_OK : make(attempt, models);
+    vkn_status status = done ? VKN_OK : make_models(attempt, models);
     if (status == VKN_OK)
-        status = look(attempt, models);
+        status = select_largest(attempt, models);
     if (status == VKN_OK && !done)
         status = finish(attempt);
     free(models);

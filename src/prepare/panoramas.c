@@ -1,4 +1,4 @@
-/* Splits equirectangular images into perspective ones by ffmpeg's filter v360. */
+/* Splits equirectangular images into perspective images with ffmpeg's filter v360. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -60,8 +60,8 @@ static void add_outputs(struct arguments *arguments, const struct splitting *spl
     }
 }
 
-/* Decodes a panorama: ffmpeg would split half an image without an error. Separates damaged images
- * (*problem) from other errors, such as a full disk. */
+/* Decodes a panorama, since ffmpeg splits half an image without an error. Sets *problem for a
+ * damaged image; returns other errors, such as a full disk. */
 static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *height,
                                  char **problem)
 {
@@ -74,9 +74,9 @@ static vkn_status check_panorama(const char *path, uint32_t *width, uint32_t *he
     return *problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Notes an image that is not twice as wide as high. */
-static vkn_status note_shape(struct splitting *splitting, const char *path, uint32_t width,
-                             uint32_t height, char **problem)
+/* Skips an image that is not twice as wide as high. */
+static vkn_status reject_shape(struct splitting *splitting, const char *path, uint32_t width,
+                               uint32_t height, char **problem)
 {
     splitting->misshapen++;
     *problem = base_format("%s: %ux%u pixels; an equirectangular picture is twice as wide as high",
@@ -84,8 +84,8 @@ static vkn_status note_shape(struct splitting *splitting, const char *path, uint
     return *problem != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status split(struct splitting *splitting, const char *name, const char *path,
-                        char **problem)
+static vkn_status split_panorama(struct splitting *splitting, const char *name, const char *path,
+                                 char **problem)
 {
     static const char *const input[] = {
         "ffmpeg",        "-hide_banner", "-loglevel", "error",         "-nostats", "-nostdin", "-y",
@@ -95,7 +95,7 @@ static vkn_status split(struct splitting *splitting, const char *name, const cha
     if (*problem != NULL)
         return VKN_OK;
     if (width != 2 * height || width < 64)
-        return note_shape(splitting, path, width, height, problem);
+        return reject_shape(splitting, path, width, height, problem);
     char *filter = filter_of(panorama_view_size(width));
     struct program ffmpeg = {.name = "ffmpeg"};
     for (size_t i = 0; i < BASE_COUNT(input); i++)
@@ -114,21 +114,21 @@ static vkn_status split_one(void *context, size_t index)
 {
     struct splitting *splitting = context;
     char *path = base_path_join(splitting->panoramas, splitting->names[index]);
-    vkn_status status =
-        path != NULL ? split(splitting, splitting->names[index], path, &splitting->problems[index])
-                     : VKN_ERROR;
+    vkn_status status = path != NULL ? split_panorama(splitting, splitting->names[index], path,
+                                                      &splitting->problems[index])
+                                     : VKN_ERROR;
     free(path);
     return status;
 }
 
-static void show(void *context, size_t finished)
+static void show_progress(void *context, size_t finished)
 {
     const struct splitting *splitting = context;
     report_progress_count(splitting->preparation->progress, "splitting panoramas", finished,
                           splitting->count);
 }
 
-static vkn_status list(struct splitting *splitting)
+static vkn_status list_panoramas(struct splitting *splitting)
 {
     struct dirent **entries = NULL;
     int count = scandir(splitting->panoramas, &entries, NULL, alphasort);
@@ -148,8 +148,8 @@ static vkn_status list(struct splitting *splitting)
     return splitting->names != NULL && splitting->problems != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Gives the problems to the photographs, which report them; logs those of video frames. */
-static vkn_status note_problems(const struct splitting *splitting)
+/* Assigns each problem to its photograph, or logs it for a video frame. */
+static vkn_status report_problems(const struct splitting *splitting)
 {
     for (size_t i = 0; i < splitting->count; i++) {
         if (splitting->problems[i] == NULL)
@@ -165,7 +165,7 @@ static vkn_status note_problems(const struct splitting *splitting)
     return VKN_OK;
 }
 
-/* Fails if no photograph is a panorama, or a video frame is not. */
+/* Fails if no photograph is a panorama, or if any video frame is not. */
 static vkn_status refuse_shapes(const struct splitting *splitting)
 {
     const struct source *source = &splitting->preparation->source;
@@ -184,7 +184,7 @@ static vkn_status refuse_shapes(const struct splitting *splitting)
                      reason != NULL ? reason : "");
 }
 
-static void end_splitting(struct splitting *splitting)
+static void free_splitting(struct splitting *splitting)
 {
     for (size_t i = 0; i < splitting->count; i++) {
         free(splitting->names[i]);
@@ -210,13 +210,13 @@ vkn_status panoramas_split(struct preparation *preparation, const char *folder)
     if (status == VKN_OK)
         status = base_make_folder(folder);
     if (status == VKN_OK)
-        status = list(&splitting);
+        status = list_panoramas(&splitting);
     if (status == VKN_OK)
-        status = base_parallel(splitting.count, split_one, &splitting, show);
+        status = base_parallel(splitting.count, split_one, &splitting, show_progress);
     if (status == VKN_OK)
         status = refuse_shapes(&splitting);
     if (status == VKN_OK)
-        status = note_problems(&splitting);
-    end_splitting(&splitting);
+        status = report_problems(&splitting);
+    free_splitting(&splitting);
     return status;
 }

@@ -6,14 +6,14 @@
 
 #define MOST_CONVERTED ((size_t)1 << 30) /* largest converted image, bytes */
 
-struct placing {
+struct writing {
     struct preparation *preparation;
     const char *folder;
 };
 
 /* ---- one photograph -------------------------------------------------------------------------- */
 
-static void take(void *context, const char *data, size_t size)
+static void append_bytes(void *context, const char *data, size_t size)
 {
     struct base_text *text = context;
     if (text->size + size <= MOST_CONVERTED)
@@ -22,9 +22,8 @@ static void take(void *context, const char *data, size_t size)
         text->failed = true;
 }
 
-/* Adds the input with an explicit format, by its first bytes or else its name: ffmpeg's own
- * detection could find a list of other files. "file:" prevents the name from being read as a URL.
- */
+/* Adds the input with an explicit format, by its first bytes or else its name: ffmpeg itself could
+ * detect a list of other files. "file:" prevents the name from being read as a URL. */
 static void add_input(struct arguments *arguments, const struct source_picture *picture,
                       const char *from)
 {
@@ -45,7 +44,7 @@ static void add_input(struct arguments *arguments, const struct source_picture *
 }
 
 /* Fails if the result is too small: some versions of ffmpeg return only the first tile of tiled
- * images, as telephones make them. */
+ * images, which telephones make. */
 static vkn_status check_whole(const struct source_picture *picture, const char *from,
                               const char *to)
 {
@@ -60,11 +59,11 @@ static vkn_status check_whole(const struct source_picture *picture, const char *
 }
 
 /* Prefixes the last error with the photograph, since several conversions run in parallel. */
-static vkn_status name_file(const char *from)
+static vkn_status fail_for_file(const char *from)
 {
-    char *why = base_format("%s", vkn_last_error());
-    base_fail(VKN_ERROR, "%s: %s", from, why != NULL ? why : "out of memory");
-    free(why);
+    char *cause = base_format("%s", vkn_last_error());
+    base_fail(VKN_ERROR, "%s: %s", from, cause != NULL ? cause : "out of memory");
+    free(cause);
     return VKN_ERROR;
 }
 
@@ -77,16 +76,16 @@ static vkn_status convert(const struct preparation *preparation,
                                          "1",         "-pix_fmt",   "yuvj444p", "-c:v", "mjpeg",
                                          "-f",        "image2pipe", "pipe:1"};
     struct base_text text = {0};
-    struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = &text};
+    struct program ffmpeg = {.name = "ffmpeg", .bytes = append_bytes, .context = &text};
     add_input(&ffmpeg.arguments, picture, from);
     for (size_t i = 0; i < BASE_COUNT(output); i++)
         arguments_add(&ffmpeg.arguments, "%s", output[i]);
     vkn_status status = program_run(preparation, &ffmpeg);
     if (status == VKN_ERROR && ffmpeg.refused)
-        status =
-            base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from, ffmpeg.said);
+        status = base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from,
+                           ffmpeg.error_message);
     else if (status == VKN_ERROR)
-        status = name_file(from);
+        status = fail_for_file(from);
     else if (status == VKN_OK && text.failed)
         status = base_fail(VKN_ERROR, "%s: out of memory", from);
     else if (status == VKN_OK && text.size == 0)
@@ -99,7 +98,7 @@ static vkn_status convert(const struct preparation *preparation,
 
 /* Writes a rotated copy, since programs without EXIF support, such as COLMAP, would see the image
  * on its side. A JPEG keeps its EXIF data with the orientation set to upright; a PNG has none. */
-static vkn_status turn(const char *from, unsigned orientation, const char *to)
+static vkn_status write_upright(const char *from, unsigned orientation, const char *to)
 {
     char *data = NULL;
     size_t size = 0;
@@ -113,30 +112,32 @@ static vkn_status turn(const char *from, unsigned orientation, const char *to)
     return status;
 }
 
-static vkn_status place(const struct preparation *preparation, const struct source_picture *picture,
-                        const char *from, const char *to)
+static vkn_status write_photograph(const struct preparation *preparation,
+                                   const struct source_picture *picture, const char *from,
+                                   const char *to)
 {
     if (picture->converted)
         return convert(preparation, picture, from, to);
     if (picture->orientation == 1)
         return files_link(from, to);
-    vkn_status status = turn(from, picture->orientation, to);
+    vkn_status status = write_upright(from, picture->orientation, to);
     /* images.c detects and skips a broken image. */
     return status == VKN_BAD_INPUT ? files_link(from, to) : status;
 }
 
 static vkn_status write_one(void *context, size_t index)
 {
-    const struct placing *placing = context;
-    const struct source *source = &placing->preparation->source;
+    const struct writing *writing = context;
+    const struct source *source = &writing->preparation->source;
     struct source_picture *picture = &source->pictures[index];
     if (picture->problem != NULL)
         return VKN_OK;
-    BASE_TRY(prepare_check_stop(placing->preparation));
+    BASE_TRY(prepare_check_stop(writing->preparation));
     char *from = base_path_join(source->folder, picture->file);
-    char *to = base_path_join(placing->folder, picture->name);
-    vkn_status status =
-        from != NULL && to != NULL ? place(placing->preparation, picture, from, to) : VKN_ERROR;
+    char *to = base_path_join(writing->folder, picture->name);
+    vkn_status status = from != NULL && to != NULL
+                            ? write_photograph(writing->preparation, picture, from, to)
+                            : VKN_ERROR;
     if (status == VKN_BAD_INPUT)
         status = source_reject(picture, from);
     free(from);
@@ -146,11 +147,11 @@ static vkn_status write_one(void *context, size_t index)
 
 /* ---- all photographs ------------------------------------------------------------------------- */
 
-static void show(void *context, size_t finished)
+static void show_progress(void *context, size_t finished)
 {
-    const struct placing *placing = context;
-    report_progress_count(placing->preparation->progress, "copying photographs", finished,
-                          placing->preparation->source.count);
+    const struct writing *writing = context;
+    report_progress_count(writing->preparation->progress, "copying photographs", finished,
+                          writing->preparation->source.count);
 }
 
 /* Skips photographs that need ffmpeg if it is missing; fails if most of them need it. */
@@ -182,7 +183,7 @@ static vkn_status check_ffmpeg(struct source *source)
 
 vkn_status photographs_write(struct preparation *preparation, const char *folder)
 {
-    struct placing placing = {preparation, folder};
+    struct writing writing = {preparation, folder};
     BASE_TRY(check_ffmpeg(&preparation->source));
-    return base_parallel(preparation->source.count, write_one, &placing, show);
+    return base_parallel(preparation->source.count, write_one, &writing, show_progress);
 }

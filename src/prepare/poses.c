@@ -1,5 +1,5 @@
-/* Finds the poses (SCENE/sparse/0): an attempt with the usual settings and, when it fails, one with
- * more features and lower limits. */
+/* Finds the poses (SCENE/sparse/0), in an attempt with the usual settings and, when it fails, one
+ * with more features and lower limits. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #define LEAST_REGISTERED 3u
 #define GOOD_SHARE       0.75 /* fraction of images with poses; below it another attempt is made */
 
-static void end_attempt(struct attempt *attempt)
+static void free_attempt(struct attempt *attempt)
 {
     free(attempt->folder);
     free(attempt->database);
@@ -78,7 +78,7 @@ static vkn_status install(const struct preparation *preparation, const struct at
     return status;
 }
 
-static vkn_status nothing_found(const struct preparation *preparation, const struct attempt *best)
+static vkn_status fail_too_few(const struct preparation *preparation, const struct attempt *best)
 {
     return base_fail(
         VKN_BAD_INPUT,
@@ -93,10 +93,10 @@ static vkn_status try_all(struct preparation *preparation, struct attempt *best)
         struct attempt attempt;
         vkn_status status = try_once(preparation, number, &attempt);
         if (number == 0 || (status == VKN_OK && attempt.registered > best->registered)) {
-            end_attempt(best);
+            free_attempt(best);
             *best = attempt;
         } else {
-            end_attempt(&attempt);
+            free_attempt(&attempt);
         }
         BASE_TRY(status);
         if ((double)best->registered >= GOOD_SHARE * (double)preparation->count)
@@ -117,12 +117,12 @@ vkn_status poses_find(struct preparation *preparation)
     preparation->one_camera = source_one_camera(preparation);
     vkn_status status = try_all(preparation, &best);
     if (status == VKN_OK && best.registered < LEAST_REGISTERED)
-        status = nothing_found(preparation, &best);
+        status = fail_too_few(preparation, &best);
     if (status == VKN_OK)
         status = install(preparation, &best);
     preparation->result.registered = best.registered;
     preparation->result.points = best.points;
     preparation->result.models = best.models;
-    end_attempt(&best);
+    free_attempt(&best);
     return status;
 }

@@ -27,8 +27,8 @@ static vkn_status check_params(const struct vkn_prepare_params *params)
     return VKN_OK;
 }
 
-/* Checks that the photographs are outside of the scene's folder: old output is removed from it. */
-static vkn_status check_apart(const struct vkn_prepare_params *params)
+/* Checks that the photographs are outside of the scene's folder, whose old output is removed. */
+static vkn_status check_outside(const struct vkn_prepare_params *params)
 {
     char *pictures = realpath(params->pictures, NULL), *out = realpath(params->out, NULL);
     size_t length = out != NULL ? strlen(out) : 0;
@@ -48,8 +48,7 @@ static int is_foreign(const struct dirent *entry)
            strcmp(entry->d_name, "prepare.json") != 0;
 }
 
-/* Fails if the folder has files of others, which prepare must neither remove nor mix with a scene.
- */
+/* Fails if the folder has other files, which prepare must neither remove nor mix with a scene. */
 static vkn_status check_not_foreign(const struct preparation *preparation)
 {
     struct dirent **entries = NULL;
@@ -80,19 +79,19 @@ static vkn_status lock(struct preparation *preparation)
     return status;
 }
 
-static vkn_status refuse_other(const struct preparation *preparation, const char *pictures)
+static vkn_status refuse_changed_input(const struct preparation *preparation, const char *pictures)
 {
-    const char *before = preparation->record.pictures;
-    if (strcmp(before, pictures) == 0)
+    const char *earlier = preparation->record.pictures;
+    if (strcmp(earlier, pictures) == 0)
         return base_fail(VKN_BAD_INPUT,
                          "%s: was prepared before the pictures (%s) or the options for them "
                          "changed; --overwrite prepares "
                          "it anew, or name another folder with --out",
-                         preparation->out, before);
+                         preparation->out, earlier);
     return base_fail(VKN_BAD_INPUT,
                      "%s: was prepared from other pictures (%s); --overwrite replaces it, or name "
                      "another folder with --out",
-                     preparation->out, before);
+                     preparation->out, earlier);
 }
 
 /* Checks that the record is new or of the same input. */
@@ -108,7 +107,7 @@ static vkn_status check_record(struct preparation *preparation)
     free(real);
     vkn_status status = pictures != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && made != 0 && made != preparation->source.sum && !params->overwrite)
-        status = refuse_other(preparation, pictures);
+        status = refuse_changed_input(preparation, pictures);
     if (status != VKN_OK) {
         free(pictures);
         return status;
@@ -138,7 +137,7 @@ static vkn_status open_record(struct preparation *preparation)
 static vkn_status open_folder(struct preparation *preparation)
 {
     BASE_TRY(base_make_last_folder(preparation->out));
-    BASE_TRY(check_apart(preparation->params));
+    BASE_TRY(check_outside(preparation->params));
     BASE_TRY(open_record(preparation));
     BASE_TRY(files_check_no_links(preparation->work));
     BASE_TRY(base_make_folder(preparation->work));

@@ -1,4 +1,4 @@
-/* Runs ffmpeg and COLMAP: passes their output to a log and callbacks, and stops them on request. */
+/* Runs ffmpeg and COLMAP, passes their output to a log and callbacks, and stops them on request. */
 #define _GNU_SOURCE /* pipe2, memfd_create */
 #include <ctype.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #include "prepare/internal.h"
 
 #define POLL_MILLISECONDS 100
-#define PATIENCE          5.0 /* seconds from SIGTERM to SIGKILL */
+#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL */
 #define MOST_LINE         1000
 
 /* ---- arguments ------------------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ vkn_status program_require(const char *name, const char *what_for)
 struct reader {
     struct program *program;
     int pipe, log;
-    bool telling; /* program->said is an error line */
+    bool is_error; /* program->said is an error line */
     char line[MOST_LINE];
     size_t length;
 };
@@ -80,13 +80,13 @@ static void keep_last_line(struct reader *reader)
 {
     static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
     const char *text = reader->line + strspn(reader->line, " \t");
-    bool tells = false;
+    bool mentions_error = false;
     for (size_t i = 0; i < BASE_COUNT(signs); i++)
-        tells |= strcasestr(text, signs[i]) != NULL;
-    if (*text == '\0' || (reader->telling && !tells))
+        mentions_error |= strcasestr(text, signs[i]) != NULL;
+    if (*text == '\0' || (reader->is_error && !mentions_error))
         return;
-    reader->telling = tells;
-    snprintf(reader->program->said, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+    reader->is_error = mentions_error;
+    snprintf(reader->program->error_message, ERROR_SIZE, "%.*s", ERROR_SIZE - 1, text);
 }
 
 static void end_line(struct reader *reader)
@@ -98,7 +98,7 @@ static void end_line(struct reader *reader)
     reader->length = 0;
 }
 
-/* Ignores a full disk: other writes report it. */
+/* Writes to the log. Ignores a full disk, which other writes report. */
 static void write_log(int log, const char *data, size_t size)
 {
     while (size > 0) {
@@ -110,7 +110,7 @@ static void write_log(int log, const char *data, size_t size)
     }
 }
 
-static void take(struct reader *reader, const char *data, size_t size)
+static void handle_output(struct reader *reader, const char *data, size_t size)
 {
     if (reader->program->bytes != NULL) {
         reader->program->bytes(reader->program->context, data, size);
@@ -134,33 +134,33 @@ static bool read_some(struct reader *reader, int milliseconds)
         return true;
     ssize_t size = read(reader->pipe, data, sizeof(data));
     if (size > 0)
-        take(reader, data, (size_t)size);
+        handle_output(reader, data, (size_t)size);
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* Reads the first line, ffmpeg's cause of the error: "[tiff @ 0x55c1] Invalid TIFF header". */
-static void read_first_line(FILE *errors, char words[MOST_WORDS])
+/* Reads the first line, where ffmpeg gives the cause: "[tiff @ 0x55c1] Invalid TIFF header". */
+static void read_first_line(FILE *errors, char message[ERROR_SIZE])
 {
     char line[MOST_LINE];
     while (fgets(line, sizeof(line), errors) != NULL) {
         line[strcspn(line, "\r\n")] = '\0';
-        const char *behind = line[0] == '[' ? strstr(line, "] ") : NULL;
-        const char *text = behind != NULL ? behind + 2 : line;
+        const char *end = line[0] == '[' ? strstr(line, "] ") : NULL;
+        const char *text = end != NULL ? end + 2 : line;
         if (*text == '\0')
             continue;
-        snprintf(words, MOST_WORDS, "%.*s", MOST_WORDS - 1, text);
+        snprintf(message, ERROR_SIZE, "%.*s", ERROR_SIZE - 1, text);
         return;
     }
 }
 
-/* Reads the error message of a program whose output is bytes. Its errors have a file of their own,
+/* Reads the error message of a program whose output is bytes. The errors are in a separate file,
  * because lines of parallel runs mix in the log. */
-static void read_errors(int errors, char words[MOST_WORDS])
+static void read_errors(int errors, char message[ERROR_SIZE])
 {
     FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
     if (file == NULL)
         return;
-    read_first_line(file, words);
+    read_first_line(file, message);
     fclose(file);
 }
 
@@ -174,12 +174,12 @@ static void copy_errors(int errors, int log)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void end_group(pid_t process, double *asked)
+static void end_group(pid_t process, double *terminated_at)
 {
-    if (*asked == 0.0) {
-        *asked = base_seconds();
+    if (*terminated_at == 0.0) {
+        *terminated_at = base_seconds();
         kill(-process, SIGTERM);
-    } else if (base_seconds() - *asked > PATIENCE) {
+    } else if (base_seconds() - *terminated_at > KILL_DELAY) {
         kill(-process, SIGKILL);
     }
 }
@@ -188,11 +188,11 @@ static void end_group(pid_t process, double *asked)
 static void follow(const struct preparation *preparation, struct reader *reader, pid_t process,
                    char how[BASE_HOW_SIZE])
 {
-    double asked = 0.0;
+    double terminated_at = 0.0;
     bool open = true, ended = false;
     while (!ended) {
         if (prepare_check_stop(preparation) != VKN_OK)
-            end_group(process, &asked);
+            end_group(process, &terminated_at);
         if (open)
             open = read_some(reader, POLL_MILLISECONDS);
         else
@@ -203,7 +203,7 @@ static void follow(const struct preparation *preparation, struct reader *reader,
     for (size_t i = 0; i < 64 && open; i++)
         open = read_some(reader, 0);
     end_line(reader);
-    kill(-process, SIGKILL); /* ends child processes that it left behind */
+    kill(-process, SIGKILL); /* ends child processes that are still running */
 }
 
 static void begin_log(int log, const struct program *program)
@@ -236,7 +236,7 @@ static bool was_refused(const char *how)
     return false;
 }
 
-/* Runs a program and sets `how` it ended. Returns 0, or errno if it could not be started. */
+/* Runs a program and sets `how` (how it ended). Returns 0, or errno if it could not be started. */
 static int start(const struct preparation *preparation, struct program *program, const char *path,
                  int log, int errors, char how[BASE_HOW_SIZE])
 {
@@ -263,12 +263,12 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     if (program->bytes != NULL && errors < 0)
         return base_fail(VKN_ERROR, "%s: out of memory", program->name);
     begin_log(log, program);
-    snprintf(program->said, sizeof(program->said), "no error message");
+    snprintf(program->error_message, sizeof(program->error_message), "no error message");
     int error = start(preparation, program, path, log, errors, how);
     if (errors >= 0)
         copy_errors(errors, log);
     if (errors >= 0 && how[0] != '\0')
-        read_errors(errors, program->said);
+        read_errors(errors, program->error_message);
     if (errors >= 0)
         close(errors);
     if (error != 0)
@@ -278,7 +278,7 @@ static vkn_status run_with(const struct preparation *preparation, struct program
         return VKN_OK;
     program->refused = was_refused(how);
     return base_fail(VKN_ERROR, "%s failed (%s): %s (complete log: %s)", program->name, how,
-                     program->said, log_path);
+                     program->error_message, log_path);
 }
 
 static vkn_status run_logged(const struct preparation *preparation, struct program *program,

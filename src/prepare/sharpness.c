@@ -10,13 +10,13 @@
 #define SIDE  640u
 #define SCALE "scale=640:640:flags=area,format=gray"
 
-struct looking {
+struct search {
     struct preparation *preparation;
     uint64_t *best; /* [window] sharpest frame so far */
     double *sharpness;
     uint32_t windows;
     uint64_t frame; /* index of the frame that is being read */
-    size_t filled;  /* bytes of the frame that are read */
+    size_t filled;  /* bytes of the frame that have been read */
     uint8_t pixels[SIDE * SIDE];
 };
 
@@ -38,52 +38,52 @@ static double laplacian_variance(const uint8_t *pixels)
     return squares / count - mean * mean;
 }
 
-static void end_frame(struct looking *looking)
+static void end_frame(struct search *search)
 {
-    uint64_t frames = looking->preparation->source.video.frames;
-    uint64_t window = looking->frame * looking->windows / frames;
-    double sharpness = laplacian_variance(looking->pixels);
+    uint64_t frames = search->preparation->source.video.frames;
+    uint64_t window = search->frame * search->windows / frames;
+    double sharpness = laplacian_variance(search->pixels);
     /* Frames beyond the packet count belong to the last window. */
-    window = window < looking->windows ? window : looking->windows - 1;
-    if (sharpness > looking->sharpness[window]) {
-        looking->sharpness[window] = sharpness;
-        looking->best[window] = looking->frame;
+    window = window < search->windows ? window : search->windows - 1;
+    if (sharpness > search->sharpness[window]) {
+        search->sharpness[window] = sharpness;
+        search->best[window] = search->frame;
     }
-    looking->frame++;
-    looking->filled = 0;
-    report_progress_count(looking->preparation->progress, "looking for sharp frames",
-                          looking->frame < frames ? looking->frame : frames, frames);
+    search->frame++;
+    search->filled = 0;
+    report_progress_count(search->preparation->progress, "looking for sharp frames",
+                          search->frame < frames ? search->frame : frames, frames);
 }
 
-static void take(void *context, const char *data, size_t size)
+static void add_bytes(void *context, const char *data, size_t size)
 {
-    struct looking *looking = context;
+    struct search *search = context;
     while (size > 0) {
-        size_t room = sizeof(looking->pixels) - looking->filled, now = size < room ? size : room;
-        memcpy(looking->pixels + looking->filled, data, now);
-        looking->filled += now;
-        data += now;
-        size -= now;
-        if (looking->filled == sizeof(looking->pixels))
-            end_frame(looking);
+        size_t left = sizeof(search->pixels) - search->filled, added = size < left ? size : left;
+        memcpy(search->pixels + search->filled, data, added);
+        search->filled += added;
+        data += added;
+        size -= added;
+        if (search->filled == sizeof(search->pixels))
+            end_frame(search);
     }
 }
 
 vkn_status video_pick_sharpest(struct preparation *preparation, uint64_t *frames, uint32_t count)
 {
-    struct looking *looking = base_alloc(1, sizeof(*looking));
+    struct search *search = base_alloc(1, sizeof(*search));
     double *sharpness = base_alloc(count, sizeof(*sharpness));
-    struct program ffmpeg = {.name = "ffmpeg", .bytes = take, .context = looking};
+    struct program ffmpeg = {.name = "ffmpeg", .bytes = add_bytes, .context = search};
     static const char *const input[] = {"ffmpeg",   "-hide_banner", "-loglevel",      "error",
                                         "-nostats", "-nostdin",     FFMPEG_ONE_VIDEO, "-i"};
     static const char *const output[] = {"-map", "0:v:0", "-fps_mode", "passthrough", "-vf",
                                          SCALE,  "-f",    "rawvideo",  "pipe:1"};
-    vkn_status status = looking != NULL && sharpness != NULL ? VKN_OK : VKN_ERROR;
+    vkn_status status = search != NULL && sharpness != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK) {
-        looking->preparation = preparation;
-        looking->best = frames;
-        looking->sharpness = sharpness;
-        looking->windows = count;
+        search->preparation = preparation;
+        search->best = frames;
+        search->sharpness = sharpness;
+        search->windows = count;
         for (size_t i = 0; i < BASE_COUNT(input); i++)
             arguments_add(&ffmpeg.arguments, "%s", input[i]);
         arguments_add(&ffmpeg.arguments, "file:%s", preparation->params->pictures);
@@ -92,6 +92,6 @@ vkn_status video_pick_sharpest(struct preparation *preparation, uint64_t *frames
         status = program_run(preparation, &ffmpeg);
     }
     free(sharpness);
-    free(looking);
+    free(search);
     return status;
 }

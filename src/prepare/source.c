@@ -10,13 +10,13 @@
 #include "prepare/internal.h"
 
 #define LONGEST_NAME 200u /* bytes, of 255: copies and temporary files have longer names */
-#define MOST_TOLD    4u   /* photographs that a warning names */
+#define MOST_NAMED   4u   /* photographs that a warning names */
 
-static const char own_endings[] = "jpg jpeg png"; /* extensions in SCENE/images */
-static const char read_as_they_are[] = "jpg jpeg png jpe jfif";
-static const char heif[] = "heic heif hif avif";
+static const char output_endings[] = "jpg jpeg png"; /* extensions in SCENE/images */
+static const char readable_endings[] = "jpg jpeg png jpe jfif";
+static const char heif_endings[] = "heic heif hif avif";
 
-static int by_nature(const void *a, const void *b)
+static int by_natural_order(const void *a, const void *b)
 {
     return files_natural_order(((const struct source_picture *)a)->file,
                                ((const struct source_picture *)b)->file);
@@ -49,14 +49,14 @@ static bool same_stem(const char *a, const char *b)
 /* Returns whether the name needs another extension to show that the file is JPEG or PNG. */
 static bool needs_ending(const struct source_picture *picture)
 {
-    return picture->converted || !files_ends_with(picture->file, own_endings);
+    return picture->converted || !files_ends_with(picture->file, output_endings);
 }
 
 /* Returns whether names can be kept: all are plain and in byte order, in which COLMAP and the
  * loader sort them. */
 static bool can_keep_names(const struct source *source)
 {
-    const char *before = NULL;
+    const char *previous = NULL;
     for (size_t i = 0; i < source->count; i++) {
         const char *name = source->pictures[i].file;
         if (source->pictures[i].problem != NULL)
@@ -64,9 +64,9 @@ static bool can_keep_names(const struct source *source)
         if (!is_plain_name(name) || strlen(name) > LONGEST_NAME ||
             needs_ending(&source->pictures[i]))
             return false;
-        if (before != NULL && (strcmp(before, name) >= 0 || same_stem(before, name)))
+        if (previous != NULL && (strcmp(previous, name) >= 0 || same_stem(previous, name)))
             return false;
-        before = name;
+        previous = name;
     }
     return true;
 }
@@ -123,7 +123,7 @@ vkn_status source_reject_named(struct source *source, const char *name, const ch
 }
 
 /* Finds the format by the file's content. For HEIF also reads the size of the whole image, since
- * programs without support for its tiles return only one. */
+ * programs without support for tiles return only one tile. */
 static void find_format(struct source_picture *picture, const uint8_t *head, size_t size)
 {
     static const struct {
@@ -133,7 +133,7 @@ static void find_format(struct source_picture *picture, const uint8_t *head, siz
                    {0, "MM", "tiff_pipe"},    {0, "II*", "tiff_pipe"},  {4, "ftyphei", "mov"},
                    {4, "ftyphev", "mov"},     {4, "ftypmif1", "mov"},   {4, "ftypmsf1", "mov"},
                    {4, "ftypavi", "mov"}};
-    picture->converted = !files_ends_with(picture->file, read_as_they_are);
+    picture->converted = !files_ends_with(picture->file, readable_endings);
     for (size_t i = 0; i < BASE_COUNT(formats); i++) {
         size_t length = strlen(formats[i].bytes);
         if (size < formats[i].at + length ||
@@ -145,10 +145,9 @@ static void find_format(struct source_picture *picture, const uint8_t *head, siz
     }
     picture->is_heif = picture->demuxer != NULL
                            ? strcmp(picture->demuxer, "mov") == 0
-                           : picture->converted && files_ends_with(picture->file, heif);
+                           : picture->converted && files_ends_with(picture->file, heif_endings);
     for (size_t i = 0; picture->is_heif && i + 16 <= size; i++)
-        if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ImageSpatialExtentsProperty, ISO/IEC
-                                                         23008-12, 6.5.3 */
+        if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ISO/IEC 23008-12, 6.5.3 */
             for (size_t n = i + 8; n < i + 16; n += 4) {
                 uint32_t side = (uint32_t)head[n] << 24 | (uint32_t)head[n + 1] << 16 |
                                 (uint32_t)head[n + 2] << 8 | head[n + 3];
@@ -156,7 +155,8 @@ static void find_format(struct source_picture *picture, const uint8_t *head, siz
             }
 }
 
-static vkn_status look_at(const struct source *source, struct source_picture *picture, char *head)
+static vkn_status read_photograph(const struct source *source, struct source_picture *picture,
+                                  char *head)
 {
     char *path = base_path_join(source->folder, picture->file);
     if (path == NULL)
@@ -205,13 +205,13 @@ static vkn_status sum_masks(struct source *source)
     return VKN_OK;
 }
 
-static vkn_status look_at_all(struct preparation *preparation, char *head)
+static vkn_status read_photographs(struct preparation *preparation, char *head)
 {
     struct source *source = &preparation->source;
     for (size_t i = 0; i < source->count; i++) {
         struct source_picture *picture = &source->pictures[i];
         BASE_TRY(prepare_check_stop(preparation));
-        BASE_TRY(look_at(source, picture, head));
+        BASE_TRY(read_photograph(source, picture, head));
         if (picture->problem == NULL)
             source->sum =
                 add_sum(source->sum, picture->file, picture->size, picture->head_checksum);
@@ -269,9 +269,9 @@ static vkn_status open_photographs(struct preparation *preparation)
     BASE_TRY(check_for_video(preparation->params));
     BASE_TRY(listing_find(source, preparation->params->pictures));
     BASE_TRY(find_masks(source, preparation->params->masks));
-    qsort(source->pictures, source->count, sizeof(*source->pictures), by_nature);
+    qsort(source->pictures, source->count, sizeof(*source->pictures), by_natural_order);
     char *head = base_alloc(EXIF_BYTES, 1);
-    vkn_status status = head != NULL ? look_at_all(preparation, head) : VKN_ERROR;
+    vkn_status status = head != NULL ? read_photographs(preparation, head) : VKN_ERROR;
     free(head);
     return status == VKN_OK ? name_pictures(source) : status;
 }
@@ -337,12 +337,12 @@ void source_warn_problems(const struct source *source)
     size_t count = 0;
     for (size_t i = 0; i < source->count; i++) {
         const struct source_picture *picture = &source->pictures[i];
-        if (picture->problem != NULL && count++ < MOST_TOLD)
+        if (picture->problem != NULL && count++ < MOST_NAMED)
             base_text_add(&text, "%s%s (%s)", count > 1 ? ", " : "", picture->file,
                           picture->problem);
     }
-    if (count > MOST_TOLD)
-        base_text_add(&text, " and %zu more, which prepare.json lists", count - MOST_TOLD);
+    if (count > MOST_NAMED)
+        base_text_add(&text, " and %zu more, which prepare.json lists", count - MOST_NAMED);
     const char *advice = source_advice(source);
     if (advice != NULL)
         base_text_add(&text, "; %s", advice);
@@ -381,13 +381,13 @@ bool source_one_camera(const struct preparation *preparation)
         first[0] = size[0];
         first[1] = size[1];
     }
-    const struct source_picture *before = NULL;
+    const struct source_picture *previous = NULL;
     for (size_t i = 0; i < source->count; i++) {
         if (source->pictures[i].problem != NULL)
             continue;
-        if (before != NULL && source->pictures[i].focal != before->focal)
+        if (previous != NULL && source->pictures[i].focal != previous->focal)
             return false;
-        before = &source->pictures[i];
+        previous = &source->pictures[i];
     }
     return true;
 }

@@ -1,4 +1,4 @@
-/* Extracts frames from a video by ffprobe and ffmpeg. */
+/* Extracts frames from a video with ffprobe and ffmpeg. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 /* ---- reading the video's properties ---------------------------------------------------------- */
 
-static void take_text(void *context, const char *data, size_t size)
+static void append_text(void *context, const char *data, size_t size)
 {
     base_text_add_bytes(context, data, size);
 }
@@ -22,8 +22,7 @@ static vkn_status not_a_video(const char *path, const char *why)
                      why);
 }
 
-/* Reads {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; packets are frames.
- */
+/* Reads {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; packet: frame. */
 static vkn_status read_stream(const cJSON *json, const char *path, struct source_video *video)
 {
     const cJSON *streams = cJSON_GetObjectItemCaseSensitive(json, "streams");
@@ -44,7 +43,7 @@ static vkn_status read_stream(const cJSON *json, const char *path, struct source
 vkn_status video_probe(struct preparation *preparation, const char *path)
 {
     struct base_text text = {0};
-    struct program ffprobe = {.name = "ffprobe", .bytes = take_text, .context = &text};
+    struct program ffprobe = {.name = "ffprobe", .bytes = append_text, .context = &text};
     static const char *const options[] = {"ffprobe",
                                           "-v",
                                           "error",
@@ -82,7 +81,7 @@ vkn_status video_probe(struct preparation *preparation, const char *path)
 
 /* ---- extracting frames ----------------------------------------------------------------------- */
 
-/* Progress: ffmpeg prints "frame=12" in a line of its own. */
+/* Progress of the extraction: ffmpeg prints lines "frame=12". */
 struct counting {
     struct preparation *preparation;
     uint32_t count;
@@ -181,16 +180,16 @@ vkn_status video_extract_frames(struct preparation *preparation, const char *fol
 {
     BASE_TRY(program_require("ffmpeg", "to extract frames of videos"));
     BASE_TRY(video_probe(preparation, preparation->params->pictures));
-    uint64_t there = preparation->source.video.frames;
+    uint64_t available = preparation->source.video.frames;
     uint32_t count = preparation->params->frames ? preparation->params->frames : DEFAULT_FRAMES;
-    count = there < count ? (uint32_t)there : count;
+    count = available < count ? (uint32_t)available : count;
     uint64_t *frames = base_alloc(count, sizeof(*frames));
     if (frames == NULL)
         return VKN_ERROR;
     /* Start with the middle frame of each time window. */
     for (uint32_t i = 0; i < count; i++)
-        frames[i] = (2 * i + 1) * there / (2 * (uint64_t)count);
-    vkn_status status = preparation->params->sharpest && count < there
+        frames[i] = (2 * i + 1) * available / (2 * (uint64_t)count);
+    vkn_status status = preparation->params->sharpest && count < available
                             ? video_pick_sharpest(preparation, frames, count)
                             : VKN_OK;
     if (status == VKN_OK)

@@ -34,11 +34,11 @@ static int by_path(const void *a, const void *b)
 }
 
 static bool belongs(const struct transforms *file, const struct transforms_frame *frame,
-                    size_t place, unsigned split)
+                    size_t position, unsigned split)
 {
     if (file->has_lists)
         return (frame->splits >> split & 1u) != 0;
-    bool held_out = place % HOLD_OUT == 0 && file->count > 1;
+    bool held_out = position % HOLD_OUT == 0 && file->count > 1;
     return split == (held_out ? SCENE_TEST : SCENE_TRAIN);
 }
 
@@ -72,8 +72,9 @@ static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool sing
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-static vkn_status wrong_size(const struct transforms *file, const struct transforms_frame *frame,
-                             const char *reason, double width, double height)
+static vkn_status fail_wrong_size(const struct transforms *file,
+                                  const struct transforms_frame *frame, const char *reason,
+                                  double width, double height)
 {
     char exif[80] = "";
     if (frame->orientation > EXIF_UPRIGHT)
@@ -92,9 +93,9 @@ static vkn_status check_shared_size(const struct transforms *file,
                                     const struct transforms_frame **first)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &file->lens;
-    bool own = lens->focal[0] != shared->focal[0] || lens->focal[1] != shared->focal[1] ||
-               lens->angle[0] != shared->angle[0] || lens->angle[1] != shared->angle[1];
-    if (own)
+    bool has_own = lens->focal[0] != shared->focal[0] || lens->focal[1] != shared->focal[1] ||
+                   lens->angle[0] != shared->angle[0] || lens->angle[1] != shared->angle[1];
+    if (has_own)
         return VKN_OK;
     if (*first == NULL)
         *first = frame;
@@ -103,10 +104,10 @@ static vkn_status check_shared_size(const struct transforms *file,
     struct transforms_lens sized = {.size = {width, height}};
     bool fits = in_pixels ? frame->width == width && frame->height == height
                           : lens_fits_size(&sized, frame->width, frame->height);
-    return fits ? VKN_OK : wrong_size(file, frame, "the first image has", width, height);
+    return fits ? VKN_OK : fail_wrong_size(file, frame, "the first image has", width, height);
 }
 
-static vkn_status no_focal(const struct transforms *file, const struct transforms_frame *frame)
+static vkn_status fail_no_focal(const struct transforms *file, const struct transforms_frame *frame)
 {
     char *hint = keys_hint(file);
     if (hint == NULL)
@@ -121,10 +122,11 @@ static vkn_status check_frame(const struct transforms *file, const struct transf
                               uint32_t downscale, const struct transforms_frame **first)
 {
     if (!lens_has_focal(&frame->lens))
-        return no_focal(file, frame);
+        return fail_no_focal(file, frame);
     if (frame->lens.size[0] > 0) {
         if (!lens_fits_size(&frame->lens, frame->width, frame->height))
-            return wrong_size(file, frame, "w and h say", frame->lens.size[0], frame->lens.size[1]);
+            return fail_wrong_size(file, frame, "w and h say", frame->lens.size[0],
+                                   frame->lens.size[1]);
     } else {
         BASE_TRY(check_shared_size(file, frame, first));
     }
@@ -221,7 +223,7 @@ static vkn_status choose_space(struct vkn_scene *scene, const struct selection *
 }
 
 /* Checks that a run's configuration can hold the space. */
-static vkn_status check_chosen(const struct vkn_scene *scene, const struct transforms *file)
+static vkn_status check_chosen_space(const struct vkn_scene *scene, const struct transforms *file)
 {
     double scale = scene->scale;
     if (!(scale >= VKN_LEAST_SCENE_SCALE && scale <= VKN_MOST_SCENE_SCALE))
@@ -245,31 +247,31 @@ static vkn_status check_chosen(const struct vkn_scene *scene, const struct trans
 }
 
 /* Converts points to training space, in fresh memory; NULL: no points, or out of memory. */
-static struct scene_point *place(const struct vkn_scene *scene,
-                                 const struct transforms_point *points, size_t count)
+static struct scene_point *convert_points(const struct vkn_scene *scene,
+                                          const struct transforms_point *points, size_t count)
 {
-    struct scene_point *placed = count > 0 ? base_alloc(count, sizeof(*placed)) : NULL;
-    for (size_t n = 0; n < count && placed != NULL; n++) {
+    struct scene_point *converted = count > 0 ? base_alloc(count, sizeof(*converted)) : NULL;
+    for (size_t n = 0; n < count && converted != NULL; n++) {
         double position[3];
         scene_to_training(scene, points[n].position, position);
         for (int i = 0; i < 3; i++)
-            placed[n].position[i] = (float)position[i];
-        memcpy(placed[n].color, points[n].color, sizeof(placed[n].color));
+            converted[n].position[i] = (float)position[i];
+        memcpy(converted[n].color, points[n].color, sizeof(converted[n].color));
     }
-    return placed;
+    return converted;
 }
 
-static vkn_status place_points(struct vkn_scene *scene, const struct transforms *file)
+static vkn_status set_points(struct vkn_scene *scene, const struct transforms *file)
 {
-    scene->points = place(scene, file->points, file->point_count);
+    scene->points = convert_points(scene, file->points, file->point_count);
     scene->point_count = scene->points != NULL ? file->point_count : 0;
     return scene->point_count == file->point_count ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status place_tracked(const struct vkn_scene *scene, const struct transforms_frame *frame,
-                                struct scene_camera *camera)
+static vkn_status set_tracked(const struct vkn_scene *scene, const struct transforms_frame *frame,
+                              struct scene_camera *camera)
 {
-    camera->tracked = place(scene, frame->tracked, frame->tracked_count);
+    camera->tracked = convert_points(scene, frame->tracked, frame->tracked_count);
     camera->tracked_count = camera->tracked != NULL ? frame->tracked_count : 0;
     return camera->tracked_count == frame->tracked_count ? VKN_OK : VKN_ERROR;
 }
@@ -285,10 +287,10 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
     camera->mask_inverted = frame->mask_inverted;
-    camera->applied_orientation = frame->turned ? frame->orientation : EXIF_UPRIGHT;
+    camera->applied_orientation = frame->rotated ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
-    return complete ? place_tracked(scene, frame, camera) : VKN_ERROR;
+    return complete ? set_tracked(scene, frame, camera) : VKN_ERROR;
 }
 
 static vkn_status make_split(struct vkn_scene *scene, const struct selection *selection,
@@ -325,8 +327,8 @@ static vkn_status assemble(struct vkn_scene *scene, const struct transforms file
     for (unsigned split = 0; split < (single ? 1 : SCENE_SPLITS); split++)
         BASE_TRY(check_frames(&files[split], scene->load_downscale));
     BASE_TRY(choose_space(scene, &selections[SCENE_TRAIN], options));
-    BASE_TRY(check_chosen(scene, selections[SCENE_TRAIN].file));
-    BASE_TRY(place_points(scene, selections[SCENE_TRAIN].file));
+    BASE_TRY(check_chosen_space(scene, selections[SCENE_TRAIN].file));
+    BASE_TRY(set_points(scene, selections[SCENE_TRAIN].file));
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         BASE_TRY(make_split(scene, &selections[split], &scene->splits[split]));
     return VKN_OK;

@@ -10,7 +10,7 @@ bool scene_is_perspective(enum vkn_lens lens)
 
 bool scene_is_panoramic(enum vkn_lens lens)
 {
-    return lens_kinds[lens].around;
+    return lens_kinds[lens].panoramic;
 }
 
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],

@@ -1,4 +1,4 @@
-/* Reads camera paths from files of all kinds, and makes cameras from those like transforms.json. */
+/* Reads camera paths from files of all kinds, and makes cameras from paths like transforms.json. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -8,7 +8,7 @@
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-/* Returns the size of a frame's image: its own w and h, or those of `like`. */
+/* Returns the size of a frame's image: its w and h, or the size of `like`. */
 static vkn_status frame_size(const struct transforms *camera_path,
                              const struct transforms_frame *frame, const struct scene_camera *like,
                              uint32_t size[2])

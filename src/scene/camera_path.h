@@ -4,8 +4,7 @@
 
 #include "scene/transforms.h"
 
-/* ---- vectors (vectors.c) ------------------------------------------------------------------------
- */
+/* ---- vectors (vectors.c) --------------------------------------------------------------------- */
 
 /* Return the dot product; compute the cross product. */
 double vector_dot(const double a[3], const double b[3]);
@@ -36,9 +35,8 @@ void spline_at(const struct spline *spline, double time, double *values);
 
 /* ---- camera paths ---------------------------------------------------------------------------- */
 
-/* Returns a camera with the vertical field of view `angle` (radians) and its centre in the middle
- * of the image. A size of 0 is that of `like`, or follows from the other one by its aspect ratio.
- */
+/* Returns a camera with the vertical field of view `angle` (radians) and a centred optical axis. A
+ * size of 0 is that of `like`, or follows from the other one by its aspect ratio. */
 struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
                                        double angle);
 /* Returns a pinhole camera with size and intrinsics of *like, without distortion, pose or time. For
@@ -65,8 +63,8 @@ vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
                              const struct cJSON *json, const struct camera_path_space *space,
                              const struct scene_camera *like,
                              struct scene_camera_path *camera_path);
-/* camera_path_is_... tells by the keys whether a file is of a kind; camera_path_parse_... parses
- * it. */
+/* camera_path_is_... returns whether the keys of a file are of that kind; camera_path_parse_...
+ * parses it. */
 bool camera_path_is_nerfstudio(const struct cJSON *json);
 vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,

@@ -1,5 +1,5 @@
-/* Reads the crop of a nerfstudio camera path (get_crop_from_json in its scripts/render.py): a box
- * outside of which nothing is rendered. */
+/* Reads the crop of a nerfstudio camera path (get_crop_from_json in nerfstudio's
+ * scripts/render.py): a box outside of which nothing is rendered. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 
 #include "scene/camera_path.h"
 
-#define TURNED 1e-3 /* largest sine of a rotation angle that is treated as 0 */
+#define MAX_SINE 1e-3 /* largest sine of a rotation angle that is treated as 0 */
 
 struct crop {
     double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
@@ -18,11 +18,11 @@ static vkn_status read_color(const cJSON *json, const char *where, double color[
 {
     static const char *const names[3] = {"r", "g", "b"};
     const cJSON *object = cJSON_GetObjectItemCaseSensitive(json, "crop_bg_color");
-    char *inside = base_format("%scrop_bg_color.", where);
-    vkn_status status = inside != NULL ? VKN_OK : VKN_ERROR;
+    char *prefix = base_format("%scrop_bg_color.", where);
+    vkn_status status = prefix != NULL ? VKN_OK : VKN_ERROR;
     for (int i = 0; i < 3 && object != NULL && status == VKN_OK; i++)
-        status = base_json_number(object, names[i], inside, true, 0, 255, &color[i]);
-    free(inside);
+        status = base_json_number(object, names[i], prefix, true, 0, 255, &color[i]);
+    free(prefix);
     return status;
 }
 
@@ -52,8 +52,8 @@ static void rotation_matrix(const double rotation[3], double r[3][3])
 }
 
 /* Converts the box to the dataset's space; its sides must be parallel to the dataset's axes. */
-static vkn_status place(const char *where, const struct crop *crop,
-                        const struct camera_path_space *space, double box[6])
+static vkn_status convert_box(const char *where, const struct crop *crop,
+                              const struct camera_path_space *space, double box[6])
 {
     double r[3][3];
     rotation_matrix(crop->rotation, r);
@@ -64,7 +64,7 @@ static vkn_status place(const char *where, const struct crop *crop,
             double axis = row[0] * r[0][k] + row[1] * r[1][k] + row[2] * r[2][k];
             center += row[k] * space->factor * crop->center[k];
             half += fabs(axis) * 0.5 * space->factor * crop->size[k];
-            if (fabs(axis) > TURNED && fabs(axis) < 1 - TURNED)
+            if (fabs(axis) > MAX_SINE && fabs(axis) < 1 - MAX_SINE)
                 return base_json_fail(where, "crop_rot",
                                       "the box is not parallel to the dataset's axes, which is not "
                                       "supported; remove `crop` and use --crop");
@@ -106,7 +106,7 @@ vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
         return VKN_ERROR;
     vkn_status status = read_values(object, where, &crop);
     if (status == VKN_OK)
-        status = place(where, &crop, space, camera_path->crop);
+        status = convert_box(where, &crop, space, camera_path->crop);
     if (status == VKN_OK && crop.color[0] >= 0)
         choose_background(file, crop.color, camera_path);
     free(where);

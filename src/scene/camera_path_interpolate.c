@@ -81,12 +81,12 @@ static double distance(const struct camera_order *camera_order, size_t from, siz
 {
     const float *a = camera_order->train->cameras[from].pose,
                 *b = camera_order->train->cameras[to].pose;
-    double way = 0, cosine = 0;
+    double squared = 0, cosine = 0;
     for (size_t i = 0; i < 12; i += 4) {
-        way += pow((double)a[i + 3] - (double)b[i + 3], 2);
+        squared += pow((double)a[i + 3] - (double)b[i + 3], 2);
         cosine += (double)a[i + 2] * (double)b[i + 2];
     }
-    return sqrt(way) + camera_order->reach * acos(fmin(fmax(cosine, -1), 1));
+    return sqrt(squared) + camera_order->reach * acos(fmin(fmax(cosine, -1), 1));
 }
 
 static double length_of(const struct camera_order *camera_order, const size_t *order)
@@ -98,7 +98,7 @@ static double length_of(const struct camera_order *camera_order, const size_t *o
 }
 
 /* Returns the mean distance of the cameras from their mean position. */
-static double spread(const struct scene_split *train)
+static double mean_distance(const struct scene_split *train)
 {
     double mean[3] = {0}, sum = 0, count = (double)train->camera_count;
     for (size_t n = 0; n < train->camera_count; n++)
@@ -132,11 +132,11 @@ static bool shorten(const struct camera_order *camera_order, size_t *order, size
                     size_t last)
 {
     bool end = last + 1 == camera_order->count;
-    double before = distance(camera_order, order[first - 1], order[first]) +
-                    (end ? 0 : distance(camera_order, order[last], order[last + 1]));
-    double after = distance(camera_order, order[first - 1], order[last]) +
-                   (end ? 0 : distance(camera_order, order[first], order[last + 1]));
-    if (!(after < before - 1e-9))
+    double old_length = distance(camera_order, order[first - 1], order[first]) +
+                        (end ? 0 : distance(camera_order, order[last], order[last + 1]));
+    double new_length = distance(camera_order, order[first - 1], order[last]) +
+                        (end ? 0 : distance(camera_order, order[first], order[last + 1]));
+    if (!(new_length < old_length - 1e-9))
         return false;
     for (; first < last; first++, last--) {
         size_t other = order[first];
@@ -227,13 +227,13 @@ static vkn_status set_spline_points(struct camera_order *camera_order)
         return VKN_ERROR;
     for (size_t i = 0; i < camera_order->count; i++) {
         const float *pose = camera_order->train->cameras[camera_order->order[i]].pose;
-        double *values = camera_order->values + i * CHANNELS, along = 0;
+        double *values = camera_order->values + i * CHANNELS, dot = 0;
         for (int axis = 0; axis < 3; axis++)
             values[POSITION + axis] = (double)pose[4 * axis + 3];
         to_quaternion(pose, values + ROTATION);
         for (int n = ROTATION; n < CHANNELS && i > 0; n++)
-            along += values[n] * values[n - CHANNELS];
-        for (int n = ROTATION; n < CHANNELS && along < 0; n++)
+            dot += values[n] * values[n - CHANNELS];
+        for (int n = ROTATION; n < CHANNELS && dot < 0; n++)
             values[n] = -values[n];
         if (i > 0)
             camera_order->times[i] =
@@ -245,8 +245,8 @@ static vkn_status set_spline_points(struct camera_order *camera_order)
 
 static vkn_status order_cameras(const struct scene_split *train, struct camera_order *camera_order)
 {
-    *camera_order =
-        (struct camera_order){.train = train, .count = train->camera_count, .reach = spread(train)};
+    *camera_order = (struct camera_order){
+        .train = train, .count = train->camera_count, .reach = mean_distance(train)};
     camera_order->order = base_alloc(camera_order->count, sizeof(*camera_order->order));
     if (camera_order->order == NULL)
         return VKN_ERROR;
@@ -268,10 +268,10 @@ vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
     for (uint32_t i = 0; *cameras != NULL && i < count; i++) {
         const struct spline spline = {camera_order.count, CHANNELS, camera_order.values,
                                       camera_order.times, false};
-        double share = count > 1 ? (double)i / (count - 1) : 0, values[SPLINE_CHANNELS];
-        spline_at(&spline, share * camera_order.times[camera_order.count - 1], values);
+        double fraction = count > 1 ? (double)i / (count - 1) : 0, values[SPLINE_CHANNELS];
+        spline_at(&spline, fraction * camera_order.times[camera_order.count - 1], values);
         (*cameras)[i] = camera_path_undistorted(first);
-        (*cameras)[i].time = scene->dynamic && count > 1 ? (float)share : first->time;
+        (*cameras)[i].time = scene->dynamic && count > 1 ? (float)fraction : first->time;
         to_pose(values, (*cameras)[i].pose);
     }
     free(camera_order.order);

@@ -58,22 +58,23 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, double val
     return VKN_OK;
 }
 
-/* Reads all keyframes. Each starts with up, fov and time of the one before. */
-static vkn_status read_all(const cJSON *list, const double first[CHANNELS], struct keyframes *keys)
+/* Reads all keyframes. A keyframe without up, fov or time has that of the previous one. */
+static vkn_status read_all(const cJSON *list, const double defaults[CHANNELS],
+                           struct keyframes *keys)
 {
     size_t length = strlen(keys->file) + 48;
     char *where = base_alloc(length, 1);
     keys->values = base_alloc(keys->count, CHANNELS * sizeof(*keys->values));
     keys->times = base_alloc(keys->count + 1, sizeof(*keys->times));
     vkn_status status = where && keys->values && keys->times ? VKN_OK : VKN_ERROR;
-    const double *before = first;
+    const double *previous = defaults;
     const cJSON *item = list->child;
     for (size_t i = 0; i < keys->count && status == VKN_OK; i++, item = item->next) {
         double *values = keys->values + i * CHANNELS;
-        memcpy(values, before, CHANNELS * sizeof(*values));
+        memcpy(values, previous, CHANNELS * sizeof(*values));
         snprintf(where, length, "%s: keyframes[%zu].", keys->file, i);
         status = read_keyframe(item, where, values);
-        before = values;
+        previous = values;
     }
     for (size_t i = 0; i <= keys->count && status == VKN_OK; i++)
         keys->times[i] = (double)i;
@@ -120,9 +121,9 @@ static vkn_status read_file(const struct vkn_scene *scene, const cJSON *json,
     static const char *const names[] = {"keyframes", "frames", "seconds", "fps",
                                         "loop",      "width",  "height"};
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
-    double first[CHANNELS] = {0};
-    scene_up(&scene->splits[SCENE_TRAIN], first + UP);
-    first[ANGLE] = fmin(fmax(camera_path_angle(like) * 180 / PI, LEAST_ANGLE), LARGEST_ANGLE);
+    double defaults[CHANNELS] = {0};
+    scene_up(&scene->splits[SCENE_TRAIN], defaults + UP);
+    defaults[ANGLE] = fmin(fmax(camera_path_angle(like) * 180 / PI, LEAST_ANGLE), LARGEST_ANGLE);
     BASE_TRY(base_json_only_keys(json, keys->file, names, BASE_COUNT(names)));
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
         return base_json_fail(keys->file, "keyframes", "no keyframes");
@@ -130,21 +131,21 @@ static vkn_status read_file(const struct vkn_scene *scene, const cJSON *json,
     BASE_TRY(read_length(json, keys));
     BASE_TRY(base_json_bool(json, "loop", keys->file, false, &keys->loop));
     BASE_TRY(read_size(json, keys));
-    return read_all(list, first, keys);
+    return read_all(list, defaults, keys);
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Sets a camera's pose from the spline's values. Where the spline passes through the target itself,
- * the camera keeps its previous direction (`back`). */
-static void place(const struct vkn_scene *scene, const double values[CHANNELS], double back[3],
-                  struct scene_camera *camera)
+/* Sets a camera's pose from the spline's values. Where position and target coincide, the camera
+ * keeps its previous direction (`back`). */
+static void set_pose(const struct vkn_scene *scene, const double values[CHANNELS], double back[3],
+                     struct scene_camera *camera)
 {
-    double to[3], pose[12];
+    double backwards[3], pose[12];
     for (int i = 0; i < 3; i++)
-        to[i] = values[POSITION + i] - values[LOOK_AT + i];
-    if (vector_dot(to, to) > 0)
-        memcpy(back, to, sizeof(to));
+        backwards[i] = values[POSITION + i] - values[LOOK_AT + i];
+    if (vector_dot(backwards, backwards) > 0)
+        memcpy(back, backwards, sizeof(backwards));
     look_along(values + POSITION, back, values + UP, pose);
     camera_set_pose(scene, pose, camera);
 }
@@ -164,13 +165,13 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct keyfra
     for (size_t i = 0; i < keys->frames; i++) {
         double values[SPLINE_CHANNELS];
         /* A loop ends one step before its first camera returns. */
-        double pieces = (double)(spline.loop ? keys->count : keys->count - 1);
+        double segments = (double)(spline.loop ? keys->count : keys->count - 1);
         double steps = (double)(spline.loop || keys->frames == 1 ? keys->frames : keys->frames - 1);
-        spline_at(&spline, (double)i / steps * pieces, values);
+        spline_at(&spline, (double)i / steps * segments, values);
         double angle = fmin(fmax(values[ANGLE], LEAST_ANGLE), LARGEST_ANGLE);
         camera_path->cameras[i] = camera_path_camera(like, keys->size, angle * PI / 180);
         camera_path->cameras[i].time = (float)fmin(fmax(values[TIME], 0), 1);
-        place(scene, values, back, &camera_path->cameras[i]);
+        set_pose(scene, values, back, &camera_path->cameras[i]);
     }
     return VKN_OK;
 }

@@ -68,8 +68,8 @@ static vkn_status read_applied(const struct vkn_scene *scene, double pose[12], d
 }
 
 /* Reads a dataparser_transforms.json. nerfstudio (nerfstudio_dataparser.py) maps a position x of
- * the transforms.json to own scale * (own transform * x). The file holds the product of own and
- * applied transform, and the product of own and applied scale. */
+ * the transforms.json to s (T x). The file holds `transform`, T times applied_transform, and
+ * `scale`, s times applied_scale. */
 static vkn_status read_dataparser(const struct vkn_scene *scene, const char *file,
                                   struct camera_path_space *space)
 {
@@ -97,16 +97,17 @@ vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *fil
     if (dataparser != NULL)
         return read_dataparser(scene, dataparser, space);
     char *folder = base_path_folder(file);
-    char *beside = folder != NULL ? base_path_join(folder, "dataparser_transforms.json") : NULL;
-    vkn_status status = beside != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && base_file_exists(beside))
-        status = read_dataparser(scene, beside, space);
+    char *default_file =
+        folder != NULL ? base_path_join(folder, "dataparser_transforms.json") : NULL;
+    vkn_status status = default_file != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && base_file_exists(default_file))
+        status = read_dataparser(scene, default_file, space);
     else if (status == VKN_OK)
         base_log(BASE_LOG_WARNING,
                  "%s: no dataparser_transforms.json: its cameras are assumed to be in the "
                  "dataset's coordinates",
                  file);
-    free(beside);
+    free(default_file);
     free(folder);
     return status;
 }
@@ -124,7 +125,7 @@ struct export
     double fov, fps, seconds; /* fov: degrees, the default of keyframes; 0: not given */
 };
 
-/* Stereo images are not supported. Unknown types become perspective, as in nerfstudio. */
+/* Reads the camera type. Unknown types become perspective, as in nerfstudio. */
 static vkn_status read_lens(const cJSON *json, const char *file, enum vkn_lens *lens)
 {
     const char *type = "perspective";
@@ -161,7 +162,7 @@ static vkn_status read_common(const cJSON *json, struct export *export)
 
 static bool is_panorama(const struct export *export)
 {
-    return lens_kinds[export->like.lens].around;
+    return lens_kinds[export->like.lens].panoramic;
 }
 
 /* Reads the matrix of the old viewer's keyframes: JSON in a string, column by column. */
@@ -220,9 +221,8 @@ static vkn_status read_view(const struct export *export, const cJSON *json, cons
     return VKN_OK;
 }
 
-/* Makes a camera. The focal lengths of a perspective lens and of a fisheye are those of a
- * perspective with this fov; a panorama is always full. Times are clamped because splines overshoot
- * 0 and 1 a little. */
+/* Makes a camera. A perspective lens and a fisheye have the focal length of a perspective with this
+ * fov; a panorama is always full. Times are clamped because splines overshoot 0 and 1 a little. */
 static struct scene_camera make_camera(const struct export *export, const struct view *view)
 {
     static const uint32_t same_size[2] = {0, 0};
@@ -267,9 +267,9 @@ static void add_vector(cJSON *json, const char *name, const double v[3])
     cJSON_AddItemToObject(json, name, cJSON_CreateDoubleArray(v, 3));
 }
 
-/* Converts the keyframes to vknerf's own kind of path, which is a spline through keyframes too. */
-static cJSON *own_path(const struct export *export, const struct view *views, size_t count,
-                       bool loop)
+/* Converts the keyframes to vknerf's kind of path, which is a spline through keyframes too. */
+static cJSON *keyframe_path(const struct export *export, const struct view *views, size_t count,
+                            bool loop)
 {
     cJSON *json = cJSON_CreateObject(), *list = cJSON_AddArrayToObject(json, "keyframes");
     for (size_t i = 0; i < count; i++) {
@@ -296,7 +296,7 @@ static cJSON *own_path(const struct export *export, const struct view *views, si
 static vkn_status interpolate(const struct export *export, const struct view *views, size_t count,
                               bool loop, struct scene_camera_path *camera_path)
 {
-    cJSON *json = own_path(export, views, count, loop);
+    cJSON *json = keyframe_path(export, views, count, loop);
     char *text = base_json_print_unformatted(json); /* fails if an earlier call ran out of memory */
     vkn_status status = VKN_ERROR;
     if (text != NULL)

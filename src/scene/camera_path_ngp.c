@@ -1,6 +1,6 @@
-/* Reads and interpolates camera paths of instant-ngp (base_cam.json) like its run.py
- * --video_camera_path (src/camera_path.cu and include/neural-graphics-primitives/camera_path.h
- * there). */
+/* Reads and interpolates camera paths of instant-ngp (base_cam.json) as its run.py
+ * --video_camera_path does (src/camera_path.cu and
+ * include/neural-graphics-primitives/camera_path.h). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,11 +79,11 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, struct pat
 /* Spaces keyframes evenly unless their times increase. */
 static void check_timestamps(struct path *path)
 {
-    double before = 0;
+    double previous = 0;
     bool valid = true;
     for (size_t i = 0; i < path->count; i++) {
-        valid = valid && path->keys[i].timestamp > before;
-        before = path->keys[i].timestamp;
+        valid = valid && path->keys[i].timestamp > previous;
+        previous = path->keys[i].timestamp;
     }
     for (size_t i = 0; i < path->count && !valid; i++)
         path->keys[i].timestamp = (double)(i + 1) / (double)path->count;
@@ -142,32 +142,32 @@ static const double *key_at(const struct path *path, ptrdiff_t index)
 
 /* Finds the keyframe before a playback time (0..1), and the fraction of the way to the next. An
  * open path ends with the interval of its last keyframe but one, at the last keyframe. */
-static size_t find_keyframe(const struct path *path, double time, double *share)
+static size_t find_keyframe(const struct path *path, double time, double *fraction)
 {
     size_t index = 0, last = path->count - (path->loop ? 1 : 2);
     if (path->count == 1) {
-        *share = time;
+        *fraction = time;
         return 0;
     }
     time *= path->keys[path->count - (path->loop ? 1 : 2)].timestamp;
     while (index < last && path->keys[index].timestamp <= time)
         index++;
-    double before = index > 0 ? path->keys[index - 1].timestamp : 0;
-    *share = (time - before) / (path->keys[index].timestamp - before);
+    double previous = index > 0 ? path->keys[index - 1].timestamp : 0;
+    *fraction = (time - previous) / (path->keys[index].timestamp - previous);
     return index;
 }
 
-/* Adds a weighted keyframe; of a rotation's two quaternions it adds the one nearer to the sum. */
+/* Adds a weighted keyframe, with the sign of its quaternion that is nearer to the sum. */
 static void add_weighted(const double *key, double weight, double sum[VALUES])
 {
-    double along = 0;
+    double dot = 0;
     for (int i = 0; i < 4; i++)
-        along += sum[ROTATION + i] * key[ROTATION + i] * weight;
+        dot += sum[ROTATION + i] * key[ROTATION + i] * weight;
     for (int i = 0; i < VALUES; i++)
-        sum[i] += (i < POSITION && along < 0 ? -weight : weight) * key[i];
+        sum[i] += (i < POSITION && dot < 0 ? -weight : weight) * key[i];
 }
 
-/* Evaluates a uniform B-spline; only those of order 0 and 1 pass through the keyframes. */
+/* Evaluates a uniform B-spline; only splines of order 0 and 1 pass through the keyframes. */
 static void evaluate(const struct path *path, double time, double values[VALUES])
 {
     double t = 0, weights[4] = {0};
@@ -269,17 +269,17 @@ static void to_dataset(const struct ngp_space *space, const double values[VALUES
     rotation_matrix(values + ROTATION, r);
     for (int i = 0; i < 3; i++) {
         int from = space->mitsuba ? i : (i + 2) % 3;
-        double side = space->mitsuba ? -1 : 1;
-        pose[4 * i] = side * r[from][0];
+        double sign = space->mitsuba ? -1 : 1;
+        pose[4 * i] = sign * r[from][0];
         pose[4 * i + 1] = -r[from][1];
-        pose[4 * i + 2] = side * -r[from][2];
+        pose[4 * i + 2] = sign * -r[from][2];
         pose[4 * i + 3] = (values[POSITION + from] - space->offset[i]) / space->scale;
     }
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* A single keyframe makes a single frame. */
+/* Makes the path's frames, a single one from a single keyframe. */
 static vkn_status make_frames(const struct vkn_scene *scene, const struct path *path,
                               const struct ngp_space *space, const struct scene_camera *like,
                               struct scene_camera_path *camera_path)

@@ -40,10 +40,10 @@ bool capture_has_images(const char *folder, bool *failed)
     bool found = images != NULL;
     free(images);
     for (size_t i = 0; image_folders[i] != NULL && !found && !*failed; i++) {
-        char *place = base_path_join(folder, image_folders[i]);
-        *failed = place == NULL;
-        found = place != NULL && base_is_folder(place);
-        free(place);
+        char *subfolder = base_path_join(folder, image_folders[i]);
+        *failed = subfolder == NULL;
+        found = subfolder != NULL && base_is_folder(subfolder);
+        free(subfolder);
     }
     return found;
 }
@@ -77,7 +77,7 @@ vkn_status capture_images(const char *folder, const char *file, uint32_t downsca
 }
 
 /* Finds the folders of image_folders; a second one becomes found->other. */
-static vkn_status find_places(struct finder *finder, struct found *found)
+static vkn_status find_image_folders(struct finder *finder, struct found *found)
 {
     for (size_t i = 0; image_folders[i] != NULL && found->other == NULL; i++) {
         struct found next = {0};
@@ -92,13 +92,13 @@ static vkn_status find_places(struct finder *finder, struct found *found)
     return VKN_OK;
 }
 
-static vkn_status holds_pictures(const char *folder, bool *holds)
+static vkn_status has_images(const char *folder, bool *in_folder)
 {
     char **names = NULL;
     size_t count = 0;
     BASE_TRY(capture_list(folder, &names, &count));
     capture_free_names(names, count);
-    *holds = count > 0;
+    *in_folder = count > 0;
     return VKN_OK;
 }
 
@@ -106,19 +106,19 @@ vkn_status capture_folder(const char *folder, const char *file, char **images)
 {
     struct finder *finder = NULL;
     struct found found = {0};
-    bool holds = false;
+    bool in_folder = false;
     *images = NULL;
     BASE_TRY(finder_open(folder, NULL, &finder));
-    vkn_status status = find_places(finder, &found);
+    vkn_status status = find_image_folders(finder, &found);
     finder_close(&finder);
     if (status == VKN_OK && found.other != NULL)
         status = base_fail(VKN_BAD_INPUT, "%s: its images: both %s and %s may hold them", file,
                            found.path, found.other);
     if (status == VKN_OK && found.path == NULL)
-        status = holds_pictures(folder, &holds);
+        status = has_images(folder, &in_folder);
     if (status == VKN_OK)
-        *images = holds ? base_format("%s", folder) : found.path;
-    if (status == VKN_OK && holds && *images == NULL)
+        *images = in_folder ? base_format("%s", folder) : found.path;
+    if (status == VKN_OK && in_folder && *images == NULL)
         status = VKN_ERROR;
     if (*images != found.path)
         free(found.path);

@@ -6,7 +6,7 @@
 #include "scene/ply.h"
 #include "scene/space.h"
 
-#define LEAST_POINTS 100u /* in an image, for scene_nearest_point */
+#define LEAST_POINTS 100u /* visible points below which scene_nearest_point returns 0 */
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
 /* Points that are tested for each frame: a sufficient sample. */
@@ -24,7 +24,7 @@ struct view {
 static struct view view_of(const struct transforms_frame *frame)
 {
     const struct vkn_scene dataset = {.scale = 1};
-    struct view view = {.widest = lens_kinds[frame->lens.kind].around ? -1 : 1};
+    struct view view = {.widest = lens_kinds[frame->lens.kind].panoramic ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
     camera_set_frame(&dataset, frame, &view.camera);
@@ -42,7 +42,7 @@ static struct view view_of(const struct transforms_frame *frame)
 }
 
 /* Returns the distance of a point that is in the image, else 0. Tests the cone around the image
- * first because the test is cheap. */
+ * first, which is cheap. */
 static double distance_in_view(const struct view *view, const struct transforms_frame *frame,
                                const double point[3])
 {
@@ -139,8 +139,8 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
         double point[3], squared = 0, x, y;
         for (int axis = 0; axis < 3; axis++) {
             point[axis] = (double)scene->points[i].position[axis];
-            double away = point[axis] - (double)camera->pose[4 * axis + 3];
-            squared += away * away;
+            double difference = point[axis] - (double)camera->pose[4 * axis + 3];
+            squared += difference * difference;
         }
         if (scene_camera_project_within(camera, limit, point, &x, &y) && x >= 0 && y >= 0 &&
             x < camera->width && y < camera->height)

@@ -325,14 +325,14 @@ vkn_status scene_check_model(const char *folder)
     static const struct {
         const char *name;
         colmap_parser *parser;
-    } parts[] = {{"cameras.bin", colmap_binary_cameras},
-                 {"images.bin", colmap_binary_images},
-                 {"points3D.bin", colmap_binary_points}};
+    } model_files[] = {{"cameras.bin", colmap_binary_cameras},
+                       {"images.bin", colmap_binary_images},
+                       {"points3D.bin", colmap_binary_points}};
     struct colmap model = {0};
     vkn_status status = VKN_OK;
-    for (size_t i = 0; i < BASE_COUNT(parts) && status == VKN_OK; i++) {
-        char *file = base_path_join(folder, parts[i].name);
-        status = file != NULL ? parse_file(file, parts[i].parser, &model) : VKN_ERROR;
+    for (size_t i = 0; i < BASE_COUNT(model_files) && status == VKN_OK; i++) {
+        char *file = base_path_join(folder, model_files[i].name);
+        status = file != NULL ? parse_file(file, model_files[i].parser, &model) : VKN_ERROR;
         free(file);
     }
     colmap_free(&model);

@@ -21,8 +21,8 @@ struct colmap_image {
     char *name;            /* owned */
 };
 
-/* A sparse model as its files describe it. Start from zeros and fill it by one parser for each of
- * the three files. The caller frees it with colmap_free, also after a failure. */
+/* A sparse model as its files describe it. Starts as zeros; one parser for each of the three files
+ * fills it. The caller frees it with colmap_free, also after a failure. */
 struct colmap {
     struct colmap_camera *cameras;
     size_t camera_count;
@@ -30,7 +30,7 @@ struct colmap {
     size_t image_count;
     struct transforms_point *points;
     size_t point_count;
-    uint64_t *track_ends; /* [point]: index in `track` behind the point's last id */
+    uint64_t *track_ends; /* [point]: index in `track` after the point's last id */
     uint32_t *track;      /* ids of the images that see each point, point after point */
     struct rejected_points left_out;
 };

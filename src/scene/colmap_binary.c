@@ -1,5 +1,4 @@
-/* Parses COLMAP's binary models: little-endian numbers without padding, a count before each list.
- */
+/* Parses COLMAP's binary models: little-endian numbers without padding, lists after their count. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,13 +11,13 @@ struct bytes {
     const char *file;
     const uint8_t *at;
     size_t left;
-    bool short_of; /* a read went beyond the end */
+    bool truncated; /* a read went beyond the end */
 };
 
-static uint64_t take_whole(struct bytes *bytes, size_t size)
+static uint64_t read_integer(struct bytes *bytes, size_t size)
 {
     if (size > bytes->left) {
-        bytes->short_of = true;
+        bytes->truncated = true;
         bytes->left = 0;
         return 0;
     }
@@ -30,20 +29,20 @@ static uint64_t take_whole(struct bytes *bytes, size_t size)
     return value;
 }
 
-static uint32_t take_u32(struct bytes *bytes)
+static uint32_t read_u32(struct bytes *bytes)
 {
-    return (uint32_t)take_whole(bytes, 4);
+    return (uint32_t)read_integer(bytes, 4);
 }
 
-static uint64_t take_u64(struct bytes *bytes)
+static uint64_t read_u64(struct bytes *bytes)
 {
-    return take_whole(bytes, 8);
+    return read_integer(bytes, 8);
 }
 
-static void take_doubles(struct bytes *bytes, double *values, size_t count)
+static void read_doubles(struct bytes *bytes, double *values, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        uint64_t bits = take_whole(bytes, 8);
+        uint64_t bits = read_integer(bytes, 8);
         memcpy(&values[i], &bits, sizeof(bits));
     }
 }
@@ -52,7 +51,7 @@ static void take_doubles(struct bytes *bytes, double *values, size_t count)
 static bool skip(struct bytes *bytes, uint64_t count, size_t size)
 {
     if (count > bytes->left / size) {
-        bytes->short_of = true;
+        bytes->truncated = true;
         bytes->left = 0;
         return false;
     }
@@ -62,10 +61,10 @@ static bool skip(struct bytes *bytes, uint64_t count, size_t size)
 }
 
 /* Reads the count at the beginning of the file; each element has at least `smallest` bytes. */
-static vkn_status take_count(struct bytes *bytes, const char *what, size_t smallest, size_t *count)
+static vkn_status read_count(struct bytes *bytes, const char *what, size_t smallest, size_t *count)
 {
-    uint64_t claimed = take_u64(bytes);
-    if (bytes->short_of)
+    uint64_t claimed = read_u64(bytes);
+    if (bytes->truncated)
         return base_fail(VKN_BAD_INPUT, "%s: number of %s: cut off", bytes->file, what);
     if (claimed > bytes->left / smallest)
         return base_fail(VKN_BAD_INPUT,
@@ -85,7 +84,7 @@ static vkn_status check_end(const struct bytes *bytes, const char *what)
 {
     if (bytes->left == 0)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %zu bytes too many behind the last %s", bytes->file,
+    return base_fail(VKN_BAD_INPUT, "%s: %zu bytes too many after the last %s", bytes->file,
                      bytes->left, what);
 }
 
@@ -97,10 +96,10 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
 {
     double parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512];
-    camera->id = take_u32(bytes);
-    int32_t id = (int32_t)take_u32(bytes);
-    const double size[2] = {(double)take_u64(bytes), (double)take_u64(bytes)};
-    if (bytes->short_of)
+    camera->id = read_u32(bytes);
+    int32_t id = (int32_t)read_u32(bytes);
+    const double size[2] = {(double)read_u64(bytes), (double)read_u64(bytes)};
+    if (bytes->truncated)
         return cut_off(bytes, "camera", index, count);
     snprintf(where, sizeof(where), "%s: camera %u", bytes->file, camera->id);
     const struct lens_model *model = lens_model_by_id(id);
@@ -109,8 +108,8 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
         snprintf(name, sizeof(name), "number %d", id);
         return lens_model_unsupported(where, name);
     }
-    take_doubles(bytes, parameters, model->count);
-    if (bytes->short_of)
+    read_doubles(bytes, parameters, model->count);
+    if (bytes->truncated)
         return cut_off(bytes, "camera", index, count);
     return lens_from_model(model, where, size, parameters, &camera->lens);
 }
@@ -120,7 +119,7 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
 {
     struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
     size_t count = 0;
-    BASE_TRY(take_count(&bytes, "cameras", 24 + 3 * 8, &count));
+    BASE_TRY(read_count(&bytes, "cameras", 24 + 3 * 8, &count));
     model->cameras = base_alloc(count, sizeof(*model->cameras));
     if (model->cameras == NULL)
         return VKN_ERROR;
@@ -137,17 +136,17 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
 static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
                              struct colmap_image *image)
 {
-    image->id = take_u32(bytes);
-    take_doubles(bytes, image->rotation, 4);
-    take_doubles(bytes, image->translation, 3);
-    image->camera_id = take_u32(bytes);
+    image->id = read_u32(bytes);
+    read_doubles(bytes, image->rotation, 4);
+    read_doubles(bytes, image->translation, 3);
+    image->camera_id = read_u32(bytes);
     const char *name = (const char *)bytes->at;
     const char *end = bytes->left > 0 ? memchr(name, 0, bytes->left) : NULL;
     if (end == NULL)
         return cut_off(bytes, "image", index, count);
     skip(bytes, (uint64_t)(end - name) + 1, 1);
-    uint64_t points = take_u64(bytes);
-    if (bytes->short_of || !skip(bytes, points, 24))
+    uint64_t points = read_u64(bytes);
+    if (bytes->truncated || !skip(bytes, points, 24))
         return cut_off(bytes, "image", index, count);
     image->name = base_format("%s", name);
     return image->name != NULL ? VKN_OK : VKN_ERROR;
@@ -158,7 +157,7 @@ vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
 {
     struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
     size_t count = 0;
-    BASE_TRY(take_count(&bytes, "images", 4 + 7 * 8 + 4 + 1 + 8, &count));
+    BASE_TRY(read_count(&bytes, "images", 4 + 7 * 8 + 4 + 1 + 8, &count));
     model->images = base_alloc(count, sizeof(*model->images));
     if (model->images == NULL)
         return VKN_ERROR;
@@ -184,17 +183,17 @@ static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
                              struct transforms_point *point, struct base_text *track, bool *usable)
 {
     double error = 0;
-    take_u64(bytes);
-    take_doubles(bytes, point->position, 3);
+    read_u64(bytes);
+    read_doubles(bytes, point->position, 3);
     for (int i = 0; i < 3; i++)
-        point->color[i] = (uint8_t)take_whole(bytes, 1);
-    take_doubles(bytes, &error, 1);
-    uint64_t length = take_u64(bytes);
-    if (bytes->short_of || length > bytes->left / 8)
+        point->color[i] = (uint8_t)read_integer(bytes, 1);
+    read_doubles(bytes, &error, 1);
+    uint64_t length = read_u64(bytes);
+    if (bytes->truncated || length > bytes->left / 8)
         return cut_off(bytes, "point", index, count);
     for (uint64_t i = 0; i < length; i++) {
-        uint32_t image = take_u32(bytes);
-        take_u32(bytes);
+        uint32_t image = read_u32(bytes);
+        read_u32(bytes);
         base_text_add_bytes(track, &image, sizeof(image));
     }
     *usable = is_valid_point(point, error);
@@ -210,7 +209,7 @@ vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
 {
     struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
     size_t count = 0;
-    BASE_TRY(take_count(&bytes, "points", 8 + 3 * 8 + 3 + 8 + 8, &count));
+    BASE_TRY(read_count(&bytes, "points", 8 + 3 * 8 + 3 + 8 + 8, &count));
     model->points = base_alloc(count, sizeof(*model->points));
     model->track_ends = base_alloc(count, sizeof(*model->track_ends));
     if (model->points == NULL || model->track_ends == NULL)

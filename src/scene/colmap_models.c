@@ -1,4 +1,4 @@
-/* Chooses the sparse model of a folder to read. COLMAP makes several (0, 1, ...) when it cannot
+/* Chooses which sparse model of a folder is read. COLMAP makes several (0, 1, ...) when it cannot
  * register all images in one. */
 #include "scene/colmap.h"
 
@@ -117,24 +117,24 @@ static vkn_status add_numbered(const char *folder, const char *group, struct can
     return status;
 }
 
-/* Lists the models in the first of the usual places that has any. */
+/* Lists the models in the first of the usual folders that has any. */
 static vkn_status list_candidates(const char *folder, struct candidates *candidates)
 {
     static const struct {
         const char *name;
         bool numbered;
-    } places[] = {{"", false},
-                  {"sparse", true},
-                  {"sparse", false},
-                  {"colmap/sparse", true},
-                  {"colmap/sparse", false},
-                  {"colmap", false},
-                  {"colmap_sparse", true},
-                  {"colmap_text", false},
-                  {"", true}};
-    for (size_t i = 0; i < BASE_COUNT(places) && candidates->count == 0; i++)
-        BASE_TRY(places[i].numbered ? add_numbered(folder, places[i].name, candidates)
-                                    : add_candidate(folder, places[i].name, 0, candidates));
+    } folders[] = {{"", false},
+                   {"sparse", true},
+                   {"sparse", false},
+                   {"colmap/sparse", true},
+                   {"colmap/sparse", false},
+                   {"colmap", false},
+                   {"colmap_sparse", true},
+                   {"colmap_text", false},
+                   {"", true}};
+    for (size_t i = 0; i < BASE_COUNT(folders) && candidates->count == 0; i++)
+        BASE_TRY(folders[i].numbered ? add_numbered(folder, folders[i].name, candidates)
+                                     : add_candidate(folder, folders[i].name, 0, candidates));
     return VKN_OK;
 }
 
@@ -210,9 +210,9 @@ vkn_status colmap_find(const char *folder, char **cameras, char **others)
 
 /* ---- the capture's folder -------------------------------------------------------------------- */
 
-/* Returns whether capture tools make a folder of this name for models, so that images are not in it
- * but beside or above it. */
-static bool holds_models(const char *path)
+/* Returns whether the folder has a name that capture tools use for models; the images are then
+ * beside or above it. */
+static bool is_model_folder(const char *path)
 {
     static const char *const names[] = {"sparse", "colmap", "colmap_sparse", "colmap_text"};
     const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
@@ -225,17 +225,18 @@ static bool holds_models(const char *path)
 vkn_status scene_capture_folder(const char *path, char **folder)
 {
     bool failed = false, has_images = capture_has_images(path, &failed);
-    char *whole = realpath(path, NULL);
-    if (failed || whole == NULL || has_images || !holds_models(whole)) {
-        free(whole);
+    char *absolute = realpath(path, NULL);
+    if (failed || absolute == NULL || has_images || !is_model_folder(absolute)) {
+        free(absolute);
         *folder = failed ? NULL : base_format("%s", path);
         return *folder != NULL ? VKN_OK : VKN_ERROR;
     }
-    while (whole != NULL && holds_models(whole) && !capture_has_images(whole, &failed)) {
-        char *above = base_path_folder(whole);
-        free(whole);
-        whole = above;
+    while (absolute != NULL && is_model_folder(absolute) &&
+           !capture_has_images(absolute, &failed)) {
+        char *parent = base_path_folder(absolute);
+        free(absolute);
+        absolute = parent;
     }
-    *folder = whole;
-    return whole != NULL && !failed ? VKN_OK : VKN_ERROR;
+    *folder = absolute;
+    return absolute != NULL && !failed ? VKN_OK : VKN_ERROR;
 }

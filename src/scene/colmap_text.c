@@ -81,7 +81,7 @@ static vkn_status bad_word(const struct lines *lines, const char *what, const ch
 }
 
 /* Reads a decimal number, infinity or NaN that fills the word. */
-static bool read_number(const char *word, size_t length, double *value)
+static bool parse_number(const char *word, size_t length, double *value)
 {
     char *end = NULL;
     *value = strtod(word, &end);
@@ -89,20 +89,20 @@ static bool read_number(const char *word, size_t length, double *value)
            memchr(word, 'X', length) == NULL;
 }
 
-static vkn_status take_any_number(struct lines *lines, const char *what, double *value)
+static vkn_status read_any_number(struct lines *lines, const char *what, double *value)
 {
     size_t length = find_word(lines);
     if (length == 0)
         return bad_word(lines, what, "missing");
-    if (!read_number(lines->at, length, value))
+    if (!parse_number(lines->at, length, value))
         return bad_word(lines, what, "not a number");
     lines->at += length;
     return VKN_OK;
 }
 
-static vkn_status take_number(struct lines *lines, const char *what, double *value)
+static vkn_status read_number(struct lines *lines, const char *what, double *value)
 {
-    BASE_TRY(take_any_number(lines, what, value));
+    BASE_TRY(read_any_number(lines, what, value));
     return isfinite(*value) ? VKN_OK : bad_word(lines, what, "not a finite number");
 }
 
@@ -110,7 +110,7 @@ static vkn_status read_numbers(struct lines *lines, const char *const *names, si
                                double *values)
 {
     for (size_t i = 0; i < count; i++)
-        BASE_TRY(take_number(lines, names[i], &values[i]));
+        BASE_TRY(read_number(lines, names[i], &values[i]));
     return VKN_OK;
 }
 
@@ -122,10 +122,10 @@ static vkn_status check_id(const struct lines *lines, const char *what, double v
     return VKN_OK;
 }
 
-static vkn_status take_id(struct lines *lines, const char *what, uint32_t *id)
+static vkn_status read_id(struct lines *lines, const char *what, uint32_t *id)
 {
     double value = 0;
-    BASE_TRY(take_number(lines, what, &value));
+    BASE_TRY(read_number(lines, what, &value));
     return check_id(lines, what, value, id);
 }
 
@@ -137,7 +137,7 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
     static const char *const size_names[2] = {"WIDTH", "HEIGHT"};
     double size[2], parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512], name[64];
-    BASE_TRY(take_id(lines, "CAMERA_ID", &camera->id));
+    BASE_TRY(read_id(lines, "CAMERA_ID", &camera->id));
     camera->line = lines->number;
     snprintf(where, sizeof(where), "%s: line %zu: camera %u", lines->file, lines->number,
              camera->id);
@@ -154,7 +154,7 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
         if (size[axis] != floor(size[axis]))
             return bad_word(lines, size_names[axis], "not a whole number");
     for (unsigned i = 0; i < model->count; i++)
-        BASE_TRY(take_number(lines, "PARAMS", &parameters[i]));
+        BASE_TRY(read_number(lines, "PARAMS", &parameters[i]));
     if (find_word(lines) > 0)
         return bad_word(lines, "PARAMS", "more than the model has");
     return lens_from_model(model, where, size, parameters, &camera->lens);
@@ -185,11 +185,11 @@ vkn_status colmap_text_cameras(const char *file, const char *data, size_t size,
 static vkn_status read_image(struct lines *lines, struct colmap_image *image)
 {
     static const char *const names[] = {"QW", "QX", "QY", "QZ", "TX", "TY", "TZ"};
-    BASE_TRY(take_id(lines, "IMAGE_ID", &image->id));
+    BASE_TRY(read_id(lines, "IMAGE_ID", &image->id));
     image->line = lines->number;
     BASE_TRY(read_numbers(lines, names, 4, image->rotation));
     BASE_TRY(read_numbers(lines, names + 4, 3, image->translation));
-    BASE_TRY(take_id(lines, "CAMERA_ID", &image->camera_id));
+    BASE_TRY(read_id(lines, "CAMERA_ID", &image->camera_id));
     if (find_word(lines) == 0)
         return bad_word(lines, "NAME", "missing");
     ptrdiff_t length = lines->end - lines->at;
@@ -210,12 +210,12 @@ static bool is_plain_number(const char *word, size_t length)
     return digits > 0 && points <= 1 && sign + digits + points == length;
 }
 
-/* Skips a word; returns whether it is a number. Files have millions of plain ones, which are tested
- * without strtod. */
-static bool step_over_number(struct lines *lines, size_t length)
+/* Skips a word; returns whether it is a number. Files have millions of plain numbers, which are
+ * recognised without strtod. */
+static bool skip_number(struct lines *lines, size_t length)
 {
     double value = 0;
-    bool number = is_plain_number(lines->at, length) || read_number(lines->at, length, &value);
+    bool number = is_plain_number(lines->at, length) || parse_number(lines->at, length, &value);
     lines->at += length;
     return number;
 }
@@ -225,7 +225,7 @@ static void count_words(struct lines lines, size_t most, size_t *words, size_t *
 {
     *words = *numbers = 0;
     for (size_t length; *words < most && (length = find_word(&lines)) > 0; ++*words)
-        if (step_over_number(&lines, length) && *numbers == *words)
+        if (skip_number(&lines, length) && *numbers == *words)
             ++*numbers;
 }
 
@@ -265,7 +265,7 @@ static vkn_status check_points2d(const struct lines *lines, const struct colmap_
                            lines->file, lines->number, words);
 }
 
-/* Replaces the error about an invalid image line when the line is one of points. */
+/* Replaces the error about an invalid image line when the line lists points. */
 static vkn_status refuse_points(const struct lines *lines, vkn_status status)
 {
     size_t words = 0, numbers = 0;
@@ -275,13 +275,13 @@ static vkn_status refuse_points(const struct lines *lines, vkn_status status)
         return status;
     return base_fail(VKN_BAD_INPUT,
                      "%s: line %zu: a line of points (X Y POINT3D_ID), which belongs directly "
-                     "below that of its image",
+                     "below its image's line",
                      lines->file, lines->number);
 }
 
-/* Reads all images. An image has two lines; the second is empty when it has no points. Programs
- * without points write only the first lines: a file in which every line is an image's is valid too.
- */
+/* Reads all images. An image has two lines; the second is empty when it has no points. Tools that
+ * have no points write only the first lines, so a file in which every line is an image's is valid
+ * too. */
 static vkn_status read_images(struct lines *lines, struct base_text *images)
 {
     bool only_images = has_only_images(*lines);
@@ -336,7 +336,7 @@ static vkn_status read_track(struct lines *lines, struct base_text *track, bool 
     uint32_t ids[2] = {0, 0};
     for (int i = 0; i < 2; i++) {
         double value = 0;
-        BASE_TRY(take_any_number(lines, "TRACK", &value));
+        BASE_TRY(read_any_number(lines, "TRACK", &value));
         if (isfinite(value))
             BASE_TRY(check_id(lines, "TRACK", value, &ids[i]));
         else
@@ -353,7 +353,7 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
 {
     double values[8];
     for (int i = 0; i < 8; i++)
-        BASE_TRY(take_any_number(lines, point_names[i], &values[i]));
+        BASE_TRY(read_any_number(lines, point_names[i], &values[i]));
     memcpy(point->position, values + 1, sizeof(point->position));
     for (int i = 0; i < 3; i++) {
         double color = isfinite(values[4 + i]) ? values[4 + i] : 0;

@@ -5,7 +5,7 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* A view as given, with complete structs. */
+/* A caller's view and its camera, in structs of this version's size. */
 struct view {
     struct vkn_view given;
     struct vkn_camera camera;
@@ -24,13 +24,13 @@ static vkn_status check_view(const struct vkn_view *given, struct view *view)
 {
     if (!given)
         return base_fail(VKN_BAD_INPUT, "it is NULL");
-    struct vkn_view *own = &view->given;
-    BASE_TRY(BASE_READ("vkn_view", vkn_view, given, own, mask));
-    if (!own->camera || !own->pixels)
-        return base_fail(VKN_BAD_INPUT, "%s: missing", own->camera ? "pixels" : "camera");
-    if ((unsigned)own->split > VKN_SPLIT_TEST)
-        return base_fail(VKN_BAD_INPUT, "split: %u is not a split", (unsigned)own->split);
-    BASE_TRY(scene_read_camera(own->camera, &view->camera));
+    struct vkn_view *copied = &view->given;
+    BASE_TRY(BASE_READ("vkn_view", vkn_view, given, copied, mask));
+    if (!copied->camera || !copied->pixels)
+        return base_fail(VKN_BAD_INPUT, "%s: missing", copied->camera ? "pixels" : "camera");
+    if ((unsigned)copied->split > VKN_SPLIT_TEST)
+        return base_fail(VKN_BAD_INPUT, "split: %u is not a split", (unsigned)copied->split);
+    BASE_TRY(scene_read_camera(copied->camera, &view->camera));
     if (view->camera.width > SCENE_MAX_IMAGE_SIZE || view->camera.height > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: more than %u pixels",
                          SCENE_MAX_IMAGE_SIZE);
@@ -105,8 +105,8 @@ static vkn_status make_frames(const struct views *views, enum scene_split_name s
 
 /* ---- pixels ---------------------------------------------------------------------------------- */
 
-static vkn_status take_pixels(struct vkn_scene *scene, const struct views *views,
-                              enum scene_split_name name)
+static vkn_status downscale_pixels(struct vkn_scene *scene, const struct views *views,
+                                   enum scene_split_name name)
 {
     struct scene_split *split = &scene->splits[name];
     size_t next = 0;
@@ -138,7 +138,7 @@ static vkn_status make_scene(const struct views *views, const struct scene_optio
         status = scene_assemble(scene, files, false, options);
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
         if (status == VKN_OK && files[split].count > 0)
-            status = take_pixels(scene, views, split);
+            status = downscale_pixels(scene, views, split);
         transforms_free(&files[split]);
     }
     return status;
@@ -153,12 +153,12 @@ vkn_status vkn_scene_create(const char *name, const struct vkn_view *const *view
     BASE_NEED(name);
     BASE_NEED(views);
     const struct scene_options options = scene_options_of(name, config_or_default(config));
-    struct views own = {.name = name, .count = count};
+    struct views copied = {.name = name, .count = count};
     struct vkn_scene *made = base_alloc(1, sizeof *made);
-    vkn_status status = made ? read_views(views, &own) : VKN_ERROR;
+    vkn_status status = made ? read_views(views, &copied) : VKN_ERROR;
     if (status == VKN_OK)
-        status = make_scene(&own, &options, made);
-    free(own.views);
+        status = make_scene(&copied, &options, made);
+    free(copied.views);
     if (status != VKN_OK)
         scene_close(&made);
     *scene = made;

@@ -25,39 +25,39 @@ struct found {
     char *others; /* from scene_reader.find */
 };
 
-static vkn_status nothing_at_all(const char *folder)
+static vkn_status fail_no_format(const char *folder)
 {
-    struct base_text places = {0};
+    struct base_text expected = {0};
     BASE_TRY(refuse_folder(folder));
     for (size_t i = VKN_SCENE_AUTO + 1; i < BASE_COUNT(readers); i++)
-        base_text_add(&places, "%s%s", places.size > 0 ? "; " : "", readers[i]->looked_for);
-    vkn_status status = places.failed
+        base_text_add(&expected, "%s%s", expected.size > 0 ? "; " : "", readers[i]->looked_for);
+    vkn_status status = expected.failed
                             ? VKN_ERROR
                             : base_fail(VKN_BAD_INPUT, "%s: no scene in this folder (none of %s)",
-                                        folder, places.data);
-    free(places.data);
+                                        folder, expected.data);
+    free(expected.data);
     return status;
 }
 
-static vkn_status nothing_found(const char *folder, enum vkn_scene_format asked)
+static vkn_status fail_not_found(const char *folder, enum vkn_scene_format requested)
 {
-    if (asked == VKN_SCENE_AUTO)
-        return nothing_at_all(folder);
+    if (requested == VKN_SCENE_AUTO)
+        return fail_no_format(folder);
     return base_fail(
         VKN_BAD_INPUT,
         "%s: no scene of the format %s in this folder (%s): see --format (scene.format)", folder,
-        config_scene_format_names[asked], readers[asked]->looked_for);
+        config_scene_format_names[requested], readers[requested]->looked_for);
 }
 
-static vkn_status detect(const char *folder, enum vkn_scene_format asked, struct found *found)
+static vkn_status detect(const char *folder, enum vkn_scene_format requested, struct found *found)
 {
     for (size_t i = VKN_SCENE_AUTO + 1; i < BASE_COUNT(readers) && found->file == NULL; i++) {
-        if (asked != VKN_SCENE_AUTO && asked != i)
+        if (requested != VKN_SCENE_AUTO && requested != i)
             continue;
         found->format = (enum vkn_scene_format)i;
         BASE_TRY(readers[i]->find(folder, &found->file, &found->others));
     }
-    return found->file != NULL ? VKN_OK : nothing_found(folder, asked);
+    return found->file != NULL ? VKN_OK : fail_not_found(folder, requested);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -72,16 +72,16 @@ static enum vkn_scene_format format_of(const char *path)
     return VKN_SCENE_TRANSFORMS;
 }
 
-/* Detects the format of a path that is a file. */
-static vkn_status detect_file(const char *path, enum vkn_scene_format asked, struct found *found)
+static vkn_status detect_file(const char *path, enum vkn_scene_format requested,
+                              struct found *found)
 {
     BASE_TRY(refuse_file(path));
     found->format = format_of(path);
-    if (asked != VKN_SCENE_AUTO && asked != found->format && !base_file_exists(path))
+    if (requested != VKN_SCENE_AUTO && requested != found->format && !base_file_exists(path))
         return base_fail(VKN_BAD_INPUT, "%s: there is no such file or folder", path);
-    if (asked != VKN_SCENE_AUTO && asked != found->format)
-        return base_fail(VKN_BAD_INPUT, "%s: this file is not that of a scene in the format %s",
-                         path, config_scene_format_names[asked]);
+    if (requested != VKN_SCENE_AUTO && requested != found->format)
+        return base_fail(VKN_BAD_INPUT, "%s: this file is not a scene in the format %s", path,
+                         config_scene_format_names[requested]);
     found->file = base_format("%s", path);
     return found->file != NULL ? VKN_OK : VKN_ERROR;
 }

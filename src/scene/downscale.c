@@ -13,13 +13,13 @@ struct blocks {
     bool has_alpha;
 };
 
-/* sum / count, rounded to nearest, halves up */
+/* Returns sum / count, rounded to nearest, halves up. */
 static uint32_t rounded(uint64_t sum, uint64_t count)
 {
     return (uint32_t)((2 * sum + count) / (2 * count));
 }
 
-static inline void put(void *context, size_t pixel, uint64_t area)
+static inline void store_average(void *context, size_t pixel, uint64_t area)
 {
     struct blocks *blocks = context;
     const uint64_t *sums = blocks->sums, weight = blocks->weight * blocks->count;
@@ -53,7 +53,7 @@ bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, u
 {
     struct blocks blocks = {.rgba = rgba, .used = used, .weight = 255, .small = pixels};
     const uint32_t to[2] = {width / k, height / k}, from[2] = {to[0] * k, to[1] * k};
-    pixels_shrink(from, width, to, add_straight, put, &blocks);
+    pixels_shrink(from, width, to, add_straight, store_average, &blocks);
     return blocks.has_alpha;
 }
 
@@ -76,5 +76,5 @@ void image_shrink(const uint32_t *pixels, uint32_t width, uint32_t height, uint3
     if (k == 1)
         memcpy(small, pixels, (size_t)width * height * sizeof *small);
     else
-        pixels_shrink(from, width, to, add_premultiplied, put, &blocks);
+        pixels_shrink(from, width, to, add_premultiplied, store_average, &blocks);
 }

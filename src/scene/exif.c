@@ -1,5 +1,5 @@
 /* Reads EXIF data: Exif 2.32 (CIPA DC-008), a TIFF inside of JPEG's APP1 or PNG's eXIf. Also
- * records the problem that a reader of an image format finds. */
+ * records the first error message about an image file. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct tiff {
 };
 
 /* Reads an integer of `bytes` bytes; 0 beyond the end. */
-static uint32_t number(const struct tiff *tiff, size_t at, size_t bytes)
+static uint32_t read_integer(const struct tiff *tiff, size_t at, size_t bytes)
 {
     uint32_t value = 0;
     if (at > tiff->size || tiff->size - at < bytes)
@@ -34,10 +34,11 @@ static uint32_t number(const struct tiff *tiff, size_t at, size_t bytes)
 /* Returns the offset of the directory entry with this tag and type (0: any); 0: none. */
 static size_t find_tag(const struct tiff *tiff, size_t at, uint32_t tag, uint32_t type)
 {
-    uint32_t count = number(tiff, at, 2);
+    uint32_t count = read_integer(tiff, at, 2);
     for (uint32_t i = 0; i < count; i++) {
         size_t entry = at + 2 + (size_t)i * ENTRY_SIZE;
-        if (number(tiff, entry, 2) == tag && (type == 0 || number(tiff, entry + 2, 2) == type))
+        if (read_integer(tiff, entry, 2) == tag &&
+            (type == 0 || read_integer(tiff, entry + 2, 2) == type))
             return entry;
     }
     return 0;
@@ -45,27 +46,27 @@ static size_t find_tag(const struct tiff *tiff, size_t at, uint32_t tag, uint32_
 
 static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
 {
-    size_t folder = number(tiff, 4, 4);
-    size_t entry = find_tag(tiff, folder, TAG_ORIENTATION, TYPE_SHORT);
-    uint32_t orientation = entry > 0 ? number(tiff, entry + 8, 2) : 0;
+    size_t directory = read_integer(tiff, 4, 4);
+    size_t entry = find_tag(tiff, directory, TAG_ORIENTATION, TYPE_SHORT);
+    uint32_t orientation = entry > 0 ? read_integer(tiff, entry + 8, 2) : 0;
     if (orientation >= 1 && orientation <= 8) {
         exif->orientation = orientation;
         exif->orientation_at = start + entry + 8 + (tiff->little ? 0 : 1);
     }
-    entry = find_tag(tiff, folder, TAG_EXIF, 0);
+    entry = find_tag(tiff, directory, TAG_EXIF, 0);
     if (entry == 0)
         return;
-    entry = find_tag(tiff, number(tiff, entry + 8, 4), TAG_FOCAL, TYPE_RATIONAL);
-    size_t at = entry > 0 ? number(tiff, entry + 8, 4) : 0;
-    uint32_t above = number(tiff, at, 4), below = number(tiff, at + 4, 4);
-    exif->focal = entry > 0 && below > 0 ? (double)above / below : 0.0;
+    entry = find_tag(tiff, read_integer(tiff, entry + 8, 4), TAG_FOCAL, TYPE_RATIONAL);
+    size_t at = entry > 0 ? read_integer(tiff, entry + 8, 4) : 0;
+    uint32_t numerator = read_integer(tiff, at, 4), denominator = read_integer(tiff, at + 4, 4);
+    exif->focal = entry > 0 && denominator > 0 ? (double)numerator / denominator : 0.0;
 }
 
 /* Reads TIFF data, which is at the offset `start` in the file. */
 static void read_block(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
     struct tiff tiff = {data, size, size > 0 && data[0] == 'I'};
-    if (number(&tiff, 2, 2) == 42)
+    if (read_integer(&tiff, 2, 2) == 42)
         read_tiff(&tiff, start, exif);
 }
 
@@ -105,7 +106,7 @@ static unsigned png_orientation(const uint8_t *data, size_t size)
     const struct tiff file = {data, size, false};
     struct exif exif = {.orientation = EXIF_UPRIGHT};
     for (size_t at = 8; at < size && size - at >= 12;) {
-        size_t length = number(&file, at, 4);
+        size_t length = read_integer(&file, at, 4);
         const uint8_t *type = data + at + 4;
         if (length > size - at - 12 || memcmp(type, "IDAT", 4) == 0)
             break;

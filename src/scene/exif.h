@@ -1,4 +1,4 @@
-/* Reads EXIF data. A part of scene.h that the module prepare uses too. */
+/* Reads EXIF data. scene.h includes this header for the module prepare. */
 #ifndef SCENE_EXIF_H
 #define SCENE_EXIF_H
 
@@ -12,7 +12,7 @@ struct exif {
     unsigned orientation;         /* 1 to 8; EXIF_UPRIGHT: none is given */
     double focal;                 /* mm; 0: unknown */
     size_t segment, segment_size; /* offset and size of APP1 including its marker; 0: none */
-    size_t orientation_at;        /* offset of the orientation's byte that is not zero */
+    size_t orientation_at;        /* offset of the orientation's low byte; the high byte is 0 */
 };
 /* Reads the EXIF data from the first EXIF_BYTES bytes of a JPEG. */
 struct exif exif_read(const uint8_t *data, size_t size);

@@ -1,11 +1,11 @@
 /* Finds files by similar names. Each step is tried only when the steps before it found nothing:
  *   1. the written name, or with .png, .jpg or .jpeg added when it has no extension;
- *   2. another Unicode form of it, then another case;
+ *   2. the written name in another Unicode form, then in another case;
  *   3. another extension (.png, .jpg, .jpeg, then the others of image_endings), of the same form
  *      and case first;
  *   4. steps 1 to 3 for the name with / for \ and without file://, then with %20 etc. decoded;
  *   5. when no file was found in the written folder of the name: the name without its first folder,
- *      without its first two, and so on, in the finder's folder and its places. */
+ *      without its first two, and so on, in the finder's folder and its subfolders. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +13,16 @@
 #include "scene/capture.h"
 #include "scene/find_component.h"
 
-/* Components of a name that are searched, from its end; leading ones beyond are dropped. */
-#define MOST_PARTS 16u
+/* Number of components at the end of a name that are searched; the leading ones are dropped. */
+#define MOST_COMPONENTS 16u
 
-vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder)
+vkn_status finder_open(const char *folder, const char *const *subfolders, struct finder **finder)
 {
     struct finder *made = base_alloc(1, sizeof(*made));
     *finder = made;
     if (made == NULL)
         return VKN_ERROR;
-    made->places = places;
+    made->subfolders = subfolders;
     made->folder = base_format("%s", folder);
     if (made->folder == NULL)
         finder_close(finder);
@@ -36,17 +36,17 @@ void finder_close(struct finder **finder)
     if (closed == NULL)
         return;
     finder_free_listings(closed);
-    for (size_t i = 0; i < closed->filled.count; i++) {
-        free(*(char **)closed->filled.items[i]);
-        free(closed->filled.items[i]);
+    for (size_t i = 0; i < closed->used_folders.count; i++) {
+        free(*(char **)closed->used_folders.items[i]);
+        free(closed->used_folders.items[i]);
     }
-    free(closed->filled.items);
+    free(closed->used_folders.items);
     free(closed->folder);
     free(closed);
 }
 
 /* Frees *found after a failure; returns `status`. */
-static vkn_status leave(struct found *found, vkn_status status)
+static vkn_status free_on_failure(struct found *found, vkn_status status)
 {
     if (status != VKN_OK) {
         free(found->path);
@@ -65,9 +65,10 @@ static size_t stem_length(const char *name)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     const char *dot = strrchr(name, '.');
-    bool has = dot != NULL && dot > name && dot[1] != '\0' && strchr(letters, dot[1]) != NULL &&
-               strlen(dot) <= 6 && dot[1 + strspn(dot + 1, more)] == '\0';
-    return has ? (size_t)(dot - name) : strlen(name);
+    bool found_one = dot != NULL && dot > name && dot[1] != '\0' &&
+                     strchr(letters, dot[1]) != NULL && strlen(dot) <= 6 &&
+                     dot[1 + strspn(dot + 1, more)] == '\0';
+    return found_one ? (size_t)(dot - name) : strlen(name);
 }
 
 /* Finds the last component of a name in a folder. */
@@ -114,7 +115,7 @@ static vkn_status enter_folder(struct finder *finder, const char *name, char **f
     vkn_status status = component_exact(*folder, name, COMPONENT_FOLDER, &next);
     if (status == VKN_OK && next.path == NULL)
         status = component_similar(finder, *folder, name, COMPONENT_FOLDER, &next);
-    leave(&next, status);
+    free_on_failure(&next, status);
     free(*folder);
     *folder = NULL;
     found->differences |= next.differences;
@@ -138,9 +139,9 @@ static vkn_status find_below(struct finder *finder, const char *start, const cha
         size_t length = (size_t)(slash - name);
         if (length == 0 || (length == 1 && name[0] == '.'))
             continue;
-        char *part = base_format("%.*s", (int)length, name);
-        status = part != NULL ? enter_folder(finder, part, &folder, found) : VKN_ERROR;
-        free(part);
+        char *component = base_format("%.*s", (int)length, name);
+        status = component != NULL ? enter_folder(finder, component, &folder, found) : VKN_ERROR;
+        free(component);
     }
     if (status == VKN_OK && folder != NULL && name[0] != '\0')
         status = find_last(finder, folder, name, found);
@@ -172,7 +173,7 @@ static int hex(char digit)
     return digit != '\0' && at != NULL ? (int)(at - digits) % 16 : -1;
 }
 
-/* Decodes %XX in place, except to control characters and separators; returns whether any was. */
+/* Decodes %XX in place, except to control characters and separators; returns whether it did. */
 static bool decode_percent(char *name)
 {
     char *to = name;
@@ -189,45 +190,46 @@ static bool decode_percent(char *name)
 }
 
 /* Returns the name with / as separator and without file://, in fresh memory. */
-static char *turn_separators(const char *name)
+static char *normalize_separators(const char *name)
 {
     static const char scheme[] = "file://";
-    bool has = strncmp(name, scheme, strlen(scheme)) == 0;
-    char *turned = base_format("%s", name + (has ? strlen(scheme) : 0));
-    for (char *c = turned; c != NULL && *c != '\0'; c++)
+    bool found_one = strncmp(name, scheme, strlen(scheme)) == 0;
+    char *normalized = base_format("%s", name + (found_one ? strlen(scheme) : 0));
+    for (char *c = normalized; c != NULL && *c != '\0'; c++)
         *c = (char)(*c == '\\' ? '/' : *c);
-    return turned;
+    return normalized;
 }
 
 /* Returns the folder part of a name in a normal form, in fresh memory. */
 static char *written_folder(const char *name)
 {
-    char *turned = turn_separators(name), *slash = turned != NULL ? strrchr(turned, '/') : NULL;
-    if (turned == NULL)
+    char *normalized = normalize_separators(name),
+         *slash = normalized != NULL ? strrchr(normalized, '/') : NULL;
+    if (normalized == NULL)
         return NULL;
     if (slash != NULL)
         *slash = '\0';
-    const char *start = slash != NULL ? turned : "";
+    const char *start = slash != NULL ? normalized : "";
     while (strncmp(start, "./", 2) == 0)
         start += 2;
     char *folder = base_format("%s", strcmp(start, ".") == 0 ? "" : start);
-    free(turned);
+    free(normalized);
     return folder;
 }
 
 static vkn_status mark_used_folder(struct finder *finder, const char *name)
 {
-    bool there = false;
+    bool exists = false;
     char *folder = written_folder(name), **item = NULL;
     if (folder == NULL)
         return VKN_ERROR;
-    size_t at = sorted_lower_bound(&finder->filled, folder, &there);
-    if (!there)
+    size_t at = sorted_lower_bound(&finder->used_folders, folder, &exists);
+    if (!exists)
         item = base_alloc(1, sizeof(*item));
-    vkn_status status = there || item != NULL ? VKN_OK : VKN_ERROR;
+    vkn_status status = exists || item != NULL ? VKN_OK : VKN_ERROR;
     if (item != NULL) {
         *item = folder;
-        status = sorted_insert(&finder->filled, at, item);
+        status = sorted_insert(&finder->used_folders, at, item);
     }
     if (item != NULL && status == VKN_OK)
         return VKN_OK;
@@ -236,12 +238,12 @@ static vkn_status mark_used_folder(struct finder *finder, const char *name)
     return status;
 }
 
-static vkn_status is_used_folder(const struct finder *finder, const char *name, bool *filled)
+static vkn_status is_used_folder(const struct finder *finder, const char *name, bool *used)
 {
     char *folder = written_folder(name);
     if (folder == NULL)
         return VKN_ERROR;
-    sorted_lower_bound(&finder->filled, folder, filled);
+    sorted_lower_bound(&finder->used_folders, folder, used);
     free(folder);
     return VKN_OK;
 }
@@ -252,117 +254,118 @@ vkn_status finder_find_as_written(struct finder *finder, const char *name, struc
     if (strlen(name) >= PATH_MAX)
         return VKN_OK;
     vkn_status status = find_written(finder, name, found);
-    char *turned = turn_separators(name);
-    if (status == VKN_OK && turned == NULL)
+    char *normalized = normalize_separators(name);
+    if (status == VKN_OK && normalized == NULL)
         status = VKN_ERROR;
-    if (status == VKN_OK && found->path == NULL && strcmp(turned, name) != 0) {
+    if (status == VKN_OK && found->path == NULL && strcmp(normalized, name) != 0) {
         *found = (struct found){0};
-        status = find_written(finder, turned, found);
+        status = find_written(finder, normalized, found);
     }
-    if (status == VKN_OK && found->path == NULL && decode_percent(turned)) {
+    if (status == VKN_OK && found->path == NULL && decode_percent(normalized)) {
         *found = (struct found){.differences = FOUND_ESCAPED};
-        status = find_written(finder, turned, found);
+        status = find_written(finder, normalized, found);
     }
-    free(turned);
+    free(normalized);
     if (status == VKN_OK && found->path != NULL && found->other == NULL)
         status = mark_used_folder(finder, name);
-    return leave(found, status);
+    return free_on_failure(found, status);
 }
 
 /* ---- other folders --------------------------------------------------------------------------- */
 
-/* Splits a name, in place, into its components without ".", ".." and drives; returns their number.
- */
-static size_t split_parts(char *name, const char *parts[MOST_PARTS])
+/* Splits a name, in place, into components, without ".", ".." and drives; returns their number. */
+static size_t split_components(char *name, const char *components[MOST_COMPONENTS])
 {
     size_t count = 0;
     char *rest = NULL;
-    for (char *part = strtok_r(name, "/", &rest); part != NULL; part = strtok_r(NULL, "/", &rest)) {
-        bool drive = part[0] != '\0' && part[1] == ':' && part[2] == '\0';
-        if (drive || strcmp(part, ".") == 0 || strcmp(part, "..") == 0)
+    for (char *component = strtok_r(name, "/", &rest); component != NULL;
+         component = strtok_r(NULL, "/", &rest)) {
+        bool drive = component[0] != '\0' && component[1] == ':' && component[2] == '\0';
+        if (drive || strcmp(component, ".") == 0 || strcmp(component, "..") == 0)
             continue;
-        if (count == MOST_PARTS)
-            memmove(parts, parts + 1, --count * sizeof(*parts));
-        parts[count++] = part;
+        if (count == MOST_COMPONENTS)
+            memmove(components, components + 1, --count * sizeof(*components));
+        components[count++] = component;
     }
     return count;
 }
 
-static char *join_parts(const char *const *parts, size_t count)
+static char *join_components(const char *const *components, size_t count)
 {
     struct base_text text = {0};
     for (size_t i = 0; i < count; i++)
-        base_text_add(&text, "%s%s", i > 0 ? "/" : "", parts[i]);
+        base_text_add(&text, "%s%s", i > 0 ? "/" : "", components[i]);
     return text.failed ? NULL : text.data;
 }
 
 /* Searches a subfolder of the finder's folder ("": the folder itself); adds matches to *found. */
-static vkn_status look_in(struct finder *finder, const char *place, const char *name,
-                          struct found *found)
+static vkn_status search_subfolder(struct finder *finder, const char *subfolder, const char *name,
+                                   struct found *found)
 {
     char *folder = base_format("%s", finder->folder);
-    struct found here = {.differences = FOUND_FOLDER};
+    struct found match = {.differences = FOUND_FOLDER};
     vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && place[0] != '\0')
-        status = enter_folder(finder, place, &folder, &here);
+    if (status == VKN_OK && subfolder[0] != '\0')
+        status = enter_folder(finder, subfolder, &folder, &match);
     if (status == VKN_OK && folder != NULL)
-        status = find_below(finder, folder, name, &here);
+        status = find_below(finder, folder, name, &match);
     free(folder);
-    found->differences |= here.path != NULL ? here.differences : 0;
-    if (here.path != NULL)
-        found_add(found, here.path);
-    if (here.other != NULL)
-        found_add(found, here.other);
+    found->differences |= match.path != NULL ? match.differences : 0;
+    if (match.path != NULL)
+        found_add(found, match.path);
+    if (match.other != NULL)
+        found_add(found, match.other);
     return status;
 }
 
 /* Searches images_2, images_3, ... until one has the image. */
-static vkn_status look_in_smaller(struct finder *finder, const char *name, struct found *found)
+static vkn_status search_smaller_copies(struct finder *finder, const char *name,
+                                        struct found *found)
 {
     for (unsigned factor = 2; factor <= CAPTURE_MAX_FACTOR && found->path == NULL; factor++) {
-        char place[16];
+        char subfolder[16];
         bool listed = false;
-        snprintf(place, sizeof(place), "images_%u", factor);
-        BASE_TRY(finder_lists(finder, place, &listed));
+        snprintf(subfolder, sizeof(subfolder), "images_%u", factor);
+        BASE_TRY(finder_lists(finder, subfolder, &listed));
         if (listed)
-            BASE_TRY(look_in(finder, place, name, found));
+            BASE_TRY(search_subfolder(finder, subfolder, name, found));
     }
     return VKN_OK;
 }
 
-static vkn_status look_everywhere(struct finder *finder, const char *name, bool any_size,
-                                  struct found *found)
+static vkn_status search_subfolders(struct finder *finder, const char *name, bool any_size,
+                                    struct found *found)
 {
     bool bare = strchr(name, '/') == NULL;
     if (!bare)
-        BASE_TRY(look_in(finder, "", name, found));
-    for (size_t i = 0; finder->places != NULL && finder->places[i] != NULL; i++)
-        if (bare || finder->places[i][0] != '\0')
-            BASE_TRY(look_in(finder, finder->places[i], name, found));
-    return found->path == NULL && any_size ? look_in_smaller(finder, name, found) : VKN_OK;
+        BASE_TRY(search_subfolder(finder, "", name, found));
+    for (size_t i = 0; finder->subfolders != NULL && finder->subfolders[i] != NULL; i++)
+        if (bare || finder->subfolders[i][0] != '\0')
+            BASE_TRY(search_subfolder(finder, finder->subfolders[i], name, found));
+    return found->path == NULL && any_size ? search_smaller_copies(finder, name, found) : VKN_OK;
 }
 
 vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool any_size,
                                  struct found *found)
 {
-    bool filled = false;
-    const char *parts[MOST_PARTS];
+    bool used = false;
+    const char *components[MOST_COMPONENTS];
     *found = (struct found){0};
-    BASE_TRY(is_used_folder(finder, name, &filled));
-    if (filled || strlen(name) >= PATH_MAX)
+    BASE_TRY(is_used_folder(finder, name, &used));
+    if (used || strlen(name) >= PATH_MAX)
         return VKN_OK;
-    char *turned = turn_separators(name);
-    vkn_status status = turned != NULL ? VKN_OK : VKN_ERROR;
+    char *normalized = normalize_separators(name);
+    vkn_status status = normalized != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
-        found->differences = decode_percent(turned) ? FOUND_ESCAPED : 0;
-    size_t count = status == VKN_OK ? split_parts(turned, parts) : 0;
+        found->differences = decode_percent(normalized) ? FOUND_ESCAPED : 0;
+    size_t count = status == VKN_OK ? split_components(normalized, components) : 0;
     for (size_t first = 0; first < count && status == VKN_OK && found->path == NULL; first++) {
-        char *end = join_parts(parts + first, count - first);
-        status = end != NULL ? look_everywhere(finder, end, any_size, found) : VKN_ERROR;
+        char *end = join_components(components + first, count - first);
+        status = end != NULL ? search_subfolders(finder, end, any_size, found) : VKN_ERROR;
         free(end);
     }
-    free(turned);
-    return leave(found, status);
+    free(normalized);
+    return free_on_failure(found, status);
 }
 
 vkn_status finder_find_exact(struct finder *finder, const char *name, struct found *found)
@@ -378,7 +381,7 @@ vkn_status finder_find_in_folder(struct finder *finder, const char *folder, cons
     vkn_status status = component_exact(folder, name, COMPONENT_ANY_FILE, found);
     if (status == VKN_OK && found->path == NULL)
         status = component_similar(finder, folder, name, COMPONENT_REGULAR_FILE, found);
-    return leave(found, status);
+    return free_on_failure(found, status);
 }
 
 vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found)
@@ -387,5 +390,5 @@ vkn_status finder_find_folder(struct finder *finder, const char *name, struct fo
     vkn_status status = component_exact(finder->folder, name, COMPONENT_FOLDER, found);
     if (status == VKN_OK && found->path == NULL)
         status = component_similar(finder, finder->folder, name, COMPONENT_FOLDER, found);
-    return leave(found, status);
+    return free_on_failure(found, status);
 }

@@ -1,5 +1,5 @@
-/* Finds files by similar names: with another extension, case, Unicode form or folder than written
- * in the scene's files (internal to the module scene). find.c describes the order of the search. */
+/* Finds files whose names differ from the written ones in extension, case, Unicode form or folder
+ * (internal to the module scene). find.c describes the order of the search. */
 #ifndef SCENE_FIND_H
 #define SCENE_FIND_H
 
@@ -13,7 +13,7 @@ enum {
     FOUND_EXTENSION = 4,
     FOUND_ESCAPED = 8, /* %20 is written for a space */
     FOUND_FOLDER = 16,
-    FOUND_DIFFERENCES = 5
+    FOUND_DIFFERENCES = 5 /* number of flags */
 };
 
 /* Result of a search. `path` is NULL when there is no such file. When two files match equally well,
@@ -26,9 +26,10 @@ struct found {
 /* A search in one folder. Reads each folder once. */
 struct finder;
 
-/* Opens a search. Names are relative to `folder`. `places` (NULL: none) is a NULL-terminated list
- * of its subfolders where files may be instead; "" stands for the folder itself. */
-vkn_status finder_open(const char *folder, const char *const *places, struct finder **finder);
+/* Opens a search, which finder_close frees. Names are relative to `folder`. `subfolders` (NULL:
+ * none) is a NULL-terminated list of its subfolders that finder_find_elsewhere searches; "" stands
+ * for the folder itself. */
+vkn_status finder_open(const char *folder, const char *const *subfolders, struct finder **finder);
 void finder_close(struct finder **finder);
 
 /* Finds an image at its written name: exactly, or with an extension added when the name has none,
@@ -37,7 +38,7 @@ vkn_status finder_find_as_written(struct finder *finder, const char *name, struc
 /* Finds an image in another folder. Call it after finder_find_as_written has been called for all
  * names: it searches only if finder_find_as_written found no file in the written folder of this
  * name. Removes leading folders of the name one by one and searches the rest in the finder's folder
- * and places and, with `any_size`, in images_2, images_3, ... */
+ * and subfolders and, with `any_size`, in images_2, images_3, ... */
 vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool any_size,
                                  struct found *found);
 /* Finds a file with exactly this name. */
@@ -45,8 +46,7 @@ vkn_status finder_find_exact(struct finder *finder, const char *name, struct fou
 /* Finds a file in the given folder by its name, or by another Unicode form or case of the name. */
 vkn_status finder_find_in_folder(struct finder *finder, const char *folder, const char *name,
                                  struct found *found);
-/* Finds a subfolder of the finder's folder by its name, or by another Unicode form or case of it.
- */
+/* Finds a subfolder of the finder's folder by its name, or its name in another form or case. */
 vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found);
 
 /* Returns a key that is equal for names with the same letters: the decomposed name (name_key.c), in

@@ -21,7 +21,7 @@ struct listing {
     size_t count;
 };
 
-size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *there)
+size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *exists)
 {
     size_t low = 0, high = sorted->count;
     while (low < high) {
@@ -31,7 +31,7 @@ size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *t
         else
             high = middle;
     }
-    *there = low < sorted->count && strcmp(*(char **)sorted->items[low], text) == 0;
+    *exists = low < sorted->count && strcmp(*(char **)sorted->items[low], text) == 0;
     return low;
 }
 
@@ -100,11 +100,12 @@ static vkn_status read_folder(struct listing *listing)
     return status;
 }
 
-static vkn_status list(struct finder *finder, const char *folder, const struct listing **listing)
+static vkn_status get_listing(struct finder *finder, const char *folder,
+                              const struct listing **listing)
 {
-    bool there = false;
-    size_t at = sorted_lower_bound(&finder->listings, folder, &there);
-    if (!there) {
+    bool exists = false;
+    size_t at = sorted_lower_bound(&finder->listings, folder, &exists);
+    if (!exists) {
         struct listing *made = base_alloc(1, sizeof(*made));
         if (made == NULL)
             return VKN_ERROR;
@@ -122,7 +123,8 @@ static vkn_status list(struct finder *finder, const char *folder, const struct l
 }
 
 /* Returns the first of the `count` entries with that key. */
-static const struct entry *entries_of(const struct listing *listing, const char *key, size_t *count)
+static const struct entry *find_entries(const struct listing *listing, const char *key,
+                                        size_t *count)
 {
     size_t low = 0, high = listing->count, end = 0;
     while (low < high) {
@@ -142,8 +144,8 @@ vkn_status finder_lists(struct finder *finder, const char *name, bool *listed)
 {
     const struct listing *listing = NULL;
     size_t count = 0;
-    BASE_TRY(list(finder, finder->folder, &listing));
-    entries_of(listing, name, &count);
+    BASE_TRY(get_listing(finder, finder->folder, &listing));
+    find_entries(listing, name, &count);
     *listed = count > 0;
     return VKN_OK;
 }
@@ -201,46 +203,47 @@ struct wanted {
     char *key, *form; /* name_key in lower case; name_key in the given case */
 };
 
-static vkn_status prepare(const char *name, struct wanted *wanted)
+static vkn_status init_wanted(const char *name, struct wanted *wanted)
 {
     *wanted = (struct wanted){name, name_key(name, true), name_key(name, false)};
     return wanted->key != NULL && wanted->form != NULL ? VKN_OK : VKN_ERROR;
 }
 
-static void forget(struct wanted *wanted)
+static void free_wanted(struct wanted *wanted)
 {
     free(wanted->key);
     free(wanted->form);
 }
 
-/* Sets *fits: whether the entry's name, whose key matches, begins like the wanted name apart from
- * the difference that `way` allows (0, FOUND_UNICODE_FORM or FOUND_CASE). */
-static vkn_status begins(const struct entry *entry, const struct wanted *wanted, unsigned way,
-                         bool *fits)
+/* Sets *matches: whether the name of an entry with the wanted key begins like the wanted name,
+ * apart from `difference` (0, FOUND_UNICODE_FORM or FOUND_CASE). */
+static vkn_status begins_like(const struct entry *entry, const struct wanted *wanted,
+                              unsigned difference, bool *matches)
 {
-    *fits = way == FOUND_CASE || strncmp(entry->name, wanted->name, strlen(wanted->name)) == 0;
-    if (*fits || way != FOUND_UNICODE_FORM)
+    *matches =
+        difference == FOUND_CASE || strncmp(entry->name, wanted->name, strlen(wanted->name)) == 0;
+    if (*matches || difference != FOUND_UNICODE_FORM)
         return VKN_OK;
     char *form = name_key(entry->name, false);
-    *fits = form != NULL && strncmp(form, wanted->form, strlen(wanted->form)) == 0;
+    *matches = form != NULL && strncmp(form, wanted->form, strlen(wanted->form)) == 0;
     free(form);
     return form != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Adds the entries with that key that fit the wanted name. */
-static vkn_status take_entries(const struct listing *listing, const char *key,
-                               const struct wanted *wanted, unsigned way, enum component_kind kind,
-                               struct found *found)
+/* Adds the entries with that key that match the wanted name. */
+static vkn_status add_matches(const struct listing *listing, const char *key,
+                              const struct wanted *wanted, unsigned difference,
+                              enum component_kind kind, struct found *found)
 {
     size_t count = 0;
-    const struct entry *entries = entries_of(listing, key, &count);
+    const struct entry *entries = find_entries(listing, key, &count);
     for (size_t i = 0; i < count; i++) {
-        bool fits = false;
-        BASE_TRY(begins(&entries[i], wanted, way, &fits));
-        char *path = fits ? base_path_join(listing->folder, entries[i].name) : NULL;
-        if (fits && path == NULL)
+        bool matches = false;
+        BASE_TRY(begins_like(&entries[i], wanted, difference, &matches));
+        char *path = matches ? base_path_join(listing->folder, entries[i].name) : NULL;
+        if (matches && path == NULL)
             return VKN_ERROR;
-        if (fits && is_kind(path, kind))
+        if (matches && is_kind(path, kind))
             found_add(found, path);
         else
             free(path);
@@ -254,29 +257,30 @@ vkn_status component_similar(struct finder *finder, const char *folder, const ch
     static const unsigned differences[] = {FOUND_UNICODE_FORM, FOUND_CASE};
     const struct listing *listing = NULL;
     struct wanted wanted;
-    BASE_TRY(list(finder, folder, &listing));
-    vkn_status status = prepare(name, &wanted);
+    BASE_TRY(get_listing(finder, folder, &listing));
+    vkn_status status = init_wanted(name, &wanted);
     for (size_t i = 0; i < BASE_COUNT(differences) && found->path == NULL && status == VKN_OK;
          i++) {
-        status = take_entries(listing, wanted.key, &wanted, differences[i], kind, found);
+        status = add_matches(listing, wanted.key, &wanted, differences[i], kind, found);
         found->differences |= found->path != NULL ? differences[i] : 0;
     }
-    forget(&wanted);
+    free_wanted(&wanted);
     return status;
 }
 
-static vkn_status take_extensions(const struct listing *listing, const struct wanted *stem,
-                                  const char *const *endings, unsigned way, struct found *found)
+static vkn_status add_extensions(const struct listing *listing, const struct wanted *stem,
+                                 const char *const *endings, unsigned difference,
+                                 struct found *found)
 {
     for (; *endings != NULL; endings++) {
         char *key = base_format("%s.%s", stem->key, *endings);
         vkn_status status =
-            key != NULL ? take_entries(listing, key, stem, way, COMPONENT_REGULAR_FILE, found)
+            key != NULL ? add_matches(listing, key, stem, difference, COMPONENT_REGULAR_FILE, found)
                         : VKN_ERROR;
         free(key);
         BASE_TRY(status);
     }
-    found->differences |= found->path != NULL ? way : 0;
+    found->differences |= found->path != NULL ? difference : 0;
     return VKN_OK;
 }
 
@@ -286,12 +290,12 @@ vkn_status component_image(struct finder *finder, const char *folder, const char
     static const unsigned differences[] = {0, FOUND_UNICODE_FORM, FOUND_CASE};
     const struct listing *listing = NULL;
     struct wanted wanted;
-    BASE_TRY(list(finder, folder, &listing));
-    vkn_status status = prepare(stem, &wanted);
+    BASE_TRY(get_listing(finder, folder, &listing));
+    vkn_status status = init_wanted(stem, &wanted);
     for (size_t i = 0; i < IMAGE_ENDINGS * BASE_COUNT(differences); i++)
         if (found->path == NULL && status == VKN_OK)
-            status = take_extensions(listing, &wanted, image_endings[i / BASE_COUNT(differences)],
-                                     differences[i % BASE_COUNT(differences)], found);
-    forget(&wanted);
+            status = add_extensions(listing, &wanted, image_endings[i / BASE_COUNT(differences)],
+                                    differences[i % BASE_COUNT(differences)], found);
+    free_wanted(&wanted);
     return status;
 }

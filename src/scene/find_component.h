@@ -13,13 +13,13 @@ struct sorted {
 /* The state of a search (find.h). */
 struct finder {
     char *folder;
-    const char *const *places;
-    struct sorted listings; /* struct listing *: contents of folders */
-    struct sorted filled;   /* char **: written folders in which a file has been found */
+    const char *const *subfolders;
+    struct sorted listings;     /* struct listing *: contents of folders */
+    struct sorted used_folders; /* char **: written folders in which a file has been found */
 };
 
 /* Returns the index of `text` or, if it is not there, the index to insert it at. */
-size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *there);
+size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *exists);
 /* Inserts an item at an index. */
 vkn_status sorted_insert(struct sorted *sorted, size_t at, void *item);
 /* Sets *listed: whether the finder's folder has an entry of that name, in any case. */
@@ -27,6 +27,7 @@ vkn_status finder_lists(struct finder *finder, const char *name, bool *listed);
 /* Frees the cached contents of folders. */
 void finder_free_listings(struct finder *finder);
 
+/* What an entry must be to match. */
 enum component_kind { COMPONENT_ANY_FILE, COMPONENT_REGULAR_FILE, COMPONENT_FOLDER };
 
 /* Adds `path`, which *found then owns, as the first or the second match. */

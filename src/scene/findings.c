@@ -7,7 +7,7 @@
 #include "scene/inspect.h"
 #include "scene/transforms.h"
 
-static vkn_status take_image(struct scene_findings *findings, struct transforms_frame *frame)
+static vkn_status move_image(struct scene_findings *findings, struct transforms_frame *frame)
 {
     size_t count = findings->broken_image_count;
     char **grown = realloc(findings->broken_images, (count + 1) * sizeof(char *));
@@ -27,7 +27,7 @@ vkn_status findings_skip_frame(struct scene_findings *findings, struct transform
     if (findings->broken++ == 0)
         findings->first_broken = base_format("%s", vkn_last_error());
     frame->skipped = true;
-    return frame->image_path != NULL ? take_image(findings, frame) : VKN_OK;
+    return frame->image_path != NULL ? move_image(findings, frame) : VKN_OK;
 }
 
 vkn_status points_reject(struct rejected_points *left_out)
@@ -88,7 +88,7 @@ void scene_findings_free(struct scene_findings *findings)
     free(findings->first_broken);
     free(findings->others);
     free(findings->other_names);
-    free(findings->turned);
+    free(findings->rotated);
     free(findings->as_stored);
     free(findings->orientation_unknown);
     free(findings->points);

@@ -91,8 +91,8 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Decodes a file to 8-bit RGBA or, with `precise` and 16-bit samples (file->wide), to 16-bit RGBA.
- * The caller frees *pixels. */
+/* Decodes a file to 8-bit RGBA or, with `precise` and 16-bit samples (file->is_16_bit), to 16-bit
+ * RGBA. The caller frees *pixels. */
 static vkn_status decode(const char *name, struct image_file *file, bool precise, void **pixels)
 {
     const struct image_format *format;

@@ -6,14 +6,14 @@
 
 /* ---- formats: png.c, jpeg.c, webp.c, tiff.c, stb.c ------------------------------------------- */
 
-/* The bytes of an image file and what its format says of them. */
+/* An image file in memory, and what its header says. */
 struct image_file {
     const uint8_t *data;
     size_t size;
     bool whole;             /* false: only the first bytes of the file are present */
     uint32_t width, height; /* as stored; 0: the header is not complete yet */
-    size_t min_size;        /* bytes that a complete file of this many pixels has at least */
-    bool is_16_bit;         /* samples have 16 bits; decoding rounds them to 8 when set to false */
+    size_t min_size; /* smallest possible size in bytes of a complete file of this many pixels */
+    bool is_16_bit;  /* samples have 16 bits; decoding rounds them to 8 when set to false */
     bool out_of_memory;
     char problem[256]; /* error message; "": none */
 };
@@ -28,8 +28,8 @@ struct image_format {
     bool (*is)(const uint8_t *data, size_t size);
     /* Reads the size from the header. Returns false after an error (image_failed). */
     bool (*measure)(struct image_file *file);
-    /* Decodes a complete file, after `measure`, to RGBA of 8 bits or, when `wide` is set, 16 bits.
-     * Returns false for truncated or damaged files. */
+    /* Decodes a complete file, after `measure`, to RGBA of 8 bits or, when `is_16_bit` is set, 16
+     * bits. Returns false for truncated or damaged files. */
     bool (*decode)(struct image_file *file, void *rgba);
 };
 extern const struct image_format image_png, image_jpeg, image_webp, image_tiff, image_stb;
@@ -40,13 +40,13 @@ extern const char *const *const image_endings[IMAGE_ENDINGS];
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* What the header of an image file says. */
+/* Size and orientation from the header of an image file. */
 struct image_header {
     uint32_t width, height;
     unsigned orientation; /* of EXIF, 1 to 8 (exif.h); the size is the stored one */
 };
 /* Reads the header from a complete file or from its first bytes. The width is 0 when the header
- * continues behind these bytes. */
+ * does not end within these bytes. */
 vkn_status image_read_header(const char *name, const uint8_t *data, size_t size, bool whole,
                              struct image_header *header);
 /* Reads the size and orientation of an image file, from its first bytes if they suffice. */

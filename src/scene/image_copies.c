@@ -74,8 +74,8 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
 static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, uint32_t x,
                         uint32_t y)
 {
-    bool turned = orientation >= IMAGE_FIRST_TRANSPOSED;
-    uint32_t column = turned ? y : x, row = turned ? x : y;
+    bool transposed = orientation >= IMAGE_FIRST_TRANSPOSED;
+    uint32_t column = transposed ? y : x, row = transposed ? x : y;
     if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8)
         column = width - 1 - column;
     if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7)

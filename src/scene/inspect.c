@@ -9,9 +9,9 @@
 #include "scene/transforms.h"
 
 #define PI          3.14159265358979323846
-#define OUTERMOST   0.02 /* outliers: fraction of the points on each side of point_box */
-#define MANY_POINTS 2000u
-#define RAY_GRID    9
+#define OUTERMOST   0.02  /* outliers: fraction of the points on each side of point_box */
+#define MANY_POINTS 2000u /* about as many points are tested for being too near */
+#define RAY_GRID    9     /* rays along each side of a view */
 
 static void widen(struct inspect_range *range, double value, bool first)
 {
@@ -146,10 +146,10 @@ static bool in_cube(const struct vkn_scene *scene, const double point[3])
     return true;
 }
 
-/* Returns whether the half line from `origin` hits the cube, by its entry and exit through each
- * pair of faces. */
-static bool meets_cube(const struct vkn_scene *scene, const double origin[3],
-                       const double direction[3])
+/* Returns whether the half line from `origin` hits the cube, from where it enters and leaves each
+ * pair of parallel faces. */
+static bool hits_cube(const struct vkn_scene *scene, const double origin[3],
+                      const double direction[3])
 {
     double enter = 0, leave = INFINITY, half = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
@@ -175,7 +175,7 @@ double inspect_inside(const struct vkn_scene *scene, size_t stride)
             if (!scene_camera_ray(view, x, y, origin, direction))
                 continue;
             rays++;
-            hits += meets_cube(scene, origin, direction) ? 1 : 0;
+            hits += hits_cube(scene, origin, direction) ? 1 : 0;
         }
     }
     return rays > 0 ? (double)hits / (double)rays : 0;
@@ -240,7 +240,6 @@ struct masks {
     double *hidden; /* [view] hidden fraction; negative: no mask */
 };
 
-/* Measures the mask of one view (callback of base_parallel). */
 static vkn_status measure_mask(void *context, size_t index)
 {
     const struct masks *masks = context;
@@ -250,9 +249,9 @@ static vkn_status measure_mask(void *context, size_t index)
     masks->hidden[index] = -1;
     if (view->mask_path == NULL)
         return VKN_OK;
-    bool aside = view->applied_orientation >= IMAGE_FIRST_TRANSPOSED;
-    BASE_TRY(
-        scene_image_size(view->image_path, aside ? &height : &width, aside ? &width : &height));
+    bool transposed = view->applied_orientation >= IMAGE_FIRST_TRANSPOSED;
+    BASE_TRY(scene_image_size(view->image_path, transposed ? &height : &width,
+                              transposed ? &width : &height));
     BASE_TRY(mask_read(view->mask_path, view->mask_inverted, view->applied_orientation, width,
                        height, &used));
     size_t pixels = (size_t)width * height, hidden = 0;

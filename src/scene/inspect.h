@@ -1,4 +1,4 @@
-/* Measurements and problems of a scene (internal to the module scene; see scene.h). */
+/* Declares the measurements and problems of a scene (internal to the module scene; see scene.h). */
 #ifndef SCENE_INSPECT_H
 #define SCENE_INSPECT_H
 
@@ -36,7 +36,7 @@ struct inspection {
     double spread[3]; /* standard deviations of the training cameras' positions along their
                          principal axes, largest first */
     bool has_focus;
-    double focus[3];    /* focus point of the training cameras, if `attentive` */
+    double focus[3];    /* focus point of the training cameras, if has_focus */
     double distance;    /* mean distance of the training cameras from the focus point */
     double from_origin; /* distance of the cube's centre from the dataset's origin, dataset units */
     double inside;      /* fraction of the training views' rays that hit the cube */
@@ -45,7 +45,7 @@ struct inspection {
     double points_near; /* fraction of the points that are nearer than `near` to a training camera
                            that sees them */
     size_t masked;      /* views with a mask */
-    size_t blind;       /* of these, views that the mask hides completely */
+    size_t blind;       /* masked views without a used pixel */
     double hidden;      /* mean fraction of a masked view that is hidden */
     struct consistency consistency; /* how well poses fit the images */
     struct inspect_problem *problems;

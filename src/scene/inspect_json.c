@@ -63,8 +63,8 @@ static void add_findings(cJSON *json, const struct scene_findings *findings)
 {
     if (findings->other_names != NULL)
         cJSON_AddStringToObject(json, "other_names", findings->other_names);
-    if (findings->turned != NULL)
-        cJSON_AddStringToObject(json, "turned", findings->turned);
+    if (findings->rotated != NULL)
+        cJSON_AddStringToObject(json, "turned", findings->rotated);
     if (findings->as_stored != NULL)
         cJSON_AddStringToObject(json, "as_stored", findings->as_stored);
 }

@@ -1,4 +1,4 @@
-/* Reads JPEG files by libjpeg-turbo. */
+/* Reads JPEG files with libjpeg-turbo. */
 #include <limits.h>
 #include <setjmp.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ struct reading {
     struct jpeg_progress_mgr progress;
     struct image_file *file;
     uint8_t *rgba;
-    jmp_buf leave;
+    jmp_buf error_jump;
 };
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -34,7 +34,7 @@ static _Noreturn void fail(j_common_ptr info)
     info->err->format_message(info, message);
     file->out_of_memory |= code == JERR_OUT_OF_MEMORY || code == JERR_NO_BACKING_STORE;
     image_problem(file, "cannot be decoded (%s)", message);
-    longjmp(reading->leave, 1);
+    longjmp(reading->error_jump, 1);
 }
 
 /* Fails at warnings about damaged data, which libjpeg replaces by invented data. Other warnings are
@@ -53,7 +53,7 @@ static void limit_scans(j_common_ptr info)
     if (reading->info.input_scan_number <= MOST_SCANS)
         return;
     image_problem(reading->file, "cannot be decoded (more than %d scans)", MOST_SCANS);
-    longjmp(reading->leave, 1);
+    longjmp(reading->error_jump, 1);
 }
 
 /* ---- the source of bytes --------------------------------------------------------------------- */
@@ -70,7 +70,7 @@ static boolean reach_end(j_decompress_ptr info)
     if (!reading->file->whole)
         return FALSE;
     image_problem(reading->file, "truncated JPEG");
-    longjmp(reading->leave, 1);
+    longjmp(reading->error_jump, 1);
 }
 
 static void skip(j_decompress_ptr info, long count)
@@ -113,7 +113,7 @@ static void convert_cmyk(uint8_t *row, uint32_t width)
     }
 }
 
-static long most_memory(void)
+static long memory_limit(void)
 {
     uint64_t usable = base_memory_usable();
     return usable < LONG_MAX ? (long)usable : LONG_MAX;
@@ -126,7 +126,7 @@ static void decode(struct reading *reading)
     bool cmyk = info->num_components == 4;
     info->out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBA;
     if (jpeg_has_multiple_scans(info)) /* libjpeg keeps the coefficients of the whole image */
-        info->mem->max_memory_to_use = most_memory();
+        info->mem->max_memory_to_use = memory_limit();
     jpeg_start_decompress(info);
     while (info->output_scanline < info->output_height) {
         JSAMPROW row = reading->rgba + (size_t)4 * info->output_scanline * info->output_width;
@@ -139,7 +139,7 @@ static void decode(struct reading *reading)
 
 static bool attempt(struct reading *reading, void (*read)(struct reading *))
 {
-    if (setjmp(reading->leave) != 0)
+    if (setjmp(reading->error_jump) != 0)
         return false;
     read(reading);
     return true;

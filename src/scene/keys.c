@@ -1,7 +1,7 @@
 /* Checks the keys of a transforms.json against a table of the keys that instant-ngp, nerfstudio and
- * their converters, D-NeRF, BlenderNeRF, Neuralangelo and ScanNet++ read or write. The facts are
- * from their loaders: instant-ngp's src/nerf_loader.cu, nerfstudio's data/dataparsers and
- * process_data, as of 2026. docs/scenes.md has the same table for users. */
+ * their converters, D-NeRF, BlenderNeRF, Neuralangelo and ScanNet++ read or write. The table
+ * follows their loaders: instant-ngp's src/nerf_loader.cu, nerfstudio's data/dataparsers and
+ * process_data, as of 2026. docs/scenes.md has it for users. */
 #include "scene/keys.h"
 
 #include <ctype.h>
@@ -13,9 +13,9 @@
 
 #define MOST_UNREAD 32 /* different unread keys that are listed for a file */
 #define MOST_NAMED  8  /* unread keys that a message names */
-#define SHORTEST    6  /* shortest name that `nearly` compares */
+#define SHORTEST    6  /* shortest name that `is_nearly` compares */
 
-enum place { TOP = 1, FRAME = 2, BOTH = TOP | FRAME };
+enum level { TOP = 1, FRAME = 2, BOTH = TOP | FRAME };
 
 enum use {
     READ,    /* read by the functions that fill struct transforms */
@@ -26,7 +26,7 @@ enum use {
 
 struct key {
     const char *name;
-    enum place place;
+    enum level level;
     enum use use;
     const char *what;
 };
@@ -126,7 +126,7 @@ static const struct key keys[] = {
     {"sharpness_discard_threshold", TOP, NOTED, "no blurred image is left out"},
     {"test_frames", TOP, NOTED, "these frames are not read; test_filenames and frames are"},
     {"is_bad", FRAME, NOTED, "blurred images are not left out"},
-    /* depths, and what describes the capture */
+    /* depths and descriptions of the capture */
     {"integer_depth_scale", TOP, PASSED, NULL},
     {"enable_depth_loading", TOP, PASSED, NULL},
     {"depth_path", FRAME, PASSED, NULL},
@@ -142,7 +142,7 @@ static const struct key keys[] = {
 
 #define KEYS BASE_COUNT(keys)
 
-static const struct key *find(const char *name)
+static const struct key *find_key(const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
         if (strcmp(keys[i].name, name) == 0)
@@ -168,7 +168,7 @@ static bool same_letters(const char *a, const char *b)
 }
 
 /* Returns whether at most two neighbouring letters differ, are missing or are added. */
-static bool nearly(const char *a, const char *b)
+static bool is_nearly(const char *a, const char *b)
 {
     size_t size_a = strlen(a), size_b = strlen(b);
     size_t longer = size_a > size_b ? size_a : size_b, shorter = size_a + size_b - longer;
@@ -182,23 +182,23 @@ static bool nearly(const char *a, const char *b)
     return head + tail + 2 >= longer;
 }
 
-static const char *similar(const char *name)
+static const char *find_similar(const char *name)
 {
     for (size_t i = 0; i < KEYS; i++)
         if (keys[i].use == READ && same_letters(name, keys[i].name))
             return keys[i].name;
     for (size_t i = 0; i < KEYS; i++)
-        if (keys[i].use == READ && nearly(name, keys[i].name))
+        if (keys[i].use == READ && is_nearly(name, keys[i].name))
             return keys[i].name;
     return NULL;
 }
 
 /* ---- unread keys ----------------------------------------------------------------------------- */
 
-static cJSON *entry_of(const cJSON *list, const char *name)
+static cJSON *entry_of(const cJSON *list_keys, const char *name)
 {
     cJSON *entry = NULL;
-    cJSON_ArrayForEach (entry, list) {
+    cJSON_ArrayForEach (entry, list_keys) {
         if (strcmp(cJSON_GetObjectItemCaseSensitive(entry, "key")->valuestring, name) == 0)
             return entry;
     }
@@ -219,7 +219,7 @@ vkn_status keys_add_unread(const char *name, const char *note, struct transforms
     }
     if (cJSON_GetArraySize(transforms->unread) >= MOST_UNREAD)
         return VKN_OK;
-    const char *meant = note == unknown ? similar(name) : NULL;
+    const char *meant = note == unknown ? find_similar(name) : NULL;
     entry = cJSON_CreateObject();
     bool added = cJSON_AddItemToArray(transforms->unread, entry) != 0;
     bool made = added && cJSON_AddStringToObject(entry, "key", name) != NULL &&
@@ -267,10 +267,10 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
 {
     if (key->use == REFUSED && !keys_is_empty_value(item))
         return base_json_fail(where, item->string, "%s", key->what);
-    const cJSON *before = *first;
+    const cJSON *earlier = *first;
     *first = item;
-    bool deep = cJSON_IsArray(item) || cJSON_IsObject(item); /* comparing could take too long */
-    if (before != NULL && (deep || !cJSON_Compare(before, item, true)))
+    bool compound = cJSON_IsArray(item) || cJSON_IsObject(item); /* comparing could take too long */
+    if (earlier != NULL && (compound || !cJSON_Compare(earlier, item, true)))
         return keys_add_unread(item->string, "given twice; the first is read", transforms);
     bool noted = key->use == NOTED && !keys_is_empty_value(item);
     return noted ? keys_add_unread(item->string, key->what, transforms) : VKN_OK;
@@ -279,15 +279,15 @@ static vkn_status check_known(const struct key *key, const cJSON *item, const ch
 static vkn_status check_key(const cJSON *item, bool top, const char *where, const cJSON **first,
                             struct transforms *transforms)
 {
-    const struct key *key = find(item->string);
-    if (key != NULL && (key->place & (top ? TOP : FRAME)) != 0)
+    const struct key *key = find_key(item->string);
+    if (key != NULL && (key->level & (top ? TOP : FRAME)) != 0)
         return check_known(key, item, where, &first[key - keys], transforms);
     if (names_mask(item))
         return base_json_fail(
             where, item->string,
             "not read: masks are given by the mask_path of each frame, bright at used pixels");
     const char *note = key == NULL         ? unknown
-                       : key->place == TOP ? "is only read at the top level of the file"
+                       : key->level == TOP ? "is only read at the top level of the file"
                                            : "is only read in frames";
     return keys_add_unread(item->string, note, transforms);
 }
@@ -304,7 +304,7 @@ vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
 
 /* ---- reporting ------------------------------------------------------------------------------- */
 
-static void give(struct transforms *transforms, struct scene_findings *findings)
+static void move_unread(struct transforms *transforms, struct scene_findings *findings)
 {
     if (findings->unread == NULL) {
         findings->unread = transforms->unread;
@@ -317,7 +317,7 @@ static void give(struct transforms *transforms, struct scene_findings *findings)
 }
 
 /* Lists each key once, even if several files have it. */
-static void list(const struct cJSON *unread, struct base_text *text)
+static void list_keys(const struct cJSON *unread, struct base_text *text)
 {
     int named = 0, left = 0;
     for (const cJSON *entry = unread->child; entry != NULL; entry = entry->next) {
@@ -343,7 +343,7 @@ char *keys_hint(const struct transforms *transforms)
     struct base_text text = {0};
     base_text_add(&text, "%s", transforms->unread != NULL ? "; keys that are not read: " : "");
     if (transforms->unread != NULL)
-        list(transforms->unread, &text);
+        list_keys(transforms->unread, &text);
     return text.data;
 }
 
@@ -358,7 +358,7 @@ vkn_status keys_missing(const char *where, const char *name, const struct transf
 static vkn_status warn(const struct cJSON *unread)
 {
     struct base_text text = {0};
-    list(unread, &text);
+    list_keys(unread, &text);
     vkn_status status = text.failed ? VKN_ERROR : VKN_OK;
     if (status == VKN_OK)
         base_log(BASE_LOG_WARNING, "%s: keys that are not read: %s",
@@ -372,7 +372,7 @@ vkn_status keys_report(struct transforms files[SCENE_SPLITS], struct scene_findi
     struct scene_findings all = {0};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         if (files[split].unread != NULL)
-            give(&files[split], findings != NULL ? findings : &all);
+            move_unread(&files[split], findings != NULL ? findings : &all);
     vkn_status status = all.unread != NULL ? warn(all.unread) : VKN_OK;
     scene_findings_free(&all);
     return status;

@@ -1,4 +1,4 @@
-/* Reads intrinsics from JSON, applies them to an image, and makes pinhole cameras like another. */
+/* Reads intrinsics from JSON, applies them to images, and makes pinholes for camera paths. */
 #include <math.h>
 #include <string.h>
 
@@ -10,10 +10,9 @@
 
 const struct transforms_lens lens_none = {.center = {NAN, NAN}};
 
-/* Returns whether the kind is a fisheye, of any distortion model. */
 static bool is_fisheye(enum vkn_lens kind)
 {
-    return !lens_kinds[kind].perspective && !lens_kinds[kind].around;
+    return !lens_kinds[kind].perspective && !lens_kinds[kind].panoramic;
 }
 
 /* Reads the kind of lens: COLMAP's names as nerfstudio writes them, or instant-ngp's is_fisheye and
@@ -90,7 +89,7 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
     /* k4 k5 k6 of OpenCV's perspective model make it rational. */
     static const char *const names[] = {SCENE_COEFFICIENTS(LENS_NAME)
                                             SCENE_OTHER_COEFFICIENTS(LENS_NAME)};
-    const char *has = lens_kinds[lens->kind].distortion;
+    const char *supported = lens_kinds[lens->kind].distortion;
     double values[BASE_COUNT(names)] = {0};
     memcpy(values, lens->distortion, sizeof(lens->distortion));
     for (size_t i = 0; i < BASE_COUNT(names); i++)
@@ -98,20 +97,20 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
                                   LENS_MAX_COEFFICIENT, &values[i]));
     BASE_TRY(read_params(object, where, values));
     for (size_t i = 0; i < BASE_COUNT(names); i++) {
-        if (values[i] == 0 || strstr(has, names[i]) != NULL)
+        if (values[i] == 0 || strstr(supported, names[i]) != NULL)
             continue;
-        if (has[0] == '\0')
+        if (supported[0] == '\0')
             return base_json_fail(where, names[i], "a panorama has no distortion");
-        return base_json_fail(where, names[i], "not supported unless 0 (%s are)", has);
+        return base_json_fail(where, names[i], "not supported unless 0 (%s are)", supported);
     }
     memcpy(lens->distortion, values, sizeof(lens->distortion));
     return VKN_OK;
 }
 
 /* Reads the focal length of one axis. A focal length and an angle in the same object agree roughly,
- * and the focal length is more accurate; an angle alone overrides a focal length from the top
- * level. x_fov, in degrees, overrides both, as in instant-ngp. *given: the object has any of them.
- */
+ * and the focal length is more accurate; an angle without focal length overrides a focal length
+ * from the top level. x_fov, in degrees, overrides both, as in instant-ngp. *given: there is any of
+ * them. */
 static vkn_status read_focal(const cJSON *object, const char *where, int axis,
                              struct transforms_lens *lens, bool *given)
 {
@@ -176,7 +175,7 @@ vkn_status lens_read(const struct cJSON *object, const char *where, struct trans
 bool lens_has_focal(const struct transforms_lens *lens)
 {
     return lens->focal[0] > 0 || lens->focal[1] > 0 || lens->angle[0] > 0 || lens->angle[1] > 0 ||
-           lens_kinds[lens->kind].around;
+           lens_kinds[lens->kind].panoramic;
 }
 
 static double focal_of_axis(const struct transforms_lens *lens, int axis, double size)
@@ -202,7 +201,7 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
                 struct scene_camera *camera)
 {
     const double actual[2] = {width, height};
-    bool panorama = lens_kinds[lens->kind].around;
+    bool panorama = lens_kinds[lens->kind].panoramic;
     double given[2], focal[2], center[2];
     for (int axis = 0; axis < 2; axis++) {
         given[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
@@ -266,8 +265,8 @@ struct scene_camera camera_path_undistorted(const struct scene_camera *like)
         return pinhole;
     float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
                         0.5F * (float)like->height / like->focal_y);
-    float longer =
-        fmaxf(1.0F, reach); /* at least 1: tan 45 degrees at the end of the longer side */
+    /* At least 1: tan 45 degrees at the end of the longer side. */
+    float longer = fmaxf(1.0F, reach);
     pinhole.focal_x *= longer;
     pinhole.focal_y *= longer;
     pinhole.center_x = 0.5F * (float)like->width;

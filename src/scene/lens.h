@@ -1,4 +1,4 @@
-/* Lens kinds, lens models and intrinsics as written in files (internal to the module scene). */
+/* Declares lens kinds, and lens models and intrinsics as written in files (internal to scene). */
 #ifndef SCENE_LENS_H
 #define SCENE_LENS_H
 
@@ -12,16 +12,15 @@ struct cJSON;
 
 /* ---- kinds (lenses.c) ------------------------------------------------------------------------ */
 
-/* A kind of lens: maps between rays and image positions. `local` directions are in the camera's own
+/* A kind of lens: maps between rays and image positions. `local` directions are in the camera's
  * axes (x right, y up, looking down -z). `ideal` are distorted ideal coordinates (u, v), y down. */
 struct lens_kind {
-    const char *name; /* name in inspect_json (a perspective without distortion is "pinhole" there)
-                       */
+    const char *name; /* in inspect_json, where a perspective without distortion is "pinhole" */
     const char *camera_type; /* nerfstudio's name in camera paths, for the first such kind */
     const char *distortion;  /* supported coefficients, for messages; "": none */
     bool perspective; /* (u, v) are tangents: the field of view is below 180 degrees, and depths lie
                          along the viewing axis */
-    bool around;      /* an equirectangular panorama */
+    bool panoramic;   /* an equirectangular panorama */
     /* Sets the unit direction of the ray; returns false when there is none (scene_camera_ray). */
     bool (*ray)(const struct scene_camera *camera, const double ideal[2], double local[3]);
     /* The inverse of `ray`, for directions of any length. `limit`: scene_camera_limit(camera). */
@@ -46,15 +45,15 @@ bool lens_is_distorted(const struct scene_camera *camera);
 /* ---- intrinsics as written ------------------------------------------------------------------- */
 
 /* Intrinsics as written, in pixels of an image of size[0] x size[1]. A frame starts from the values
- * at the top level of the file and overrides those that it has. */
+ * at the top level of the file and overrides the values that it has. */
 struct transforms_lens {
     double focal[2];  /* 0: not given */
     double angle[2];  /* full field of view in radians, used when focal is 0; 0: not given */
     double center[2]; /* NAN: not given, the middle of the image */
     double size[2];   /* 0: not given */
     enum vkn_lens kind;
-    bool per_radian; /* unit of a panorama's focal lengths: pixels per radian, or (false) pi times
-                        that, as in nerfstudio */
+    bool per_radian; /* a panorama's focal lengths are in pixels per radian; false: pi times as
+                        large, as in nerfstudio */
     bool whole;      /* a full panorama; the focal lengths are ignored */
     double distortion[SCENE_COEFFICIENT_COUNT]; /* in the order of SCENE_COEFFICIENTS */
 };

@@ -1,12 +1,12 @@
 /* Implements all kinds of lenses, from rays to ideal coordinates and back, in double precision (the
  * reference that shaders are tested against), and the lens models of files.
  *
- * The camera looks down -z with y up, and ideal coordinates (u, v) have y down. Those of a
+ * The camera looks down -z with y up, and ideal coordinates (u, v) have y down. The (u, v) of a
  * perspective lens belong to the camera-space direction (u, -v, -1). OpenCV's distortion is defined
  * on exactly these y-down coordinates (its camera has y down and z forward), so k1 k2 p1 p2 k3 of
  * instant-ngp and nerfstudio files apply without sign changes. The (u, v) of a fisheye have the
- * direction of that vector and, as their length, the (distorted) angle to the axis. The (u, v) of a
- * panorama are its longitude and its latitude below the horizontal plane. */
+ * same direction, and the (distorted) angle to the axis as length. The (u, v) of a panorama are its
+ * longitude and its latitude below the horizontal plane. */
 #include "scene/lens.h"
 
 #include <math.h>
@@ -55,7 +55,7 @@ static double radial_value(const struct scene_camera *c, double r)
     return r * (1 + r2 * (c->k1 + r2 * (c->k2 + r2 * (c->k3 + r2 * c->k4))));
 }
 
-/* Returns the radius in ideal coordinates of an angle to the axis. */
+/* Returns the radius, in undistorted ideal coordinates, of an angle to the axis. */
 static double radius_of(const struct scene_camera *c, double angle)
 {
     return lens_kinds[c->lens].perspective ? tan(angle) : angle;
@@ -104,8 +104,7 @@ static void add_prism(const struct scene_camera *c, const double u[2], double d[
 }
 
 /* Computes distorted ideal coordinates d of u, and the Jacobian j (OpenCV, "Camera Calibration and
- * 3D Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2); y'' alike).
- */
+ * 3D Reconstruction": x'' = x (1 + k1 r2 + k2 r4 + k3 r6) + 2 p1 x y + p2 (r2 + 2 x2)). */
 static void distort(const struct scene_camera *c, const double u[2], double d[2], double j[4])
 {
     double x = u[0], y = u[1], k1 = c->k1, k2 = c->k2, k3 = c->k3, p1 = c->p1, p2 = c->p2;
@@ -199,7 +198,7 @@ static double fisheye_angle(const struct scene_camera *camera, double distorted,
 }
 
 /* Computes the direction at an angle to the axis, towards an image position. */
-static void turn(double angle, const double towards[2], double local[3])
+static void direction_at(double angle, const double towards[2], double local[3])
 {
     double length = hypot(towards[0], towards[1]), ratio = length > 0 ? sin(angle) / length : 1;
     local[0] = towards[0] * ratio;
@@ -211,7 +210,7 @@ static bool fisheye_ray(const struct scene_camera *camera, const double d[2], do
 {
     double limit = scene_camera_limit(camera), distorted = hypot(d[0], d[1]);
     bool reached = distorted <= radial_value(camera, limit);
-    turn(reached ? fisheye_angle(camera, distorted, limit) : limit, d, local);
+    direction_at(reached ? fisheye_angle(camera, distorted, limit) : limit, d, local);
     return reached;
 }
 
@@ -240,7 +239,7 @@ static bool thin_prism_ray(const struct scene_camera *camera, const double d[2],
 {
     double limit = scene_camera_limit(camera), u[2];
     bool reached = undistort(camera, d, u) <= 1e-9 && hypot(u[0], u[1]) <= limit * (1 + 1e-9);
-    turn(fmin(hypot(u[0], u[1]), limit), u, local);
+    direction_at(fmin(hypot(u[0], u[1]), limit), u, local);
     return reached;
 }
 
@@ -273,16 +272,16 @@ double lens_focal_panorama(double size, int axis)
     return size / (2 - axis) / PI;
 }
 
-/* Projects a direction; one straight behind the camera goes just inside of an edge. */
+/* Projects a direction; the direction straight behind the camera is put just inside of an edge. */
 static bool equirectangular_project(const struct scene_camera *camera, double limit,
                                     const double local[3], double d[2])
 {
     (void)camera;
     (void)limit;
-    double around = hypot(local[0], local[2]), end = PI * (1 - 2e-7);
-    d[0] = around > 0 ? fmin(fmax(atan2(local[0], -local[2]), -end), end) : 0;
-    d[1] = atan2(-local[1], around);
-    return around > 0 || local[1] != 0;
+    double horizontal = hypot(local[0], local[2]), end = PI * (1 - 2e-7);
+    d[0] = horizontal > 0 ? fmin(fmax(atan2(local[0], -local[2]), -end), end) : 0;
+    d[1] = atan2(-local[1], horizontal);
+    return horizontal > 0 || local[1] != 0;
 }
 
 /* ---- the tables ------------------------------------------------------------------------------ */
@@ -302,7 +301,7 @@ const struct lens_kind lens_kinds[SCENE_LENSES] = {
     [VKN_LENS_EQUIRECTANGULAR] = {.name = "equirectangular",
                                   .camera_type = "equirectangular",
                                   .distortion = "",
-                                  .around = true,
+                                  .panoramic = true,
                                   .ray = equirectangular_ray,
                                   .project = equirectangular_project},
     [VKN_LENS_THIN_PRISM_FISHEYE] = {.name = "thin_prism_fisheye",

@@ -1,10 +1,10 @@
 /* Reads LLFF captures: poses_bounds.npy beside a folder of images (Mildenhall et al., "Local Light
  * Field Fusion", 2019; the layout is described in its repository's README).
  *
- * A row of 17 numbers per image, in the order of the images' names: a 3x5 matrix by rows, whose
- * columns are the camera's axes down, right and backwards in the world, its position, and (height,
- * width, focal length in pixels) of the image at full size; then the depths of the nearest and the
- * farthest visible content. */
+ * The array has a row of 17 numbers per image, in the order of the images' names: a 3x5 matrix by
+ * rows, whose columns are the camera's axes down, right and backwards in the world, its position,
+ * and (height, width, focal length in pixels) of the image at full size; then the depths of the
+ * nearest and the farthest visible content. */
 #include "scene/llff.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
     return VKN_OK;
 }
 
-/* Resets bounds that are not measured. Measured ones differ between images and increase;
+/* Resets bounds that are not measured. Measured bounds differ between images and increase;
  * placeholders are equal for all images (0.1 and 500, say). */
 static void check_bounds(struct transforms *transforms)
 {

@@ -8,7 +8,6 @@
 
 /* ---- finding masks --------------------------------------------------------------------------- */
 
-/* Returns the length of `name` without its extension. */
 static size_t stem_length(const char *name)
 {
     const char *dot = strrchr(name, '.'), *slash = strrchr(name, '/');
@@ -16,7 +15,7 @@ static size_t stem_length(const char *name)
 }
 
 /* Returns the found mask. Two masks for one image are an error. */
-static vkn_status take_mask(const char *image_name, const struct found *found, char **path)
+static vkn_status use_found_mask(const char *image_name, const struct found *found, char **path)
 {
     *path = found->path;
     if (found->other == NULL)
@@ -44,7 +43,7 @@ vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
     free(other);
     if (status == VKN_OK && found.path == NULL)
         status = finder_find_as_written(masks, image_name, &found);
-    return status == VKN_OK ? take_mask(image_name, &found, path) : status;
+    return status == VKN_OK ? use_found_mask(image_name, &found, path) : status;
 }
 
 /* Finds instant-ngp's mask beside NAME.jpg, which is white at moving objects. */
@@ -61,7 +60,7 @@ static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_fra
     free(folder);
     free(name);
     if (status == VKN_OK)
-        status = take_mask(frame->image_path, &found, &frame->mask_path);
+        status = use_found_mask(frame->image_path, &found, &frame->mask_path);
     frame->mask_inverted = frame->mask_path != NULL;
     return status;
 }
@@ -109,25 +108,24 @@ vkn_status mask_check(const struct transforms_frame *frame)
     uint32_t size[2], width = frame->width, height = frame->height;
     BASE_TRY(scene_image_size(frame->mask_path, &size[0], &size[1]));
     bool fits = factor_of(size, width, height).larger > 0 ||
-                (frame->turned && factor_of(size, height, width).larger > 0);
+                (frame->rotated && factor_of(size, height, width).larger > 0);
     return fits ? VKN_OK : wrong_size(frame->mask_path, size, width, height);
 }
 
 /* ---- used pixels ----------------------------------------------------------------------------- */
 
-#define MOST_BETWEEN \
-    8u /* at most one in so many pixels of a drawn mask is neither dark nor bright */
+#define GREY_DIVISOR 8u /* at most 1 / GREY_DIVISOR of a drawn mask is neither dark nor bright */
 
 /* Thresholds and rules for a mask's pixels. */
-struct measure {
+struct rules {
     uint32_t brightest, most_opaque;
     bool by_alpha; /* alpha selects the used pixels; colours matter only if `drawn` */
     bool drawn;    /* visible colours are black and white: used pixels must also be bright */
 };
 
-static bool is_visible(const struct image_mask *pixel, const struct measure *measure)
+static bool is_visible(const struct image_mask *pixel, const struct rules *rules)
 {
-    return 2u * pixel->alpha > measure->most_opaque;
+    return 2u * pixel->alpha > rules->most_opaque;
 }
 
 static uint32_t brightest_of(const struct image_mask *pixels, size_t count)
@@ -147,78 +145,77 @@ static bool is_one_color(const struct image_mask *pixels, size_t count)
 }
 
 /* Returns whether the visible pixels are black and white, as in drawn masks. */
-static bool is_drawn(const struct image_mask *pixels, size_t count, const struct measure *measure)
+static bool is_drawn(const struct image_mask *pixels, size_t count, const struct rules *rules)
 {
-    size_t visible = 0, dark = 0, between = 0;
+    size_t visible = 0, dark = 0, grey = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!is_visible(&pixels[i], measure))
+        if (!is_visible(&pixels[i], rules))
             continue;
         uint32_t four = 4u * pixels[i].value;
         visible++;
-        dark += four <= measure->brightest ? 1 : 0;
-        between += four > measure->brightest && four < 3 * measure->brightest ? 1 : 0;
+        dark += four <= rules->brightest ? 1 : 0;
+        grey += four > rules->brightest && four < 3 * rules->brightest ? 1 : 0;
     }
-    return measure->brightest > 0 && dark > 0 && between <= visible / MOST_BETWEEN;
+    return rules->brightest > 0 && dark > 0 && grey <= visible / GREY_DIVISOR;
 }
 
 /* Chooses the rules. Alpha selects pixels when some have more than half of the largest alpha and
  * others do not, and when a mask of one colour is fully transparent. If colours vary too, black and
  * white visible pixels mean a drawn mask (GIMP), other colours a cut-out photograph (rembg). */
-static struct measure measure_mask(const struct image_mask *pixels, size_t count)
+static struct rules choose_rules(const struct image_mask *pixels, size_t count)
 {
-    struct measure measure = {0};
+    struct rules rules = {0};
     size_t visible = 0;
     for (size_t i = 0; i < count; i++)
-        measure.most_opaque =
-            pixels[i].alpha > measure.most_opaque ? pixels[i].alpha : measure.most_opaque;
+        rules.most_opaque =
+            pixels[i].alpha > rules.most_opaque ? pixels[i].alpha : rules.most_opaque;
     for (size_t i = 0; i < count; i++) {
-        bool seen = is_visible(&pixels[i], &measure);
+        bool seen = is_visible(&pixels[i], &rules);
         visible += seen ? 1 : 0;
-        measure.brightest =
-            seen && pixels[i].value > measure.brightest ? pixels[i].value : measure.brightest;
+        rules.brightest =
+            seen && pixels[i].value > rules.brightest ? pixels[i].value : rules.brightest;
     }
-    measure.by_alpha = visible > 0 ? visible < count : is_one_color(pixels, count);
-    if (measure.by_alpha)
-        measure.drawn = is_drawn(pixels, count, &measure);
+    rules.by_alpha = visible > 0 ? visible < count : is_one_color(pixels, count);
+    if (rules.by_alpha)
+        rules.drawn = is_drawn(pixels, count, &rules);
     else
-        measure.brightest = brightest_of(pixels, count);
-    return measure;
+        rules.brightest = brightest_of(pixels, count);
+    return rules;
 }
 
 /* Returns whether a mask pixel is set. Masks have values 0 and 1, or 0 and 255: bright means more
  * than half of the brightest value. */
-static bool is_set(const struct image_mask *pixel, const struct measure *measure)
+static bool is_set(const struct image_mask *pixel, const struct rules *rules)
 {
-    bool bright = 2u * pixel->value > measure->brightest;
-    if (!measure->by_alpha)
+    bool bright = 2u * pixel->value > rules->brightest;
+    if (!rules->by_alpha)
         return bright;
-    return is_visible(pixel, measure) && (bright || !measure->drawn);
+    return is_visible(pixel, rules) && (bright || !rules->drawn);
 }
 
 /* Returns whether the mask, which may be smaller or larger, is set at the image's pixel (x, y). */
 static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor,
-                      uint32_t x, uint32_t y, const struct measure *measure)
+                      uint32_t x, uint32_t y, const struct rules *rules)
 {
     uint32_t n = factor.larger, bright = 0;
     const struct image_mask *block =
         pixels + (y / factor.smaller * n * row_size + (size_t)(x / factor.smaller) * n);
     for (uint32_t row = 0; row < n; row++)
         for (uint32_t column = 0; column < n; column++)
-            bright += is_set(block + (row * row_size + column), measure);
+            bright += is_set(block + (row * row_size + column), rules);
     return 2 * (uint64_t)bright >= (uint64_t)n * n;
 }
 
 /* Returns one byte per pixel of the image: 1 if used. */
-static uint8_t *spread(const struct image_mask *pixels, const uint32_t size[2], bool hides,
-                       uint32_t width, uint32_t height)
+static uint8_t *expand_mask(const struct image_mask *pixels, const uint32_t size[2], bool hides,
+                            uint32_t width, uint32_t height)
 {
     const struct factor factor = factor_of(size, width, height);
-    const struct measure measure = measure_mask(pixels, (size_t)size[0] * size[1]);
+    const struct rules rules = choose_rules(pixels, (size_t)size[0] * size[1]);
     uint8_t *used = base_alloc((size_t)width * height, 1);
     for (uint32_t y = 0; y < height && used != NULL; y++)
         for (uint32_t x = 0; x < width; x++)
-            used[(size_t)y * width + x] =
-                is_bright(pixels, size[0], factor, x, y, &measure) != hides;
+            used[(size_t)y * width + x] = is_bright(pixels, size[0], factor, x, y, &rules) != hides;
     return used;
 }
 
@@ -236,8 +233,8 @@ vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation,
         free(pixels);
         return wrong_size(path, size, width, height);
     }
-    uint8_t *made = stored ? spread(pixels, size, hides, height, width)
-                           : spread(pixels, size, hides, width, height);
+    uint8_t *made = stored ? expand_mask(pixels, size, hides, height, width)
+                           : expand_mask(pixels, size, hides, width, height);
     free(pixels);
     *used = made;
     if (made != NULL && stored) {

@@ -1,5 +1,5 @@
-/* Makes keys of file names: decomposed and in lower case, so that names which look the same have
- * the same key. */
+/* Makes keys of file names, decomposed and in lower case, so that names which look the same have
+ * the same key; tests for endings and files. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +90,7 @@ static uint32_t lower(uint32_t c)
     return (even && c % 2 == 0) || (odd && c % 2 == 1) ? c + 1 : c;
 }
 
-/* Returns whether a character is composed of two, and which. */
+/* Splits a composed character into its letter and mark; returns whether it is one. */
 static bool split(uint32_t c, uint32_t *first, uint32_t *mark)
 {
     for (size_t i = 0; i < BASE_COUNT(decompositions); i++) {

@@ -1,4 +1,4 @@
-/* Reads NumPy's .npy files: a magic, a version, a Python dictionary as text, the numbers. */
+/* Reads NumPy's .npy files: a magic, a version, a Python dictionary as text, and the numbers. */
 #include "scene/npy.h"
 
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Returns the text behind 'key': or NULL. */
+/* Returns the text after 'key': or NULL. */
 static const char *find_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -138,11 +138,11 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
                                const struct header *header, struct npy *array)
 {
     size_t rows = header->shape[0], columns = header->shape[1];
-    size_t there = (size - header->size) / header->item;
-    if (columns == 0 || rows > there / columns)
+    size_t available = (size - header->size) / header->item;
+    if (columns == 0 || rows > available / columns)
         return base_json_fail(name, "shape",
                               "(%zu, %zu) does not match the %zu numbers in the file", rows,
-                              columns, there);
+                              columns, available);
     array->rows = rows;
     array->columns = columns;
     array->values = base_alloc(rows * columns, sizeof(double));
@@ -151,9 +151,9 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
     const uint8_t *numbers = data + header->size;
     for (size_t row = 0; row < rows; row++) {
         for (size_t column = 0; column < columns; column++) {
-            size_t place = header->fortran ? column * rows + row : row * columns + column;
+            size_t index = header->fortran ? column * rows + row : row * columns + column;
             array->values[row * columns + column] =
-                read_number(numbers + place * header->item, header);
+                read_number(numbers + index * header->item, header);
         }
     }
     return VKN_OK;

@@ -11,7 +11,7 @@
  *                   forwards; or extrinsic/NAME.txt, world to camera
  *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; optional
  *
- * A line of two numbers in a matrix's file is a size, which NSVF skips as well
+ * A line of two numbers in a matrix's file is a size, which NSVF also skips
  * (fairnr/data/data_utils.py). */
 #include <dirent.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ struct numbers {
     double values[MOST_NUMBERS]; /* the first numbers */
     size_t count, rows;          /* rows: number of lines with numbers */
     size_t columns;              /* numbers in the first line */
-    bool even;                   /* all lines have as many numbers */
+    bool even;                   /* all lines have equally many numbers */
     size_t odd_line, odd_count;  /* the first line with more or fewer */
     /* Line and index of the first number that is not finite; 0 and SIZE_MAX: all are finite. */
     size_t bad_line, bad_index;
@@ -133,14 +133,14 @@ static vkn_status read_numbers(const char *file, bool skips_sizes, struct number
 
 /* ---- intrinsics.txt -------------------------------------------------------------------------- */
 
-/* Checks that the other elements are those of a pinhole camera without skew. */
+/* Checks that elements other than focal lengths and centre are those of a pinhole without skew. */
 static vkn_status check_matrix(const char *file, const struct numbers *matrix, size_t columns)
 {
     for (size_t i = 0; i < matrix->count; i++) {
         size_t row = i / columns, column = i % columns;
-        bool free_one = row < 2 && (column == row || column == 2);
+        bool is_intrinsic = row < 2 && (column == row || column == 2);
         double wanted = row == column ? 1 : 0;
-        if (!free_one && !(fabs(matrix->values[i] - wanted) <= ZERO))
+        if (!is_intrinsic && !(fabs(matrix->values[i] - wanted) <= ZERO))
             return base_fail(VKN_BAD_INPUT,
                              "%s: row %zu, column %zu: %g, where a pinhole camera has %g", file,
                              row + 1, column + 1, matrix->values[i], wanted);
@@ -163,8 +163,8 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
     BASE_TRY(check_finite(file, &numbers, matrix ? SIZE_MAX : 3));
-    if (lines && !numbers.even && k[1] == 0) /* likely a damaged matrix without skew, since no
-                                                optical centre is at the image's edge */
+    /* Likely a damaged matrix: no optical centre is at the image's edge. */
+    if (lines && !numbers.even && k[1] == 0)
         return fail_uneven(file, &numbers);
     if (matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));
@@ -195,8 +195,8 @@ static vkn_status check_center(const char *file, const struct transforms_frame *
 
 /* Sets a space in which the whole box is in the unit cube. NSVF puts voxel centres at the box's
  * corners, so the content extends half a voxel beyond the box. */
-static vkn_status place_box(const char *file, const struct numbers *box, double wanted_scale,
-                            struct transforms *transforms)
+static vkn_status set_box_space(const char *file, const struct numbers *box, double wanted_scale,
+                                struct transforms *transforms)
 {
     static const char axes[] = "xyz";
     const double *low = box->values, *high = low + 3;
@@ -239,7 +239,7 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
         return VKN_OK;
     vkn_status status = read_numbers(file, false, &box);
     if (status == VKN_OK)
-        status = place_box(file, &box, wanted_scale, transforms);
+        status = set_box_space(file, &box, wanted_scale, transforms);
     free(file);
     return status;
 }
@@ -260,8 +260,8 @@ static vkn_status read_pose(const char *file, bool inverse, double pose[12])
     BASE_TRY(check_finite(file, &matrix, SIZE_MAX));
     if (matrix.count > 0 && !matrix.even)
         return fail_uneven(file, &matrix);
-    bool whole = matrix.count == 16 && (matrix.rows == 4 || matrix.rows == 1);
-    if (!whole && (matrix.count != 12 || matrix.rows != 3))
+    bool is_square = matrix.count == 16 && (matrix.rows == 4 || matrix.rows == 1);
+    if (!is_square && (matrix.count != 12 || matrix.rows != 3))
         return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
                          file, matrix.count, matrix.rows);
     double rows[4][4] = {[3] = {0, 0, 0, 1}};
@@ -314,8 +314,8 @@ static vkn_status read_frame(struct finder *poses, const struct layout *layout, 
 static unsigned split_of(const struct transforms_frame *frame)
 {
     const char *name = frame->file_path;
-    bool says = name[0] >= '0' && name[0] <= '2' && name[1] == '_';
-    return says ? (unsigned)(name[0] - '0') : SCENE_SPLITS;
+    bool has_prefix = name[0] >= '0' && name[0] <= '2' && name[1] == '_';
+    return has_prefix ? (unsigned)(name[0] - '0') : SCENE_SPLITS;
 }
 
 /* Sets the splits by the images' names. Tanks and Temples has only 0_ and 1_, and 1_ is used for
@@ -323,19 +323,19 @@ static unsigned split_of(const struct transforms_frame *frame)
 static vkn_status set_splits(const char *images, struct transforms *transforms)
 {
     size_t counts[SCENE_SPLITS + 1] = {0};
-    const struct transforms_frame *silent = NULL;
+    const struct transforms_frame *unprefixed = NULL;
     for (size_t i = 0; i < transforms->count; i++) {
         unsigned split = split_of(&transforms->frames[i]);
         counts[split]++;
-        if (split == SCENE_SPLITS && silent == NULL)
-            silent = &transforms->frames[i];
+        if (split == SCENE_SPLITS && unprefixed == NULL)
+            unprefixed = &transforms->frames[i];
     }
     if (counts[SCENE_SPLITS] == transforms->count)
         return VKN_OK;
-    if (silent != NULL)
+    if (unprefixed != NULL)
         return base_fail(VKN_BAD_INPUT,
                          "%s/%s: its name does not begin with 0_, 1_ or 2_, as others do", images,
-                         silent->file_path);
+                         unprefixed->file_path);
     transforms->has_lists = true;
     for (size_t i = 0; i < transforms->count; i++) {
         unsigned split = split_of(&transforms->frames[i]);
@@ -403,9 +403,9 @@ static vkn_status read_images(const struct layout *layout, struct scene_findings
 static bool has_folder(const char *folder, const char *name)
 {
     char *path = base_path_join(folder, name);
-    bool there = path != NULL && base_is_folder(path);
+    bool exists = path != NULL && base_is_folder(path);
     free(path);
-    return there;
+    return exists;
 }
 
 static const char *images_of(const char *folder)
@@ -436,7 +436,7 @@ static vkn_status read_capture(const struct layout *layout, const struct scene_o
     return status == VKN_OK ? read_images(layout, options->findings, transforms) : status;
 }
 
-/* Finds the folders of a capture; without `rgb` and `color` the images' as in other formats. */
+/* Finds the folders of a capture; without rgb and color, searches images as in other formats. */
 static vkn_status find_layout(const char *file, struct layout *layout)
 {
     layout->folder = base_path_folder(file);

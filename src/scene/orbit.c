@@ -38,17 +38,17 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
     double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
-    size_t looking = 0;
+    size_t directed = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
-        if (lens_kinds[train->cameras[n].lens].around)
+        if (lens_kinds[train->cameras[n].lens].panoramic)
             continue; /* a panorama has no viewing direction */
         for (int i = 0; i < 3; i++) {
-            views[looking][i] = train->cameras[n].pose[4 * i + 3];
-            views[looking][3 + i] = -train->cameras[n].pose[4 * i + 2];
+            views[directed][i] = train->cameras[n].pose[4 * i + 3];
+            views[directed][3 + i] = -train->cameras[n].pose[4 * i + 2];
         }
-        vector_normalize(views[looking++] + 3);
+        vector_normalize(views[directed++] + 3);
     }
-    *found = scene_focus_point((const double(*)[6])views, looking, point);
+    *found = scene_focus_point((const double(*)[6])views, directed, point);
     free(views);
     return VKN_OK;
 }
@@ -136,11 +136,11 @@ static vkn_status find_circle(const struct scene_split *train, struct circle *ci
     return VKN_OK;
 }
 
-static void place(const struct circle *circle, double turn, float pose[12])
+static void set_pose(const struct circle *circle, double angle, float pose[12])
 {
     double position[3], back[3], exact[12];
     for (int i = 0; i < 3; i++) {
-        back[i] = circle->radius * (cos(turn) * circle->start[i] + sin(turn) * circle->side[i]) +
+        back[i] = circle->radius * (cos(angle) * circle->start[i] + sin(angle) * circle->side[i]) +
                   circle->height * circle->up[i];
         position[i] = circle->center[i] + back[i];
     }
@@ -164,7 +164,7 @@ vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count, struct sce
         const struct scene_camera *first = &train->cameras[0];
         made[i] = camera_path_undistorted(first);
         made[i].time = scene->dynamic && count > 1 ? (float)i / (float)(count - 1) : first->time;
-        place(&circle, 2 * PI * i / count, made[i].pose);
+        set_pose(&circle, 2 * PI * i / count, made[i].pose);
     }
     *cameras = made;
     return VKN_OK;

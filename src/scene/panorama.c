@@ -1,10 +1,10 @@
-/* Makes full panoramas. */
+/* Makes cameras of full equirectangular panoramas. */
 #include <math.h>
 #include <string.h>
 
 #include "scene/camera_path.h"
 
-/* Removes the pitch and roll of a pose, if its direction has a level part. */
+/* Removes the pitch and roll of a pose, unless the camera looks along `up`. */
 static void make_level(const double up[3], float pose[12])
 {
     double position[3], back[3], level[12], along = 0;

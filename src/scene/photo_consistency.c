@@ -8,11 +8,11 @@
 #include "scene/space.h"
 #include "scene/transforms.h"
 
-#define LEAST_POINTS 24u  /* points for a correlation */
+#define LEAST_POINTS 24u  /* fewest points for a correlation */
 #define LEAST_SPREAD 5.0  /* smallest standard deviation of colours (0..255) for a correlation */
 #define OPAQUE       128u /* smallest alpha of compared pixels */
 #define MOST_GREY    4.0  /* largest difference between the channels (0..255) of a grey colour */
-#define LEAST_OTHERS 3u   /* other poses that are compared with a view's own */
+#define LEAST_OTHERS 3u   /* fewest other poses that are compared with a view's own */
 #define SHIFTS       8    /* shifts of an image that has no other poses */
 /* A pose counts as different when it moves half of the visible points by this fraction of the
  * image, or out of it. */
@@ -42,7 +42,7 @@ static void add_pair(struct sums *sums, const double a[3], const double b[3])
     }
 }
 
-/* Returns Pearson's correlation, each channel about its mean. *variance: of the first colours. */
+/* Returns Pearson's correlation, each channel about its mean. *variance: that of colours a. */
 static double correlation_of(const struct sums *s, double *variance)
 {
     double aa = 0, bb = 0, ab = 0, n = fmax(s->count, 1);
@@ -202,19 +202,19 @@ static void measure_fit(const struct consistency_sample *sample,
     size_t found = compare_others(sample, sampled, tracked, others);
     if (found < LEAST_OTHERS)
         found = compare_shifted(sampled, tracked, others);
-    double median = fmax(space_quantile(others, found, 0.5), 0), room = fmax(1 - median, 0.05);
+    double median = fmax(space_quantile(others, found, 0.5), 0), range = fmax(1 - median, 0.05);
     *fit = (struct consistency_fit){
         .points = evidence,
         .agreement = own,
         .others = median,
-        .fit = (own - median) / room,
-        .error = (1 - own * own) / sqrt((double)evidence) / room,
+        .fit = (own - median) / range,
+        .error = (1 - own * own) / sqrt((double)evidence) / range,
     };
 }
 
 /* ---- colours of the points ------------------------------------------------------------------- */
 
-static size_t nearest_to(const struct vkn_scene *scene, size_t point, size_t stride)
+static size_t find_nearest(const struct vkn_scene *scene, size_t point, size_t stride)
 {
     const struct scene_point *points = scene->points;
     size_t nearest = point;
@@ -234,13 +234,14 @@ static size_t nearest_to(const struct vkn_scene *scene, size_t point, size_t str
 /* Returns whether neighbouring points have similar colours, as on surfaces. */
 static bool is_coherent(const struct vkn_scene *scene)
 {
-    enum { TESTED = 512, AMONG = 8192 };
-    size_t stride = 1 + scene->point_count / AMONG, step = 1 + scene->point_count / stride / TESTED;
+    enum { TESTED = 512, SEARCHED = 8192 };
+    size_t stride = 1 + scene->point_count / SEARCHED,
+           step = 1 + scene->point_count / stride / TESTED;
     struct sums sums = {0};
     double variance = 0;
     for (size_t i = 0; i < scene->point_count; i += stride * step) {
         double a[3], b[3];
-        size_t nearest = nearest_to(scene, i, stride);
+        size_t nearest = find_nearest(scene, i, stride);
         for (int c = 0; c < 3; c++) {
             a[c] = scene->points[i].color[c];
             b[c] = scene->points[nearest].color[c];
@@ -258,7 +259,6 @@ struct measuring {
     struct consistency_view *views; /* [sample.count] */
 };
 
-/* Measures one view of the sample (callback of base_parallel). */
 static vkn_status measure_view(void *context, size_t number)
 {
     const struct measuring *measuring = context;

@@ -41,7 +41,8 @@ struct consistency_sample {
     size_t count;
     size_t views; /* number of views in all splits */
 };
-/* Reads a sample. A view without a readable image has no pixels; VKN_ERROR: out of memory. */
+/* Reads a sample, which consistency_sample_free frees. A view without a readable image has no
+ * pixels; VKN_ERROR: out of memory. */
 vkn_status consistency_sample_read(const struct vkn_scene *scene,
                                    struct consistency_sample *sample);
 void consistency_sample_free(struct consistency_sample *sample);

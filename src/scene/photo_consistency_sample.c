@@ -14,11 +14,11 @@
 #define PIXELS          96e6 /* pixels that a processor decodes in 2 to 3 s */
 #define MOST_PROCESSORS 8u   /* with more, reading files is the bottleneck */
 #define LARGEST         48e6 /* pixels of an image; larger ones are skipped to save memory */
-#define PICTURE_SIZE    320u /* pixels along the longer side of a small image, up to twice as many */
+#define PICTURE_SIZE    320u /* smallest longer side of a small image, pixels */
 #define MOST_POINTS     65536u
 #define CELLS           24u /* cells along each side of an image; each holds its nearest point */
-/* A point this much farther than the nearest in a neighbouring cell is probably occluded. */
-#define BEHIND          (1 / 0.9)
+/* Ratio to the distance of a neighbouring cell's point above which a point is probably occluded. */
+#define OCCLUDED        (1 / 0.9)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -34,8 +34,7 @@ static double file_pixels(const struct vkn_scene *scene, const struct scene_came
 }
 
 /* Finds a copy of the view's image in a folder images_N that still has the size of a small image;
- * NULL: none, or not needed. Masks have the size of the image itself, so views with masks use it.
- */
+ * NULL: none, or not needed. Masks fit the image itself, so views with masks use the image. */
 static char *find_copy(const struct vkn_scene *scene, const struct scene_camera *camera)
 {
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
@@ -48,7 +47,7 @@ static char *find_copy(const struct vkn_scene *scene, const struct scene_camera 
     return copy;
 }
 
-/* Returns the fraction, of a few views, whose image has no copy. */
+/* Estimates on a few views the fraction of views whose image has no copy. */
 static double share_without_copy(const struct vkn_scene *scene, size_t views)
 {
     size_t tried = views < LEAST_VIEWS ? views : LEAST_VIEWS, without = 0;
@@ -213,13 +212,13 @@ static void fill_cells(const struct vkn_scene *scene,
 }
 
 /* Returns whether a neighbouring cell has a point that is clearly nearer. */
-static bool is_behind(const struct cell *cells, uint32_t row, uint32_t column)
+static bool is_occluded(const struct cell *cells, uint32_t row, uint32_t column)
 {
     double own = cells[row * CELLS + column].distance;
     for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < CELLS; y++)
         for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < CELLS; x++) {
             double other = cells[y * CELLS + x].distance;
-            if (other > 0 && other * BEHIND * BEHIND < own)
+            if (other > 0 && other * OCCLUDED * OCCLUDED < own)
                 return true;
         }
     return false;
@@ -236,7 +235,7 @@ static vkn_status list_nearest(const struct vkn_scene *scene,
     }
     fill_cells(scene, sampled, cells);
     for (uint32_t i = 0; i < CELLS * CELLS; i++)
-        if (cells[i].distance > 0 && !is_behind(cells, i / CELLS, i % CELLS))
+        if (cells[i].distance > 0 && !is_occluded(cells, i / CELLS, i % CELLS))
             sampled->nearest.list[sampled->nearest.count++] = cells[i].point;
     free(cells);
     return VKN_OK;
@@ -249,7 +248,6 @@ struct reading {
     struct consistency_sample *sample;
 };
 
-/* Reads one view of the sample (callback of base_parallel). */
 static vkn_status read_sampled_view(void *context, size_t number)
 {
     const struct reading *reading = context;

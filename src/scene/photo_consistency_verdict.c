@@ -122,7 +122,7 @@ static void add_names(const struct vkn_scene *scene, const struct consistency *c
 static const char *add_problem(const struct vkn_scene *scene, const struct consistency *consistency,
                                struct base_text *text)
 {
-    const char *sampled = consistency->sampled < consistency->total ? " that were looked at" : "";
+    const char *sampled = consistency->sampled < consistency->total ? " that were sampled" : "";
     switch (consistency->verdict) {
     case CONSISTENCY_MOST_WRONG:
         base_text_add(text,
@@ -136,8 +136,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
     case CONSISTENCY_SOME_WRONG:
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures, by the colours "
-                      "of the sparse points "
-                      "(fit below %.2f, where the median is %.2f)",
+                      "of the sparse points (fit below %.2f, where the median is %.2f)",
                       consistency->poor, consistency->scored, sampled, poor_below(consistency),
                       consistency->fit);
         return "take these views out, or check whether their pictures were renamed or replaced";
@@ -146,8 +145,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
             text, "%zu of %zu views%s have hardly any of the %zu sparse points in their pictures",
             consistency->blind, consistency->count, sampled, scene->point_count);
         return "check that poses and points are of one reconstruction, and the convention of the "
-               "poses (camera to "
-               "world or world to camera, axes)";
+               "poses (camera to world or world to camera, axes)";
     case CONSISTENCY_FOLDED:
         base_text_add(
             text,

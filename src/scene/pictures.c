@@ -7,7 +7,7 @@
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* A searched file of a frame: its image or its mask. */
+/* A file of a frame to search: its image or its mask. */
 struct sought {
     const char *name;
     char **path;
@@ -20,9 +20,9 @@ static struct sought sought_of(struct transforms_frame *frame, bool masks)
                  : (struct sought){frame->file_path, &frame->image_path, &frame->found};
 }
 
-static vkn_status take_found(const struct transforms *transforms,
-                             const struct transforms_frame *frame, const struct sought *sought,
-                             struct found *found)
+static vkn_status set_path(const struct transforms *transforms,
+                           const struct transforms_frame *frame, const struct sought *sought,
+                           struct found *found)
 {
     if (found->other == NULL) {
         *sought->path = found->path;
@@ -46,10 +46,10 @@ static vkn_status find_frame(struct finder *finder, const struct transforms *tra
     vkn_status status = elsewhere
                             ? finder_find_elsewhere(finder, sought.name, sized && !masks, &found)
                             : finder_find_as_written(finder, sought.name, &found);
-    return status == VKN_OK ? take_found(transforms, frame, &sought, &found) : status;
+    return status == VKN_OK ? set_path(transforms, frame, &sought, &found) : status;
 }
 
-static vkn_status find_round(struct finder *finder, bool masks, bool elsewhere,
+static vkn_status find_files(struct finder *finder, bool masks, bool elsewhere,
                              struct scene_findings *findings, struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
@@ -109,14 +109,14 @@ static void drop_images(struct transforms *transforms)
     }
 }
 
-static vkn_status find_all(const char *folder, const char *const *places, bool masks,
+static vkn_status find_all(const char *folder, const char *const *subfolders, bool masks,
                            struct scene_findings *findings, struct transforms *transforms)
 {
     struct finder *finder = NULL;
-    BASE_TRY(finder_open(folder, places, &finder));
-    vkn_status status = find_round(finder, masks, false, findings, transforms);
+    BASE_TRY(finder_open(folder, subfolders, &finder));
+    vkn_status status = find_files(finder, masks, false, findings, transforms);
     if (status == VKN_OK)
-        status = find_round(finder, masks, true, findings, transforms);
+        status = find_files(finder, masks, true, findings, transforms);
     finder_close(&finder);
     if (masks)
         drop_images(transforms);
@@ -125,21 +125,22 @@ static vkn_status find_all(const char *folder, const char *const *places, bool m
 
 #define ITSELF "" /* the folder itself */
 
-static const char *const all_places[] = {ITSELF, "images", "image", "input", "rgb", NULL};
-const char *const *const image_folders = all_places + 1;
+static const char *const all_subfolders[] = {ITSELF, "images", "image", "input", "rgb", NULL};
+const char *const *const image_folders = all_subfolders + 1;
 
-vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
+vkn_status pictures_find(const char *folder, bool in_subfolders, struct scene_findings *findings,
                          struct transforms *transforms)
 {
-    static const char *const here[] = {ITSELF, NULL};
-    return find_all(folder, in_places ? all_places : here, false, findings, transforms);
+    static const char *const only_itself[] = {ITSELF, NULL};
+    return find_all(folder, in_subfolders ? all_subfolders : only_itself, false, findings,
+                    transforms);
 }
 
 vkn_status pictures_find_masks(const char *folder, struct scene_findings *findings,
                                struct transforms *transforms)
 {
-    static const char *const places[] = {"masks", "mask", NULL};
-    return find_all(folder, places, true, findings, transforms);
+    static const char *const subfolders[] = {"masks", "mask", NULL};
+    return find_all(folder, subfolders, true, findings, transforms);
 }
 
 /* ---- EXIF orientation ------------------------------------------------------------------------ */
@@ -156,12 +157,12 @@ static bool fits(const struct transforms_lens *lens, double width, double height
            fabs(lens->center[1] / height - 0.5) < OFF_CENTER;
 }
 
-static void turn(struct transforms_frame *frame)
+static void apply_orientation(struct transforms_frame *frame)
 {
     uint32_t width = frame->width;
     frame->width = frame->height;
     frame->height = width;
-    frame->turned = true;
+    frame->rotated = true;
 }
 
 vkn_status pictures_measure(struct transforms_frame *frame)
@@ -172,14 +173,14 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     frame->width = header.width;
     frame->height = header.height;
     frame->orientation = header.orientation;
-    bool told =
+    bool target =
         lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
     bool stored = fits(lens, header.width, header.height);
     bool upright = fits(lens, header.height, header.width);
-    if (told && header.orientation >= IMAGE_FIRST_TRANSPOSED && stored != upright) {
+    if (target && header.orientation >= IMAGE_FIRST_TRANSPOSED && stored != upright) {
         frame->orientation_known = true;
         if (upright)
-            turn(frame);
+            apply_orientation(frame);
     }
     return VKN_OK;
 }
@@ -189,11 +190,11 @@ vkn_status pictures_measure(struct transforms_frame *frame)
 static bool shares_lens(const struct transforms *transforms, const struct transforms_frame *frame)
 {
     const struct transforms_lens *lens = &frame->lens, *shared = &transforms->lens;
-    bool own = false;
+    bool has_own = false;
     for (int axis = 0; axis < 2; axis++)
-        own = own || lens->focal[axis] != shared->focal[axis] ||
-              lens->angle[axis] != shared->angle[axis];
-    return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 && !own;
+        has_own = has_own || lens->focal[axis] != shared->focal[axis] ||
+                  lens->angle[axis] != shared->angle[axis];
+    return frame->image_path != NULL && frame->width > 0 && lens->size[0] == 0 && !has_own;
 }
 
 void pictures_orient_like_first(struct transforms *transforms)
@@ -202,7 +203,7 @@ void pictures_orient_like_first(struct transforms *transforms)
     for (size_t i = 0; i < transforms->count && sized.size[0] == 0; i++) {
         const struct transforms_frame *frame = &transforms->frames[i];
         if (!shares_lens(transforms, frame) ||
-            (frame->orientation >= IMAGE_FIRST_TRANSPOSED && !frame->turned))
+            (frame->orientation >= IMAGE_FIRST_TRANSPOSED && !frame->rotated))
             continue;
         sized.size[0] = frame->width;
         sized.size[1] = frame->height;
@@ -210,9 +211,9 @@ void pictures_orient_like_first(struct transforms *transforms)
     for (size_t i = 0; i < transforms->count && sized.size[0] > 0; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
         if (shares_lens(transforms, frame) && frame->orientation >= IMAGE_FIRST_TRANSPOSED &&
-            !frame->turned && !fits(&sized, frame->width, frame->height) &&
+            !frame->rotated && !fits(&sized, frame->width, frame->height) &&
             fits(&sized, frame->height, frame->width))
-            turn(frame);
+            apply_orientation(frame);
     }
 }
 
@@ -224,7 +225,7 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Number of frames of a scene, and number and first of those that match. */
+/* Number of all frames, number of counted frames, their differences, and the first of them. */
 struct tally {
     size_t all, counted;
     unsigned differences;
@@ -254,24 +255,25 @@ static struct tally tally_names(const struct transforms files[SCENE_SPLITS], boo
 }
 
 /* Treatment of an EXIF orientation. */
-enum way { TURNED, STORED, ORIENTATION_UNKNOWN, WAYS };
+enum treatment { ROTATED, AS_STORED, ORIENTATION_UNKNOWN, TREATMENTS };
 
-static struct tally tally_orientations(const struct transforms files[SCENE_SPLITS], enum way way)
+static struct tally tally_orientations(const struct transforms files[SCENE_SPLITS],
+                                       enum treatment treatment)
 {
     struct tally tally = {0};
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < files[split].count; i++) {
             const struct transforms_frame *frame = &files[split].frames[i];
-            enum way own = frame->turned              ? TURNED
-                           : frame->orientation_known ? STORED
-                                                      : ORIENTATION_UNKNOWN;
-            count_frame(&tally, frame, frame->orientation > EXIF_UPRIGHT && own == way, 0);
+            enum treatment actual = frame->rotated             ? ROTATED
+                                    : frame->orientation_known ? AS_STORED
+                                                               : ORIENTATION_UNKNOWN;
+            count_frame(&tally, frame, frame->orientation > EXIF_UPRIGHT && actual == treatment, 0);
         }
     return tally;
 }
 
 /* Appends "9 of 9 images are found under another extension: a.png for a.jpg". */
-static void say_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
+static void add_names(struct base_text *text, const struct transforms files[SCENE_SPLITS],
                       bool masks)
 {
     static const char *const words[FOUND_DIFFERENCES] = {"Unicode form (NFC, NFD)", "case",
@@ -282,9 +284,9 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
     base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "",
                   tally.counted, tally.all, masks ? "masks" : "images");
     const char *between = "";
-    for (unsigned way = 0; way < FOUND_DIFFERENCES; way++)
-        if ((tally.differences >> way & 1) != 0) {
-            base_text_add(text, "%s%s", between, words[way]);
+    for (unsigned treatment = 0; treatment < FOUND_DIFFERENCES; treatment++)
+        if ((tally.differences >> treatment & 1) != 0) {
+            base_text_add(text, "%s%s", between, words[treatment]);
             between = " or ";
         }
     const struct transforms_frame *first = tally.first;
@@ -301,8 +303,8 @@ static void say_names(struct base_text *text, const struct transforms files[SCEN
 static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)
 {
     struct base_text made = {0};
-    say_names(&made, files, false);
-    say_names(&made, files, true);
+    add_names(&made, files, false);
+    add_names(&made, files, true);
     *text = made.data;
     if (!made.failed)
         return VKN_OK;
@@ -311,21 +313,21 @@ static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], ch
     return base_fail(VKN_ERROR, "out of memory (names of images)");
 }
 
-static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS], enum way way,
-                                        char **text)
+static vkn_status describe_orientations(const struct transforms files[SCENE_SPLITS],
+                                        enum treatment treatment, char **text)
 {
-    static const char *const words[WAYS] = {
-        [TURNED] = "and are rotated upright, because only then they have their cameras' sizes",
-        [STORED] = "and are used as stored, because only then they have their cameras' sizes",
+    static const char *const words[TREATMENTS] = {
+        [ROTATED] = "and are rotated upright, because only then they have their cameras' sizes",
+        [AS_STORED] = "and are used as stored, because only then they have their cameras' sizes",
         [ORIENTATION_UNKNOWN] = "that their cameras' sizes do not confirm, and are used as stored",
     };
-    const struct tally tally = tally_orientations(files, way);
+    const struct tally tally = tally_orientations(files, treatment);
     *text = NULL;
     if (tally.counted == 0)
         return VKN_OK;
     *text = base_format("%zu of %zu images have an EXIF orientation (%u in %s) %s", tally.counted,
                         tally.all, tally.first->orientation, file_name(tally.first->image_path),
-                        words[way]);
+                        words[treatment]);
     return *text != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -339,17 +341,17 @@ static void log_and_free(enum base_log_level level, const char *path, char *text
 vkn_status pictures_report(const char *path, const struct transforms files[SCENE_SPLITS],
                            struct scene_findings *findings)
 {
-    struct scene_findings own = {0}, *told = findings != NULL ? findings : &own;
-    vkn_status status = describe_names(files, &told->other_names);
+    struct scene_findings logged = {0}, *target = findings != NULL ? findings : &logged;
+    vkn_status status = describe_names(files, &target->other_names);
     if (status == VKN_OK)
-        status = describe_orientations(files, TURNED, &told->turned);
+        status = describe_orientations(files, ROTATED, &target->rotated);
     if (status == VKN_OK)
-        status = describe_orientations(files, STORED, &told->as_stored);
+        status = describe_orientations(files, AS_STORED, &target->as_stored);
     if (status == VKN_OK)
-        status = describe_orientations(files, ORIENTATION_UNKNOWN, &told->orientation_unknown);
-    log_and_free(BASE_LOG_INFO, path, own.other_names);
-    log_and_free(BASE_LOG_INFO, path, own.turned);
-    free(own.as_stored); /* other programs do the same: not worth a message in training */
-    log_and_free(BASE_LOG_WARNING, path, own.orientation_unknown);
+        status = describe_orientations(files, ORIENTATION_UNKNOWN, &target->orientation_unknown);
+    log_and_free(BASE_LOG_INFO, path, logged.other_names);
+    log_and_free(BASE_LOG_INFO, path, logged.rotated);
+    free(logged.as_stored); /* other programs do the same: not worth a message in training */
+    log_and_free(BASE_LOG_WARNING, path, logged.orientation_unknown);
     return status;
 }

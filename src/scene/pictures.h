@@ -9,11 +9,11 @@
 /* NULL-terminated names of subfolders to search for images whose written folder does not exist. */
 extern const char *const *const image_folders;
 
-/* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_places` also
- * searches image_folders. Frames without an image keep NULL. Returns VKN_BAD_INPUT when a name
+/* Sets image_path of the frames by file_path (find.h), relative to `folder`; with `in_subfolders`
+ * also searches image_folders. Frames without an image keep NULL. Returns VKN_BAD_INPUT when a name
  * matches two files or a file matches two names; with `findings` (may be NULL) such a name is
  * counted there instead. */
-vkn_status pictures_find(const char *folder, bool in_places, struct scene_findings *findings,
+vkn_status pictures_find(const char *folder, bool in_subfolders, struct scene_findings *findings,
                          struct transforms *transforms);
 /* Sets mask_path by mask_name in the same way. */
 vkn_status pictures_find_masks(const char *folder, struct scene_findings *findings,

@@ -38,7 +38,7 @@ static bool at_line_end(const struct values *values)
 }
 
 /* Reads a number from text. Returns NULL or the problem. */
-static const char *take_text(struct values *values, double *value)
+static const char *read_text_number(struct values *values, double *value)
 {
     while (values->at < values->end && is_space(*values->at))
         values->at++;
@@ -75,10 +75,10 @@ static double decode(uint64_t bits, enum ply_type type)
     }
 }
 
-static const char *take(struct values *values, enum ply_type type, double *value)
+static const char *read_value(struct values *values, enum ply_type type, double *value)
 {
     if (values->format == PLY_ASCII)
-        return take_text(values, value);
+        return read_text_number(values, value);
     size_t size = ply_type_sizes[type];
     if (size > (size_t)(values->end - values->at))
         return "cut off";
@@ -94,7 +94,7 @@ static const char *take(struct values *values, enum ply_type type, double *value
 static const char *skip_list(struct values *values, const struct ply_property *property)
 {
     double count = 0, value = 0;
-    const char *problem = take(values, property->count_type, &count);
+    const char *problem = read_value(values, property->count_type, &count);
     if (problem != NULL)
         return problem;
     if (!(count >= 0 && count <= UINT32_MAX && floor(count) == count))
@@ -102,7 +102,7 @@ static const char *skip_list(struct values *values, const struct ply_property *p
     size_t length = (size_t)count, size = ply_type_sizes[property->type];
     if (values->format == PLY_ASCII) {
         for (size_t i = 0; i < length && problem == NULL; i++)
-            problem = take(values, property->type, &value);
+            problem = read_value(values, property->type, &value);
         return problem;
     }
     if (length > (size_t)(values->end - values->at) / size)
@@ -115,8 +115,8 @@ static const char *skip_list(struct values *values, const struct ply_property *p
 
 static uint8_t color_of(enum ply_type type, double value)
 {
-    bool share = type == PLY_FLOAT || type == PLY_DOUBLE;
-    double level = share ? 255 * value : value;
+    bool is_fraction = type == PLY_FLOAT || type == PLY_DOUBLE;
+    double level = is_fraction ? 255 * value : value;
     return (uint8_t)(level >= 0 ? fmin(level, 255) + 0.5 : 0);
 }
 
@@ -154,8 +154,8 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
     for (size_t i = 0; i < element->properties; i++) {
         const struct ply_property *property = &properties[i];
         double value = 0;
-        const char *problem =
-            property->list ? skip_list(values, property) : take(values, property->type, &value);
+        const char *problem = property->list ? skip_list(values, property)
+                                             : read_value(values, property->type, &value);
         if (problem != NULL)
             return bad_item(values, element, index, i, property->role, problem);
         if (property->role != PLY_ROLES && *usable)
@@ -183,12 +183,12 @@ static vkn_status check_count(const struct values *values, const struct ply_head
                         ? 2
                         : ply_type_sizes[properties[i].list ? properties[i].count_type
                                                             : properties[i].type];
-    size_t room = values->format == PLY_ASCII ? left + 1 : left;
-    if (smallest == 0 || element->count <= room / smallest)
+    size_t available = values->format == PLY_ASCII ? left + 1 : left;
+    if (smallest == 0 || element->count <= available / smallest)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "%s: element %s: %llu do not fit into the %zu bytes that follow", values->file,
-                     element->is_vertex ? "vertex" : "before or behind vertex",
+                     element->is_vertex ? "vertex" : "before or after vertex",
                      (unsigned long long)element->count, left);
 }
 

@@ -16,16 +16,17 @@ void ply_free(struct ply *cloud);
 
 /* Reads the positions and, when present, colours of the element `vertex` from the bytes of a file;
  * `file` is its name for messages, and data[size] must be readable and 0. x y z may have any type;
- * other properties and elements, lists too, are skipped. The caller frees the cloud with ply_free,
- * also after a failure. Returns VKN_BAD_INPUT when something is missing, cut off or not a number.
- * Counts that the file claims are checked against its size before memory is allocated. */
+ * other properties and elements, including lists, are skipped. The caller frees the cloud with
+ * ply_free, also after a failure. Returns VKN_BAD_INPUT when something is missing, cut off or not a
+ * number. Counts that the file claims are checked against its size before memory is allocated. */
 vkn_status ply_parse(const char *file, const char *data, size_t size, struct ply *cloud);
 
 /* ---- the header (ply_header.c) --------------------------------------------------------------- */
 
+/* Encoding of the values. */
 enum ply_format { PLY_ASCII, PLY_LITTLE, PLY_BIG };
 
-/* Types of a property. ply_type_sizes has their bytes in binary files. */
+/* Types of a property. ply_type_sizes: bytes of each type in binary files. */
 enum ply_type {
     PLY_INT8,
     PLY_UINT8,

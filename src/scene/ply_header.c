@@ -172,11 +172,11 @@ static vkn_status check_vertices(const char *file, const struct ply_header *head
 vkn_status ply_read_header(const char *file, const char *data, size_t size,
                            struct ply_header *header)
 {
-    size_t mark = 0;
+    size_t bom_size = 0;
     bool formatted = false;
     *header = (struct ply_header){0};
-    BASE_TRY(base_text_bom(file, data, size, &mark));
-    struct lines lines = {.file = file, .at = data + mark, .end = data + size};
+    BASE_TRY(base_text_bom(file, data, size, &bom_size));
+    struct lines lines = {.file = file, .at = data + bom_size, .end = data + size};
     if (!next_line(&lines) || !is_word(&lines, 0, "ply"))
         return base_fail(VKN_BAD_INPUT, "%s: not a PLY file (its first line is not \"ply\")", file);
     while (next_line(&lines) && !is_word(&lines, 0, "end_header")) {

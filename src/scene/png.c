@@ -1,4 +1,4 @@
-/* Reads and writes PNG files by libpng. */
+/* Reads and writes PNG files with libpng. */
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 struct work {
     png_structp png;
     png_infop info;
-    jmp_buf leave;
+    jmp_buf error_jump;
     struct image_file *file; /* file to read; NULL: writing */
     size_t at;
     uint8_t *rgba;
@@ -26,15 +26,15 @@ struct work {
     struct base_text *text;
 };
 
-/* ---- what libpng calls ----------------------------------------------------------------------- */
+/* ---- callbacks of libpng --------------------------------------------------------------------- */
 
-/* Called at errors. Writing has no message because it only fails when out of memory. */
+/* Reports an error of libpng. Writing has no message because it only fails when out of memory. */
 static _Noreturn void fail(png_structp png, png_const_charp message)
 {
     struct work *work = png_get_error_ptr(png);
     if (work->file != NULL)
         image_problem(work->file, "cannot be decoded (%s)", message);
-    longjmp(work->leave, 1);
+    longjmp(work->error_jump, 1);
 }
 
 static void warn(png_structp png, png_const_charp message)
@@ -71,14 +71,14 @@ static void flush(png_structp png)
     (void)png;
 }
 
-static void take(png_structp png, png_bytep data, png_size_t size)
+static void read_bytes(png_structp png, png_bytep data, png_size_t size)
 {
     struct work *work = png_get_io_ptr(png);
     struct image_file *file = work->file;
     if (size > file->size - work->at) {
         if (file->whole)
             image_problem(file, "truncated PNG");
-        longjmp(work->leave, 1);
+        longjmp(work->error_jump, 1);
     }
     memcpy(data, file->data + work->at, size);
     work->at += size;
@@ -92,7 +92,7 @@ static bool is_little_endian(void)
 
 static bool attempt(struct work *work, void (*step)(struct work *))
 {
-    if (setjmp(work->leave) != 0)
+    if (setjmp(work->error_jump) != 0)
         return false;
     step(work);
     return true;
@@ -104,7 +104,7 @@ static bool attempt(struct work *work, void (*step)(struct work *))
 static void read_header(struct work *work)
 {
     png_structp png = work->png;
-    png_set_read_fn(png, work, take);
+    png_set_read_fn(png, work, read_bytes);
     png_set_user_limits(png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
     png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, NULL, -1);
     png_read_info(png, work->info);

@@ -6,7 +6,7 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST   1e9  /* beyond, coordinates are less accurate than 1e-7 */
+#define LARGEST   1e9  /* largest coordinate; larger ones are less accurate than 1e-7 */
 #define TOLERANCE 0.02 /* largest deviation from orthonormality of a rotation in a file */
 
 static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,
@@ -202,10 +202,10 @@ void camera_set_pose(const struct vkn_scene *scene, const double pose[12],
                      struct scene_camera *camera)
 {
     const double position[3] = {pose[3], pose[7], pose[11]};
-    double placed[3];
-    scene_to_training(scene, position, placed);
+    double converted[3];
+    scene_to_training(scene, position, converted);
     for (int i = 0; i < 12; i++)
-        camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : placed[i / 4]);
+        camera->pose[i] = (float)(i % 4 < 3 ? pose[i] : converted[i / 4]);
 }
 
 void camera_set_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,

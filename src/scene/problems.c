@@ -18,7 +18,7 @@
 #define NARROWEST      3
 #define FAR_OFF_CENTER 0.25 /* as a fraction of the image's size */
 #define COARSE_STEP    1e-3 /* smallest visible rounding step of positions, in unit cube sides */
-#define LEAST_ROUNDED  4    /* views whose positions are not multiples of a step by chance */
+#define LEAST_ROUNDED  4    /* fewest views whose positions are not multiples of a step by chance */
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
@@ -33,9 +33,9 @@ static vkn_status find_folder(const struct vkn_scene *scene, const char *name, c
     free(folder);
     if (path == NULL)
         return VKN_ERROR;
-    bool there = base_is_folder(path);
-    *text = there ? path : NULL;
-    if (!there)
+    bool exists = base_is_folder(path);
+    *text = exists ? path : NULL;
+    if (!exists)
         free(path);
     return VKN_OK;
 }
@@ -155,12 +155,12 @@ static vkn_status check_splits(struct inspection *inspection)
 
 static vkn_status check_lenses(struct inspection *inspection)
 {
-    size_t off = 0;
+    size_t off_center = 0;
     for (size_t n = 0; n < inspection->views; n++) {
         const struct scene_camera *view = inspect_view(inspection->scene, n, NULL);
         double x = fabs((double)view->center_x / view->width - 0.5);
         double y = fabs((double)view->center_y / view->height - 0.5);
-        off += x > FAR_OFF_CENTER || y > FAR_OFF_CENTER ? 1 : 0;
+        off_center += x > FAR_OFF_CENTER || y > FAR_OFF_CENTER ? 1 : 0;
     }
     size_t perspective = inspection->pinhole + inspection->lenses[VKN_LENS_PERSPECTIVE];
     bool wide = inspection->fov_x.high > WIDEST && perspective == inspection->views;
@@ -169,16 +169,16 @@ static vkn_status check_lenses(struct inspection *inspection)
             inspection, "focal lengths are in pixels of w x h; check fl_x or camera_angle_x",
             "the field of view is %.3g to %.3g degrees across", inspection->fov_x.low,
             inspection->fov_x.high));
-    if (off > 0)
+    if (off_center > 0)
         BASE_TRY(inspect_add_problem(
             inspection, "cx and cy are in pixels of w x h; check that they belong to these sizes",
-            "in %zu views the optical centre is far from the image's middle", off));
+            "in %zu views the optical centre is far from the image's middle", off_center));
     return VKN_OK;
 }
 
 /* ---- poses ----------------------------------------------------------------------------------- */
 
-struct placed {
+struct ordered {
     double key; /* position along a direction that is parallel to no axis or symmetry plane */
     size_t view;
     enum scene_split_name split;
@@ -186,7 +186,7 @@ struct placed {
 
 static int by_key(const void *a, const void *b)
 {
-    const struct placed *x = a, *y = b;
+    const struct ordered *x = a, *y = b;
     return (x->key > y->key) - (x->key < y->key);
 }
 
@@ -200,28 +200,28 @@ static bool same_pose(const struct scene_camera *a, const struct scene_camera *b
 }
 
 struct duplicates {
-    size_t count, across; /* pairs; pairs in different splits */
-    const char *first[2]; /* images of the first pair */
+    size_t count, across_splits; /* pairs; pairs in different splits */
+    const char *first[2];        /* images of the first pair */
 };
 
 /* Counts duplicates. Equal positions have nearly equal keys, so only neighbours in the sorted order
  * are compared. */
-static void find_duplicates(const struct inspection *inspection, const struct placed *placed,
+static void find_duplicates(const struct inspection *inspection, const struct ordered *ordered,
                             double slack, struct duplicates *duplicates)
 {
     for (size_t a = 0; a < inspection->views; a++) {
-        const struct scene_camera *view = inspect_view(inspection->scene, placed[a].view, NULL);
-        for (size_t b = a + 1; b < inspection->views && placed[b].key - placed[a].key <= 2 * slack;
-             b++) {
+        const struct scene_camera *view = inspect_view(inspection->scene, ordered[a].view, NULL);
+        for (size_t b = a + 1;
+             b < inspection->views && ordered[b].key - ordered[a].key <= 2 * slack; b++) {
             const struct scene_camera *other =
-                inspect_view(inspection->scene, placed[b].view, NULL);
+                inspect_view(inspection->scene, ordered[b].view, NULL);
             if (!same_pose(view, other, slack))
                 continue;
             if (duplicates->count++ == 0) {
                 duplicates->first[0] = view->image_path;
                 duplicates->first[1] = other->image_path;
             }
-            duplicates->across += placed[a].split != placed[b].split ? 1 : 0;
+            duplicates->across_splits += ordered[a].split != ordered[b].split ? 1 : 0;
             break; /* ten equal views count as nine pairs */
         }
     }
@@ -235,33 +235,33 @@ static enum scene_split_name held_out(enum scene_split_name split)
 
 static vkn_status check_duplicates(struct inspection *inspection)
 {
-    struct placed *placed = base_alloc(inspection->views, sizeof(*placed));
+    struct ordered *ordered = base_alloc(inspection->views, sizeof(*ordered));
     struct duplicates duplicates = {0};
-    if (placed == NULL)
+    if (ordered == NULL)
         return VKN_ERROR;
     double extent = 0;
     for (size_t n = 0; n < inspection->views; n++) {
-        const struct scene_camera *view = inspect_view(inspection->scene, n, &placed[n].split);
-        placed[n].split = held_out(placed[n].split);
-        placed[n].view = n;
-        placed[n].key = 0.36 * (double)view->pose[3] + 0.48 * (double)view->pose[7] +
-                        0.8 * (double)view->pose[11];
+        const struct scene_camera *view = inspect_view(inspection->scene, n, &ordered[n].split);
+        ordered[n].split = held_out(ordered[n].split);
+        ordered[n].view = n;
+        ordered[n].key = 0.36 * (double)view->pose[3] + 0.48 * (double)view->pose[7] +
+                         0.8 * (double)view->pose[11];
     }
     for (int i = 0; i < 3; i++)
         extent = fmax(extent, inspection->box[i].high - inspection->box[i].low);
-    qsort(placed, inspection->views, sizeof(*placed), by_key);
-    find_duplicates(inspection, placed, fmax(1e-5 * extent, 1e-7), &duplicates);
-    free(placed);
+    qsort(ordered, inspection->views, sizeof(*ordered), by_key);
+    find_duplicates(inspection, ordered, fmax(1e-5 * extent, 1e-7), &duplicates);
+    free(ordered);
     if (duplicates.count == 0)
         return VKN_OK;
     return inspect_add_problem(
         inspection,
-        duplicates.across > 0 ? "take one of each pair out; a picture in training and test alike "
-                                "makes the result look "
-                                "better than it is"
-                              : "take one of each pair out, or correct its pose",
+        duplicates.across_splits > 0
+            ? "take one of each pair out; a picture in training and test alike "
+              "makes the result look better than it is"
+            : "take one of each pair out, or correct its pose",
         "%zu views have the pose of another (%zu of them in another split), such as %s and %s",
-        duplicates.count, duplicates.across, duplicates.first[0], duplicates.first[1]);
+        duplicates.count, duplicates.across_splits, duplicates.first[0], duplicates.first[1]);
 }
 
 static vkn_status check_arrangement(struct inspection *inspection)
@@ -394,8 +394,7 @@ static vkn_status check_origin(struct inspection *inspection)
     return inspect_add_problem(
         inspection,
         "nothing to do for training, pictures and exports, which are exact there; for programs "
-        "that read "
-        "coordinates in single precision, move the origin before the scene is written",
+        "that read coordinates in single precision, move the origin before the scene is written",
         "the scene lies far from its origin: %.4g dataset units, %.3g times the side of the cube "
         "that is reconstructed",
         inspection->from_origin,

@@ -170,7 +170,7 @@ static vkn_status check_camera(const struct vkn_camera *camera)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels: must not be 0",
                          camera->width, camera->height);
     bool known = (unsigned)camera->lens < SCENE_LENSES;
-    bool all_around = known && lens_kinds[camera->lens].around && camera->focal_x == 0.0 &&
+    bool all_around = known && lens_kinds[camera->lens].panoramic && camera->focal_x == 0.0 &&
                       camera->focal_y == 0.0;
     if (!is_finite(camera))
         return refuse_infinite(camera);

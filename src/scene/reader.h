@@ -1,4 +1,4 @@
-/* Interface of the readers of scene formats (internal to the module scene). VKN_SCENE_FORMATS
+/* Declares the readers of scene formats (internal to the module scene). VKN_SCENE_FORMATS
  * (vknerf/choices.h) lists the formats; each reader is in a file of its own. */
 #ifndef SCENE_READER_H
 #define SCENE_READER_H

@@ -1,4 +1,4 @@
-/* Explains what a path is that is no scene, such as photographs or a video without poses. */
+/* Explains why a path is no scene: for example, it holds photographs or a video without poses. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include "scene/capture.h"
 #include "scene/detect.h"
 
-#define PREPARED         "prepare.json" /* file of vknerf prepare, see src/prepare/record.c */
-#define CONVERTED        "heic heif webp tif tiff bmp avif"
-#define VIDEOS           "mp4 mov m4v avi mkv webm mpg mts 3gp"
-#define DEEPEST          3u /* depth of subfolders that vknerf prepare searches */
-#define MOST_LOOKED_INTO 2000u
+#define PREPARED      "prepare.json" /* file of vknerf prepare, see src/prepare/record.c */
+#define CONVERTED     "heic heif webp tif tiff bmp avif"
+#define VIDEOS        "mp4 mov m4v avi mkv webm mpg mts 3gp"
+#define DEEPEST       3u /* depth of subfolders that vknerf prepare searches */
+#define MOST_SEARCHED 2000u
 
 /* Returns a name for the scene: the path without trailing slashes or a video's extension, plus
  * "-scene"; "scene" for nameless folders. */
-static char *scene_beside(const char *path, bool video)
+static char *name_scene(const char *path, bool video)
 {
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
@@ -31,19 +31,19 @@ static char *scene_beside(const char *path, bool video)
     return nameless ? base_format("scene") : base_format("%.*s-scene", (int)length, path);
 }
 
-/* Quotes a path for a shell so that no command takes it for an option. */
-static char *word_of(const char *path)
+/* Quotes a path for a shell, with ./ before a leading dash so that it is not read as an option. */
+static char *quote_path(const char *path)
 {
-    char *apart = base_format("%s%s", path[0] == '-' ? "./" : "", path);
-    char *word = apart != NULL ? vkn_shell_word(apart) : NULL;
-    free(apart);
+    char *unambiguous = base_format("%s%s", path[0] == '-' ? "./" : "", path);
+    char *word = unambiguous != NULL ? vkn_shell_word(unambiguous) : NULL;
+    free(unambiguous);
     return word;
 }
 
-static vkn_status say(const char *path, bool video, const char *what)
+static vkn_status fail_unposed(const char *path, bool video, const char *what)
 {
-    char *scene = scene_beside(path, video);
-    char *from = word_of(path), *to = scene != NULL ? word_of(scene) : NULL;
+    char *scene = name_scene(path, video);
+    char *from = quote_path(path), *to = scene != NULL ? quote_path(scene) : NULL;
     vkn_status status = VKN_ERROR;
     if (from != NULL && to != NULL)
         status = base_fail(VKN_BAD_INPUT,
@@ -102,12 +102,12 @@ static vkn_status count_pictures(const char *folder, size_t *count)
     return status;
 }
 
-static bool holds(const char *folder, const char *name)
+static bool has_file(const char *folder, const char *name)
 {
     char *path = base_path_join(folder, name);
-    bool there = path != NULL && access(path, F_OK) == 0; /* inaccessible files count as absent */
+    bool exists = path != NULL && access(path, F_OK) == 0; /* inaccessible files count as absent */
     free(path);
-    return there;
+    return exists;
 }
 
 static bool is_scene(const char *folder)
@@ -117,7 +117,7 @@ static bool is_scene(const char *folder)
                                         "sparse/0/cameras.txt"};
     bool scene = false;
     for (size_t i = 0; i < BASE_COUNT(files) && !scene; i++)
-        scene = holds(folder, files[i]);
+        scene = has_file(folder, files[i]);
     return scene;
 }
 
@@ -128,7 +128,7 @@ struct below {
     size_t left; /* remaining number of folders to search */
 };
 
-static vkn_status look_below(const char *folder, uint32_t depth, struct below *below)
+static vkn_status search_below(const char *folder, uint32_t depth, struct below *below)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
@@ -137,21 +137,21 @@ static vkn_status look_below(const char *folder, uint32_t depth, struct below *b
         char *path =
             entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
-        bool turns = depth > 1 &&
-                     entries[i]->d_type == DT_LNK; /* links may lead anywhere, also in circles */
-        bool looks = path != NULL && below->path == NULL && below->left > 0 && status == VKN_OK &&
-                     !turns && base_is_folder(path);
-        bool scene = looks && is_scene(path);
-        below->left -= looks;
-        if (looks && !scene && count_pictures(path, &pictures) == VKN_ERROR) /* unreadable folders
-                                                                                count as empty */
+        /* Links may lead anywhere, also in circles. */
+        bool is_link = depth > 1 && entries[i]->d_type == DT_LNK;
+        bool searched = path != NULL && below->path == NULL && below->left > 0 &&
+                        status == VKN_OK && !is_link && base_is_folder(path);
+        bool scene = searched && is_scene(path);
+        below->left -= searched;
+        /* Unreadable folders count as empty. */
+        if (searched && !scene && count_pictures(path, &pictures) == VKN_ERROR)
             status = VKN_ERROR;
         if (scene || pictures > 0) {
             below->what = scene ? "a scene" : "photographs without poses";
             below->path = path;
             path = NULL;
-        } else if (looks && depth < DEEPEST && status == VKN_OK) {
-            status = look_below(path, depth + 1, below);
+        } else if (searched && depth < DEEPEST && status == VKN_OK) {
+            status = search_below(path, depth + 1, below);
         }
         free(path);
         free(entries[i]);
@@ -162,7 +162,7 @@ static vkn_status look_below(const char *folder, uint32_t depth, struct below *b
 
 static vkn_status refuse_run(const char *folder, const char *word)
 {
-    if (holds(folder, "checkpoint.safetensors"))
+    if (has_file(folder, "checkpoint.safetensors"))
         return base_fail(VKN_BAD_INPUT,
                          "%s: a run, not a scene; go on with: vknerf train --resume %s, or see it: "
                          "vknerf view %s",
@@ -186,17 +186,17 @@ static bool is_empty(const char *folder)
 /* Fails with the reason why a folder without photographs is no scene. */
 static vkn_status refuse_other(const char *folder)
 {
-    char *word = word_of(folder), *video = NULL;
-    struct below below = {.left = MOST_LOOKED_INTO};
+    char *word = quote_path(folder), *video = NULL;
+    struct below below = {.left = MOST_SEARCHED};
     vkn_status status = word != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && holds(folder, "metrics.jsonl"))
+    if (status == VKN_OK && has_file(folder, "metrics.jsonl"))
         status = refuse_run(folder, word);
     else if (status == VKN_OK && is_empty(folder))
         status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder: it is empty", folder);
     else if (status == VKN_OK && count_endings(folder, VIDEOS, &video) > 0 && video != NULL)
-        status = say(video, true, "a video");
+        status = fail_unposed(video, true, "a video");
     else if (status == VKN_OK)
-        status = look_below(folder, 1, &below);
+        status = search_below(folder, 1, &below);
     if (status == VKN_OK && below.path != NULL)
         status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder, but %s in %s", folder,
                            below.what, below.path);
@@ -209,13 +209,13 @@ static vkn_status refuse_other(const char *folder)
 /* Fails if the folder is the image folder of a scene. */
 static vkn_status refuse_part(const char *folder)
 {
-    char *above = base_path_join(folder, ".."),
-         *scene = above != NULL ? realpath(above, NULL) : NULL;
+    char *parent = base_path_join(folder, ".."),
+         *scene = parent != NULL ? realpath(parent, NULL) : NULL;
     vkn_status status = VKN_OK;
     if (scene != NULL && is_scene(scene))
         status = base_fail(VKN_BAD_INPUT, "%s: the photographs of a scene, not the scene: name %s",
                            folder, scene);
-    free(above);
+    free(parent);
     free(scene);
     return status;
 }
@@ -241,7 +241,7 @@ vkn_status refuse_folder(const char *folder)
     BASE_TRY(refuse_part(folder));
     char what[64];
     snprintf(what, sizeof(what), "%zu photograph%s", count, count == 1 ? "" : "s");
-    return say(folder, false, what);
+    return fail_unposed(folder, false, what);
 }
 
 /* Fails, with advice, if the extension shows that a file is no scene. */
@@ -267,7 +267,7 @@ vkn_status refuse_file(const char *path)
     if (!base_file_exists(path))
         return VKN_OK;
     if (has_ending(path, VIDEOS))
-        return say(path, true, "a video");
+        return fail_unposed(path, true, "a video");
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
         if (has_ending(path, kinds[i].endings))
             return base_fail(VKN_BAD_INPUT, "%s: %s", path, kinds[i].what);

@@ -46,7 +46,7 @@ vkn_status scene_open(const struct scene_options *options, struct vkn_scene **sc
     return status;
 }
 
-static void free_names(struct scene_camera *camera)
+static void free_camera(struct scene_camera *camera)
 {
     free(camera->image_path);
     free(camera->mask_path);
@@ -70,7 +70,7 @@ void scene_close(struct vkn_scene **scene)
     for (unsigned i = 0; i < SCENE_SPLITS; i++) {
         struct scene_split *split = &(*scene)->splits[i];
         for (size_t j = 0; j < split->camera_count; j++)
-            free_names(&split->cameras[j]);
+            free_camera(&split->cameras[j]);
         free(split->cameras);
         free(split->pixels);
     }
@@ -111,9 +111,9 @@ bool scene_share_has(struct scene_share share, size_t view)
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split, struct scene_share share)
 {
     struct scene_split *target = &scene->splits[split];
-    const struct scene_share before = target->share;
+    const struct scene_share previous = target->share;
     target->share = share;
-    if ((is_whole(before) && is_whole(share)) || memcmp(&before, &share, sizeof share) == 0)
+    if ((is_whole(previous) && is_whole(share)) || memcmp(&previous, &share, sizeof share) == 0)
         return;
     free(target->pixels);
     target->pixels = NULL;
@@ -132,7 +132,7 @@ struct loading {
     const struct vkn_scene *scene;
     const struct scene_split *split;
     uint32_t *pixels;
-    atomic_bool has_alpha, counts; /* any pixel has alpha < 255; any pixel is used */
+    atomic_bool has_alpha, has_used; /* any pixel has alpha < 255; any pixel is used */
     void (*progress)(void *context, size_t done, size_t total);
     void *progress_context;
 };
@@ -188,7 +188,7 @@ static vkn_status load_image(void *context, size_t index)
     while (first < count && pixels[first] == SCENE_IGNORED)
         first++;
     if (first < count)
-        atomic_store(&loading->counts, true);
+        atomic_store(&loading->has_used, true);
     return VKN_OK;
 }
 
@@ -215,7 +215,7 @@ vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
         return VKN_ERROR;
     vkn_status status = base_parallel(scene_share_count(target->share, target->camera_count),
                                       load_image, &loading, progress ? report_progress : NULL);
-    if (status == VKN_OK && split == SCENE_TRAIN && !atomic_load(&loading.counts))
+    if (status == VKN_OK && split == SCENE_TRAIN && !atomic_load(&loading.has_used))
         status =
             base_fail(VKN_BAD_INPUT, "%s: masks: they hide every pixel of the training images%s",
                       scene->path, is_whole(target->share) ? "" : " of a rank's share");
@@ -287,10 +287,10 @@ struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_
     return crop;
 }
 
-struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most)
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t max_pixels)
 {
     struct scene_camera small = *camera;
-    double factor = sqrt((double)most / ((double)camera->width * camera->height));
+    double factor = sqrt((double)max_pixels / ((double)camera->width * camera->height));
     if (factor >= 1.0)
         return small;
     small.width = (uint32_t)fmax(1.0, round(camera->width * factor));

@@ -17,16 +17,17 @@
  * alpha 0 are black, so no other pixel has this value. */
 #define SCENE_IGNORED 0x00ffffffu
 
+/* The splits, as indices of vkn_scene.splits. */
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
-/* X(name): the distortion coefficients that lenses use; struct vkn_camera and the device's Camera
- * have the same. SCENE_OTHER_COEFFICIENTS are named by files, but no supported lens has them. */
+/* X(name): the distortion coefficients that lenses use, also fields of struct vkn_camera and of the
+ * device's Camera. Files also name SCENE_OTHER_COEFFICIENTS, which no supported lens has. */
 #define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4) X(sx1) X(sy1)
 #define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6)
 #define SCENE_COEFFICIENT(name)     SCENE_##name,
 enum { SCENE_COEFFICIENTS(SCENE_COEFFICIENT) SCENE_COEFFICIENT_COUNT };
-#define SCENE_LENSES (VKN_LENS_THIN_PRISM_FISHEYE + 1) /* number of kinds of lenses */
+#define SCENE_LENSES (VKN_LENS_THIN_PRISM_FISHEYE + 1) /* number of lens kinds */
 
 /* One view. Pixel (x, y) has its centre at (x + 0.5, y + 0.5), y down. The camera looks down its
  * -z, y up (OpenGL / Blender convention). A pixel's ideal coordinates are u = (x + 0.5 - center_x)
@@ -54,8 +55,8 @@ struct scene_camera {
     size_t tracked_count; /* 0 and NULL: the model has no tracks, or the camera is not of a split */
 };
 
-/* The subset of a split's views whose pixels are loaded: of each run of `of` consecutive views the
- * `count` views from `first` on. All views when `of` is 0 or equals `count`. */
+/* The subset of a split's views whose pixels are loaded: views first .. first + count - 1 of every
+ * `of` consecutive views. All views when `of` equals `count` (both may be 0). */
 struct scene_share {
     uint32_t first, count, of;
 };
@@ -103,9 +104,10 @@ struct scene_findings {
     size_t broken_image_count;
     size_t missing; /* frames without an image, which training skips too */
     char *others;   /* names the sparse model that is read and the others, when there are several */
-    /* Describe images under other names; images rotated as their EXIF orientation says; images kept
-     * as stored in spite of one; images for which the camera does not tell which is right. */
-    char *other_names, *turned, *as_stored, *orientation_unknown;
+    /* Describe images found under other names; images rotated by their EXIF orientation; images
+     * kept as stored despite one, since only then they fit their camera; images whose camera fits
+     * both. */
+    char *other_names, *rotated, *as_stored, *orientation_unknown;
     double (*points)[3];            /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: not finite or beyond 1e9, skipped */
     char *first_bad_point;          /* message about the first of these points; NULL: none */
@@ -152,8 +154,8 @@ vkn_status scene_open(const struct scene_options *options, struct vkn_scene **sc
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,
                      struct scene_share share);
-/* Return the number of views of the share, of `views` views in the split; the view with index
- * `index` in the share; whether the share has a view. */
+/* Return the number of views in the share of a split of `views` views; the split's index of view
+ * `index` of the share; whether the share has a view. */
 size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
@@ -161,9 +163,9 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* Writes one view, `shrink` times smaller than its camera (rounding down), as rows of pixels like
- * those of scene_split. Takes the pixels from the split when they are loaded, else decodes the
- * file; both give the same result. Several threads may read views at once. */
+/* Writes one view, `shrink` times smaller than its camera (rounding down), in the layout of
+ * scene_split.pixels. Takes the pixels from the split when they are loaded, else decodes the file;
+ * both give the same result. Several threads may read views at once. */
 vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
 /* Like scene_read_view, but only for the rows first_row .. first_row + rows - 1. */
@@ -174,8 +176,8 @@ struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint3
 /* Returns the camera of the rows that scene_read_rows reads. first_pixel is not adapted to them. */
 struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
                                       uint32_t rows);
-/* Returns the camera at a reduced size of about `most` pixels at most. */
-struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t most);
+/* Returns the camera, reduced if needed to about `max_pixels` pixels. */
+struct scene_camera scene_fit_camera(const struct scene_camera *camera, uint64_t max_pixels);
 /* Drops a reference, frees the scene with the last one, and sets the pointer to NULL. */
 void scene_close(struct vkn_scene **scene);
 /* Adds a reference for another scene_close. */
@@ -219,7 +221,7 @@ struct inspect_overview {
     bool sizes_differ;
     double fov[2];          /* largest horizontal and vertical field of view, degrees */
     double low[3], high[3]; /* bounding box of the camera positions */
-    bool has_focus;         /* the training cameras have the focus point `attention` */
+    bool has_focus;         /* the training cameras have the focus point `focus` */
     double focus[3];
 };
 /* Returns the overview of an inspection. Its scene and findings must outlive the result. */
@@ -235,6 +237,7 @@ void scene_warn_consistency(const struct vkn_scene *scene);
 /* ---- camera paths ---------------------------------------------------------------------------- */
 
 #define SCENE_MAX_FRAMES 100000 /* limit of computed paths: about an hour of video */
+/* The views of a camera path, and how its file wants them rendered. */
 struct scene_camera_path {
     struct scene_camera *cameras; /* without image_path; the caller frees the array */
     size_t count;
@@ -245,14 +248,13 @@ struct scene_camera_path {
 
 /* Reads one of four kinds of JSON file, told apart by their keys:
  *   path         instant-ngp's (base_cam.json), in its unit cube's space
- *   camera_path  nerfstudio's, in its own space. `dataparser`, or else dataparser_transforms.json in
- *                the file's folder, has the transform to the dataset's space; without either, the
- *                spaces are assumed to be equal, with a warning
+ *   camera_path  nerfstudio's, in its own space. The transform to the dataset's space is read from
+ *                `dataparser`, or else dataparser_transforms.json in the file's folder; without
+ *                either, the spaces are assumed to be equal, with a warning
  *   keyframes    a few cameras with a spline through them: docs/rendering.md
  *   frames       like a transforms.json, but images are not needed
- * Sizes and lenses that the file does not give are those of `like` (NULL: the first training
- * camera), without distortion; for a fisheye or a panorama those of a pinhole with at most 90
- * degrees. */
+ * A size or lens that the file lacks is that of `like` (NULL: the first training camera) without
+ * distortion, or of a pinhole of at most 90 degrees if `like` is a fisheye or a panorama. */
 vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, const struct scene_camera *like,
                                   struct scene_camera_path *camera_path);
@@ -308,16 +310,16 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
                                   uint32_t channels, uint8_t **png, size_t *size);
 /* Writes the image as PNG files that are `factors` times smaller, with the pixels that training
- * with --downscale uses. mask: may be NULL. (image_copies.c) */
+ * with --downscale uses. `mask` may be NULL. (image_copies.c) */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors,
                               char *const *paths, size_t count);
 /* Writes an upright copy of an image that has an EXIF orientation: a JPEG with the EXIF segment
  * `segment`, or a PNG when `size` is 0. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
                               size_t size, const char *path);
-/* Reads a binary COLMAP model; VKN_BAD_INPUT: a file is cut off. */
+/* Checks that a binary COLMAP model can be read; VKN_BAD_INPUT: a file is damaged or cut off. */
 vkn_status scene_check_model(const char *folder);
-/* Writes the mask that the folder `masks` has for an image of the original name `name`, in black
+/* Finds the mask for the original image name `name` in the folder `masks` and writes it in black
  * and white and in the image's size. *found: there is one. */
 vkn_status scene_copy_mask(const char *masks, const char *name, const char *image,
                            unsigned orientation, const char *path, bool *found);

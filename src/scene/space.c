@@ -6,8 +6,8 @@
 #include <string.h>
 
 #define DISTANCE      1.32 /* mean distance of the cameras from the focus point, training units */
-#define SPREAD        0.33 /* distance of the farthest camera when no focus point or depth is known */
-#define PARALLEL      0.9
+#define SPREAD        0.33 /* distance of the farthest camera if focus and depths are unknown */
+#define PARALLEL      0.9  /* mean of unit directions beyond which all cameras look one way */
 #define CONTENT_SHARE 0.98
 #define UNKNOWN_SIDE  16u
 #define LARGEST_SIDE  128u
@@ -63,7 +63,7 @@ static vkn_status bound_quantile(const struct transforms_frame *const *frames, s
 
 /* ---- centre and scale ------------------------------------------------------------------------ */
 
-/* Properties of the cameras that the rule depends on. */
+/* Properties of the cameras that the rule of space_measure depends on. */
 struct view_summary {
     double position[3], direction[3]; /* means */
     double focus[3];
@@ -78,25 +78,25 @@ static vkn_status summarize_views(const struct transforms_frame *const *frames, 
     double(*views)[6] = base_alloc(count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
-    size_t looking = 0;
+    size_t directed = 0;
     for (size_t n = 0; n < count; n++) {
-        bool looks =
-            !lens_kinds[frames[n]->lens.kind].around; /* a panorama has no viewing direction */
+        bool has_direction =
+            !lens_kinds[frames[n]->lens.kind].panoramic; /* a panorama has no viewing direction */
         for (int i = 0; i < 3; i++) {
             view_summary->position[i] +=
                 (position(frames[n], i) - position(frames[0], i)) / (double)count;
-            if (!looks)
+            if (!has_direction)
                 continue;
-            views[looking][i] = position(frames[n], i);
-            views[looking][3 + i] = direction(frames[n], i);
-            view_summary->direction[i] += views[looking][3 + i] / (double)count;
+            views[directed][i] = position(frames[n], i);
+            views[directed][3 + i] = direction(frames[n], i);
+            view_summary->direction[i] += views[directed][3 + i] / (double)count;
         }
-        looking += looks ? 1 : 0;
+        directed += has_direction ? 1 : 0;
     }
     for (int i = 0; i < 3; i++)
         view_summary->position[i] += position(frames[0], i);
     view_summary->has_focus =
-        scene_focus_point((const double(*)[6])views, looking, view_summary->focus);
+        scene_focus_point((const double(*)[6])views, directed, view_summary->focus);
     free(views);
     double near = 0, far = 0;
     BASE_TRY(bound_quantile(frames, count, 0, 0.5, &near));
@@ -135,7 +135,7 @@ vkn_status space_measure(const struct transforms_frame *const *frames, size_t co
 
 /* Returns the Chebyshev distance from the centre, in training units: half the side of the cube that
  * contains the point. */
-static double reach(const struct space *space, const double point[3])
+static double half_side(const struct space *space, const double point[3])
 {
     double largest = 0;
     for (int i = 0; i < 3; i++)
@@ -161,25 +161,25 @@ static void corner_at(const struct transforms_frame *frame, unsigned corner, dou
 }
 
 /* Computes half the side of the cube around CONTENT_SHARE of the content; 0: unknown. */
-static vkn_status content_reach(const struct transforms *file,
-                                const struct transforms_frame *const *frames, size_t count,
-                                const struct space *space, double *result)
+static vkn_status content_half_side(const struct transforms *file,
+                                    const struct transforms_frame *const *frames, size_t count,
+                                    const struct space *space, double *result)
 {
     size_t most = file->point_count > 4 * count ? file->point_count : 4 * count, known = 0;
-    double *reaches = base_alloc(most, sizeof(*reaches));
-    if (reaches == NULL)
+    double *half_sides = base_alloc(most, sizeof(*half_sides));
+    if (half_sides == NULL)
         return VKN_ERROR;
     for (size_t i = 0; i < file->point_count; i++)
-        reaches[known++] = reach(space, file->points[i].position);
+        half_sides[known++] = half_side(space, file->points[i].position);
     for (size_t n = 0; n < count && file->point_count == 0; n++) {
         for (unsigned corner = 0; corner < 4 && frames[n]->bounds[1] > 0; corner++) {
             double point[3];
             corner_at(frames[n], corner, frames[n]->bounds[1], point);
-            reaches[known++] = reach(space, point);
+            half_sides[known++] = half_side(space, point);
         }
     }
-    *result = known > 0 ? space_quantile(reaches, known, CONTENT_SHARE) : 0;
-    free(reaches);
+    *result = known > 0 ? space_quantile(half_sides, known, CONTENT_SHARE) : 0;
+    free(half_sides);
     return VKN_OK;
 }
 
@@ -188,12 +188,12 @@ vkn_status space_cube_side(const struct transforms *file,
                            const struct space *space, uint32_t *aabb_scale)
 {
     double half = 0;
-    BASE_TRY(content_reach(file, frames, count, space, &half));
+    BASE_TRY(content_half_side(file, frames, count, space, &half));
     *aabb_scale = half > 0 ? 1 : UNKNOWN_SIDE;
     for (size_t n = 0; n < count; n++) {
         const double at[3] = {position(frames[n], 0), position(frames[n], 1),
                               position(frames[n], 2)};
-        half = fmax(half, reach(space, at));
+        half = fmax(half, half_side(space, at));
     }
     while (*aabb_scale < LARGEST_SIDE && 0.5 * *aabb_scale < half)
         *aabb_scale *= 2;

@@ -4,7 +4,7 @@
 
 #include "scene/transforms.h"
 
-/* The dataset's point for the middle of the unit cube; training units per dataset unit. */
+/* The dataset position of the unit cube's middle, and training units per dataset unit. */
 struct space {
     double center[3], scale;
 };
@@ -27,8 +27,8 @@ vkn_status space_measure(const struct transforms_frame *const *frames, size_t co
 /* Computes the side of the cube: the smallest power of two from 1 to 128 that contains the cameras
  * and 98 % of the content; 16 when no content is known. The content is the file's points or,
  * without points, the far corners of each frame's view frustum. The cube must contain the cameras
- * because a camera sees other cameras' positions behind its target: the content there is at least
- * as far away. */
+ * because behind its target a camera sees past the other cameras: the content there is at least as
+ * far away. */
 vkn_status space_cube_side(const struct transforms *file,
                            const struct transforms_frame *const *frames, size_t count,
                            const struct space *space, uint32_t *aabb_scale);

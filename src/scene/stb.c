@@ -1,4 +1,4 @@
-/* Reads BMP, TGA, GIF (the first frame) and Radiance HDR (as sRGB) by stb. */
+/* Reads BMP, TGA, GIF (the first frame) and Radiance HDR (as sRGB) with stb. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static _Thread_local bool out_of_memory;
 
-/* Zeroed: stb 2.27 would read uninitialised memory where a file lacks a part. */
+/* Returns zeroed memory: stb 2.27 would read uninitialised memory where a file is incomplete. */
 static void *decoder_alloc(size_t size)
 {
     void *memory = base_realloc(NULL, size ? size : 1);
@@ -65,30 +65,30 @@ static void *decoder_realloc(void *memory, size_t size)
 struct source {
     const struct image_file *file;
     size_t at;
-    bool cut_off; /* stb read beyond the end */
-    int made_up;  /* bytes that were returned beyond the end */
+    bool truncated; /* stb read beyond the end */
+    int padding;    /* number of bytes that were returned beyond the end */
 };
 
 /* Number of 0xff bytes returned beyond the end before zeros. stb's HDR reader would loop forever on
  * zeros, which are empty runs; this many 0xff bytes fill the widest row. */
-#define MADE_UP 4096
+#define MAX_PADDING 4096
 
-static int make_up(struct source *source, char *data, int size)
+static int pad(struct source *source, char *data, int size)
 {
-    int left = MADE_UP - source->made_up, made = left < size ? left : size;
-    source->cut_off = true;
-    source->made_up += made;
+    int left = MAX_PADDING - source->padding, made = left < size ? left : size;
+    source->truncated = true;
+    source->padding += made;
     memset(data, 0xff, (size_t)made);
     return made;
 }
 
-static int take(void *user, char *data, int size)
+static int read_bytes(void *user, char *data, int size)
 {
     struct source *source = user;
     size_t left = source->file->size - source->at;
     size_t taken = left < (size_t)size ? left : (size_t)size;
     if (taken == 0)
-        return make_up(source, data, size);
+        return pad(source, data, size);
     memcpy(data, source->file->data + source->at, taken);
     source->at += taken;
     return (int)taken;
@@ -98,7 +98,7 @@ static void skip(void *user, int count)
 {
     struct source *source = user;
     size_t left = source->file->size - source->at;
-    source->cut_off |= count > 0 && (size_t)count > left;
+    source->truncated |= count > 0 && (size_t)count > left;
     source->at += count < 0 ? 0 : (size_t)count < left ? (size_t)count : left;
 }
 
@@ -108,7 +108,7 @@ static int is_at_end(void *user)
     return source->at == source->file->size;
 }
 
-static const stbi_io_callbacks callbacks = {take, skip, is_at_end};
+static const stbi_io_callbacks callbacks = {read_bytes, skip, is_at_end};
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
@@ -139,7 +139,7 @@ static bool stb_decode(struct image_file *file, void *rgba)
     out_of_memory = false;
     void *pixels = stbi_load_from_callbacks(&callbacks, &source, &width, &height, &channels, 4);
     file->out_of_memory = out_of_memory;
-    if (source.cut_off)
+    if (source.truncated)
         image_problem(file, "truncated");
     else if (pixels == NULL)
         image_problem(file, "cannot be decoded (%s)", stbi_failure_reason());

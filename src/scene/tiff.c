@@ -1,4 +1,4 @@
-/* Reads TIFF files (the first image, in 8 bits) by libtiff, if it is installed. */
+/* Reads TIFF files (the first image, in 8 bits) with libtiff, if it is installed. */
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ struct source {
     uint64_t at;
 };
 
-static ptrdiff_t take(void *context, void *data, ptrdiff_t size)
+static ptrdiff_t read_bytes(void *context, void *data, ptrdiff_t size)
 {
     struct source *source = context;
     uint64_t left = source->at < source->file->size ? source->file->size - source->at : 0;
@@ -98,8 +98,8 @@ static uint64_t measure_source(void *context)
     return ((struct source *)context)->file->size;
 }
 
-static int note_error(struct tiff *tiff, void *context, const char *module, const char *format,
-                      va_list arguments)
+static int record_error(struct tiff *tiff, void *context, const char *module, const char *format,
+                        va_list arguments)
 {
     char message[200];
     (void)tiff, (void)module;
@@ -108,8 +108,8 @@ static int note_error(struct tiff *tiff, void *context, const char *module, cons
     return 1;
 }
 
-static int pass_over_warning(struct tiff *tiff, void *context, const char *module,
-                             const char *format, va_list arguments)
+static int ignore_warning(struct tiff *tiff, void *context, const char *module, const char *format,
+                          va_list arguments)
 {
     (void)tiff, (void)context, (void)module, (void)format, (void)arguments;
     return 1;
@@ -123,9 +123,9 @@ static struct tiff *open_tiff(struct source *source)
         return NULL;
     }
     libtiff.OpenOptionsSetMaxSingleMemAlloc(options, MOST_AT_ONCE);
-    libtiff.OpenOptionsSetErrorHandlerExtR(options, note_error, source);
-    libtiff.OpenOptionsSetWarningHandlerExtR(options, pass_over_warning, source);
-    struct tiff *tiff = libtiff.ClientOpenExt("", "rm", source, take, refuse_to_write, seek,
+    libtiff.OpenOptionsSetErrorHandlerExtR(options, record_error, source);
+    libtiff.OpenOptionsSetWarningHandlerExtR(options, ignore_warning, source);
+    struct tiff *tiff = libtiff.ClientOpenExt("", "rm", source, read_bytes, refuse_to_write, seek,
                                               leave_open, measure_source, NULL, NULL, options);
     libtiff.OpenOptionsFree(options);
     if (tiff == NULL)

@@ -26,7 +26,7 @@ static void free_frame(struct transforms_frame *frame)
 
 /* ---- filename lists (nerfstudio) ------------------------------------------------------------- */
 
-static const char *plain(const char *path)
+static const char *without_dot(const char *path)
 {
     return strncmp(path, "./", 2) == 0 ? path + 2 : path;
 }
@@ -34,24 +34,26 @@ static const char *plain(const char *path)
 static int by_file_path(const void *a, const void *b)
 {
     const struct transforms_frame *const *x = a, *const *y = b;
-    int order = strcmp(plain((*x)->file_path), plain((*y)->file_path));
+    int order = strcmp(without_dot((*x)->file_path), without_dot((*y)->file_path));
     return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
-/* Marks every frame of that path for the split; returns whether there is one. `sorted` is ordered
- * by by_file_path. */
-static bool mark(struct transforms_frame **sorted, size_t count, const char *name, unsigned split)
+/* Adds the split to every frame of that path; returns whether there is one. `sorted` is ordered by
+ * by_file_path. */
+static bool mark_frames(struct transforms_frame **sorted, size_t count, const char *name,
+                        unsigned split)
 {
     size_t low = 0, high = count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (strcmp(plain(sorted[middle]->file_path), plain(name)) < 0)
+        if (strcmp(without_dot(sorted[middle]->file_path), without_dot(name)) < 0)
             low = middle + 1;
         else
             high = middle;
     }
     bool found = false;
-    for (; low < count && strcmp(plain(sorted[low]->file_path), plain(name)) == 0; low++) {
+    for (; low < count && strcmp(without_dot(sorted[low]->file_path), without_dot(name)) == 0;
+         low++) {
         sorted[low]->splits |= 1u << split;
         found = true;
     }
@@ -69,7 +71,7 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
         if (!cJSON_IsString(item))
             return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: not a string", transforms->file, name,
                              index);
-        if (!mark(sorted, transforms->count, item->valuestring, split))
+        if (!mark_frames(sorted, transforms->count, item->valuestring, split))
             return base_fail(VKN_BAD_INPUT, "%s: %s[%zu]: no frame has the file_path %s",
                              transforms->file, name, index, item->valuestring);
         index++;
@@ -132,7 +134,7 @@ static vkn_status read_cloud_name(const cJSON *json, struct transforms *transfor
     const char *name = NULL;
     BASE_TRY(base_json_string(json, "ply_file_path", transforms->file, false, &name));
     if (name != NULL)
-        transforms->cloud_name = base_format("%s", plain(name));
+        transforms->cloud_name = base_format("%s", without_dot(name));
     return name == NULL || transforms->cloud_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -182,7 +184,7 @@ void transforms_free(struct transforms *transforms)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Refuses files that instant-ngp reads beside an image without being told to. */
+/* Refuses rays and alpha in files beside an image, which instant-ngp reads unasked. */
 static vkn_status refuse_companions(const struct transforms *transforms, const char *folder,
                                     const struct transforms_frame *frame)
 {
@@ -191,7 +193,7 @@ static vkn_status refuse_companions(const struct transforms *transforms, const c
         return VKN_OK;
     char *rays = base_format("%.*s/rays_%.*s.dat", (int)(slash - frame->image_path),
                              frame->image_path, (int)(dot - slash - 1), slash + 1);
-    char *alpha = base_format("%s/%s.alpha%s", folder, plain(frame->file_path), dot);
+    char *alpha = base_format("%s/%s.alpha%s", folder, without_dot(frame->file_path), dot);
     vkn_status status = rays != NULL && alpha != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && transforms->reads_ray_files && base_file_exists(rays))
         status = base_fail(VKN_BAD_INPUT,
@@ -219,8 +221,7 @@ static vkn_status measure_frame(struct transforms *transforms, const char *folde
     return base_fail(
         VKN_BAD_INPUT,
         "%s: frames[%zu].file_path: no image %s in %s (nor with .png, .jpg or another extension, "
-        "in another case or "
-        "folder)",
+        "in another case or folder)",
         transforms->file, frame->index, frame->file_path, folder);
 }
 

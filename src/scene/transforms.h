@@ -27,9 +27,9 @@ struct transforms_frame {
                                    names (find.h) */
     bool skipped;               /* skipped by findings_skip_frame */
     unsigned orientation;       /* EXIF orientation of the image */
-    bool turned; /* the orientation is applied: width and height are those of the upright image */
-    bool orientation_known; /* exactly one of the stored and the upright image has the camera's size
-                             */
+    bool rotated; /* the orientation is applied: width and height are those of the upright image */
+    bool orientation_known; /* the camera's size fits either the stored or the upright image, not
+                               both */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
@@ -63,7 +63,7 @@ struct transforms {
     struct transforms_frame *frames;
     size_t count;
     size_t missing;              /* frames that were dropped because they have no image */
-    const char *list;            /* the file's word for its frames, for messages; static */
+    const char *list;            /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* from the top level of the file */
     bool measures_space;         /* a training space is measured when the file names none */
     uint32_t prescaled;          /* the found images are smaller already, by this factor */
@@ -72,7 +72,7 @@ struct transforms {
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
     bool mitsuba;         /* cameras have x left, y up and z forwards */
-    bool reads_ray_files; /* files of rays beside images are used by instant-ngp
+    bool reads_ray_files; /* instant-ngp reads rays from files beside the images
                              (enable_ray_loading) */
     struct cJSON *unread; /* unread keys (keys.h), as in scene_findings; NULL: none */
     char *cloud_name;     /* ply_file_path as written; NULL: none */
@@ -98,9 +98,9 @@ vkn_status transforms_read(const char *file, bool needs_images, struct transform
 void transforms_free(struct transforms *transforms);
 
 /* Sets image_path, width and height of every frame. Frames with a "sharpness" (instant-ngp) whose
- * images are absent are dropped with a warning, because users of that tool delete blurred images
- * and its own loader skips them. Any other missing image is an error or, with `findings` (may be
- * NULL), counted there and skipped. */
+ * images are absent are dropped with a warning, because users of instant-ngp delete blurred images
+ * and its loader skips them. Any other missing image is an error or, with `findings` (may be NULL),
+ * counted there and skipped. */
 vkn_status transforms_find_images(struct transforms *transforms, struct scene_findings *findings);
 /* Reads the points of the file's ply_file_path, with a warning when the file is missing, and sets
  * the frames' depth bounds from the points; images must have been found. Points and
@@ -136,7 +136,7 @@ vkn_status transforms_find_mask(const struct transforms *transforms, struct find
                                 const char *folder, struct transforms_frame *frame);
 /* Reads a mask as one byte per pixel of an image of width x height: 1 for used pixels. When the
  * image is rotated by an EXIF orientation, the mask may be rotated already or be stored like the
- * image; its size tells which. The caller frees *used. */
+ * image, as its size decides. The caller frees *used. */
 vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation, uint32_t width,
                      uint32_t height, uint8_t **used);
 /* Sets the pixels that the camera's lens does not reach to SCENE_IGNORED. */
@@ -175,8 +175,8 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
 vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS],
                           bool single, const struct scene_options *options);
 /* Rounds the scale or an offset component of a training space to single precision, in which
- * positions are computed, unless scene_needs_double. (The stored values are the shortest decimals
- * of these numbers.) */
+ * positions are computed, unless scene_needs_double. (The scene stores the shortest decimals of the
+ * rounded numbers.) */
 double scene_round_number(double number, const double offset[3]);
 /* Converts a position from dataset space to training space. */
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
@@ -203,11 +203,12 @@ double scene_mean_distance(const struct scene_split *train, const double point[3
 /* Returns whether the lens reaches the image's corners, so that its distortion is invertible. */
 bool scene_camera_invertible(const struct scene_camera *camera);
 /* Projects a point in training space to an image position, which may be outside of the image: the
- * inverse of scene_camera_ray. False behind a perspective camera and beyond the lens's range. */
+ * inverse of scene_camera_ray. Returns false behind a perspective camera and beyond the lens's
+ * range. */
 bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
                           double *y);
-/* Projects like scene_camera_project with a precomputed `limit` = scene_camera_limit(camera), which
- * takes most of the time. */
+/* Projects like scene_camera_project, but faster, with a precomputed `limit` =
+ * scene_camera_limit(camera). */
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
                                  const double point[3], double *x, double *y);
 /* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to

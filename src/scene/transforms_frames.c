@@ -60,8 +60,8 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     return VKN_OK;
 }
 
-/* Notes intrinsics of a frame that override those of the file, as in instant-ngp; nerfstudio
- * ignores the frame's. */
+/* Reports as unread keys the intrinsics that a frame overrides, as in instant-ngp; nerfstudio
+ * ignores the frame's values. */
 static vkn_status note_overrides(const struct transforms_lens *own, struct transforms *transforms)
 {
     static const char *const names[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
@@ -75,7 +75,7 @@ static vkn_status note_overrides(const struct transforms_lens *own, struct trans
         if (pairs[i][0] > 0 && pairs[i][0] != pairs[i][1])
             BASE_TRY(keys_add_unread(names[i],
                                      "differs from the top level of the file; the frame's value is "
-                                     "read (nerfstudio reads the other)",
+                                     "read (nerfstudio reads the top level's)",
                                      transforms));
     return VKN_OK;
 }

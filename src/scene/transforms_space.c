@@ -25,13 +25,13 @@ static bool is_nerfstudio(const cJSON *json, const cJSON *frame)
         "ply_file_path",      "train_filenames",      "val_filenames",
         "test_filenames",     "orientation_override", "auto_scale_poses_override",
         "fisheye_crop_radius"};
-    static const char *const of_frames[] = {"camera_model", "colmap_im_id", "depth_file_path",
-                                            "distortion_params"};
+    static const char *const frame_keys[] = {"camera_model", "colmap_im_id", "depth_file_path",
+                                             "distortion_params"};
     for (size_t i = 0; i < BASE_COUNT(keys); i++)
         if (has(json, keys[i]))
             return true;
-    for (size_t i = 0; i < BASE_COUNT(of_frames); i++)
-        if (has(frame, of_frames[i]))
+    for (size_t i = 0; i < BASE_COUNT(frame_keys); i++)
+        if (has(frame, frame_keys[i]))
             return true;
     return false;
 }

@@ -63,11 +63,10 @@ static vkn_status check_folder(struct inspection *inspection, const struct used_
         unposed++;
     }
     if (status == VKN_OK && unposed > 0)
-        status = inspect_add_problem(inspection,
-                                     "find their poses if they are to be used; training leaves "
-                                     "them aside",
-                                     "%zu of the %zu images in %s have no pose (the first is %s)",
-                                     unposed, listed, path, first);
+        status = inspect_add_problem(
+            inspection, "find their poses if they are to be used; training ignores them",
+            "%zu of the %zu images in %s have no pose (the first is %s)", unposed, listed, path,
+            first);
     capture_free_names(names, listed);
     free(path);
     return status;

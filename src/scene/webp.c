@@ -1,4 +1,4 @@
-/* Reads WebP files by libwebp, if it is installed. */
+/* Reads WebP files with libwebp, if it is installed. */
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #define FUNCTIONS(X)                                                        \
     X(WebPGetInfo, int, (const uint8_t *data, size_t size, int *w, int *h)) \
     X(WebPDecodeRGBAInto, uint8_t *,                                        \
-      (const uint8_t *data, size_t size, uint8_t *rgba, size_t room, int row))
+      (const uint8_t *data, size_t size, uint8_t *rgba, size_t capacity, int row))
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): types and names
 #define POINTER(name, result, parameters) static result(*name) parameters;
@@ -51,8 +51,8 @@ static bool webp_measure(struct image_file *file)
 static bool webp_decode(struct image_file *file, void *rgba)
 {
     int row = 4 * (int)file->width;
-    size_t room = (size_t)row * file->height;
-    if (!WebPDecodeRGBAInto(file->data, file->size, rgba, room, row))
+    size_t capacity = (size_t)row * file->height;
+    if (!WebPDecodeRGBAInto(file->data, file->size, rgba, capacity, row))
         image_problem(file, "cannot be decoded (a truncated, damaged or animated WebP image)");
     return !image_failed(file);
 }
