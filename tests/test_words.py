@@ -31,9 +31,9 @@ WORDS = {
 NAMES = {
     "warp": "deformation", "warped": "deformed", "flushed": "underflowed", "falls": "backoffs", "doubts": "sanity",
     "outlook": "eta", "journal": "run_log", "visitor": "callbacks", "attention": "focus", "sight": "visibility_maps",
-    "tour": "camera_order", "contest": "benchmark", "sink": "file_buffer", "rig": "camera_drawing",
-    "together": "synchronous, per_subgroup", "blend": "average", "wire": "communication_type", "halves": "f16",
-    "stretch": "range", "looker": "renderer", "recipe": "pass_list",
+    "tour": "camera_order", "contest": "benchmark", "sink": "file_buffer",
+    "together": "synchronous, per_subgroup", "blend": "average", "wire": "communication_type",
+    "looker": "renderer", "recipe": "pass_list",
 }
 # A word, and the files in which it is right.
 EXCEPTIONS = (
