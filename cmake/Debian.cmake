@@ -1,6 +1,6 @@
-# cpack: Debian packages of what is installed. vknerf is the program with its documents, libvknerf0 the library,
-# libvknerf-dev what programs are built with, vknerf-mpi the module for several machines where it is built.
-# `cpack --config build/CPackConfig.cmake` writes them into build/packages; tools/package.sh does all of it.
+# Configures cpack's Debian packages: vknerf (program, documents), libvknerf0 (library), libvknerf-dev (headers, static
+# library) and, if MPI is found, vknerf-mpi (module for several machines). `cpack --config build/CPackConfig.cmake`
+# writes them into build/packages; tools/package.sh builds and calls cpack.
 
 find_program(VKNERF_GZIP gzip)
 mark_as_advanced(VKNERF_GZIP)
@@ -8,12 +8,12 @@ if(NOT VKNERF_GZIP)
     return()
 endif()
 
-# Whoever builds packages for others names themselves: -DVKNERF_MAINTAINER="NAME <ADDRESS>".
+# Set to your own name for packages that you distribute: -DVKNERF_MAINTAINER="NAME <ADDRESS>".
 set(VKNERF_MAINTAINER "the authors of vknerf <vknerf@localhost>" CACHE STRING "Maintainer of the Debian packages")
 set(CPACK_PACKAGE_CONTACT ${VKNERF_MAINTAINER})
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME vknerf)
-set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # which would stand before each package's own
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "") # would precede the summary of each package
 set(CPACK_PACKAGE_VENDOR vknerf)
 set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
@@ -27,11 +27,11 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
 set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 
-# What Debian wants in a form of its own: the man page and changelogs compressed, a copyright file each.
+# Debian requires a compressed man page and compressed changelogs, and a copyright file in each package.
 list(GET man_sources 0 readme)
 file(TIMESTAMP ${readme} changelog_date "%a, %d %b %Y %H:%M:%S +0000" UTC)
 file(WRITE ${PROJECT_BINARY_DIR}/debian/changelog.Debian
-    "vknerf (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n  * What has changed is in CHANGELOG.md of the package vknerf.\n\n"
+    "vknerf (${PROJECT_VERSION}-1) unstable; urgency=medium\n\n  * Changes are listed in CHANGELOG.md of the package vknerf.\n\n"
     " -- ${CPACK_PACKAGE_CONTACT}  ${changelog_date}\n")
 execute_process(COMMAND ${VKNERF_GZIP} -9nkf ${PROJECT_BINARY_DIR}/debian/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
 if(TARGET vknerf-man)
@@ -43,17 +43,17 @@ if(TARGET vknerf-man)
     install(FILES ${PROJECT_BINARY_DIR}/debian/vknerf.1.gz
         DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT debian-vknerf EXCLUDE_FROM_ALL)
 endif()
-# Debian's zsh looks into a folder of its own for what packages bring.
+# Debian's zsh searches completions of packages in this folder.
 install(FILES completions/_vknerf
     DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT debian-vknerf EXCLUDE_FROM_ALL)
 
 set(line "neural radiance fields on any Vulkan device")
-set(about "vknerf trains neural radiance fields through Vulkan compute: photographs with
-known cameras go in; a radiance field, its pictures, its measured quality and
-the speed of every pass come out. Without a GPU it trains on the processor.")
+set(about "vknerf trains neural radiance fields with Vulkan compute shaders from
+photographs with known cameras. It renders images and meshes, and measures
+quality and the speed of every pass. Without a GPU it trains on the processor.")
 set(components)
 
-# NAME SECTION LINE PARAGRAPH COMPONENT ...: a package, a line and a paragraph that describe it, what goes into it.
+# add_package(NAME SECTION LINE PARAGRAPH COMPONENT ...): package of install components, with two descriptions.
 function(add_package name section line paragraph)
     string(TOUPPER ${name} group)
     install(FILES ${PROJECT_SOURCE_DIR}/cmake/debian/copyright ${PROJECT_BINARY_DIR}/debian/changelog.Debian.gz
@@ -69,25 +69,25 @@ function(add_package name section line paragraph)
 endfunction()
 
 add_package(vknerf graphics "${line}"
-    "This package has the program, its manual and a scene to try it with." program assets documents completions)
-add_package(libvknerf0 libs "${line} (library)" "This package has the shared library." library)
+    "This package contains the program, its manual and an example scene." program assets documents completions)
+add_package(libvknerf0 libs "${line} (library)" "This package contains the shared library." library)
 add_package(libvknerf-dev libdevel "${line} (development)"
-    "This package has what programs are built with: headers, a static library,\nfiles of pkg-config and CMake."
+    "This package contains files for development: headers, a static library,\nfiles for pkg-config and CMake."
     development)
 if(TARGET vknerf-mpi)
     add_package(vknerf-mpi graphics "${line} (MPI)"
-        "This package has the module for training on several machines by mpirun." mpi)
+        "This package contains the module for training on several machines with mpirun." mpi)
 endif()
 set(CPACK_COMPONENTS_ALL ${components})
 
-# Loaders that are loaded when they are needed are not seen by dpkg-shlibdeps.
+# dpkg-shlibdeps does not see libraries that are loaded at run time.
 set(CPACK_DEBIAN_VKNERF_PACKAGE_DEPENDS libvulkan1)
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_DEPENDS libvulkan1)
-set(pictures "libwebp7, libtiff6")
+set(image_libraries "libwebp7, libtiff6")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ffmpeg, colmap, \
-libmicrohttpd12 | libmicrohttpd12t64, ${pictures}")
+libmicrohttpd12 | libmicrohttpd12t64, ${image_libraries}")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_SUGGESTS vknerf-mpi)
-set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ${pictures}")
+set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ${image_libraries}")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvknerf 0 libvknerf0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_CONTROL_EXTRA

@@ -1,11 +1,11 @@
-# Imported targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png and vknerf-jpeg.
+# Finds dependencies and defines the targets vknerf-vulkan, vknerf-cjson, vknerf-stb, vknerf-png and vknerf-jpeg.
 
 find_package(Threads REQUIRED)
 
 # ---- Vulkan headers and volk ---------------------------------------------------------------------
-# Headers only: volk is compiled into gpu, and libvulkan is loaded at run time.
+# Only headers: volk is compiled into src/gpu, and libvulkan is loaded at run time.
 
-# Cooperative matrices came with this version of the headers.
+# The first version with cooperative matrices.
 set(needed_headers 1.3.255)
 
 function(read_vulkan_version include_dir result)
@@ -29,7 +29,7 @@ set(vulkan_include ${VKNERF_VULKAN_INCLUDE})
 set(volk_include ${VKNERF_VOLK_INCLUDE})
 read_vulkan_version("${vulkan_include}" vulkan_version)
 if(vulkan_version VERSION_LESS needed_headers AND tool_root)
-    # Both from one place: volk knows only the functions of its own headers.
+    # Both from the same folder, because volk only has the functions of its own version of the headers.
     set(vulkan_include ${tool_root}/usr/include)
     set(volk_include ${tool_root}/usr/include)
     read_vulkan_version(${vulkan_include} vulkan_version)
@@ -43,14 +43,14 @@ message(STATUS "Vulkan headers ${vulkan_version}: ${vulkan_include}")
 add_library(vknerf-vulkan INTERFACE)
 set(vulkan_includes ${volk_include} ${vulkan_include})
 list(REMOVE_DUPLICATES vulkan_includes)
-# The compiler's own folder must not be named: it would move in front of libc's.
+# The compiler's default folder must not be named: it would precede the C library's.
 list(REMOVE_ITEM vulkan_includes /usr/include)
 target_include_directories(vknerf-vulkan SYSTEM INTERFACE ${vulkan_includes})
 
-# Makes the target vknerf-NAME of an include folder and libraries.
+# add_dependency(NAME INCLUDE LIBRARY ...): defines the target vknerf-NAME.
 function(add_dependency name include)
     add_library(vknerf-${name} INTERFACE)
-    list(REMOVE_ITEM include /usr/include) # as above
+    list(REMOVE_ITEM include /usr/include) # see above
     target_include_directories(vknerf-${name} SYSTEM INTERFACE ${include})
     target_link_libraries(vknerf-${name} INTERFACE ${ARGN})
 endfunction()
@@ -74,7 +74,7 @@ add_library(vknerf-stb INTERFACE)
 target_include_directories(vknerf-stb SYSTEM INTERFACE ${VKNERF_STB_INCLUDE})
 
 # ---- libpng --------------------------------------------------------------------------------------
-# Static where it can be had, so that the program runs where there is none.
+# Static if available, so that the program also runs on machines without libpng.
 
 find_path(VKNERF_PNG_INCLUDE png.h)
 find_library(VKNERF_PNG_LIBRARY NAMES libpng.a png)
@@ -85,7 +85,7 @@ endif()
 add_dependency(png ${VKNERF_PNG_INCLUDE} ${VKNERF_PNG_LIBRARY} ${VKNERF_Z_LIBRARY} m)
 
 # ---- libjpeg-turbo -------------------------------------------------------------------------------
-# Static where it can be had, as libpng.
+# Static if available, as libpng.
 
 find_path(VKNERF_JPEG_INCLUDE jpeglib.h)
 find_library(VKNERF_JPEG_LIBRARY NAMES libjpeg.a jpeg)

@@ -1,8 +1,8 @@
-# The target device-tests: all that is built by default, but for the programs of tests that are labelled host, which
-# tools/test.sh runs from its sanitized build alone.
+# Defines the target device-tests: everything that is built by default except test programs with the label host, which
+# tools/test.sh runs in its sanitizer build only.
 if(VKNERF_TESTS)
     get_property(host_programs GLOBAL PROPERTY host_programs)
-    get_property(needed_programs GLOBAL PROPERTY needed_programs) # by other tests, too
+    get_property(needed_programs GLOBAL PROPERTY needed_programs) # also used by other tests
     list(REMOVE_ITEM host_programs ${needed_programs})
     set(needed "")
     foreach(folder . tests tools/make_scene tools/vendors)

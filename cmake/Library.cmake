@@ -1,7 +1,7 @@
-# vknerf-shared and vknerf-static: the library as it is installed, which shows nothing but the functions of
-# include/vknerf/. Tests link vknerf-core, whose rooms they look into.
+# Defines vknerf-shared and vknerf-static, the installed libraries, which export only the functions of include/vknerf/.
+# Tests link vknerf-core instead, because they call internal functions.
 
-# Static libraries of others may not be position-independent, and would show their own functions.
+# Shared dependencies: static ones may not be position-independent, and their functions would be exported.
 find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
 find_library(VKNERF_PNG_SHARED_LIBRARY NAMES libpng.so png)
 find_library(VKNERF_Z_SHARED_LIBRARY NAMES libz.so z)
@@ -10,7 +10,7 @@ set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
 if(VKNERF_SANITIZE)
-    set_target_properties(vknerf-shared PROPERTIES EXCLUDE_FROM_ALL ON) # which nothing is tested with
+    set_target_properties(vknerf-shared PROPERTIES EXCLUDE_FROM_ALL ON) # no test uses it
 endif()
 set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
@@ -19,11 +19,11 @@ target_include_directories(vknerf-shared INTERFACE
 target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY}
     ${VKNERF_JPEG_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
 if(NOT VKNERF_SANITIZE)
-    # Sanitizers' own functions are the program's.
+    # The functions of sanitizers are defined in programs, not in libraries.
     target_link_options(vknerf-shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
 endif()
 
-# One object, in which what is hidden has become local: an archive of many shows all that they share.
+# An archive of one object with local hidden symbols; symbols shared by several objects would be visible to users.
 set(static_object ${PROJECT_BINARY_DIR}/vknerf.o)
 set(static_archive ${PROJECT_BINARY_DIR}/libvknerf.a)
 add_custom_command(OUTPUT ${static_archive}

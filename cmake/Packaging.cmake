@@ -1,6 +1,6 @@
-# cmake --install, the target `bundle`, a tarball that runs on another machine with a GPU, and cpack.
+# Defines what cmake --install installs, and the targets bundle (a tarball for other machines), installed, reference.
 
-# Where cJSON is shared only (Debian 12), the bundle carries it next to the executable.
+# If cJSON has only a shared library (Debian 12), the bundle contains that library in lib/.
 set(shared_cjson OFF)
 if(NOT VKNERF_CJSON_LIBRARY MATCHES "\\.a$")
     set(shared_cjson ON)
@@ -11,7 +11,7 @@ install(TARGETS vknerf RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT pro
 if(TARGET vknerf-mpi)
     install(TARGETS vknerf-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vknerf COMPONENT mpi)
 endif()
-# The man page: what the program tells of itself, and from the manual what it does not.
+# The man page is made from `vknerf help --man` and parts of the manual.
 if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
     set(man_sources README.md docs/runs.md)
     list(TRANSFORM man_sources PREPEND ${PROJECT_SOURCE_DIR}/)
@@ -40,7 +40,7 @@ install(FILES README.md BENCHMARKS.md CONTRIBUTING.md CHANGELOG.md LICENSE
     DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents OPTIONAL)
 install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT documents)
 
-# The public API: its headers, the library, and what finds it, wherever the folder is moved.
+# The public API: headers, libraries, and relocatable files for pkg-config and CMake.
 install(DIRECTORY include/vknerf DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(TARGETS vknerf-shared EXPORT vknerf
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
@@ -72,7 +72,7 @@ add_custom_target(bundle
     VERBATIM)
 add_dependencies(bundle vknerf)
 
-# All that is installed, without the tests.
+# Everything that is installed, without tests.
 add_custom_target(installed DEPENDS vknerf vknerf-shared vknerf-static-archive)
 foreach(target vknerf-mpi vknerf-man)
     if(TARGET ${target})
@@ -80,7 +80,7 @@ foreach(target vknerf-mpi vknerf-man)
     endif()
 endforeach()
 
-# The reference of the public headers, where doxygen is: build/reference/html/index.html.
+# The reference of the public headers, build/reference/html/index.html; needs doxygen.
 add_custom_target(reference
     COMMAND sh -c "{ cat docs/reference/Doxyfile; echo OUTPUT_DIRECTORY=${PROJECT_BINARY_DIR}/reference; } | doxygen -"
     WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMENT "reference/html/index.html" VERBATIM)

@@ -1,5 +1,5 @@
-# The viewer's page: src/viewer/page/ put together as one file, which needs nothing else, and embedded.
-# Run as a script it puts the page together: cmake -D PAGE=.. -D STYLES=.. -D SCRIPTS=.. -D OUTPUT=.. -P Page.cmake
+# Joins the files of src/viewer/page/ into one self-contained HTML file and embeds it in the program. Run as a script it
+# writes the joined file: cmake -D PAGE=.. -D STYLES=.. -D SCRIPTS=.. -D OUTPUT=.. -P Page.cmake
 
 if(CMAKE_SCRIPT_MODE_FILE)
     function(read_all files variable)
@@ -19,11 +19,11 @@ if(CMAKE_SCRIPT_MODE_FILE)
     return()
 endif()
 
-# Scripts in the order in which they follow each other: each uses what stands before it.
+# Scripts in their order in the page: each uses only definitions of earlier ones.
 set(page_scripts math app camera frames overlay input cameras view_panel path path_panel curves
     training main)
 
-# Embeds in TARGET viewer_page .. viewer_page_end, and viewer_denied .. viewer_denied_end, which answers who comes
+# Embeds viewer_page .. viewer_page_end in TARGET, and viewer_denied .. viewer_denied_end, the answer to requests
 # without the token (src/viewer/internal.h).
 function(vknerf_embed_page target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer/page)
@@ -36,7 +36,7 @@ function(vknerf_embed_page target)
         COMMAND ${CMAKE_COMMAND} -D PAGE=${folder}/page.html "-DSTYLES=${styles}" "-DSCRIPTS=${page_scripts}"
             -D OUTPUT=${page} -P ${PROJECT_SOURCE_DIR}/cmake/Page.cmake
         DEPENDS ${folder}/page.html ${styles} ${page_scripts} ${PROJECT_SOURCE_DIR}/cmake/Page.cmake
-        COMMENT "Putting together the viewer's page"
+        COMMENT "Joining the viewer's page"
         VERBATIM)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/viewer/page.c @ONLY CONTENT [[
 /* Written by cmake/Page.cmake. */

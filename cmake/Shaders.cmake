@@ -1,24 +1,25 @@
-# vknerf_embed_shaders(TARGET MANIFEST [TABLE]): compiles the shaders that the manifest lists and embeds
-# their SPIR-V, packed, in TARGET as TABLEs and TABLE_count; TABLE is gpu_shader (src/gpu/shaders.h)
-# unless a target has shaders of its own, which it hands to gpu_add_shaders.
+# Compiles shaders to SPIR-V and embeds them in targets.
+# vknerf_embed_shaders(TARGET MANIFEST [TABLE]) compiles the shaders that the manifest lists and embeds their
+# compressed SPIR-V in TARGET as the array TABLEs and TABLE_count. TABLE is gpu_shader (src/gpu/shaders.h); a target
+# with further shaders gives another name and passes the array to gpu_add_shaders.
 #
-# A line of the manifest is one shader:
+# A line of the manifest defines a shader:
 #   NAME SOURCE [DEFINE[=VALUE] ...] [+AXIS ...] [@TARGET] [?FEATURE ...]
-# A NAME with {a,b,...} stands for one shader with each of a, b, ... in that place, and wherever the line
-# has {}. MATRIX=MxNxK defines COOPMAT, MATRIX_M, MATRIX_N, MATRIX_K and ACCUM_T=float, with ?coopmat;
-# PRECISION=fp16 defines FP16, PRECISION=fp32 nothing. Each +AXIS makes one more shader of the line, NAME_axis, that
-# has in its place what a line "+AXIS ..." before lists, the macro AXIS if there is none; DEFINE=VALUE of an
-# axis replaces the line's.
-# SOURCE is relative to the manifest's folder. Includes are looked up there and in shaders/; @vulkan1.3
-# replaces the default target environment vulkan1.2; with ?coopmat the shader is left out when the
-# compiler does not know cmake/shader_features/coopmat.comp. # starts a comment.
+# A NAME with {a,b,...} defines a shader for each of a, b, ..., which also replaces {} in the rest of the line.
+# MATRIX=MxNxK defines COOPMAT, MATRIX_M, MATRIX_N, MATRIX_K and ACCUM_T=float, and implies ?coopmat.
+# PRECISION=fp16 defines FP16; PRECISION=fp32 defines nothing. Each +AXIS defines a further shader NAME_axis, with
+# the words of an earlier line "+AXIS ..." in place of +AXIS, or with the macro AXIS if there is no such line.
+# DEFINE=VALUE of an axis replaces that of the shader's line.
+# SOURCE and includes are relative to the manifest's folder; includes may also be in shaders/. @vulkan1.3 replaces the
+# default target environment vulkan1.2. With ?FEATURE the shader is omitted if the GLSL compiler cannot compile
+# cmake/shader_features/FEATURE.comp. # starts a comment.
 #
-# Debug builds carry lines and names (-g), but not -gVS: what that says of arrays sized by specialisation
-# constants is invalid SPIR-V. Nothing optimises the SPIR-V: spirv-opt breaks cooperative matrices.
+# Debug builds have lines and names (-g), but not -gVS, whose information about arrays sized by specialisation
+# constants is invalid SPIR-V. SPIR-V is not optimised, because spirv-opt breaks cooperative matrices.
 
-# ---- the compiler ----------------------------------------------------------------------------------
+# ---- compiler --------------------------------------------------------------------------------------
 
-# shaderc, which is glslang as a library, compiles many shaders in one process, most of whose time goes into its start.
+# Compiles many shaders in one process with shaderc (glslang as a library), since most of the time goes into its start.
 set(compile_shaders_source ${CMAKE_CURRENT_LIST_DIR}/compile_shaders.c)
 set(compile_shaders_binary ${PROJECT_BINARY_DIR}/compile_shaders)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_shaders_source}
@@ -26,30 +27,30 @@ set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_shaders
 try_compile(compiled ${compile_shaders_binary}.build ${compile_shaders_source}
     CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src
     LINK_LIBRARIES ${VKNERF_Z_LIBRARY} ${CMAKE_DL_LIBS}
-    OUTPUT_VARIABLE said
+    OUTPUT_VARIABLE messages
     COPY_FILE ${compile_shaders_binary})
 if(NOT compiled)
-    message(FATAL_ERROR "cmake/compile_shaders.c does not compile:\n${said}")
+    message(FATAL_ERROR "cmake/compile_shaders.c does not compile:\n${messages}")
 endif()
 # The tool root's shaderc needs the tool root's C library.
 set(compile_shaders ${tool_root_run} ${compile_shaders_binary})
 
-# Sets RESULT to whether the compiler takes cmake/shader_features/FEATURE.comp.
+# Sets RESULT to whether cmake/shader_features/FEATURE.comp compiles.
 function(check_shader_feature feature result)
     set(source ${PROJECT_SOURCE_DIR}/cmake/shader_features/${feature}.comp)
     if(NOT EXISTS ${source})
         message(FATAL_ERROR "shaders/shaders.txt: unknown feature ?${feature}")
     endif()
-    # Asked once per compiler.
+    # Tested once per compiler.
     string(MAKE_C_IDENTIFIER "shader_feature_${feature}_${compile_shaders}" key)
     if(NOT DEFINED CACHE{${key}})
         set(list ${PROJECT_BINARY_DIR}/shader_feature.txt)
         file(WRITE ${list} "shader_feature ${feature}.comp vulkan1.3\n")
         execute_process(
             COMMAND ${compile_shaders} -I${PROJECT_SOURCE_DIR}/cmake/shader_features ${list}
-            RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE said)
-        if(said MATCHES "compile_shaders: no shaderc")
-            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1, or run tools/setup.sh\n${said}")
+            RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE messages)
+        if(messages MATCHES "compile_shaders: no shaderc")
+            message(FATAL_ERROR "vknerf needs shaderc, with SPIRV-Tools: install libshaderc1, or run tools/setup.sh\n${messages}")
         endif()
         set(has OFF)
         if(status EQUAL 0)
@@ -61,9 +62,9 @@ function(check_shader_feature feature result)
     set(${result} ${${key}} PARENT_SCOPE)
 endfunction()
 
-# ---- the manifest ----------------------------------------------------------------------------------
+# ---- manifest --------------------------------------------------------------------------------------
 
-# Sets RESULT to a line for the shader NAME_axis that an axis makes of a shader's line without axes.
+# Sets RESULT to the line of the shader NAME_axis, given a shader's line without axes and the words of the axis.
 function(add_axis shader axis added result)
     string(TOLOWER "${axis}" suffix)
     string(REGEX MATCHALL "[A-Z_0-9]+=" replaced "${added}")
@@ -74,7 +75,7 @@ function(add_axis shader axis added result)
     set(${result} "${shader}" PARENT_SCOPE)
 endfunction()
 
-# Sets RESULT to the manifest's shaders, a line for each: comments left out, {a,b} and +AXIS written out.
+# Sets RESULT to a line for each of the manifest's shaders, without comments and with {a,b} and +AXIS expanded.
 function(read_manifest manifest result)
     file(STRINGS ${manifest} lines)
     set(shaders "")
@@ -123,7 +124,7 @@ function(vknerf_embed_shaders target manifest)
     get_filename_component(shader_dir ${manifest} DIRECTORY)
     set(out_dir ${PROJECT_BINARY_DIR}/shaders)
     set(VKNERF_SHADERS "" CACHE PATH
-        "Folder shaders/ of another build of the same sources, whose shaders are taken instead of compiled")
+        "Folder shaders/ of another build of the same sources, whose compiled shaders are used")
     if(VKNERF_SHADERS)
         set(out_dir ${VKNERF_SHADERS})
     endif()
@@ -164,13 +165,13 @@ function(vknerf_embed_shaders target manifest)
             elseif(token MATCHES "^\\?(.+)$")
                 check_shader_feature(${CMAKE_MATCH_1} has)
                 if(NOT has)
-                    message(STATUS "Left out: ${name} (the GLSL compiler lacks ${CMAKE_MATCH_1})")
+                    message(STATUS "Omitted: ${name} (the GLSL compiler lacks ${CMAKE_MATCH_1})")
                     set(supported OFF)
                 endif()
             elseif(token MATCHES "^[A-Za-z_][A-Za-z0-9_]*(=.*)?$")
                 list(APPEND defines ${token})
             else()
-                message(FATAL_ERROR "${manifest}: shader ${name}: what is ${token}?")
+                message(FATAL_ERROR "${manifest}: shader ${name}: cannot read ${token}")
             endif()
         endforeach()
         if(NOT supported)
@@ -178,8 +179,8 @@ function(vknerf_embed_shaders target manifest)
         endif()
 
         if(VKNERF_SHADERS AND NOT EXISTS ${out_dir}/${name}.spv.z)
-            message(FATAL_ERROR "VKNERF_SHADERS: no ${name}.spv.z in ${out_dir}: that build is not complete, "
-                "or of other sources")
+            message(FATAL_ERROR "VKNERF_SHADERS: no ${name}.spv.z in ${out_dir}: that build is incomplete or "
+                "has other sources")
         endif()
 
         list(APPEND names ${name})
@@ -194,7 +195,7 @@ function(vknerf_embed_shaders target manifest)
     endforeach()
 
     if(NOT VKNERF_SHADERS)
-        # As many processes as keep the processors busy. All shaders of a source are in one of them.
+        # Eight processes keep the processors busy. One process compiles all shaders of a source.
         set(lists 8)
         list(REMOVE_DUPLICATES sources)
         set(next 0)
@@ -216,7 +217,7 @@ function(vknerf_embed_shaders target manifest)
 /* Written by cmake/Shaders.cmake from @manifest@. */
 #include "gpu/shaders.h"
 
-/* The assembler reads the files: hundreds of files of numbers would take the compiler longer than the rest. */
+/* .incbin, because compiling hundreds of arrays of numbers would take longer than all other code. */
 #define EMBED(name, file)                                                          \
     __asm__(".pushsection .rodata\nshader_" #name ":\n.incbin \"" file               \
             "\"\nshader_" #name "_end:\n.global shader_" #name ", shader_" #name \
@@ -235,9 +236,9 @@ const size_t @table@_count = @count@;
     message(STATUS "Shaders of ${target}: ${count}")
 endfunction()
 
-# The rule for what one start of the compiler makes: the FILES of a LIST's PROGRAMS, lines of it.
+# Adds the rule by which one process compiles the shaders of LIST, whose lines are SHADERS, into FILES.
 function(compile_shaders shader_dir list shaders files)
-    # Written only when they change: the files are older than the list then.
+    # The list is written only if it changes; then the files are older and are compiled again.
     file(CONFIGURE OUTPUT ${list} CONTENT "${shaders}" @ONLY)
     get_filename_component(name ${list} NAME_WE)
     add_custom_command(
@@ -249,8 +250,7 @@ function(compile_shaders shader_dir list shaders files)
         COMMAND_EXPAND_LISTS VERBATIM)
 endfunction()
 
-# Embeds sources in TARGET as gpu_shader_texts (src/gpu/shaders.h): those that shaders which are compiled at
-# run time are made of.
+# Embeds GLSL files in TARGET as gpu_shader_texts (src/gpu/shaders.h), for shaders that are compiled at run time.
 function(vknerf_embed_texts target shader_dir)
     set(declarations "")
     set(rows "")

@@ -1,9 +1,9 @@
-# The private tool root that tools/setup.sh makes where the distribution's shaderc or lavapipe is too
-# old. Sets
-#   tool_root          its folder, or empty when there is none
+# Finds the private tool root, which tools/setup.sh makes if the distribution's shaderc or lavapipe is
+# too old. Sets
+#   tool_root          its folder; empty if there is none
 #   tool_root_loader   its dynamic loader
 #   tool_root_libraries  the folder of its libraries
-#   tool_root_run      command words that run one of its programs
+#   tool_root_run      command that runs a program with the tool root's libraries
 
 set(default_tool_root ${PROJECT_SOURCE_DIR}/build/toolroot)
 if(DEFINED ENV{VKNERF_TOOL_ROOT})

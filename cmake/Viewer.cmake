@@ -1,4 +1,4 @@
-# The viewer of the program (src/viewer), where the header of libmicrohttpd is, which it loads when it starts.
+# Adds the viewer (src/viewer) to the program if microhttpd.h is found; libmicrohttpd itself is loaded at run time.
 
 include(Page)
 find_path(VKNERF_MICROHTTPD_INCLUDE microhttpd.h)
@@ -11,19 +11,19 @@ if(VKNERF_VIEWER AND NOT have_viewer)
     message(FATAL_ERROR "VKNERF_VIEWER needs libmicrohttpd: install libmicrohttpd-dev")
 endif()
 
-# Adds it to the program TARGET, or what says that it is not there.
+# Adds the viewer to the program TARGET, or a stub that prints that there is none.
 function(vknerf_add_viewer target)
     set(folder ${PROJECT_SOURCE_DIR}/src/viewer)
     if(NOT VKNERF_VIEWER)
         target_sources(${target} PRIVATE ${folder}/stub.c)
-        message(STATUS "Without the viewer: with libmicrohttpd-dev there is one")
+        message(STATUS "No viewer: install libmicrohttpd-dev to build it")
         return()
     endif()
     file(GLOB sources CONFIGURE_DEPENDS ${folder}/*.c)
     list(REMOVE_ITEM sources ${folder}/stub.c)
-    # The library shows nothing of its module pixels, so the viewer has its own.
+    # The library does not export its module pixels, so the viewer has its own copy.
     target_sources(${target} PRIVATE ${sources} ${PROJECT_SOURCE_DIR}/src/pixels/jpeg.c)
-    if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's own must not be named
+    if(NOT VKNERF_MICROHTTPD_INCLUDE STREQUAL "/usr/include") # the compiler's default folder must not be named
         target_include_directories(${target} SYSTEM PRIVATE ${VKNERF_MICROHTTPD_INCLUDE})
     endif()
     vknerf_embed_page(${target})

@@ -1,5 +1,5 @@
 # cmake -D BUILD_DIR=... -D BUNDLE=NAME -D SHARED_CJSON=[LIBRARY] -P bundle.cmake
-# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, the documents, assets/, share/ (man page, completions) and, when cJSON is shared, lib/.
+# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, documents, assets/, share/ (man page, completions), lib/ for shared cJSON.
 
 set(stage ${BUILD_DIR}/bundle)
 set(folder ${stage}/${BUNDLE})
@@ -11,7 +11,7 @@ foreach(component program assets documents man completions completions-zsh)
         COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${stage}/${component}
             --component ${component}
         OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
-    # The installed tree's folders are flattened: one folder to unpack, run and throw away.
+    # Moves program, assets and documents to the top, so that the bundle runs in the folder that is unpacked.
     file(GLOB_RECURSE files RELATIVE ${stage}/${component} ${stage}/${component}/*)
     foreach(file IN LISTS files)
         string(REGEX REPLACE "^(bin|share/vknerf|share/doc/vknerf)/" "" target ${file})
@@ -21,7 +21,7 @@ foreach(component program assets documents man completions completions-zsh)
 endforeach()
 
 if(SHARED_CJSON)
-    # The name that the executable asks for.
+    # The name with which the program is linked.
     file(GLOB library ${SHARED_CJSON}.[0-9])
     file(COPY ${library} DESTINATION ${folder}/lib FOLLOW_SYMLINK_CHAIN)
 endif()

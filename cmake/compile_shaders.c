@@ -1,15 +1,15 @@
 /* compile_shaders [-g] -IFOLDER [-IFOLDER ...] LIST
  *
- * Compiles the programs of LIST to SPIR-V, checks that it is valid, and packs it. A line is a
- * program:
+ * Compiles the shaders of LIST to SPIR-V, validates it and writes it compressed. Each line is a
+ * shader:
  *
  *   NAME  SOURCE  ENVIRONMENT  [DEFINE[=VALUE] ...]
  *
- * SOURCE is a compute shader in the first FOLDER. NAME.spv.z, beside LIST, is what
- * src/gpu/packed.c unpacks; without -g, debug information and names of variables are left out.
- * LIST.d says what the programs include, in the form of make. All in one process, because most of
- * what a GLSL compiler does is to build the symbols of the language. Exits 1 when a program does
- * not compile, after trying the others; 2 when it is called wrongly. */
+ * SOURCE is a compute shader in the first FOLDER. Writes NAME.spv.z, which src/gpu/packed.c reads,
+ * into LIST's folder, without debug information and names of variables unless -g is given. Writes
+ * the included files into LIST.d, in make's format. Compiles all shaders in one process, because a
+ * GLSL compiler spends most of its time on building the symbols of the language. Exits with 1 if a
+ * shader does not compile, after compiling the others; with 2 after wrong arguments. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +41,7 @@ static int usage(void)
     return 2;
 }
 
-/* Returns the text in a file, in fresh memory, or NULL. */
+/* Returns the content of a file, or NULL. The caller frees it. */
 static char *read_file(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "r");
@@ -55,7 +55,7 @@ static char *read_file(const char *path, size_t *size)
     return checked(text);
 }
 
-/* Returns FOLDER/NAME and what ends it, in fresh memory. */
+/* Returns FOLDER/NAME followed by `ending`. The caller frees it. */
 static char *join(const char *folder, size_t length, const char *name, const char *ending)
 {
     char *path = NULL;
@@ -64,7 +64,7 @@ static char *join(const char *folder, size_t length, const char *name, const cha
     return checked(path);
 }
 
-/* Returns the path of a program's file, beside the list, in fresh memory. */
+/* Returns the path of a shader's file, in the list's folder. The caller frees it. */
 static char *packed_path(const char *name)
 {
     const char *slash = strrchr(options.list, '/');
@@ -72,10 +72,10 @@ static char *packed_path(const char *name)
                  : join(".", 1, name, ".spv.z");
 }
 
-/* ---- the libraries --------------------------------------------------------------------------- */
+/* ---- libraries ------------------------------------------------------------------------------- */
 
-/* SPIRV-Tools, which shaderc contains or needs: what is used of spirv-tools/libspirv.h, X(name,
- * what it returns, its parameters). */
+/* The functions of spirv-tools/libspirv.h that are used: X(name, result, parameters). SPIRV-Tools
+ * is part of shaderc or a dependency of it. */
 struct words {
     const uint32_t *code;
     size_t count;
@@ -93,7 +93,7 @@ static struct {
     SPIRV_FUNCTIONS(SHADERC_POINTER)
 } spirv;
 
-/* Returns false, with a message, where there is no shaderc, or one without SPIRV-Tools. */
+/* Returns false, with a message, if there is no shaderc with SPIRV-Tools. */
 static bool load_libraries(void)
 {
     void *library = shaderc_load(&shaderc);
@@ -111,13 +111,13 @@ static bool load_libraries(void)
 
 /* ---- includes -------------------------------------------------------------------------------- */
 
-/* What an include gives shaderc: one block that owns its name and content. */
+/* The result of an include for shaderc, which owns its path and content. */
 struct included {
     shaderc_include_result result;
     char *path, *content;
 };
 
-/* What the programs are made of, each file once. */
+/* The files of all shaders, each once. */
 static struct {
     char **paths;
     size_t count;
@@ -133,7 +133,7 @@ static void add_dependency(const char *path)
     dependencies.paths[dependencies.count++] = checked(strdup(path));
 }
 
-/* Beside what includes it, or in the folders in their order. */
+/* Searches the folder of the including file, then options.folders in their order. */
 static void find_include(struct included *included, const char *requested, const char *requesting)
 {
     const char *slash = strrchr(requesting, '/');
@@ -178,7 +178,7 @@ static void release_include(void *unused, shaderc_include_result *result)
 
 /* ---- SPIR-V ---------------------------------------------------------------------------------- */
 
-/* Prints why not. */
+/* Validates SPIR-V; prints the error. */
 static bool is_valid(const char *name, const char *environment, struct words words)
 {
     int number = 0;
@@ -195,7 +195,7 @@ static bool is_valid(const char *name, const char *environment, struct words wor
     return valid;
 }
 
-/* Instructions that say nothing to a driver: names, lines, texts of sources. */
+/* Instructions that drivers do not need: names, lines, source texts. */
 static bool is_for_debugging(uint32_t instruction)
 {
     enum { SOURCE_CONTINUED = 2, LINE = 8, NO_LINE = 317, MODULE_PROCESSED = 330 };
@@ -204,7 +204,7 @@ static bool is_for_debugging(uint32_t instruction)
            code == MODULE_PROCESSED;
 }
 
-/* Copies the words without these instructions; *count becomes what is left. */
+/* Copies the words without debug instructions and reduces *count. */
 static uint32_t *strip(const uint32_t *words, size_t *count)
 {
     enum { HEADER = 5 };
@@ -222,9 +222,8 @@ static uint32_t *strip(const uint32_t *words, size_t *count)
     return kept;
 }
 
-/* Writes `count` words to a file of their own: their number, a checksum, and zlib's stream of their
- * lowest bytes, then of the next ones, which becomes a tenth smaller than that of the words one by
- * one. */
+/* Writes `count` words to NAME.spv.z: their number (u32), a checksum (u32) and a zlib stream of all
+ * lowest bytes, then all second ones and so on, a tenth smaller than a stream of whole words. */
 static bool write_packed(const char *name, const uint32_t *words, size_t count)
 {
     enum { BYTES = 4 };
@@ -270,16 +269,15 @@ static bool take_result(const char *name, const char *environment,
     return written;
 }
 
-/* ---- programs -------------------------------------------------------------------------------- */
+/* ---- shaders --------------------------------------------------------------------------------- */
 
 static const char separators[] = " \n";
 
-/* Returns the options of a program of `environment` with the line's further words as its
- * definitions. */
+/* Returns the compile options for `environment`, with the rest of the line as macro definitions. */
 static shaderc_compile_options_t read_options(const char *environment, char **rest)
 {
     shaderc_compile_options_t compile = checked(shaderc.compile_options_initialize());
-    /* Nothing optimises: spirv-opt breaks cooperative matrices. */
+    /* Without optimisation, because spirv-opt breaks cooperative matrices. */
     shaderc.compile_options_set_optimization_level(compile, shaderc_optimization_level_zero);
     shaderc.compile_options_set_target_env(compile, shaderc_target_env_vulkan,
                                            strcmp(environment, "vulkan1.3") == 0
@@ -297,7 +295,7 @@ static shaderc_compile_options_t read_options(const char *environment, char **re
     return compile;
 }
 
-/* Compiles the program of a line. */
+/* Compiles the shader of a line. */
 static bool compile_program(shaderc_compiler_t compiler, char *line)
 {
     char *rest = NULL, *name = strtok_r(line, separators, &rest),
@@ -330,7 +328,7 @@ static bool compile_program(shaderc_compiler_t compiler, char *line)
     return done;
 }
 
-/* Writes a path as make reads it. */
+/* Writes a path with the escapes that make requires. */
 static void write_path(FILE *file, const char *path)
 {
     for (; *path; path++) {
@@ -342,10 +340,10 @@ static void write_path(FILE *file, const char *path)
     }
 }
 
-/* Writes what `program`, the first of the list, stands for all of. */
-static bool write_dependencies(const char *program)
+/* Writes the dependencies of all shaders as those of `shader`, the first one of the list. */
+static bool write_dependencies(const char *shader)
 {
-    char *path = NULL, *packed = packed_path(program);
+    char *path = NULL, *packed = packed_path(shader);
     if (asprintf(&path, "%s.d", options.list) < 0)
         path = NULL;
     FILE *file = fopen(checked(path), "w");
@@ -380,7 +378,7 @@ static bool compile_list(FILE *list)
     while (getline(&line, &room, list) > 0) {
         done = compile_program(compiler, line) && done;
         if (!first)
-            first = checked(strdup(line)); /* its name alone by now */
+            first = checked(strdup(line)); /* strtok_r has cut the line after the name */
     }
     done = done && first && write_dependencies(first);
     free(first);

@@ -1,6 +1,6 @@
-/* In sanitized programs libraries stay loaded until the end. What a driver holds in its globals, as
- * Mesa does the caches of AMD's processors, would else be a leak of nobody's once it is unloaded,
- * and traces into it would have no names. */
+/* Keeps libraries loaded until a sanitized program ends. After unloading a driver, memory in its
+ * global variables (such as caches of Mesa) would be reported as leaks, and stack traces into the
+ * driver would lack symbols. */
 int dlclose(void *library);
 
 int dlclose(void *library)

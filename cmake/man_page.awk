@@ -1,13 +1,13 @@
 # awk -v date=DATE -f man_page.awk README.md docs/runs.md PROGRAM > vknerf.1
-# The man page: what `vknerf help --man` printed (PROGRAM), and from the manual what the program does not know by
-# itself: its description, exit codes, environment, files and examples. Headings that are not found are an error.
+# Makes the man page from the output of `vknerf help --man` (PROGRAM) and sections of the manual: description, exit
+# codes, environment, files and examples. Missing headings are an error.
 
 function escape(text) {
     gsub(/\\/, "\\e", text)
     return text
 }
 
-# A link is its text and the page that it leads to, code is bold.
+# Converts Markdown: links become their text and the page, code becomes bold.
 function convert(text,    link, page, code) {
     text = escape(text)
     while (match(text, /\[[^]]*\]\([^)]*\)/)) {
@@ -26,7 +26,7 @@ function convert(text,    link, page, code) {
     return text
 }
 
-# What begins with a point or an apostrophe would be a request.
+# Escapes lines that begin with a point or an apostrophe, which troff would read as requests.
 function line(text) {
     return (text ~ /^['.]/ ? "\\&" : "") text "\n"
 }
@@ -73,7 +73,7 @@ section == "EXAMPLES" {
 END {
     for (at = split("DESCRIPTION,EXIT STATUS,ENVIRONMENT,FILES,EXAMPLES", wanted, ","); at > 0; at--)
         if (sections[wanted[at]] == "") {
-            print "man_page.awk: the manual has no " wanted[at] " where it is looked for" > "/dev/stderr"
+            print "man_page.awk: README.md and docs/runs.md lack the section for " wanted[at] > "/dev/stderr"
             exit 1
         }
     for (at = 1; at <= lines; at++) {

@@ -1,12 +1,12 @@
 # cmake -D SOURCE_DIR=... -D OUTPUT=commit.h -P write_commit.cmake
-# Writes which commit the sources are of: "abc1234", "abc1234-dirty" when tracked files differ from it, "unknown" where
-# there is neither git nor an archive that git made. The file is touched only when that changes.
+# Writes the commit of the sources into a header: "abc1234", "abc1234-dirty" if tracked files have changed, "unknown" if
+# there is neither a git checkout nor an archive from git. Writes the file only if the commit changes.
 
 set(commit unknown)
 file(READ ${SOURCE_DIR}/cmake/commit.txt archived)
-if(archived MATCHES "^([0-9a-f]+)[ \n]*$") # git archive puts it in
+if(archived MATCHES "^([0-9a-f]+)[ \n]*$") # inserted by git archive
     set(commit ${CMAKE_MATCH_1})
-elseif(EXISTS ${SOURCE_DIR}/.git) # not that of a folder around an unpacked archive
+elseif(EXISTS ${SOURCE_DIR}/.git) # a folder around an unpacked archive does not count
     find_program(git git)
     if(git)
         execute_process(

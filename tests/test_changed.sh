@@ -152,11 +152,11 @@ chosen test_read
 contains 'calls src/scene/read.c, which uses tables of src/base/table.c'
 sed -i 's/How long/As long/' src/base/text.c
 chosen
-contains '^  src/base/text.c: comments alone$'
+contains '^  src/base/text.c: only comments have changed$'
 # A shader source selects tests that create pipelines of it.
 echo more >>shaders/rays/cells.glsl
 chosen test_read
-contains 'test_read: creates programs of shaders/rays/cells.glsl'
+contains 'test_read: creates pipelines from shaders/rays/cells.glsl'
 # A test's own files, and files that it names.
 echo '/* more */' >>tests/test_text.c
 chosen test_text

@@ -1,9 +1,9 @@
 #!/bin/sh
 # tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]
-# Makes a bare system of the machine's own release in FOLDER, by debootstrap from the machine's own mirror, or runs a
-# command as root inside of one. /proc, /sys to be read, and /dev as far as programs need it, are mounted for that
-# command alone: they are gone when it ends, however it does. Needs root and debootstrap. VKNERF_BARE_RELEASE names
-# another release of the distribution, VKNERF_BARE_MIRROR another mirror.
+# Makes a bare system in FOLDER by debootstrap, or runs a command as root inside of one. The system has the machine's
+# own release, from the machine's own mirror; VKNERF_BARE_RELEASE names another release of the distribution,
+# VKNERF_BARE_MIRROR another mirror. /proc, /sys (read-only) and /dev are mounted only while the command runs and
+# disappear however it ends. Needs root and debootstrap.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -11,7 +11,7 @@ set -eu
 [ $# -ge 2 ] || die "usage: tools/bare.sh --make FOLDER [PACKAGE ...] | FOLDER COMMAND [ARGUMENT ...]"
 [ "$(id -u)" = 0 ] || die "needs root rights"
 
-# Lines of sources.list for what the machine's own distribution comes from, updates included.
+# Prints sources.list lines for the machine's own distribution, updates included.
 list_sources() {
     # shellcheck disable=SC2016  # the dollar signs are apt's
     apt-get indextargets --format '$(ORIGIN) deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
@@ -22,12 +22,12 @@ make_system() { # FOLDER [PACKAGE ...]
     folder=$1
     shift
     command -v debootstrap >/dev/null || die "needs debootstrap: apt-get install debootstrap"
-    [ ! -e "$folder" ] || die "$folder: is there already"
+    [ ! -e "$folder" ] || die "$folder: exists already"
     # shellcheck source=/dev/null
     own_release=$(. /etc/os-release && echo "$VERSION_CODENAME")
     release=${VKNERF_BARE_RELEASE:-$own_release}
     sources=$(list_sources)
-    # A distribution's releases lie on the same mirror.
+    # All releases of a distribution are on the same mirror.
     mirror=${VKNERF_BARE_MIRROR:-$(printf '%s\n' "$sources" | sed -nE "s/^deb ([^ ]*) $own_release .*/\1/p" | head -n 1)}
     [ -n "$mirror" ] || die "apt's sources name no mirror of $own_release"
     say "Making a bare $release in $folder"
@@ -38,12 +38,12 @@ make_system() { # FOLDER [PACKAGE ...]
     }
     rm "$folder.log"
     [ "$release" != "$own_release" ] || printf '%s\n' "$sources" >"$folder/etc/apt/sources.list"
-    # What leads to the mirror from here.
+    # The mirror may only be reachable through the machine's proxy.
     apt-config dump | grep -E '^Acquire::https?::Proxy' >"$folder/etc/apt/apt.conf.d/proxy" || :
     cp /etc/resolv.conf "$folder/etc/resolv.conf"
     # Installed systems and containers have the file; debootstrap of Debian 12 makes none.
     [ -e "$folder/etc/hosts" ] || printf '127.0.0.1\tlocalhost\n' >"$folder/etc/hosts"
-    # No service begins in there.
+    # Packages must not start services in the bare system.
     printf '#!/bin/sh\nexit 101\n' >"$folder/usr/sbin/policy-rc.d"
     chmod +x "$folder/usr/sbin/policy-rc.d"
     inside "$folder" apt-get -qq update
@@ -52,7 +52,7 @@ make_system() { # FOLDER [PACKAGE ...]
 
 how=
 inside() { # FOLDER COMMAND [ARGUMENT ...]
-    # unshare leaves signals to the command; killed, it takes all that the command began with it.
+    # unshare passes signals to the command; if unshare is killed, so are all processes that the command started.
     # shellcheck disable=SC2016  # the dollar signs are the inner shell's
     $how unshare --mount --pid --fork --kill-child sh -eu -c '
         folder=$1

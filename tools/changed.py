@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
 """tools/changed.py SOURCE BUILD choose [REV] | note
 
-Chooses the tests that what changed since REV can touch, for tools/test.sh --changed, and those that a mutation can touch,
-for tools/mutants.sh. Needs only Python's standard library.
+Chooses the tests that execute code changed since REV (for tools/test.sh --changed) or a mutated line (for
+tools/mutants.sh). Needs only Python's standard library.
 
-BUILD is built with -DVKNERF_TRACE=ON, where each test notes which functions it calls and which shader programs it
-creates (tests/trace.c). "note" reads that after a run, and writes BUILD/record/TEST.json. "choose" sets beside it
-what git says has changed and what the build knows about which files are made of which:
+BUILD is built with -DVKNERF_TRACE=ON: each test records the functions that it calls and the pipelines that it creates
+(tests/trace.c). "note" collects these records after a run into BUILD/record/TEST.json. "choose" combines them with the
+changes that git reports and with ninja's dependencies. Chosen tests, by what has changed:
 
-  a function of C       tests that call it
-  other lines of C      tests that call any function of the file, or of a file that includes it or uses its tables
-  a shader              tests that create a program whose source is or includes it
+  a C function          those that call it
+  other lines of C      those that call a function of the file, or of a file that includes it or uses its tables
+  a shader              those that create a pipeline from it or from a shader that includes it
   a file of a test      that test
-  any other file        tests that name it or, where none does, its folder
+  any other file        those that name it or, if no test does, its folder
 
-A test without a record is always chosen. The nearest come first: those whose own share of what changed is largest.
+A test without a record is always chosen. The most specific come first: tests that use few functions and pipelines other
+than those of the changed files.
 """
 import collections
 import glob
@@ -31,7 +32,7 @@ CODE = re.compile(r"(src|include|shaders/shared|tests/reference)/.*\.[ch]$")
 SHADER = re.compile(r"(shaders|tests)/.*\.(comp|glsl|h)$")
 TEXT_OF_TESTS = ("tests/*.sh", "tests/*.py", "tests/test_*.c", "tests/faults/**/*.py", "tools/*.sh", "tools/*.py",
                  "tools/vendors/*")
-# Of what a script may start, besides the program itself.
+# Build targets that scripts of tests may start.
 TARGET = re.compile(r"(vknerf[\w-]*|test_\w+|fuzz_\w+|\w+fault|fake_\w+|installed|make_scene|\w+_shim)$")
 
 
@@ -54,14 +55,14 @@ TOKENS = re.compile(r"/\*.*?\*/|//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n]
 
 
 def without_comments(text):
-    """The text with each comment as blanks, so that lines and columns stay what they are."""
+    """The text with comments replaced by blanks, so that lines and columns do not move."""
     def blank(found):
         return re.sub(r"[^\n]", " ", found[0]) if found[0][0] == "/" else found[0]
     return TOKENS.sub(blank, text)
 
 
 def functions_of(text):
-    """Name, first and last line (from 1) of each function: its braces stand in the first column."""
+    """Name, first and last line (from 1) of each function; its braces must be in the first column."""
     lines = without_comments(text).split("\n")
     found, start = [], None
     for number, line in enumerate(lines, 1):
@@ -78,21 +79,21 @@ def functions_of(text):
 
 
 class Lines:
-    """Which functions the changed lines of a file of C belong to."""
+    """Functions of a C file that have changed lines; `outside`: lines outside of functions have changed."""
 
     def __init__(self):
         self.functions, self.outside = set(), False
 
     def add(self, text, lines):
-        bare, functions = without_comments(text).split("\n"), functions_of(text)
+        code_lines, functions = without_comments(text).split("\n"), functions_of(text)
         for line in lines:
             inside = [name for name, first, last in functions if first <= line <= last]
             self.functions.update(inside)
-            if not inside and line <= len(bare) and bare[line - 1].strip():
+            if not inside and line <= len(code_lines) and code_lines[line - 1].strip():
                 self.outside = True
 
 
-# ---- what the build knows ------------------------------------------------------------------------------------
+# ---- build and its records -----------------------------------------------------------------------------------
 
 class Build:
     def __init__(self, source, folder):
@@ -111,7 +112,7 @@ class Build:
         return self.cache[key]
 
     def read_tests(self):
-        """Name -> lines of CMake that make the test."""
+        """Name -> CMake lines that define the test."""
         tests = collections.defaultdict(list)
         for path in sorted(glob.glob(f"{self.folder}/**/CTestTestfile.cmake", recursive=True)):
             if not path.startswith(f"{self.folder}/selection/"):
@@ -122,18 +123,18 @@ class Build:
         return dict(tests)
 
     def words(self, test):
-        """The test's command."""
+        """Quoted words of the test's command."""
         return re.findall(r'"((?:\\.|[^"\\])*)"', self.tests[test][0])
 
     def inside(self, path):
-        """A path of the checkout relative to it; None for one of the build or the system."""
+        """The path relative to the checkout; None for files of the build or the system."""
         path = os.path.normpath(os.path.join(self.folder, path))
         if path.startswith(self.source + "/") and not path.startswith(self.folder + "/"):
             return path[len(self.source) + 1:]
         return None
 
     def depends(self):
-        """File made -> files of the checkout that it is made of, by ninja's log of dependencies."""
+        """Output file -> files of the checkout that it depends on, by ninja's dependency log."""
         def make():
             made, depends = None, {}
             for line in run("ninja", "-C", self.folder, "-t", "deps").split("\n"):
@@ -148,13 +149,13 @@ class Build:
         return self.once("depends", make)
 
     def source_of(self, made):
-        """The file of C that an object is compiled from."""
+        """The C file of an object file."""
         path = re.sub(r"(^|.*/)CMakeFiles/[^/]+\.dir/", lambda found: found[1], made)
         return path[:-len(".o")] if path.endswith(".o") else path
 
     def shader_sources(self):
-        """Source of a program -> itself and the files that it includes. The build's own dependency files are of many
-        sources at once, so that their #include lines are followed here as the compiler does."""
+        """Shader -> the shader and all files that it includes. One dependency file of the build covers many shaders, so
+        #include lines are followed here as the compiler does."""
         def included(path):
             folders = [os.path.dirname(path), "shaders"] + [f for f in glob.glob("tests/*/", root_dir=self.source)
                                                             if path.startswith(f)]
@@ -180,7 +181,7 @@ class Build:
         return self.once("shaders", make)
 
     def symbols(self):
-        """Object -> names that it refers to, and name of data -> object that has it."""
+        """Object file -> symbols that it refers to, and object file -> data symbols that it defines."""
         def make():
             objects = glob.glob(f"{self.folder}/CMakeFiles/*.dir/**/*.o", recursive=True)
             refers, data = collections.defaultdict(set), {}
@@ -195,17 +196,17 @@ class Build:
         return self.once("symbols", make)
 
     def users_of_data(self, made):
-        """Sources of the objects that refer to tables of the objects."""
+        """C files that refer to data of the object files."""
         refers, data = self.symbols()
         names = set().union(*(data.get(os.path.join(self.folder, name), ()) for name in made))
         return {self.source_of(name[len(self.folder) + 1:]) for name, wanted in refers.items() if wanted & names}
 
-    def made_of(self, path):
-        """The objects that ninja makes of a file which no compiler reads as C, a page or a shader's text."""
+    def objects_of(self, path):
+        """Object files that embed a file that is not C, such as a web page or a shader's text."""
         todo, seen, objects = [os.path.join(self.source, path)], set(), set()
         while todo:
-            shown = run("ninja", "-C", self.folder, "-t", "query", todo.pop())
-            for line in shown.partition("outputs:")[2].split("\n"):
+            output = run("ninja", "-C", self.folder, "-t", "query", todo.pop())
+            for line in output.partition("outputs:")[2].split("\n"):
                 name = line.strip()
                 if name.endswith(".o"):
                     objects.add(name)
@@ -214,10 +215,10 @@ class Build:
                     todo.append(name)
         return objects
 
-    # -- tests by what they execute
+    # -- tests by the code that they execute
 
     def callers(self, path, functions=None):
-        """Tests that call one of the functions of the file, or any."""
+        """Tests that call one of the functions, or without `functions` any function, of the file."""
         return {test for test, record in self.record.items()
                 if path in record["functions"] and
                 (functions is None or functions & set(record["functions"][path]))}
@@ -227,7 +228,7 @@ class Build:
                 if any(source in sources or name in names for name, source in record["programs"].items())}
 
     def share(self, test, paths):
-        """How much of what the test executes is of these files."""
+        """The files' share of the test's functions or of its pipelines, whichever is larger."""
         record = self.record.get(test)
         if not record:
             return 0.0
@@ -238,7 +239,7 @@ class Build:
         return max(near, len(programs) / max(len(record["programs"]), 1))
 
     def scripts(self):
-        """The paths of the scripts of tests and tools, by file name."""
+        """File name -> paths of scripts of tests and tools."""
         scripts = collections.defaultdict(list)
         for pattern in TEXT_OF_TESTS:
             for path in glob.glob(f"{self.source}/{pattern}", recursive=True):
@@ -246,7 +247,7 @@ class Build:
         return scripts
 
     def targets_of(self, test):
-        """What the test has to have built."""
+        """The build targets that the test needs."""
         known = self.once("targets", lambda: {line.split(": ")[0] for line in run(
             "ninja", "-C", self.folder, "-t", "targets", "all").split("\n") if "/" not in line.split(": ")[0]})
         words = self.words(test)
@@ -263,7 +264,7 @@ class Build:
             text = read(path)
             targets |= {word for word in re.findall(r"[\w-]+", text) if TARGET.match(word)} & known
             todo += [script for name in re.findall(r"\w+\.(?:sh|py)", text) for script in scripts.get(name, ())]
-            if path.endswith("/sweep.py"):  # which takes what is in the folder beside it
+            if path.endswith("/sweep.py"):  # it loads the files of its folder
                 todo += glob.glob(f"{os.path.dirname(path)}/**/*.py", recursive=True)
         return targets
 
@@ -271,24 +272,24 @@ class Build:
 # ---- choosing ------------------------------------------------------------------------------------------------
 
 class Choice:
-    """The tests that changes can touch, with the reason of each."""
+    """The tests that execute changed code, with the reason for each."""
 
     def __init__(self, build):
         self.build = build
-        self.reasons = {}  # test -> (what it has to do with the change, how near it is)
+        self.reasons = {}  # test -> (reason, specificity)
         self.notes = []
-        self.touched = False  # whether the file that is being looked at has a test
+        self.has_test = False  # whether a test was chosen for the present file
 
     def add(self, tests, reason, paths=(), near=None):
-        self.touched = self.touched or bool(tests)
+        self.has_test = self.has_test or bool(tests)
         for test in tests:
-            nearness = near if near is not None else self.build.share(test, set(paths))
-            if test not in self.reasons or nearness > self.reasons[test][1]:
-                self.reasons[test] = (reason, nearness)
+            specificity = near if near is not None else self.build.share(test, set(paths))
+            if test not in self.reasons or specificity > self.reasons[test][1]:
+                self.reasons[test] = (reason, specificity)
 
     def add_file(self, path, lines=None):
-        """A changed file; `lines` of C: which functions have changed."""
-        self.touched = False
+        """Adds the tests for a changed file; `lines`: the Lines of a C file."""
+        self.has_test = False
         notes = len(self.notes)
         self.add_own(path)
         if CODE.match(path):
@@ -299,23 +300,23 @@ class Choice:
             self.add_named(path)
         if SHADER.match(path) and CODE.match(path):
             self.add_shader(path)
-        if not self.touched and len(self.notes) == notes:
+        if not self.has_test and len(self.notes) == notes:
             self.notes.append(f"{path}: no test is known to depend on it")
 
     def add_own(self, path):
-        """What tests themselves are made of, or given."""
+        """Adds tests whose command or sources contain the file."""
         build = self.build
         for test in build.tests:
             words = build.words(test)
             if any(build.inside(word) == path for word in words):
-                self.add([test], f"is given {path}", near=2.0)
+                self.add([test], f"has {path} in its command", near=2.0)
             program = next((word for word in words if word.startswith(build.folder)), None)
             name = os.path.basename(program) if program else ""
             reads = path == f"tests/{name}.c" or path.startswith(f"tests/{name}/") if name else False
             reads = reads or bool(name) and path.startswith("tests/") and any(
                 f"/{name}.dir/" in made and path in files for made, files in build.depends().items())
             if reads:
-                self.add([test], f"is made of {path}", near=2.0)
+                self.add([test], f"is built from {path}", near=2.0)
 
     def add_code(self, path, lines):
         build = self.build
@@ -324,7 +325,7 @@ class Choice:
                      f"calls {path}: " + ", ".join(sorted(lines.functions)[:3]), [path])
         if not lines.outside:
             if not lines.functions:
-                self.notes.append(f"{path}: comments alone")
+                self.notes.append(f"{path}: only comments have changed")
             return
         made = {name for name, files in build.depends().items()
                 if path in files and (path.endswith(".h") or build.source_of(name) == path)}
@@ -339,13 +340,13 @@ class Choice:
     def add_shader(self, path, names=()):
         build = self.build
         sources = {source for source, files in build.shader_sources().items() if path in files}
-        self.add(build.creators(sources, names), f"creates programs of {path}", {path} | sources)
+        self.add(build.creators(sources, names), f"creates pipelines from {path}", {path} | sources)
         self.add_made(path)
 
     def add_made(self, path):
-        made = self.build.made_of(path)
+        made = self.build.objects_of(path)
         for source in self.build.users_of_data(made) | {self.build.source_of(name) for name in made}:
-            self.add(self.build.callers(source), f"calls {source}, which has {path} inside", [source])
+            self.add(self.build.callers(source), f"calls {source}, which embeds {path}", [source])
 
     def add_named(self, path):
         build = self.build
@@ -361,14 +362,14 @@ class Choice:
         def tests_of(files):
             return {test for test in build.tests for file in files
                     if re.sub(r"_(gpu_shaped|subgroup_16)$", "", test) == os.path.splitext(os.path.basename(file))[0]}
-        # A name that tells little, such as that of a common folder, is asked for only where the whole path is unknown.
+        # Tries less specific names, ending with folders, only while no test names the path.
         names, folder = [path, os.path.basename(path)], os.path.dirname(path)
         while folder:
             names.append(folder)
             folder = os.path.dirname(folder)
         for name in names:
             if name in ("tests", "tools", "src", "cmake"):
-                break # which everything names
+                break  # too many files name these folders
             files = naming(name)
             tests = tests_of(files)
             if not tests and files:
@@ -377,7 +378,7 @@ class Choice:
                 self.add(tests, f"names {name}", near=1.0 if name == names[0] else 0.5)
                 break
         if re.search(r"(^|/)CMakeLists\.txt$|^cmake/", path):
-            self.notes.append(f"{path}: everything is built by it; tools/test.sh tries that")
+            self.notes.append(f"{path}: defines the build; run tools/test.sh")
 
     def add_unknown(self):
         for test in self.build.tests:
@@ -385,7 +386,7 @@ class Choice:
                 self.add([test], "has no record yet", near=-1.0)
 
     def ordered(self):
-        """Nearest first; among equals those that are over sooner."""
+        """Most specific first; among equals the faster first."""
         def key(test):
             seconds = self.build.record.get(test, {}).get("seconds", 600.0)
             return -round(self.reasons[test][1], 3), seconds, test
@@ -401,10 +402,10 @@ def all_lines():
 # ---- git -----------------------------------------------------------------------------------------------------
 
 def changed_files(source, since):
-    """Path -> Lines, of what differs from the commit and of what git does not know yet."""
+    """Path -> Lines of files that differ from the commit or are untracked."""
     git = ["git", "-C", source]
     if not shutil.which("git"):
-        raise SystemExit("changed.py: git, which says what has changed, is not installed")
+        raise SystemExit("changed.py: git, which lists the changes, is not installed")
     if subprocess.run(git + ["rev-parse", "--verify", "-q", since + "^{commit}"], stdout=subprocess.DEVNULL,
                       check=False).returncode:
         raise SystemExit(f"changed.py: {since}: no such commit")
@@ -414,9 +415,9 @@ def changed_files(source, since):
 
 
 def hunks(source, since, path):
-    """Lines that went and lines that came, as two ranges a hunk."""
-    shown = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
-    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", shown, re.MULTILINE):
+    """Line numbers of each hunk: removed ones of the old file, added ones of the new file."""
+    output = run("git", "-C", source, "diff", "-U0", "--no-renames", since, "--", path)
+    for found in re.finditer(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", output, re.MULTILINE):
         first, count, to, added = (1 if number is None else int(number) for number in found.groups())
         yield range(first, first + count), range(to, to + added)
 
@@ -427,17 +428,17 @@ def lines_of(source, since, path):
     lines, old, new = Lines(), run("git", "-C", source, "show", f"{since}:{path}"), read(f"{source}/{path}")
     if not old:
         return all_lines()
-    for gone, come in hunks(source, since, path):
-        lines.add(old, gone)
-        lines.add(new, come)
+    for removed, added in hunks(source, since, path):
+        lines.add(old, removed)
+        lines.add(new, added)
     return lines
 
 
 def added_lines(source, since):
-    """Path -> numbers of the lines that are new since the commit."""
+    """Path -> numbers of lines added since the commit."""
     added = {}
     for path in changed_files(source, since):
-        lines = {line for _, come in hunks(source, since, path) for line in come}
+        lines = {line for _, numbers in hunks(source, since, path) for line in numbers}
         added[path] = lines or set(range(1, read(f"{source}/{path}").count("\n") + 1))
     return added
 
@@ -450,8 +451,8 @@ def choose(build, since):
     for path, lines in files.items():
         choice.add_file(path, lines)
         if path == "shaders/shaders.txt":
-            shown = run("git", "-C", build.source, "diff", "-U0", since, "--", path)
-            rows = re.findall(r"^[-+](?![-+]) *(\S+)", shown, re.MULTILINE)
+            output = run("git", "-C", build.source, "diff", "-U0", since, "--", path)
+            rows = re.findall(r"^[-+](?![-+]) *(\S+)", output, re.MULTILINE)
             patterns = [re.sub(r"\\{[^}]*\\}", r"\\w*", re.escape(row)) for row in rows if row[0] != "#"]
             names = {name for record in build.record.values() for name in record["programs"]
                      if any(re.fullmatch(pattern + "(_[a-z0-9]+)?", name) for pattern in patterns)}
@@ -468,7 +469,7 @@ def choose(build, since):
 
 
 def select(build, chosen):
-    """Leaves BUILD/selection: a folder for ctest, and the targets that the tests need."""
+    """Writes BUILD/selection: a test folder for ctest, and the build targets of the tests."""
     folder = f"{build.folder}/selection"
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/CTestTestfile.cmake", "w", encoding="utf-8") as file:
@@ -485,7 +486,7 @@ def select(build, chosen):
 
 
 def offsets_in(path):
-    """Where the functions begin that a file of tests/trace.c says were called."""
+    """Offsets of the called functions in a file written by tests/trace.c."""
     found = []
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         at = data.find(b"\1")
@@ -495,23 +496,23 @@ def offsets_in(path):
     return found
 
 
-def named_functions(build, program, offsets):
-    """Offset -> (file, function), of files of the checkout."""
+def functions_at(build, program, offsets):
+    """Offset -> (file, function) for functions of the checkout."""
     paths = [path for folder in ("", "tests/", "tools/*/") for path in glob.glob(f"{build.folder}/{folder}{program}")
              if os.path.isfile(path)]
     if not paths:
         return {}
-    shown = run("addr2line", "-f", "-e", paths[0], input="\n".join(map(hex, offsets)) + "\n").split("\n")
+    output = run("addr2line", "-f", "-e", paths[0], input="\n".join(map(hex, offsets)) + "\n").split("\n")
     named = {}
-    for offset, name, place in zip(offsets, shown[::2], shown[1::2]):
-        path = build.inside(place.rsplit(":", 1)[0])
+    for offset, name, location in zip(offsets, output[::2], output[1::2]):
+        path = build.inside(location.rsplit(":", 1)[0])
         if path:
             named[offset] = (path, name.split(".")[0])
     return named
 
 
 def note(build):
-    """Takes what the tests of the last run have left in BUILD/trace into BUILD/record."""
+    """Moves the records of the last run from BUILD/trace into BUILD/record."""
     report = f"{build.folder}/selection/Testing/report.xml"
     results = {}
     if os.path.isfile(report):
@@ -526,7 +527,7 @@ def note(build):
                for test, (status, seconds) in results.items()
                if status in ("run", "fail") and os.path.isdir(f"{build.folder}/trace/{test}")}
     for program, by_test in calls.items():
-        named = named_functions(build, program, sorted(set().union(*by_test.values())))
+        named = functions_at(build, program, sorted(set().union(*by_test.values())))
         for test, offsets in by_test.items():
             functions = records[test]["functions"] if test in records else {}
             for path, name in filter(None, map(named.get, offsets)):
@@ -539,7 +540,7 @@ def note(build):
                 owned = f"tests/{test}/{source}"
                 record["programs"][name] = owned if os.path.isfile(f"{build.source}/{owned}") else f"shaders/{source}"
         if results[test][0] == "fail" and test in build.record:
-            # It ended early: what it called before is what it may call again.
+            # A failed test may have ended early: keeps the calls of its previous runs.
             record = merged(build.record[test], record)
         record["functions"] = {path: sorted(names) for path, names in sorted(record["functions"].items())}
         path = f"{build.folder}/record/{test}.json"

@@ -1,4 +1,4 @@
-# Shared by the scripts of this folder; sourced, never run.
+# Defines folders, versions and functions that the scripts of this folder share; sourced, never run.
 # shellcheck shell=sh
 # shellcheck disable=SC2034  # the scripts that source this file use its variables
 
@@ -7,11 +7,11 @@ build_dir=${VKNERF_BUILD_DIR:-$source_dir/build}
 tool_root=${VKNERF_TOOL_ROOT:-$source_dir/build/toolroot}
 case $tool_root in /*) ;; *) tool_root=$PWD/$tool_root ;; esac
 
-# The oldest releases that have cooperative matrices: in lavapipe, and (version 2) in shaderc.
+# The oldest releases with cooperative matrices: the KHR extension in lavapipe, GL_NV_cooperative_matrix2 in shaderc.
 needed_mesa=26.0
 needed_shaderc=2025
 
-# One version wherever it is to be had: others find other things.
+# The same version on all machines where available: other versions report other findings.
 clang_tidy=clang-tidy-19
 clang_format=clang-format-19
 fuzz_compiler=clang-19
@@ -24,7 +24,7 @@ die() {
     exit 1
 }
 
-# Prints the comment at the head of the script that was called, and ends it, when an argument asks for that.
+# Prints the comment at the head of the called script and exits if an argument is -h or --help.
 answer_help() { # [ARGUMENT ...]
     for argument in "$@"; do
         case $argument in
@@ -35,13 +35,13 @@ answer_help() { # [ARGUMENT ...]
         esac
     done
 }
-# The rest of the arguments may be those of a command that the script runs.
+# Only the first: later arguments may belong to a command that the script runs.
 answer_help "${1:-}"
 
-# The script that the user called: tools/setup.sh names it when it cannot go on.
+# The script that the user called; tools/setup.sh names it in messages.
 export VKNERF_CALLED_SCRIPT="${VKNERF_CALLED_SCRIPT:-$0}"
 
-# Version of an installed package; empty when it is not installed.
+# Prints the version of an installed package, or nothing if the package is not installed.
 installed_version() {
     # shellcheck disable=SC2016  # the dollar signs are dpkg-query's
     dpkg-query -W -f='${db:Status-Status} ${Version}\n' "$1" 2>/dev/null |
@@ -52,7 +52,7 @@ at_least() { # HAVE WANT
     [ -n "$1" ] && dpkg --compare-versions "$1" ge "$2"
 }
 
-# Without dpkg nothing tells, so a lavapipe that is installed is taken for new enough.
+# Whether the installed lavapipe is new enough. Without dpkg its version is unknown, and any lavapipe counts.
 machine_has_lavapipe() {
     if ! command -v dpkg-query >/dev/null; then
         set -- /usr/share/vulkan/icd.d/lvp_icd*.json
@@ -63,7 +63,7 @@ machine_has_lavapipe() {
         at_least "$(installed_version libshaderc1)" "$needed_shaderc"
 }
 
-# Sets loader and libraries: the tool root's dynamic loader and the folder of its libraries.
+# Sets loader and libraries to the tool root's dynamic loader and library folder; fails without a tool root.
 find_tool_root() {
     [ -f "$tool_root/.complete" ] || return 1
     for loader in "$tool_root"/usr/lib/*/ld-linux-*.so.[0-9]; do

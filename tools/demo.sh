@@ -1,14 +1,14 @@
 #!/bin/sh
 # tools/demo.sh [OPTION-OF-vknerf-demo ...]
-# Installs what is missing, builds, trains the bundled scene into runs/demo for two minutes and says where the
-# pictures and the report are. Trains on the machine's GPU, or without one on lavapipe. A demo that was interrupted
-# goes on; a finished one is left as it is. Options are those of vknerf demo, such as
+# Builds vknerf, trains the bundled scene into runs/demo for two minutes and prints the paths of images and report.
+# Installs missing packages first. Trains on the machine's GPU, or on lavapipe without one. Resumes an interrupted
+# demo; leaves a finished one as it is. Options are those of vknerf demo, such as
 #
-#   --seconds S       trains for so long
-#   --force           trains anew, whatever is there
+#   --seconds S       duration of the training
+#   --force           starts again even if runs/demo exists
 #   --view            shows the training in a browser, at the address that is printed
 #
-# Once it is built, build/vknerf help demo lists all of them.
+# After the build, build/vknerf help demo lists all options.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"

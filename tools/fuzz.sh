@@ -1,12 +1,12 @@
 #!/bin/sh
 # tools/fuzz.sh [SECONDS | --runs N] [-j JOBS] [TARGET ...]
-# Builds the fuzz targets of tests/fuzz with clang's libFuzzer, AddressSanitizer and
-# UndefinedBehaviorSanitizer in build-fuzz/ (VKNERF_FUZZ_DIR names another folder) and runs each that is
-# named ("scene"), or all, for SECONDS (60) or N inputs, JOBS of them at a time (1). Prints a line for each:
-# inputs tried, now and in all runs of that folder, and a file for what crashed. Exits 1 when something did.
+# Builds and runs the fuzz targets of tests/fuzz with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer.
+# Builds in build-fuzz/ (VKNERF_FUZZ_DIR names another folder). Runs each TARGET (such as "scene"; default: all) for
+# SECONDS (60) or N inputs, JOBS targets at the same time (1). Prints a line for each target: inputs of this run and
+# of all runs in that folder, and the files of crashing inputs. Exits 1 if an input crashed.
 #
-# What is found to reach new code is kept in build-fuzz/corpus/TARGET and is where the next run starts,
-# beside the seeds of tests/fuzz/corpus; crashes lie in build-fuzz/crashes/TARGET and are tried first.
+# Inputs that reach new code are kept in build-fuzz/corpus/TARGET; the next run starts from them and from
+# tests/fuzz/corpus. Crashing inputs are kept in build-fuzz/crashes/TARGET and are tried first.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -35,7 +35,7 @@ run_target() { # NAME LIMIT
         "$fuzz_dir/corpus/$name" "$crashes" "$source_dir/tests/fuzz/corpus/$name" \
         >"$log" 2>&1 || crashed=1
     inputs=$(statistic number_of_executed_units "$log")
-    [ -n "$inputs" ] || { tail -n 20 "$log" >&2; die "fuzz_$name: no statistics in $log"; }
+    [ -n "$inputs" ] || { tail -n 20 "$log" >&2; die "fuzz_$name: libFuzzer wrote no statistics into $log"; }
     total=$(($(cat "$fuzz_dir/$name.total" 2>/dev/null || echo 0) + inputs))
     echo "$total" >"$fuzz_dir/$name.total"
     printf 'fuzz_%s: %s inputs, %s a second, %s in all; %s crashes\n' "$name" "$inputs" \
@@ -45,7 +45,7 @@ run_target() { # NAME LIMIT
 }
 
 if [ "${1:-}" = --target ]; then
-    # What crashes leaves its files behind. In memory they are several times as fast.
+    # Temporary files of the targets, which crashes leave behind; in memory they are several times as fast.
     if [ -w /dev/shm ]; then scratch=$(mktemp -d /dev/shm/fuzz.XXXXXX); else scratch=$(mktemp -d); fi
     trap 'rm -rf "$scratch"' EXIT
     trap 'exit 130' INT TERM

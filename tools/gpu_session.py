@@ -1,44 +1,44 @@
 #!/usr/bin/env python3
 """tools/gpu_session.py pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
-    Packs what a session on another machine needs into DIR: gpu_session.py and tree.tar.gz, at most 64 MiB.
-    Builds first, unless --build names a build folder that has the tests. The session trains the scene, in
-    full size; default the bundled one.
+    Packs programs and tests for a session on another machine into DIR: gpu_session.py and tree.tar.gz, at most
+    64 MiB. Builds first, unless --build names a build folder with tests. --scene is the scene to train at full
+    size; default: the bundled one.
 DIR/gpu_session.py run --out OUT [OPTION ...]
-    There, in this order, so that what comes first is there when time is short:
-      smoke     half a minute of training: does it work at all
-      speed     unprofiled training, three times, with the GPU's clocks
-      train     training in every precision, every pass timed
-      tune      vknerf bench --tune, which what follows uses
-      variants  shapes of matrices, f16 sums, conversions, half atomics, 8 levels of 4 features, batches
-      peer      the PyTorch trainer beside it
+    Measures on the other machine, the most important parts first in case time runs out:
+      smoke     half a minute of training, to see that training works
+      speed     three trainings without profiling, with the GPU's clocks
+      train     training in every precision with times of every pass
+      tune      vknerf bench --tune; the later parts use its result
+      variants  matrix shapes, f16 accumulation, conversions, f16 atomics, 8 levels of 4 features, batch sizes
+      peer      the PyTorch trainer of tools/peers
       bench     the suites of vknerf bench
-      tests     all tests, the validation layers among them
-      programs  what the driver's compiler makes of every program
-    into at most eight files of OUT: results.json, results.md, session.log and the charts. Every training
-    has seed 1 and everything else as it is by default, so that sessions can be compared.
+      tests     all tests, including the validation layers
+      programs  the driver's compiler statistics for every pipeline
+    Writes at most eight files into OUT: results.json, results.md, session.log and charts. Every training has
+    seed 1 and otherwise default settings, so that sessions can be compared.
 tools/gpu_session.py table OUT
-    Makes results.md anew from results.json.
+    Writes results.md again from results.json.
 
 Options of run, with their defaults:
-  --budget 540          seconds for everything; a part gets its share and what those before it left
-  --only LIST           of those parts
-  --scene PATH          a scene to train on, more than once for several; default the packed one
-  --repeats 3           of speed
+  --budget 540          seconds for all parts; a part gets its share of the time that is left
+  --only LIST           only these parts
+  --scene PATH          scene to train on, may be repeated; default: the packed one
+  --repeats 3           trainings of the part speed
   --variants REGEX      only variants whose names match
   --precisions LIST     fp32,fp16,coopmat
-  --seconds 20          of each training
-  --profile yes         no: trains without timing every pass
-  --downscale K         of the scenes' images
+  --seconds 20          duration of each training
+  --profile yes         no: the part train does not time passes
+  --downscale K         factor by which the scenes' images are reduced
   --suites LIST         quick,step,mlp,gemm,grid: quick is the smallest case of each kind
   --tests REGEX         only tests whose names match
   --test-limit 150      seconds for one test
-  --jobs N              tests at the same time; default one for each processor, 12 at the most
-  --loaders DIR         unpacks DIR/*.deb (the Vulkan loader, say) for the session's programs alone
-  --launcher "CMD"      put before every Vulkan program: tools/lavapipe.sh, say
-  --python "CMD"        the Python that has torch; default python3
-  --bench-options, --tune-options, --train-options, --peer-options "..."    further options of those programs
-VK_DRIVER_FILES and MESA_SHADER_CACHE_DIR in the environment reach the programs. Ctrl-C ends a session; what was
-measured so far is written. Needs only Python's standard library.
+  --jobs N              tests at the same time; default: one for each processor, at most 12
+  --loaders DIR         unpacks DIR/*.deb (such as the Vulkan loader) for the session's programs only
+  --launcher "CMD"      command that runs every Vulkan program, such as tools/lavapipe.sh
+  --python "CMD"        Python that has torch; default: python3
+  --bench-options, --tune-options, --train-options, --peer-options "..."    further options of these commands
+VK_DRIVER_FILES and MESA_SHADER_CACHE_DIR are passed on to the programs. Ctrl-C ends a session and writes all
+results so far. Needs only Python's standard library.
 """
 import concurrent.futures
 import datetime
@@ -59,8 +59,8 @@ import traceback
 
 SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAMPLES = 1 << 18
-MOST_MIB = 64  # that a session may carry
-# The parts in their order, and their shares of the time.
+MAX_MIB = 64  # limit of the packed session
+# The parts in their order, with their relative shares of the time.
 PARTS = {"smoke": 5, "speed": 10, "train": 15, "tune": 10, "variants": 10, "peer": 10, "bench": 15, "tests": 25,
          "programs": 5}
 PACK = {"build": "", "tests": ".", "scene": ""}
@@ -69,21 +69,21 @@ RUN = {"out": "", "budget": "540", "only": ",".join(PARTS), "scene": [], "repeat
        "suites": "quick,step,mlp,gemm,grid", "tests": ".", "test-limit": "150", "jobs": "", "loaders": "",
        "launcher": os.environ.get("VKNERF_TEST_LAUNCHER", ""), "python": "python3", "bench-options": "",
        "tune-options": "", "train-options": "", "peer-options": ""}
-# Trainings besides those of every precision. What a device does not offer ends with 2.
+# Options of further trainings; vknerf exits with 2 if the device does not support them.
 VARIANTS = {
     "16x16x16": "--precision coopmat --set matrix.shape=16x16x16",
     "16x8x16": "--precision coopmat --set matrix.shape=16x8x16",
     "f16 sums": "--precision coopmat --set matrix.accumulate=f16",
     "conversions": "--precision coopmat --set matrix.conversions=true",
-    "half atomics": "--set gradient_sums=f16",
+    "f16 atomics": "--set gradient_sums=f16",
     "8 levels of 4": "--set grid.levels=8 --set grid.features=4",
     "64 K samples": "--set batch.samples=65536",
     "128 K samples": "--set batch.samples=131072",
     "512 K samples": "--set batch.samples=524288",
     "1 M samples": "--set batch.samples=1048576",
 }
-# These measure times or the device's free memory: nothing runs beside them.
-ALONE = ("test_bench", "test_find_batch", "test_profile")
+# Tests that measure times or the device's free memory: nothing else runs at the same time.
+EXCLUSIVE = ("test_bench", "test_find_batch", "test_profile")
 
 
 def say(text):
@@ -100,7 +100,7 @@ def usage():
 
 
 def parse(arguments, defaults):
-    """Options, each with a value, and the other arguments."""
+    """Returns the options, each of which has a value, and the other arguments."""
     options, rest = dict(defaults), []
     while arguments:
         word, *arguments = arguments
@@ -114,7 +114,7 @@ def parse(arguments, defaults):
     return options, rest
 
 
-def above_zero(text, kind=int):
+def positive(text, kind=int):
     try:
         value = kind(text)
     except ValueError:
@@ -123,7 +123,7 @@ def above_zero(text, kind=int):
 
 
 def load(path):
-    """JSON of a file; None: it is missing or was cut off."""
+    """The JSON value of a file; None if the file is missing or incomplete."""
     try:
         with open(path, encoding="utf-8") as file:
             return json.load(file)
@@ -132,7 +132,7 @@ def load(path):
 
 
 def write_file(path, text, mode=0o644):
-    """At once, so that there is always a whole one."""
+    """Replaces the file atomically, so that it is always complete."""
     with open(path + ".new", "w", encoding="utf-8") as file:
         file.write(text)
     os.chmod(path + ".new", mode)
@@ -140,7 +140,7 @@ def write_file(path, text, mode=0o644):
 
 
 def output_of(*command):
-    """Standard output; nothing where there is no such program."""
+    """The command's standard output; empty if there is no such program."""
     if not shutil.which(command[0]):
         return ""
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout
@@ -152,15 +152,15 @@ def utc_now():
 
 # ---- pack --------------------------------------------------------------------------------------------------------
 
-# What DIR/gpu_session.py is.
+# Text of DIR/gpu_session.py.
 START = '''#!/usr/bin/env python3
-"""Unpacks tree.tar.gz, which lies beside it, and starts tools/gpu_session.py there; --help tells more."""
+"""Unpacks tree.tar.gz from its own folder and runs the contained tools/gpu_session.py; see --help."""
 import os, subprocess, sys, tempfile
 os.environ["VKNERF_UNPACKED"] = folder = tempfile.mkdtemp()
 subprocess.run(["tar", "xzf", os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.gz", "-C", folder], check=True)
 os.execv(sys.executable, [sys.executable, folder + "/tools/gpu_session.py"] + sys.argv[1:])
 '''
-# What tests call as the program.
+# Text of build/tests/vknerf, the program that tests call.
 PROGRAM = """#!/bin/sh
 tests=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
 exec "$tests/../../tools/run_test.sh" "$tests/../vknerf" "$@"
@@ -168,8 +168,8 @@ exec "$tests/../../tools/run_test.sh" "$tests/../vknerf" "$@"
 
 
 def list_tests(build, regex):
-    """Names and commands of the tests. Repeats in lavapipe's other vector width are left out; the session sets the
-    environment that tests share."""
+    """Names and commands of the tests, without repetitions for lavapipe's other vector width. The session sets the
+    environment variables that all tests share."""
     listed = json.loads(output_of("ctest", "--test-dir", build, "--show-only=json-v1", "-R", regex) or "{}")
     for test in listed.get("tests", []):
         properties = {one["name"]: one["value"] for one in test.get("properties", [])}
@@ -180,7 +180,7 @@ def list_tests(build, regex):
 
 
 def copy_programs(build, stage, tests):
-    """The programs that the tests name, without debug information, and what they load beside the C library."""
+    """Copies the programs that the tests name, without debug information, and their libraries (cJSON, cmocka)."""
     named = {word[len("@ROOT@/build/"):] for test in tests for word in test if word.startswith("@ROOT@/build/")}
     libraries = set()
     for name in sorted(named | {"vknerf", "tests/libfake_cublaslt.so"}):
@@ -198,7 +198,7 @@ def copy_programs(build, stage, tests):
 
 
 def describe_build(stage, count):
-    """What results.json says about the program."""
+    """The object "build" of results.json."""
     versions = set()
     for path in [stage + "/build/vknerf"] + glob.glob(stage + "/build/tests/*"):
         with open(path, "rb") as file:
@@ -239,21 +239,21 @@ def pack(arguments):
         with tarfile.open(archive, "w:gz", compresslevel=6) as tar:
             tar.add(stage, ".")
     packed = os.path.getsize(archive) / 1024
-    if packed > MOST_MIB * 1024:
-        die(f"{archive}: {packed:.0f} KiB, more than the {MOST_MIB} MiB that a session may carry; take a smaller scene")
+    if packed > MAX_MIB * 1024:
+        die(f"{archive}: {packed:.0f} KiB, limit {MAX_MIB} MiB; use a smaller scene")
     write_file(os.path.join(target, "gpu_session.py"), START, 0o755)
     say(f"{target}: gpu_session.py, tree.tar.gz ({packed:.0f} KiB, {len(tests)} tests)")
 
 
-# ---- a session: programs and their time --------------------------------------------------------------------------
+# ---- a session: processes and time limits ------------------------------------------------------------------------
 
 class Session:
     def __init__(self, options):
         self.options, self.work, self.out = options, tempfile.mkdtemp(), os.path.realpath(options["out"])
         self.budget, self.repeats, self.test_limit = (
-            above_zero(options[name]) for name in ("budget", "repeats", "test-limit"))
-        self.seconds = above_zero(options["seconds"], float)
-        self.jobs = above_zero(options["jobs"] or str(min(12, os.cpu_count())))
+            positive(options[name]) for name in ("budget", "repeats", "test-limit"))
+        self.seconds = positive(options["seconds"], float)
+        self.jobs = positive(options["jobs"] or str(min(12, os.cpu_count())))
         self.scenes = [os.path.realpath(scene) for scene in options["scene"]] or \
             (sorted(glob.glob(SOURCE + "/scene/*")) + [SOURCE + "/assets/demo"])[:1]
         self.only = [name for name in PARTS if name in options["only"].split(",")]
@@ -273,23 +273,23 @@ class Session:
             VKNERF_BIN=SOURCE + "/build/tests/vknerf", VKNERF_SOURCE_DIR=SOURCE, VKNERF_BUILD_DIR=SOURCE + "/build",
             XDG_CACHE_HOME=self.work + "/cache", **({} if options["launcher"] else {"VKNERF_TEST_NATIVE": "1"}))
         self.find_driver_file()
-        # The session's programs alone find the libraries that are packed or unpacked here.
+        # Only the session's programs use the packed libraries and loaders.
         self.programs = dict(self.environment, LD_LIBRARY_PATH=":".join(
             [SOURCE + "/build/lib"] + self.unpack_loaders() + [os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":"))
 
     def find_driver_file(self):
-        """Where containers mount NVIDIA's driver, its file is not where the Vulkan loader looks."""
+        """Sets VK_DRIVER_FILES in containers that mount NVIDIA's driver where the Vulkan loader does not look."""
         mounted = "/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json"
         found = glob.glob("/etc/vulkan/icd.d/nvidia*.json") + glob.glob("/usr/share/vulkan/icd.d/nvidia*.json")
-        told = any(self.environment.get(name) for name in ("VKNERF_TEST_LAUNCHER", "VK_DRIVER_FILES",
+        is_set = any(self.environment.get(name) for name in ("VKNERF_TEST_LAUNCHER", "VK_DRIVER_FILES",
                                                            "VK_ICD_FILENAMES"))
-        if os.path.isfile(mounted) and not found and not told:
+        if os.path.isfile(mounted) and not found and not is_set:
             self.environment["VK_DRIVER_FILES"] = mounted
 
     def unpack_loaders(self):
         root, folder = self.work + "/loaders", self.options["loaders"]
         if folder and not shutil.which("dpkg"):
-            self.log("--loaders: no dpkg here to unpack them with")
+            self.log("--loaders: cannot unpack packages: dpkg is not installed")
         for package in sorted(glob.glob(folder + "/*.deb")) if folder and shutil.which("dpkg") else []:
             if self.supervise(60, signal.SIGTERM, ["dpkg", "-x", package, root])[0]:
                 self.log(f"{package}: cannot be unpacked")
@@ -304,7 +304,7 @@ class Session:
         self.append("== " + text)
 
     def stop(self, *_):
-        """Ctrl-C and SIGTERM end what runs, which writes what it has (tests know only SIGTERM); nothing starts then."""
+        """Handles SIGINT and SIGTERM: signals all children (tests handle only SIGTERM) and starts nothing more."""
         kind = signal.SIGTERM if self.interrupted or self.part == "tests" else signal.SIGINT
         self.interrupted = self.results["interrupted"] = True
         for child in list(self.children):
@@ -317,10 +317,10 @@ class Session:
         except ProcessLookupError:
             pass
 
-    def execute(self, limit, kind, command, **how):
-        """A program's exit status, as the shell has it; 124: it was ended after `limit` seconds by a signal."""
+    def execute(self, limit, kind, command, **options):
+        """Runs a command and returns its exit status as a shell does; 124: a signal ended it after `limit` seconds."""
         try:
-            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **how)
+            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
         except OSError as error:
             self.append(str(error))
             return 127
@@ -339,7 +339,7 @@ class Session:
         return 124 if late else code if code >= 0 else 128 - code
 
     def supervise(self, limit, kind, command, capture=None, env=None):
-        """Runs a command, its output into the log (`capture`: standard output there); exit status and seconds."""
+        """Runs a command with its output in the log (standard output in `capture`); returns exit status, seconds."""
         if self.interrupted:
             return 130, 0.0
         self.append("$ " + " ".join(command))
@@ -363,7 +363,7 @@ class Session:
         return self.results["parts"][self.part]
 
     def run_part(self, name):
-        """With its share of what is left among the parts to come."""
+        """Runs a part within its share of the time that is left for it and the later parts."""
         now = self.part_began = time.monotonic()
         left = max(0.0, self.began + self.budget - now)
         self.part = name
@@ -376,12 +376,12 @@ class Session:
         self.part = ""
         self.write()
 
-    def shares(self, things):
-        """Each with the seconds that it may take; without those that there is no time for."""
-        for index, thing in enumerate(things):
-            share = (self.part_end - time.monotonic()) / (len(things) - index)
+    def with_time_limits(self, items):
+        """Yields each item with its time limit in seconds; omits the rest when the time is up."""
+        for index, item in enumerate(items):
+            share = (self.part_end - time.monotonic()) / (len(items) - index)
             if share >= 2 and not self.interrupted:
-                yield thing, share
+                yield item, share
 
     def words(self, name):
         return self.options[name + "-options"].split()
@@ -393,7 +393,7 @@ class Session:
     # ---- trainings -----------------------------------------------------------------------------------------------
 
     def read_run(self, name, trainer, scene, precision, seconds, ended):
-        """What a run's folder holds. A line that was cut off in the middle is not one."""
+        """Reads a run's folder, without incomplete lines of metrics.jsonl."""
         folder, lines = f"{self.work}/{name}/", []
         if os.path.isfile(folder + "metrics.jsonl"):
             with open(folder + "metrics.jsonl", encoding="utf-8") as file:
@@ -403,7 +403,7 @@ class Session:
                 "config": load(folder + "config.json"), "metrics": lines}
 
     def training(self, name, scene, share):
-        """Seconds and options of a training: part of the time goes into loading, compiling and evaluating."""
+        """Seconds and options of a training; leaves time for loading, compilation and evaluation."""
         seconds, downscale = min(self.seconds, max(1, int(share * 0.6))), self.options["downscale"]
         seconds = int(seconds) if seconds == int(seconds) else seconds
         return seconds, ["--seconds", str(seconds), "--out", f"{self.work}/{name}"] + (
@@ -415,15 +415,15 @@ class Session:
         self.log(f"{name} {os.path.basename(scene)}: exit status {ended[0]} after {ended[1]:.2f} s")
         return self.read_run(name, "vknerf", scene, precision, seconds, ended)
 
-    def train_plain(self, runs, entries):
-        """Trainings that are not profiled, with the GPU's clocks, temperature and power; their exit statuses."""
+    def train_unprofiled(self, runs, entries):
+        """Trains without profiling and samples the GPU's clocks, temperature and power; returns exit statuses."""
         codes = []
-        for (label, options), share in self.shares(runs):
-            clocks, over = [], threading.Event()
-            sampler = threading.Thread(target=sample_clocks, args=(clocks, over))
+        for (label, options), share in self.with_time_limits(runs):
+            clocks, stopped = [], threading.Event()
+            sampler = threading.Thread(target=sample_clocks, args=(clocks, stopped))
             sampler.start()
             run = self.train(label, self.scenes[0], "", share, options.split())
-            over.set()
+            stopped.set()
             sampler.join()
             entries.append({"name": label, "clocks": clocks, "run": run})
             codes.append(run["exit"])
@@ -432,25 +432,25 @@ class Session:
 
     def run_smoke(self):
         entries = []
-        codes = self.train_plain([("smoke", "")], entries)
+        codes = self.train_unprofiled([("smoke", "")], entries)
         self.results["smoke"] = entries[0] if entries else None
         return self.outcome(codes.count(0), 1)
 
     def run_speed(self):
-        codes = self.train_plain([(f"speed {1 + n}", "") for n in range(self.repeats)], self.results["speed"])
+        codes = self.train_unprofiled([(f"speed {1 + n}", "") for n in range(self.repeats)], self.results["speed"])
         return self.outcome(codes.count(0), self.repeats)
 
     def run_variants(self):
         runs = [one for one in VARIANTS.items() if re.match(self.options["variants"], one[0])]
-        codes = self.train_plain(runs, self.results["variants"])
+        codes = self.train_unprofiled(runs, self.results["variants"])
         good, absent = codes.count(0), codes.count(2)
         return ("done" if good + absent == len(runs) else "partial",
-                f"{good} of {len(runs)} runs, {absent} not offered")
+                f"{good} of {len(runs)} runs, {absent} not supported")
 
     def run_train(self):
         runs = [(scene, precision) for scene in self.scenes for precision in self.options["precisions"].split(",")]
         profile = ["--profile"] if self.options["profile"] == "yes" else []
-        for (scene, precision), share in self.shares(runs):
+        for (scene, precision), share in self.with_time_limits(runs):
             self.results["train"].append(self.train(f"train {len(self.results['train'])}", scene, precision, share,
                                                     ["--precision", precision] + profile))
             self.write()
@@ -458,8 +458,8 @@ class Session:
 
     # ---- peer ----------------------------------------------------------------------------------------------------
 
-    def no_peer(self):
-        """Why there is nothing to compare with; empty: there is."""
+    def why_no_peer(self):
+        """The reason why the peer cannot run; empty if it can."""
         python, found = self.options["python"], self.work + "/peer.device"
         self.supervise(60, signal.SIGTERM, python.split() + [
             "-c", "import torch, numpy, PIL; print('cuda' if torch.cuda.is_available() else 'cpu')"], found)
@@ -467,18 +467,18 @@ class Session:
             device = file.read().strip()
         if not device:
             return f"no PyTorch: {python} cannot import torch, numpy and PIL"
-        return f"no comparison: {python} has torch, but it sees no GPU" if device == "cpu" and not self.on_cpu else ""
+        return f"no comparison: torch of {python} finds no GPU" if device == "cpu" and not self.on_cpu else ""
 
     def run_peer(self):
-        """With the sizes of the last run of vknerf on that scene."""
-        reason = self.no_peer()
+        """Trains the peer on each scene with the configuration of vknerf's last run on it."""
+        reason = self.why_no_peer()
         if reason:
             return "skipped", reason
-        for scene, share in self.shares(self.scenes):
+        for scene, share in self.with_time_limits(self.scenes):
             name, end = f"peer {len(self.results['peer'])}", time.monotonic() + share
             configs = [run["config"] for run in self.results["train"] if run["scene"] == scene and run["config"]]
             write_file(self.work + "/peer.json", json.dumps((configs or [{}])[-1]))
-            # Compiling can fail or outlast its time; the rest is for a run without.
+            # torch.compile can fail or take too long; 30 % of the time is kept for a run without it.
             for options in ([], ["--no-compile"]):
                 rest = end - time.monotonic()
                 seconds, common = self.training(name, scene, rest)
@@ -498,7 +498,7 @@ class Session:
     # ---- bench, tune, programs -----------------------------------------------------------------------------------
 
     def find_vendor_library(self):
-        """cuBLASLt is often there only as a part of PyTorch."""
+        """Sets VKNERF_CUBLASLT to PyTorch's cuBLASLt if the system has none."""
         finding = ("import glob, sys; print((sorted(f for p in sys.path "
                    "for f in glob.glob(p + '/nvidia/*/lib/libcublasLt.so.*')) or [''])[-1])")
         library = output_of(*self.options["python"].split(), "-c", finding).strip()
@@ -509,7 +509,7 @@ class Session:
         if not self.on_cpu:
             self.find_vendor_library()
         suites, complete = self.options["suites"].split(","), 0
-        for suite, share in self.shares(suites):
+        for suite, share in self.with_time_limits(suites):
             folder = f"{self.work}/bench.{suite}"
             code, _ = self.vknerf(share, ["bench", "--quiet", "--out", folder] + self.words("bench") +
                                   (["--quick"] if suite == "quick" else ["--suite", suite]))
@@ -521,23 +521,23 @@ class Session:
             self.write()
         return self.outcome(complete, len(suites), "suites complete")
 
-    def print_bench(self, name, options):
-        """The object that vknerf bench prints."""
+    def run_bench_json(self, name, options):
+        """Runs vknerf bench --json and stores the printed object in the results."""
         code, _ = self.vknerf(self.part_end - time.monotonic(), ["bench", "--json", "--quiet"] + options,
                               f"{self.work}/{name}.json")
         self.results[name] = load(f"{self.work}/{name}.json")
         return ("done", "") if code == 0 else ("partial" if self.results[name] else "failed", f"exit status {code}")
 
     def run_tune(self):
-        return self.print_bench("tune", ["--tune"] + self.words("tune"))
+        return self.run_bench_json("tune", ["--tune"] + self.words("tune"))
 
     def run_programs(self):
-        return self.print_bench("programs", ["--suite", "programs"] + self.words("bench"))
+        return self.run_bench_json("programs", ["--suite", "programs"] + self.words("bench"))
 
     # ---- tests ---------------------------------------------------------------------------------------------------
 
     def run_test(self, test, end):
-        """Adds its result, unless the time for all tests was up before its own."""
+        """Runs a test and adds its result, unless the time for all tests ended before the test's own limit."""
         began, path = time.monotonic(), f"{self.work}/{test[0]}.log"
         if self.interrupted or began >= end:
             return
@@ -554,7 +554,7 @@ class Session:
             with open(path, encoding="utf-8", errors="replace") as log:
                 self.append(log.read()[-8000:])
 
-    def run_beside(self, tests, jobs, seconds):
+    def run_parallel(self, tests, jobs, seconds):
         end = time.monotonic() + seconds
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
             for one in [pool.submit(self.run_test, test, end) for test in tests]:
@@ -567,10 +567,11 @@ class Session:
         if not tests:
             return "failed", f"no test matches {self.options['tests']}"
         self.chosen, self.results["tests"] = [test[0] for test in tests], {"list": []}
-        alone = [test for test in tests if test[0] in ALONE]
+        exclusive = [test for test in tests if test[0] in EXCLUSIVE]
         left = self.part_end - time.monotonic()
-        self.run_beside([test for test in tests if test not in alone], self.jobs, left * (0.75 if alone else 1))
-        self.run_beside(alone, 1, self.part_end - time.monotonic())
+        shared = [test for test in tests if test not in exclusive]
+        self.run_parallel(shared, self.jobs, left * (0.75 if exclusive else 1))
+        self.run_parallel(exclusive, 1, self.part_end - time.monotonic())
         counts = self.count_tests()
         status = "failed" if counts["failed"] + counts["out_of_time"] else "partial" if counts["not_run"] else "done"
         return status, ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
@@ -583,18 +584,18 @@ class Session:
         self.results["tests"] = {**counts, "list": listed}
         return counts
 
-    # ---- the whole -----------------------------------------------------------------------------------------------
+    # ---- a session -----------------------------------------------------------------------------------------------
 
     def write(self):
         self.results["seconds"] = round(time.monotonic() - self.began, 2)
         try:
             write_tables(self.results, self.out)
-        except Exception:  # pylint: disable=broad-except  # what was measured matters more
+        except Exception:  # pylint: disable=broad-except  # the measurements must not be lost
             self.append(traceback.format_exc())
             write_file(self.out + "/results.json", json.dumps(self.results, indent=1) + "\n")
 
-    def ask_device(self):
-        """A session goes on without a device, to say what fails."""
+    def query_device(self):
+        """Reads the device's properties. The session continues without a device, to record what fails."""
         if shutil.which("nvidia-smi"):
             self.supervise(20, signal.SIGTERM, ["nvidia-smi"])
         code, _ = self.vknerf(60, ["info", "--json"], self.work + "/info.json")
@@ -606,7 +607,7 @@ class Session:
 
     def run(self):
         try:
-            self.ask_device()
+            self.query_device()
             self.write()
             for name in self.only:
                 if not self.interrupted:
@@ -622,21 +623,21 @@ class Session:
         return 130 if self.interrupted else 0
 
 
-def sample_clocks(clocks, over):
-    """The GPU's clocks, temperature and power every second or so."""
-    while not over.is_set():
+def sample_clocks(clocks, stopped):
+    """Appends the GPU's clocks, temperature and power to `clocks` every second until `stopped` is set."""
+    while not stopped.is_set():
         line = output_of("nvidia-smi", "--query-gpu=clocks.sm,clocks.mem,temperature.gpu,power.draw",
                          "--format=csv,noheader").split("\n")[0]
         for path in glob.glob("/sys/class/drm/card*/device/pp_dpm_sclk"):
             with open(path, encoding="utf-8", errors="replace") as file:
                 line = line or "".join(re.findall(r"(?m)^.*: (.*) \*$", file.read())[:1])
         clocks.extend([line] if line else [])
-        over.wait(1)
+        stopped.wait(1)
 
 
 def run(arguments):
     if not os.path.isfile(SOURCE + "/build/session.list"):
-        die("run what pack makes: DIR/gpu_session.py run --out OUT")
+        die("run needs a packed session: call DIR/gpu_session.py run --out OUT")
     options, rest = parse(arguments, RUN)
     if rest or not options["out"]:
         usage()
@@ -646,7 +647,7 @@ def run(arguments):
     return session.run()
 
 
-# ---- tables: numbers ---------------------------------------------------------------------------------------------
+# ---- formatting --------------------------------------------------------------------------------------------------
 
 def ratio(over, under):
     return over / under if over is not None and under else None
@@ -671,8 +672,8 @@ def table(head, rows):
 
 # ---- a training run ----------------------------------------------------------------------------------------------
 
-def late_rates(run):
-    """Means over the run's second half, when nothing is being warmed up; over all of it where that is too short."""
+def steady_rates(run):
+    """Mean rates over the second half of the run, after warming up; over the whole run if it is too short."""
     lines = run["metrics"]
     names = ("samples_per_second", "marched_per_second", "rays_per_second")
     if not lines:
@@ -691,13 +692,13 @@ def late_rates(run):
 
 
 class Run:
-    """One training, of vknerf or of the peer. What it did not get to is None."""
+    """A training of vknerf or of the peer. Values that it did not reach are None."""
 
     def __init__(self, run):
         self.raw, self.summary, self.config = run, run["summary"] or {}, run["config"] or {}
-        self.scene, self.rates = run["scene"], late_rates(run)
+        self.scene, self.rates = run["scene"], steady_rates(run)
         self.precision = self.summary.get("precision") or run["precision"]
-        self.fell_back = run["trainer"] == "vknerf" and self.precision != run["precision"]
+        self.other_precision = run["trainer"] == "vknerf" and self.precision != run["precision"]
         self.psnr, self.ssim, self.step = (self.summary.get(key) for key in ("psnr", "ssim", "step"))
         self.passes = {one["name"]: one for one in self.summary.get("passes", [])}
         self.pass_milliseconds = sum(one["milliseconds"] for one in self.passes.values()) if self.passes else None
@@ -709,15 +710,15 @@ class Run:
         return self.config.get("batch", {}).get("samples")
 
     def steps_at(self, samples):
-        """Steps/s with so many samples: measured, or what the rate of samples allows."""
+        """Steps/s with `samples` samples per step: measured, or the sample rate divided by `samples`."""
         if self.samples() == samples:
             return self.rates["steps_per_second"], "measured"
-        return ratio(self.rates["samples_per_second"], samples), f"samples/s over 2^{samples.bit_length() - 1}"
+        return ratio(self.rates["samples_per_second"], samples), f"samples/s / 2^{samples.bit_length() - 1}"
 
     def row(self):
         end = "" if self.raw["exit"] == 0 else f"exit status {self.raw['exit']}"
-        if self.fell_back:
-            end = f"asked for {self.raw['precision']}; {end}".rstrip("; ")
+        if self.other_precision:
+            end = f"requested {self.raw['precision']}; {end}".rstrip("; ")
         path = self.summary.get("path")
         if path is None and self.raw["trainer"] == "peer" and self.summary:
             path = "compiled" if self.summary.get("compiled") else "not compiled"
@@ -729,7 +730,7 @@ class Run:
 
 
 RUN_HEAD = ("trainer", "precision", "path", "seconds", "PSNR, dB", "SSIM", "steps", "steps/s", "M live samples/s",
-            "M marched/s", "ms of passes a step", "idle", "device MiB", "")
+            "M marched/s", "ms of passes per step", "idle", "device MiB", "")
 
 
 def scenes_of(runs):
@@ -743,7 +744,7 @@ def name_of(scene):
 # ---- bench -------------------------------------------------------------------------------------------------------
 
 def bench_results(bench):
-    """The suites' cases; where quick measured the same one as a suite, the suite's."""
+    """The results of all suites; a suite's result replaces that of the same case in quick."""
     merged = {}
     for name in ["quick"] + [name for name in bench if name != "quick"]:
         for result in bench.get(name, {}).get("results", []):
@@ -757,7 +758,7 @@ def is_mlp(result, training):
 
 
 def matrix_share(results, training):
-    """The best MLP on matrices, as a share of the highest matrix peak of that run: (share, case, path)."""
+    """The fastest coopmat MLP relative to the highest measured coopmat peak: (share, case, path)."""
     peaks = [r["rate"] for r in results if r["suite"] == "peak" and r["path"].startswith("coopmat")]
     mlps = [r for r in results if is_mlp(r, training) and r["path"].startswith("coopmat")]
     if not peaks or not mlps:
@@ -790,7 +791,7 @@ def other_rows(results, suite):
 # ---- ratios ------------------------------------------------------------------------------------------------------
 
 def precision_ratios(runs, scene):
-    by_precision = {run.precision: run for run in runs if run.scene == scene and not run.fell_back}
+    by_precision = {run.precision: run for run in runs if run.scene == scene and not run.other_precision}
     base = by_precision.get("fp32")
     for name in ("fp16", "coopmat"):
         run = by_precision.get(name)
@@ -828,13 +829,13 @@ def all_ratios(runs, peers, results):
         yield from precision_ratios(runs, scene)
         yield from peer_ratios(runs, peers, scene)
         for run in runs:
-            if run.scene == scene and not run.fell_back:
-                steps, how = run.steps_at(SAMPLES)
-                yield f"{name_of(scene)}: steps/s at 2^18 samples, {run.precision}", steps, how
+            if run.scene == scene and not run.other_precision:
+                steps, source = run.steps_at(SAMPLES)
+                yield f"{name_of(scene)}: steps/s at 2^18 samples, {run.precision}", steps, source
     for label, training in (("forward", False), ("forward and backward", True)):
         best = matrix_share(results, training)
         if best:
-            yield f"fused MLP {label}, of the highest matrix peak measured", best[0], f"{best[1]}, {best[2]}"
+            yield f"fused MLP {label} / highest matrix peak measured", best[0], f"{best[1]}, {best[2]}"
 
 
 # ---- the document ------------------------------------------------------------------------------------------------
@@ -879,7 +880,7 @@ def write_training(runs, peers):
             run.row() for run in mine + [peer for peer in peers if peer.scene == scene]])
         names = list(dict.fromkeys(name for run in mine for name in run.passes))
         if names:
-            lines += ["Milliseconds a step, and how many times the floor of that pass's work:", ""]
+            lines += ["Milliseconds per step, and their ratio to the cost model's floor of the pass:", ""]
             rows = []
             for name in names:
                 cells = [run.passes.get(name, {}) for run in mine]
@@ -891,8 +892,8 @@ def write_training(runs, peers):
     return lines
 
 
-def write_plain(title, entries):
-    """Unprofiled trainings: smoke, speed, variants."""
+def write_unprofiled(title, entries):
+    """Section of unprofiled trainings: smoke, speed, variants."""
     if not entries:
         return []
     runs = [(entry, Run(entry["run"])) for entry in entries]
@@ -903,7 +904,7 @@ def write_plain(title, entries):
           run.step if run.step is not None else "-", number(run.rates["steps_per_second"]),
           number(run.rates["samples_per_second"], 3, 1e6), number(run.psnr),
           entry["clocks"][len(entry["clocks"]) // 2] if entry["clocks"] else "-",
-          "" if run.raw["exit"] == 0 else "not offered" if run.raw["exit"] == 2 else f"exit status {run.raw['exit']}")
+          "" if run.raw["exit"] == 0 else "not supported" if run.raw["exit"] == 2 else f"exit status {run.raw['exit']}")
          for entry, run in runs])
     if title == "Speed" and len(rates) > 1:
         lines += [f"Median {rates[len(rates) // 2]:.2f} steps/s, from {rates[0]:.2f} to {rates[-1]:.2f}.", ""]
@@ -914,17 +915,18 @@ def write_tuning(tune):
     if not tune or "tuning" not in tune:
         return []
     tuning = tune["tuning"]
-    return ["## Tuning", "", f"{tuning['path']}: {tuning['result']}{' (remembered)' if tuning['remembered'] else ''}.",
-            ""] + table(("pass", "default, ms", "chosen, ms", "speed-up"),
-                        [(p["name"], milliseconds(p["default_milliseconds"]), milliseconds(p["chosen_milliseconds"]),
-                          number(p["speedup"])) for p in tuning["passes"]])
+    source = " (from the cache)" if tuning["remembered"] else ""
+    rows = [(p["name"], milliseconds(p["default_milliseconds"]), milliseconds(p["chosen_milliseconds"]),
+             number(p["speedup"])) for p in tuning["passes"]]
+    return ["## Tuning", "", f"{tuning['path']}: {tuning['result']}{source}.", ""] + table(
+        ("pass", "default, ms", "chosen, ms", "speed-up"), rows)
 
 
 def write_programs(programs):
     if not programs or not programs.get("programs"):
         return []
     names = ("registers", "spilled", "scratch_bytes", "shared_bytes", "code_bytes", "occupancy", "compile_ms")
-    return ["## What the driver's compiler says", ""] + table(
+    return ["## Compiler statistics of the driver", ""] + table(
         ("path", "program") + names,
         [(p["path"], f"`{p['program']}`") + tuple(number(p.get(name), 0) for name in names)
          for p in programs["programs"] if p["use"] == "step"])
@@ -937,10 +939,11 @@ def write_bench(bench, results):
     library = next((b["vendor_library"] for b in bench.values() if b.get("vendor_library")), "")
     part = [name for name, b in bench.items() if not b.get("complete")]
     lines += ["## vknerf bench", "", f"Vendor's library: {library or '-'}."
-              + (f" Cut short: {', '.join(part)}." if part else ""), ""]
+              + (f" Incomplete: {', '.join(part)}." if part else ""), ""]
     if any(r["suite"] == "mlp" for r in results):
         lines += ["### MLPs", ""] + table(*mlp_rows(results))
-    for suite, title in (("peak", "Peaks"), ("step", "Training step"), ("gemm", "Products"), ("grid", "Hash grid")):
+    titles = {"peak": "Peaks", "step": "Training step", "gemm": "Matrix products", "grid": "Hash grid"}
+    for suite, title in titles.items():
         rows = other_rows(results, suite)
         if rows:
             lines += [f"### {title}", ""] + table(("case", "path", "rate", "of peak", "/ vendor's"), rows)
@@ -952,7 +955,7 @@ def write_bench(bench, results):
 
 
 def write_tables(session, out):
-    """results.md, and results.json with the ratios of its first table."""
+    """Writes results.md, and results.json with the ratios of the first table."""
     runs, peers = [Run(run) for run in session["train"]], [Run(run) for run in session["peer"]]
     results = bench_results(session["bench"])
     ratios = [entry for entry in all_ratios(runs, peers, results) if entry[1] is not None]
@@ -960,9 +963,9 @@ def write_tables(session, out):
     lines = write_head(session)
     if ratios:
         lines += ["## Ratios", ""] + table(("what", "value", ""), [(w, f"{v:.3f}", n) for w, v, n in ratios])
-    lines += write_plain("Smoke", [session["smoke"]] if session["smoke"] else [])
-    lines += write_plain("Speed", session["speed"]) + write_training(runs, peers)
-    lines += write_tuning(session["tune"]) + write_plain("Variants", session["variants"])
+    lines += write_unprofiled("Smoke", [session["smoke"]] if session["smoke"] else [])
+    lines += write_unprofiled("Speed", session["speed"]) + write_training(runs, peers)
+    lines += write_tuning(session["tune"]) + write_unprofiled("Variants", session["variants"])
     lines += write_bench(session["bench"], results) + write_tests(session["tests"])
     lines += write_programs(session["programs"])
     write_file(out + "/results.md", "\n".join(lines).rstrip() + "\n")

@@ -1,13 +1,12 @@
 #!/bin/sh
 # tools/lavapipe.sh COMMAND [ARGUMENT ...]
-# Runs COMMAND on a lavapipe that has cooperative matrices: the machine's own when it is new enough,
-# else the one in the private tool root (tools/setup.sh makes it). COMMAND replaces this script, so
-# its exit status and signals are its own. vulkaninfo is taken from where lavapipe
-# comes from.
+# Runs COMMAND on a lavapipe that has cooperative matrices: the one of the private tool root that
+# tools/setup.sh makes, or the machine's own if there is no tool root. COMMAND replaces this script, so
+# its exit status and signals are its own. With the tool root vulkaninfo is the tool root's as well.
 #
-# The tool root brings its own C library, so COMMAND starts through the tool root's dynamic loader.
-# Processes that COMMAND starts do not: a script that starts Vulkan programs calls this script
-# for each of them instead of being run by it.
+# The tool root has its own C library, so COMMAND is started through the tool root's dynamic loader.
+# Processes that COMMAND starts are not. A script that starts Vulkan programs must therefore call this
+# script for each program instead of being run by it.
 set -eu
 # shellcheck source=common.sh
 . "${0%"${0##*/}"}./common.sh"
@@ -21,15 +20,15 @@ if find_tool_root; then
 elif machine_has_lavapipe; then
     share=/usr/share/vulkan
 else
-    die "no lavapipe with cooperative matrices here; run $source_dir/tools/setup.sh first"
+    die "no lavapipe with cooperative matrices found; run $source_dir/tools/setup.sh first"
 fi
 
 for icd in "$share"/icd.d/lvp_icd*.json; do :; done
 [ -f "$icd" ] || die "$share/icd.d: no lavapipe driver file"
 
-# VK_ICD_FILENAMES is the name that Vulkan loaders before 1.3.207 know.
+# Vulkan loaders before 1.3.207 read VK_ICD_FILENAMES.
 export VK_DRIVER_FILES="$icd" VK_ICD_FILENAMES="$icd"
-# Where VK_LAYER_PATH is set, loaders leave VK_ADD_LAYER_PATH alone.
+# Loaders ignore VK_ADD_LAYER_PATH if VK_LAYER_PATH is set.
 export VK_LAYER_PATH="$share/explicit_layer.d${VK_ADD_LAYER_PATH:+:$VK_ADD_LAYER_PATH}"
 # The machine's implicit layers belong to its own drivers.
 export VK_LOADER_LAYERS_DISABLE="${VK_LOADER_LAYERS_DISABLE-~implicit~}"
@@ -49,17 +48,17 @@ esac
 
 [ -n "${loader:-}" ] || exec "$program" "$@"
 
-# Some shells warn of the zero bytes that they leave out.
+# Some shells warn about zero bytes, which they drop.
 { beginning=$(head -c 4096 -- "$program") || beginning=; } 2>/dev/null
 case $beginning in
     ?ELF*) ;;
     *)
-        say "${0##*/}: $program is a script; let it start its programs through ${0##*/} instead"
+        say "${0##*/}: $program is a script; call ${0##*/} in it for each Vulkan program instead"
         exit 126
         ;;
 esac
-# A program linked for this loader (the sanitizer build) starts it by itself; its stack traces need that.
-# Its own library path does not reach what LLVM, with a path of its own, loads in turn.
+# A program linked for this loader (the sanitizer build) is run directly, or its stack traces would fail. It needs
+# LD_LIBRARY_PATH, because its own run path does not apply to libraries that LLVM loads.
 case $beginning in
     *"$loader"*) LD_LIBRARY_PATH=$libraries exec "$program" "$@" ;;
 esac

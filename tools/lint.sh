@@ -1,10 +1,9 @@
 #!/bin/sh
 # tools/lint.sh [--quick] [FILE.c ...]
-# Runs clang-tidy with .clang-tidy over the given files, or over all of src/, tools/ and tests/, which then
-# also takes the scripts through shellcheck, the viewer's page through node where there is one, and all C files
-# through clang-format 19, whose findings `clang-format-19 -i FILE` mends. --quick
-# leaves out clang's static analyzer, nine tenths of the time, and three checks of how names and literals are
-# spelt, a quarter of what is left. Exits 0 when there is nothing to report.
+# Runs clang-tidy over the given files, or all linters over the whole tree. Without files: clang-tidy for src/,
+# tools/ and tests/, shellcheck for scripts, node (if installed) for the viewer's page and clang-format 19 for all C
+# files; `clang-format-19 -i FILE` corrects formatting. --quick leaves out clang's static analyzer (nine tenths of the
+# time) and three checks of names and literals (a quarter of the rest). Exits 0 if there are no findings.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -27,18 +26,18 @@ if [ $# -eq 0 ]; then
         (cd "$source_dir" && find cmake examples include shaders src tests tools -name '*.[ch]' -print0 |
             xargs -0 -P "$(nproc)" -n 50 "$clang_format" --dry-run --Werror) || status=1
     else
-        say "lint.sh: formats are not checked: no $clang_format"
+        say "lint.sh: formatting is not checked: $clang_format is not installed"
     fi
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
     (cd "$source_dir" && shellcheck .ci/run completions/vknerf.bash tools/*.sh tests/*.sh) || status=1
-    if command -v node >/dev/null; then # all of the viewer's page at once, as a browser reads it
+    if command -v node >/dev/null; then # all scripts of the viewer's page as one module, as in a browser
         cat "$source_dir"/src/viewer/page/*.js >"$build_dir/page.mjs"
         node --check "$build_dir/page.mjs" || status=1
     fi
 fi
 
-# Only what is built has compile commands. Two files compile other people's code: they are left out.
+# Files that are not built have no compile commands. volk.c and stb.c compile third-party code and are skipped.
 for file in "$@"; do
     case $file in
         */src/gpu/volk.c | */src/scene/stb.c) continue ;;
@@ -50,6 +49,6 @@ for file in "$@"; do
 done | xargs -0 -r -P "$(nproc)" -n 12 "$clang_tidy" --quiet --checks="$checks" -p "$build_dir" \
     2>"$build_dir/lint.log" ||
     status=1
-# What clang-tidy says beside its findings is only counts, unless it could not run.
+# Drops clang-tidy's counts from its messages; errors that kept it from running remain.
 grep -vE 'warnings? generated|Processing file ' "$build_dir/lint.log" >&2 || :
 exit $status

@@ -1,8 +1,8 @@
 #!/bin/sh
 # tools/measure_memory.sh SCENE [OPTION-OF-vknerf-train ...]
-# Trains the same run for a few steps in each precision and prints the device memory that each held,
-# from its summary.json, and how much that is of fp32's. On lavapipe or, with VKNERF_TEST_NATIVE=1, on
-# the machine's own Vulkan device.
+# Measures the device memory of a training in each precision: trains SCENE for 32 steps and prints
+# gpu_memory_bytes of summary.json, also relative to fp32. Runs on lavapipe or, with
+# VKNERF_TEST_NATIVE=1, on the machine's own Vulkan device.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"

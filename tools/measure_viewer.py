@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """tools/measure_viewer.py [--rounds N] [--steps N] [--rate F] [--flood] [TRAIN-OPTION ...]
 
-What a viewer costs a training: the bundled scene is trained by turns without --view, with --view and nobody there, and
-with somebody who asks for F frames a second of a moving camera (5). Printed for each round: steps a second between the
-first reports and the last one, processor seconds of a step, and of the frames: how many a second, milliseconds of
-rendering, size, bytes; and which share of a core the server's threads take. Run where nothing else runs; VKNERF_BIN
-names the program (tools/lavapipe.sh build/vknerf).
+Measures how much the viewer slows down a training. Trains the bundled scene alternately without --view (plain), with
+--view but no client (nobody), and with a client that requests F frames per second of a moving camera (watched; F = 5).
+Prints for each round: steps per second after warming up, processor seconds per step, the server threads' share of a
+core, and frames per second with their rendering time, width and bytes. Run on an idle machine; VKNERF_BIN names the
+program (tools/lavapipe.sh build/vknerf).
 
-With --flood, what requests without the token cost it: by turns nobody is there, and another processor core sends as
-many such requests as it can (refused), or as many heads that never end (unfinished). The training has a core of its own,
-so that it loses to the viewer's threads alone; printed as well: connections a second, and how long a new connection with
-the token waits for its answer.
+--flood measures requests without the token instead: alternately no client (nobody), as many such requests as another
+core can send (refused), and as many requests whose headers never end (unfinished). The training has a core of its own,
+which it shares only with the viewer's threads. Also prints connections per second and the time in which a new
+connection with the token is answered.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def processor_seconds(process):
 
 
 def viewer_seconds(process):
-    """Processor seconds of the viewer's own threads: its frames are rendered by the training's."""
+    """Processor seconds of the viewer's own threads; the training's threads render the frames."""
     tasks, total = f"/proc/{process.pid}/task", 0
     for task in os.listdir(tasks):
         try:
@@ -60,25 +60,25 @@ def viewer_seconds(process):
             with open(f"{tasks}/{task}/schedstat", encoding="utf-8") as file:
                 total += 1e-9 * int(file.read().split()[0]) * name.startswith(("viewer-", "MHD-"))
         except OSError:
-            pass  # it has ended
+            pass  # the thread has ended
     return total
 
 
-def turned(pose, angle):
-    """The pose, turned around the dataset's vertical axis."""
+def rotated(pose, angle):
+    """The pose rotated by `angle` about the dataset's vertical axis."""
     cosine, sine = math.cos(angle), math.sin(angle)
     rows = [pose[0:4], pose[4:8], pose[8:12]]
     return [cosine * a - sine * b for a, b in zip(rows[0], rows[1])] + \
            [sine * a + cosine * b for a, b in zip(rows[0], rows[1])] + rows[2]
 
 
-def look(client, rate, frames, stop):
+def request_frames(client, rate, frames, stop):
     pose = client.scene()["views"][0]["pose"]
     number = 0
     while not stop.is_set():
         began = time.monotonic()
         try:
-            code, headers, body = client.frame(turned(pose, 0.05 * number), width=800, height=600)
+            code, headers, body = client.frame(rotated(pose, 0.05 * number), width=800, height=600)
         except OSError:
             return
         if code == 200:
@@ -90,67 +90,68 @@ def look(client, rate, frames, stop):
 # ---- floods ----------------------------------------------------------------------------------------------------
 
 CORES = sorted(os.sched_getaffinity(0))
-SENDERS = 32  # threads, so that a connection that is not accepted keeps no other one waiting
-HELD = 10     # connections of each, whose heads never end
+SENDERS = 32   # threads, so that a connection that is not accepted does not delay the others
+MAX_OPEN = 10  # open connections of each thread whose headers never end
 FLOODS = ("refused", "unfinished")
 
 
-def send(port, way):
-    """Connections without the token, one after the other; prints a byte for each."""
-    held, head = [], b"GET /api/state?token=" + 32 * b"0"
+def send(port, load):
+    """Opens connections without the token one after the other; prints a byte for each."""
+    open_connections, head = [], b"GET /api/state?token=" + 32 * b"0"
     while True:
         connection = socket.socket()
         connection.settimeout(0.2)
         try:
             connection.connect(("127.0.0.1", port))
-            connection.sendall(head + (b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" if way == "refused" else b""))
+            connection.sendall(head + (b" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" if load == "refused" else b""))
             os.write(1, b".")
         except OSError:
             pass
-        held.append(connection)
-        if way == "refused" or len(held) > HELD:
-            held.pop(0).close()
+        open_connections.append(connection)
+        if load == "refused" or len(open_connections) > MAX_OPEN:
+            open_connections.pop(0).close()
 
 
-def flood(port, way):
-    """Until it is killed."""
+def flood(port, load):
+    """Sends requests until the process is killed."""
     for _ in range(SENDERS - 1):
-        threading.Thread(target=send, args=(port, way), daemon=True).start()
-    send(port, way)
+        threading.Thread(target=send, args=(port, load), daemon=True).start()
+    send(port, load)
 
 
-def count(stream, found):
-    for piece in iter(lambda: os.read(stream.fileno(), 65536), b""):
-        found["connections"] += len(piece)
+def count(stream, measured):
+    for data in iter(lambda: os.read(stream.fileno(), 65536), b""):
+        measured["connections"] += len(data)
 
 
-def connect(client, found, stop):
-    """New connections with the token, one after the other."""
+def connect(client, measured, stop):
+    """Opens connections with the token one after the other and measures how long each waits for its answer."""
     while not stop.wait(0.25):
         began = time.monotonic()
         client.connection.close()
         try:
             client.state()
-            found["waits"].append(time.monotonic() - began)
+            measured["waits"].append(time.monotonic() - began)
         except OSError:
-            found["waits"].append(math.inf)
+            measured["waits"].append(math.inf)
 
 
 # ---- trainings -------------------------------------------------------------------------------------------------
 
 
-class Visitors:
-    """Requests that a training gets until `stop`."""
+class Clients:
+    """Sends requests of one kind to a training until stop() is called."""
 
-    def __init__(self, way, client, rate):
-        self.found = {"frames": [], "waits": [], "connections": 0}
+    def __init__(self, load, client, rate):
+        self.measured = {"frames": [], "waits": [], "connections": 0}
         self.stopping, self.threads, self.flood = threading.Event(), [], None
-        if way == "watched":
-            self.start(look, client, rate, self.found["frames"], self.stopping)
-        if way in FLOODS:
-            self.flood = subprocess.Popen([sys.executable, __file__, "flood", str(client.port), way], stdout=subprocess.PIPE)
-            self.start(count, self.flood.stdout, self.found)
-            self.start(connect, client, self.found, self.stopping)
+        if load == "watched":
+            self.start(request_frames, client, rate, self.measured["frames"], self.stopping)
+        if load in FLOODS:
+            self.flood = subprocess.Popen([sys.executable, __file__, "flood", str(client.port), load],
+                                          stdout=subprocess.PIPE)
+            self.start(count, self.flood.stdout, self.measured)
+            self.start(connect, client, self.measured, self.stopping)
 
     def start(self, *call):
         self.threads.append(threading.Thread(target=call[0], args=call[1:]))
@@ -165,17 +166,17 @@ class Visitors:
             thread.join()
 
 
-def measure(way, options, folder):
-    out = os.path.join(folder, way)
+def measure(load, options, folder):
+    out = os.path.join(folder, load)
     arguments = ["train", os.path.join(TOP, "assets/demo"), "--out", out, "--steps", str(options.steps), *options.more]
-    arguments += ["--view=0"] if way != "plain" else []
+    arguments += ["--view=0"] if load != "plain" else []
     cores = CORES[:1] if options.flood else CORES
     with subprocess.Popen(["taskset", "-c", ",".join(map(str, cores)), *PROGRAM, *arguments], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL, text=True) as process:
-        client = Client(process.stdout.readline()) if way != "plain" else None
+        client = Client(process.stdout.readline()) if load != "plain" else None
         while last_step(out) < WARM_UP and process.poll() is None:
             time.sleep(0.02)
-        visitors = Visitors(way, client, options.rate)
+        clients = Clients(load, client, options.rate)
         first, began, spent, own = last_step(out), time.monotonic(), processor_seconds(process), viewer_seconds(process)
         step = first
         while step < options.steps and process.poll() is None:
@@ -184,25 +185,25 @@ def measure(way, options, folder):
                 step, ended, spent_then = now, time.monotonic(), processor_seconds(process)
                 own_then = viewer_seconds(process)
             time.sleep(0.02)
-        visitors.stop()
+        clients.stop()
         process.terminate()
         process.wait()
-    found = {"rate": (step - first) / (ended - began), "cpu": (spent_then - spent) / (step - first),
-             "own": (own_then - own) / (ended - began), "seconds": ended - began, **visitors.found}
-    found["frames"] = [frame for frame in found["frames"] if frame[0] <= ended]
-    return found
+    measured = {"rate": (step - first) / (ended - began), "cpu": (spent_then - spent) / (step - first),
+                "own": (own_then - own) / (ended - began), "seconds": ended - began, **clients.measured}
+    measured["frames"] = [frame for frame in measured["frames"] if frame[0] <= ended]
+    return measured
 
 
-def tell(turn, way, found):
-    line = f"round {turn + 1}: {way:10} {found['rate']:8.2f} steps/s, {found['cpu']:.4f} processor seconds a step, " \
-           f"{100 * found['own']:.1f} % of a core for the server"
-    if found["frames"]:
-        _, milliseconds, widths, sizes = zip(*found["frames"])
-        line += f"; {len(sizes) / found['seconds']:.2f} frames/s of {statistics.median(milliseconds):.1f} ms, " \
+def print_round(round_number, load, measured):
+    line = f"round {round_number + 1}: {load:10} {measured['rate']:8.2f} steps/s, {measured['cpu']:.4f} " \
+           f"processor seconds per step, {100 * measured['own']:.1f} % of a core in the server"
+    if measured["frames"]:
+        _, milliseconds, widths, sizes = zip(*measured["frames"])
+        line += f"; {len(sizes) / measured['seconds']:.2f} frames/s of {statistics.median(milliseconds):.1f} ms, " \
                 f"{statistics.median(widths):.0f} wide, {statistics.median(sizes):.0f} bytes"
-    if found["waits"]:
-        line += f"; {found['connections'] / found['seconds']:.0f} connections/s without the token, one with it waits " \
-                f"{1e3 * statistics.median(found['waits']):.1f} ms, at most {max(found['waits']):.2f} s"
+    if measured["waits"]:
+        line += f"; {measured['connections'] / measured['seconds']:.0f} connections/s without the token; with " \
+                f"it {1e3 * statistics.median(measured['waits']):.1f} ms, at most {max(measured['waits']):.2f} s"
     print(line, flush=True)
 
 
@@ -215,22 +216,22 @@ def main():
     parser.add_argument("--rate", type=float, default=5)
     parser.add_argument("--flood", action="store_true")
     options, options.more = parser.parse_known_args()
-    ways = ("nobody", *FLOODS) if options.flood else ("plain", "nobody", "watched")
-    rates = {way: [] for way in ways}
+    loads = ("nobody", *FLOODS) if options.flood else ("plain", "nobody", "watched")
+    rates = {load: [] for load in loads}
     if options.flood and len(CORES) < 2:
         parser.error("--flood needs two processor cores")
     if options.flood:
         os.sched_setaffinity(0, CORES[1:2])
-    for turn in range(options.rounds):
-        for way in ways:
+    for round_number in range(options.rounds):
+        for load in loads:
             with tempfile.TemporaryDirectory() as folder:
-                found = measure(way, options, folder)
-            rates[way].append(found["rate"])
-            tell(turn, way, found)
-    first, *others = ways
-    for way in others:
-        share = 1 - statistics.median(rates[way]) / statistics.median(rates[first])
-        print(f"{way}: {100 * share:+.1f} % slower than {'without --view' if first == 'plain' else first}")
+                measured = measure(load, options, folder)
+            rates[load].append(measured["rate"])
+            print_round(round_number, load, measured)
+    first, *others = loads
+    for load in others:
+        share = 1 - statistics.median(rates[load]) / statistics.median(rates[first])
+        print(f"{load}: {100 * share:+.1f} % slower than {'without --view' if first == 'plain' else first}")
 
 
 main()

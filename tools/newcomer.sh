@@ -1,16 +1,15 @@
 #!/bin/sh
 # tools/newcomer.sh [--keep FOLDER] [--seconds N] [PHOTOGRAPHS]
 # tools/newcomer.sh --suite [--keep FOLDER] [RELEASE ...]
-# What somebody goes through who has never seen vknerf: in a bare system of the machine's own release (tools/bare.sh),
-# from git clone of this checkout's commit to the demo and, with a folder of PHOTOGRAPHS, to these in the viewer. Prints
-# every command, the end of what it says, and its time; ends with 1 at the first that fails. --seconds N trains for so
-# long, 300 by default; --keep FOLDER makes the system there and leaves it, or goes on with one that was left. Needs root,
-# debootstrap and curl; half an hour on two cores.
+# Runs the documented first steps, or with --suite all tests, in a bare system of Debian or Ubuntu (tools/bare.sh).
+# The first steps: git clone of this checkout's commit, the demo and, with a folder of PHOTOGRAPHS, preparation,
+# training, evaluation and viewer for them. Prints every command, the end of its output and its time; exits with 1 at
+# the first failure. --seconds N is the training's duration (300). --keep FOLDER makes the system in FOLDER and keeps
+# it, or continues with a system that was kept. Needs root, debootstrap and curl; half an hour on two cores.
 #
-# --suite runs the whole suite, tools/test.sh, in a bare system of each RELEASE, such as trixie, by default of those
-# that this script knows of the machine's distribution; before it what the Dockerfile builds, by its own commands, in
-# another. There nothing is installed but what the scripts install. Ends with 1 when anything failed, after all releases.
-# Twenty minutes a release on two idle cores.
+# --suite runs the commands of the Dockerfile's first stage, and tools/test.sh, each in a bare system of each RELEASE,
+# such as trixie; default: the supported releases of the machine's distribution. Only the scripts install packages.
+# Exits with 1 after all releases if anything failed. Twenty minutes per release on two idle cores.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -27,9 +26,9 @@ while [ $# -gt 0 ]; do
         *) break ;;
     esac
 done
-photographs=
+photos=
 if [ $suite = no ]; then
-    photographs=${1:-}
+    photos=${1:-}
     command -v curl >/dev/null || die "needs curl"
 fi
 
@@ -47,19 +46,19 @@ trap 'exit 143' TERM
 inside() { "$source_dir/tools/bare.sh" "$system" "$@"; }
 now() { cut -d. -f1 /proc/uptime; }
 
-# A command as it is typed, in the folder that the ones before left; no more of what it says than its end.
+# Runs a command in $folder of the system; prints the command, the last LINES of its output and its time.
 folder=/root
 step() { # LINES COMMAND
     printf '\n$ %s\n' "$2"
-    began=$(now)
+    start=$(now)
     code=0
-    inside sh -c "cd $folder && $2" >"$work/said" 2>&1 || code=$?
-    tr '\r' '\n' <"$work/said" | grep -vE '^$|ETA ' | tail -n "$1" || :
-    printf '[%s s]\n' $(($(now) - began))
+    inside sh -c "cd $folder && $2" >"$work/output" 2>&1 || code=$?
+    tr '\r' '\n' <"$work/output" | grep -vE '^$|ETA ' | tail -n "$1" || :
+    printf '[%s s]\n' $(($(now) - start))
     [ $code = 0 ] || die "$2: exit status $code"
 }
 
-# A bare system with this checkout's commit to clone.
+# Makes a bare system with a repository /vknerf.git of this checkout's commit.
 make_system() {
     folder=/root
     [ -d "$system" ] || "$source_dir/tools/bare.sh" --make "$system" || die "no bare system"
@@ -78,7 +77,7 @@ clone() { # FOLDER
 
 # ---- the whole suite -----------------------------------------------------------------------------
 
-# The commands of the Dockerfile's first stage, which builds the packages.
+# Runs the commands of the Dockerfile's first stage, which builds the packages.
 build_image() {
     clone /vknerf
     awk '/^FROM/ { stage++ } stage == 1 && sub(/^RUN /, "")' "$source_dir/Dockerfile" >"$work/commands"
@@ -94,11 +93,11 @@ run_suite() {
     step 100 'tools/test.sh'
 }
 
-try() { # NAME FUNCTION: in a system of its own
+try() { # NAME FUNCTION: runs it in a system of its own
     VKNERF_BARE_RELEASE=$release
     export VKNERF_BARE_RELEASE
     system=$systems/$release-$1
-    # A subshell: what fails ends it, not the next release.
+    # A subshell, so that a failure does not end the script before the next release.
     if (trap - EXIT && make_system && "$2"); then
         results="$results$release, $1: passed
 "
@@ -115,7 +114,7 @@ if [ $suite = yes ]; then
     [ $# -gt 0 ] || case $(. /etc/os-release && echo "$ID") in
         debian) set -- bookworm trixie ;;
         ubuntu) set -- noble ;;
-        *) die "name a release: this distribution is neither Debian nor Ubuntu" ;;
+        *) die "this distribution is neither Debian nor Ubuntu: name a release" ;;
     esac
     systems=$work
     [ "$system" = "$work/system" ] || systems=$system
@@ -137,19 +136,20 @@ folder=/root/vknerf
 step 6 'tools/demo.sh'
 step 2 'cmake --install build'
 step 1 'vknerf --version'
-[ -n "$photographs" ] || exit 0
+[ -n "$photos" ] || exit 0
 
-# ---- one's own photographs -----------------------------------------------------------------------
+# ---- the user's photographs ----------------------------------------------------------------------
 
-mkdir -p "$system/root/photographs"
-cp -r -- "$photographs"/. "$system/root/photographs"
+mkdir -p "$system/root/photos"
+cp -r -- "$photos"/. "$system/root/photos"
 lavapipe='tools/lavapipe.sh build/'
-# What it says of a folder without cameras is what is done next.
-printf '\n(What happens without reading: vknerf train says what to do.)\n'
-! inside sh -c "cd $folder && ${lavapipe}vknerf train /root/photographs" >"$work/said" 2>&1 || die "photographs without cameras train"
-cat "$work/said"
+# The message about a folder without cameras must lead to the next command.
+printf '\n(vknerf train explains what to do with a folder without cameras:)\n'
+! inside sh -c "cd $folder && ${lavapipe}vknerf train /root/photos" >"$work/output" 2>&1 ||
+    die "vknerf train accepts photographs without cameras"
+cat "$work/output"
 step 1 'apt-get install -q -y --no-install-recommends colmap ffmpeg libmicrohttpd12'
-step 8 'vknerf prepare /root/photographs --out /root/scene'
+step 8 'vknerf prepare /root/photos --out /root/scene'
 step 8 'vknerf info /root/scene'
 step 6 "${lavapipe}vknerf train /root/scene --downscale 8 --seconds $seconds --out /root/mine"
 step 3 "${lavapipe}vknerf eval /root/mine"
@@ -158,29 +158,29 @@ step 3 "${lavapipe}vknerf render /root/mine --orbit 8 --width 160 --height 120 -
 # ---- in the viewer -------------------------------------------------------------------------------
 
 printf '\n$ %s\n' "${lavapipe}vknerf view /root/mine"
-began=$(now)
+start=$(now)
 "$source_dir/tools/bare.sh" "$system" sh -c "cd $folder && exec ${lavapipe}vknerf view /root/mine --port 0" \
     >"$work/viewer" 2>&1 &
 viewer=$!
 address=
 until [ -n "$address" ]; do
-    kill -0 "$viewer" 2>/dev/null || { cat "$work/viewer"; die "the viewer has ended"; }
-    [ $(($(now) - began)) -lt 120 ] || die "the viewer prints no address"
+    kill -0 "$viewer" 2>/dev/null || { cat "$work/viewer"; die "the viewer has exited"; }
+    [ $(($(now) - start)) -lt 120 ] || die "the viewer prints no address"
     sleep 1
     address=$(grep -o 'http://127.0.0.1:[0-9]*/?token=[^ ]*' "$work/viewer" | head -n 1 || :)
 done
 cat "$work/viewer"
-printf '[%s s]\n' $(($(now) - began))
-fetch() { # FILE PATH: what a browser asks for; the token stays
+printf '[%s s]\n' $(($(now) - start))
+fetch() { # FILE PATH: downloads a path, with the token
     curl -fsS -o "$work/$1" "${address%%/\?*}/$2${address#*/\?}" || die "the viewer does not answer: $2"
 }
 fetch page '?'
 fetch scene 'api/scene?'
-grep -qi '<html' "$work/page" || die "the viewer has no page"
-# The first training camera, as the page shows it.
+grep -qi '<html' "$work/page" || die "the viewer sends no HTML page"
+# A frame of the first training camera, requested as the page does.
 pose=$(tr -d ' \n' <"$work/scene" | grep -o '"pose":\[[^]]*\]' | head -n 1 | sed 's/.*\[//; s/\]//')
-began=$(now)
+start=$(now)
 fetch frame "api/frame?pose=$pose&fov=45&width=320&height=240&map=rgb&still=0&client=0123456789abcdef&"
-[ "$(head -c 3 "$work/frame" | od -An -tx1 | tr -d ' ')" = ffd8ff ] || die "the viewer's frame is no JPEG"
+[ "$(head -c 3 "$work/frame" | od -An -tx1 | tr -d ' ')" = ffd8ff ] || die "the viewer's frame is not a JPEG"
 printf '(In a browser: the page, %s bytes; a frame of the first camera, %s bytes)\n[%s s]\n' \
-    "$(wc -c <"$work/page")" "$(wc -c <"$work/frame")" $(($(now) - began))
+    "$(wc -c <"$work/page")" "$(wc -c <"$work/frame")" $(($(now) - start))

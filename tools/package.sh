@@ -1,13 +1,11 @@
 #!/bin/sh
 # tools/package.sh [--check [PACKAGE.deb ...]]
-# Installs and builds what is missing and writes Debian packages into build/packages, by cpack: vknerf (the program,
-# its man page, completions, documents and the bundled scene), libvknerf0, libvknerf-dev and, where MPI is found,
-# vknerf-mpi.
-# With --check it then installs them (or those that are named) in a bare system: the machine's own release, made by
-# debootstrap from the machine's own mirror in a folder that is removed at the end. There it looks at devices with
-# the distribution's lavapipe, trains the bundled scene for a moment, compiles a program against the library, and
-# removes the packages again, of which nothing may be left. That needs root and debootstrap, and takes some minutes,
-# most of them downloads.
+# Builds Debian packages into build/packages with cpack: vknerf (program, man page, completions, documents and the
+# bundled scene), libvknerf0, libvknerf-dev and, if MPI is found, vknerf-mpi. Installs missing build packages first.
+# --check then tests the built (or the named) packages in a temporary bare system of the machine's own release
+# (tools/bare.sh): installs them, lists devices with the distribution's lavapipe, trains the bundled scene for a few
+# steps, compiles a program against the library and purges the packages, which must leave no file. Needs root and
+# debootstrap, and takes some minutes, most of them for downloads.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -40,7 +38,7 @@ fi
 # ---- a bare system --------------------------------------------------------------------------------
 
 work=$(mktemp -d)
-# Nothing is mounted in it: bare.sh's mounts end with its processes.
+# Safe to remove: bare.sh's mounts end with its processes.
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -68,11 +66,11 @@ vknerf info 2>/tmp/err || code=$?
 [ $code = 3 ] && grep -q mesa-vulkan-drivers /tmp/err || fail "vknerf info without a driver: $code: $(cat /tmp/err)"
 apt-get purge -qq -y --autoremove vknerf >/tmp/log 2>&1 || fail "apt-get purge: $(cat /tmp/log)"
 list >/tmp/after
-diff /tmp/before /tmp/after >/tmp/left || fail "purged, but: $(head -n 5 /tmp/left)"
+diff /tmp/before /tmp/after >/tmp/left || fail "files differ after purge: $(head -n 5 /tmp/left)"
 
-say "with the distribution's lavapipe"
+say "the program with the distribution's lavapipe"
 install ./vknerf_*.deb mesa-vulkan-drivers man-db
-# A bare system need not keep man pages: dpkg's configuration says.
+# man may find nothing: dpkg can be configured to install no man pages.
 man vknerf 2>/dev/null | grep -q 'vknerf train SCENE' || fail "man vknerf"
 vknerf info >/tmp/devices
 head -n 12 /tmp/devices
@@ -104,23 +102,23 @@ grep -q llvmpipe /tmp/out || fail "the library finds no device: $(cat /tmp/out)"
 for package in ./vknerf-mpi_*.deb; do
     [ ! -f "$package" ] || apt-get install -qq --simulate "$package" >/dev/null || fail "$package"
 done
-# What is recommended is there, by one of its names.
+# Each recommended package is available under one of its alternative names.
 for alternatives in $(dpkg-deb -f ./vknerf_*.deb Recommends | sed 's/ *| */|/g; s/, */ /g'); do
     found=no
     for name in $(echo "$alternatives" | tr '|' ' '); do
         ! apt-cache policy "$name" | grep -q 'Candidate: [0-9]' || found=yes
     done
-    [ $found = yes ] || fail "no package is called $alternatives"
+    [ $found = yes ] || fail "the distribution has none of the recommended packages $alternatives"
 done
 
 say "removed"
 dpkg -L vknerf libvknerf0 libvknerf-dev | sort -u >/tmp/installed
 apt-get purge -qq -y vknerf libvknerf0 libvknerf-dev >/tmp/log 2>&1 || fail "apt-get purge: $(cat /tmp/log)"
 while read -r path; do
-    # Folders may be other packages' too.
-    [ ! -e "$path" ] || dpkg -S "$path" >/dev/null 2>&1 || fail "$path is left"
+    # A folder may belong to another package, too.
+    [ ! -e "$path" ] || dpkg -S "$path" >/dev/null 2>&1 || fail "purge has not removed $path"
 done </tmp/installed
-! ldconfig -p | grep libvknerf || fail "the loader still knows libvknerf"
+! ldconfig -p | grep libvknerf || fail "the loader's cache still lists libvknerf"
 say "all passed"
 CHECK
 "$source_dir/tools/bare.sh" "$system" sh /packages/check.sh

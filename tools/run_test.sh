@@ -1,7 +1,7 @@
 #!/bin/sh
 # tools/run_test.sh PROGRAM [ARGUMENT ...]
 # Runs a test's program on lavapipe or, with VKNERF_TEST_NATIVE=1, on the machine's own Vulkan device.
-# VKNERF_TEST_LAUNCHER is a command to put before the program instead.
+# If VKNERF_TEST_LAUNCHER is set, that command runs the program instead of tools/lavapipe.sh.
 set -eu
 if [ -n "${VKNERF_TEST_LAUNCHER:-}" ]; then
     # shellcheck disable=SC2086  # a command with its arguments

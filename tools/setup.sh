@@ -1,20 +1,19 @@
 #!/bin/sh
 # tools/setup.sh [--no-build | --program | --package | --tests | --device-tests | --fuzz] [CMAKE-OPTION ...]
-# Installs what is missing and builds into build/. Quick when nothing is missing. Without an option it builds
-# everything; the options choose:
+# Installs missing packages and builds into build/. Takes a second if nothing is missing. Builds everything, or:
 #
 #   --no-build        nothing
 #   --program         what is installed, without tests
-#   --package         the same, and installs what tools/package.sh makes Debian packages with
-#   --tests           everything, and installs what tools/test.sh checks with
-#   --device-tests    the same without the programs of tests of host code
+#   --package         as --program; also installs the packages that tools/package.sh needs
+#   --tests           everything; also installs the packages that tools/test.sh needs
+#   --device-tests    as --tests, without the test programs of host code
 #   --fuzz            the fuzz targets that tools/fuzz.sh runs
 #
-# Distribution packages come through apt (as root or with sudo). Where the distribution's shaderc
-# or lavapipe is too old for cooperative matrices, newer ones are unpacked into a private
-# tool root, build/toolroot (VKNERF_TOOL_ROOT names another place), with what tools/vendors.sh needs:
-# downloaded by apt from the machine's own mirror with its signatures verified, but with lists, status
-# and cache of its own, so that nothing changes on the machine and no root rights are needed.
+# Installs distribution packages with apt (as root or with sudo). If the distribution's shaderc or lavapipe is too
+# old for cooperative matrices, unpacks newer ones, and the drivers for tools/vendors.sh, into a private tool root,
+# build/toolroot (VKNERF_TOOL_ROOT names another folder). apt downloads them from the machine's own mirror and
+# verifies signatures, but uses lists, status and cache of the tool root, so that the machine does not change and no
+# root rights are needed.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -34,24 +33,24 @@ case ${1:-} in
 esac
 
 command -v apt-get >/dev/null ||
-    die "needs apt (Debian or Ubuntu); elsewhere install the packages of CONTRIBUTING.md and use CMake"
+    die "needs apt (Debian or Ubuntu); on other systems install the packages of CONTRIBUTING.md and use CMake"
 
 # ---- distribution packages ---------------------------------------------------------------------
 
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libpng-dev libjpeg-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev'
-# For tools/lint.sh, for tests in Python, of several processes, of
-# the library, of the man page, completions and packages, of vknerf prepare, and of pictures in other formats.
+# For tools/lint.sh and for tests: Python, MPI, the library (C++, doxygen, ABI), meshes, man page and completions,
+# vknerf prepare, locales, images in WebP and TIFF.
 test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
     mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6'
-# For cpack: dpkg-shlibdeps, and what tells programs from other files.
+# For cpack: dpkg-shlibdeps, and file, which finds executables.
 package_packages='dpkg-dev file'
 # shaderc compiles the shaders, in the build and at run time.
 lavapipe_packages='mesa-vulkan-drivers libshaderc1 vulkan-tools vulkan-validationlayers'
 
-# For tools/vendors.sh: GPUs that are not there, where the distribution has them, and the kernel's headers,
-# whose description of Intel's GPUs Debian 12 lacks.
+# For tools/vendors.sh: emulated kernel drivers of GPUs, if the distribution has them, and newer kernel headers,
+# because those of Debian 12 lack drm/xe_drm.h.
 shim_packages=mesa-drm-shim
 kernel_packages=linux-libc-dev
 
@@ -89,19 +88,19 @@ need_root() { # PACKAGE ...
 }
 
 update_lists() {
-    root_apt update || say "apt-get update failed; going on with the lists there are"
+    root_apt update || say "apt-get update failed; continuing with the present lists"
 }
 
 # ---- private tool root ---------------------------------------------------------------------------
 
-# Raise when what belongs into the tool root changes.
+# Increase when the contents of the tool root change.
 tool_root_version=4
 
 tool_root_is_current() {
     find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
 }
 
-# Prints the URI of the machine's mirror: where its own release comes from.
+# Prints the URI of the mirror that serves the machine's own release.
 find_mirror() { # CODENAME
     # shellcheck disable=SC2016  # the dollar signs are apt's
     apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
@@ -133,7 +132,7 @@ write_apt_configuration() { # FOLDER
     [ -n "$mirror" ] || die "apt's sources name no mirror of $codename"
 
     mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/none"
-    # What packages are configured and their scripts are run with is not used there: for apt it is installed already.
+    # Packages are only unpacked, so the tools of their scripts are not needed: declares them installed.
     for package in debconf dpkg python3; do
         printf 'Package: %s\nStatus: install ok installed\nArchitecture: %s\nVersion: 999\nMulti-Arch: allowed\n\n' \
             $package "$(dpkg --print-architecture)"
@@ -143,7 +142,7 @@ write_apt_configuration() { # FOLDER
     done >"$1/sources.list"
     # Backports are pinned low by default; here the newest version wins.
     printf 'Package: *\nPin: release *\nPin-Priority: 500\n' >"$1/preferences"
-    # Read after the machine's own configuration, whose proxy settings stay and whose hooks go.
+    # apt reads this after the machine's own configuration: keeps proxy settings, clears hooks.
     cat >"$1/apt.conf" <<CONF
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -174,7 +173,7 @@ Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
 CONF
 }
 
-# Driver files whose libraries are found wherever the tool root lies.
+# Makes the library paths in driver files relative, so that the tool root may be anywhere.
 point_driver_files() { # ROOT
     folder=$(cd "$1/usr" && printf '%s' lib/*/libvulkan_lvp.so)
     for file in "$1"/usr/share/vulkan/icd.d/*.json; do
@@ -215,7 +214,7 @@ make_tool_root() {
         cat "$work/log" >&2
         die "the packages of the tool root could not be downloaded"
     }
-    # The kernel's headers are not for what is compiled against the C library of the machine.
+    # The kernel's headers are unpacked separately: programs compiled for the machine's C library must not use them.
     archives=$work/apt/cache/archives
     unpack "$work/root/kernel" "$archives/$kernel_packages"_*.deb
     rm "$archives/$kernel_packages"_*.deb
@@ -228,16 +227,16 @@ make_tool_root() {
     exec 9>&-
 }
 
-# ---- what to do ----------------------------------------------------------------------------------
+# ---- missing packages and build ------------------------------------------------------------------
 
-# The one clang that has libFuzzer's run time here: the wanted version where it is to be had.
+# Chooses the wanted version of clang and libFuzzer if available, otherwise the distribution's default.
 choose_clang() {
     [ -z "$(installed_version "$fuzz_compiler")$(candidate_version "$fuzz_compiler")" ] || return 0
     fuzz_compiler=clang
     fuzz_runtime=libclang-rt-dev
 }
 
-# The browser that the viewer's page is tested in: Ubuntu has stubs of that name, for another store of packages.
+# The browser in which the viewer's page is tested. On Ubuntu packages of this name only install a snap.
 # shellcheck source=/dev/null
 case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
     *" ubuntu "*) ;;
@@ -260,7 +259,7 @@ if [ -n "$missing" ]; then
     if [ $tests = yes ] && [ -z "$(installed_version $clang_tidy)$(candidate_version $clang_tidy)" ]; then
         missing=$(printf '%s' "$missing" | sed "s/ $clang_tidy//")$(missing_packages clang-tidy)
     fi
-    # Another version formats otherwise, so none takes its place (tools/lint.sh).
+    # No other version replaces it: formatting differs between versions (tools/lint.sh).
     if [ $tests = yes ] && [ -z "$(installed_version $clang_format)$(candidate_version $clang_format)" ]; then
         missing=$(printf '%s' "$missing" | sed "s/ $clang_format//")
     fi
@@ -291,7 +290,7 @@ if [ $own_lavapipe = no ]; then
 fi
 
 [ $build != no ] || exit 0
-# Two builds at once in one folder spoil each other.
+# Two builds at the same time in one folder would corrupt each other.
 mkdir -p "$build_dir"
 exec 8>"$build_dir/.lock"
 flock 8

@@ -1,21 +1,20 @@
 #!/bin/sh
 # tools/test.sh [--all | --changed [REV]] [CTEST-OPTION ...]
-# Sets up, builds, lints and runs every test: what concerns devices as released, what is host code with
-# AddressSanitizer and UndefinedBehaviorSanitizer. The last line is "N passed, N failed"; the exit status is 0
-# when none failed. What was skipped is printed with its reason, and what is not listed below counts as failed.
-# With --all, with options for ctest, on a machine's own device, or without the sanitized half, host code is
-# tested as released as well.
-# --all also runs every matrix shape in every form, subgroups of 16, shaders as compiled for users, all of it
-# under sanitizers, tests of several threads under ThreadSanitizer, clang's static analyzer, libFuzzer for a minute
-# a target, and, where this is root, with debootstrap, and may mount, the Debian packages in a bare system and the
-# suite and the Dockerfile's commands in those of tools/newcomer.sh --suite: before a release, and for changes of
-# kernels.
-# --changed runs the tests that can notice what has changed since the commit REV (default HEAD), and says why each is
-# chosen; the nearest begin first. No lint, no sanitizers. It has a build of its own, build/changed, in which tests note
-# which functions they call and which shader programs they create (tools/changed.py): the first time every test runs
-# but test_library and test_package, which are about the build as released.
-# VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe;
-# VKNERF_TEST_SANITIZE=0 leaves out the second run, VKNERF_TEST_LINT=0 the lint.
+# Builds, lints and runs all tests. Installs missing packages first. Tests of device code run in the release build,
+# tests of host code in a second build with AddressSanitizer and UndefinedBehaviorSanitizer. The last line is
+# "N passed, N failed"; the exit status is 0 if none failed. Skipped tests are printed with their reasons; those whose
+# reason is not listed below count as failed. With --all, CTEST-OPTIONs, VKNERF_TEST_NATIVE=1 or
+# VKNERF_TEST_SANITIZE=0 tests of host code run in the release build, too.
+# --all is for use before a release and after changes of kernels. It adds every matrix shape in every variant,
+# subgroups of 16, shaders as compiled for users, sanitizers for all tests, ThreadSanitizer for tests of several
+# threads, clang's static analyzer, libFuzzer for a minute per target and, if bare systems can be made (needs root,
+# debootstrap and the right to mount), tools/package.sh --check and tools/newcomer.sh --suite.
+# --changed runs the tests that execute code changed since the commit REV (default HEAD), the most specific first, and
+# prints why each is chosen. No lint, no sanitizers. Uses a build of its own, build/changed, in which tests record the
+# functions that they call and the pipelines that they create (tools/changed.py). The first time all tests run except
+# test_library and test_package, which check the release build.
+# VKNERF_TEST_NATIVE=1 runs the tests on the machine's own Vulkan device instead of lavapipe,
+# VKNERF_TEST_SANITIZE=0 omits the second build, VKNERF_TEST_LINT=0 the linters.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -37,8 +36,8 @@ case ${1:-} in
         ;;
 esac
 
-# What may be skipped without being a failure, as regular expressions: what neither this project nor its
-# set-up brings. Real devices may also lack what lavapipe has.
+# Reasons for which tests may be skipped, as regular expressions: things that tools/setup.sh does not install. On a
+# machine's own device any reason is allowed, because the device may lack features of lavapipe.
 may_skip='^skipped: peer_torch\.py: no python3-torch;
 ^skipped: test_(commit|changed): no git$
 ^skipped: test_vendors: the distribution has no mesa-drm-shim$
@@ -50,7 +49,7 @@ passed=0
 failed=0
 finish() {
     status=$?
-    # A script that stops early has failed, whatever was counted.
+    # An early exit counts as a failure, whatever was counted so far.
     [ "$status" = 0 ] || [ "$failed" != 0 ] || failed=1
     printf '%s passed, %s failed\n' "$passed" "$failed"
     [ "$failed" = 0 ] || exit 1
@@ -59,12 +58,11 @@ trap finish EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-attribute() { # NAME FILE: a number of the first <testsuite> element
+attribute() { # NAME FILE: prints an attribute (a number) of the first <testsuite> element
     sed -n "/<testsuite/,/>/s/.*[[:space:]]$1=\"\\([0-9]*\\)\".*/\\1/p" "$2" | head -n 1
 }
 
-# Prints what was skipped, as tests say it in lines "skipped: NAME: REASON"; what may not be skipped counts as
-# failed.
+# Prints the tests' lines "skipped: NAME: REASON" and counts those with a reason that is not allowed as failed.
 check_skips() { # REPORT
     lines=$(awk '
         /<testcase / { split($0, parts, "\""); name = parts[2]; left_out = /status="(notrun|disabled)"/ }
@@ -73,7 +71,7 @@ check_skips() { # REPORT
     [ -n "$lines" ] || return 0
     printf '%s\n' "$lines"
     unlisted=$(printf '%s\n' "$lines" | grep -vcE "$may_skip" || :)
-    [ "$unlisted" = 0 ] || echo "$unlisted of these may not be skipped (tools/test.sh)"
+    [ "$unlisted" = 0 ] || echo "$unlisted of these must not be skipped (list of reasons: tools/test.sh)"
     failed=$((failed + unlisted))
 }
 
@@ -83,8 +81,8 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
     report=$folder/Testing/report.xml
     mkdir -p "$folder/Testing"
     rm -f "$report"
-    # Outcomes are counted from the report, so a failure must not end the script here. One more than there are
-    # processors: some wait for a browser, for messages or for COLMAP's one thread.
+    # Results are counted from the report, so ctest's failure must not end the script. One job more than
+    # processors, because some tests wait for a browser, messages or single-threaded COLMAP.
     ctest --test-dir "$folder" -j "$(($(nproc) + 1))" --output-on-failure --no-tests=error \
         --output-junit "$report" "$@" || :
     [ -f "$report" ] || die "$folder: ctest wrote no report"
@@ -97,21 +95,21 @@ run_tests() { # BUILD-FOLDER [CTEST-OPTION ...]
 }
 
 run_changed() { # REV [CTEST-OPTION ...]
-    own=$build_dir/changed
-    if [ ! -f "$own/build.ninja" ]; then
+    trace_dir=$build_dir/changed
+    if [ ! -f "$trace_dir/build.ninja" ]; then
         "$source_dir/tools/setup.sh" --no-build || return 1
-        cmake -S "$source_dir" -B "$own" -G Ninja -DVKNERF_TESTS=ON -DVKNERF_TRACE=ON \
+        cmake -S "$source_dir" -B "$trace_dir" -G Ninja -DVKNERF_TESTS=ON -DVKNERF_TRACE=ON \
             -DVKNERF_TOOL_ROOT="$tool_root" >&2 || return 1
     fi
-    ninja -C "$own" build.ninja >/dev/null || return 1
-    "$source_dir/tools/changed.py" "$source_dir" "$own" choose "$1" || return 1
+    ninja -C "$trace_dir" build.ninja >/dev/null || return 1
+    "$source_dir/tools/changed.py" "$source_dir" "$trace_dir" choose "$1" || return 1
     shift
-    [ -s "$own/selection/CTestTestfile.cmake" ] || return 0
+    [ -s "$trace_dir/selection/CTestTestfile.cmake" ] || return 0
     # shellcheck disable=SC2046  # names of targets
-    ninja -C "$own" $(cat "$own/selection/targets") || return 1
-    # A test that breaks off has noted what it called until then.
-    run_tests "$own/selection" "$@"
-    "$source_dir/tools/changed.py" "$source_dir" "$own" note
+    ninja -C "$trace_dir" $(cat "$trace_dir/selection/targets") || return 1
+    # Failed tests count as well: they have recorded their calls until they ended.
+    run_tests "$trace_dir/selection" "$@"
+    "$source_dir/tools/changed.py" "$source_dir" "$trace_dir" note
 }
 
 if [ -n "$since" ]; then
@@ -120,11 +118,11 @@ if [ -n "$since" ]; then
     exit
 fi
 
-# Without options the sanitized half has the tests of host code to itself.
-halves=no
-[ "$all $# ${VKNERF_TEST_SANITIZE:-1} ${VKNERF_TEST_NATIVE:-0}" != 'OFF 0 1 0' ] || halves=yes
+# By default tests of host code run in the sanitizer build only.
+split=no
+[ "$all $# ${VKNERF_TEST_SANITIZE:-1} ${VKNERF_TEST_NATIVE:-0}" != 'OFF 0 1 0' ] || split=yes
 programs=--tests
-[ $halves = no ] || programs=--device-tests
+[ $split = no ] || programs=--device-tests
 "$source_dir/tools/setup.sh" $programs -DVKNERF_TESTS=ON -DVKNERF_ALL_TESTS=$all
 
 if [ "${VKNERF_TEST_LINT:-1}" = 1 ]; then
@@ -134,7 +132,7 @@ if [ "${VKNERF_TEST_LINT:-1}" = 1 ]; then
     echo
 fi
 
-if [ $halves = yes ]; then
+if [ $split = yes ]; then
     run_tests "$build_dir" --label-exclude '^host$'
 else
     run_tests "$build_dir" "$@"
@@ -164,7 +162,7 @@ if [ $all = ON ]; then
         failed=$((failed + 1))
     fi
 
-    # Root makes the bare systems, with debootstrap, and mounts into them.
+    # Bare systems need root, debootstrap and the right to mount.
     may_make_systems=no
     [ "$(id -u)" != 0 ] || ! command -v debootstrap >/dev/null || ! unshare --mount true 2>/dev/null || may_make_systems=yes
     in_bare_systems() { # TITLE COMMAND [ARGUMENT ...]
@@ -179,5 +177,5 @@ if [ $all = ON ]; then
         fi
     }
     in_bare_systems "Packages" "$source_dir/tools/package.sh" --check
-    in_bare_systems "The suite and the image in bare systems" "$source_dir/tools/newcomer.sh" --suite
+    in_bare_systems "All tests and the image in bare systems" "$source_dir/tools/newcomer.sh" --suite
 fi

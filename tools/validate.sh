@@ -1,8 +1,8 @@
 #!/bin/sh
 # tools/validate.sh [SCENE]
-# A short train, eval and render of SCENE (the bundled one by default) under the Vulkan validation layers
-# with synchronisation validation. Fails when they have anything to say. VKNERF_TEST_NATIVE=1 uses the
-# machine's own device and layers instead of lavapipe's. Exit status 77: there are no layers.
+# Runs short commands of vknerf on SCENE (default: the bundled one) under the Vulkan validation layers with
+# synchronisation validation. Fails if the layers report anything. VKNERF_TEST_NATIVE=1 uses the machine's own
+# device and layers instead of lavapipe's. Exit status 77: no validation layer is installed.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -14,11 +14,11 @@ trap 'rm -rf "$work"' EXIT
 export VK_INSTANCE_LAYERS=VK_LAYER_KHRONOS_validation
 export VK_LAYER_SETTINGS_PATH="$work"
 export XDG_CACHE_HOME="$work/cache"
-# The layer knows what the shaders of pipelines access; of shader objects it does not.
+# The layer knows the memory accesses of shaders in pipelines, but not in shader objects.
 export VKNERF_DISABLE="${VKNERF_DISABLE:+$VKNERF_DISABLE,}shader_objects"
 
-# What the layer reports goes into $work/messages. Without the heuristic the layer ignores what shaders
-# access, and with that most missing barriers.
+# Makes the layer write messages of these kinds into $work/messages. Without the heuristic the layer ignores accesses
+# of shaders and would miss most missing barriers.
 report() { # FLAGS
     rm -f "$work/messages"
     cat >"$work/vk_layer_settings.txt" <<SETTINGS
@@ -38,11 +38,11 @@ vknerf() {
     }
 }
 
-# A layer that is not found is silently left out, so its own greeting is asked for first.
+# Vulkan silently ignores a missing layer, so the layer's own start message is required first.
 report info
 vknerf info
 grep -q SYNCHRONIZATION_VALIDATION "$work/messages" 2>/dev/null || {
-    say "skipped: validation_layers: no validation layer loads that knows synchronisation validation"
+    say "skipped: validation_layers: no validation layer with synchronisation validation loads"
     exit 77
 }
 
@@ -61,11 +61,11 @@ check() { # NAME VKNERF-ARGUMENT ...
     fi
 }
 
-# What is validated are recordings, not results: a small model, that of tests/step_fixture.h, compiles and runs in a tenth
-# of the time, and beyond the first interval of the occupancy grid (16 steps) no step records anything new.
+# Command buffers are validated, not results: the small model of tests/step_fixture.h takes a tenth of the time, and
+# after the first update interval (16 steps) no step records new commands.
 small='--downscale 8 --set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1
-    --set mlp.sh_degree=3 --set grid.levels=4 --set grid.log2_entries=12 --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16
-    --set march.steps_per_unit=32'
+    --set mlp.sh_degree=3 --set grid.levels=4 --set grid.log2_entries=12 --set batch.samples=1024
+    --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=32'
 train() { # NAME TRAIN-OPTION ...
     name=$1
     shift
@@ -78,27 +78,27 @@ check eval eval "$work/run" --stride 8
 check render render "$work/run" --orbit 2 --width 16 --maps rgb,depth,opacity,normal --out "$work/views"
 check export export "$work/run" --mesh "$work/a.glb" --texture=256 --unseen drop --threshold 0.1 --resolution 24 \
     --points "$work/p.ply" --splats "$work/s.ply" --count 200
-grep -q '^texture of' "$work/output" || die "export: an empty mesh has no texture to make"
+grep -q '^texture of' "$work/output" || die "export: no texture, probably because the mesh is empty"
 train "train --profile, proposals" --out "$work/profile" --profile --set march.sampling=proposal \
     --set proposal.anneal_steps=20
 check "render of proposals" render "$work/profile" --orbit 1 --width 16 --out "$work/proposed"
 check bench bench --quick --precision fp32 --width 16 --depth 1 --batch 512 --quiet
-# Where shaderc is not installed, a field in GLSL is another run's subject.
+# --field compiles GLSL with shaderc: skipped without it.
 if { find_tool_root && [ -e "$libraries/libshaderc.so.1" ]; } || ldconfig -p | grep -q 'libshaderc\.so\.1'; then
     train "train --field" --out "$work/field" --field "$source_dir/examples/triplane_field.glsl"
 fi
 train "train --deterministic --image-memory --progressive" --out "$work/stream" --steps 96 --deterministic \
     --image-memory 5K --progressive
-# From the memory of GPUs, what ranks exchange is copied.
+# Without mapped memory ranks copy gradients between device and host, as on GPUs.
 disabled=${VKNERF_DISABLE:-}
 export VKNERF_DISABLE="${disabled:+$disabled,}mapped_memory"
 train "train --devices" --out "$work/ranks" --devices 0,0 --set parallel.ranks_per_device=2 \
     --set parallel.buckets=3 --set parallel.communication_type=f16
 export VKNERF_DISABLE="$disabled"
 train "train --precision fp16" --out "$work/fp16" --precision fp16 --set gradient_sums=f16
-# Devices without the precision fall back to another, with a warning.
+# Devices without coopmat fall back to another precision, with a warning.
 train "train --precision coopmat" --out "$work/coopmat" --precision coopmat
-# The shapes of GPUs as well: rays that subgroups composite, a last workgroup that goes on.
+# GPU kernels: compositing per subgroup, and reductions that the last workgroup finishes.
 export VKNERF_DISABLE="${disabled:+$disabled,}cpu_kernels,mapped_memory"
 train "train as GPUs" --out "$work/shaped" --devices 0,0 --set parallel.mode=average
 [ $clean = yes ]

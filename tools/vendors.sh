@@ -1,35 +1,34 @@
 #!/bin/sh
 # tools/vendors.sh [OPTION ...] [--all | DEVICE ...] [-- ARGUMENT-OF-vknerf ...]
-# Asks the shader compilers of GPUs that are not there: runs `vknerf bench --suite programs` on Mesa's real
-# driver for each, behind a library that stands in for the kernel's, and prints what the compiler makes of
-# every program, in every precision and matrix shape that the GPU offers, beside the budget. What is submitted
-# does nothing.
+# Compiles all pipelines for GPUs that the machine does not have and compares the compilers' statistics with the
+# budget. Runs `vknerf bench --suite programs` on Mesa's driver of each GPU with an emulated kernel driver (shim), in
+# every precision and matrix shape that the GPU offers. Submitted work does nothing.
 #
-#   --all            all of them; without a DEVICE: the few that the tests ask
-#   --quick          the precision alone that auto is expected to take
-#   --precision P    fp32, fp16 or coopmat alone
-#   --report FILE    device, precision, program, registers, spilled, scratch_bytes, shared_bytes, code_bytes,
-#                    occupancy, compile_ms with tabs between; empty where the driver does not tell
-#   --json DIR       keeps what vknerf printed, DIR/DEVICE.json
-#   --check          fails where a program that auto would take is over the budget and tools/vendors/exceptions.tsv
-#                    does not say why, or where that says so for nothing
-#   --slack          --check lets compiling take twice as long, on a machine that is busy
-#   --predict        writes the tables of docs/cost_model.md that follow from it
-#   --forgive REASON brings that file in line with what was found: new lines have that reason
-#   --limit SECONDS  for one device; default 1800
-#   --program FILE   another vknerf than that of the build folder
-#   -- ARGUMENT ...  runs vknerf with these arguments instead, for what it decides and allocates on a device;
-#                    what it computes there is zeros. It ends with vknerf's exit status
+#   --all            all devices; without --all and DEVICE: those of tests/test_vendors.sh
+#   --quick          only the precision that auto is expected to choose
+#   --precision P    only fp32, fp16 or coopmat
+#   --report FILE    table, separated by tabs: device, precision, program, registers, spilled, scratch_bytes,
+#                    shared_bytes, code_bytes, occupancy, compile_ms; empty where the driver reports nothing
+#   --json DIR       keeps the output of vknerf as DIR/DEVICE.json
+#   --check          fails if a pipeline that auto would choose exceeds the budget without a line in
+#                    tools/vendors/exceptions.tsv, or if a line there is not needed
+#   --slack          --check allows twice the compile time, for a busy machine
+#   --predict        writes the predictions from the statistics into docs/cost_model.md
+#   --forgive REASON updates exceptions.tsv: removes lines that are not needed, adds missing ones with REASON
+#   --limit SECONDS  time limit per device; default 1800
+#   --program FILE   vknerf to run instead of the build folder's
+#   -- ARGUMENT ...  runs vknerf with these arguments instead, to see what it chooses and allocates on a device;
+#                    all results are zeros. Exits with vknerf's exit status
 #
 # DEVICE: amd-vega10 amd-navi21 amd-navi31 amd-gfx1201, nvidia-164 (Turing) nvidia-172 (Ampere), intel-dg2
-# intel-mtl intel-lnl intel-bmg. Exits with 77 when the machine has no drivers to ask, after a line that says why.
+# intel-mtl intel-lnl intel-bmg. Exits with 77 and a reason if the machine lacks Mesa's drivers or shims.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
-every='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-dg2 intel-mtl intel-lnl intel-bmg'
-# What tests/test_vendors.sh asks, in 20 s of one core: each compiler, with matrices and without.
-few='amd-vega10 amd-navi31 nvidia-172 intel-bmg'
+all_devices='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-dg2 intel-mtl intel-lnl intel-bmg'
+# The devices of tests/test_vendors.sh: each compiler, with and without cooperative matrices, in 20 s of one core.
+tested_devices='amd-vega10 amd-navi31 nvidia-172 intel-bmg'
 
 usage() { # [EXIT-STATUS]
     sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" >&2
@@ -41,7 +40,7 @@ skip() {
     exit 77
 }
 
-# Sets libraries, share and (in the tool root) loader: where Mesa's drivers are.
+# Finds Mesa's drivers; sets libraries, share and (in the tool root) loader.
 find_drivers() {
     if find_tool_root; then
         share=$tool_root/usr/share/vulkan
@@ -51,56 +50,56 @@ find_drivers() {
             [ ! -f "$libraries/libvulkan_lvp.so" ] || break
         done
     else
-        die "no drivers of Mesa here; run $source_dir/tools/setup.sh first"
+        die "no Vulkan drivers of Mesa found; run $source_dir/tools/setup.sh first"
     fi
 }
 
-# Sets stand_in and driver, and the variables by which the former knows what to be.
+# Sets shim (the emulated kernel driver), driver, icd and the variable that names the GPU to the shim.
 choose() { # DEVICE
     case $1 in
         amd-*)
-            driver=radeon stand_in=$libraries/libamdgpu_noop_drm_shim.so
+            driver=radeon shim=$libraries/libamdgpu_noop_drm_shim.so
             export AMDGPU_GPU_ID="${1#*-}" ;;
         nvidia-*)
-            driver=nouveau stand_in=$libraries/libnouveau_noop_drm_shim.so
+            driver=nouveau shim=$libraries/libnouveau_noop_drm_shim.so
             export NOUVEAU_CHIPSET="${1#*-}" ;;
         intel-*)
-            driver=intel stand_in=$build_dir/tools/vendors/xe_shim.so
+            driver=intel shim=$build_dir/tools/vendors/xe_shim.so
             export XE_SHIM="${1#*-}" ;;
-        *) die "$1: neither amd-, nvidia- nor intel-" ;;
+        *) die "$1: unknown device; tools/vendors.sh --help lists them" ;;
     esac
-    if [ ! -f "$stand_in" ] && [ $driver = intel ]; then
-        skip "$stand_in was not built: it needs drm/xe_drm.h of Linux 6.8 and the tests (-DVKNERF_TESTS=ON)"
+    if [ ! -f "$shim" ] && [ $driver = intel ]; then
+        skip "$shim was not built: needs drm/xe_drm.h of Linux 6.8 and -DVKNERF_TESTS=ON"
     fi
-    [ -f "$stand_in" ] || skip "the distribution has no mesa-drm-shim"
+    [ -f "$shim" ] || skip "the distribution has no mesa-drm-shim"
     for icd in "$share/icd.d/$driver"_icd*.json; do :; done
-    [ -f "$icd" ] || skip "$share/icd.d has no driver file of $driver"
+    [ -f "$icd" ] || skip "$share/icd.d: no driver file of $driver"
 }
 
-# Runs vknerf on one device.
+# Runs vknerf on one emulated device.
 run_on() { # DEVICE ARGUMENT ...
     choose "$1"
     shift
     if [ -n "$loader" ]; then
-        set -- "$loader" --library-path "$libraries" --preload "$stand_in" "$program" "$@"
+        set -- "$loader" --library-path "$libraries" --preload "$shim" "$program" "$@"
     else
-        set -- env LD_PRELOAD="$stand_in" "$program" "$@"
+        set -- env LD_PRELOAD="$shim" "$program" "$@"
     fi
     VK_DRIVER_FILES=$icd VK_ICD_FILENAMES=$icd VK_LOADER_LAYERS_DISABLE='~implicit~' \
         XDG_CACHE_HOME=$work/cache MESA_SHADER_CACHE_DISABLE=true VKNERF_DISABLE=self_test \
         timeout -s INT -k 600 "$limit" "$@"
 }
 
-# Compiles for one device; the object that vknerf prints goes into $work/DEVICE.json.
-ask() { # DEVICE
+# Compiles all pipelines for one device and writes vknerf's JSON into $work/DEVICE.json.
+compile_for() { # DEVICE
     device=$1 code=0
     # shellcheck disable=SC2086  # lists of words
     run_on "$device" bench --suite programs --json --quiet $quick $precision \
         >"$work/$device.json" 2>"$work/$device.log" || code=$?
     case $code in
         0) ;;
-        130) say "$device: not all programs in $limit s" ;;
-        *) cat "$work/$device.log" >&2; die "$device: vknerf ended with $code" ;;
+        130) say "$device: some pipelines are missing: --limit of $limit s reached" ;;
+        *) cat "$work/$device.log" >&2; die "$device: vknerf failed with exit status $code" ;;
     esac
 }
 
@@ -108,7 +107,7 @@ report='' keep='' check='' slack='' predict='' forgive='' quick='' precision='' 
 program=$build_dir/vknerf
 while [ $# -gt 0 ]; do
     case $1 in
-        --all) devices=$every ;;
+        --all) devices=$all_devices ;;
         --quick) quick=--quick ;;
         --check) check=--check ;;
         --slack) slack=--slack ;;
@@ -126,8 +125,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-devices=${devices:-$few}
-[ -x "$program" ] || die "$program: no such program; run $source_dir/tools/setup.sh first"
+devices=${devices:-$tested_devices}
+[ -x "$program" ] || die "$program: no such file; run $source_dir/tools/setup.sh first"
 command -v python3 >/dev/null || skip "needs Python 3"
 find_drivers
 work=$(mktemp -d)
@@ -140,7 +139,7 @@ if [ $# -gt 0 ]; then
     exit $code
 fi
 for device in $devices; do
-    ask "$device"
+    compile_for "$device"
     [ -z "$keep" ] || { mkdir -p "$keep" && cp "$work/$device.json" "$keep/"; }
     set -- "$@" "$work/$device.json"
 done

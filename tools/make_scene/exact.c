@@ -4,7 +4,7 @@
 
 double exact_sin(double x)
 {
-    /* Reduce to [-pi/2, pi/2], then Taylor's series by Horner's rule: next term below 4e-15. */
+    /* Reduces x to [-pi/2, pi/2]. Taylor series by Horner's rule; the next term is below 4e-15. */
     double turns = floor(x / (2.0 * EXACT_PI) + 0.5);
     x = x - turns * (2.0 * EXACT_PI);
     if (x > EXACT_PI / 2.0)
@@ -57,7 +57,7 @@ double exact_power(double x, unsigned n)
     return result;
 }
 
-/* x in (0, 1]: Newton's iteration from above converges monotonically. */
+/* x in (0, 1]. Newton's iteration from above converges monotonically. */
 static double cube_root(double x)
 {
     double root = 1.0;
@@ -74,7 +74,7 @@ double exact_srgb(double x)
         return 1.0;
     if (x <= 0.0031308)
         return 12.92 * x;
-    /* x^(1/2.4) = x^(5/12): twelfth root, then fifth power. */
+    /* x^(1/2.4) = x^(5/12): the fifth power of the twelfth root. */
     double twelfth = cube_root(sqrt(sqrt(x)));
     return 1.055 * exact_power(twelfth, 5) - 0.055;
 }

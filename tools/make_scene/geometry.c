@@ -1,6 +1,6 @@
 #include "geometry.h"
 
-/* Distance functions follow Quilez, https://iquilezles.org/articles/distfunctions (exact forms). */
+/* Distance functions as in Quilez, https://iquilezles.org/articles/distfunctions (exact forms). */
 
 static double length2(double x, double y)
 {
@@ -12,7 +12,7 @@ static double sphere(vec3 p, vec3 centre, double radius)
     return vec_length(vec_sub(p, centre)) - radius;
 }
 
-/* A rod with round ends from a to b. */
+/* Rod with round ends from a to b. */
 static double rod(vec3 p, vec3 a, vec3 b, double radius)
 {
     vec3 pa = vec_sub(p, a), ba = vec_sub(b, a);
@@ -20,7 +20,7 @@ static double rod(vec3 p, vec3 a, vec3 b, double radius)
     return vec_length(vec_sub(pa, vec_scale(ba, t))) - radius;
 }
 
-/* Upright cylinder around the origin, edges rounded. */
+/* Upright cylinder around the origin with rounded edges. */
 static double round_cylinder(vec3 p, double radius, double half_height, double edge)
 {
     double x = length2(p.x, p.y) - radius + edge;
@@ -28,7 +28,7 @@ static double round_cylinder(vec3 p, double radius, double half_height, double e
     return min2(max2(x, z), 0.0) + length2(max2(x, 0.0), max2(z, 0.0)) - edge;
 }
 
-/* Upright truncated cone around the origin: radius low at the bottom, high at the top. */
+/* Upright truncated cone around the origin with radius `low` at the bottom, `high` at the top. */
 static double cone(vec3 p, double half_height, double low, double high)
 {
     double x = length2(p.x, p.y), z = p.z;
@@ -48,7 +48,7 @@ static double round_box(vec3 p, double half, double edge)
     return vec_length(outside) + min2(max2(x, max2(y, z)), 0.0) - edge;
 }
 
-/* Directions come from Pythagorean triples (7-24-25, 3-4-5): unit length without trigonometry. */
+/* Directions are Pythagorean triples (7-24-25, 3-4-5): exact unit length without trigonometry. */
 static const geometry_frame frames[PART_COUNT] = {
     [PART_BOARD] = {{0.0, 0.0, -0.58}, {0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}},
     [PART_TOWER] = {{-0.36, 0.30, -0.09}, {0.28, -0.96, 0.0}, {-0.96, -0.28, 0.0}},
@@ -106,8 +106,8 @@ vec3 geometry_to_local(geometry_frame frame, vec3 p)
     return vec(vec_dot(v, frame.side), vec_dot(v, frame.front), v.z);
 }
 
-/* Four sails turned by a 5-12-13 angle, each a spar with a ladder of thin rungs on one side; the
- * axle. */
+/* The axle and four sails, rotated by a 5-12-13 angle: each a spar with a ladder of thin rungs on
+ * one side. */
 static double sails(vec3 q)
 {
     const double cosine = 12.0 / 13.0, sine = 5.0 / 13.0;
@@ -127,7 +127,7 @@ static double sails(vec3 q)
     return d;
 }
 
-/* A trunk and three cones; scale 1 is 0.76 tall. */
+/* A trunk and three cones; 0.76 high at scale 1. */
 static double tree(vec3 q, double scale)
 {
     q = vec_scale(q, 1.0 / scale);
@@ -138,7 +138,7 @@ static double tree(vec3 q, double scale)
     return d * scale;
 }
 
-/* Posts along the rim at the back and straight rails between them. */
+/* Posts along the back of the rim, joined by straight rails. */
 static double fence(vec3 q)
 {
     static const double posts[][2] = {
@@ -238,7 +238,7 @@ double moving_distance(vec3 p, double time)
     return geometry_scene_distance(&scene, p);
 }
 
-/* Gradient from the corners of a tetrahedron (Quilez, "Normals for an SDF"). */
+/* Gradient from differences at the corners of a tetrahedron (Quilez, "Normals for an SDF"). */
 vec3 geometry_part_normal(geometry_part part, double time, vec3 p)
 {
     static const vec3 corners[4] = {{1, -1, -1}, {-1, -1, 1}, {-1, 1, -1}, {1, 1, 1}};
@@ -252,7 +252,7 @@ vec3 geometry_part_normal(geometry_part part, double time, vec3 p)
 
 double geometry_trace(geometry_part part, double time, vec3 o, vec3 d, double t_max)
 {
-    /* Only the stretch within the part's bounding sphere matters. */
+    /* Traces only inside the part's bounding sphere. */
     geometry_bound bound = geometry_part_bound(part, time);
     vec3 to_centre = vec_sub(bound.centre, o);
     double middle = vec_dot(to_centre, d);

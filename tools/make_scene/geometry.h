@@ -1,10 +1,10 @@
-/* The bundled scenes as signed distances: a toy windmill park on a round board, and a globe and a
- * die at rest behind which a ball is thrown.
+/* Declares the signed distance functions of the bundled scenes: a toy windmill park on a round
+ * board, and a globe and a die at rest with a ball that is thrown behind them.
  *
- * Coordinates are the scene's own, z up, in the units of the transform matrices; everything lies
- * within 1.3 of the origin. Distances are negative inside, exact outside and never change faster
- * than the point moves: good for sphere tracing (Hart 1996, "Sphere tracing") and as the
- * ground truth of a mesh. Times are 0..1; nothing of the park moves. Stateless. */
+ * Coordinates are those of the transform matrices, z up; everything is within 1.3 of the origin.
+ * Distances are negative inside, exact outside, and their gradient is at most 1, as sphere tracing
+ * needs (Hart 1996, "Sphere tracing"); tests use them as the ground truth of meshes. Times are
+ * 0..1; nothing in the park moves. */
 #ifndef MAKE_SCENE_GEOMETRY_H
 #define MAKE_SCENE_GEOMETRY_H
 
@@ -23,24 +23,24 @@ typedef enum geometry_part {
     PART_LAMP,
     PART_BLOCK,
     PART_PEARL, /* the small ball inside the glass */
-    PART_GLASS, /* last of the park: the only part that is not opaque */
+    PART_GLASS, /* the only part that is not opaque; last of the park */
     PART_GLOBE,
     PART_DIE,
-    PART_THROWN, /* the one part that moves */
+    PART_THROWN, /* the only part that moves */
     PART_COUNT
 } geometry_part;
 
-/* A scene at a moment. */
+/* A scene at a time. */
 typedef struct geometry_scene {
-    geometry_part first, end; /* its opaque parts, `end` not among them */
-    int glass;                /* whether PART_GLASS is there as well */
+    geometry_part first, end; /* its opaque parts: first .. end - 1 */
+    int glass;                /* whether it also has PART_GLASS */
     double time;
 } geometry_scene;
 
-/* Height of the board's top, on which everything stands. */
+/* z of the board's top, on which everything stands. */
 #define GEOMETRY_FLOOR (-0.5)
 
-/* A part's position and orientation as far as its texture needs it. */
+/* Position and orientation of a part. */
 typedef struct geometry_frame {
     vec3 origin;
     vec3 front; /* unit, horizontal */
@@ -53,40 +53,40 @@ typedef struct geometry_bound {
     double radius;
 } geometry_bound;
 
-/* The windmill park. */
+/* Returns the windmill park. */
 geometry_scene geometry_park(void);
 
-/* Globe, die and thrown ball at that time. The ball is so far from the others that it never shades
- * them nor they it: it looks the same all the way, and what rests does not change. */
+/* Returns globe, die and thrown ball at a time. The ball is so far from the others that no part
+ * shades another one: the ball looks the same at all times, and the others do not change. */
 geometry_scene geometry_moving(double time);
 
-/* Signed distance to all opaque parts; the glass does not count. */
+/* Returns the signed distance to the nearest opaque part, without the glass. */
 double geometry_scene_distance(const geometry_scene *scene, vec3 p);
 
-/* The same of the park. */
+/* Returns the same for the park. */
 double geometry_distance(vec3 p);
 
-/* The same of the scene that moves, at that time. */
+/* Returns the same for the moving scene at a time. */
 double moving_distance(vec3 p, double time);
 
-/* Centre of the thrown ball, a parabola: (-0.6 + 1.2 t, 0.65, -0.1 + 1.4 t (1 - t)). It does not
- * turn: a point p of it at time 0 is at p + moving_centre(t) - moving_centre(0) at time t. */
+/* Returns the centre of the thrown ball: (-0.6 + 1.2 t, 0.65, -0.1 + 1.4 t (1 - t)). The ball does
+ * not rotate: its point p at time 0 is at p + moving_centre(t) - moving_centre(0) at time t. */
 vec3 moving_centre(double time);
 
-/* Signed distance to one part. */
+/* Returns the signed distance to a part. */
 double geometry_part_distance(geometry_part part, double time, vec3 p);
 
 geometry_bound geometry_part_bound(geometry_part part, double time);
 geometry_frame geometry_part_frame(geometry_part part, double time);
 
-/* Unit outward normal of a part at a point on its surface. */
+/* Returns the unit outward normal of a part at a point on its surface. */
 vec3 geometry_part_normal(geometry_part part, double time, vec3 p);
 
-/* Local coordinates: (side, front, up) relative to the frame's origin. */
+/* Converts p to local coordinates (side, front, up) relative to the frame's origin. */
 vec3 geometry_to_local(geometry_frame frame, vec3 p);
 
-/* Parameter t in [0, t_max] of the first point of part on the ray o + t d (d unit), or a negative
- * number where there is none. o is outside the part. */
+/* Returns t in [0, t_max] of the first intersection of the ray o + t d (d unit, o outside) with a
+ * part, or a negative number if there is none. */
 double geometry_trace(geometry_part part, double time, vec3 o, vec3 d, double t_max);
 
 #endif

@@ -1,6 +1,6 @@
-/* Renders a bundled scene, a data set in the dialect of Blender's NeRF exports with transparent
- * background: 60 training and 12 test views of the windmill park, or 80 and 12, each at a time of
- * its own as D-NeRF has it, of the scene that moves. The same files come out on every machine. */
+/* Renders a bundled scene as a data set in Blender's NeRF format with transparent background: 60
+ * training and 12 test views of the windmill park, or 80 and 12 of the moving scene, each at a
+ * different time as in D-NeRF. The files are the same on every machine, byte for byte. */
 #include "output.h"
 #include "view.h"
 
@@ -17,10 +17,10 @@ typedef struct split {
     const char *name;
     int count;
     view (*camera)(int index, int count);
-    double (*time)(int index, int count); /* NULL: nothing moves */
+    double (*time)(int index, int count); /* NULL: static scene */
 } split;
 
-/* From the first view to the last; and between any two of these, whose number is odd. */
+/* Training views have times 0 to 1, test views times in the middle of `count` equal intervals. */
 static double time_train(int index, int count)
 {
     return (double)index / (count - 1);
@@ -37,10 +37,10 @@ static const split moving[] = {{"train", 80, view_moving, time_train},
 
 static const char usage[] =
     "usage: make_scene [--moving] [--size N] [--check] [--every N] OUTDIR\n"
-    "  --moving    the scene that moves, instead of the one that rests\n"
-    "  --size N    width and height of the pictures, default 128, of the scene that moves 96\n"
-    "  --check     write nothing; exit with 1 when a file in OUTDIR is not what would be written\n"
-    "  --every N   only the first of every N pictures, for a quick check\n";
+    "  --moving    renders the moving scene instead of the static one\n"
+    "  --size N    width and height of the images; default 128, with --moving 96\n"
+    "  --check     writes nothing; exits with 1 if a file in OUTDIR differs from the rendered one\n"
+    "  --every N   renders only the first of every N images, for a quick check\n";
 
 static int emit(const options *o, const char *name, buffer *content)
 {
@@ -55,7 +55,7 @@ static int emit(const options *o, const char *name, buffer *content)
     return result;
 }
 
-/* Fixed decimals; a value that rounds to zero has no sign. */
+/* Prints 9 decimals; a value that rounds to zero has no sign. */
 static void print_number(buffer *b, double v)
 {
     buffer_print(b, "%.9f", v < 5e-10 && v > -5e-10 ? 0.0 : v);

@@ -2,8 +2,8 @@
 
 #include "exact.h"
 
-/* Textures are kept to a few cycles per object: 128 pixels across cannot show more, and a pattern
- * that aliases differently in every view would measure the sampling instead of the trainer. */
+/* Textures have few cycles per object. Images of 128 pixels cannot show more, and a pattern that
+ * aliases differently in every view would measure the sampling instead of the trainer. */
 
 static double smooth(double lo, double hi, double x)
 {
@@ -21,7 +21,7 @@ static material shiny(vec3 albedo, vec3 specular, unsigned shininess)
     return (material){.albedo = albedo, .specular = specular, .shininess = shininess};
 }
 
-/* Local coordinates at a part that rests. */
+/* Local coordinates of a part at rest. */
 static vec3 local(geometry_part part, vec3 p)
 {
     return geometry_to_local(geometry_part_frame(part, 0.0), p);
@@ -60,7 +60,7 @@ static material tower(vec3 p, vec3 n)
     double mottle = exact_sin(19.0 * q.x) * exact_sin(17.0 * q.y + 2.0) * exact_sin(23.0 * q.z);
     material m = matte(0.78, 0.72, 0.60);
     m.albedo = vec_scale(m.albedo, 1.0 + 0.10 * mottle);
-    /* Two brick-red bands, a door in front, a window in front and one on either side. */
+    /* Two brick-red bands, a door and a window in front, and a window on either side. */
     if (q.z > 0.31 || (q.z > -0.14 && q.z < -0.06))
         m.albedo = vec(0.55, 0.12, 0.07);
     double arch = q.z < -0.27 ? across : sqrt(q.x * q.x + (q.z + 0.27) * (q.z + 0.27));
@@ -108,12 +108,12 @@ static material ball(vec3 n)
     return m;
 }
 
-/* A cube with a dot on each face and dark edges: face and edge are distances from the middle of a
- * cube as large as the block. */
+/* A cube with a dot on each face and dark edges; q in units in which the cube is as large as
+ * PART_BLOCK. */
 static material block(vec3 q, vec3 paint, vec3 edge)
 {
     double x = fabs(q.x), y = fabs(q.y), z = fabs(q.z);
-    /* The two coordinates along the face: the largest one is across it. */
+    /* u, v: the coordinates along the face, which are all but the largest one. */
     double u = x > y && x > z ? y : x, v = z > x && z > y ? y : z;
     double dot = sqrt(u * u + v * v);
     material m = matte(0.0, 0.0, 0.0);
@@ -125,7 +125,7 @@ static material block(vec3 q, vec3 paint, vec3 edge)
     return m;
 }
 
-/* Spheres are painted by their normals, which are all of a place on them that moves along. */
+/* The texture of a sphere depends on its normal only and so moves with the sphere. */
 static material globe(vec3 n)
 {
     double land = exact_sin(5.0 * n.x + 1.0) + exact_sin(6.0 * n.y - 1.5 * n.z) +
@@ -136,7 +136,7 @@ static material globe(vec3 n)
     return m;
 }
 
-/* Two colours by octants, a belt between them and a cap: no two sides are alike. */
+/* Two colours by octants, a belt and a cap: the ball looks different from every side. */
 static material thrown(vec3 n)
 {
     double octant = smooth(-0.06, 0.06, n.x * n.y * n.z * 6.0);

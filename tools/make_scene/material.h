@@ -1,4 +1,4 @@
-/* What each part of the scene is painted with. */
+/* Declares the materials of the scene's parts. */
 #ifndef MAKE_SCENE_MATERIAL_H
 #define MAKE_SCENE_MATERIAL_H
 
@@ -11,7 +11,7 @@ typedef struct material {
     double glow;        /* share of the albedo that is emitted */
 } material;
 
-/* The paint of an opaque part at a surface point p with unit normal n. */
+/* Returns the material of an opaque part at surface point p with unit normal n. */
 material material_at(geometry_part part, vec3 p, vec3 n);
 
 #endif

@@ -1,4 +1,4 @@
-/* mkdir */
+/* for mkdir */
 #define _POSIX_C_SOURCE 200809L
 
 #include "output.h"
@@ -97,7 +97,7 @@ int output_compare(const char *path, const buffer *content)
         same = fgetc(file) == content->bytes[i];
     same = same && fgetc(file) == EOF;
     fclose(file);
-    return same ? 0 : fail(path, "differs from what this program makes");
+    return same ? 0 : fail(path, "differs from the rendered file");
 }
 
 int output_folder(const char *path)

@@ -5,16 +5,15 @@
 
 #define FAR_AWAY 10.0
 
-/* A unit vector without rounding a root. */
+/* Has exact unit length without a rounded square root. */
 static const vec3 sun_direction = {1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0};
 static const vec3 sun_color = {1.02, 0.94, 0.82};
 static const vec3 sky_color = {0.42, 0.46, 0.54};
 static const vec3 ground_color = {0.17, 0.15, 0.12};
 
-/* The glass is a thin shell around an even absorbing and glowing body. Both are densities with
- * colour, exactly what a radiance field can hold: no refraction, no opacity that depends on the
- * viewer. The shell's optical depth along a ray is its thickness over the cosine, which brightens
- * the outline. */
+/* The glass is a thin shell around a homogeneous body. Both are densities with a colour, as in a
+ * radiance field: without refraction and view-dependent opacity. The optical thickness of the shell
+ * along a ray is shell_depth divided by the cosine, which brightens the outline. */
 static const vec3 glass_color = {0.42, 0.10, 0.52};
 static const double glass_density = 1.1;
 static const double shell_depth = 0.20;
@@ -24,7 +23,7 @@ typedef struct hit {
     double t;
 } hit;
 
-/* The nearest opaque surface, part = PART_COUNT where there is none. */
+/* The nearest opaque surface; part = PART_COUNT if there is none. */
 static hit nearest(const geometry_scene *scene, vec3 o, vec3 d)
 {
     hit best = {PART_COUNT, FAR_AWAY};
@@ -36,8 +35,8 @@ static hit nearest(const geometry_scene *scene, vec3 o, vec3 d)
     return best;
 }
 
-/* Share of the sun that one part lets through to p: 1 far from its outline, 0 in the core of its
- * shadow (Quilez, "Soft shadows in raymarched SDFs"). */
+/* Share of sunlight that a part does not block at p: 1 far from the part's shadow, 0 in its core
+ * (Quilez, "Soft shadows in raymarched SDFs"). */
 static double part_shadow(geometry_part part, double time, vec3 p)
 {
     const double sharpness = 14.0, margin = 0.10;
@@ -69,7 +68,7 @@ static double sunlight(const geometry_scene *scene, vec3 p)
     return light;
 }
 
-/* Ambient occlusion: how much nearer the scene is than the distance walked along the normal. */
+/* Ambient occlusion from distances to the scene at points along the normal. */
 static double openness(const geometry_scene *scene, vec3 p, vec3 n)
 {
     double hidden = 0.0, weight = 1.0;
@@ -114,7 +113,7 @@ static vec3 surface(const geometry_scene *scene, hit where, vec3 o, vec3 d)
     return encode(color);
 }
 
-/* Puts a layer of given colour and opacity behind what the ray has gathered. */
+/* Composites a layer of given colour and opacity behind the ray's accumulated colour. */
 static void behind(radiance *sum, vec3 color, double alpha)
 {
     double share = (1.0 - sum->alpha) * alpha;
@@ -134,7 +133,8 @@ static void shell(radiance *sum, vec3 o, vec3 d, double t)
     behind(sum, encode(color), 1.0 - exact_exp(-shell_depth / cosine));
 }
 
-/* The glass between camera and t_max. It is convex, so the way out is the way in from behind. */
+/* Adds the glass between camera and t_max. The glass is convex, so a ray from behind finds the
+ * exit. */
 static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
 {
     double enter = geometry_trace(PART_GLASS, 0.0, o, d, t_max);

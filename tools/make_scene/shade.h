@@ -1,17 +1,17 @@
-/* Light: one warm sun with soft shadows, sky and ground light with ambient occlusion, a
- * block of coloured glass where the scene has it. */
+/* Declares the renderer of a ray: one sun with soft shadows, light from sky and ground with ambient
+ * occlusion, and the coloured glass of the park. */
 #ifndef MAKE_SCENE_SHADE_H
 #define MAKE_SCENE_SHADE_H
 
 #include "geometry.h"
 
-/* What one ray brings: sRGB-encoded colour already multiplied by alpha, and alpha. */
+/* Result of a ray: sRGB-encoded colour premultiplied by alpha, and alpha. */
 typedef struct radiance {
     vec3 color;
     double alpha;
 } radiance;
 
-/* Traces the ray from o in the unit direction d. */
+/* Returns the radiance of the ray from o in unit direction d. */
 radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d);
 
 #endif

@@ -1,5 +1,5 @@
-/* Small 3-vectors in double precision. Everything is + - * / and sqrt in a fixed order, which
- * IEEE 754 rounds the same way everywhere: that makes the pictures reproducible byte for byte. */
+/* Defines 3-vectors in double precision. All functions use + - * / and sqrt in a fixed order, which
+ * IEEE 754 rounds the same way everywhere, so that images are the same byte for byte. */
 #ifndef MAKE_SCENE_VEC_H
 #define MAKE_SCENE_VEC_H
 

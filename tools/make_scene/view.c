@@ -8,7 +8,7 @@
 #define SAMPLES          (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE)
 #define FIRST_SAMPLES    4
 
-/* Looks at the origin from the given azimuth (radians) and sine of the elevation. */
+/* Camera that looks at the origin from an azimuth (radians) and sine of the elevation. */
 static view look(double azimuth, double sine)
 {
     double cosine = sqrt(1.0 - sine * sine);
@@ -23,15 +23,15 @@ static view look(double azimuth, double sine)
 
 view view_train(int index, int count)
 {
-    /* Equal steps of height are equal areas on a sphere; the golden angle spreads the azimuths. */
+    /* Equal steps of height are equal areas on a sphere; azimuths differ by the golden angle. */
     const double golden_angle = EXACT_PI * (3.0 - sqrt(5.0));
     return look(golden_angle * index, mix(0.04, 0.97, (index + 0.5) / count));
 }
 
 view view_moving(int index, int count)
 {
-    /* Roberts (2018), "The unreasonable effectiveness of quasirandom sequences": R2, of which the
-     * index itself is a third dimension. */
+    /* The sequence R2 of Roberts (2018), "The unreasonable effectiveness of quasirandom sequences",
+     * which together with the index is evenly distributed in three dimensions. */
     const double turn = 0.7548776662466927, rise = 0.5698402909980532;
     double height = 0.5 + rise * index;
     (void)count;
@@ -44,14 +44,14 @@ view view_test(int index, int count)
     return look(2.0 * EXACT_PI * t - 2.0, mix(0.20, 0.75, t));
 }
 
-/* Four samples, one in each row and column of the 4x4 grid, then the other twelve. */
+/* First four samples, one in each row and column of the 4x4 grid, then the other twelve. */
 static const int sample_order[SAMPLES] = {1, 7, 8, 14, 0, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15};
 
-/* A picture that is being taken. */
+/* Parameters of an image. */
 typedef struct shot {
     const geometry_scene *scene;
     const view *camera;
-    double half_width; /* of the picture at distance 1 */
+    double half_width; /* of the image at distance 1 */
     int size;
 } shot;
 
@@ -78,9 +78,9 @@ static void add(radiance *sum, radiance r)
     sum->alpha += r.alpha;
 }
 
-/* Box filter over the pixel. Averages are of premultiplied sRGB-encoded values, not of linear
- * light: a radiance field trained on such pictures composites in sRGB space, so this is the one
- * filter that it can reproduce at edges, where one of its rays sees a blend of two surfaces. */
+/* Box filter over the pixel. Averages premultiplied sRGB values, not linear light: a radiance field
+ * trained on the images composites in sRGB, so it can reproduce only this average at edges, where a
+ * ray sees a blend of two surfaces. */
 static radiance pixel(const shot *s, int x, int y)
 {
     radiance first = sample(s, x, y, sample_order[0]), sum = first;
@@ -91,7 +91,7 @@ static radiance pixel(const shot *s, int x, int y)
         add(&sum, r);
     }
     int count = FIRST_SAMPLES;
-    /* Even pixels, most of them, need no more. */
+    /* Most pixels are uniform and need no more samples. */
     if (spread > 8.0 / 255.0) {
         for (; count < SAMPLES; count++)
             add(&sum, sample(s, x, y, sample_order[count]));
@@ -113,7 +113,7 @@ void view_render(const geometry_scene *scene, const view *camera, int size, unsi
         for (int x = 0; x < size; x++, rgba += 4) {
             radiance r = pixel(&s, x, y);
             unsigned char alpha = to_byte(r.alpha);
-            /* Straight alpha: divide by the alpha that is stored, so that composing is exact. */
+            /* Straight alpha: divides by the stored alpha, so that compositing is exact. */
             double scale = alpha > 0 ? 255.0 / alpha : 0.0;
             rgba[0] = to_byte(r.color.x * scale);
             rgba[1] = to_byte(r.color.y * scale);

@@ -1,28 +1,28 @@
-/* Cameras around the scene and the pictures that they take. */
+/* Declares the cameras around a scene and the renderer of their images. */
 #ifndef MAKE_SCENE_VIEW_H
 #define MAKE_SCENE_VIEW_H
 
 #include "geometry.h"
 
-/* Horizontal field of view, radians, of every camera. */
+/* Horizontal field of view of every camera, in radians. */
 #define VIEW_ANGLE_X 0.6911
 
-/* Camera to world, OpenGL convention: the camera looks along -back, up is up in the picture. */
+/* Camera to world, OpenGL convention: the camera looks along -back, and up is up in the image. */
 typedef struct view {
     vec3 right, up, back, position;
 } view;
 
-/* Training camera index of count: evenly spread over the upper hemisphere. */
+/* Returns training camera `index` of `count`, evenly distributed on the upper hemisphere. */
 view view_train(int index, int count);
 
-/* The same, but far from the camera before it, and no height tells the index: one camera for each
- * moment of a scene that moves. */
+/* Returns the same for the moving scene, with one camera per time: consecutive cameras are far
+ * apart, and their height does not depend on the time. */
 view view_moving(int index, int count);
 
-/* Test camera index of count: one turn around the scene while rising. */
+/* Returns test camera `index` of `count`: one rising turn around the scene. */
 view view_test(int index, int count);
 
-/* Renders size x size pixels of straight-alpha sRGB RGBA into rgba, 4 * size * size bytes. */
+/* Renders size x size pixels, sRGB with straight alpha, into rgba: 4 * size * size bytes. */
 void view_render(const geometry_scene *scene, const view *camera, int size, unsigned char *rgba);
 
 #endif

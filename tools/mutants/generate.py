@@ -1,4 +1,4 @@
-"""Makes mutations by itself: small mistakes in C and GLSL, chosen by a seed."""
+"""Generates random mutations of C and GLSL code from a seed."""
 import bisect
 import hashlib
 import os
@@ -21,17 +21,18 @@ TOKEN = re.compile(r"""
 """, re.VERBOSE | re.DOTALL)
 
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "break",
-            "continue", "discard", "default", "struct", "enum", "union", "const", "static", "inline", "typedef", "layout", "void",
-            "_Static_assert", "_Alignof", "offsetof", "BASE_COUNT", "defined"}
-# Whose arguments are messages, or what no release executes.
-APART = re.compile(r"(\w*_fail|fail|assert|static_assert|_Static_assert|base_log\w*|log_\w+|base_warn\w*|\w*printf|gpu_name)$")
-# What is only noticed as a leak or a race, which not every test looks for.
+            "continue", "discard", "default", "struct", "enum", "union", "const", "static", "inline", "typedef",
+            "layout", "void", "_Static_assert", "_Alignof", "offsetof", "BASE_COUNT", "defined"}
+# Calls that are not mutated: their arguments are messages, or release builds do not execute them.
+SKIPPED_CALLS = re.compile(r"(\w*_fail|fail|assert|static_assert|_Static_assert|base_log\w*|log_\w+|base_warn\w*|"
+                           r"\w*printf|gpu_name)$")
+# Calls that are not removed: only leak or race checkers, which not every test uses, would detect it.
 RELEASES = re.compile(r"(\w*free\w*|\w*close\w*|\w*destroy\w*|\w*release\w*|va_end|pthread_mutex_\w+|cJSON_Delete)$")
 SYMMETRIC = re.compile(r"(\w+_)?(f?min|f?max|dot|distance|hypot|alloc)[fl]?$", re.IGNORECASE)
 LIMITS = re.compile(r"(\w+_)?(f?min|f?max|clamp)[fl]?$", re.IGNORECASE)
-TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
+REVERSED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 DIRECTIVE = re.compile(r"[ \t]*#(?:\\\n|[^\n])*")
-STATEMENTS_APART = re.compile(r"\s*(layout|static_assert|_Static_assert|case|precision|struct|enum)\b")
+SKIPPED_STATEMENTS = re.compile(r"\s*(layout|static_assert|_Static_assert|case|precision|struct|enum)\b")
 OPENS, CLOSES = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 
 
@@ -43,7 +44,7 @@ class Token:
 def tokens_of(text):
     at, found = 0, []
     while at < len(text):
-        # A directive may follow blanks, which end before it.
+        # White space before a directive ends at the directive's line.
         match = TOKEN.match(text, at)
         if match.lastgroup == "blank" and "\n" in match[0] and not match[0].lstrip().startswith("/"):
             end = match.start() + match[0].rindex("\n") + 1
@@ -58,25 +59,25 @@ def tokens_of(text):
 
 
 class Code:
-    """A file's tokens with their brackets, and the edits that are possible there."""
+    """A file's tokens with matched brackets, and its possible edits."""
 
     def __init__(self, text, is_shader):
         self.text, self.is_shader = text, is_shader
         self.tokens = tokens_of(text)
-        self.match, self.apart = {}, set()
-        open_ones = []
+        self.match, self.skipped = {}, set()
+        open_brackets = []
         for i, token in enumerate(self.tokens):
             if token.kind == "sign" and token.text in OPENS:
-                open_ones.append(i)
-            elif token.kind == "sign" and token.text in CLOSES and open_ones:
-                begin = open_ones.pop()
+                open_brackets.append(i)
+            elif token.kind == "sign" and token.text in CLOSES and open_brackets:
+                begin = open_brackets.pop()
                 self.match[begin], self.match[i] = i, begin
         for i, token in enumerate(self.tokens):
-            if token.kind == "name" and APART.match(token.text) and self.text_at(i + 1) == "(":
-                self.apart.update(range(i, self.match.get(i + 1, i) + 1))
+            if token.kind == "name" and SKIPPED_CALLS.match(token.text) and self.text_at(i + 1) == "(":
+                self.skipped.update(range(i, self.match.get(i + 1, i) + 1))
         self.lines = [0] + [found.end() for found in re.finditer("\n", text)]
         self.bodies = {line for _, first, last in functions_of(text) for line in range(first, last + 1)}
-        # Of each token: how many braces, and whether brackets of another kind, are open around it.
+        # For each token: the number of open braces, and whether it is inside other brackets.
         self.braces, self.bracketed = [], []
         braces, others = 0, [0]
         for token in self.tokens:
@@ -104,12 +105,12 @@ class Code:
         return self.braces[i] > 0 and self.line_of(self.tokens[i].start) in self.bodies
 
     def ends_operand(self, i):
-        """Whether the token can end what stands left of a binary operator."""
+        """Whether the token can end the left operand of a binary operator."""
         return self.kind_at(i) in ("number", "text") or self.text_at(i) in (")", "]") or (
             self.kind_at(i) == "name" and self.text_at(i) not in KEYWORDS)
 
     def arguments(self, begin):
-        """First and last token of each argument of the call whose bracket this is."""
+        """First and last token of each argument of the call with this opening bracket."""
         end, first, parts = self.match.get(begin), begin + 1, []
         if end is None:
             return []
@@ -125,12 +126,12 @@ class Code:
     def words(self, first, last):
         return self.text[self.tokens[first].start:self.tokens[last].end]
 
-    def alike(self, one, two):
-        """Whether two arguments may be of one type, as far as their first characters tell."""
-        def looks(text):
+    def may_swap(self, one, two):
+        """Whether two arguments differ but may have the same type, judging by their text."""
+        def kind_of(text):
             return ("text" if text[0] in "\"'" else "address" if text[0] == "&" else
                     "nothing" if text == "NULL" else "constant" if re.fullmatch(r"[A-Z][A-Z0-9_]+", text) else "value")
-        return one != two and looks(one) == looks(two)
+        return one != two and kind_of(one) == kind_of(two)
 
     def is_call(self, i):
         return (self.kind_at(i) == "name" and self.text_at(i) not in KEYWORDS and self.text_at(i + 1) == "(" and
@@ -138,11 +139,11 @@ class Code:
                 not (self.kind_at(i - 1) == "name" and self.text_at(i - 1) not in ("return", "else", "case")))
 
     def declares(self, i):
-        """Whether the bracket belongs to an array's declaration: a type's name stands before the array's."""
+        """Whether the bracket belongs to an array declaration: a type precedes the array's name."""
         while self.text_at(i - 1) == "]":
             i = self.match[i - 1]
         before = i - 2
-        # Of several in one declaration those behind the first follow a comma.
+        # The second and later arrays of a declaration follow a comma.
         line = self.text[self.lines[self.line_of(self.tokens[i].start) - 1]:self.tokens[i].start]
         return (self.kind_at(before) == "name" and self.text_at(before) not in KEYWORDS or
                 self.text_at(before) in ("*", "}", "const") or
@@ -150,7 +151,7 @@ class Code:
                 not self.bracketed[i] and not re.match(r"\s*return\b", line) and "=" not in line.rpartition(",")[2])
 
     def end_of_term(self, i, stops):
-        """The last token of what follows an operator, up to one that binds no closer."""
+        """The last token of the operand that begins after token i and ends before one of `stops`."""
         j = i + 1
         while j < len(self.tokens):
             text = self.text_at(j)
@@ -162,20 +163,20 @@ class Code:
                 j += 1
         return j - 1
 
-    # -- the edits: (kind, first offset, offset behind, new text)
+    # -- edits: (kind, first offset, end offset, new text)
 
     def sites(self):
         for i, token in enumerate(self.tokens):
-            if i in self.apart or not self.braces[i] and not (self.is_shader and token.kind == "number"):
+            if i in self.skipped or not self.braces[i] and not (self.is_shader and token.kind == "number"):
                 continue
-            if STATEMENTS_APART.match(self.text, self.lines[self.line_of(token.start) - 1]):
+            if SKIPPED_STATEMENTS.match(self.text, self.lines[self.line_of(token.start) - 1]):
                 continue
             yield from self.sites_at(i, token)
 
     def sites_at(self, i, token):
         if token.kind == "number":
             if self.text_at(i - 1) == "[" and self.text_at(i + 1) == "]" and self.declares(i - 1):
-                return # room to spare is no mistake, and too little none that is small
+                return  # a larger array is no mistake, a smaller one no small mistake
             for new in constants(token.text):
                 yield "constant", token.start, token.end, new
         elif not self.in_function(i):
@@ -187,8 +188,8 @@ class Code:
 
     def sites_of_sign(self, i, token):
         binary = self.ends_operand(i - 1)
-        if token.text in TURNED and binary:
-            yield "comparison", token.start, token.end, TURNED[token.text]
+        if token.text in REVERSED and binary:
+            yield "comparison", token.start, token.end, REVERSED[token.text]
         elif token.text in "+-" and len(token.text) == 1 and binary:
             yield "sign", token.start, token.end, "-" if token.text == "+" else "+"
             stops = set("+-;,)]}?:<>&|^") | {"==", "!=", "<=", ">=", "&&", "||", "<<", ">>", "="}
@@ -218,7 +219,7 @@ class Code:
                     yield "limit", token.start, self.tokens[self.match[i + 1]].end, f"({self.words(*part)})"
             if not SYMMETRIC.match(token.text):
                 for one, two in zip(parts, parts[1:]):
-                    if self.alike(self.words(*one), self.words(*two)):
+                    if self.may_swap(self.words(*one), self.words(*two)):
                         between = self.text[self.tokens[one[1]].end:self.tokens[two[0]].start]
                         yield ("arguments", self.tokens[one[0]].start, self.tokens[two[1]].end,
                                self.words(*two) + between + self.words(*one))
@@ -227,7 +228,7 @@ class Code:
             yield from self.statement(i, token)
 
     def statement(self, i, token):
-        """Without the statement that begins here: a call, or an assignment."""
+        """Removes the statement that begins here, a call or an assignment."""
         if self.text_at(i - 1) == ")" and self.text_at(self.match.get(i - 1, 0) - 1) not in ("if", "for", "while"):
             return
         if self.kind_at(i + 1) == "name" or self.text_at(i + 1) in ("*", ":", ";") or RELEASES.match(token.text):
@@ -236,14 +237,14 @@ class Code:
         while self.text_at(j) not in (";", "{", "}", ""):
             j = self.match[j] + 1 if self.text_at(j) in OPENS and j in self.match else j + 1
         if self.text_at(j) == ";":
-            gone = self.text[token.start:self.tokens[j].end]
-            # Compilers warn of an empty body without braces.
+            removed = self.text[token.start:self.tokens[j].end]
+            # Compilers warn about an empty body without braces.
             nothing = "{}" if self.text_at(i - 1) in (")", "else") else ";"
-            yield "statement", token.start, self.tokens[j].end, nothing + "\n" * gone.count("\n")
+            yield "statement", token.start, self.tokens[j].end, nothing + "\n" * removed.count("\n")
 
 
 def constants(text):
-    """The number, a little larger or smaller."""
+    """Constants slightly larger and slightly smaller than the given one."""
     found = re.fullmatch(r"(0[xX][0-9a-fA-F]+|[0-9.]+(?:[eE][-+]?\d+)?)([a-zA-Z]*)", text)
     if not found:
         return
@@ -258,12 +259,12 @@ def constants(text):
     else:
         value = float(digits)
         for changed in (value * 1.1, value * 0.9) if value else (0.1,):
-            shown = f"{changed:.9g}"
-            yield shown + ("" if "." in shown or "e" in shown else ".0") + suffix
+            digits = f"{changed:.9g}"
+            yield digits + ("" if "." in digits or "e" in digits else ".0") + suffix
 
 
 def lines_with_sites(names, root, lines_since):
-    """Path, line, text and edits of each line that offers some, in an order that only depends on the files."""
+    """Path, line, text and edits of each line that has any, in an order that only depends on the files."""
     for path in sorted(name for name in names if SOURCES.match(name)):
         wanted = lines_since.get(path) if lines_since is not None else None
         if lines_since is not None and not wanted:
@@ -280,8 +281,8 @@ def lines_with_sites(names, root, lines_since):
 
 
 def mutations_of(names, root, count, seed, lines_since=None):
-    """Each line of code is as likely as any other; then each kind of edit that it offers; then each edit. A larger
-    count begins with the same mutations."""
+    """Chooses a line, then one of its kinds of edit, then an edit, each with equal probability. A larger count begins
+    with the same mutations."""
     lines = list(lines_with_sites(names, root, lines_since))
     chosen = random.Random(seed)
     chosen.shuffle(lines)
@@ -297,8 +298,8 @@ def mutations_of(names, root, count, seed, lines_since=None):
 
 
 def difference(path, line, text, start, end, new):
-    """Where, and the edit between [- -] and {+ +}, as git's word-diff has it, in one line."""
+    """Location and edit in one line, marked with [- -] and {+ +} as in git's word-diff."""
     first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
     edit = (f"[-{text[start:end]}-]" if end > start else "") + (f"{{+{new}+}}" if new.strip(" \n;{}") else "")
-    shown = text[first:start] + edit + text[end:last if last >= 0 else len(text)]
-    return f"{path}:{line}: " + re.sub(r"\s+", " ", shown).strip()
+    line_text = text[first:start] + edit + text[end:last if last >= 0 else len(text)]
+    return f"{path}:{line}: " + re.sub(r"\s+", " ", line_text).strip()

@@ -1,4 +1,4 @@
-"""The lists of mutations, and what an edit makes of the checkout's files."""
+"""Reads lists of mutations and applies their edits to the texts of files."""
 import json
 import os
 import re
@@ -6,16 +6,16 @@ import re
 KEYS = {"id", "what", "edits", "tests", "equivalent"}
 
 
-class Wrong(Exception):
-    """Ends the run with exit status 2."""
+class RunError(Exception):
+    """An error that ends the run with exit status 2."""
 
 
 class Stale(Exception):
-    """An edit does not apply."""
+    """An edit that does not apply to the present code."""
 
 
 class Stopped(Exception):
-    """Ctrl-C, or another worker found something wrong."""
+    """Raised in workers after Ctrl-C or an error of another worker."""
 
 
 def is_path_inside(path):
@@ -23,15 +23,15 @@ def is_path_inside(path):
 
 
 def list_problem(mutation):
-    """What is wrong with an entry of a list, whatever the code; None if nothing."""
+    """The error in an entry of a list, apart from the code; None if there is none."""
     if not isinstance(mutation, dict) or not isinstance(mutation.get("id"), str):
         return "not an object with an id"
     if mutation.keys() - KEYS:
         return f"unknown key {sorted(mutation.keys() - KEYS)[0]}"
     if not re.fullmatch(r"[\w.+-]+", mutation["id"]):
-        return "the id has other characters than letters, digits and _.+-"
+        return "the id has characters other than letters, digits and _.+-"
     if not isinstance(mutation.get("what"), str) or not mutation["what"]:
-        return "does not say what it is"
+        return "\"what\" is missing or empty"
     edits, tests = mutation.get("edits"), mutation.get("tests", [])
     if not isinstance(edits, list) or not edits:
         return "no edits"
@@ -43,36 +43,36 @@ def list_problem(mutation):
         if not edit[1] or edit[1] == edit[2]:
             return f"{edit[0]}: an edit that changes nothing"
     if not isinstance(tests, list) or not all(isinstance(test, str) for test in tests):
-        return "tests are not names"
+        return "\"tests\" is not an array of names"
     if "equivalent" in mutation:
         if not isinstance(mutation["equivalent"], str) or not mutation["equivalent"]:
-            return "equivalent is not the reason"
+            return "\"equivalent\" is not a text with the reason"
     elif not tests:
-        return "no test should notice it"
+        return "\"tests\" is missing or empty"
     return None
 
 
 def read_lists(paths):
-    """All mutations of the lists. Each id and each change is there once, so that none counts twice."""
+    """All mutations of the lists. Ids and edits must be unique, so that no mutation counts twice."""
     mutations, by_id, by_edits = [], {}, {}
     for path in paths:
         try:
             with open(path, encoding="utf-8") as file:
                 entries = json.load(file)
         except (OSError, ValueError) as error:
-            raise Wrong(f"{path}: {error}") from None
+            raise RunError(f"{path}: {error}") from None
         if not isinstance(entries, list):
-            raise Wrong(f"{path}: not an array")
+            raise RunError(f"{path}: not an array")
         for index, mutation in enumerate(entries):
             problem = list_problem(mutation)
             if problem:
                 name = mutation.get("id", index) if isinstance(mutation, dict) else index
-                raise Wrong(f"{path}: {name}: {problem}")
+                raise RunError(f"{path}: {name}: {problem}")
             if mutation["id"] in by_id:
-                raise Wrong(f"{path}: {mutation['id']} is there twice")
+                raise RunError(f"{path}: id {mutation['id']} occurs twice")
             edits = json.dumps(mutation["edits"])
             if edits in by_edits:
-                raise Wrong(f"{path}: {mutation['id']} is the same as {by_edits[edits]}")
+                raise RunError(f"{path}: {mutation['id']} has the same edits as {by_edits[edits]}")
             by_id[mutation["id"]] = mutation
             by_edits[edits] = mutation["id"]
             mutations.append(mutation)
@@ -80,13 +80,13 @@ def read_lists(paths):
 
 
 def read_text(path):
-    # Line ends stay what they are.
+    # newline="": keeps line ends as they are.
     with open(path, encoding="utf-8", newline="") as file:
         return file.read()
 
 
 def read_file(path):
-    """Content and mode; None when it is no file."""
+    """Content and mode; None if the path is not a file."""
     if not os.path.isfile(path):
         return None
     with open(path, "rb") as file:
@@ -94,15 +94,15 @@ def read_file(path):
 
 
 def find_text(text, old):
-    """The ranges (first, end) of `text` that are `old`; where none is, those that differ from it in white space
-    alone, so that an edit outlives the formatter."""
+    """The ranges (first, end) of `old` in `text`. Without an exact match white space is ignored, so that edits still
+    apply after reformatting."""
     exact = [match.span() for match in re.finditer(re.escape(old), text)]
     if exact:
         return exact
-    places = [i for i, character in enumerate(text) if not character.isspace()]
-    dense = "".join(text[i] for i in places)
+    positions = [i for i, character in enumerate(text) if not character.isspace()]
+    dense = "".join(text[i] for i in positions)
     wanted = "".join(old.split())
-    return [(places[match.start()], places[match.end() - 1] + 1)
+    return [(positions[match.start()], positions[match.end() - 1] + 1)
             for match in re.finditer(re.escape(wanted), dense)] if wanted else []
 
 
@@ -114,7 +114,7 @@ def edited(mutation, root):
             try:
                 text = read_text(os.path.join(root, path))
             except (OSError, ValueError):
-                raise Stale(f"{path}: no such file of text") from None
+                raise Stale(f"{path}: no such text file") from None
             texts[path] = (text, text)
         original, text = texts[path]
         ranges = find_text(text, old)
@@ -126,14 +126,14 @@ def edited(mutation, root):
 
 
 def program_of(test, root):
-    """The target that a test needs, or None when there is no such test."""
-    program = test.removesuffix("_gpu_shaped")  # registered again, see tests/CMakeLists.txt
+    """The build target that a test needs; None if there is no such test."""
+    program = test.removesuffix("_gpu_shaped")  # the same program with GPU kernels, see tests/CMakeLists.txt
     if os.path.isfile(f"{root}/tests/{program}.c"):
         return program
     if test in ("test_manual", "test_package"):
         return "installed"
     if test == "test_cli_viewer":
-        return "vknerf_without_viewer"  # beside the program, which every test has
+        return "vknerf_without_viewer"  # in addition to vknerf, which is always built
     return "vknerf" if os.path.isfile(f"{root}/tests/{test}.sh") else None
 
 
@@ -141,7 +141,7 @@ def check_tests(mutations, root):
     for mutation in mutations:
         for test in mutation.get("tests", []):
             if not re.fullmatch(r"\w+", test) or not program_of(test, root):
-                raise Wrong(f"{mutation['id']}: {test}: no such test in tests/")
+                raise RunError(f"{mutation['id']}: {test}: no such test in tests/")
 
 
 def dry_run(mutations, root):

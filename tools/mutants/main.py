@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tools/mutants/main.py SOURCE BUILD TOOL_ROOT [OPTION ...]
 
-The work of tools/mutants.sh, which says what it does. Needs only Python's standard library.
+Runs mutation tests for tools/mutants.sh, which explains the options. Needs only Python's standard library.
 """
 import argparse
 import collections
@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 
-from lists import Stopped, Wrong, check_tests, dry_run, read_file, read_lists
+from lists import Stopped, RunError, check_tests, dry_run, read_file, read_lists
 from generate import mutations_of
 from programs import Programs
 from trees import Tree
@@ -28,8 +28,8 @@ import changed  # noqa: E402
 
 VERDICTS = ("killed", "survived", "equivalent", "stale", "warned", "invalid")
 HEAD = "id\tverdict\ttest\tfirst failed assertion\tseconds\tmutation\n"
-# What no test depends on, but that which tries this tool.
-APART = re.compile(r"tests/(mutants/|test_mutants\.sh)|tools/(mutants[./]|changed\.py)|.*\.md$")
+# Files on which no test depends, except the test of this tool.
+IRRELEVANT = re.compile(r"tests/(mutants/|test_mutants\.sh)|tools/(mutants[./]|changed\.py)|.*\.md$")
 
 
 # ---- the run -----------------------------------------------------------------------------------------------
@@ -41,13 +41,13 @@ def duration(seconds):
 
 
 class Results:
-    """The table of verdicts: a line for each mutation, written as soon as it is known."""
+    """The table of verdicts; the line of a mutation is written as soon as its verdict is known."""
 
-    def __init__(self, path, keep, again):
+    def __init__(self, path, keep, discarded):
         self.path, self.rows, self.lock = path, {}, threading.Lock()
         if keep and os.path.exists(path):
             self.read(path)
-        for name in again:
+        for name in discarded:
             self.rows.pop(name, None)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         temporary = f"{path}.new"
@@ -64,7 +64,7 @@ class Results:
                 if line == HEAD:
                     continue
                 if len(row) != 6 or row[1] not in VERDICTS:
-                    raise Wrong(f"{path}:{number}: not a line of results: give another --out")
+                    raise RunError(f"{path}:{number}: not a line of results; name another file with --out")
                 self.rows[row[0]] = row
 
     def add(self, row):
@@ -83,38 +83,38 @@ class Run:
         os.makedirs(self.work, exist_ok=True)
         self.lock_file = self.lock()
         self.tool_root = self.link_tool_root(tool_root)
-        self.results, self.times, self.map, self.known, self.unfit = None, {}, None, set(), set()
+        self.results, self.times, self.coverage, self.known, self.failing = None, {}, None, set(), set()
         self.todo, self.done, self.began = 0, 0, 0.0
         self.interrupted = False
 
     def link_tool_root(self, tool_root):
-        """Mesa's cache lies beside the tool root. Through a link that is not the one of other builds, which would
-        fill with mutations."""
+        """Makes a link to the tool root and returns it. Mesa's cache is in the link's folder: mutated shaders must not
+        fill the cache of other builds."""
         if not os.path.exists(f"{tool_root}/.complete"):
             return tool_root
         link = f"{self.work}/toolroot"
         if os.path.islink(link):
             os.remove(link)
         os.symlink(os.path.realpath(tool_root), link)
-        # What is compiled already need not be compiled again for the copies.
+        # Starts with the other builds' cache, so that unchanged shaders need not be compiled again.
         for cache in glob.glob(f"{os.path.dirname(os.path.realpath(tool_root))}/mesa_cache*"):
             if not os.path.exists(f"{self.work}/{os.path.basename(cache)}"):
                 shutil.copytree(cache, f"{self.work}/{os.path.basename(cache)}")
         return link
 
     def lock(self):
-        """One run at a time; the file stays open, and locked, until the process ends."""
+        """Allows one run at a time: the file stays open and locked until the process ends."""
         file = open(f"{self.work}/lock", "w", encoding="utf-8")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Wrong(f"{self.work}: another run works there") from None
+            raise RunError(f"{self.work}: in use by another run") from None
         return file
 
     # -- the checkout
 
     def names(self):
-        """What git knows of the checkout or does not ignore; without git, everything but build folders."""
+        """Files that git tracks or does not ignore; without git, all files outside of build folders."""
         listed = subprocess.run(["git", "-C", self.source, "ls-files", "-z", "--cached", "--others",
                                  "--exclude-standard"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                 check=False) if os.path.exists(f"{self.source}/.git") else None
@@ -127,18 +127,19 @@ class Run:
         return names
 
     def files(self):
-        """Path -> content and mode, of every file of the checkout."""
+        """Path -> (content, mode) of every file of the checkout."""
         paths = {name: os.path.join(self.source, name) for name in sorted(self.names())}
         out = os.path.abspath(self.results.path)
         files = {name: read_file(path) for name, path in paths.items()
                  if path != out and not path.startswith(self.build + "/")}
-        # Not there is what has been deleted but not committed.
+        # Deleted files that are not committed are still listed, but have no content.
         return {name: file for name, file in files.items() if file}
 
     def digest(self, files):
-        state = hashlib.sha256(repr((self.tool_root, self.options.sanitize, os.environ.get("VKNERF_TEST_NATIVE"))).encode())
+        variant = (self.tool_root, self.options.sanitize, os.environ.get("VKNERF_TEST_NATIVE"))
+        state = hashlib.sha256(repr(variant).encode())
         for name, (content, mode) in files.items():
-            if not APART.match(name):
+            if not IRRELEVANT.match(name):
                 state.update(f"{name}\0{mode}\0{len(content)}\0".encode())
                 state.update(content)
         return state.hexdigest()
@@ -152,20 +153,20 @@ class Run:
         return test in self.times["passed"]
 
     def targets_of(self, test):
-        return sorted(self.map.targets_of(test))
+        return sorted(self.coverage.targets_of(test))
 
     def passes(self, tree, test):
-        """Whether the test passes in the copy as it is. One that does not is not asked again."""
+        """Whether the test passes in the copy without a mutation; if not, the test is not used any more."""
         try:
             self.measure(tree, test)
-        except Wrong:
-            print(f"{test} fails without a mutation, and is left out", flush=True)
-            self.unfit.add(test)
-        return test not in self.unfit
+        except RunError:
+            print(f"{test} fails without a mutation and is not used", flush=True)
+            self.failing.add(test)
+        return test not in self.failing
 
     def read_times(self, files):
-        """What the tests took: those that passed with just these files, and the most that each ever took, since
-        drivers keep what they compile and a mutation can make them compile it again."""
+        """Reads which tests have passed with exactly these files, and the longest time of each test in any run. The
+        longest time counts because mutated shaders are not in the driver's cache."""
         path, digest = f"{self.work}/times.json", self.digest(files)
         try:
             with open(path, encoding="utf-8") as file:
@@ -184,7 +185,7 @@ class Run:
     def measure(self, tree, test):
         outcome, lines, seconds = tree.test(test)
         if outcome != "passed":
-            raise Wrong("\n".join(lines[-40:] + [f"{test}: {outcome} without a mutation"]))
+            raise RunError("\n".join(lines[-40:] + [f"{test}: {outcome} without a mutation"]))
         print(f"{test} passes without a mutation, in {seconds:.1f} s", flush=True)
         slowest = self.times["slowest"]
         with self.results.lock:
@@ -194,12 +195,12 @@ class Run:
 
     # -- mutations
 
-    def mutate(self, tree, mutation):
+    def test_mutation(self, tree, mutation):
         began = time.monotonic()
         if "mutated" in mutation:
             mutation["tests"] = [test for test in self.tests_of(mutation)
-                                 if test in self.known and test not in self.unfit]
-            verdict, test, detail = tree.judge_made_up(mutation)
+                                 if test in self.known and test not in self.failing]
+            verdict, test, detail = tree.judge_random(mutation)
         else:
             verdict, test, detail = tree.judge(mutation)
         seconds = time.monotonic() - began
@@ -207,10 +208,10 @@ class Run:
         self.report(mutation, verdict, test, detail, seconds)
 
     def tests_of(self, mutation):
-        """Those that execute the mutated line, the nearest first (tools/changed.py)."""
+        """Tests that execute the mutated line, the most specific first (tools/changed.py)."""
         lines = changed.Lines()
         lines.add(mutation["text"], [mutation["line"]])
-        choice = changed.Choice(self.map)
+        choice = changed.Choice(self.coverage)
         choice.add_file(mutation["path"], lines)
         return choice.ordered()
 
@@ -222,13 +223,13 @@ class Run:
             text = f"{mutation['id']} {verdict}"
             text += f" by {test}" if test else f": {mutation['what']}" if verdict == "survived" else ""
             text += f": {detail}" if detail else ""
-            ahead = f"{left} left, about {duration(rest)}" if left else "none left"
-            print(f"{text} ({seconds:.1f} s; {ahead})", flush=True)
+            remaining = f"{left} left, about {duration(rest)}" if left else "none left"
+            print(f"{text} ({seconds:.1f} s; {remaining})", flush=True)
 
     # -- work in several copies
 
-    def spread(self, trees, items, work):
-        """Calls work(tree, item) for each item, in every tree one at a time."""
+    def run_in_trees(self, trees, items, work):
+        """Calls work(tree, item) for each item, at most one call at a time for each tree."""
         queue, lock, errors = collections.deque(items), threading.Lock(), []
 
         def worker(tree):
@@ -264,25 +265,25 @@ class Run:
         options = self.options
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self.interrupt)
-        again = [mutation["id"] for mutation in mutations] if options.force else []
-        self.results = Results(options.out or f"{self.work}/results.tsv", bool(options.out), again)
+        discarded = [mutation["id"] for mutation in mutations] if options.force else []
+        self.results = Results(options.out or f"{self.work}/results.tsv", bool(options.out), discarded)
         todo = [mutation for mutation in mutations if mutation["id"] not in self.results.rows]
-        # Those of a file one after the other: it is compiled once for reverting one and making the next. Not those by
-        # chance, whose share is to be told also of the first of them.
+        # Mutations of the same file follow each other: one build reverts one and applies the next. Random mutations
+        # keep their order, so that the first N of them are a random sample, too.
         if options.random is None:
             todo.sort(key=lambda mutation: [path for path, _, _ in mutation["edits"]])
         self.todo = len(todo)
         try:
-            self.work_on(todo)
+            self.test_listed(todo)
         except Stopped:
             print(f"stopped; {self.results.path} has {len(self.results.rows)}", flush=True)
             return 130
         return self.summary(mutations)
 
-    def work_on(self, todo):
+    def test_listed(self, todo):
         files = self.files()
         if self.options.random is not None:
-            self.work_on_made_up(todo, files)
+            self.test_random(todo, files)
             return
         tests = list(dict.fromkeys(test for mutation in todo if "equivalent" not in mutation
                                    for test in mutation["tests"]))
@@ -292,45 +293,45 @@ class Run:
         if tests:
             for tree in trees:
                 print(f"building {tree.root}", flush=True)
-                self.spread([tree], [files], lambda tree, files: tree.prepare(files, tests))
+                self.run_in_trees([tree], [files], lambda tree, files: tree.prepare(files, tests))
             unknown = set(tests) - trees[0].known_tests()
             if unknown:
-                raise Wrong(f"{sorted(unknown)[0]}: ctest knows no such test")
+                raise RunError(f"{sorted(unknown)[0]}: ctest knows no such test")
             self.read_times(files)
-            self.spread(trees, [test for test in tests if test not in self.times["passed"]], self.measure)
+            self.run_in_trees(trees, [test for test in tests if test not in self.times["passed"]], self.measure)
         else:
             for tree in trees:
                 tree.sync(files)
         self.began = time.monotonic()
-        self.spread(trees, todo, self.mutate)
+        self.run_in_trees(trees, todo, self.test_mutation)
 
-    def work_on_made_up(self, todo, files):
+    def test_random(self, todo, files):
         trees = [Tree(self, number + 1) for number in range(self.options.jobs)]
         if not todo:
             return
         for tree in trees:
             os.makedirs(tree.root, exist_ok=True)
             print(f"building {tree.root}", flush=True)
-            self.spread([tree], [files], lambda tree, files: tree.prepare_objects(files))
+            self.run_in_trees([tree], [files], lambda tree, files: tree.prepare_objects(files))
         self.known = trees[0].known_tests()
         self.read_times(files)
         self.began = time.monotonic()
-        self.spread(trees, todo, self.mutate)
+        self.run_in_trees(trees, todo, self.test_mutation)
 
     def read_map(self):
-        self.map = changed.Build(self.source, f"{self.build}/changed")
-        if not self.map.record:
-            raise Wrong("no test is known to execute anything: first run tools/test.sh --changed")
+        self.coverage = changed.Build(self.source, f"{self.build}/changed")
+        if not self.coverage.record:
+            raise RunError("no record of what tests execute: first run tools/test.sh --changed")
 
-    def make_up(self):
-        """The mutations of --random."""
+    def generate(self):
+        """Generates the mutations of --random."""
         options, since = self.options, None
         self.read_map()
         if options.since:
             try:
                 since = changed.added_lines(self.source, options.since)
             except SystemExit as error:
-                raise Wrong(str(error)) from None
+                raise RunError(str(error)) from None
         return mutations_of(self.names(), self.source, options.random, options.seed, since)
 
     def summary(self, mutations):
@@ -372,7 +373,7 @@ def parse_options(words):
     if options.jobs < 1:
         parser.error("--jobs: not a number above 0")
     if options.random is not None and (options.random < 1 or options.list):
-        parser.error("--random: not a number above 0, or with --list")
+        parser.error("--random: not a number above 0, or used together with --list")
     try:
         re.compile(options.only)
     except re.error as error:
@@ -382,9 +383,9 @@ def parse_options(words):
 
 def random_run(source, build, tool_root, options):
     run = Run(source, build, tool_root, options)
-    mutations = [mutation for mutation in run.make_up() if re.search(options.only, mutation["id"])]
+    mutations = [mutation for mutation in run.generate() if re.search(options.only, mutation["id"])]
     if not mutations:
-        raise Wrong("no line of code to mutate")
+        raise RunError("no line of code to test_mutation")
     if options.dry_run:
         for mutation in mutations:
             print(f"{mutation['id']}: {mutation['what']}: {' '.join(run.tests_of(mutation)[:3]) or 'no test'}")
@@ -401,12 +402,12 @@ def main():
         mutations = read_lists(options.list or sorted(glob.glob(f"{source}/tests/mutants/*.json")))
         mutations = [mutation for mutation in mutations if re.search(options.only, mutation["id"])]
         if not mutations:
-            raise Wrong("no such mutation")
+            raise RunError("--only: no mutation matches")
         check_tests(mutations, source)
         if options.dry_run:
             return dry_run(mutations, source)
         return Run(source, os.path.abspath(build), tool_root, options).all(mutations)
-    except Wrong as error:
+    except RunError as error:
         print(f"mutants.sh: {error}", file=sys.stderr)
         return 2
 

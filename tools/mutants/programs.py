@@ -1,4 +1,4 @@
-"""Programs that are started, timed and ended with all that they have started."""
+"""Runs programs with a time limit and kills them together with all processes that they have started."""
 import glob
 import os
 import signal
@@ -8,7 +8,7 @@ import time
 
 from lists import Stopped
 
-# What a test that has failed may still take to clean up after itself.
+# Time that a failed test has for cleaning up.
 GRACE_SECONDS = 5.0
 
 
@@ -27,7 +27,7 @@ def session_members(leader):
 
 
 class Programs:
-    """Starts programs, each the leader of a session, and ends them all when the run stops."""
+    """Starts programs as session leaders and kills all of them when the run stops."""
 
     def __init__(self):
         self.stopping = threading.Event()
@@ -45,7 +45,7 @@ class Programs:
             return process
 
     def kill(self, process):
-        """The whole session: timeout, say, puts what it starts into a group of its own."""
+        """Kills the whole session; a process group would not do, since timeout, for one, makes its own."""
         for _ in range(100):
             members = session_members(process.pid)
             for member in members:
@@ -53,7 +53,7 @@ class Programs:
                     os.kill(member, signal.SIGKILL)
                 except ProcessLookupError:
                     pass
-            # What was just being started is seen the next time.
+            # Processes started in the meantime are found in the next iteration.
             if not members:
                 break
             time.sleep(0.005)
@@ -65,8 +65,8 @@ class Programs:
                 self.kill(process)
 
     def run(self, command, environment, limit=None, on_line=None):
-        """Returns exit status, lines of output and whether it took longer than limit. Whatever it started ends
-        with it. When on_line returns True, it has GRACE_SECONDS left."""
+        """Runs a program; returns exit status, output lines and whether it exceeded `limit`. Its session is killed when
+        it ends. After `on_line` (called with the lines so far) returns True the program has GRACE_SECONDS left."""
         process = self.start(command, environment)
         late = threading.Event()
 
@@ -83,7 +83,7 @@ class Programs:
                 on_line = None
                 timers.append(threading.Timer(GRACE_SECONDS, self.kill, [process]))
                 timers[-1].start()
-        # Not reaped until its session is gone, whose number would be free for another.
+        # Reaped only after its session is gone: until then the session id cannot be reused.
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         with self.lock:
             self.kill(process)

@@ -1,4 +1,4 @@
-"""Copies of the checkout in which mutations are made, built and tested."""
+"""Applies, builds and tests mutations in copies of the checkout."""
 import glob
 import hashlib
 import json
@@ -7,30 +7,30 @@ import re
 import shutil
 import time
 
-from lists import Stale, Wrong, edited, program_of, read_file
+from lists import Stale, RunError, edited, program_of, read_file
 
 FAILURE = re.compile(r"\d+: (\[  FAILED  \]|FAILED:)")
 
 
 def clean(line):
-    """A line of a test without the number that ctest puts before it, on one line of a table."""
+    """A line of a test's output without ctest's number and without tabs."""
     return re.sub(r"^\d+: ", "", line).replace("\t", " ").strip()
 
 
 def first_failure(lines):
-    """What a test that failed says first: cmocka's message and place, a script's line, or how ctest names it."""
-    message = place = ""
+    """The first failure of a test: cmocka's message and location, a script's FAILED line, or ctest's result."""
+    message = location = ""
     for line in map(clean, lines):
-        # Of assert_...(), or what fail_msg() says, which comes before an empty one of its own.
+        # The message of assert_...(), or of fail_msg(), which is followed by an empty one.
         found = re.match(r"(?:\[  ERROR   \] ---|ERROR:) (?!\[)(.*)", line)
         if found and not message:
             message = found[1]
         found = re.search(r"\[   LINE   \] --- (.*?): error", line)
-        if found and not place:
-            place = os.path.basename(found[1])
+        if found and not location:
+            location = os.path.basename(found[1])
         found = re.match(r"\[  FAILED  \] (\S+)", line)
         if found:
-            return f"{found[1]}: {message}" + (f" ({place})" if place else "")
+            return f"{found[1]}: {message}" + (f" ({location})" if location else "")
         if line.startswith("FAILED:"):
             return line[len("FAILED:"):].strip()
     for line in lines:
@@ -41,7 +41,7 @@ def first_failure(lines):
 
 
 class Tree:
-    """A copy of the checkout, with a build folder of its own inside."""
+    """A copy of the checkout with its own build folder inside."""
 
     def __init__(self, run, number):
         self.run, self.programs = run, run.programs
@@ -53,8 +53,8 @@ class Tree:
         self.environment.pop("VKNERF_BUILD_DIR", None)
 
     def write(self, files):
-        """Path -> content and mode, where None keeps that. Each is newer than whatever was made of its older content:
-        the pause is longer than the clock of file times takes to tick."""
+        """Writes path -> (content, mode); mode None keeps the mode. The pause is longer than the resolution of file
+        times, so that the files are newer than all outputs built from their old contents."""
         time.sleep(0.02)
         for path, (content, mode) in files.items():
             path = os.path.join(self.root, path)
@@ -65,7 +65,7 @@ class Tree:
                 os.chmod(path, mode)
 
     def sync(self, files):
-        """Makes the copy what the checkout is, also after a run that could not revert its mutation."""
+        """Makes the copy equal to the checkout, also after a run that could not revert its mutation."""
         for folder, folders, names in os.walk(self.root):
             if folder == self.root and "build" in folders:
                 folders.remove("build")
@@ -77,32 +77,32 @@ class Tree:
 
     def configure(self):
         os.makedirs(self.scratch, exist_ok=True)
-        self.must(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DVKNERF_TESTS=ON",
+        self.run_or_raise(["cmake", "-S", self.root, "-B", self.build, "-G", "Ninja", "-DVKNERF_TESTS=ON",
                    f"-DVKNERF_TOOL_ROOT={self.run.tool_root}"] +
                   (["-DVKNERF_SANITIZE=address;undefined"] if self.run.options.sanitize else []))
 
-    def must(self, command):
+    def run_or_raise(self, command):
         status, lines, _ = self.programs.run(command, self.environment)
         if status != 0:
-            raise Wrong("\n".join([f"without a mutation: {' '.join(command)} failed:"] + lines[-40:]))
+            raise RunError("\n".join([f"without a mutation: {' '.join(command)} failed:"] + lines[-40:]))
         return lines
 
     def ninja(self, tests, jobs):
-        # Test programs may start vknerf.
+        # Test programs may run vknerf.
         targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf"})
         return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
 
     def prepare(self, files, tests):
         self.sync(files)
         self.configure()
-        self.must(self.ninja(tests, os.cpu_count() or 1))
+        self.run_or_raise(self.ninja(tests, os.cpu_count() or 1))
 
     def known_tests(self):
-        shown = json.loads("\n".join(self.must(["ctest", "--test-dir", self.build, "--show-only=json-v1"])))
-        return {test["name"] for test in shown["tests"]}
+        listed = json.loads("\n".join(self.run_or_raise(["ctest", "--test-dir", self.build, "--show-only=json-v1"])))
+        return {test["name"] for test in listed["tests"]}
 
     def test(self, name, limit=None, stop_early=False):
-        """Returns how the test ended (passed, failed, skipped, late), its output and its seconds."""
+        """Runs a test; returns its outcome (passed, failed, skipped, late), its output and its seconds."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         os.makedirs(self.scratch)
         began = time.monotonic()
@@ -119,7 +119,7 @@ class Tree:
         return "skipped" if skipped else "passed", lines, seconds
 
     def judge(self, mutation):
-        """Returns verdict, test and what that said first."""
+        """Builds and tests a mutation of a list; returns verdict, test and first failure."""
         try:
             texts = edited(mutation, self.root)
         except Stale as reason:
@@ -141,20 +141,20 @@ class Tree:
                     return "killed", test, first_failure(lines)
             return "survived", "", ""
         finally:
-            # The next build notices, whose time it often saves: mutations of a file follow each other.
+            # Not built here: the next mutation is often one of the same file and needs only one build then.
             self.write({path: (text.encode(), None) for path, (text, _) in texts.items()})
 
-    # -- mutations that were made up
+    # -- random mutations
 
     def prepare_objects(self, files):
         self.sync(files)
         self.configure()
-        self.must(["ninja", "-C", self.build, "vknerf-core", "vknerf"])
+        self.run_or_raise(["ninja", "-C", self.build, "vknerf-core", "vknerf"])
         self.seen, self.objects = {}, {}
         self.objects = self.digests()
 
     def digests(self):
-        """Digest of each object and shader program: builds have no debugging information."""
+        """Digests of object files and SPIR-V; comparable because builds have no debug information."""
         digests = {}
         for path in glob.glob(f"{self.build}/CMakeFiles/*.dir/**/*.o", recursive=True) + \
                 glob.glob(f"{self.build}/shaders/*.spv*"):
@@ -164,30 +164,30 @@ class Tree:
             digests[path] = self.seen[path][1]
         return digests
 
-    def judge_made_up(self, mutation):
-        """Returns verdict, test and what that said first. The nearest tests run first, for some seconds in all."""
+    def judge_random(self, mutation):
+        """Builds and tests a random mutation for up to --seconds; returns verdict, test and first failure."""
         path = mutation["path"]
-        put = {text: {path: (mutation[text].encode(), None)} for text in ("text", "mutated")}
+        versions = {text: {path: (mutation[text].encode(), None)} for text in ("text", "mutated")}
         targets = ["vknerf"] if re.match(r"src/(cli|viewer)/", path) else ["vknerf-core"]
         try:
-            self.write(put["mutated"])
+            self.write(versions["mutated"])
             failed = self.build_failure(targets)
             if failed:
                 return failed
             if self.digests() == self.objects:
-                return "equivalent", "", "the compiler makes the same of it"
+                return "equivalent", "", "the compiler generates the same code"
             began, tried = time.monotonic(), 0
             for test in mutation["tests"]:
                 if time.monotonic() - began > self.run.options.seconds:
                     break
-                detail = self.notices(test, put, targets)
+                detail = self.detects(test, versions, targets)
                 if detail:
                     return "killed", test, detail
                 tried += 1
             return "survived", "", f"{tried} of {len(mutation['tests'])} tests" if mutation["tests"] else \
                 "no test is known to execute it"
         finally:
-            self.write(put["text"])
+            self.write(versions["text"])
 
     def build_failure(self, targets):
         status, lines, _ = self.programs.run(["ninja", "-C", self.build, "-j", str(self.run.build_jobs), *targets],
@@ -195,12 +195,12 @@ class Tree:
         if status != 0:
             errors = [line for line in lines if re.search(r"\berror: ", line, re.IGNORECASE)]
             return "invalid", "", (errors or lines[-1:] or ["ninja failed"])[0]
-        # The copy is no checkout, where warnings are errors.
+        # Warnings are errors only in a git checkout, which the copy is not.
         warnings = [line for line in lines if re.search(r"\bwarning: .*\[-W", line)]
         return ("warned", "", warnings[0]) if warnings else None
 
-    def notices(self, test, put, targets):
-        """What the test says of the mutation; empty when it passes. A test that fails has to pass without it."""
+    def detects(self, test, versions, targets):
+        """The test's first failure with the mutation; empty if the test passes, or also fails without the mutation."""
         targets = targets + self.run.targets_of(test)
         failed = self.build_failure(targets)
         if failed:
@@ -210,12 +210,12 @@ class Tree:
         if outcome not in ("failed", "late"):
             return ""
         if not self.run.has_passed(test):
-            self.write(put["text"])
+            self.write(versions["text"])
             self.build_failure(targets)
             passes = self.run.passes(self, test)
-            self.write(put["mutated"])
+            self.write(versions["mutated"])
             if passes and outcome == "late" and self.run.limit_of(test) > limit:
-                return self.notices(test, put, targets)
+                return self.detects(test, versions, targets)
             if not passes:
                 return ""
         return first_failure(lines) if outcome == "failed" else f"takes more than {limit:.3g} s"

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """tools/peers/compare.py SCENE [--downscale K] [--times 10,30,60] [--rounds 2] [--out DIR]
 
-Trains vknerf and the PyTorch peer on one scene, by turns and never at the same time, for each of the given times in
-every round; prints PSNR by time, rates and memory of both with their ratios, and writes comparison.json and
-psnr.svg. Both do equal work: the peer takes its sizes from the vknerf run's config.json. Neither's evaluation is
-counted, nor the peer's compilation; vknerf's pipelines are compiled on the clock.
+Compares vknerf with the PyTorch peer on one scene: trains them alternately for each of the given times in every round,
+prints PSNR by time, rates and memory of both with their ratios, and writes comparison.json and psnr.svg. The peer
+reads its settings from the vknerf run's config.json, so both do equal work. Times exclude evaluation and the peer's
+compilation, but include the compilation of vknerf's pipelines.
 
-    --peer "COMMAND"   how to start the peer's Python, for example "chroot /srv/trixie python3"; default python3
+    --peer "COMMAND"   command of the peer's Python, for example "chroot /srv/trixie python3"; default: python3
     --peer-options     further options of ngp_torch/train.py, as one argument ("--amp bf16")
     --vknerf-options   further options of vknerf train, as one argument ("--precision fp16")
 
@@ -48,7 +48,7 @@ def parse_arguments():
 
 
 def vknerf_command():
-    """vknerf on the machine's GPU, or without one on lavapipe."""
+    """The command of vknerf on the machine's GPU, or on lavapipe without one."""
     program = os.path.join(BUILD, "vknerf")
     if not os.path.exists(program):
         fail(f"{program}: not built; run tools/setup.sh --program")
@@ -62,7 +62,7 @@ def vknerf_command():
 
 
 def check_peer(command):
-    """Ends with one line that says what is missing."""
+    """Exits with a message of one line if the peer's Python lacks a module."""
     for module, package in (("torch", "torch"), ("numpy", "numpy"), ("PIL", "pil")):
         try:
             done = subprocess.run(command + ["-c", f"import {module}"], capture_output=True, check=False)
@@ -74,8 +74,8 @@ def check_peer(command):
 
 
 def run(command, log):
-    """Runs a command; returns its peak resident memory in bytes and the time it took. One may be a wrapper that
-    replaces itself with the program (lavapipe.sh, chroot)."""
+    """Runs a command; returns its peak resident memory in bytes and its time in seconds. The command may be a wrapper
+    that replaces itself with the program (lavapipe.sh, chroot)."""
     began = time.monotonic()
     with open(log, "wb") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
@@ -89,7 +89,7 @@ def run(command, log):
 
 
 def read_run(folder, name, resident, wall):
-    """What one run measured. Rates are those of its second half, when nothing is being warmed up."""
+    """The measurements of one run; rates are means over its second half, after warming up."""
     with open(os.path.join(folder, "summary.json"), encoding="utf-8") as file:
         summary = json.load(file)
     with open(os.path.join(folder, "metrics.jsonl"), encoding="utf-8") as file:
@@ -100,14 +100,14 @@ def read_run(folder, name, resident, wall):
               "driver": summary.get("driver"), "run": folder,
               "device_bytes": max(line["gpu_memory_bytes"] for line in lines)}
     spans = [(0.0, 0, line) if i < 0 else (lines[i]["seconds"], lines[i]["step"], line)
-             for i, line in enumerate(lines, -1)]  # each line with where the one before ended
-    late = [span for span in spans if span[0] >= 0.5 * summary["seconds"]]
-    if not late or lines[-1]["seconds"] - late[0][0] < 0.2 * summary["seconds"]:
-        late = spans  # too few lines
-    total = lines[-1]["seconds"] - late[0][0]
+             for i, line in enumerate(lines, -1)]  # start seconds, start step, line
+    steady = [span for span in spans if span[0] >= 0.5 * summary["seconds"]]
+    if not steady or lines[-1]["seconds"] - steady[0][0] < 0.2 * summary["seconds"]:
+        steady = spans  # too few lines
+    total = lines[-1]["seconds"] - steady[0][0]
     for key in ("samples_per_second", "marched_per_second", "rays_per_second"):
-        result[key] = sum((line["seconds"] - began) * line[key] for began, _, line in late) / total
-    result["steps_per_second"] = (lines[-1]["step"] - late[0][1]) / total
+        result[key] = sum((line["seconds"] - began) * line[key] for began, _, line in steady) / total
+    result["steps_per_second"] = (lines[-1]["step"] - steady[0][1]) / total
     return result
 
 
@@ -134,7 +134,7 @@ def mean(values):
 
 
 def compare(runs, times):
-    """The table: for each time the mean PSNR of both; the other figures from the longest runs."""
+    """Rows of the table: mean PSNR of both for each time; other values from the longest runs."""
     def pick(name, seconds):
         return [r for r in runs if r["trainer"] == name and r["asked_seconds"] == seconds]
 
@@ -145,7 +145,7 @@ def compare(runs, times):
                               ("k rays/s", "rays_per_second", 1e3), ("resident memory, MiB", "resident_bytes", 1 << 20),
                               ("device memory, MiB", "device_bytes", 1 << 20)):
         if key == "device_bytes" and any(r["device"] == "cpu" for r in runs):
-            continue  # on a CPU the peer has no memory of its own kind to count
+            continue  # on a CPU the peer has no device memory to compare
         rows.append((label, *(mean([r[key] for r in pick(n, times[-1])]) / scale for n in NAMES), "ratio"))
     return rows
 
@@ -158,7 +158,7 @@ def print_table(rows):
 
 
 def write_svg(path, runs, times, title):
-    """PSNR by training time: every run a dot, lines through the means."""
+    """Plots PSNR by training time: a dot for every run, lines through the means."""
     left, top, width, height = 64, 48, 560, 300
     values = [r["psnr"] for r in runs]
     low, high = math.floor(min(values) - 0.5), math.ceil(max(values) + 0.5)
@@ -204,14 +204,14 @@ def main():
     check_peer(shlex.split(arguments.peer))
     os.makedirs(out, exist_ok=True)
     runs = []
-    for turn in range(arguments.rounds):
+    for round_index in range(arguments.rounds):
         for seconds in times:
             config = None
             for name in NAMES:
-                folder = os.path.join(out, f"{name}-{seconds:g}s-{turn + 1}")
+                folder = os.path.join(out, f"{name}-{seconds:g}s-{round_index + 1}")
                 result = train(name, arguments, seconds, folder, config)
                 config = config or os.path.join(folder, "config.json")
-                runs.append({"round": turn + 1, "asked_seconds": seconds, **result})
+                runs.append({"round": round_index + 1, "asked_seconds": seconds, **result})
     rows = compare(runs, times)
     print_table(rows)
     scene = os.path.basename(arguments.scene.rstrip("/"))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """tools/vendors/cost.py [--write] DEVICE.json ...
 
-Predicts how long the passes of a training step take on GPUs, from what compilers say of their programs
-(`vknerf bench --suite programs --json`, which tools/vendors.sh --json keeps) and from the cost model's work. Prints two
-tables; --write puts them into docs/cost_model.md, which names the assumptions.
+Predicts the time of each pass of a training step on GPUs, from the compilers' statistics of its pipelines
+(`vknerf bench --suite programs --json`, kept by tools/vendors.sh --json) and the cost model's work. Prints two tables;
+--write puts them into docs/cost_model.md, which lists the assumptions.
 """
 import argparse
 import json
@@ -15,9 +15,9 @@ BEGIN, END = "<!-- tools/vendors/cost.py -->\n", "<!-- end of tools/vendors/cost
 
 
 class Gpu:
-    """What the vendors state: units that issue instructions (SIMDs, quarters of an SM, vector engines), their clock,
-    memory's bytes/s, FLOP/s in f32 and on matrices of f16 with f32 sums; atomics/s are assumed, one a clock for each
-    slice of the second level of cache. `subgroups`: beside each other on a unit where the compiler does not say."""
+    """Peak rates that the vendors publish: units that issue instructions (SIMDs, quarters of an SM, vector engines),
+    their clock, memory bytes/s, FLOP/s in f32 and on f16 matrices with f32 accumulators. atomics/s are assumed: one a
+    clock for each slice of the L2 cache. `subgroups`: subgroups at once on a unit, if compilers do not report them."""
 
     def __init__(self, name, compiled, units, clock, memory, flops, matrix_flops, atomics, subgroups):
         self.name, self.compiled = name, compiled
@@ -32,39 +32,39 @@ GPUS = (
     Gpu("H200", "nvidia-172", 132 * 4, 1.75e9, 4800e9, 67e12, 600e12, 130e9, 12),
 )
 
-# {(GPU, pass): milliseconds of a step} as vknerf train --profile says there, to stand beside the prediction.
+# {(GPU, pass): milliseconds per step} of vknerf train --profile on the GPU, printed beside the prediction.
 MEASURED = {}
 
-# How often a compiler takes a loop's body to run, by depth: ACO, NAK, brw. Their cycles are divided by that.
+# Iterations that a compiler (ACO, NAK, brw) assumes for a loop, by depth; its cycle estimates are divided by them.
 LOOP_RUNS = {"amd": (1, 8, 32), "nvidia": (1, 10, 38), "intel": (1, 10, 100)}
 
-# Passes that go through something in a loop, as their shaders have it on GPUs: how often all invocations together go
-# through it in subgroups of that size, how many there are at the most, and how deep the loop is.
+# Passes whose shaders have a loop on GPUs: iterations of all invocations together for a subgroup size, the largest
+# number of invocations, and the depth of the loop.
 RUNS = {
     "encode_samples": (lambda w, size: w["marched"] * w["levels"], lambda w, size: 4096 * 64, 2),
-    # A sample's row has several invocations.
+    # Several invocations share a sample.
     "field_forward": (lambda w, size: w["marched"] * w["forward_parts"],
                       lambda w, size: 4096 * 64 * w["forward_parts"], 1),
-    # A subgroup takes a ray, slice by slice.
+    # One subgroup per ray, which composites as many samples at once as it has invocations.
     "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
     "field_backward": (lambda w, size: w["live"] * w["backward_parts"],
                        lambda w, size: w["groups"] * 64 * w["backward_parts"], 1),
     "scatter_gradients": (lambda w, size: w["live"] * w["levels"], lambda w, size: 4096 * 64, 1),
-    # An invocation takes four parameters of four workgroups at once.
+    # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
 ON_MATRICES = ("field_forward", "field_backward")
-BARRIER = 5e-6  # between two passes
-# Passes that run once in so many steps, of which each has that share: the work is told as such already.
+BARRIER = 5e-6  # seconds between two passes
+# Passes that run once in so many steps; their work is already given per step.
 UPDATE_INTERVAL = {"update_occupancy": 16, "threshold_occupancy": 16, "pack_occupancy": 16}
 
 
 def waves(gpu, program):
-    """Subgroups beside each other on a unit."""
-    told = program.get("occupancy")
-    if told is None:
+    """Subgroups at once on a unit."""
+    reported = program.get("occupancy")
+    if reported is None:
         return gpu.subgroups
-    return told / 4 if gpu.compiled.startswith("nvidia") else told
+    return reported / 4 if gpu.compiled.startswith("nvidia") else reported
 
 
 def floor_seconds(gpu, program):
@@ -74,16 +74,16 @@ def floor_seconds(gpu, program):
 
 
 def issue_seconds(gpu, program):
-    """By the compiler's cycles; 0 where nothing is known of the pass's loops."""
+    """Time from the compiler's cycle estimate; 0 if the pass has no entry in RUNS or no estimate."""
     if program["pass"] not in RUNS or "cycles" not in program:
         return 0.0
     runs, invocations, depth = RUNS[program["pass"]]
     work, size, vendor = program["work"], program["subgroup_size"], gpu.compiled.split("-")[0]
     total = runs(work, size) / size
-    beside = min(invocations(work, size) / size, gpu.units * waves(gpu, program), total)
+    concurrent = min(invocations(work, size) / size, gpu.units * waves(gpu, program), total)
     weight = LOOP_RUNS[vendor][depth]
-    latency = total / beside * program["cycles"] / weight
-    # Without such an estimate: an instruction a cycle at the most.
+    latency = total / concurrent * program["cycles"] / weight
+    # Without busy_cycles: at most one instruction per cycle.
     busy = total / gpu.units * program.get("busy_cycles", program["instructions"] * weight) / weight
     return max(latency, busy) / gpu.clock
 
@@ -93,7 +93,7 @@ def predict(gpu, program):
 
 
 def step_programs(path):
-    """{pass: program} of a device's expected path."""
+    """{pass: pipeline} of the path that auto is expected to choose on a device."""
     with open(path, encoding="utf-8") as file:
         programs = json.load(file)["programs"]
     return {p["pass"]: p for p in programs if p["expected"] and "work" in p and "fault" not in p}
@@ -125,9 +125,9 @@ def predicted_table(devices):
             if program is None:
                 cells.append("-")
                 continue
-            both = 1e3 * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
-            sums[gpu.name] = [total + one for total, one in zip(sums[gpu.name], both)]
-            cells.append(f"{both[0]:.3f} -> {both[1]:.3f}")
+            pair = 1e3 * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
+            sums[gpu.name] = [total + one for total, one in zip(sums[gpu.name], pair)]
+            cells.append(f"{pair[0]:.3f} -> {pair[1]:.3f}")
         measured = [MEASURED.get((gpu.name, name)) for gpu in gpus]
         yield f"| `{name}` | " + " | ".join(f"{cell} | {'' if ms is None else f'{ms:.3f}'}"
                                             for cell, ms in zip(cells, measured)) + " |"
@@ -140,7 +140,7 @@ def write(lines):
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     if not begin or not end:
-        sys.exit(f"{DOCUMENT}: has no lines {BEGIN.strip()} and {END.strip()}")
+        sys.exit(f"{DOCUMENT}: lacks the lines {BEGIN.strip()} and {END.strip()}")
     with open(DOCUMENT, "w", encoding="utf-8") as file:
         file.write(head + begin + "\n" + "\n".join(lines) + "\n\n" + end + tail)
 
@@ -154,9 +154,9 @@ def main():
     wanted = {gpu.compiled for gpu in GPUS}
     devices = {name: programs for name, programs in devices.items() if name in wanted and programs}
     if not devices:
-        sys.exit(f"none of {', '.join(sorted(wanted))} among the devices")
-    lines = ["Instructions / estimated cycles / subgroups beside each other:", "", *compiled_table(devices), "",
-             "Floor -> predicted, milliseconds of a step:", "", *predicted_table(devices)]
+        sys.exit(f"none of the files is of a device in the tables: {', '.join(sorted(wanted))}")
+    lines = ["Instructions / estimated cycles / subgroups at once:", "", *compiled_table(devices), "",
+             "Floor -> predicted, milliseconds per step:", "", *predicted_table(devices)]
     if args.write:
         write(lines)
     else:

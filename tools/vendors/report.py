@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """tools/vendors/report.py [--report FILE] [--check] [--slack] [--forgive REASON] DEVICE.json ...
 
-Prints what compilers made of vknerf's programs beside the budget, from what `vknerf bench --suite programs --json`
-printed for each device. tools/vendors.sh tells what the options do.
+Prints the compilers' statistics of vknerf's pipelines and compares them with the budget; reads the output of
+`vknerf bench --suite programs --json` for each device. tools/vendors.sh explains the options.
 """
 import argparse
 import json
@@ -12,13 +12,13 @@ import sys
 EXCEPTIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "exceptions.tsv")
 COLUMNS = ("registers", "spilled", "scratch_bytes", "shared_bytes", "code_bytes", "occupancy", "compile_ms")
 
-# What a program of the step may need on the path that auto is expected to take, and what all of them may together.
+# Limits for each pipeline of the step on the path that auto is expected to choose, and for their total compile time.
 BUDGET = {"spilled": 0, "scratch_bytes": 0, "code_bytes": 48 << 10}
 COMPILE_MS = {"intel": 6000}
 COMPILE_MS_OTHERS = 3000
 STEP_COMPILE_MS = 20000
-# Processor time grows where other processes share the core and its caches: the tests, which run beside others, allow
-# twice as much, and an exception is only called needless when there is half as much as allowed.
+# Compile time grows when other processes share the core and its caches. With --slack twice the limit is allowed, and
+# an exception is reported as needless only below half of the limit.
 SLACK = {"compile_ms": 2}
 
 
@@ -28,7 +28,7 @@ class Program:
         self.path, self.name = values["path"], values["program"]
 
     def counts(self):
-        """Whether the budget is for it."""
+        """Whether the budget applies to the pipeline."""
         return self.values["expected"] and self.values["use"] == "step"
 
     def text(self, name):
@@ -46,14 +46,14 @@ def read(path):
 
 
 def measures(program):
-    """(what, how much, how much is allowed) of a program that can be compiled."""
+    """(quantity, value, limit) of a pipeline that compiles."""
     limit = COMPILE_MS.get(program.device.split("-")[0], COMPILE_MS_OTHERS)
     for what, allowed in {**BUDGET, "compile_ms": limit}.items():
         yield what, program.values.get(what), allowed
 
 
 def judge(programs, slack):
-    """({(device, path, program, what): how much, for people}, the same for what an exception may still stand for)"""
+    """({(device, path, program, what): description} of what is over the limit, the same of what is close to it)"""
     over, near, sums = {}, {}, {}
     for program in programs:
         key = (program.device, program.path, program.name)
@@ -65,16 +65,16 @@ def judge(programs, slack):
         for what, value, allowed in measures(program):
             factor = SLACK.get(what, 1) if slack else 1
             if value is None:
-                over[key + (what,)] = "the driver does not tell"
+                over[key + (what,)] = "the driver does not report it"
             elif value > allowed * factor:
-                over[key + (what,)] = f"{value:.0f}, {allowed} are allowed"
+                over[key + (what,)] = f"{value:.0f}, limit {allowed}"
             elif what in SLACK and value > allowed / 2:
                 near[key + (what,)] = f"{value:.0f}"
         sums.setdefault(key[:2], []).append(program.values["compile_ms"])
     for (device, path), times in sums.items():
         key = (device, path, "step", "compile_ms")
         if sum(times) > STEP_COMPILE_MS * (SLACK["compile_ms"] if slack else 1):
-            over[key] = f"{sum(times):.0f}, {STEP_COMPILE_MS} are allowed"
+            over[key] = f"{sum(times):.0f}, limit {STEP_COMPILE_MS}"
         elif sum(times) > STEP_COMPILE_MS / 2:
             near[key] = f"{sum(times):.0f}"
     return over, near
@@ -86,7 +86,7 @@ def read_exceptions():
         lines = [line.rstrip("\n").split("\t") for line in file if line.strip() and not line.startswith("#")]
     for line in lines:
         if len(line) != 5 or not line[4].strip():
-            sys.exit(f"{EXCEPTIONS}: not device, precision, program, what and reason: {' '.join(line)}")
+            sys.exit(f"{EXCEPTIONS}: not five fields (device, precision, program, what, reason): {' '.join(line)}")
     return {tuple(line[:4]): line[4] for line in lines}
 
 
@@ -98,29 +98,29 @@ def write_exceptions(exceptions):
         file.writelines("\t".join(key + (reason,)) + "\n" for key, reason in exceptions.items())
 
 
-def concerns(key, programs):
-    """Whether it is about something that was compiled now: another precision may be expected by now."""
+def was_compiled(key, programs):
+    """Whether a pipeline within the budget was compiled for the exception's device, in whatever precision."""
     return any(program.counts() and program.device == key[0] for program in programs)
 
 
 def forgive(programs, over, near, reason):
     exceptions = {key: why for key, why in read_exceptions().items()
-                  if key in over or key in near or not concerns(key, programs)}
+                  if key in over or key in near or not was_compiled(key, programs)}
     exceptions.update({key: reason for key in over if key not in exceptions})
     write_exceptions(exceptions)
 
 
 def check(programs, over, near):
-    """Prints findings; True when there are none."""
+    """Prints findings; returns True if there are none."""
     exceptions = read_exceptions()
     findings = [f"{' '.join(key)}: {how}" for key, how in over.items() if key not in exceptions]
-    findings += [f"{' '.join(key)}: within the budget; tools/vendors/exceptions.tsv need not name it"
-                 for key in exceptions if key not in over and key not in near and concerns(key, programs)]
+    findings += [f"{' '.join(key)}: within the budget; remove its line from tools/vendors/exceptions.tsv"
+                 for key in exceptions if key not in over and key not in near and was_compiled(key, programs)]
     for finding in findings:
         print(f"FAILED: {finding}")
     forgiven = sum(key in exceptions for key in over)
     counted = sum(program.counts() for program in programs)
-    print(f"{counted} programs that auto would take; {len(findings)} findings, {forgiven} exceptions")
+    print(f"{counted} pipelines that auto would choose; {len(findings)} findings, {forgiven} exceptions")
     return not findings
 
 
@@ -139,9 +139,9 @@ def print_table(programs, over):
             bad = [what for *key, what in over if tuple(key) == (program.device, program.path, program.name)]
             line += "  over: " + ", ".join(bad) if bad else "  ok"
         print(line)
-    print(f"Budget, by program of the step where auto is expected to take it: nothing spilled, no scratch, "
-          f"{BUDGET['code_bytes']} bytes of code, {COMPILE_MS_OTHERS} ms of compiling (Intel {COMPILE_MS['intel']}); "
-          f"the whole step {STEP_COMPILE_MS} ms.")
+    print(f"Budget for each pipeline of the step on the path that auto is expected to choose: no spills, no scratch, "
+          f"{BUDGET['code_bytes']} bytes of code, {COMPILE_MS_OTHERS} ms to compile (Intel {COMPILE_MS['intel']}); "
+          f"all pipelines of the step {STEP_COMPILE_MS} ms.")
 
 
 def main():

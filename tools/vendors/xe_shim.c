@@ -1,11 +1,10 @@
-/* An Intel GPU behind the kernel's xe driver that is not there: a library to be loaded before a
- * Vulkan program, as tools/vendors.sh does it. Mesa's ANV lists the GPU, opens it and compiles
- * programs for it; what is submitted does nothing and has finished at once. Mesa has such libraries
- * of its own for AMD and NVIDIA (mesa-drm-shim). Made from the kernel's headers (drm.h, xe_drm.h)
- * and from what Mesa asks for.
+/* Emulates an Intel GPU behind the kernel's xe driver, as a library that tools/vendors.sh preloads
+ * into a Vulkan program. Mesa's ANV lists the GPU, opens it and compiles pipelines for it;
+ * submitted work does nothing and finishes at once. Mesa has such libraries for AMD and NVIDIA
+ * (mesa-drm-shim). Written from the kernel's headers (drm.h, xe_drm.h) and Mesa's requests.
  *
  *   XE_SHIM=bmg | lnl | dg2 | mtl   the GPU; default bmg
- *   XE_SHIM_DEBUG=1                 tells what it is asked that it does not know
+ *   XE_SHIM_DEBUG=1                 prints unknown requests
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -48,8 +47,8 @@ static const struct gpu *gpu(void)
     for (size_t i = 0; i < sizeof gpus / sizeof gpus[0]; i++)
         if (!name || strcmp(gpus[i].name, name) == 0)
             return &gpus[i];
-    /* Whatever is measured would be called by a name that is not its own. */
-    fprintf(stderr, "xe_shim: XE_SHIM=%s is none of the GPUs that it knows\n", name);
+    /* Measurements of another GPU would be recorded under this name. */
+    fprintf(stderr, "xe_shim: XE_SHIM=%s: not one of bmg, lnl, dg2, mtl\n", name);
     exit(1);
 }
 
@@ -167,8 +166,8 @@ static uint32_t fill_firmware(void *to)
     return sizeof *version;
 }
 
-/* Key, number of words, words. 15: threads of a vector engine. Mesa wants a table, whatever is in
- * it. */
+/* A table of key, number of 32-bit words, words; key 15 is the number of threads of a vector
+ * engine. Mesa requires the table but not its contents. */
 static uint32_t fill_hwconfig(void *to)
 {
     static const uint32_t table[] = {15, 1, 8};
@@ -202,10 +201,10 @@ static int query(struct drm_xe_device_query *q)
 
 /* ---- ioctls ---------------------------------------------------------------------------------- */
 
-static int node = -1; /* a memory file: where buffers lie that are mapped */
+static int node = -1; /* memory file that backs mapped buffers */
 static uint64_t node_size;
 static uint32_t next_handle = 1;
-static uint64_t offsets[1 << 16]; /* of buffers, by handle */
+static uint64_t offsets[1 << 16]; /* of buffers in the file, by handle */
 
 static void copy_text(char *to, size_t *room, const char *text)
 {
@@ -256,7 +255,7 @@ static int answer(unsigned long request, void *argument)
     case DRM_IOCTL_XE_EXEC_QUEUE_GET_PROPERTY:
         ((struct drm_xe_exec_queue_get_property *)argument)->value = 0;
         return 0;
-    case DRM_IOCTL_SYNCOBJ_QUERY: { /* everything is done */
+    case DRM_IOCTL_SYNCOBJ_QUERY: { /* reports all work as finished */
         struct drm_syncobj_timeline_array *array = argument;
         for (uint32_t i = 0; i < array->count_handles; i++)
             ((uint64_t *)(uintptr_t)array->points)[i] = UINT64_MAX / 2;
@@ -349,7 +348,7 @@ OPEN(open64)
 STAT(stat, stat)
 STAT(stat64, stat64)
 
-/* ---- libdrm's list of devices, as xf86drm.h declares it -------------------------------------- */
+/* ---- libdrm's device list, with the layout of xf86drm.h -------------------------------------- */
 
 struct pci_bus {
     uint16_t domain;

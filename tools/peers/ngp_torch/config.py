@@ -1,13 +1,13 @@
-"""Settings of a run, and the hash grid's geometry. Pure Python: needs no torch.
+"""Defines the settings of a run and the geometry of the hash grid. Needs only the standard library.
 
-Names and defaults are those of vknerf (src/config/settings.h, src/config/defaults.c; without a GPU the smaller
-model), so that a run's config.json says all that is needed to do equal work.
+Names and defaults are those of vknerf (src/config/settings.h, src/config/defaults.c), with the smaller model if there
+is no GPU, so that the config.json of a vknerf run describes the same training.
 """
 import json
 import math
 import os
 
-# What vknerf's config.json calls each setting, and its defaults with and without a GPU.
+# Key in vknerf's config.json -> defaults with and without a GPU.
 SETTINGS = {
     "seed": (0, 0),
     "background": ("random", "random"),
@@ -30,17 +30,19 @@ SETTINGS = {
     "loss_scale.backoff": (0.5, 0.5), "loss_scale.interval": (2000, 2000),
     "scene.downscale": (1, 1), "scene.scale": (0, 0), "scene.aabb_scale": (0, 0),
 }
-# What this trainer does in one way only.
-FIXED = {"model": "ngp", "loss.kind": "huber", "optimizer.kind": "adam", "background": "random", "optimizer.clip_norm": 0,
-         "optimizer.schedule": "step",
-         "mlp.sh_degree": 4, "scene.contraction": "none"}
+# Former names of keys, which the config.json of older runs has.
+FORMER_NAMES = {"march.decay": "march.occupancy_decay", "march.threshold": "march.occupancy_threshold",
+                "optimizer.average_decay": "optimizer.ema_decay"}
+# Settings for which this trainer has one value only.
+FIXED = {"model": "ngp", "loss.kind": "huber", "optimizer.kind": "adam", "background": "random",
+         "optimizer.clip_norm": 0, "optimizer.schedule": "step", "mlp.sh_degree": 4, "scene.contraction": "none"}
 
-UPDATE_INTERVAL = 16       # from one occupancy update to the next
-OCCUPANCY_WARMUP = 256  # steps during which an update visits every cell
+UPDATE_INTERVAL = 16    # steps from one occupancy update to the next
+OCCUPANCY_WARMUP = 256  # steps during which an update evaluates every cell
 
 
 class BadInput(Exception):
-    """A message of one line that names file and field."""
+    """An error with a message of one line that names file and field."""
 
 
 def defaults(gpu):
@@ -70,27 +72,27 @@ def read_json(path):
 
 
 def load(path, gpu):
-    """Settings of a vknerf run's config.json (or its folder); `path` None: the defaults."""
+    """Reads the settings of a vknerf run's config.json (or its folder); `path` None: the defaults."""
     settings = defaults(gpu)
     if path is None:
         return settings
     if os.path.isdir(path):
         path = os.path.join(path, "config.json")
-    given = flatten(read_json(path))
+    given = {FORMER_NAMES.get(key, key): value for key, value in flatten(read_json(path)).items()}
     for key, only in FIXED.items():
         if given.get(key, only) != only:
-            raise BadInput(f"{path}: {key}: this trainer does {only!r} only, not {given[key]!r}")
-    # In fp32 a run records a static loss scale of 1; where this trainer scales, it scales dynamically.
+            raise BadInput(f"{path}: {key}: {given[key]!r}: this trainer supports only {only!r}")
+    # fp32 runs record a static loss scale of 1, which is not used: this trainer's loss scale is dynamic.
     if given.get("loss_scale.kind", "dynamic") != "dynamic":
         given.pop("loss_scale.initial", None)
     settings.update({key: given[key] for key in SETTINGS if key in given})
     if settings["march.cone_angle"] > 0 or settings["scene.aabb_scale"] > 1:
-        raise BadInput(f"{path}: scene.aabb_scale: this trainer does unit cubes only")
+        raise BadInput(f"{path}: scene.aabb_scale: this trainer supports only the unit cube")
     return settings
 
 
 class Level:
-    """One level of the grid: `entries` from number `first` on; position * scale + 0.5 counts its cells.
+    """A level of the grid: `entries` entries from entry `first` on. position * scale + 0.5 is in units of cells.
 
     A level whose grid points all fit into the table is indexed directly (Mueller et al. 2022, section 3)."""
 
@@ -103,7 +105,7 @@ PRIMES = (1, 2654435761, 805459861)
 
 
 def grid_levels(settings):
-    """The levels, coarsest first. Dense ones come before hashed ones, as resolutions grow."""
+    """The levels, coarsest first. Dense levels precede hashed ones because resolutions increase."""
     count, coarsest = settings["grid.levels"], settings["grid.coarsest"]
     table = 1 << settings["grid.log2_entries"]
     growth = math.log(settings["grid.finest"] / coarsest) / (count - 1) if count > 1 else 0.0
@@ -119,7 +121,7 @@ def grid_levels(settings):
 
 
 def grid_entry(level, x, y, z):
-    """Number of the entry at one corner: the definition that the tensors follow."""
+    """Number of the entry at a grid point; tests compare the tensor version with it."""
     if level.dense:
         x, y, z = (min(v, level.resolution - 1) for v in (x, y, z))
         return level.first + x + level.resolution * (y + level.resolution * z)
@@ -127,7 +129,7 @@ def grid_entry(level, x, y, z):
 
 
 def learning_rate(settings, step, progress):
-    """Of step number `step`; `progress` is the share of a limited training that is done, else None."""
+    """Learning rate of step `step`; `progress`: completed share of a training of limited length, otherwise None."""
     rate, warmup = settings["optimizer.learning_rate"], settings["optimizer.warmup_steps"]
     if step < warmup:
         rate *= (step + 1) / warmup

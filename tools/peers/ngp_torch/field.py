@@ -1,8 +1,8 @@
-"""The field: multiresolution hash grid (Mueller et al., Instant Neural Graphics Primitives, 2022), spherical
-harmonics and two MLPs. N is the number of samples, L the grid's levels, F its features.
+"""Implements the field: multiresolution hash grid (Mueller et al., Instant Neural Graphics Primitives, 2022),
+spherical harmonics and two MLPs. N is the number of samples, L the number of levels, F of features per level.
 
-Tensors keep the sample index last ([rows, N]): each level is then one contiguous sweep over the samples that
-stays in its own table, and the MLPs read the rows as a transposed matrix without a copy.
+The sample index is a tensor's last one ([rows, N]). Each level is then one contiguous loop over the samples that
+accesses only its own table, and the MLPs read the rows as a transposed matrix without a copy.
 """
 import math
 from concurrent.futures import ThreadPoolExecutor
@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from config import PRIMES, grid_levels
 
-CHUNK, STRIDE = 8192, 16  # of samples whose gradients are scattered at once
+CHUNK, STRIDE = 8192, 16  # samples whose gradients are scattered at once; distance between their indices
 
 
 class HashGrid:
-    """The grid's table, encoding, and the scatter of its gradients."""
+    """The hash table with its encoding and the scatter of its gradients."""
 
     def __init__(self, settings, device, compiled):
         self.levels = grid_levels(settings)
@@ -24,8 +24,8 @@ class HashGrid:
         entries = self.levels[-1].first + self.levels[-1].entries
         self.table = torch.empty(entries * self.features, device=device).uniform_(-1e-4, 1e-4)
         self.table.grad = torch.zeros_like(self.table)
-        self.encode_program = compiled(self._encode)
-        self.corners_program = compiled(self._corners)
+        self.compiled_encode = compiled(self._encode)
+        self.compiled_corners = compiled(self._corners)
         dense = sum(level.dense for level in self.levels)
         self.groups = [Group(self.levels[:dense], device), Group(self.levels[dense:], device)]
         self.groups = [group for group in self.groups if group.count > 0]
@@ -34,8 +34,8 @@ class HashGrid:
             self.workers = ThreadPoolExecutor(torch.get_num_threads())
 
     def encode(self, table, points):
-        """points [3, N] in the unit cube -> features [F * L, N], feature by feature."""
-        return self.encode_program(table, points)
+        """points [3, N] in the unit cube -> features [F * L, N], the feature being the slower index."""
+        return self.compiled_encode(table, points)
 
     def _encode(self, table, points):
         rows = [[] for _ in range(self.features)]
@@ -52,7 +52,7 @@ class HashGrid:
         return torch.cat([part for feature in rows for part in feature])
 
     def _corners(self, points, gradient):
-        """Entries [L, 8, N] and their gradients [F, L, 8, N] from the features' [F * L, N]."""
+        """Entries [L, 8, N] and their gradients [F, L, 8, N], for features' gradient [F * L, N]; lists by Group."""
         gradient = gradient.view(self.features, len(self.levels), 1, points.shape[1])
         entries, values, first = [], [], 0
         for group in self.groups:
@@ -66,9 +66,9 @@ class HashGrid:
     def add_gradient(self, points, gradient):
         """Adds d loss / d table to table.grad, given points [3, N] and the features' gradient [F * L, N].
 
-        On a CPU index_add_ is serial, so threads share the levels out: their tables do not overlap, and
-        nothing needs atomics. Samples come in chunks that stay in cache, and not in their order along the
-        rays: neighbours would add to the same entries, each sum waiting for the one before."""
+        On a CPU index_add_ is serial, so each thread processes whole levels, whose tables do not overlap. Chunks of
+        samples stay in the cache. Samples of a chunk are not neighbours on their rays: neighbours add to the same
+        entries, and each addition would wait for the previous one."""
         target = self.table.grad.view(-1, self.features)
         count = points.shape[1]
         if target.device.type == "cpu":
@@ -77,7 +77,7 @@ class HashGrid:
         else:
             order = [torch.arange(count, device=target.device)]
         for part in order:
-            entries, values = self.corners_program(points.index_select(1, part), gradient.index_select(1, part))
+            entries, values = self.compiled_corners(points.index_select(1, part), gradient.index_select(1, part))
             jobs = [(entry[level], value[f, level], f) for entry, value in zip(entries, values)
                     for level in range(len(entry)) for f in range(self.features)]
 
@@ -89,51 +89,51 @@ class HashGrid:
 
 
 class Group:
-    """Neighbouring levels that are all dense or all hashed, as columns of constants [levels, 1]."""
+    """Consecutive levels that are all dense or all hashed, with constants [levels, 1]."""
 
     def __init__(self, levels, device):
         self.count = len(levels)
         if not levels:
             return
 
-        def column(values, kind):
-            return torch.tensor(values, dtype=kind, device=device)[:, None]
+        def column(values, dtype):
+            return torch.tensor(values, dtype=dtype, device=device)[:, None]
 
         self.dense = levels[0].dense
         self.scale = column([level.scale for level in levels], torch.float32)
-        # A table has a power of two of entries, so the primes may be taken modulo its size: the low bits of
-        # the products stay the same, and 32 bits hold them.
+        # Table sizes are powers of two, so the primes may be reduced modulo the size: the low bits of the products
+        # do not change, and the products fit into 32 bits.
         self.mask = levels[0].entries - 1
         self.primes = [prime & self.mask for prime in PRIMES]
         largest = (levels[-1].resolution + 1) * (self.mask + 1)
-        self.kind = torch.int32 if self.dense or largest < 1 << 31 else torch.int64
-        self.first = column([level.first for level in levels], self.kind)
-        self.resolution = column([level.resolution for level in levels], self.kind)
+        self.dtype = torch.int32 if self.dense or largest < 1 << 31 else torch.int64
+        self.first = column([level.first for level in levels], self.dtype)
+        self.resolution = column([level.resolution for level in levels], self.dtype)
 
     def cells(self, points):
-        """Per axis [levels, N]: cells that hold points [3, N], and the points' places inside."""
+        """For each axis [levels, N]: cells that contain points [3, N], and the points' positions in the cells."""
         cell, inside = [], []
         for axis in range(3):
             position = points[axis][None] * self.scale + 0.5
             low = position.floor()
-            cell.append(low.to(self.kind))
+            cell.append(low.to(self.dtype))
             inside.append(position - low)
         return cell, inside
 
     def corners(self, points):
-        """[levels, 8, N]: numbers of the entries around each point, and the points' weights there."""
+        """[levels, 8, N]: numbers of the entries around each point, and their interpolation weights."""
         cell, inside = self.cells(points)
         corner = torch.arange(8, device=points.device)[None, :, None]
         index, weight = [], 1.0
         for axis in range(3):
             bit = (corner >> axis) & 1
-            index.append(cell[axis][:, None] + bit.to(self.kind))
+            index.append(cell[axis][:, None] + bit.to(self.dtype))
             near = inside[axis][:, None]
             weight = weight * torch.where(bit > 0, near, 1.0 - near)
         return self.number(index, 1), weight
 
     def entry(self, cell, corner):
-        """[levels, N]: number of the entry at a corner (bit per axis) of the cells."""
+        """[levels, N]: number of the entry at a corner of the cells; corner has a bit for each axis."""
         return self.number([cell[axis] + (corner >> axis & 1) for axis in range(3)], 0)
 
     def number(self, corner, extra):
@@ -169,7 +169,7 @@ def spherical_harmonics(d):
 
 
 def make_weights(settings, device):
-    """Matrices [outputs, inputs] of the density MLP and of the colour MLP: Xavier uniform, no biases."""
+    """Makes the matrices [outputs, inputs] of the density MLP and the colour MLP: Xavier uniform, no biases."""
     def mlp(inputs, width, layers, outputs):
         sizes = [inputs] + [width] * layers + [outputs]
         weights = []

@@ -1,7 +1,7 @@
-"""Rays, the occupancy grid, and compositing. R rays, M marched samples, N live ones.
+"""Implements rays, the occupancy grid and compositing for R rays, M marched samples and N live samples.
 
-As in vknerf: samples lie a fixed step apart from a random offset on; those in occupied cells are marched, and
-those whose ray still transmits light are live.
+As in vknerf the samples of a ray are a fixed step apart, from a random offset on. Samples in occupied cells are
+marched; marched samples with a transmittance above the threshold are live.
 """
 import math
 
@@ -11,7 +11,7 @@ from config import OCCUPANCY_WARMUP
 
 
 class Rays:
-    """Rays of one batch; origin, direction [R, 3]; first, last [R]: distances in steps; empty if first > last."""
+    """Rays of a batch: origin, direction [R, 3]; first, last [R]: distances in steps, first > last without samples."""
 
     def __init__(self, origin, direction, first, last):
         self.origin, self.direction, self.first, self.last = origin, direction, first, last
@@ -27,10 +27,10 @@ def camera_tensors(cameras, device):
 
 
 def camera_rays(cameras, which, pixel):
-    """Origins and unit directions [R, 3] through the middles of pixels [R, 2] (x, y) of cameras [R]."""
+    """Origins and unit directions [R, 3] through the centres of pixels [R, 2] (x, y) of cameras [R]."""
     pose, lens = cameras["pose"][which], cameras["lens"][which]
-    place = (pixel + 0.5 - lens[:, 2:]) / lens[:, :2]
-    local = torch.stack([place[:, 0], -place[:, 1], -torch.ones_like(place[:, 0])], 1)
+    image = (pixel + 0.5 - lens[:, 2:]) / lens[:, :2]
+    local = torch.stack([image[:, 0], -image[:, 1], -torch.ones_like(image[:, 0])], 1)
     local = local / local.norm(dim=1, keepdim=True)
     return pose[:, :, 3], (pose[:, :, :3] * local[:, None]).sum(2)
 
@@ -42,14 +42,15 @@ def box_span(origin, direction, low, high):
 
 
 class Occupancy:
-    """Cells of the unit cube and the optical thickness of a marching step in each; negative where no camera sees.
+    """Occupancy grid of the unit cube: for each cell the optical thickness of a marching step, or a negative value if
+    no camera sees the cell.
 
-    Stored in groups of four neighbours (2 x 2 in x and y): cell (x, y, z) has number
+    Cells are stored in groups of 2 x 2 in x and y: cell (x, y, z) has number
     ((z * r/2 + y/2) * r/2 + x/2) * 4 + (y mod 2) * 2 + x mod 2."""
 
     def __init__(self, settings, cameras, device):
         self.resolution = settings["march.resolution"]
-        self.decay, self.most = settings["march.occupancy_decay"], settings["march.occupancy_threshold"]
+        self.decay, self.max_threshold = settings["march.occupancy_decay"], settings["march.occupancy_threshold"]
         self.step = math.sqrt(3.0) / settings["march.steps_per_unit"]
         self.near, self.device = settings["march.near_distance"], device
         self.threshold = 0.0
@@ -57,12 +58,12 @@ class Occupancy:
         self.set_bits(torch.ones_like(self.values, dtype=torch.bool))
 
     def _group(self, grid):
-        """[r, r, r] by z, y, x -> [r^3 / 4, 4]"""
+        """grid [z, y, x] -> [r^3 / 4, 4]: groups of four cells."""
         half = self.resolution // 2
         return grid.view(-1, half, 2, half, 2).permute(0, 1, 3, 2, 4).reshape(-1, 4)
 
     def _seen(self, cameras):
-        """[r, r, r] by z, y, x: some camera has the middle or a corner of the cell in its picture."""
+        """[z, y, x]: whether the centre or a corner of the cell is in a camera's image."""
         r = self.resolution
 
         def lattice(count, shift):
@@ -85,7 +86,7 @@ class Occupancy:
         return seen
 
     def set_bits(self, occupied):
-        """occupied [r^3 / 4, 4]; also finds the box around what is occupied, which rays are cut to."""
+        """Stores occupied [r^3 / 4, 4] and computes the bounding box of occupied cells, to which rays are clipped."""
         self.bits = occupied.reshape(-1)
         groups = torch.nonzero(occupied)
         half = self.resolution // 2
@@ -94,39 +95,39 @@ class Occupancy:
             cells = torch.full((1, 3), float(half), device=self.device)
         self.low = cells.amin(0) / self.resolution
         self.high = (cells.amax(0) + 1) / self.resolution
-        self.most_steps = math.ceil((self.high - self.low).norm().item() / self.step) + 1
+        self.max_steps = math.ceil((self.high - self.low).norm().item() / self.step) + 1
 
-    def _cells(self, group, place):
-        """Coordinates [K, 3] of cells by number of group and place in it."""
+    def _cells(self, group, member):
+        """Coordinates [K, 3] of cells, given group numbers [K] and indices [K] in their groups."""
         half = self.resolution // 2
-        x, y = group % half * 2 + place % 2, group // half % half * 2 + place // 2
+        x, y = group % half * 2 + member % 2, group // half % half * 2 + member // 2
         return torch.stack([x, y, group // (half * half)], 1)
 
     def update(self, step, density):
-        """Decay, new densities at random points of some cells, threshold. density: points [3, K] -> [K].
+        """Decays the cells, evaluates `density` (points [3, K] -> [K]) at random points and computes the threshold.
 
-        All cells at first; later of each group one at random and one other that is occupied."""
+        Evaluates all cells in the first steps, later one random cell and one other occupied cell of each group."""
         values = torch.where(self.values > 0, self.values * self.decay, self.values)
         chosen = values >= 0
         if step >= OCCUPANCY_WARMUP:
             count = len(values)
-            place = torch.arange(4, device=self.device)
-            pick = torch.randint(4, (count, 1), device=self.device)
-            # The first occupied one, counting from a random place.
-            turn = (place + torch.randint(4, (count, 1), device=self.device)) % 4
-            other = torch.where((values > self.threshold) & (place != pick), turn, 4)
-            least = other.amin(1, keepdim=True)
-            chosen &= (place == pick) | ((other == least) & (least < 4))
-        group, place = torch.nonzero(chosen, as_tuple=True)
-        points = (self._cells(group, place) + torch.rand(len(group), 3, device=self.device)).t()
-        fresh = density((points / self.resolution).contiguous()) * self.step
-        values[group, place] = torch.maximum(values[group, place], fresh)
+            member = torch.arange(4, device=self.device)
+            random_cell = torch.randint(4, (count, 1), device=self.device)
+            # The first occupied cell in cyclic order from a random one.
+            order = (member + torch.randint(4, (count, 1), device=self.device)) % 4
+            other = torch.where((values > self.threshold) & (member != random_cell), order, 4)
+            lowest = other.amin(1, keepdim=True)
+            chosen &= (member == random_cell) | ((other == lowest) & (lowest < 4))
+        group, member = torch.nonzero(chosen, as_tuple=True)
+        points = (self._cells(group, member) + torch.rand(len(group), 3, device=self.device)).t()
+        new_values = density((points / self.resolution).contiguous()) * self.step
+        values[group, member] = torch.maximum(values[group, member], new_values)
         self.values = values
-        self.threshold = min(self.most, values.clamp(min=0).mean().item())
+        self.threshold = min(self.max_threshold, values.clamp(min=0).mean().item())
         self.set_bits(values > self.threshold)
 
     def rays(self, origin, direction, jitter):
-        """Rays whose samples lie at whole steps from the jittered start on, cut to the occupied box."""
+        """Rays clipped to the box of occupied cells; samples are whole steps from the jittered start."""
         enter, leave = box_span(origin, direction, 0.0, 1.0)
         start = enter.clamp(min=self.near)
         offset = start / self.step + jitter
@@ -136,8 +137,8 @@ class Occupancy:
         return Rays(origin, direction, first, torch.where(leave > start, last, first - 1.0))
 
 
-def probe(origin, direction, first, last, count, step, resolution, bits):
-    """[R, count]: which of each ray's next steps lie in occupied cells."""
+def test_cells(origin, direction, first, last, count, step, resolution, bits):
+    """[R, count]: whether each of the next `count` steps of a ray is in an occupied cell."""
     n = first[:, None] + torch.arange(count, device=first.device)
     t = n * step
     x, y, z = (((origin[:, axis, None] + t * direction[:, axis, None]) * resolution)
@@ -153,40 +154,39 @@ def positions(origin, direction, t, ray):
 
 
 def sums_by_ray(values, ray, ends):
-    """values [K, M] of samples packed ray by ray up to ends [R]: sums over each ray [K, R], and at each sample
-    those over the samples before it on its ray [K, M]. Taken in double precision: they are differences of sums
-    over all rays."""
-    upto = torch.cumsum(values, 1, dtype=torch.float64)
-    upto = torch.nn.functional.pad(upto, (1, 0))
-    first = upto.index_select(1, torch.nn.functional.pad(ends[:-1], (1, 0)))
-    whole = upto.index_select(1, ends) - first
-    return whole.float(), (upto[:, :-1] - first.index_select(1, ray)).float()
+    """Sums of values [K, M] over each ray [K, R], and at each sample over the previous samples of its ray [K, M]. A
+    ray's samples are consecutive up to ends [R]. Double precision: the sums are differences of sums over all rays."""
+    prefix = torch.cumsum(values, 1, dtype=torch.float64)
+    prefix = torch.nn.functional.pad(prefix, (1, 0))
+    first = prefix.index_select(1, torch.nn.functional.pad(ends[:-1], (1, 0)))
+    whole = prefix.index_select(1, ends) - first
+    return whole.float(), (prefix[:, :-1] - first.index_select(1, ray)).float()
 
 
 def transmit(raw, ray, ends, step, early_stop):
-    """From log density [M] of samples packed ray by ray up to ends [R]: weights and transmittances before the
-    samples [M], which of them are live [M], and the ends [R] among the live ones."""
-    thickness = raw.exp() * step
-    transmittance = (-sums_by_ray(thickness[None], ray, ends)[1][0]).exp()
+    """From log density [M] of consecutive samples with ends [R] of the rays: weights and transmittances in front of the
+    samples [M], whether samples are live [M], and the rays' ends [R] among live samples."""
+    optical_thickness = raw.exp() * step
+    transmittance = (-sums_by_ray(optical_thickness[None], ray, ends)[1][0]).exp()
     live = transmittance >= early_stop
-    weight = transmittance * (1.0 - (-thickness).exp())
+    weight = transmittance * (1.0 - (-optical_thickness).exp())
     live_ends = torch.nn.functional.pad(live.long().cumsum(0), (1, 0))[ends]
     return weight, transmittance, live, live_ends
 
 
 def colors(raw_rgb, weight, ray, ends):
-    """Of samples with raw_rgb [3, N] and weights [N]: colours [3, R] without background, opacities [R], rgb
-    [3, N], and at each sample the colour [3, N] of those before it."""
+    """For samples with raw_rgb [3, N] and weights [N]: colours [3, R] without background, opacities [R], rgb [3, N],
+    and at each sample the accumulated colour [3, N] of the previous samples of its ray."""
     rgb = torch.sigmoid(raw_rgb)
     rays, before = sums_by_ray(torch.cat([weight * rgb, weight[None]]), ray, ends)
     return rays[:3], rays[3], rgb, before[:3]
 
 
 def loss_gradient(raw_rgb, raw, weight, transmittance, ray, ends, background, target, step, delta):
-    """Huber loss of each ray [R], squared error [R], and the gradients of the loss's mean over the rays by
-    raw_rgb [3, N] and raw [N] (log density): Max, Optical Models for Direct Volume Rendering, 1995.
+    """Huber loss [R] and squared error [R] of the rays, and the gradients of the mean loss with respect to raw_rgb
+    [3, N] and raw [N] (log density): Max, Optical Models for Direct Volume Rendering, 1995.
 
-    background [3, R]; target [3, R], composited on it."""
+    background [3, R]; target [3, R], composited on the background."""
     color, opacity, rgb, before = colors(raw_rgb, weight, ray, ends)
     prediction = color + (1.0 - opacity) * background
     difference = prediction - target
@@ -195,7 +195,7 @@ def loss_gradient(raw_rgb, raw, weight, transmittance, ray, ends, background, ta
     slope = difference.clamp(-delta, delta) / (3.0 * difference.shape[1])
     slope = slope.index_select(1, ray)
     rgb_gradient = weight * slope * rgb * (1.0 - rgb)
-    # What lies behind a sample, background included.
+    # Colour behind a sample, including the background.
     behind = prediction.index_select(1, ray) - before - weight * rgb
     gradient = step * (slope * ((transmittance - weight) * rgb - behind)).sum(0)
     return loss, difference.square().mean(0), rgb_gradient, gradient * raw.clamp(-15, 15).exp()

@@ -1,19 +1,19 @@
-"""Adam as vknerf has it, and the moving average of the parameters."""
+"""Implements Adam as in vknerf, and the moving average of the parameters."""
 import math
 
 import torch
 
 
 class Adam(torch.optim.Optimizer):
-    """Adam (Kingma and Ba, 2015). In groups marked `sparse`, parameters whose gradient is zero are left alone and
-    keep their own count of steps (vknerf counts by entry; an entry's features are touched together). A GradScaler
-    can drive it."""
+    """Adam (Kingma and Ba, 2015). In groups marked `sparse` each parameter has its own step count, and parameters with
+    a zero gradient do not change (vknerf counts steps per entry, whose features have gradients in the same steps).
+    Works with GradScaler."""
 
     def __init__(self, groups, settings, compiled):
         super().__init__(groups, {"lr": 0.0, "weight_decay": 0.0, "sparse": False})
         self.beta1, self.beta2 = settings["optimizer.beta1"], settings["optimizer.beta2"]
         self.epsilon = settings["optimizer.epsilon"]
-        self.sparse_program = compiled(self._sparse)
+        self.compiled_sparse = compiled(self._sparse)
         self.reset()
 
     def reset(self):
@@ -24,7 +24,7 @@ class Adam(torch.optim.Optimizer):
                 self.state[p] = {name: torch.zeros_like(p) for name in names}
 
     def _sparse(self, p, g, m, v, count, rate):
-        """All of one shape; rate is a tensor of one number."""
+        """Updates p, m, v and count, which have the same shape as g; rate is a tensor of one value."""
         touched = g != 0
         new_count = count + touched.float()
         correction = (1.0 - torch.exp(new_count * math.log(self.beta2))).sqrt()
@@ -45,7 +45,7 @@ class Adam(torch.optim.Optimizer):
                 state = self.state[p]
                 if group["sparse"]:
                     rate = torch.tensor(group["lr"], device=p.device)
-                    self.sparse_program(p, p.grad, state["m"], state["v"], state["count"], rate)
+                    self.compiled_sparse(p, p.grad, state["m"], state["v"], state["count"], rate)
                 else:
                     self._dense(p, state, group["lr"], group["weight_decay"])
 
@@ -58,17 +58,17 @@ class Adam(torch.optim.Optimizer):
 
 
 class Average:
-    """Debiased moving average of parameters, refreshed now and then for all the steps passed."""
+    """Debiased moving average of the parameters. refresh() weights the parameters for all steps since the last call."""
 
     def __init__(self, params, decay):
-        self.params, self.decay, self.at = params, decay, 0
+        self.params, self.decay, self.step_averaged = params, decay, 0
         self.values = [p.detach().clone() for p in params]
 
     @torch.no_grad()
     def refresh(self, step):
-        if step == self.at:
+        if step == self.step_averaged:
             return
-        weight = (1.0 - self.decay ** (step - self.at)) / (1.0 - self.decay ** step)
-        self.at = step
+        weight = (1.0 - self.decay ** (step - self.step_averaged)) / (1.0 - self.decay ** step)
+        self.step_averaged = step
         for value, p in zip(self.values, self.params):
             value.lerp_(p, weight)

@@ -1,4 +1,4 @@
-"""Blender-style scenes: transforms_train.json and transforms_test.json with their images.
+"""Reads Blender scenes: transforms_train.json and transforms_test.json with their images.
 
 Cameras need only the standard library; images need numpy and PIL.
 """
@@ -7,20 +7,20 @@ import os
 
 from config import BadInput, read_json
 
-SCALE, OFFSET = 0.33, 0.5  # of dataset units to the unit cube, as instant-ngp has it
+SCALE, OFFSET = 0.33, 0.5  # from dataset units to the unit cube, as in instant-ngp
 
 
 class Camera:
-    """pose: 3 rows of 4, camera to world in training space (x right, y up, looking down -z).
+    """pose: 3 rows of 4, camera to world in training space (x right, y up, looking along -z).
 
-    focal and center are in pixels of the downscaled image; width and height are known with the image."""
+    fit() sets width and height, and focal and center in pixels of the downscaled image."""
 
     def __init__(self, path, angle, focal, center, pose):
         self.path, self.angle, self.focal, self.center, self.pose = path, angle, focal, center, pose
         self.width = self.height = 0
 
     def fit(self, width, height, downscale):
-        """Sets what depends on the stored image's size."""
+        """Sets the fields that depend on the stored image's size."""
         focal = self.focal or (0.5 * width / math.tan(0.5 * self.angle),) * 2
         center = self.center or (0.5 * width, 0.5 * height)
         self.focal = tuple(v / downscale for v in focal)
@@ -35,23 +35,23 @@ def number(value, where):
 
 
 def place(matrix, where, scale=SCALE, offset=OFFSET):
-    """transform_matrix to a camera's pose: 3 rows of 4."""
+    """Converts transform_matrix to a camera's pose: 3 rows of 4."""
     if not isinstance(matrix, list) or len(matrix) not in (3, 4) or any(
             not isinstance(row, list) or len(row) != 4 for row in matrix):
-        raise BadInput(f"{where}: not a matrix of 4 numbers a row")
+        raise BadInput(f"{where}: not 3 or 4 rows of 4 numbers")
     rows = [[number(v, where) for v in row] for row in matrix[:3]]
     return [row[:3] + [row[3] * scale + offset] for row in rows]
 
 
 def read_cameras(folder, split, scale=0):
-    """The cameras of transforms_SPLIT.json, in the file's order."""
+    """Reads the cameras of transforms_SPLIT.json, in the file's order."""
     file = os.path.join(folder, f"transforms_{split}.json")
     data = read_json(file)
     for key in ("k1", "k2", "p1", "p2"):
         if data.get(key, 0) != 0:
-            raise BadInput(f"{file}: {key}: this trainer has no lens distortion")
+            raise BadInput(f"{file}: {key}: this trainer does not support lens distortion")
     if data.get("aabb_scale", 1) != 1 or "offset" in data:
-        raise BadInput(f"{file}: aabb_scale, offset: this trainer does Blender's space only")
+        raise BadInput(f"{file}: aabb_scale, offset: this trainer supports only Blender's unit cube")
     scale = scale or number(data.get("scale", SCALE), f"{file}: scale")
     focal = center = angle = None
     if "fl_x" in data:
@@ -78,8 +78,8 @@ def read_cameras(folder, split, scale=0):
 
 
 def downscale_image(rgba, k):
-    """[H, W, 4] uint8, straight alpha -> [H/k, W/k, 4] uint8, premultiplied: exact averages of k x k pixels,
-    rounded once (what src/scene/downscale.c does)."""
+    """[H, W, 4] uint8, straight alpha -> [H/k, W/k, 4] uint8, premultiplied: exact averages of k x k pixels, rounded
+    once, as in src/scene/downscale.c."""
     height, width = rgba.shape[0] // k, rgba.shape[1] // k
     wide = rgba[:height * k, :width * k].astype("int64")
     alpha = wide[..., 3:]

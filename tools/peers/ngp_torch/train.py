@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An instant-NGP in PyTorch, to compare vknerf with: the same model, data, sampling and schedule, step for step.
+"""Trains an instant-NGP in PyTorch with vknerf's model, data, sampling and schedule, to compare it with vknerf.
 
     python3 tools/peers/ngp_torch/train.py --scene SCENE --config RUN --seconds 60 --out DIR
 
-Needs torch 1.13 or later, numpy and PIL. With torch 2 and a C++ compiler its inner loops are compiled; the time
-that takes is not counted as training. Everything runs in the same way on CUDA and on a CPU.
+Needs torch 1.13 or later, numpy and PIL. With torch 2 and a C++ compiler inner loops are compiled; compilation does
+not count as training time. Runs on CUDA or a CPU.
 """
 import argparse
 import ctypes
@@ -25,26 +25,26 @@ def say(line):
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--scene", required=True, help="folder with transforms_train.json and _test.json")
-    parser.add_argument("--config", help="a vknerf run, or its config.json, whose sizes to take")
-    parser.add_argument("--downscale", type=int, help="make the images K times smaller")
-    parser.add_argument("--seconds", type=float, help="train so long")
-    parser.add_argument("--steps", type=int, help="train so many steps")
-    parser.add_argument("--eval-at", default="", help="seconds at which to measure PSNR, as 5,10,20")
-    parser.add_argument("--samples", type=int, help="live samples of a step")
+    parser.add_argument("--config", help="vknerf run, or its config.json, with the settings to use")
+    parser.add_argument("--downscale", type=int, help="factor by which images are reduced")
+    parser.add_argument("--seconds", type=float, help="duration of the training")
+    parser.add_argument("--steps", type=int, help="number of steps")
+    parser.add_argument("--eval-at", default="", help="times in seconds at which to measure PSNR, such as 5,10,20")
+    parser.add_argument("--samples", type=int, help="live samples per step")
     parser.add_argument("--seed", type=int)
-    parser.add_argument("--threads", type=int, help="of the CPU; default all")
-    parser.add_argument("--device", help="cpu or cuda; default cuda where there is one")
+    parser.add_argument("--threads", type=int, help="CPU threads; default: all")
+    parser.add_argument("--device", help="cpu or cuda; default: cuda if available")
     parser.add_argument("--amp", choices=("auto", "off", "fp16", "bf16"), default="auto",
-                        help="the MLPs' arithmetic; auto: fp16 on CUDA, off on a CPU")
-    parser.add_argument("--no-compile", action="store_true", help="do without torch.compile")
+                        help="arithmetic of the MLPs; auto: fp16 on CUDA, off on a CPU")
+    parser.add_argument("--no-compile", action="store_true", help="do not use torch.compile")
     parser.add_argument("--out", help="folder for metrics.jsonl and summary.json")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     return parser.parse_args()
 
 
-def keep_memory():
-    """Has the C library keep large blocks that are freed: every step asks for the same ones again, and fresh
-    pages cost more than what is computed in them."""
+def keep_freed_memory():
+    """Makes the C library keep large freed blocks: every step allocates the same blocks again, and new pages would
+    cost more time than the computation in them."""
     try:
         libc = ctypes.CDLL(None)
         trim_threshold, mmap_threshold = -1, -3
@@ -55,14 +55,14 @@ def keep_memory():
 
 
 def choose_compiler(torch, wanted):
-    """What makes a function fast: torch.compile where it works, else nothing."""
+    """Returns torch.compile if it works, otherwise a function that returns its argument."""
     if not wanted:
         return lambda function: function
     if not hasattr(torch, "compile"):
-        say(f"torch {torch.__version__} has no torch.compile: runs as it is")
+        say(f"torch {torch.__version__} has no torch.compile: continues without compilation")
         return lambda function: function
     try:
-        # Debian's torch has its vector mathematics in a library of its own, which compiled code must find.
+        # Code compiled by Debian's torch needs this library of vector mathematics.
         ctypes.CDLL("libsleef.so.3", mode=ctypes.RTLD_GLOBAL)
         os.environ.setdefault("LD_PRELOAD", "libsleef.so.3")
     except OSError:
@@ -82,22 +82,22 @@ def choose_compiler(torch, wanted):
         if not torch.cuda.is_available():
             from torch._inductor.cpu_vec_isa import valid_vec_isa_list
             if not valid_vec_isa_list():
-                say("torch.compile works, but without vector instructions (Debian: install libsleef-dev)")
+                say("torch.compile works, but without vector instructions (on Debian install libsleef-dev)")
         return compiled
-    except Exception as error:  # whatever is missing: compiler, headers, Python modules
+    except Exception as error:  # a compiler, headers or Python modules may be missing
         reason = str(error).strip().split("\n")
         say(f"torch.compile does not work here ({next((r for r in reason if 'Error' in r), reason[0])}): "
-            "runs as it is")
+            "continues without compilation")
         return lambda function: function
 
 
 def peak_memory():
-    """Most bytes that this process had resident."""
+    """Peak resident memory of this process in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 class Run:
-    """Clock, log and results of one training."""
+    """Clock, log and results of a training."""
 
     def __init__(self, torch, trainer, arguments, test):
         self.torch, self.trainer, self.arguments, self.test = torch, trainer, arguments, test
@@ -210,7 +210,7 @@ def main():
     arguments = parse_arguments()
     if arguments.seconds is None and arguments.steps is None:
         raise BadInput("needs --seconds or --steps")
-    keep_memory()
+    keep_freed_memory()
     try:
         import torch
     except ImportError:
@@ -234,7 +234,7 @@ def main():
     compiled = choose_compiler(torch, not arguments.no_compile)
     trainer = Trainer(settings, *splits[0], device, choose_amp(torch, arguments.amp, device), compiled)
     began = time.perf_counter()
-    for _ in range(20):  # compiles on the way
+    for _ in range(20):  # compiles all functions
         trainer.step(None)
     trainer.evaluate(splits[1][0][:1], splits[1][1][:1])
     trainer.begin()
