@@ -117,7 +117,7 @@ class Browser:
         self.call(f'/element/{element[ELEMENT]}/click')
 
     def type(self, selector, text, clear=True):
-        """Into a field in the place of what is there; a field for files takes a path, and cannot be cleared."""
+        """Replaces the text of a field. A field for files takes a path and cannot be cleared."""
         element = self.call('/element', {'using': 'css selector', 'value': selector})
         if clear:
             self.call(f'/element/{element[ELEMENT]}/clear')

@@ -5,7 +5,7 @@ splats.py FILE.ply PICTURE WIDTH HEIGHT FOCAL_X FOCAL_Y CENTER_X CENTER_Y POSE[1
 
 PICTURE: RGB as float32, rows from the top, on white. POSE: camera to world, 3 x 4, looking down -z with y up.
 Prints the PSNR of the picture with all harmonics, and with the first alone.
-The file is read by meshio, which somebody else has written. Needs python3-meshio and python3-numpy.
+meshio, an independent library, reads the file. Needs python3-meshio and python3-numpy.
 """
 import sys
 

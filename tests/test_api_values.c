@@ -249,8 +249,8 @@ static struct vkn_field right_field = {.size = sizeof right_field,
                                        .parameters = 2,
                                        .features = 2};
 static struct vkn_job right_job = {.size = sizeof right_job, .quiet = true};
-static struct vkn_train_callbacks right_visitor = {
-    .size = sizeof right_visitor, .due = no_visit, .between_steps = visit_nothing};
+static struct vkn_train_callbacks right_callbacks = {
+    .size = sizeof right_callbacks, .due = no_visit, .between_steps = visit_nothing};
 static struct vkn_context_params right_context = {.size = sizeof right_context};
 static struct vkn_images right_images;
 static struct vkn_communication right_exchange;
@@ -359,7 +359,7 @@ static const struct structure {
     STRUCTURE(vkn_report_params, right_report, OF(report_members), NOWHERE),
     STRUCTURE(vkn_field, right_field, OF(field_members), NULL),
     STRUCTURE(vkn_job, right_job, NONE, NOWHERE),
-    STRUCTURE(vkn_train_callbacks, right_visitor, NONE, NOWHERE),
+    STRUCTURE(vkn_train_callbacks, right_callbacks, NONE, NOWHERE),
     STRUCTURE(vkn_context_params, right_context, NONE, NULL),
     STRUCTURE(vkn_images, right_images, NONE, NULL),
     STRUCTURE(vkn_communication, right_exchange, NONE, NULL),

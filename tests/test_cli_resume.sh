@@ -33,14 +33,14 @@ succeeds train --resume mixed --steps 12 --quiet --precision fp16 --loss-scale s
 tail -n 1 mixed/metrics.jsonl >last.json
 contains last.json '"loss_scale": 8,'
 # A scale at which all gradients underflow gives a warning, and another at the end, but no failure.
-cp -r mixed flushed
-succeeds train --resume flushed --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
+cp -r mixed underflow
+succeeds train --resume underflow --steps 60 --quiet --precision fp16 --loss-scale static:0.0001
 contains err 'warning: step 57: 100 % of the gradients underflow in f16 at a loss scale of 0.0001: '
-contains err 'warning: flushed: in 48 of 48 steps more than 2 % of the gradients underflowed in f16$'
+contains err 'warning: underflow: in 48 of 48 steps more than 2 % of the gradients underflowed in f16$'
 [ "$(grep -c 'warning: .*in f16' err)" = 2 ] || fail "warnings: $(cat err)"
-contains flushed/summary.json '"underflowed_steps":.48,$'
-contains flushed/report.html '>Gradients: in 48 of 48 steps more than 2 % of the gradients underflowed in f16<'
-rm -r flushed
+contains underflow/summary.json '"underflowed_steps":.48,$'
+contains underflow/report.html '>Gradients: in 48 of 48 steps more than 2 % of the gradients underflowed in f16<'
+rm -r underflow
 # Skipped steps are in the last line and in the summary; a schedule that begins too high is no failure.
 cp -r mixed skipped
 printf '0 8\n14 1e30\n' >high.txt

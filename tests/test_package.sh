@@ -28,7 +28,7 @@ for name in vknerf libvknerf0 libvknerf-dev $mpi; do
     dpkg-deb -x "$file" "$name" || fail "dpkg-deb -x $file"
     dpkg-deb -I "$file" control >"$name.control"
     dpkg-deb -c "$file" >"$name.contents"
-    # All files belong to root, and nobody else may write.
+    # All files belong to root, and no other user may write.
     grep -vE '^(d|-)r[w-][x-]r-[x-]r-[x-] root/root |^lrwxrwxrwx root/root ' "$name.contents" && fail "$name: permissions"
     grep -E '^-..x' "$name.contents" | grep -v ' \./usr/bin/vknerf$' && fail "$name: these are no programs"
     for document in copyright changelog.Debian.gz; do

@@ -379,7 +379,7 @@ static void check_f16_communication(const struct step_tests *tests, struct vkn_c
     free(in_turn);
 }
 
-static void test_half_wire(void **state)
+static void test_f16_communication(void **state)
 {
     for (int proposed = 0; proposed < 2; proposed++) {
         struct vkn_config config = tiny_config(true);
@@ -1187,7 +1187,7 @@ int main(void)
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_other_models),
         cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_half_wire),
+        cmocka_unit_test(test_f16_communication),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_first_step_of_two),
         cmocka_unit_test(test_first_step),

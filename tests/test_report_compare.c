@@ -224,7 +224,7 @@ static void curves(void **state)
 static void gradients(void **state)
 {
     struct temporary *folder = *state;
-    static const char *const ids[] = {"grad-norm-steps", "skipped-steps-steps", "flushed-steps",
+    static const char *const ids[] = {"grad-norm-steps", "skipped-steps-steps", "underflowed-steps",
                                       "idle-share-steps"};
     const char *const runs[] = {
         make_run(folder, "wide", "{}",

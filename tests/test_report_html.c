@@ -264,13 +264,13 @@ static void loss_scaling_curves(void **state)
 {
     (void)state;
     static const char *const curves[] = {"id=\"loss-scale\"", "id=\"skipped-steps\"",
-                                         "id=\"flushed\""};
+                                         "id=\"underflowed\""};
     write_text("metrics.jsonl",
-               "{\"step\": 5, \"loss_scale\": 1, \"skipped_steps\": 0, \"flushed\": 0}\n");
+               "{\"step\": 5, \"loss_scale\": 1, \"skipped_steps\": 0, \"underflowed\": 0}\n");
     char *plain = make_page();
     write_text("metrics.jsonl",
-               "{\"step\": 5, \"loss_scale\": 65536, \"skipped_steps\": 0, \"flushed\": 0.25}\n"
-               "{\"step\": 9, \"loss_scale\": 1, \"skipped_steps\": 3, \"flushed\": 0}\n");
+               "{\"step\": 5, \"loss_scale\": 65536, \"skipped_steps\": 0, \"underflowed\": 0.25}\n"
+               "{\"step\": 9, \"loss_scale\": 1, \"skipped_steps\": 3, \"underflowed\": 0}\n");
     char *scaled = make_page();
     for (size_t i = 0; i < BASE_COUNT(curves); i++) {
         assert_null(strstr(plain, curves[i]));

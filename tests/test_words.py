@@ -13,7 +13,7 @@ import sys
 # A regular expression of prose, and what to write.
 WORDS = {
     r"those and these|these and those|neither this nor|neither that nor": "the nouns",
-    r"the latter|the former": "the noun",
+    r"the latter|the former(?= (is|are|has|have)|[,.;])": "the noun",
     r"nobody|somebody": "user, caller, client",
     r"light comes to|what light": "visible samples, transmittance",
     r"(comes?|came) to (?!an end|rest)": "is, yields, sums to",
@@ -107,7 +107,7 @@ def check_tree():
 def check_itself():
     """Messages about planted words that are not found, and about a good file that is not let be."""
     samples = {r"those and these|these and those|neither this nor|neither that nor": "those and these",
-               r"the latter|the former": "The latter", r"nobody|somebody": "nobody",
+               r"the latter|the former(?= (is|are|has|have)|[,.;])": "The latter", r"nobody|somebody": "nobody",
                r"light comes to|what light": "what light comes to", r"(comes?|came) to (?!an end|rest)": "came to 3",
                r"warp(s|ed|ing)?": "warped", r"rooms|(base|config|gpu|scene|run|train|field) room|room (base|config|gpu|scene|run|train|field)":
                "the room gpu", r"moments? (of|in) (time|the scene)":

@@ -18,7 +18,7 @@ SMALL = ("--set batch.samples=1024 --set batch.max_rays=256 --set march.resoluti
 
 
 class Client:
-    """Somebody who looks, at the address in a line that the program has printed."""
+    """A client of the viewer at the address in a line that vknerf has printed."""
 
     def __init__(self, line):
         found = re.fullmatch(r"viewer: (http://([^/]+)/\?token=([0-9a-f]{32}))\n", line)

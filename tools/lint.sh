@@ -1,9 +1,10 @@
 #!/bin/sh
 # tools/lint.sh [--quick] [FILE.c ...]
 # Runs clang-tidy over the given files, or all linters over the whole tree. Without files: clang-tidy for src/,
-# tools/ and tests/, shellcheck for scripts, node (if installed) for the viewer's page and clang-format 19 for all C
-# files; `clang-format-19 -i FILE` corrects formatting. --quick leaves out clang's static analyzer (nine tenths of the
-# time) and three checks of names and literals (a quarter of the rest). Exits 0 if there are no findings.
+# tools/ and tests/, shellcheck for scripts, node (if installed) for the viewer's page, tests/test_words.py for names
+# and prose, and clang-format 19 for all C files; `clang-format-19 -i FILE` corrects formatting. --quick leaves out
+# clang's static analyzer (nine tenths of the time) and three checks of names and literals (a quarter of the rest).
+# Exits 0 if there are no findings.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -30,6 +31,7 @@ if [ $# -eq 0 ]; then
     fi
     set -- "$source_dir"/src/*/*.c "$source_dir"/tools/*/*.c "$source_dir"/tests/*.c \
         "$source_dir"/tests/*/*.c
+    (cd "$source_dir" && python3 tests/test_words.py >&2) || status=1
     (cd "$source_dir" && shellcheck .ci/run completions/vknerf.bash tools/*.sh tests/*.sh) || status=1
     if command -v node >/dev/null; then # all scripts of the viewer's page as one module, as in a browser
         cat "$source_dir"/src/viewer/page/*.js >"$build_dir/page.mjs"

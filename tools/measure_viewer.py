@@ -2,12 +2,12 @@
 """tools/measure_viewer.py [--rounds N] [--steps N] [--rate F] [--flood] [TRAIN-OPTION ...]
 
 Measures how much the viewer slows down a training. Trains the bundled scene alternately without --view (plain), with
---view but no client (nobody), and with a client that requests F frames per second of a moving camera (watched; F = 5).
+--view but no client (idle), and with a client that requests F frames per second of a moving camera (watched; F = 5).
 Prints for each round: steps per second after warming up, processor seconds per step, the server threads' share of a
 core, and frames per second with their rendering time, width and bytes. Run on an idle machine; VKNERF_BIN names the
 program (tools/lavapipe.sh build/vknerf).
 
---flood measures requests without the token instead: alternately no client (nobody), as many such requests as another
+--flood measures requests without the token instead: alternately no client (idle), as many such requests as another
 core can send (refused), and as many requests whose headers never end (unfinished). The training has a core of its own,
 which it shares only with the viewer's threads. Also prints connections per second and the time in which a new
 connection with the token is answered.
@@ -216,7 +216,7 @@ def main():
     parser.add_argument("--rate", type=float, default=5)
     parser.add_argument("--flood", action="store_true")
     options, options.more = parser.parse_known_args()
-    loads = ("nobody", *FLOODS) if options.flood else ("plain", "nobody", "watched")
+    loads = ("idle", *FLOODS) if options.flood else ("plain", "idle", "watched")
     rates = {load: [] for load in loads}
     if options.flood and len(CORES) < 2:
         parser.error("--flood needs two processor cores")

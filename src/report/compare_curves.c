@@ -58,7 +58,7 @@ static const struct chart skipped = {.id = "skipped-steps",
                                      .from_zero = true,
                                      .stepwise = true,
                                      .column = RUN_SKIPPED};
-static const struct chart underflowed = {.id = "flushed",
+static const struct chart underflowed = {.id = "underflowed",
                                          .title = "Share of gradients that underflowed in f16",
                                          .unit = "",
                                          .from_zero = true,

@@ -150,7 +150,7 @@ static void add_loss_scaling(struct base_text *page, const struct run *run)
     }
     if (run_differs(&run->metrics, RUN_UNDERFLOWED, 0.0)) {
         struct plot underflowed =
-            make_plot(run, "flushed", "Gradients that underflowed in f16", "");
+            make_plot(run, "underflowed", "Gradients that underflowed in f16", "");
         underflowed.from_zero = underflowed.smooth = true;
         add_curve(&underflowed, run, "share", RUN_UNDERFLOWED);
         plot_figure(page, &underflowed);

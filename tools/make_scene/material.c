@@ -29,8 +29,8 @@ static vec3 local(geometry_part part, vec3 p)
 
 static vec3 wood(vec3 p, double cycles)
 {
-    double warp = 0.05 * exact_sin(4.0 * p.x + 1.0) + 0.03 * exact_sin(9.0 * p.x + 5.0 * p.z);
-    double grain = 0.5 + 0.5 * exact_sin(2.0 * EXACT_PI * cycles * (p.y + warp + 0.6 * p.z));
+    double bend = 0.05 * exact_sin(4.0 * p.x + 1.0) + 0.03 * exact_sin(9.0 * p.x + 5.0 * p.z);
+    double grain = 0.5 + 0.5 * exact_sin(2.0 * EXACT_PI * cycles * (p.y + bend + 0.6 * p.z));
     return vec_mix(vec(0.50, 0.26, 0.10), vec(0.27, 0.12, 0.045), grain * grain);
 }
 
