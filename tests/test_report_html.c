@@ -203,11 +203,19 @@ static void quality_by_time(void **state)
     free(page);
     write_text(
         "summary.json",
+        "{\"psnr\": 24.5, \"blank_psnr\": 15.25, \"per_view\": [{\"time\": 0.75, \"psnr\": 26,"
+        "\"blank_psnr\": 15}, {\"psnr\": 1}, {\"time\": 0.25, \"psnr\": 23, \"blank_psnr\": "
+        "15.5}]}");
+    char *former = make_page();
+    write_text(
+        "summary.json",
         "{\"psnr\": 24.5, \"background_psnr\": 15.25, \"per_view\": [{\"time\": 0.75, \"psnr\": 26,"
         "\"background_psnr\": 15}, {\"psnr\": 1}, {\"time\": 0.25, \"psnr\": 23, "
         "\"background_psnr\": "
         "15.5}]}");
     page = make_page();
+    assert_string_equal(page, former); /* earlier versions called it blank_psnr */
+    free(former);
     assert_has(page, "mean of the test views; background alone: 15.25 dB");
     assert_has(page, "<figure class=\"chart\" id=\"psnr-by-time\">");
     assert_has(page, "PSNR by the view's time against time");

@@ -20,11 +20,11 @@ struct text_field {
 static vkn_status read_numbers(const cJSON *object, const char *file,
                                const struct number_field *fields, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         *fields[i].value = (double)NAN;
+    for (size_t i = 0; i < count; i++)
         BASE_TRY(base_json_number(object, fields[i].name, file, false, fields[i].minimum,
                                   fields[i].maximum, fields[i].value));
-    }
     return VKN_OK;
 }
 
@@ -61,6 +61,7 @@ static vkn_status read_view(const cJSON *item, const char *file, void *out)
     const struct number_field numbers[] = {
         {"time", 0.0, 1.0, &view->time},
         {"psnr", -HUGE_VAL, HUGE_VAL, &view->psnr},
+        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &view->background_psnr}, /* former name */
         {"background_psnr", -HUGE_VAL, HUGE_VAL, &view->background_psnr},
     };
     return read_numbers(item, file, numbers, BASE_COUNT(numbers));
@@ -268,6 +269,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"ssim", -1.0, 1.0, &summary->ssim},
         {"views", 0.0, HUGE_VAL, &summary->views},
         {"step", 0.0, HUGE_VAL, &summary->step},
+        {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr}, /* former name */
         {"background_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr},
         {"floaters", 0.0, 1.0, &summary->floaters},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
