@@ -126,7 +126,7 @@ static void assert_tile(uint32_t width, const struct gpu_capabilities *device, u
                                   .mlp = {.density_width = width, .color_width = width}},
               device, &backend));
     assert_int_equal(backend.backward_rows, rows);
-    assert_int_equal(backend.backward_row, row);
+    assert_int_equal(backend.backward_stride, row);
     assert_false(backend.rows_in_memory);
 }
 

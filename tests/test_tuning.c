@@ -82,9 +82,11 @@ static void check_rules(const struct made *made, const struct gpu_capabilities *
     bool matrices = backend.precision == VKN_PRECISION_COOPMAT;
     if (!matrices && backend.cpu_kernels)
         return;
-    assert_true(backend.forward_rows * backend.forward_row * number <= device->max_shared_memory);
+    assert_true(backend.forward_rows * backend.forward_stride * number <=
+                device->max_shared_memory);
     assert_true(backend.rows_in_memory ||
-                backend.backward_rows * backend.backward_row * number <= device->max_shared_memory);
+                backend.backward_rows * backend.backward_stride * number <=
+                    device->max_shared_memory);
     if (matrices)
         assert_int_equal(backend.backward_rows % backend.shape.k, 0);
     if (!backend.cpu_kernels) {

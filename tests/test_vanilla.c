@@ -129,8 +129,8 @@ static void test_profiled(void **state)
     uint32_t timed = 0, cell_updates = 0;
     ok(vkn_trainer_start_profile(tiny.trainer));
     tiny_run(&tiny, UPDATE_INTERVAL); /* on a GPU a single interval */
-    uint32_t count =
-        gpu_recording_times(tiny.trainer->step.period[0], labels, milliseconds, BASE_COUNT(labels));
+    uint32_t count = gpu_recording_times(tiny.trainer->step.intervals[0], labels, milliseconds,
+                                         BASE_COUNT(labels));
     for (uint32_t i = 0; i < count; i++) {
         if (!labels[i])
             continue;

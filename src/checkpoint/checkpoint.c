@@ -24,7 +24,7 @@ struct check {
     vkn_status failure; /* status of a fault: VKN_BAD_INPUT when reading, VKN_ERROR when writing */
 };
 
-/* ---- numbers ------------------------------------------------------------------------------- */
+/* ---- elements ------------------------------------------------------------------------------ */
 
 #define NOT_FINITE 0x7f800000u /* exponent of NaN and infinity */
 
@@ -107,7 +107,7 @@ static vkn_status check_dispatches(const struct check *check, const struct State
 #define REAL(field, least, most) BASE_TRY(check_real(check, #field, state->field, (least), (most)))
 
 /* Members that are not listed may have any value: counts of samples and of rounded gradients may
- * wrap around, and the next step sets them anew. fit_rays in train/checkpoint.c checks the ray
+ * wrap around, and the next step overwrites them. fit_rays in train/checkpoint.c checks the ray
  * count against the configuration. */
 static vkn_status check_state(const struct check *check, const struct State *state)
 {

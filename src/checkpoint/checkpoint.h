@@ -1,4 +1,4 @@
-/* checkpoint: opens checkpoint files and validates their content. */
+/* Declares the functions that open checkpoint files and check their content. */
 #ifndef CHECKPOINT_CHECKPOINT_H
 #define CHECKPOINT_CHECKPOINT_H
 
@@ -16,11 +16,11 @@
 #define CHECKPOINT_FORMAT_VALUE "2"
 
 /* Opens a checkpoint. Registers its field in GLSL, which must be trusted (vkn_field_trust). Checks
- * format, configuration, names, types and shapes of tensors, and every element: numbers must be
- * finite, and counts possible after as many steps. VKN_BAD_INPUT names the file and the tensor or
- * key. The caller closes *file. */
+ * format, configuration, and names, types and shapes of tensors. Checks every element: floats must
+ * be finite, and step counts of entries at most the run's updates. VKN_BAD_INPUT names the file and
+ * the tensor or key. The caller closes *file. */
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
-/* Reads the number of steps that the run has skipped; false: the file has no valid state. */
+/* Reads the number of steps that the run has skipped. Returns false without a valid state. */
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
 /* Finds the tensor of a kept buffer with `count` elements. A state of an older version has fewer
  * elements: it lacks the members after `dispatches`, which then are zero. */

@@ -4,7 +4,7 @@
 
 #include "field/internal.h"
 
-/* In order of preference, the largest shape first: it needs the fewest products. */
+/* Matrix shapes in order of preference. The largest comes first: it needs the fewest products. */
 static const struct {
     enum vkn_matrix_shape name;
     uint32_t m, n, k;
@@ -37,10 +37,10 @@ static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities
                                                    size_t index, bool f16_accumulate)
 {
     uint32_t m = shapes[index].m, n = shapes[index].n, k = shapes[index].k;
-    bool needs_half = !shapes[index].staged;
+    bool needs_f16 = !shapes[index].staged;
     if (f16_accumulate && shapes[index].staged)
         return NULL;
-    if (needs_half && !find_shape(device, m, n, k, "f16"))
+    if (needs_f16 && !find_shape(device, m, n, k, "f16"))
         return NULL;
     return find_shape(device, m, n, k, "f32");
 }
@@ -100,7 +100,7 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
     return VKN_OK;
 }
 
-/* ---- sums ----------------------------------------------------------------------------------- */
+/* ---- gradient accumulators ------------------------------------------------------------------ */
 
 static vkn_status choose_sums(const struct vkn_config *config, const struct field_model *model,
                               const struct gpu_capabilities *device, struct field_backend *backend)
@@ -140,7 +140,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
 
 struct field_product field_product_of(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
-    /* CPU devices that are not CPU-shaped take the largest part, so that tests cover it. */
+    /* CPU devices with the kernels of GPUs use the largest part, so that tests cover it. */
     if (gpu_cpu_kernels(device))
         return (struct field_product){1, 1};
     if (subgroup_size >= 32 || device->type == GPU_CPU)
@@ -148,9 +148,9 @@ struct field_product field_product_of(const struct gpu_capabilities *device, uin
     return (struct field_product){1, subgroup_size >= 16 ? 2 : 1};
 }
 
-/* Parts of a chunk's rows that have their own sums of unfused layers' weight gradients, because a
+/* Parts of a chunk's rows, each with its own sums of unfused layers' weight gradients, because a
  * layer of 256 x 256 keeps only eight workgroups busy. */
-#define LAYER_SLICES 16u
+#define LAYER_SPLITS 16u
 
 /* ---- the backend ---------------------------------------------------------------------------- */
 
@@ -191,12 +191,12 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
         BASE_TRY(choose_matrices(config, model, device, backend));
     BASE_TRY(field_apply_policy(config, backend));
     backend->product = field_product_of(device, backend->subgroup_size);
-    uint32_t slices = device->type == GPU_CPU ? 1 : LAYER_SLICES;
+    uint32_t splits = device->type == GPU_CPU ? 1 : LAYER_SPLITS;
     if (model->fused > 0)
         field_choose_tiles(model, device, backend);
     else
-        backend->backward_groups = slices;
-    backend->layer_splits = model->fused > 0 && model->columns > 0 ? slices : 0;
+        backend->backward_groups = splits;
+    backend->layer_splits = model->fused > 0 && model->columns > 0 ? splits : 0;
     return VKN_OK;
 }
 
@@ -210,7 +210,7 @@ static uint64_t copies(const struct field_backend *backend, const struct field_m
                                        : model->param_count;
 }
 
-/* Returns the first chunk of BIND_F16_PARAMS behind the copies. */
+/* Returns the first chunk of BIND_F16_PARAMS after the copies. */
 static uint32_t first_panel(const struct field_backend *backend, const struct field_model *model)
 {
     return (uint32_t)((copies(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
@@ -237,7 +237,7 @@ void field_backend_size_buffers(const struct field_backend *backend,
         counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;
         counts->layer_bytes = 2ull * model->columns * model->chunk_rows * size;
         counts->kept_bytes = (uint64_t)model->columns * model->kept_rows * size;
-        if (model->inputs > 0) /* activations begin at a whole chunk behind the features */
+        if (model->inputs > 0) /* activations begin at a whole chunk after the features */
             counts->kept_bytes += PANEL_CHUNK * size;
     }
     counts->feature_bytes = model->inputs * (backend->f16 ? 2u : 4u);

@@ -5,27 +5,27 @@
 
 #include <math.h>
 
-#define LAST_LAYER 1e-4f /* bound of the last layer's initial weights, so that nothing moves */
+#define LAST_LAYER 1e-4f /* bound of its initial weights: displacements begin near 0 */
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 
 /* Appends columns to a row's activations: encoded inputs, then each layer's outputs. */
 static void place_columns(struct field_model *model)
 {
-    uint32_t first = field_first_deformation(model), before = model->columns;
-    uint32_t column = before + model->layers[first].inputs;
-    model->deformation_input = before;
+    uint32_t first = field_first_deformation(model), from = model->columns;
+    uint32_t column = from + model->layers[first].inputs;
+    model->deformation_input = from;
     for (uint32_t i = first; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         model->flows[i] = (struct LayerColumns){
-            .from = before,
+            .from = from,
             .own = layer->inputs,
             .to = column,
             .activated = !layer->last,
             .input_activated = i > first,
         };
         field_place_panels(model, i);
-        model->deformation_output = before = column;
+        model->deformation_output = from = column;
         column += layer->outputs;
     }
     model->columns = column;
@@ -89,7 +89,7 @@ const char *const deformation_shape[] = {"dynamic.canonical",
 #define PAIR      5  /* derivatives of a sine and a cosine */
 #define SLOPE     24 /* gradient by the position */
 
-#define MAPPED 3 /* used output columns of the last layer */
+#define DISPLACEMENT 3 /* columns of the displacement */
 
 struct cost deformation_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -97,7 +97,7 @@ struct cost deformation_cost_encode(const struct cost_model *m, const struct cos
     double octaves = 3.0 * m->config->dynamic.position_octaves + m->config->dynamic.time_octaves;
     double values = layers_copies(n) * columns, rows = layers_rows(m, n);
     return cost_streaming(
-        LAYERS_WAVES * octaves * rows,
+        LAYERS_SIN_COS * octaves * rows,
         rows * (sizeof(struct Sample) + FIELD_RAY_BYTES + 4 + values * field_value_bytes(m)));
 }
 
@@ -105,7 +105,7 @@ struct cost deformation_cost_move(const struct cost_model *m, const struct cost_
 {
     double rows = layers_rows(m, n);
     return cost_streaming(MOVE * rows, rows * (sizeof(struct Sample) + FIELD_RAY_BYTES +
-                                               MAPPED * (field_value_bytes(m) + 4)));
+                                               DISPLACEMENT * (field_value_bytes(m) + 4)));
 }
 
 /* Reads gradients and activations of the position's columns, writes the gradient by position. */
@@ -114,7 +114,7 @@ struct cost deformation_cost_frequencies(const struct cost_model *m, const struc
     double pairs = 3.0 * field_position_octaves(m->config);
     return cost_streaming((PAIR * pairs + SLOPE) * n->live,
                           n->live * (sizeof(struct Sample) + FIELD_RAY_BYTES + 16 +
-                                     (2 * MAPPED + 4 * pairs) * field_value_bytes(m)));
+                                     (2 * DISPLACEMENT + 4 * pairs) * field_value_bytes(m)));
 }
 
 struct cost deformation_cost_output_gradients(const struct cost_model *m,

@@ -18,49 +18,54 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     deformation_cost_output_gradients;
 
 /* clang-format off */
-/* Packing of unfused layers' weights; packing of their moving average; gradients of unfused layers' weights. */
-#define PACK(when)                                                                                   \
-    {"pack_weights", .use = (when), .variant = FIELD_F16_ACTIVATIONS, .dispatch = DISPATCH_FORWARD,  \
-     .loop = LOOP_UNFUSED_LAYERS, .cost = layers_cost_pack}
-#define PACK_AVERAGE(when)                                                                           \
-    {"pack_weights", .label = "pack_average", .use = (when), .variant = FIELD_F16_ACTIVATIONS,       \
-     .dispatch = DISPATCH_OCCUPANCY, .loop = LOOP_UNFUSED_LAYERS, .average = true, .cost = layers_cost_pack}
-#define LAYER_WEIGHTS(when)                                                                          \
-    {"layer_weights", .use = (when), .variant = FIELD_LAYER_PRODUCT_F32, LIVE, .loop = LOOP_UNFUSED_LAYERS, \
-     .cost = layers_cost_weights}
+/* Packs the weights of unfused layers, or the moving average of the weights, to panels. */
+#define PACK(when)                                                                                \
+    {"pack_weights", .use = (when), .variant = FIELD_F16_ACTIVATIONS,                             \
+     .dispatch = DISPATCH_FORWARD, .loop = LOOP_UNFUSED_LAYERS, .cost = layers_cost_pack}
+#define PACK_AVERAGE(when)                                                                        \
+    {"pack_weights", .label = "pack_average", .use = (when), .variant = FIELD_F16_ACTIVATIONS,    \
+     .dispatch = DISPATCH_OCCUPANCY, .loop = LOOP_UNFUSED_LAYERS, .average = true,                \
+     .cost = layers_cost_pack}
+/* Computes the weight gradients of unfused layers. */
+#define LAYER_WEIGHTS(when)                                                                       \
+    {"layer_weights", .use = (when), .variant = FIELD_LAYER_PRODUCT_F32, LIVE,                    \
+     .loop = LOOP_UNFUSED_LAYERS, .cost = layers_cost_weights}
 
-/* From sample positions and times to displacements, which are columns of the activations. */
-#define DEFORM(when, suffix, ...)                                                                    \
-    {"encode_deformation", .label = "encode_deformation" suffix, .use = (when), .variant = FIELD_F16_ACTIVATIONS, __VA_ARGS__, \
-     .cost = deformation_cost_encode},                                                               \
-    {"layer_forward", .label = "deformation_forward" suffix, .use = (when), .variant = FIELD_LAYER_PRODUCT, __VA_ARGS__,\
-     .loop = LOOP_DEFORMATION, .cost = layers_cost_forward}
-#define DEFORM_CELLS(when)                                                                           \
-    {"encode_deformation", .use = (when), CELLS, .variant = FIELD_F16_ACTIVATIONS, .cost = deformation_cost_encode}, \
-    {"layer_forward", .use = (when), CELLS, .variant = FIELD_LAYER_PRODUCT, .loop = LOOP_DEFORMATION, \
-     .average = true, .cost = layers_cost_forward}
+/* Compute displacements, which are columns of the activations, from positions and times. */
+#define DEFORM(when, suffix, ...)                                                                 \
+    {"encode_deformation", .label = "encode_deformation" suffix, .use = (when),                   \
+     .variant = FIELD_F16_ACTIVATIONS, __VA_ARGS__, .cost = deformation_cost_encode},             \
+    {"layer_forward", .label = "deformation_forward" suffix, .use = (when),                       \
+     .variant = FIELD_LAYER_PRODUCT, __VA_ARGS__, .loop = LOOP_DEFORMATION,                       \
+     .cost = layers_cost_forward}
+#define DEFORM_CELLS(when)                                                                        \
+    {"encode_deformation", .use = (when), CELLS, .variant = FIELD_F16_ACTIVATIONS,                \
+     .cost = deformation_cost_encode},                                                            \
+    {"layer_forward", .use = (when), CELLS, .variant = FIELD_LAYER_PRODUCT,                       \
+     .loop = LOOP_DEFORMATION, .average = true, .cost = layers_cost_forward}
 
-/* From samples, displaced by a deformation if there is one, to hash grid features. */
-#define FEATURES(...)                                                                                \
-    DEFORM(PASS_DEFORMED, "", __VA_ARGS__),                                                          \
-    {"deform_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16_ACTIVATIONS, __VA_ARGS__, \
-     .cost = deformation_cost_move},                                                                 \
-    {"encode_samples", .use = PASS_GRID, .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_FORWARD,  \
-     .cost = ngp_cost_encode}
+/* Compute hash grid features from samples, displaced by a deformation if there is one. */
+#define FEATURES(...)                                                                             \
+    DEFORM(PASS_DEFORMED, "", __VA_ARGS__),                                                       \
+    {"deform_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16_ACTIVATIONS,        \
+     __VA_ARGS__, .cost = deformation_cost_move},                                                 \
+    {"encode_samples", .use = PASS_GRID, .variant = FIELD_F16_PARAMS,                             \
+     .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
 
-/* From gradients of hash grid features to gradients by canonical positions. The positions are computed
- * again, because colours have overwritten them. */
-#define GRID_POSITION_GRADIENTS(when)                                                                \
-    {"deform_samples", .label = "deform_live", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE, \
-     .cost = deformation_cost_move},                                                                 \
-    {"input_gradients", .use = (when), .variant = FIELD_F16_PARAMS, LIVE,                            \
+/* Compute gradients by canonical positions from gradients of hash grid features. The positions are
+ * recomputed, because colours have overwritten them. */
+#define GRID_POSITION_GRADIENTS(when)                                                             \
+    {"deform_samples", .label = "deform_live", .use = (when), .variant = FIELD_F16_ACTIVATIONS,   \
+     LIVE, .cost = deformation_cost_move},                                                        \
+    {"input_gradients", .use = (when), .variant = FIELD_F16_PARAMS, LIVE,                         \
      .cost = ngp_cost_input_gradients}
-/* From gradients by canonical positions to the gradients of the deformation's layers. */
-#define DEFORM_BACK(when)                                                                            \
-    {"deformation_output_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,          \
-     .cost = deformation_cost_output_gradients},                                                     \
-    {"layer_backward", .label = "deformation_backward", .use = (when), .variant = FIELD_LAYER_PRODUCT, LIVE, \
-     .loop = LOOP_DEFORMATION_BACK, .cost = layers_cost_backward}
+/* Compute gradients of the deformation's activations from gradients by canonical positions. */
+#define DEFORM_BACK(when)                                                                         \
+    {"deformation_output_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,       \
+     .cost = deformation_cost_output_gradients},                                                  \
+    {"layer_backward", .label = "deformation_backward", .use = (when),                            \
+     .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_DEFORMATION_BACK,                         \
+     .cost = layers_cost_backward}
 /* clang-format on */
 
 #endif

@@ -31,8 +31,8 @@ struct field_model {
     const struct field_kind *kind;
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t layer_count;
-    uint32_t fused; /* first layers, which one pass computes; each further layer is its own pass */
-    uint32_t mlp_params;  /* parameters of the layers, whose gradients workgroups sum up */
+    uint32_t fused;      /* the first layers, which one pass computes; each further one is a pass */
+    uint32_t mlp_params; /* parameters of the layers, whose gradients workgroups sum up */
     uint32_t param_count; /* all parameters, as f32 */
     uint32_t activations; /* values per sample of the fused layers, inputs and outputs included */
     uint32_t inputs;      /* values per sample in BIND_FEATURES */
@@ -42,8 +42,8 @@ struct field_model {
     uint32_t encoded; /* grid features and time inputs, padded to a multiple of 16 */
     uint32_t levels, features;
     struct Level level[MAX_LEVELS];
-    /* Unfused layers (shaders/field/layers.glsl); 0 without any. Columns of a row of
-     * activations. */
+    /* Unfused layers (shaders/field/layers.glsl), and columns of a row of activations; 0 without
+     * unfused layers. */
     struct LayerColumns flows[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, deformation_layers, deformation_input,
         deformation_output;
@@ -99,11 +99,11 @@ unsigned field_pass_use(const struct field_model *model);
 
 /* Returns the configuration of the proposal: a model of density only. */
 struct vkn_config field_proposal_config(const struct vkn_config *config);
-/* Returns the configuration that backends are tried with: for a field in GLSL, its MLPs behind a
- * hash grid; else `config`. */
+/* Returns the configuration that backends are tried with: for a field in GLSL, a hash grid and its
+ * MLPs; else `config`. */
 struct vkn_config field_trial_config(const struct vkn_config *config);
-/* Checks the configuration's field in GLSL (vkn_field_check), unless it has passed before and not
- * `again`. VKN_OK for other models. */
+/* Checks the configuration's field in GLSL (vkn_field_check); without `again`, only if it has not
+ * passed the check before. VKN_OK for other models. */
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again);
 /* Registers the GLSL of a checkpoint. VKN_BAD_INPUT when `text` is NULL, is not trusted, or is not
  * the field that `config` names. */
@@ -118,7 +118,7 @@ size_t field_shape_keys(const struct vkn_config *config, const char *keys[FIELD_
 /* Registers a further kind in this process; for tests. */
 void field_add_kind(const struct field_kind *kind);
 
-/* Splits the gradients into at most that many buckets of whole hash grid levels and about equal
+/* Splits the gradients into at most `buckets` buckets of whole hash grid levels and about equal
  * size. Returns the number of buckets; 1 without a grid. */
 uint32_t field_split_gradients(const struct field_model *model, uint32_t buckets,
                                struct Config *constants);
@@ -142,7 +142,7 @@ void field_size_buffers(const struct field_model *model, struct buffer_counts *c
 
 /* ---- backends: precision, matrix shape, tiles and shaders of a field on a device ------------- */
 
-#define FIELD_SHADER_NAME 64u
+#define FIELD_SHADER_NAME 64u /* bytes of a shader's name or a backend's description */
 
 /* Parameters that the tuner measures. They change no result except the order in which gradients are
  * added up. */
@@ -163,16 +163,17 @@ struct field_tuning {
 struct field_product {
     uint32_t blocks, panels;
 };
+/* Returns the part for a device and a subgroup size. */
 struct field_product field_product_of(const struct gpu_capabilities *device,
                                       uint32_t subgroup_size);
 
 /* How a field is computed on a device. */
 struct field_backend {
-    enum vkn_precision precision; /* never AUTO */
-    enum vkn_gradient_sums sums;  /* never DEFAULT: accumulator of the hash grid's gradients */
-    bool f16_sums;                /* the optimiser reads the grid's gradients as pairs of f16 */
-    const char *scatter_suffix;   /* suffix of scatter_gradients */
-    uint32_t sums_size; /* workgroup size of scatter_gradients; 0: that of the other passes */
+    enum vkn_precision precision;  /* never AUTO */
+    enum vkn_gradient_sums sums;   /* never DEFAULT: accumulator of the hash grid's gradients */
+    bool f16_sums;                 /* the optimiser reads the grid's gradients as pairs of f16 */
+    const char *scatter_suffix;    /* suffix of scatter_gradients */
+    uint32_t sums_size;            /* workgroup size of scatter_gradients; 0: as the other passes */
     struct gpu_matrix_shape shape; /* coopmat */
     bool f16;                      /* parameters and activations are stored as f16 */
     bool copies;         /* the optimiser keeps f16 copies of the parameters, in the same order */
@@ -182,11 +183,11 @@ struct field_backend {
     bool cpu_kernels;    /* gpu_cpu_kernels of the device */
     bool hold_sums;      /* see SPEC_HOLD_SUMS */
     bool rows_in_memory; /* tiles of field_backward lie in device memory */
-    uint32_t subgroup_size;               /* of the shaders with MLPs */
-    uint32_t owned_rows;                  /* coopmat on CPU devices: see SPEC_OWNED_ROWS */
-    uint32_t forward_row, backward_row;   /* row stride of a tile in values, see SPEC_ROW_STRIDE */
-    struct field_product product;         /* coopmat */
-    uint32_t transposed;                  /* coopmat on GPUs: see SPEC_TRANSPOSED */
+    uint32_t subgroup_size;                   /* of the shaders with MLPs */
+    uint32_t owned_rows;                      /* coopmat on CPU devices: see SPEC_OWNED_ROWS */
+    uint32_t forward_stride, backward_stride; /* row of a tile in values, see SPEC_ROW_STRIDE */
+    struct field_product product;             /* coopmat */
+    uint32_t transposed;                      /* coopmat on GPUs: see SPEC_TRANSPOSED */
     uint32_t tiles_at_once;               /* fp32, fp16 on CPU devices: see SPEC_GRADIENT_TILES */
     uint32_t forward_rows, backward_rows; /* samples of a tile of field_forward, field_backward */
     uint32_t forward_size, backward_size; /* invocations of a workgroup, a multiple of the rows */
@@ -209,7 +210,7 @@ bool field_backend_tune(const struct field_tuning *tuning, const struct field_mo
 /* Sets the backend's members of `counts`. */
 void field_backend_size_buffers(const struct field_backend *backend,
                                 const struct field_model *model, struct buffer_counts *counts);
-/* Sets the positions of packed weights in BIND_F16_PARAMS, and Config.layer_splits. */
+/* Sets the offsets of packed weights in BIND_F16_PARAMS, and Config.layer_splits. */
 void field_backend_place_panels(const struct field_backend *backend,
                                 const struct field_model *model, struct Config *constants);
 /* Writes the name of the pass's shader, with the variant's suffix. */
@@ -219,7 +220,7 @@ void field_backend_shader_name(const struct field_backend *backend, const char *
 void field_backend_configure(const struct field_backend *backend,
                              struct gpu_constants *specialization);
 /* Creates the pipeline of `pass`. Its workgroups have `local_size` invocations, unless the variant
- * has its own size (tiles, products, accumulators). The caller destroys *program. */
+ * has its own size (tiles, products, accumulators). The caller destroys *pipeline. */
 vkn_status field_backend_create_pipeline(struct gpu_device *device,
                                          const struct field_backend *backend, const char *pass,
                                          enum field_variant variant, uint32_t local_size,
@@ -247,8 +248,8 @@ const char *field_backend_describe(const struct field_backend *backend,
                                    char text[FIELD_SHADER_NAME]);
 
 /* ---- policy ---------------------------------------------------------------------------------- */
-/* The number format in which each operation of training is stored or computed, by precision. */
 
+/* An operation of training, whose number format depends on the precision and on a setting. */
 enum field_operation {
     FIELD_PARAMETERS,    /* hash grid entries and MLP weights, as the step reads them */
     FIELD_INTERPOLATION, /* of hash grid features */

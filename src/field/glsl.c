@@ -5,13 +5,13 @@
 #include "field/layers.h"
 #include "field/ngp.h"
 
-/* Returns the configuration of a hash grid with two features per level and equally many features,
- * which have the same layout. */
+/* Returns the configuration of the ngp model with as many features, two per level, which has the
+ * same layout of features. */
 static struct vkn_config with_grid(const struct vkn_config *config, const struct glsl_field *field)
 {
     struct vkn_config grid = *config;
     grid.model = VKN_MODEL_NGP;
-    grid.grid.levels = field->facts.features / 2;
+    grid.grid.levels = field->pragmas.features / 2;
     grid.grid.features = 2;
     return grid;
 }
@@ -28,15 +28,15 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     const struct vkn_config grid = with_grid(config, field);
     BASE_TRY(ngp_create(&grid, model));
     model->levels = 0; /* there is no grid */
-    model->groups[0].entry = field->facts.entry;
+    model->groups[0].entry = field->pragmas.entry;
     /* Padded to whole entries and whole words of f16. */
-    model->param_count = model->mlp_params + FIELD_PAD(field->facts.parameters);
+    model->param_count = model->mlp_params + FIELD_PAD(field->pragmas.parameters);
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
-                                 .entry = field->facts.entry,
+                                 .entry = field->pragmas.entry,
                                  .sparse = true,
                                  .rate = 1.0f};
-    model->chunk_rows = UINT32_MAX; /* place_rows limits the cells of a chunk to the capacity */
+    model->chunk_rows = UINT32_MAX; /* setup_create limits the cells of a chunk to the capacity */
     return VKN_OK;
 }
 
@@ -49,14 +49,14 @@ static void configure(const struct vkn_config *config, const struct field_model 
 
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params)
 {
-    const struct glsl_pragmas *facts = &field->facts;
+    const struct glsl_pragmas *pragmas = &field->pragmas;
     if (field->initialize) {
-        const char *before = base_forbid_calls("vkn_field_register");
-        field->initialize(field->context, seed, facts->parameters, params);
-        base_forbid_calls(before);
+        const char *forbidden_in = base_forbid_calls("vkn_field_register");
+        field->initialize(field->context, seed, pragmas->parameters, params);
+        base_forbid_calls(forbidden_in);
     }
-    for (uint32_t i = 0; i < facts->parameters && !field->initialize; i++)
-        params[i] = facts->initial * field_random(state);
+    for (uint32_t i = 0; i < pragmas->parameters && !field->initialize; i++)
+        params[i] = pragmas->initial * field_random(state);
 }
 
 static void initialize(const struct vkn_config *config, const struct field_model *model,
@@ -108,7 +108,7 @@ static const char *const shape[] = {
     "mlp.color_layers", "mlp.sh_degree", NULL,
 };
 
-/* The user's shaders have generated names, and labels of the passes that they replace. */
+/* The user's shaders have generated names, and the labels of the passes that they replace. */
 static void list_passes(struct glsl_field *field)
 {
     const struct pass encode = {
@@ -158,15 +158,15 @@ static void list_passes(struct glsl_field *field)
 }
 /* clang-format on */
 
-/* ---- programs -------------------------------------------------------------------------------- */
+/* ---- shaders --------------------------------------------------------------------------------- */
 
-static vkn_status add_program(const struct glsl_field *field, const char *name, const char *suffix,
-                              const char *template, const char *define)
+static vkn_status add_shader(const struct glsl_field *field, const char *name, const char *suffix,
+                             const char *template, const char *define)
 {
     char shader[2 * GLSL_SHADER_NAME], defines[128];
     snprintf(shader, sizeof shader, "%s%s", name, suffix);
     snprintf(defines, sizeof defines, "FIELD_PARAMETERS=%uu FIELD_FEATURES=%uu %s",
-             field->facts.parameters, field->facts.features, define);
+             field->pragmas.parameters, field->pragmas.features, define);
     return gpu_add_snippet(shader, template, defines, &field->snippet);
 }
 
@@ -178,12 +178,12 @@ vkn_status glsl_make_kind(struct glsl_field *field)
     snprintf(field->scatter, sizeof field->scatter, "glsl_%08x_scatter", field->source);
     snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->source);
     list_passes(field);
-    BASE_TRY(add_program(field, field->encode, "", encode, ""));
-    BASE_TRY(add_program(field, field->encode, "_fp16", encode, "FP16"));
-    BASE_TRY(add_program(field, field->scatter, "_float", scatter, "SUM_FLOAT"));
-    BASE_TRY(add_program(field, field->scatter, "_fixed", scatter, "SUM_FIXED"));
-    BASE_TRY(add_program(field, field->scatter, "_cas", scatter, "SUM_CAS"));
-    BASE_TRY(add_program(field, field->scatter, "_f16", scatter, "SUM_F16"));
-    BASE_TRY(add_program(field, field->scatter, "_f16_cas", scatter, "SUM_F16_CAS"));
-    return add_program(field, field->check, "", "field/snippet_check.comp", "");
+    BASE_TRY(add_shader(field, field->encode, "", encode, ""));
+    BASE_TRY(add_shader(field, field->encode, "_fp16", encode, "FP16"));
+    BASE_TRY(add_shader(field, field->scatter, "_float", scatter, "SUM_FLOAT"));
+    BASE_TRY(add_shader(field, field->scatter, "_fixed", scatter, "SUM_FIXED"));
+    BASE_TRY(add_shader(field, field->scatter, "_cas", scatter, "SUM_CAS"));
+    BASE_TRY(add_shader(field, field->scatter, "_f16", scatter, "SUM_F16"));
+    BASE_TRY(add_shader(field, field->scatter, "_f16_cas", scatter, "SUM_F16_CAS"));
+    return add_shader(field, field->check, "", "field/snippet_check.comp", "");
 }

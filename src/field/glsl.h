@@ -1,4 +1,4 @@
-/* Declares fields in GLSL: their pragmas, registration and checks. */
+/* Declares the pragmas, the registration and the checks of fields in GLSL. */
 #ifndef FIELD_GLSL_H
 #define FIELD_GLSL_H
 
@@ -22,7 +22,7 @@ struct glsl_field {
     uint32_t source;               /* CRC of its text, the setting glsl.source */
     char sha256[BASE_SHA256_TEXT]; /* of its text */
     struct gpu_snippet snippet;
-    struct glsl_pragmas facts; /* with defaults for missing pragmas */
+    struct glsl_pragmas pragmas; /* with defaults for missing pragmas */
     void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
     void *context;       /* of initialize */
     atomic_bool checked; /* the field has passed its check on some device */
@@ -35,7 +35,7 @@ struct glsl_field {
 
 /* Reads the lines "#pragma field KEY VALUE" of a text; the first line of each key counts.
  * VKN_BAD_INPUT names the file and the line. */
-vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pragmas *facts);
+vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pragmas *pragmas);
 /* Returns the field in GLSL that a configuration names; NULL for other models and when the field is
  * not registered. */
 struct glsl_field *glsl_find(const struct vkn_config *config);
@@ -45,7 +45,7 @@ bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT]);
 vkn_status glsl_make_kind(struct glsl_field *field);
 /* Time limit of a field's check in seconds; tests shorten it. */
 extern double glsl_check_seconds;
-/* Sets the initial parameters, float[facts.parameters], from `seed` or from the random numbers of
+/* Sets the initial parameters, float[pragmas.parameters], from `seed` or from the random numbers of
  * `state`. */
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params);
 

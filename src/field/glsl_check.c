@@ -29,7 +29,7 @@ static double error_of(const struct finding *finding)
 
 /* Returns the first error other than a wrong derivative, because it may cause wrong derivatives;
  * else the worst derivative. */
-static const struct finding *choose(const struct finding findings[POSITIONS])
+static const struct finding *worst_finding(const struct finding findings[POSITIONS])
 {
     const struct finding *chosen = &findings[0];
     for (const struct finding *f = findings; f < findings + POSITIONS; f++) {
@@ -42,7 +42,7 @@ static const struct finding *choose(const struct finding findings[POSITIONS])
     return chosen;
 }
 
-static vkn_status judge(const struct glsl_field *field, const struct finding *found)
+static vkn_status report_finding(const struct glsl_field *field, const struct finding *found)
 {
     static const struct {
         const char *text;
@@ -61,7 +61,7 @@ static vkn_status judge(const struct glsl_field *field, const struct finding *fo
         [SNIPPET_GRADIENT_NOT_FINITE] =
             {"encode_backward: the gradient of parameter %u of %u is not finite", false},
     };
-    const struct glsl_pragmas *facts = &field->facts;
+    const struct glsl_pragmas *pragmas = &field->pragmas;
     char text[128];
     if (found->kind == SNIPPET_OK)
         return VKN_OK;
@@ -79,7 +79,7 @@ static vkn_status judge(const struct glsl_field *field, const struct finding *fo
         return base_fail(VKN_ERROR, "%s: the check has not finished", field->snippet.file);
     /* A format of the table above: NOLINTNEXTLINE(clang-diagnostic-format-nonliteral) */
     snprintf(text, sizeof text, messages[found->kind].text, found->index,
-             messages[found->kind].of_features ? facts->features : facts->parameters);
+             messages[found->kind].of_features ? pragmas->features : pragmas->parameters);
     return base_fail(VKN_BAD_INPUT, "%s: %s", field->snippet.file, text);
 }
 
@@ -100,16 +100,16 @@ struct run {
 static vkn_status fill_params(struct run *run)
 {
     const struct vkn_config config = {0};
-    uint32_t count = run->field->facts.parameters;
+    uint32_t count = run->field->pragmas.parameters;
     uint64_t state = field_random_begin(&config);
     run->params = base_alloc(FIRST_PARAMETER + FIELD_PAD(count), sizeof *run->params);
     if (!run->params)
         return VKN_ERROR;
-    float *own = run->params + FIRST_PARAMETER, spread = run->field->initialize ? 0.125f : 1;
+    float *values = run->params + FIRST_PARAMETER, bound = run->field->initialize ? 0.125f : 1;
     if (run->field->initialize)
-        glsl_initialize(run->field, config.seed, &state, own);
+        glsl_initialize(run->field, config.seed, &state, values);
     for (uint32_t i = 0; i < count; i++)
-        own[i] += spread * field_random(&state);
+        values[i] += bound * field_random(&state);
     return VKN_OK;
 }
 
@@ -119,8 +119,9 @@ static vkn_status prepare(struct run *run)
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
     const uint32_t mask = BUFFERS(CONFIG) | BUFFERS(PARAMS) | BUFFERS(FIELD);
     BASE_TRY(fill_params(run));
-    struct buffer_counts counts = {
-        .samples = POSITIONS, .params = FIRST_PARAMETER + FIELD_PAD(run->field->facts.parameters)};
+    struct buffer_counts counts = {.samples = POSITIONS,
+                                   .params =
+                                       FIRST_PARAMETER + FIELD_PAD(run->field->pragmas.parameters)};
     uint32_t subgroup = gpu_device_capabilities(run->device)->subgroup_size;
     run->local_size = LOCAL_SIZE > subgroup ? LOCAL_SIZE : subgroup;
     const struct gpu_pipeline_options options = {
@@ -133,9 +134,9 @@ static vkn_status prepare(struct run *run)
                       counts.params * sizeof *run->params);
 }
 
-static vkn_status run_positions(struct run *run, uint32_t places)
+static vkn_status run_positions(struct run *run, uint32_t positions)
 {
-    const struct Push push = {.a = places, .b = PARAMS_EACH, .c = FIRST_PARAMETER};
+    const struct Push push = {.a = positions, .b = PARAMS_EACH, .c = FIRST_PARAMETER};
     const struct gpu_buffer *buffer = &run->buffers.at[BIND_FIELD];
     struct gpu_recording *recording = NULL;
     BASE_TRY(gpu_record_begin(run->device, "field check", 0, &recording));
@@ -182,7 +183,7 @@ static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)
     gpu_bindings_destroy(&run.bindings);
     buffers_destroy(&run.buffers);
     free(run.params);
-    return status == VKN_OK ? judge(field, choose(findings)) : status;
+    return status == VKN_OK ? report_finding(field, worst_finding(findings)) : status;
 }
 
 vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *config, bool again)
@@ -200,7 +201,7 @@ vkn_status field_check_glsl(struct gpu_device *device, const struct vkn_config *
     base_log(BASE_LOG_INFO,
              "%s: field %s: %u parameters, %u features; encode_backward agrees with "
              "finite differences",
-             field->snippet.file, field->facts.name, field->facts.parameters,
-             field->facts.features);
+             field->snippet.file, field->pragmas.name, field->pragmas.parameters,
+             field->pragmas.features);
     return VKN_OK;
 }

@@ -96,49 +96,49 @@ static vkn_status read_name(struct line *line, char name[64])
 
 #define MOST_PARAMETERS (1u << 30)
 
-static vkn_status read_pragma(struct line *line, struct glsl_pragmas *facts)
+static vkn_status read_pragma(struct line *line, struct glsl_pragmas *pragmas)
 {
     if (match_word(line, "parameters"))
-        return read_whole(line, "parameters", MOST_PARAMETERS, &facts->parameters);
+        return read_whole(line, "parameters", MOST_PARAMETERS, &pragmas->parameters);
     if (match_word(line, "features"))
-        return read_whole(line, "features", VKN_FIELD_FEATURES, &facts->features);
+        return read_whole(line, "features", VKN_FIELD_FEATURES, &pragmas->features);
     if (match_word(line, "entry"))
-        return read_whole(line, "entry", 4, &facts->entry);
+        return read_whole(line, "entry", 4, &pragmas->entry);
     if (match_word(line, "initial"))
-        return read_positive(line, "initial", &facts->initial);
+        return read_positive(line, "initial", &pragmas->initial);
     if (match_word(line, "name"))
-        return read_name(line, facts->name);
+        return read_name(line, pragmas->name);
     return fail(line, "...", "neither parameters, features, entry, initial nor name");
 }
 
-static vkn_status check_facts(const char *file, const struct glsl_pragmas *facts)
+static vkn_status check_pragmas(const char *file, const struct glsl_pragmas *pragmas)
 {
-    if (facts->parameters == 0)
+    if (pragmas->parameters == 0)
         return base_fail(VKN_BAD_INPUT,
                          "%s: the number of parameters is missing: "
                          "#pragma field parameters N",
                          file);
-    if (facts->features == 0)
+    if (pragmas->features == 0)
         return base_fail(VKN_BAD_INPUT,
                          "%s: the number of features is missing: "
                          "#pragma field features N",
                          file);
-    if (facts->features % 2 != 0 || facts->features > VKN_FIELD_FEATURES)
+    if (pragmas->features % 2 != 0 || pragmas->features > VKN_FIELD_FEATURES)
         return base_fail(VKN_BAD_INPUT, "%s: %u features: not an even number up to %u", file,
-                         facts->features, VKN_FIELD_FEATURES);
-    if (facts->entry != 2 && facts->entry != 4)
+                         pragmas->features, VKN_FIELD_FEATURES);
+    if (pragmas->entry != 2 && pragmas->entry != 4)
         return base_fail(VKN_BAD_INPUT, "%s: entries of %u parameters: 2 or 4 are possible", file,
-                         facts->entry);
-    if (facts->parameters > MOST_PARAMETERS)
-        return base_fail(VKN_BAD_INPUT, "%s: %u parameters: more than %u", file, facts->parameters,
-                         MOST_PARAMETERS);
+                         pragmas->entry);
+    if (pragmas->parameters > MOST_PARAMETERS)
+        return base_fail(VKN_BAD_INPUT, "%s: %u parameters: more than %u", file,
+                         pragmas->parameters, MOST_PARAMETERS);
     return VKN_OK;
 }
 
-vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pragmas *facts)
+vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pragmas *pragmas)
 {
     struct line line = {.file = file, .number = 1, .at = text};
-    *facts = (struct glsl_pragmas){0};
+    *pragmas = (struct glsl_pragmas){0};
     for (const char *next = text; next; line.number++) {
         line.at = next;
         next = strchr(next, '\n');
@@ -147,9 +147,9 @@ vkn_status glsl_read_pragmas(const char *file, const char *text, struct glsl_pra
         if (match_word(&line, "#line"))
             line.number = (unsigned)strtoul(line.at, NULL, 10) - 1;
         else if (match_word(&line, "#pragma") && match_word(&line, "field"))
-            BASE_TRY(read_pragma(&line, facts));
+            BASE_TRY(read_pragma(&line, pragmas));
     }
-    facts->entry = facts->entry ? facts->entry : 2;
-    facts->initial = facts->initial > 0 ? facts->initial : 1e-4f;
-    return check_facts(file, facts);
+    pragmas->entry = pragmas->entry ? pragmas->entry : 2;
+    pragmas->initial = pragmas->initial > 0 ? pragmas->initial : 1e-4f;
+    return check_pragmas(file, pragmas);
 }

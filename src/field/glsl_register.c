@@ -12,11 +12,11 @@
 static struct {
     pthread_mutex_t lock;
     struct glsl_field *first;
-} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static struct glsl_field *find(uint32_t source)
 {
-    struct glsl_field *field = known.first;
+    struct glsl_field *field = registered.first;
     while (field && field->source != source)
         field = field->next;
     return field;
@@ -26,19 +26,19 @@ struct glsl_field *glsl_find(const struct vkn_config *config)
 {
     if (config->model != VKN_MODEL_GLSL)
         return NULL;
-    pthread_mutex_lock(&known.lock);
+    pthread_mutex_lock(&registered.lock);
     struct glsl_field *field = find(config->glsl.source);
-    pthread_mutex_unlock(&known.lock);
+    pthread_mutex_unlock(&registered.lock);
     return field;
 }
 
 bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT])
 {
-    pthread_mutex_lock(&known.lock);
-    struct glsl_field *field = known.first;
+    pthread_mutex_lock(&registered.lock);
+    struct glsl_field *field = registered.first;
     while (field && strcmp(field->sha256, sha256) != 0)
         field = field->next;
-    pthread_mutex_unlock(&known.lock);
+    pthread_mutex_unlock(&registered.lock);
     return field != NULL;
 }
 
@@ -110,17 +110,18 @@ static vkn_status read_source(const struct vkn_field *field, char **source)
 
 /* ---- registering ----------------------------------------------------------------------------- */
 
-/* Takes ownership of `source`, even on failure. */
-static vkn_status fill(struct glsl_field *field, const struct vkn_field *given, char *source)
+/* Sets the members of a field. Takes ownership of `source`, even on failure. */
+static vkn_status complete_field(struct glsl_field *field, const struct vkn_field *given,
+                                 char *source)
 {
     field->snippet.text = source;
     field->snippet.file = base_format("%s", given->file ? given->file : "field");
     if (!field->snippet.file)
         return VKN_ERROR;
-    BASE_TRY(glsl_read_pragmas(field->snippet.file, source, &field->facts));
+    BASE_TRY(glsl_read_pragmas(field->snippet.file, source, &field->pragmas));
     const char *slash = strrchr(field->snippet.file, '/');
-    if (!field->facts.name[0])
-        snprintf(field->facts.name, sizeof field->facts.name, "%s",
+    if (!field->pragmas.name[0])
+        snprintf(field->pragmas.name, sizeof field->pragmas.name, "%s",
                  slash ? slash + 1 : field->snippet.file);
     field->initialize = given->initialize;
     field->context = given->context;
@@ -145,13 +146,13 @@ static vkn_status add(const struct vkn_field *given, char *source, uint32_t numb
     }
     field->source = number;
     base_sha256(source, strlen(source), field->sha256);
-    vkn_status status = fill(field, given, source);
+    vkn_status status = complete_field(field, given, source);
     if (status != VKN_OK) {
         destroy(field);
         return status;
     }
-    field->next = known.first;
-    known.first = field;
+    field->next = registered.first;
+    registered.first = field;
     return VKN_OK;
 }
 
@@ -164,10 +165,10 @@ static uint32_t number_of(const char *source)
 
 /* Registers a field unless it is registered already; takes ownership of `source`. Sets *number to
  * the field's number. */
-static vkn_status know(const struct vkn_field *given, char *source, uint32_t *number)
+static vkn_status register_once(const struct vkn_field *given, char *source, uint32_t *number)
 {
     *number = number_of(source);
-    pthread_mutex_lock(&known.lock);
+    pthread_mutex_lock(&registered.lock);
     struct glsl_field *field = find(*number);
     vkn_status status = VKN_OK;
     if (!field) {
@@ -183,7 +184,7 @@ static vkn_status know(const struct vkn_field *given, char *source, uint32_t *nu
         }
         free(source);
     }
-    pthread_mutex_unlock(&known.lock);
+    pthread_mutex_unlock(&registered.lock);
     return status;
 }
 
@@ -199,7 +200,7 @@ vkn_status vkn_field_register(const vkn_field *given, vkn_config *config)
     BASE_TRY(read_source(&field, &source));
     if (!source)
         return VKN_ERROR;
-    BASE_TRY(know(&field, source, &number));
+    BASE_TRY(register_once(&field, source, &number));
     if (config) {
         config->model = VKN_MODEL_GLSL;
         config->glsl.source = number;

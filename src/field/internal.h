@@ -18,7 +18,7 @@ struct field_mlp {
     uint32_t inputs, used_inputs; /* as stored; without padding */
     uint32_t width, hidden;       /* hidden layers: width, number */
     uint32_t outputs, used_outputs;
-    uint32_t skip_at; /* number, from 1, of the hidden layer with a skip connection; 0: none */
+    uint32_t skip_at; /* the hidden layer with a skip connection, from 1; 0: none */
     bool biases;
     float initial; /* initial weights of the last layer are uniform in +-initial; 0: Xavier */
 };
@@ -50,10 +50,10 @@ uint32_t field_first_unfused(const struct field_model *model);
 /* Rounds up to whole chunks. */
 uint32_t field_pad_columns(uint32_t columns);
 /* Appends a layer's panels to the model's: its weights and biases, then the transposed weights of
- * its own columns. */
+ * its own inputs (LayerColumns.own). */
 void field_place_panels(struct field_model *model, uint32_t layer);
-/* Returns the number of output gradients from which the gradients of the layer's own columns are
- * computed: the layer's own outputs and, if another layer reads the columns too, its outputs. */
+/* Returns the number of output gradients from which the gradients of the layer's own inputs are
+ * computed: the layer's outputs and, if a second layer reads these inputs, that layer's outputs. */
 uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer);
 #define FIELD_RAY_BYTES 24.0 /* bytes of a ray's origin and direction */
 /* Return the bytes of an activation of unfused layers, and of the panels of layers [from, end). */
@@ -64,18 +64,18 @@ static inline double field_value_bytes(const struct cost_model *m)
 static inline double field_panel_bytes(const struct cost_model *m, uint32_t from, uint32_t end)
 {
     const struct field_model *model = m->model;
-    uint32_t behind = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
-    return (double)(behind - model->flows[from].panels) * 512 * field_value_bytes(m);
+    uint32_t end_chunk = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
+    return (double)(end_chunk - model->flows[from].panels) * 512 * field_value_bytes(m);
 }
 /* Returns the number of partial sums of each weight gradient of unfused layers. */
-static inline double field_layer_slices(const struct cost_model *m)
+static inline double field_layer_splits(const struct cost_model *m)
 {
-    uint32_t slices = m->constants->layer_splits;
-    return slices > 0 ? slices : m->constants->backward_groups;
+    uint32_t splits = m->constants->layer_splits;
+    return splits > 0 ? splits : m->constants->backward_groups;
 }
 /* Returns VKN_BAD_INPUT with the key and the message unless `good`. */
 vkn_status field_check(bool good, const char *key, const char *message);
-/* Begins the random numbers of a run's initial parameters. */
+/* Returns the state of the random number generator for a run's initial parameters. */
 uint64_t field_random_begin(const struct vkn_config *config);
 /* Returns the next random number, uniform in [-1, 1). */
 float field_random(uint64_t *state);
@@ -86,8 +86,8 @@ void field_random_weights(const struct field_model *model, uint64_t *state, floa
 /* Applies the policy settings to an otherwise complete backend. VKN_BAD_INPUT names the setting
  * that the precision does not offer, or that contradicts gradient_sums or matrix.accumulate. */
 vkn_status field_apply_policy(const struct vkn_config *config, struct field_backend *backend);
-/* Chooses tile sizes, workgroup sizes and where weight gradients are added up, by the backend's
- * precision, matrix shape, subgroup size and device. */
+/* Chooses tile sizes, workgroup sizes and where weight gradients are added up, by the device and
+ * the backend's precision, matrix shape and subgroup size. */
 void field_choose_tiles(const struct field_model *model, const struct gpu_capabilities *device,
                         struct field_backend *backend);
 /* Return the samples of a tile and the invocations of a workgroup of a variant's shaders. */

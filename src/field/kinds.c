@@ -5,14 +5,14 @@
 
 static const struct field_kind *const kinds[] = {&field_ngp, &field_vanilla, &field_layered,
                                                  &field_proposal, &field_external};
-static const struct field_kind *added; /* by field_add_kind */
+static const struct field_kind *added; /* by field_add_kind; NULL: none */
 
 void field_add_kind(const struct field_kind *kind)
 {
     added = kind;
 }
 
-/* Returns the model without its deformation, which may precede any field. */
+/* Returns the model that the deformation precedes, or the model itself without a deformation. */
 static enum vkn_model canonical_model(const struct vkn_config *config)
 {
     if (!field_is_deformed(config))

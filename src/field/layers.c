@@ -43,19 +43,19 @@ static vkn_status check_settings(const struct vkn_config *config, bool position_
                        "mlp.color_layers", "more than 14 hidden layers in both MLPs");
 }
 
-/* Decides which columns of a row's activations each layer reads and writes: encodings, then the
- * outputs of the layers in order. */
+/* Decides which columns of a row's activations each layer reads and writes. A row holds the
+ * encodings, then the outputs of the layers in order. */
 static void place_columns(const struct vkn_config *config, struct field_model *model)
 {
     uint32_t position = model->layers[0].inputs - model->layers[0].skip;
-    uint32_t column = position + field_pad_columns(direction_inputs(config)), before = 0;
+    uint32_t column = position + field_pad_columns(direction_inputs(config)), from = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
         bool also_read_by = model->position_gradients && i == 0 && has_skip(config);
         struct LayerColumns *flow = &model->flows[i];
         *flow = (struct LayerColumns){
-            .from = first && color ? model->first_output + FIELD_COLUMNS : before,
+            .from = first && color ? model->first_output + FIELD_COLUMNS : from,
             .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
             .behind = color ? position : 0,
             .to = column,
@@ -66,7 +66,7 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
         field_place_panels(model, i);
         if (layer->last)
             *(color ? &model->color_output : &model->first_output) = column;
-        before = column;
+        from = column;
         column += layer->outputs;
     }
     model->columns = column;
@@ -160,8 +160,8 @@ static const struct pass colors[] = {
     DEFORM(PASS_DEFORMED, "_colors", LIVE),
     {"encode_inputs", .label = "encode_colors", .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_encode},
-    {"layer_forward", .label = "layer_colors", .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_LAYERS,
-     .cost = layers_cost_forward},
+    {"layer_forward", .label = "layer_colors", .variant = FIELD_LAYER_PRODUCT, LIVE,
+     .loop = LOOP_LAYERS, .cost = layers_cost_forward},
     {"field_values", .label = "field_colors", .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_values},
 };
@@ -169,19 +169,22 @@ static const struct pass colors[] = {
 /* Recomputes the activations of live samples, or gathers kept ones, a chunk of rows at a time. */
 static const struct pass backward[] = {
     DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", LIVE_RECOMPUTED),
-    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES, .variant = FIELD_F16_ACTIVATIONS, LIVE_RECOMPUTED,
-     .cost = layers_cost_encode},
+    {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES,
+     .variant = FIELD_F16_ACTIVATIONS, LIVE_RECOMPUTED, .cost = layers_cost_encode},
     {"layer_forward", .label = "layer_forward_live", .use = PASS_RECOMPUTES,
-     .variant = FIELD_LAYER_PRODUCT, LIVE_RECOMPUTED, .loop = LOOP_LAYERS, .cost = layers_cost_forward},
-    {"gather_rows", .use = PASS_KEEPS_ACTIVATIONS, .variant = FIELD_F16_ACTIVATIONS, LIVE, .cost = layers_cost_gather},
-    {"field_output_gradients", .variant = FIELD_F16_ACTIVATIONS, LIVE, .cost = layers_cost_output_gradients},
+     .variant = FIELD_LAYER_PRODUCT, LIVE_RECOMPUTED, .loop = LOOP_LAYERS,
+     .cost = layers_cost_forward},
+    {"gather_rows", .use = PASS_KEEPS_ACTIVATIONS, .variant = FIELD_F16_ACTIVATIONS, LIVE,
+     .cost = layers_cost_gather},
+    {"field_output_gradients", .variant = FIELD_F16_ACTIVATIONS, LIVE,
+     .cost = layers_cost_output_gradients},
     {"layer_backward", .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_LAYERS_BACK,
      .cost = layers_cost_backward},
     {"feature_gradients", .use = PASS_GRID, .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_features},
     GRID_POSITION_GRADIENTS(PASS_DEFORMED | PASS_GRID),
-    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16_ACTIVATIONS, LIVE,
-     .cost = deformation_cost_frequencies},
+    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16_ACTIVATIONS,
+     LIVE, .cost = deformation_cost_frequencies},
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_ALWAYS),
     {"scatter_gradients", .use = PASS_GRID, .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD,
@@ -201,8 +204,8 @@ static const struct pass occupancy[] = {
     {"encode_samples", .use = PASS_GRID, CELLS, .variant = FIELD_F16_PARAMS, .average = true,
      .cost = ngp_cost_encode},
     {"encode_inputs", CELLS, .variant = FIELD_F16_ACTIVATIONS, .cost = layers_cost_encode},
-    {"layer_forward", CELLS, .variant = FIELD_LAYER_PRODUCT, .loop = LOOP_DENSITY_LAYERS, .average = true,
-     .cost = layers_cost_forward},
+    {"layer_forward", CELLS, .variant = FIELD_LAYER_PRODUCT, .loop = LOOP_DENSITY_LAYERS,
+     .average = true, .cost = layers_cost_forward},
     {"field_values", CELLS, .variant = FIELD_F16_ACTIVATIONS, .cost = layers_cost_values},
     {"store_cells", CELLS, .cost = layers_cost_store},
 };
@@ -214,15 +217,16 @@ static const struct pass occupancy[] = {
     "mlp.color_layers", "mlp.skip_layer", "mlp.position_octaves", "mlp.direction_octaves"
 
 static const char *const shape[] = {SHAPE, NULL};
-static const char *const shape_of_any[] = {"field.position", "field.direction", "field.activation",
+static const char *const layered_shape[] = {"field.position", "field.direction", "field.activation",
                                            "mlp.sh_degree", NGP_GRID, SHAPE, NULL};
 
 #define LAYERS(model, keys)                                                                        \
     {                                                                                              \
         .name = (model), .precisions = true, .shape = (keys), .create = create,                    \
         .configure = configure, .forward = PASS_LIST(forward), .densities = PASS_LIST(densities),  \
-        .colors = PASS_LIST(colors), .backward = PASS_LIST(backward), .occupancy = PASS_LIST(occupancy), \
+        .colors = PASS_LIST(colors), .backward = PASS_LIST(backward),                              \
+        .occupancy = PASS_LIST(occupancy),                                                         \
     }
 const struct field_kind field_vanilla = LAYERS(VKN_MODEL_VANILLA, shape);
-const struct field_kind field_layered = LAYERS(VKN_MODEL_LAYERED, shape_of_any);
+const struct field_kind field_layered = LAYERS(VKN_MODEL_LAYERED, layered_shape);
 /* clang-format on */

@@ -1,4 +1,4 @@
-/* Declares the cost formulas of unfused layers, and macros for the rows that their passes take. */
+/* Declares the cost formulas of unfused layers, and macros for the rows of their passes. */
 #ifndef FIELD_LAYERS_H
 #define FIELD_LAYERS_H
 
@@ -7,16 +7,17 @@
 /* Values of a frequency encoding of a vector: the vector, then sines and cosines of each octave. */
 #define LAYERS_FREQUENCIES(octaves) (3 + 6 * (octaves))
 
-/* The rows of a pass, which runs chunk by chunk. In the order of the macros: all samples; all
- * samples, for densities only; live samples; live samples, to compute activations again; occupancy
- * cells. */
+/* Members of a struct pass that runs chunk by chunk. Its rows are, in the order of the macros: all
+ * samples; all samples, for densities only; live samples; live samples whose activations are
+ * recomputed; occupancy cells. */
 /* clang-format off */
-#define SAMPLES .dispatch = DISPATCH_FORWARD, .by_chunk = true
-#define DENSITIES    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
-#define LIVE    .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
-#define LIVE_RECOMPUTED   .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_RECOMPUTED
-/* All passes of a chunk have one label, because hundreds of chunks would use too many timestamps. */
-#define CELLS   .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
+#define SAMPLES         .dispatch = DISPATCH_FORWARD, .by_chunk = true
+#define DENSITIES       .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_DENSITIES
+#define LIVE            .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_LIVE
+#define LIVE_RECOMPUTED .dispatch = DISPATCH_FORWARD, .by_chunk = true, .rows = ROWS_RECOMPUTED
+/* All passes over cells share a label, because hundreds of chunks would use too many timestamps. */
+#define CELLS                                                                                      \
+    .dispatch = DISPATCH_OCCUPANCY, .by_chunk = true, .rows = ROWS_CELLS, .label = "update_cells"
 /* clang-format on */
 
 /* Cost formulas; the pass in cost_counts determines the rows and the layers. */
@@ -24,8 +25,8 @@ cost_function layers_cost_pack, layers_cost_encode, layers_cost_gather, layers_c
     layers_cost_values, layers_cost_output_gradients, layers_cost_backward, layers_cost_features,
     layers_cost_weights, layers_cost_begin, layers_cost_pick, layers_cost_store;
 
-/* Operations of a sine and a cosine together. */
-#define LAYERS_WAVES 40.0
+/* Operations of a sine and a cosine of the same angle. */
+#define LAYERS_SIN_COS 40.0
 /* Returns the rows of the pass in a step. */
 double layers_rows(const struct cost_model *m, const struct cost_counts *n);
 /* Returns the copies of each activation that the pass stores: 2 for live rows (blocks and panels),

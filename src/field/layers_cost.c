@@ -2,9 +2,9 @@
 #include "field/layers.h"
 
 /* Operations per row; an exponential and a division count as one operation each. */
-#define HARMONICS 64 /* spherical harmonics */
-#define VALUES    12 /* output activations */
-#define SLOPES    14 /* derivatives of the output activations */
+#define HARMONICS   64 /* spherical harmonics */
+#define VALUES      12 /* output activations */
+#define DERIVATIVES 14 /* derivatives of the output activations */
 
 #define DISPLACEMENT 3 /* columns of the displacement */
 
@@ -13,8 +13,8 @@
 double layers_rows(const struct cost_model *m, const struct cost_counts *n)
 {
     uint32_t rows = n->pass->rows;
-    bool there = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
-    if (rows == ROWS_RECOMPUTED && there)
+    bool kept = m->config->march.visibility == VKN_SWITCH_ON && n->live <= m->model->chunk_rows;
+    if (rows == ROWS_RECOMPUTED && kept)
         return 0;
     return rows == ROWS_LIVE || rows == ROWS_RECOMPUTED ? n->live : n->marched;
 }
@@ -24,7 +24,7 @@ double layers_copies(const struct cost_counts *n)
     return n->pass->rows == ROWS_LIVE || n->pass->rows == ROWS_RECOMPUTED ? 2 : 1;
 }
 
-/* The layers [begin, end) of a pass, whichever its direction. */
+/* The layers [begin, end) of a forward or backward pass. */
 struct range {
     uint32_t begin, end;
 };
@@ -82,7 +82,7 @@ static double encoding_flops(const struct cost_model *m)
     if (field_time_inputs(config) > 0)
         octaves += config->dynamic.time_octaves;
     bool harmonics = field_direction(config) == VKN_DIRECTION_HARMONICS;
-    return LAYERS_WAVES * octaves + (harmonics ? HARMONICS : 0);
+    return LAYERS_SIN_COS * octaves + (harmonics ? HARMONICS : 0);
 }
 
 /* Reads hash grid features or displacements, writes columns. */
@@ -118,7 +118,7 @@ struct cost layers_cost_values(const struct cost_model *m, const struct cost_cou
 
 struct cost layers_cost_output_gradients(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(SLOPES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
+    return cost_streaming(DERIVATIVES * n->live, n->live * (32 + 2 * 64 * field_value_bytes(m)));
 }
 
 /* Reads gradients of the outputs and masks of activated inputs, writes gradients of the inputs in
@@ -148,7 +148,7 @@ struct cost layers_cost_weights(const struct cost_model *m, const struct cost_co
     struct sums sums = sum_layers(m, range_of(m, n));
     double columns = sums.read + 2 * sums.written; /* output gradients twice: weights, biases */
     return cost_streaming(sums.flops * n->live, n->live * columns * field_value_bytes(m) +
-                                                    4 * field_layer_slices(m) * sums.weights);
+                                                    4 * field_layer_splits(m) * sums.weights);
 }
 
 /* ---- the occupancy update -------------------------------------------------------------------- */
@@ -163,9 +163,9 @@ struct cost layers_cost_begin(const struct cost_model *m, const struct cost_coun
  * the cell's index for each cell at which the field is evaluated. */
 struct cost layers_cost_pick(const struct cost_model *m, const struct cost_counts *n)
 {
-    double cells = (double)m->counts.cells, slices = m->config->dynamic.time_bins;
-    if (m->model->deformation_layers > 0 && slices > 3)
-        cells *= 3 / slices;
+    double cells = (double)m->counts.cells, time_bins = m->config->dynamic.time_bins;
+    if (m->model->deformation_layers > 0 && time_bins > 3)
+        cells *= 3 / time_bins;
     return cost_streaming(cells,
                           8 * cells + n->evaluated * (FIELD_RAY_BYTES + sizeof(struct Sample) + 4));
 }

@@ -5,7 +5,7 @@
 
 /* ---- encodings ------------------------------------------------------------------------------- */
 
-/* Older configurations of the vanilla model have no setting for encodings. */
+/* The vanilla model has frequency encodings, whatever its configuration says. */
 enum vkn_position_encoding field_position(const struct vkn_config *config)
 {
     return config_is_layered(config) ? config->field.position : VKN_POSITION_FREQUENCIES;

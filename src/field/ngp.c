@@ -166,8 +166,8 @@ static const struct pass backward[] = {
      .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
-/* One pass picks cells, evaluates the density MLP and stores the cells. With a deformation a chunk of cells
- * is evaluated as samples, each at the time of a random training view. */
+/* One pass picks cells, evaluates the density MLP and stores the cells. With a deformation, chunks
+ * of cells are evaluated as samples, each at the time of a random training view. */
 static const struct pass occupancy[] = {
     {"update_occupancy", .use = PASS_NOT_DEFORMED, .variant = FIELD_VALUES,
      .dispatch = DISPATCH_OCCUPANCY, .average = true, .cost = ngp_cost_occupancy},

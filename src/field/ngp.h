@@ -11,7 +11,7 @@
 #define NGP_GRID                                                                                   \
     "grid.levels", "grid.features", "grid.log2_entries", "grid.coarsest", "grid.finest"
 #define NGP_SHAPE                                                                                  \
-    NGP_GRID, "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",            \
+    NGP_GRID, "mlp.density_width", "mlp.density_layers", "mlp.geometry", "mlp.color_width",        \
     "mlp.color_layers", "mlp.sh_degree"
 /* clang-format on */
 
@@ -25,7 +25,7 @@ vkn_status ngp_create_density(const struct vkn_config *config, struct field_mode
 void ngp_end_mlps(struct field_model *model);
 /* Appends the hash grid's parameters to the model. */
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model);
-/* Sets the specialisation constants, see struct field_kind. */
+/* Sets the kind's constants of a run, see struct field_kind. */
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,
                    struct Config *constants, struct gpu_constants *specialization);
 

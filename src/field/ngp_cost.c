@@ -6,19 +6,19 @@
 
 /* Operations for one sample, counted in the pass's shader; an exponential and a division count as
  * one operation each. */
-#define POSITION       6 /* origin + t * direction */
-#define UNIT_CUBE      15
-#define LEVEL_CELL     12 /* scale, floor, fraction */
-#define CORNER_WEIGHTS 19 /* 1 - fraction, then two products for each of eight corners */
-#define CORNER_SLOPES  9  /* three products of two weights, times the corner's value, added */
-#define LEVEL_SLOPE    9  /* 1 - fraction; times the level's scale, added */
-#define FROM_UNIT_CUBE 3
-#define SH_SLOPES      90 /* shaders/field/input_gradients.glsl */
-#define SIGMOIDS       12
-#define DENSITY        1  /* exp; softplus takes 20, which is negligible beside the MLPs */
-#define SLOPES         13 /* derivatives of sigmoids 9, of the clamped exp 4 */
-#define CELL           1  /* decay */
-#define CELL_DENSITY   9  /* random point 6, exp, scale, max */
+#define POSITION           6 /* origin + t * direction */
+#define UNIT_CUBE          15
+#define LEVEL_CELL         12 /* scale, floor, fraction */
+#define CORNER_WEIGHTS     19 /* 1 - fraction, then two products for each of eight corners */
+#define CORNER_DERIVATIVES 9  /* three products of two weights, times the corner's value, added */
+#define LEVEL_DERIVATIVE   9  /* 1 - fraction; times the level's scale, added */
+#define FROM_UNIT_CUBE     3
+#define SH_DERIVATIVES     90 /* derivatives of the harmonics, shaders/field/input_gradients.glsl */
+#define SIGMOIDS           12
+#define DENSITY            1  /* exp; softplus takes 20, which is negligible beside the MLPs */
+#define DERIVATIVES        13 /* derivatives of sigmoids 9, of the clamped exp 4 */
+#define CELL               1  /* decay */
+#define CELL_DENSITY       9  /* random point 6, exp, scale, max */
 
 #define RAY_BYTES             24 /* bytes of a ray's origin and direction */
 #define RAY_DIRECTION         12
@@ -35,13 +35,13 @@ struct facts {
     double fused_params;                     /* parameters that field_backward sums up */
     double activations;                      /* values of a row */
     double sh;                               /* operations of the direction's encoding */
-    double parameter_bytes, feature_bytes;   /* bytes of one value as the field reads it */
-    bool deterministic, half;
+    double parameter_bytes, feature_bytes;   /* of one value as the field reads it */
+    bool deterministic, f16;
     bool colored;    /* the model has a colour MLP */
     bool directions; /* field_backward writes gradients by direction */
     bool scratch;    /* rows go through device memory for the weight gradients */
     bool owned;      /* one subgroup owns each level of the grid and adds without atomics */
-    bool entries;    /* f16: an atomic adds all gradients of an entry instead of two gradients */
+    bool per_entry;  /* f16: an atomic adds all gradients of an entry instead of two gradients */
     enum vkn_gradient_sums sums;
     double backward_groups, layer_splits, local_size, cells;
 };
@@ -77,14 +77,14 @@ static struct facts facts_of(const struct cost_model *m)
         .parameter_bytes = m->backend->f16 ? 2 : 4,
         .feature_bytes = m->backend->f16 ? 2 : 4,
         .deterministic = m->config->deterministic,
-        .half = m->backend->f16,
+        .f16 = m->backend->f16,
         .directions = m->counts.input_gradients > 0 && m->model->deformation_layers == 0,
         .scratch = m->backend->scratch_bytes > 0,
         .owned = m->backend->sums_size > 0,
-        .entries = strcmp(m->backend->scatter_suffix, "f16") == 0,
+        .per_entry = strcmp(m->backend->scatter_suffix, "f16") == 0,
         .sums = m->backend->sums,
         .backward_groups = m->constants->backward_groups,
-        .layer_splits = field_layer_slices(m),
+        .layer_splits = field_layer_splits(m),
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
@@ -153,10 +153,11 @@ static double feature_bytes(const struct facts *m)
 
 static struct cost encode(const struct facts *m, const struct cost_counts *n)
 {
-    double places = ceil(m->levels / LEVELS_PER_INVOCATION);
+    double invocations = ceil(m->levels / LEVELS_PER_INVOCATION);
     return (struct cost){
-        .flops = n->marched * (POSITION * places + UNIT_CUBE * (places - 1) + encode_flops(m)),
-        .bytes = n->marched * (places * (sizeof(struct Sample) + RAY_BYTES) + gather_bytes(m) +
+        .flops =
+            n->marched * (POSITION * invocations + UNIT_CUBE * (invocations - 1) + encode_flops(m)),
+        .bytes = n->marched * (invocations * (sizeof(struct Sample) + RAY_BYTES) + gather_bytes(m) +
                                feature_bytes(m)),
         .memory = n->marched * (sizeof(struct Sample) + feature_bytes(m)) + n->rays * RAY_BYTES +
                   entry_bytes(m, n->touched),
@@ -197,18 +198,18 @@ static struct cost colors(const struct facts *m, const struct cost_counts *n)
 static struct cost backward(const struct facts *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n);
-    double again = m->sh + layers_flops(m, 0, m->layer_count - 1) + SLOPES;
+    double recomputed = m->sh + layers_flops(m, 0, m->layer_count - 1) + DERIVATIVES;
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
     double index = m->deterministic ? 0 : 4;
-    double slopes = m->directions ? SH_SLOPES : 0;
+    double derivatives = m->directions ? SH_DERIVATIVES : 0;
     double sample = index + sizeof(struct Sample) + 2 * 16 + 2 * feature_bytes(m);
     sample += m->directions ? 16 : 0;
     /* Values of a row and their gradients, stored and loaded. */
-    double rows = m->scratch ? 2 * 2 * m->activations * (m->half ? 2 : 4) : 0;
+    double rows = m->scratch ? 2 * 2 * m->activations * (m->f16 ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
     double sums = 4 * groups * m->fused_params, weights = weight_bytes(m);
     return (struct cost){
-        .flops = samples * (again + hidden + 2 * 2 * m->used_weights + slopes),
+        .flops = samples * (recomputed + hidden + 2 * 2 * m->used_weights + derivatives),
         .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,
         .memory = samples * sample + fmin(n->rays, samples) * RAY_DIRECTION + sums + weights,
     };
@@ -222,7 +223,7 @@ static void sum_words(const struct facts *m, double *words, double *atomics)
         *words = *atomics = 2;
     if (m->sums == VKN_SUMS_F16)
         *words = *atomics = 0.5;
-    if (m->entries)
+    if (m->per_entry)
         *atomics = 1 / m->features;
     if (m->owned)
         *atomics = 0;
@@ -233,11 +234,11 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
     double samples = gradients_of(m, n), words, atomics;
     sum_words(m, &words, &atomics);
     double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
-    double place = POSITION + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
+    double level = POSITION + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
     double gradients = feature_bytes(m);
     double index = m->deterministic ? 0 : 4;
     return (struct cost){
-        .flops = samples * m->levels * place,
+        .flops = samples * m->levels * level,
         .bytes = samples * (gradients + corners * 8 * words +
                             m->levels * (index + sizeof(struct Sample) + RAY_BYTES)),
         .memory = samples * (gradients + index + sizeof(struct Sample)) +
@@ -251,7 +252,7 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
 static struct cost input_gradients(const struct facts *m, const struct cost_counts *n)
 {
     double samples = gradients_of(m, n), index = m->deterministic ? 0 : 4;
-    double level = LEVEL_CELL + LEVEL_SLOPE + CORNERS * (2 * m->features + CORNER_SLOPES);
+    double level = LEVEL_CELL + LEVEL_DERIVATIVE + CORNERS * (2 * m->features + CORNER_DERIVATIVES);
     double sample = index + sizeof(struct Sample) + feature_bytes(m) + 16;
     return (struct cost){
         .flops = samples * (POSITION + UNIT_CUBE + m->levels * level + FROM_UNIT_CUBE),
@@ -267,9 +268,9 @@ static struct cost reduce(const struct facts *m, const struct cost_counts *n)
     sums += m->layer_splits * (m->mlp_params - m->fused_params);
     struct cost cost = cost_streaming(sums, 4 * (sums + m->mlp_params));
     double grid = m->params - m->mlp_params, touched = n->touched * m->features;
-    double more = m->sums == VKN_SUMS_FIXED ? 12 * grid + 8 * touched : 0;
-    cost.bytes += more;
-    cost.memory += more;
+    double converted = m->sums == VKN_SUMS_FIXED ? 12 * grid + 8 * touched : 0;
+    cost.bytes += converted; /* from fixed point to f32 */
+    cost.memory += converted;
     return cost;
 }
 
@@ -286,7 +287,7 @@ static struct cost occupancy(const struct facts *m, const struct cost_counts *n)
     };
 }
 
-/* ---- all ----------------------------------------------------------------------------------- */
+/* ---- exported formulas --------------------------------------------------------------------- */
 
 #define COST(pass)                                                                                \
     struct cost ngp_cost_##pass(const struct cost_model *model, const struct cost_counts *counts) \

@@ -60,7 +60,7 @@ void field_backend_configure(const struct field_backend *backend,
 {
     specialization->values[SPEC_F16] = backend->f16;
     specialization->values[SPEC_F16_SUMS] = backend->f16_sums;
-    specialization->values[SPEC_ROW_STRIDE] = backend->forward_row;
+    specialization->values[SPEC_ROW_STRIDE] = backend->forward_stride;
     specialization->values[SPEC_HOLD_SUMS] = backend->hold_sums;
     specialization->values[SPEC_CPU_KERNELS] = backend->cpu_kernels;
     specialization->values[SPEC_TRANSPOSED] = backend->transposed;
@@ -74,7 +74,7 @@ void field_backend_specialize(const struct field_backend *backend, enum field_va
                               struct gpu_constants *specialization)
 {
     specialization->values[SPEC_ROW_STRIDE] =
-        variant == FIELD_BACKWARD ? backend->backward_row : backend->forward_row;
+        variant == FIELD_BACKWARD ? backend->backward_stride : backend->forward_stride;
     uint32_t rows = field_tile_rows(backend, variant);
     specialization->values[SPEC_TILE_ROWS] = rows;
     /* On GPUs all subgroups share all rows of a tile, so that each has fewer accumulators. With

@@ -6,7 +6,7 @@
 #include "field/internal.h"
 
 /* Formats of stored values, products and accumulators. */
-enum number {
+enum format {
     F32,
     F16,
     F16_COPY,     /* a copy of the f32 masters, rounded when the masters are updated */
@@ -19,7 +19,7 @@ enum number {
     ACCUMULATORS, /* gradient accumulator, see enum vkn_gradient_sums */
 };
 
-static const char *const number_names[] = {
+static const char *const format_names[] = {
     [F32] = "f32",
     [F16] = "f16",
     [F16_COPY] = "f16 copy",
@@ -37,12 +37,12 @@ static const char *const number_names[] = {
 #define NO_KEY    NULL, 0
 
 /* A product of two f16 is exact in f32, so that with f32 accumulators only stored values are
- * rounded. Sums over samples have thousands of terms; f16 is opt-in for these. */
+ * rounded. Sums over samples have thousands of terms; f16 is opt-in for them. */
 static const struct {
     const char *name, *key;
-    size_t place;     /* offset of the setting in struct vkn_config */
+    size_t offset;    /* offset of the setting in struct vkn_config */
     uint32_t rounded; /* ROUND_* flag; 0: results cannot be rounded */
-    enum number fp32, fp16, coopmat;
+    enum format fp32, fp16, coopmat;
 } table[FIELD_OPERATIONS] = {
     [FIELD_PARAMETERS] = {"hash table and weights as read", KEY(parameters), 0, F32, F16_COPY,
                           F16_COPY},
@@ -65,7 +65,7 @@ static const struct {
     [FIELD_UPDATE] = {"average, norm", NO_KEY, 0, F32, F32, F32},
 };
 
-static enum number number_of(enum field_operation operation, enum vkn_precision precision)
+static enum format default_format(enum field_operation operation, enum vkn_precision precision)
 {
     return precision == VKN_PRECISION_FP32   ? table[operation].fp32
            : precision == VKN_PRECISION_FP16 ? table[operation].fp16
@@ -74,17 +74,17 @@ static enum number number_of(enum field_operation operation, enum vkn_precision 
 
 bool field_is_f16(enum field_operation operation, enum vkn_precision precision)
 {
-    enum number number = number_of(operation, precision);
-    return number != F32 && number != ACCUMULATORS;
+    enum format format = default_format(operation, precision);
+    return format != F32 && format != ACCUMULATORS;
 }
 
 /* ---- settings ------------------------------------------------------------------------------- */
 
-static enum vkn_policy asked(enum field_operation operation, const struct vkn_config *config)
+static enum vkn_policy setting(enum field_operation operation, const struct vkn_config *config)
 {
     enum vkn_policy policy = VKN_POLICY_DEFAULT;
     if (table[operation].key)
-        memcpy(&policy, (const char *)config + table[operation].place, sizeof policy);
+        memcpy(&policy, (const char *)config + table[operation].offset, sizeof policy);
     return policy;
 }
 
@@ -139,23 +139,23 @@ static vkn_status apply_bf16(enum field_operation operation, struct field_backen
 static vkn_status apply_operation(enum field_operation operation, enum vkn_policy policy,
                                   struct field_backend *backend)
 {
-    bool half = policy == VKN_POLICY_F16, fp32 = backend->precision == VKN_PRECISION_FP32;
+    bool f16 = policy == VKN_POLICY_F16, fp32 = backend->precision == VKN_PRECISION_FP32;
     bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
     if (policy == VKN_POLICY_BF16)
         return apply_bf16(operation, backend);
-    if (half && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
+    if (f16 && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
         return refuse(operation, policy, "needs precision fp16 or coopmat");
     if (follows_precision(operation))
         return apply_following(operation, policy, backend);
     if (operation == FIELD_GRID_SUMS)
-        return half == is_chosen_f16(operation, backend)
+        return f16 == is_chosen_f16(operation, backend)
                    ? VKN_OK
                    : refuse(operation, policy, "contradicts gradient_sums");
     if (operation == FIELD_SUMS && matrices)
-        return half == backend->f16_accumulate
+        return f16 == backend->f16_accumulate
                    ? VKN_OK
                    : refuse(operation, policy, "contradicts matrix.accumulate");
-    if (half)
+    if (f16)
         backend->rounded |= table[operation].rounded;
     return VKN_OK;
 }
@@ -164,7 +164,7 @@ vkn_status field_apply_policy(const struct vkn_config *config, struct field_back
 {
     for (int i = 0; i < FIELD_OPERATIONS; i++) {
         enum field_operation operation = (enum field_operation)i;
-        enum vkn_policy policy = asked(operation, config);
+        enum vkn_policy policy = setting(operation, config);
         if (policy != VKN_POLICY_DEFAULT)
             BASE_TRY(apply_operation(operation, policy, backend));
     }
@@ -175,7 +175,7 @@ void field_policy_reset(struct vkn_config *config)
 {
     for (int i = 0; i < FIELD_OPERATIONS; i++)
         if (table[i].key && (follows_precision((enum field_operation)i) || i == FIELD_SUMS))
-            memset((char *)config + table[i].place, 0, sizeof(enum vkn_policy));
+            memset((char *)config + table[i].offset, 0, sizeof(enum vkn_policy));
 }
 
 /* ---- texts ---------------------------------------------------------------------------------- */
@@ -225,7 +225,7 @@ const char *field_operation_name(enum field_operation operation)
 
 const char *field_policy(enum field_operation operation, enum vkn_precision precision)
 {
-    return number_names[number_of(operation, precision)];
+    return format_names[default_format(operation, precision)];
 }
 
 const char *field_policy_of(enum field_operation operation, const struct field_backend *backend)
@@ -241,12 +241,12 @@ const char *field_policy_of(enum field_operation operation, const struct field_b
     if (operation == FIELD_GRID_SUMS)
         return sums[backend->sums];
     if (is_chosen_f16(operation, backend))
-        return number_names[F16];
+        return format_names[F16];
     if (is_bf16(operation, backend))
-        return number_names[ROUNDED_BF16];
+        return format_names[ROUNDED_BF16];
     if (is_rounded(operation, backend))
-        return number_names[ROUNDED];
+        return format_names[ROUNDED];
     if ((operation == FIELD_PRODUCTS || operation == FIELD_SUMS) && has_f32_products(backend))
-        return number_names[F32];
+        return format_names[F32];
     return field_policy(operation, backend->precision);
 }

@@ -15,7 +15,7 @@ struct vkn_config field_proposal_config(const struct vkn_config *config)
     small.grid.finest = config->proposal.finest;
     small.mlp.density_width = config->proposal.width;
     small.mlp.density_layers = 1;
-    small.mlp.geometry = COLOR_OUTPUTS; /* shaders/field/mlp.glsl assumes so without a colour MLP */
+    small.mlp.geometry = COLOR_OUTPUTS; /* as shaders/field/mlp.glsl assumes without a colour MLP */
     small.mlp.color_layers = 0;
     small.mlp.density_activation = VKN_DENSITY_EXP;
     small.mlp.sh_degree = 1;

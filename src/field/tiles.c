@@ -17,22 +17,22 @@ static uint32_t widest(const struct field_model *model)
     return most;
 }
 
-static bool is_matrices(const struct field_backend *backend)
+static bool uses_matrices(const struct field_backend *backend)
 {
     return backend->precision == VKN_PRECISION_COOPMAT;
 }
 
-/* Returns whether the rows of a tile lie in shared memory. */
+/* Returns whether MLPs are computed in tiles; otherwise invocations hold rows themselves. */
 static bool is_tiled(const struct field_backend *backend)
 {
-    return is_matrices(backend) || !backend->cpu_kernels;
+    return uses_matrices(backend) || !backend->cpu_kernels;
 }
 
 /* Returns the stride of rows in values. Padding makes neighbouring rows begin in different banks of
  * shared memory: 16 bytes for loads of f16 matrices, otherwise four values. */
 static uint32_t padded(const struct field_backend *backend, uint32_t values)
 {
-    return values + (is_matrices(backend) ? 8 : 4);
+    return values + (uses_matrices(backend) ? 8 : 4);
 }
 
 /* Returns whether accumulators are converted to f16 through a staging area in shared memory. */
@@ -41,17 +41,17 @@ static bool is_staged(const struct field_backend *backend)
     return field_backend_shape(backend) == VKN_SHAPE_8X8X16;
 }
 
-/* Returns whether a tile of field_backward has rows for one layer, then columns for the
- * values of all layers. */
+/* Returns whether a tile of field_backward has rows for one layer, then columns for the values of
+ * all layers. */
 static bool has_columns(const struct field_model *model, const struct field_backend *backend)
 {
-    return backend->backward_row < model->activations;
+    return backend->backward_stride < model->activations;
 }
 
 static uint32_t tile_bytes(const struct field_model *model, const struct field_backend *backend,
                            bool backward, uint32_t rows)
 {
-    uint32_t values = rows * (backward ? backend->backward_row : backend->forward_row);
+    uint32_t values = rows * (backward ? backend->backward_stride : backend->forward_stride);
     if (backward && has_columns(model, backend))
         values += model->activations * padded(backend, rows);
     return values * (backend->f16 ? 2 : 4);
@@ -67,8 +67,9 @@ static bool fits(const struct field_model *model, const struct gpu_capabilities 
     return tile_bytes(model, backend, backward, rows) + staging <= device->max_shared_memory;
 }
 
-/* Returns the device memory of a workgroup of field_backward. With tiles: the tile, if it does not
- * fit into shared memory. Without (CPU devices): padded values and gradients of its rows. */
+/* Returns the bytes of device memory that a workgroup of field_backward needs: for a tile that does
+ * not fit into shared memory, or without tiles (CPU devices) for padded values and gradients of its
+ * rows. */
 static uint64_t scratch_bytes(const struct field_model *model, const struct field_backend *backend)
 {
     if (is_tiled(backend))
@@ -78,19 +79,19 @@ static uint64_t scratch_bytes(const struct field_model *model, const struct fiel
            (backend->f16 ? 2 : 4);
 }
 
-/* Returns how many of `units` matrices each subgroup computes, as in shaders/field/mlp_matrix.glsl:
- * 1, 2 or a multiple of four. */
-static uint32_t share(uint32_t units, uint32_t sharers)
+/* Returns how many of the matrices each subgroup computes, as in shaders/field/mlp_matrix.glsl: 1,
+ * 2 or a multiple of four. */
+static uint32_t matrices_per_subgroup(uint32_t matrices, uint32_t subgroups)
 {
-    uint32_t each = (units + sharers - 1) / sharers;
+    uint32_t each = (matrices + subgroups - 1) / subgroups;
     return each <= 2 ? each : (each + 3) / 4 * 4;
 }
 
-/* Returns how many of `units` blocks each invocation computes, a power of two. */
-static uint32_t block(uint32_t units, uint32_t sharers)
+/* Returns how many of the blocks each invocation computes, a power of two. */
+static uint32_t blocks_per_invocation(uint32_t blocks, uint32_t invocations)
 {
     uint32_t each = 1;
-    while (each * sharers < units)
+    while (each * invocations < blocks)
         each *= 2;
     return each;
 }
@@ -103,21 +104,22 @@ static uint32_t held_floats(const struct field_model *model, const struct field_
     uint32_t floats = 0;
     for (uint32_t i = 0; i < model->fused; i++) {
         const struct field_layer *layer = &model->layers[i];
-        if (is_matrices(backend))
-            floats += share(layer->inputs / shape->m * (layer->outputs / shape->n),
-                            backend->backward_size / backend->subgroup_size) *
+        if (uses_matrices(backend))
+            floats += matrices_per_subgroup(layer->inputs / shape->m * (layer->outputs / shape->n),
+                                            backend->backward_size / backend->subgroup_size) *
                       shape->m * shape->n / backend->subgroup_size;
         else
-            floats += 4 * block(layer->inputs * (layer->outputs / 4), backend->backward_size);
+            floats += 4 * blocks_per_invocation(layer->inputs * (layer->outputs / 4),
+                                                backend->backward_size);
     }
     return floats;
 }
 
-/* ---- shapes for CPU devices ------------------------------------------------------------------ */
+/* ---- sizes for CPU devices ------------------------------------------------------------------- */
 
 /* Chooses one invocation per row, and as many rows as fit. */
-static void place_rows(const struct field_model *model, const struct gpu_capabilities *device,
-                       struct field_backend *backend)
+static void choose_cpu_rows(const struct field_model *model, const struct gpu_capabilities *device,
+                            struct field_backend *backend)
 {
     uint32_t owned = backend->owned_rows;
     uint32_t least = owned > backend->shape.k ? owned : backend->shape.k;
@@ -130,12 +132,12 @@ static void place_rows(const struct field_model *model, const struct gpu_capabil
     backend->rows_in_memory = true;
 }
 
-/* ---- shapes for GPUs ------------------------------------------------------------------------- */
+/* ---- sizes for GPUs -------------------------------------------------------------------------- */
 /* Within the limits below the compilers of AMD, NVIDIA and Intel spill no register
  * (BENCHMARKS.md). */
 
-/* Returns whether invocations have many registers. In subgroups below 32 (Intel) they have few. */
-static bool has_room(const struct field_backend *backend)
+/* Returns false for subgroups below 32 (Intel), whose invocations have few registers. */
+static bool has_many_registers(const struct field_backend *backend)
 {
     return backend->subgroup_size >= 32;
 }
@@ -144,23 +146,23 @@ static bool has_room(const struct field_backend *backend)
  * subgroups of 8 (Intel's first generation). */
 static uint32_t most_held(const struct field_backend *backend)
 {
-    if (has_room(backend))
+    if (has_many_registers(backend))
         return 48;
-    return !is_matrices(backend) ? 24 : backend->subgroup_size >= 16 ? 40 : 0;
+    return !uses_matrices(backend) ? 24 : backend->subgroup_size >= 16 ? 40 : 0;
 }
 
 /* Returns the most accumulators of a layer's product that an invocation may hold. */
 static uint32_t most_sums(const struct field_backend *backend)
 {
-    return has_room(backend) ? 32 : 16;
+    return has_many_registers(backend) ? 32 : 16;
 }
 
 /* Returns the most invocations of a workgroup; beyond 512 each would have too few registers. */
-static uint32_t sensible_invocations(const struct gpu_capabilities *device,
-                                     const struct field_backend *backend)
+static uint32_t most_invocations(const struct gpu_capabilities *device,
+                                 const struct field_backend *backend)
 {
     uint32_t most = gpu_largest_workgroup(device, backend->subgroup_size);
-    return has_room(backend) && most > 512 ? 512 : most;
+    return has_many_registers(backend) && most > 512 ? 512 : most;
 }
 
 /* Returns the accumulators of each invocation for the widest layer. */
@@ -169,17 +171,17 @@ static uint32_t sum_floats(const struct field_model *model, const struct field_b
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
     uint32_t width = widest(model);
-    return is_matrices(backend)
-               ? share(rows / shape->m * (width / shape->n), invocations / backend->subgroup_size) *
-                     shape->m * shape->n / backend->subgroup_size
-               : 4 * block(rows * (width / 4), invocations);
+    return uses_matrices(backend) ? matrices_per_subgroup(rows / shape->m * (width / shape->n),
+                                                          invocations / backend->subgroup_size) *
+                                        shape->m * shape->n / backend->subgroup_size
+                                  : 4 * blocks_per_invocation(rows * (width / 4), invocations);
 }
 
 /* Returns the smallest tile: rows of a matrix, or of a block. */
 static uint32_t least_rows(const struct field_backend *backend)
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
-    return !is_matrices(backend) ? 8 : shape->m > shape->k ? shape->m : shape->k;
+    return !uses_matrices(backend) ? 8 : shape->m > shape->k ? shape->m : shape->k;
 }
 
 /* Returns the most rows up to `most` that fit into shared memory and registers; 0 if fewer than
@@ -201,7 +203,7 @@ static void try_columns(const struct field_model *model, const struct gpu_capabi
                         struct field_backend *backend, uint32_t most)
 {
     struct field_backend tried = *backend;
-    tried.backward_row = tried.forward_row;
+    tried.backward_stride = tried.forward_stride;
     tried.backward_rows = fitting_rows(model, device, &tried, true, most);
     if (tried.backward_rows >= backend->backward_rows)
         *backend = tried;
@@ -209,33 +211,33 @@ static void try_columns(const struct field_model *model, const struct gpu_capabi
 
 /* Chooses enough invocations to hold the weight gradients in registers; if there are not enough,
  * the gradients go through memory. */
-static void place_backward(const struct field_model *model, const struct gpu_capabilities *device,
-                           struct field_backend *backend)
+static void choose_backward(const struct field_model *model, const struct gpu_capabilities *device,
+                            struct field_backend *backend)
 {
-    uint32_t most = sensible_invocations(device, backend),
-             usual = has_room(backend) || !most_held(backend) ? 256 : 512;
-    usual = usual < most ? usual : most;
-    backend->backward_size = usual;
+    uint32_t most = most_invocations(device, backend),
+             preferred = has_many_registers(backend) || !most_held(backend) ? 256 : 512;
+    preferred = preferred < most ? preferred : most;
+    backend->backward_size = preferred;
     while (backend->backward_size < most && held_floats(model, backend) > most_held(backend))
         backend->backward_size *= 2;
     backend->hold_sums = held_floats(model, backend) <= most_held(backend);
     if (!backend->hold_sums)
-        backend->backward_size = usual;
-    bool few = backend->subgroup_size < (is_matrices(backend) ? 16 : 32);
+        backend->backward_size = preferred;
+    bool few = backend->subgroup_size < (uses_matrices(backend) ? 16 : 32);
     uint32_t rows = few ? TILE_ROWS / 2 : TILE_ROWS;
     backend->backward_rows = fitting_rows(model, device, backend, true, rows);
-    if (is_matrices(backend) && !is_staged(backend))
+    if (uses_matrices(backend) && !is_staged(backend))
         try_columns(model, device, backend, rows);
     backend->rows_in_memory = !backend->backward_rows;
     if (backend->rows_in_memory)
         backend->backward_rows = rows;
 }
 
-static void place_forward(const struct field_model *model, const struct gpu_capabilities *device,
-                          struct field_backend *backend)
+static void choose_forward(const struct field_model *model, const struct gpu_capabilities *device,
+                           struct field_backend *backend)
 {
-    uint32_t most = sensible_invocations(device, backend);
-    backend->forward_size = has_room(backend) ? 128 : 256;
+    uint32_t most = most_invocations(device, backend);
+    backend->forward_size = has_many_registers(backend) ? 128 : 256;
     if (backend->forward_size > most)
         backend->forward_size = most;
     while (backend->forward_size < most &&
@@ -255,17 +257,17 @@ void field_choose_tiles(const struct field_model *model, const struct gpu_capabi
     backend->forward_rows = backend->backward_rows = TILE_ROWS;
     backend->forward_size = backend->backward_size = TILE_ROWS;
     if (is_tiled(backend)) {
-        backend->forward_row = padded(backend, widest(model));
-        backend->backward_row = padded(backend, model->activations);
+        backend->forward_stride = padded(backend, widest(model));
+        backend->backward_stride = padded(backend, model->activations);
     }
     if (!backend->cpu_kernels) {
-        place_backward(model, device, backend);
-        place_forward(model, device, backend);
-    } else if (is_matrices(backend)) {
+        choose_backward(model, device, backend);
+        choose_forward(model, device, backend);
+    } else if (uses_matrices(backend)) {
         backend->owned_rows =
             backend->shape.m > backend->subgroup_size ? backend->shape.m : backend->subgroup_size;
         backend->hold_sums = true;
-        place_rows(model, device, backend);
+        choose_cpu_rows(model, device, backend);
     } else {
         /* Partial sums are loaded and stored once per 4 tiles, whose scratch memory still fits into
          * the L2 cache. */
@@ -302,8 +304,8 @@ _Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each workgroup writes a partial su
 /* Most bytes of scratch memory, and of partial sums, of all workgroups of field_backward. */
 #define MOST_SCRATCH (512ull << 20)
 
-static bool is_tile(const struct gpu_capabilities *device, const struct field_backend *backend,
-                    uint32_t rows, uint32_t size)
+static bool is_legal_tile(const struct gpu_capabilities *device,
+                          const struct field_backend *backend, uint32_t rows, uint32_t size)
 {
     return rows > 0 && rows <= MOST_ROWS && size >= rows && size % rows == 0 &&
            size <= gpu_largest_workgroup(device, backend->subgroup_size) &&
@@ -311,15 +313,16 @@ static bool is_tile(const struct gpu_capabilities *device, const struct field_ba
 }
 
 /* On CPU devices each subgroup owns rows; on GPUs all subgroups share all rows. */
-static bool legal_owners(const struct field_backend *backend)
+static bool are_legal_owners(const struct field_backend *backend)
 {
     uint32_t owned = backend->owned_rows, subgroup = backend->subgroup_size;
     if (!backend->cpu_kernels)
         return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
     /* With conversions the activations of a row stay in one subgroup's matrices. The staged shape
      * has subgroup barriers in branches that other subgroups may not take. */
-    bool alone = backend->conversions || is_staged(backend);
-    if (!owned || owned % subgroup || owned % backend->shape.m || (alone && owned != subgroup))
+    bool one_subgroup = backend->conversions || is_staged(backend);
+    if (!owned || owned % subgroup || owned % backend->shape.m ||
+        (one_subgroup && owned != subgroup))
         return false;
     /* Subgroups also own rows in passes with tiles of TILE_ROWS. */
     return TILE_ROWS % owned == 0 && backend->forward_rows % owned == 0 &&
@@ -329,18 +332,18 @@ static bool legal_owners(const struct field_backend *backend)
 /* Returns whether each invocation's block fits into the tile's rows and into MOST_BLOCK. */
 static bool has_blocks(const struct field_model *model, uint32_t rows, uint32_t invocations)
 {
-    uint32_t each = block(rows * (widest(model) / 4), invocations);
+    uint32_t each = blocks_per_invocation(rows * (widest(model) / 4), invocations);
     return each <= rows && each <= MOST_BLOCK;
 }
 
-static bool legal_tiles(const struct field_model *model, const struct gpu_capabilities *device,
-                        const struct field_backend *backend)
+static bool are_legal_tiles(const struct field_model *model, const struct gpu_capabilities *device,
+                            const struct field_backend *backend)
 {
     if (backend->tiles_at_once ||
-        (is_matrices(backend) ? !legal_owners(backend) : backend->owned_rows))
+        (uses_matrices(backend) ? !are_legal_owners(backend) : backend->owned_rows))
         return false;
     uint32_t least = least_rows(backend);
-    if (!is_matrices(backend) &&
+    if (!uses_matrices(backend) &&
         !(has_blocks(model, backend->forward_rows, backend->forward_size) &&
           has_blocks(model, backend->backward_rows, backend->backward_size)))
         return false;
@@ -365,16 +368,16 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
     uint64_t most = device->max_buffer_range && device->max_buffer_range < MOST_SCRATCH
                         ? device->max_buffer_range
                         : MOST_SCRATCH;
-    if (!is_tile(device, backend, backend->forward_rows, backend->forward_size) ||
-        !is_tile(device, backend, backend->backward_rows, backend->backward_size))
+    if (!is_legal_tile(device, backend, backend->forward_rows, backend->forward_size) ||
+        !is_legal_tile(device, backend, backend->backward_rows, backend->backward_size))
         return false;
     if (!groups || groups > MOST_GROUPS || scratch > most || partials > most)
         return false;
     if (!backend->forward_groups || backend->forward_groups > MOST_GROUPS)
         return false;
     if (is_tiled(backend))
-        return legal_tiles(model, device, backend);
-    /* Weight gradients are formed of eight rows at a time. */
+        return are_legal_tiles(model, device, backend);
+    /* Weight gradients are computed from eight rows at a time. */
     return backend->tiles_at_once > 0 && backend->tiles_at_once <= MAX_TILES_AT_ONCE &&
            backend->backward_rows % 8 == 0 && !backend->owned_rows && !backend->hold_sums;
 }

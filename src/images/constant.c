@@ -1,5 +1,5 @@
-/* Computes the error of the best picture of one colour on the training views. A training that has
- * learnt anything has a lower error. */
+/* Computes the least error of a constant colour on the training views. A training that has learnt
+ * anything has a lower error. */
 #include <stdlib.h>
 
 #include "images/images.h"
@@ -61,17 +61,17 @@ static vkn_status add_view(const struct vkn_scene *scene, size_t view, struct su
 }
 
 /* Returns the least mean squared error of a constant colour + share * background, for backgrounds
- * with the mean `first` and the mean square `second`. */
-static double least_error(const struct sums *sums, double first, double second)
+ * with this mean and mean square. */
+static double least_error(const struct sums *sums, double mean, double mean_square)
 {
     double n = sums->count, error = 0.0, share = sums->share / n;
     double share_variance = sums->share_square / n - share * share;
     for (unsigned c = 0; c < 3; c++) {
         double color = sums->color[c] / n;
         error += sums->color_square[c] / n - color * color;
-        error += 2.0 * first * (sums->color_share[c] / n - color * share);
+        error += 2.0 * mean * (sums->color_share[c] / n - color * share);
     }
-    return error / 3.0 + second * share_variance;
+    return error / 3.0 + mean_square * share_variance;
 }
 
 double images_constant_error(const struct vkn_scene *scene, enum vkn_background background)

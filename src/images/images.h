@@ -1,5 +1,5 @@
-/* images: keeps the training images on the device: uploads all of them once, or streams them in the
- * background during training. */
+/* Declares how the training images reach the device: all are uploaded once, or strips of them are
+ * streamed in the background during training. */
 #ifndef IMAGES_IMAGES_H
 #define IMAGES_IMAGES_H
 
@@ -31,11 +31,12 @@
  * one by one. Slots have the size of the last stage. If all views are resident, as one strip each,
  * a view enters again, in the order of the sequence, only when its downscale has changed. */
 
-/* Number of image exchanges in flight: one is read while the one before is copied to the device.
- * The copy runs between two update intervals, and the first of them has finished when the second is
+/* Number of image exchanges in flight: one is read while the previous one is copied to the device.
+ * The copy runs between two update intervals. The first interval has finished when the second is
  * submitted, so that the copied buffer is soon free again. */
 #define IMAGES_EXCHANGES 2u
 
+/* A plan for a set of training images. */
 struct images_plan {
     uint32_t cameras; /* training views */
     uint32_t views;   /* training views of this rank's share */
@@ -50,7 +51,7 @@ struct images_plan {
     uint64_t bytes;        /* of the device's buffer, limited by the budget */
     uint64_t exchange;     /* bytes of one exchange in host memory: pixels, then cameras */
     uint64_t all_bytes;    /* of all decoded images of the share */
-    float moments[2];      /* first and last time of all training views */
+    float times[2];        /* first and last time of all training views */
 };
 
 /* Makes a plan for a budget of scene.image_budget or, if that is 0, `most` bytes, and for buffers
@@ -59,7 +60,8 @@ struct images_plan {
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
-/* Makes a plan for a step; the default budget is most of the memory beside its other buffers. */
+/* Makes a plan for a step; the default budget is most of the memory that the step's other buffers
+ * leave. */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan);
 /* Returns the plan as step_create needs it. */
@@ -72,7 +74,7 @@ bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *con
 
 /* Fills order[plan->image_strips] with the strips in the order of the sequence. */
 void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *order);
-/* Returns the position of the sequence that a slot holds in a window. */
+/* Returns the position in the sequence of the strip that a slot holds in a window. */
 uint64_t images_position(const struct images_plan *plan, uint64_t window, uint32_t slot);
 /* Returns the window in which a position enters; 0 if it is resident from the start. */
 uint64_t images_entry_window(const struct images_plan *plan, uint64_t position);
@@ -105,7 +107,7 @@ struct images_strip images_strip(const struct images_plan *plan, const struct sc
 /* Returns the downscale factor at a progress (0..1) of the training; 1 unless progressive. */
 uint32_t images_shrink(const struct vkn_config *config, double progress);
 /* Returns the share of the training's steps before an update interval; 0 without a limit. */
-double images_progress(const struct vkn_config *config, uint64_t period);
+double images_progress(const struct vkn_config *config, uint64_t interval);
 
 /* ---- the stream ------------------------------------------------------------------------------ */
 
@@ -119,7 +121,7 @@ double images_progress(const struct vkn_config *config, uint64_t period);
 struct stream;
 
 /* Decodes the share's images at once if they fit scene.host_budget; else they are read from their
- * files whenever they are needed. `progress` may be NULL. */
+ * files when strips of them enter. `progress` may be NULL. */
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
@@ -127,29 +129,32 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene);
 
-/* Creates the stream of a plan. Keeps using `step`, `plan` and `scene`; the caller destroys it. */
+/* Creates the stream of a plan. `step`, `plan` and `scene` must outlive *stream, which the caller
+ * destroys. */
 vkn_status stream_create(struct step *step, const struct images_plan *plan,
                          const struct vkn_scene *scene, const struct vkn_config *config,
                          struct stream **stream);
 /* Destroys the stream after waiting for its reads. Does nothing when *stream is NULL. */
 void stream_destroy(struct stream **stream);
 
-/* Uploads the strips of the step's window, as if none had ever been late. Blocks; nothing may be in
- * flight. `time_progress`: share of the training's time limit that has passed; 0 without one. */
+/* Uploads the strips of the step's window, as if no exchange had been late. Blocks; nothing may be
+ * in flight. `time_progress`: share of the training's time limit that has passed; 0 without one. */
 vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progress);
 /* Submits the exchange that is due, if any, and starts to read the next one. Called before the
  * update interval with `step` is submitted, after waiting for all intervals but the last. */
 vkn_status stream_advance(struct stream *stream, uint64_t step, double time_progress);
 
+/* Figures of a stream. */
 struct stream_state {
     uint32_t shrink;    /* downscale factor of the strips that enter now */
     uint64_t exchanged; /* strips streamed since stream_create, without those of stream_seek */
     uint64_t late;      /* exchanges that were not read in time */
 };
+/* Returns the current figures. */
 struct stream_state stream_state(const struct stream *stream);
 
-/* Returns the mean squared error of the best picture of one colour, over rays of the training views
- * on the background; 0 if the views cannot be read. */
+/* Returns the least mean squared error of a constant colour, over rays of the training views on the
+ * background; 0 if the views cannot be read. */
 double images_constant_error(const struct vkn_scene *scene, enum vkn_background background);
 
 #endif

@@ -12,7 +12,7 @@
 #define CYCLE_INTERVALS 256u /* longest cycle in update intervals: a fifth of 20000 steps */
 #define LEAST_SLOTS     2u
 #define MOST_STRIPS     16u
-#define LEAST_ROWS      4u /* of a strip, after shrinking */
+#define LEAST_ROWS      4u /* of a strip, after downscaling */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -171,11 +171,11 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
-        .moments = {1.0F, 0.0F},
+        .times = {1.0F, 0.0F},
     };
     for (size_t i = 0; i < train->camera_count; i++) {
-        plan->moments[0] = fminf(plan->moments[0], train->cameras[i].time);
-        plan->moments[1] = fmaxf(plan->moments[1], train->cameras[i].time);
+        plan->times[0] = fminf(plan->times[0], train->cameras[i].time);
+        plan->times[1] = fmaxf(plan->times[1], train->cameras[i].time);
     }
     plan_strips(train, 1, shrink, plan);
     if (plan->all_bytes > least(budget, range)) {
@@ -220,7 +220,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .slots = plan->exchanged > 0 ? plan->resident : 0,
         .resident = plan->resident,
         .pixels = plan->pixels,
-        .moments = {plan->moments[0], plan->moments[1]},
+        .times = {plan->times[0], plan->times[1]},
         .share = plan->share,
     };
 }
@@ -241,9 +241,9 @@ void images_shuffle(const struct images_plan *plan, uint64_t seed, uint32_t *ord
     for (uint32_t i = 0; i < plan->image_strips; i++)
         order[i] = i;
     for (uint32_t i = plan->image_strips; i > 1; i--) { /* Fisher and Yates */
-        uint32_t j = (uint32_t)(next_random(&seed) % i), kept = order[j];
+        uint32_t j = (uint32_t)(next_random(&seed) % i), swapped = order[j];
         order[j] = order[i - 1];
-        order[i - 1] = kept;
+        order[i - 1] = swapped;
     }
 }
 
@@ -335,7 +335,7 @@ uint32_t images_shrink(const struct vkn_config *config, double progress)
     return shrink;
 }
 
-double images_progress(const struct vkn_config *config, uint64_t period)
+double images_progress(const struct vkn_config *config, uint64_t interval)
 {
-    return config->steps > 0 ? (double)(period * UPDATE_INTERVAL) / config->steps : 0.0;
+    return config->steps > 0 ? (double)(interval * UPDATE_INTERVAL) / config->steps : 0.0;
 }

@@ -16,10 +16,10 @@ struct stream {
     uint32_t *order;     /* [image_strips], see images_shuffle, images_sort */
     uint32_t *available; /* [available_count], see images_available */
     uint32_t available_count;
-    float latest;     /* time for which `available` was computed */
-    uint32_t *shrink; /* [slot], downscale factor of the strip in the slot */
-    uint64_t period;  /* last update interval that was prepared */
-    uint64_t window;  /* on the device */
+    float latest;      /* time for which `available` was computed */
+    uint32_t *shrink;  /* [slot], downscale factor of the strip in the slot */
+    uint64_t interval; /* last update interval that was prepared */
+    uint64_t window;   /* the window whose strips are on the device */
     struct stream_state state;
     struct images_strip *arrivals; /* [arrival_count], strips that enter with the next window */
     uint32_t arrival_count;
@@ -63,7 +63,7 @@ static size_t run_length(const struct images_plan *plan, const struct images_str
     return length;
 }
 
-/* Returns the bytes from the first strip's begin to the last strip's end. */
+/* Returns the bytes from the start of the first strip to the end of the last. */
 static uint64_t run_bytes(const struct images_plan *plan, const struct images_strip *image_strips,
                           size_t length)
 {
@@ -80,15 +80,16 @@ static vkn_status upload_pixels(struct step *step, const struct images_plan *pla
     uint32_t *pixels = base_alloc(batch * plan->slot_pixels, sizeof *pixels);
     vkn_status status = pixels ? VKN_OK : VKN_ERROR;
     for (size_t first = 0; first < count && status == VKN_OK; first += batch) {
-        const struct images_strip *here = image_strips + first;
-        struct reading reading = {scene, here, pixels, plan->slot_pixels};
+        const struct images_strip *batch_strips = image_strips + first;
+        struct reading reading = {scene, batch_strips, pixels, plan->slot_pixels};
         size_t size = count - first < batch ? count - first : batch;
         status = base_parallel(size, read_strip, &reading, NULL);
         for (size_t i = 0, run = 0; i < size && status == VKN_OK; i += run) {
-            run = run_length(plan, &here[i], size - i);
-            status = gpu_upload(step->device, &step->buffers.at[BIND_PIXELS],
-                                4 * here[i].camera.first_pixel, pixels + i * plan->slot_pixels,
-                                run_bytes(plan, &here[i], run));
+            run = run_length(plan, &batch_strips[i], size - i);
+            status =
+                gpu_upload(step->device, &step->buffers.at[BIND_PIXELS],
+                           4 * batch_strips[i].camera.first_pixel, pixels + i * plan->slot_pixels,
+                           run_bytes(plan, &batch_strips[i], run));
         }
     }
     free(pixels);
@@ -123,7 +124,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
-/* Lists the cameras of all views; with a curriculum, each virtual rank's are sorted by time. */
+/* Lists the cameras of all views; with a curriculum, sorts those of each virtual rank by time. */
 static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
                                const struct scene_split *train, struct images_strip *views)
 {
@@ -135,11 +136,11 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
     uint32_t *order = base_alloc(plan->cameras, sizeof *order);
     vkn_status status = order ? VKN_OK : VKN_ERROR;
     for (uint32_t turn = 0; turn < turns && status == VKN_OK; turn++) {
-        const struct scene_share own = {.first = turn, .count = 1, .of = turns};
-        status = images_sort(train, own, order);
-        for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(own, plan->cameras); i++)
-            views[scene_share_view(own, i)].camera =
-                train->cameras[scene_share_view(own, order[i])];
+        const struct scene_share share = {.first = turn, .count = 1, .of = turns};
+        status = images_sort(train, share, order);
+        for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(share, plan->cameras); i++)
+            views[scene_share_view(share, i)].camera =
+                train->cameras[scene_share_view(share, order[i])];
     }
     free(order);
     return status;
@@ -168,22 +169,22 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
 /* ---- reading ahead ------------------------------------------------------------------------- */
 
 /* Returns the downscale factor of the strips that enter for an update interval. */
-static uint32_t stage_of(const struct stream *stream, uint64_t period, double time_progress)
+static uint32_t stage_of(const struct stream *stream, uint64_t interval, double time_progress)
 {
-    double progress = images_progress(&stream->config, period);
+    double progress = images_progress(&stream->config, interval);
     return images_shrink(&stream->config, progress > time_progress ? progress : time_progress);
 }
 
 /* Returns the strip at a position of the sequence, which depends on the curriculum's time at the
  * update interval for which the strip enters. */
-static uint32_t strip_at(struct stream *stream, uint64_t position, uint64_t period,
+static uint32_t strip_at(struct stream *stream, uint64_t position, uint64_t interval,
                          double time_progress)
 {
     const struct images_plan *plan = stream->plan;
     if (plan->resident == plan->image_strips) /* all strips keep their slots */
         return stream->order[position % plan->image_strips];
-    float latest =
-        images_latest_time(&stream->step->setup.constants, period * UPDATE_INTERVAL, time_progress);
+    float latest = images_latest_time(&stream->step->setup.constants, interval * UPDATE_INTERVAL,
+                                      time_progress);
     if (stream->available_count == 0 || latest != stream->latest)
         stream->available_count = images_available(plan, &stream->scene->splits[SCENE_TRAIN],
                                                    stream->order, latest, stream->available);
@@ -210,8 +211,8 @@ static vkn_status read_exchange(void *context)
 static vkn_status read_ahead(struct stream *stream, double time_progress)
 {
     const struct images_plan *plan = stream->plan;
-    uint32_t shrink = stage_of(stream, stream->period + 1, time_progress);
-    stream->state.shrink = stage_of(stream, stream->period, time_progress);
+    uint32_t shrink = stage_of(stream, stream->interval + 1, time_progress);
+    stream->state.shrink = stage_of(stream, stream->interval, time_progress);
     stream->arrival_count = 0;
     for (uint32_t i = 0; i < plan->exchanged; i++) {
         uint64_t position = stream->window * plan->exchanged + plan->resident + i;
@@ -219,7 +220,7 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
         if (plan->resident < plan->image_strips || stream->shrink[slot] != shrink)
             stream->arrivals[stream->arrival_count++] = images_strip(
                 plan, &stream->scene->splits[SCENE_TRAIN],
-                strip_at(stream, position, stream->period + 1, time_progress), slot, shrink);
+                strip_at(stream, position, stream->interval + 1, time_progress), slot, shrink);
     }
     if (stream->arrival_count == 0)
         return VKN_OK;
@@ -274,9 +275,9 @@ static vkn_status submit_exchange(struct stream *stream)
 
 vkn_status stream_advance(struct stream *stream, uint64_t step, double time_progress)
 {
-    if (step / UPDATE_INTERVAL == stream->period)
+    if (step / UPDATE_INTERVAL == stream->interval)
         return VKN_OK;
-    stream->period = step / UPDATE_INTERVAL;
+    stream->interval = step / UPDATE_INTERVAL;
     if (stream->reading && !stream->config.deterministic && !base_task_finished(stream->reading)) {
         stream->state.late++;
         return VKN_OK;
@@ -293,7 +294,7 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
 {
     const struct images_plan *plan = stream->plan;
     BASE_TRY(base_task_wait(&stream->reading));
-    stream->window = stream->period = step / UPDATE_INTERVAL;
+    stream->window = stream->interval = step / UPDATE_INTERVAL;
     struct images_strip *image_strips = base_alloc(plan->resident, sizeof *image_strips);
     if (!image_strips)
         return VKN_ERROR;

@@ -6,9 +6,9 @@
 
 #include "base/base.h"
 
-_Static_assert(MAX_SCHEDULE_POINTS == VKN_SCHEDULE_POINTS, "room for every point");
+_Static_assert(MAX_SCHEDULE_POINTS == VKN_SCHEDULE_POINTS, "host and shaders have as many points");
 
-/* Returns the number of points. */
+/* Copies the points of a schedule. Returns their number. */
 static uint32_t copy_points(const struct vkn_schedule_point from[VKN_SCHEDULE_POINTS],
                             struct SchedulePoint to[MAX_SCHEDULE_POINTS])
 {

@@ -19,19 +19,19 @@ void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *c
 /* Returns the mask of all buffers without the moments that the optimiser does not have. */
 uint32_t optim_buffer_mask(const struct vkn_config *config);
 
-/* Check the gradients, update the loss scale, and update the master parameters. */
+/* Checks the gradients, updates the loss scale, and updates the master parameters. */
 extern const struct pass_list optim_update;
 /* Check the gradients of a coarse field before optim_update, and update its parameters after it.
  * Both fields are updated or skipped together, with one gradient norm and one loss scale. */
 extern const struct pass_list optim_check_coarse, optim_update_coarse;
 /* Prepare and finish the all-reduce of a synchronous step: optim_pack rounds gradients to f16;
- * optim_export exports the rank's step statistics, optim_import imports their sums over ranks; the
- * others do so for a coarse field. */
+ * optim_export exports the rank's step statistics, optim_import imports their sums over ranks.
+ * optim_export_coarse and optim_import_coarse do so for a coarse field. */
 extern const struct pass_list optim_pack, optim_export, optim_import, optim_export_coarse,
     optim_import_coarse;
-/* Parameter averaging after an update interval: export and import of each entry's step counts, and
- * of parameters and moments weighted by the rank's share of the steps. These passes belong to no
- * step; the caller chooses their workgroup counts. */
+/* Average parameters after an update interval: export and import each entry's step counts, and
+ * parameters and moments weighted by the rank's share of the steps. These passes belong to no step;
+ * the caller chooses their workgroup counts. */
 extern const struct pass_list optim_averaging;
 /* Updates the moving average of the master parameters. */
 extern const struct pass_list optim_average;

@@ -34,7 +34,6 @@ static double sum_bytes(const struct cost_model *m, double first)
     return m->counts.f16_sums && first >= (double)m->counts.summed ? 2 : 4;
 }
 
-/* Returns the bytes of the gradients of all parameters. */
 static double all_sum_bytes(const struct cost_model *m)
 {
     double params = (double)m->counts.params, summed = (double)m->counts.summed;
@@ -97,11 +96,11 @@ static struct cost cost_rank_stats(const struct cost_model *m, const struct cost
     return cost_streaming(2 * losses, 8 * losses + 2 * sizeof(struct RankStats));
 }
 
-static const struct pass leave[] = {
+static const struct pass export_stats[] = {
     {"export_step_stats", .dispatch = PASS_ONE_WORKGROUP, .rows = RANK_STATS_STEP,
      .cost = cost_rank_stats},
 };
-static const struct pass take[] = {
+static const struct pass import_stats[] = {
     {"import_step_stats", .dispatch = PASS_ONE_WORKGROUP, .rows = RANK_STATS_STEP,
      .cost = cost_rank_stats},
 };
@@ -127,8 +126,8 @@ static const struct pass import_coarse[] = {
     {"import_step_stats", .label = "import_coarse_step_stats", .dispatch = PASS_ONE_WORKGROUP,
      .rows = RANK_STATS_COARSE, .cost = cost_rank_stats},
 };
-const struct pass_list optim_export = PASS_LIST(leave);
-const struct pass_list optim_import = PASS_LIST(take);
+const struct pass_list optim_export = PASS_LIST(export_stats);
+const struct pass_list optim_import = PASS_LIST(import_stats);
 const struct pass_list optim_export_coarse = PASS_LIST(export_coarse);
 const struct pass_list optim_import_coarse = PASS_LIST(import_coarse);
 
@@ -168,7 +167,7 @@ static double changed(const struct cost_model *m, const struct cost_counts *n)
 }
 
 /* Returns the averaged values per parameter: master, moving average, moments. */
-static double numbers(const struct cost_model *m)
+static double averaged(const struct cost_model *m)
 {
     return 2 + optim_kind(m->config)->moments;
 }
@@ -176,12 +175,12 @@ static double numbers(const struct cost_model *m)
 static struct cost cost_export_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = changed(m, n);
-    return cost_streaming(numbers(m) * params, numbers(m) * (8 * params + 4 * all_entries(m)));
+    return cost_streaming(averaged(m) * params, averaged(m) * (8 * params + 4 * all_entries(m)));
 }
 
 static struct cost cost_import_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, numbers(m) * (12 * changed(m, n) + 4 * all_entries(m)));
+    return cost_streaming(0, averaged(m) * (12 * changed(m, n) + 4 * all_entries(m)));
 }
 
 static const struct pass average_ranks[] = {

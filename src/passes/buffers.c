@@ -112,8 +112,8 @@ static const struct {
     {offsetof(struct buffer_counts, splats), "--count"},
 };
 
-/* Returns the settings to change when a buffer is too large: the settings of the count whose
- * absence would shrink the buffer most. NULL when its size is constant. */
+/* Returns the settings to change when a buffer is too large: the settings of the count that
+ * contributes most to its size. NULL when its size is constant. */
 static const char *settings_of(const struct row *row, const struct buffer_counts *counts)
 {
     uint64_t smallest = row->bytes(counts);

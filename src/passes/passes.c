@@ -50,9 +50,9 @@ uint32_t pass_chunks(const struct pass *pass, const struct repeats *repeats)
                              : 1;
 }
 
-bool pass_shares_chunks(const struct pass *before, const struct pass *pass)
+bool pass_shares_chunks(const struct pass *previous, const struct pass *pass)
 {
-    return (before->by_chunk && pass->by_chunk) || (before->by_bucket && pass->by_bucket);
+    return (previous->by_chunk && pass->by_chunk) || (previous->by_bucket && pass->by_bucket);
 }
 
 static void record_pass(const struct repeats *repeats, struct gpu_recording *recording,

@@ -15,32 +15,32 @@ struct pass;
 
 #define MAX_MOMENTS 2u /* moments per parameter in the optimiser: BIND_MOMENT1, BIND_MOMENT2 */
 
-/* The counts from which shared/buffers.h computes the size of every buffer. */
+/* The counts from which shared/buffers.h computes the size of every buffer. All are numbers of
+ * elements, except members that end in _bytes. */
 struct buffer_counts {
     uint64_t rays, samples, cameras, pixels;
-    uint64_t params;               /* floats of the field */
+    uint64_t params;               /* parameters of the field */
     uint64_t entries;              /* optimiser entries: parameters that share a step count */
     uint64_t moments[MAX_MOMENTS]; /* `params` for each moment that the optimiser has, else 0 */
     uint64_t summed;          /* parameters of MLPs, whose gradients are summed over workgroups */
     uint64_t f16_params;      /* f16 values in BIND_F16_PARAMS; 0: no f16 copies are kept */
-    uint64_t panels;          /* packed weights of unfused layers (each its own pass), in 16 bits */
-    uint64_t feature_bytes;   /* per sample, of BIND_FEATURES */
+    uint64_t panels;          /* packed weights of unfused layers (each a pass), in 16-bit units */
+    uint64_t feature_bytes;   /* of BIND_FEATURES, per sample */
     uint64_t layer_bytes;     /* activations of one chunk of rows, for unfused layers */
     uint64_t kept_bytes;      /* activations that are kept for the backward pass */
     uint64_t input_gradients; /* samples with gradients by position and direction, or 0 */
     uint64_t sum_bytes;       /* per parameter in BIND_ACCUMULATORS; 0: gradient sums are floats */
-    bool f16_sums; /* the optimiser reads pairs of f16 sums, stored behind any fixed-point sums */
+    bool f16_sums; /* the optimiser reads pairs of f16 sums, stored after any fixed-point sums */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
-    /* Of the occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS. */
-    uint64_t cells, bit_words;
-    /* Of a mesh: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
+    uint64_t cells, bit_words;      /* occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS */
+    /* Meshes: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
      * pixels of the visibility maps. */
     uint64_t layer, layers, tiles, vertices, triangles, visibility_maps;
     uint64_t texels, splats; /* per batch: pixels of a texture; Gaussians */
 };
 
-/* The owner of a set of buffers. Buffers of different owners have different name prefixes in memory
- * lists, as "view rays". */
+/* The user of a set of buffers. Each user has its own prefix of buffer names in memory lists, as
+ * "view rays". */
 enum buffer_user {
     BUFFERS_OF_STEP,
     BUFFERS_OF_VIEW,   /* pictures and meshes: VIEW_BUFFERS in descriptor set 1 */
@@ -65,6 +65,7 @@ enum buffer_user {
 #define BUFFERS_OF_FIELD \
     (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS) | BUFFERS(OCCUPANCY) | BUFFERS(OCCUPANCY_BITS))
 
+/* Buffers that are allocated together. */
 struct buffers {
     struct gpu_arena *arena;
     struct gpu_buffer at[GPU_BINDINGS]; /* by number, BIND_* */
@@ -74,6 +75,7 @@ struct buffers {
  * *buffers. VKN_BAD_INPUT when the buffers do not fit. */
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers);
+/* Frees the buffers. */
 void buffers_destroy(struct buffers *buffers);
 /* Lists the memory that buffers_create would allocate, for gpu_memory_check. Returns the number of
  * items. */
@@ -120,10 +122,10 @@ uint32_t groups_entry_count(const struct parameter_group *groups, uint32_t count
 /* The cost of one pass in one step, or in one update interval for passes that run once in it. */
 struct cost {
     double flops;   /* a multiply-add is two, any other f32 or f16 operation one; integers none */
-    double bytes;   /* that the shader loads and stores, cached or not; shared weights count once */
+    double bytes;   /* loaded and stored by the shader, cached or not; shared weights count once */
     double memory;  /* bytes that cross the memory bus when caches are perfect: each touched byte
                        read once and written once */
-    double atomics; /* on memory, one for each 32-bit word */
+    double atomics; /* atomic operations on memory, one for each 32-bit word */
 };
 
 /* The facts of a run that the cost formulas use. */
@@ -139,7 +141,8 @@ struct cost_model {
     bool cpu_kernels; /* gpu_cpu_kernels */
 };
 
-struct cost_counts {            /* averages over steps */
+/* Averages over steps, from which the cost of a pass follows. */
+struct cost_counts {
     double rays, marched, live; /* rays; samples; samples with a gradient */
     double touched;             /* hash grid entries with a gradient */
     double evaluated;           /* cells at which an occupancy update evaluates the field */
@@ -174,7 +177,7 @@ enum field_variant {
     FIELD_LAYER_PRODUCT_F32, /* as FIELD_LAYER_PRODUCT, but sums are always f32 */
 };
 
-/* What a pass is dispatched for repeatedly, in ascending order unless the name ends in BACK. */
+/* What a pass is repeated over, in ascending order unless the name ends in BACK. */
 enum pass_loop {
     LOOP_NONE,
     LOOP_CASCADES, /* from the innermost cascade outwards */
@@ -199,13 +202,13 @@ enum pass_use {
     PASS_KEEPS_ACTIVATIONS = 128, /* activations are kept for the backward pass */
     PASS_VISIBILITY = 256,        /* march.visibility=on */
     PASS_NO_VISIBILITY = 512,
-    PASS_SINGLE_RANK = 1024, /* a single rank computes the step */
-    PASS_SYNCHRONOUS = 2048, /* synchronous data parallelism */
-    PASS_PACKS_F16 = 4096,   /* gradients are packed to f16 for the all-reduce */
-    PASS_AVERAGED = 8192,    /* parameter averaging after each update interval */
-    PASS_PROPOSAL = 16384,   /* march.sampling=proposal */
-    PASS_TWO_FIELDS = 32768, /* a coarse field or a proposal */
-    PASS_LEARNS = 65536,     /* training of the proposal, which not every step does */
+    PASS_SINGLE_RANK = 1024,      /* a single rank computes the step */
+    PASS_SYNCHRONOUS = 2048,      /* synchronous data parallelism */
+    PASS_PACKS_F16 = 4096,        /* gradients are packed to f16 for the all-reduce */
+    PASS_AVERAGED = 8192,         /* parameter averaging after each update interval */
+    PASS_PROPOSAL = 16384,        /* march.sampling=proposal */
+    PASS_TWO_FIELDS = 32768,      /* a coarse field or a proposal */
+    PASS_TRAINS_PROPOSAL = 65536, /* the pass trains the proposal, which not every step does */
     /* Properties of the model, see field_list_passes. */
     PASS_GRID = 1 << 17, /* the position encoding is a hash grid */
     PASS_NO_GRID = 1 << 18,
@@ -222,13 +225,13 @@ struct pass {
     const char *name;  /* of the shader, without the variant's suffix */
     const char *label; /* name in profiles when a step uses the shader twice; NULL: `name` */
     enum field_variant variant;
-    unsigned use;        /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
-    int dispatch;        /* DISPATCH_*: entry of BIND_DISPATCHES with its workgroup counts, which
-                            begin_step writes on the device; or PASS_ONE_WORKGROUP */
-    int gpu_dispatch;    /* the entry on devices whose shaders are not CPU-shaped; 0: `dispatch` */
-    bool decides;        /* writes BIND_DISPATCHES */
-    bool average;        /* reads the moving average of the parameters instead of the masters */
-    enum pass_loop loop; /* push.c is the index of the iteration */
+    unsigned use;           /* PASS_DETERMINISTIC | PASS_UNIFORM, ... */
+    int dispatch;           /* DISPATCH_*: entry of BIND_DISPATCHES with its workgroup counts, which
+                               begin_step writes on the device; or PASS_ONE_WORKGROUP */
+    int gpu_dispatch;       /* the entry on devices without CPU kernels; 0: `dispatch` */
+    bool writes_dispatches; /* BIND_DISPATCHES, so that a full barrier follows */
+    bool average;           /* reads the moving average of the parameters instead of the masters */
+    enum pass_loop loop;    /* push.c is the index of the iteration */
     bool by_chunk; /* runs once for each chunk of rows (push.d); neighbouring passes that also do so
                       run together, chunk by chunk */
     bool by_bucket; /* runs once for each gradient bucket (push.d), in the same way */
@@ -259,14 +262,14 @@ struct repeats {
 };
 /* Returns how often `pass->loop` repeats the pass for a chunk of rows; 1 without a loop. */
 uint32_t pass_loop_count(const struct pass *pass, const struct repeats *repeats);
-/* Returns push.c of the given repetition; `round` itself without a loop. */
+/* Returns push.c of repetition `round`: `round` itself without a loop. */
 uint32_t pass_loop_index(const struct pass *pass, const struct repeats *repeats, uint32_t round);
 /* Returns the number of chunks or gradient buckets that the pass runs for; 1 for other passes. */
 uint32_t pass_chunks(const struct pass *pass, const struct repeats *repeats);
 /* Returns whether both passes run together, chunk by chunk or bucket by bucket. */
-bool pass_shares_chunks(const struct pass *before, const struct pass *pass);
+bool pass_shares_chunks(const struct pass *previous, const struct pass *pass);
 
-/* A pass outside of a step, with its pipeline and the number of workgroups. */
+/* A pass outside of a step, with its pipeline and number of workgroups. */
 struct pass_dispatch {
     const struct pass *pass;
     const struct gpu_pipeline *pipeline;

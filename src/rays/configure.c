@@ -83,7 +83,7 @@ bool rays_use_grid(const struct vkn_config *config)
 }
 
 /* Returns the stratified samples of each ray; 0 when the occupancy grid places samples. */
-static uint32_t even_samples(const struct vkn_config *config)
+static uint32_t uniform_samples(const struct vkn_config *config)
 {
     if (rays_use_grid(config))
         return 0;
@@ -98,14 +98,14 @@ static uint32_t fine_samples(const struct vkn_config *config)
 bool rays_are_complete(const struct vkn_config *config)
 {
     return config->march.resolution && config->batch.max_rays &&
-           (rays_use_grid(config) || even_samples(config)) &&
+           (rays_use_grid(config) || uniform_samples(config)) &&
            (!rays_have_coarse(config) || fine_samples(config));
 }
 
 /* Returns the main field's samples of each ray, without an occupancy grid. */
 static uint32_t samples_per_ray(const struct vkn_config *config)
 {
-    return (rays_have_proposal(config) ? 0 : even_samples(config)) + fine_samples(config);
+    return (rays_have_proposal(config) ? 0 : uniform_samples(config)) + fine_samples(config);
 }
 
 uint32_t rays_max_steps(const struct vkn_config *config, const struct Config *constants)
@@ -196,7 +196,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->occupancy_decay = config->march.occupancy_decay;
     constants->occupancy_threshold = config->march.occupancy_threshold;
     constants->target_samples = config->batch.samples;
-    constants->ray_samples = even_samples(config);
+    constants->ray_samples = uniform_samples(config);
     constants->fine_samples = fine_samples(config);
     constants->anneal_steps = config->proposal.anneal_steps;
     constants->proposal_interval = config->proposal.interval;

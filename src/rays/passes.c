@@ -71,7 +71,7 @@ static struct cost cost_threshold(const struct cost_model *m, const struct cost_
     return cost_streaming(groups, 4 * groups);
 }
 
-/* Does not count the bits of the next finer cascade, which an outer cascade also reads. */
+/* The formula omits the bits of the next finer cascade, which an outer cascade also reads. */
 static struct cost cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
@@ -79,8 +79,8 @@ static struct cost cost_pack(const struct cost_model *m, const struct cost_count
     return cost_streaming(cells, 4 * cells + cells / 8 + 4 * cells / BLOCK);
 }
 
-/* A stratified sample: random number and position 7, ends of the bin 6, width 1. */
-#define UNIFORM_SAMPLE 14
+/* Operations of sample_uniform. */
+#define UNIFORM_SAMPLE 14 /* random number and position 7, ends of the bin 6, width 1 */
 #define UNIFORM_RAY    27 /* cube 25, start and length of the bins 2 */
 
 static struct cost cost_uniform_count(const struct cost_model *m, const struct cost_counts *n)
@@ -106,11 +106,11 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
     return cost;
 }
 
-/* A ray: UNIFORM_RAY. A coarse sample: weight 13, cumulative sums 2. A fine sample: random number
- * and inversion of the cumulative sums 8. Both: position and width 20. Searches are not counted. */
-#define FINE_COARSE 15
-#define FINE_DRAWN  8
-#define FINE_SAMPLE 20
+/* Operations of sample_fine, per coarse sample, per fine sample, and per sample of either kind.
+ * Searches are not counted. */
+#define FINE_COARSE 15 /* weight 13, cumulative sums 2 */
+#define FINE_DRAWN  8  /* random number, inversion of the cumulative sums */
+#define FINE_SAMPLE 20 /* position and width */
 
 static struct cost cost_fine(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -129,10 +129,10 @@ static const struct pass generating[] = {
 };
 const struct pass_list rays_generating = PASS_LIST(generating);
 
-/* A bin of the proposal: weight 13, annealed weight 8, cumulative sums 2. A sample: two edges, 16
- * each; midpoint and width 3. Searches are not counted. */
-#define PROPOSED_BIN    23
-#define PROPOSED_SAMPLE 35
+/* Operations of sample_proposal, per bin of the proposal and per sample. Searches are not
+ * counted. */
+#define PROPOSED_BIN    23 /* weight 13, annealed weight 8, cumulative sums 2 */
+#define PROPOSED_SAMPLE 35 /* two edges, 16 each; midpoint and width 3 */
 
 static struct cost cost_proposal(const struct cost_model *m, const struct cost_counts *n)
 {

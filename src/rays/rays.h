@@ -8,15 +8,15 @@
 /* Generates one ray for each drawn pixel. */
 extern const struct pass_list rays_generating;
 /* Place samples along rays. rays_sampling: samples of the coarse field or proposal if there is one,
- * else of the main field. rays_fine: samples of the main field, placed by the weights
- * of coarse samples. */
+ * else of the main field. rays_fine: samples of the main field, placed by the weights of coarse
+ * samples. */
 extern const struct pass_list rays_sampling, rays_fine;
 /* Update the occupancy bits from the cell values. rays_sums: partial sums by workgroup, unless a
  * pass of the field has computed the sums. rays_occupancy: threshold and occupancy bits. */
 extern const struct pass_list rays_sums, rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
-/* Passes for pictures: one generates a ray for each pixel, the others place samples along rays, a
- * few per iteration. */
+/* Passes for pictures: the first generates a ray for each pixel, the others place samples along
+ * rays, a few per iteration. */
 extern const struct pass_list rays_viewing;
 enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW, RAYS_PROPOSAL_VIEW };
 /* Returns the pass of rays_viewing that places samples in an effective configuration. Push
@@ -33,6 +33,7 @@ bool rays_use_grid(const struct vkn_config *config);
 /* Returns whether a coarse field or a proposal decides where the main field's samples lie. The main
  * field also evaluates all samples of a coarse field, but none of a proposal's. */
 bool rays_have_coarse(const struct vkn_config *config);
+/* Return whether this is a coarse field, or a proposal. */
 bool rays_are_hierarchical(const struct vkn_config *config);
 bool rays_have_proposal(const struct vkn_config *config);
 /* Sets the sample capacity of the proposal's constants. */

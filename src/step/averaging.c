@@ -9,37 +9,38 @@
 #include "rays/rays.h"
 
 /* The averaged buffers of a field; the moments only if the optimiser has them. */
-static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
+static const uint32_t averaged_buffers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
 
 #define MAX_AVERAGED    (2 + MAX_MOMENTS)
 #define MAX_TRANSFERS   (STEP_FIELDS * (1 + MAX_AVERAGED) + 1)
 #define STAGING_BUFFERS 2u /* one for the host, one for the device */
 
-/* One all-reduced buffer. */
+/* A buffer that is all-reduced: device to host, all-reduce, host to device. */
 struct transfer {
     const struct gpu_buffer *values; /* on the device */
     uint32_t field;
-    /* The pipelines of export and import; NULL: the values are all-reduced as they are. */
-    const struct gpu_pipeline *before, *after;
+    /* NULL: the values are all-reduced as they are. */
+    const struct gpu_pipeline *export_pipeline, *import_pipeline;
     const struct gpu_bindings *bindings;
     bool largest;                                /* all-reduce by maximum instead of average */
     struct gpu_recording *exporting, *importing; /* to the host; from the host */
 };
 
 struct step_average {
-    uint32_t fields, numbers, count; /* fields; averaged buffers of a field; transfers */
+    uint32_t fields, buffers, count; /* fields; averaged buffers of a field; transfers */
     bool direct;                     /* the host all-reduces values in the mapped device buffers */
     struct gpu_arena *arena;
-    struct gpu_buffer before[STEP_FIELDS], steps[STEP_FIELDS]; /* BIND_SYNCED_COUNTS, BIND_STEPS */
-    struct gpu_buffer staging[STAGING_BUFFERS];                /* staging buffers, host memory */
+    /* BIND_SYNCED_COUNTS, [entry] u32; BIND_STEPS, [entry] f32 */
+    struct gpu_buffer synced_counts[STEP_FIELDS], steps[STEP_FIELDS];
+    struct gpu_buffer staging[STAGING_BUFFERS]; /* host memory */
     struct gpu_bindings *bindings[STEP_FIELDS][MAX_AVERAGED];
     struct transfer transfers[MAX_TRANSFERS];
 };
 
 /* ---- all-reduced buffers --------------------------------------------------------------------- */
 
-static const struct gpu_pipeline *program_of(const struct step *step, const char *name,
-                                             uint32_t field)
+static const struct gpu_pipeline *pipeline_of(const struct step *step, const char *name,
+                                              uint32_t field)
 {
     uint32_t set = field > 0 ? SET_COARSE_FIELD : SET_STEP;
     size_t i = 0;
@@ -53,28 +54,29 @@ static void add_transfer(struct step_average *averaging, struct transfer transfe
     averaging->transfers[averaging->count++] = transfer;
 }
 
-/* Lists the step counts first, because the weights of averaging follow from these counts. The
- * occupancy cells follow, so that the device can export one transfer while the host all-reduces the
- * previous one. */
+/* Lists the step counts first, because they determine the weights of averaging. The occupancy cells
+ * follow, so that the device can export one transfer while the host all-reduces the previous one.
+ */
 static void list_transfers(const struct step *step, struct step_average *averaging)
 {
     for (uint32_t field = 0; field < averaging->fields; field++)
-        add_transfer(averaging,
-                     (struct transfer){.values = &averaging->steps[field],
-                                       .field = field,
-                                       .before = program_of(step, "export_step_counts", field),
-                                       .after = program_of(step, "import_step_counts", field),
-                                       .bindings = averaging->bindings[field][0]});
+        add_transfer(
+            averaging,
+            (struct transfer){.values = &averaging->steps[field],
+                              .field = field,
+                              .export_pipeline = pipeline_of(step, "export_step_counts", field),
+                              .import_pipeline = pipeline_of(step, "import_step_counts", field),
+                              .bindings = averaging->bindings[field][0]});
     add_transfer(averaging,
                  (struct transfer){.values = &step->buffers.at[BIND_OCCUPANCY], .largest = true});
     for (uint32_t field = 0; field < averaging->fields; field++)
-        for (uint32_t i = 0; i < averaging->numbers; i++)
+        for (uint32_t i = 0; i < averaging->buffers; i++)
             add_transfer(
                 averaging,
                 (struct transfer){.values = &step_field_buffers(step, field)->at[BIND_GRADIENTS],
                                   .field = field,
-                                  .before = program_of(step, "export_parameters", field),
-                                  .after = program_of(step, "import_parameters", field),
+                                  .export_pipeline = pipeline_of(step, "export_parameters", field),
+                                  .import_pipeline = pipeline_of(step, "import_parameters", field),
                                   .bindings = averaging->bindings[field][i]});
 }
 
@@ -89,10 +91,12 @@ static uint64_t staging_size(const struct buffer_counts *counts)
 uint64_t step_average_memory(const struct setup *setup)
 {
     const struct setup coarse = setup_of_coarse(setup);
-    const struct buffer_counts counts = setup_counts(setup), its = setup_counts(&coarse);
-    uint64_t entries = counts.entries + (rays_have_coarse(&setup->config) ? its.entries : 0);
-    uint64_t staging_buffer =
-        staging_size(&counts) > staging_size(&its) ? staging_size(&counts) : staging_size(&its);
+    const struct buffer_counts counts = setup_counts(setup), coarse_counts = setup_counts(&coarse);
+    uint64_t entries =
+        counts.entries + (rays_have_coarse(&setup->config) ? coarse_counts.entries : 0);
+    uint64_t staging_buffer = staging_size(&counts) > staging_size(&coarse_counts)
+                                  ? staging_size(&counts)
+                                  : staging_size(&coarse_counts);
     return setup->averaged ? 2 * sizeof(float) * entries + STAGING_BUFFERS * staging_buffer : 0;
 }
 
@@ -105,8 +109,9 @@ static vkn_status allocate(const struct step *step, struct step_average *averagi
         const struct buffer_counts counts = setup_counts(step_field_setup(step, field));
         staging_buffer =
             staging_size(&counts) > staging_buffer ? staging_size(&counts) : staging_buffer;
-        requests[count++] = (struct gpu_buffer_request){
-            &averaging->before[field], "step counts at averaging", 4 * counts.entries, GPU_DEVICE};
+        requests[count++] =
+            (struct gpu_buffer_request){&averaging->synced_counts[field],
+                                        "step counts at averaging", 4 * counts.entries, GPU_DEVICE};
         requests[count++] = (struct gpu_buffer_request){
             &averaging->steps[field], "steps since averaging", 4 * counts.entries, GPU_DEVICE};
     }
@@ -123,10 +128,10 @@ static vkn_status bind(const struct step *step, struct step_average *averaging, 
     buffers_bind(&step->buffers, BUFFERS_ALL, bound);
     if (field > 0)
         buffers_bind(&step->coarse, BUFFERS_ALL, bound);
-    bound[BIND_SYNCED_COUNTS] = &averaging->before[field];
+    bound[BIND_SYNCED_COUNTS] = &averaging->synced_counts[field];
     bound[BIND_STEPS] = &averaging->steps[field];
-    for (uint32_t i = 0; i < averaging->numbers; i++) {
-        bound[BIND_PARAMS] = &step_field_buffers(step, field)->at[numbers[i]];
+    for (uint32_t i = 0; i < averaging->buffers; i++) {
+        bound[BIND_PARAMS] = &step_field_buffers(step, field)->at[averaged_buffers[i]];
         BASE_TRY(gpu_bindings_create(step->device, bound, &averaging->bindings[field][i]));
     }
     return VKN_OK;
@@ -135,8 +140,8 @@ static vkn_status bind(const struct step *step, struct step_average *averaging, 
 /* ---- recording ------------------------------------------------------------------------------- */
 
 /* Records a dispatch for each parameter group, in as many workgroups as its entries need. */
-static void record_program(const struct step *step, struct gpu_recording *recording,
-                           const struct transfer *transfer, const struct gpu_pipeline *pipeline)
+static void record_pipeline(const struct step *step, struct gpu_recording *recording,
+                            const struct transfer *transfer, const struct gpu_pipeline *pipeline)
 {
     const struct setup *setup = step_field_setup(step, transfer->field);
     const struct Config *constants = &setup->constants;
@@ -157,7 +162,7 @@ static vkn_status record_export(const struct step *step, struct transfer *transf
                                 const struct gpu_buffer *staging_buffer)
 {
     BASE_TRY(gpu_record_begin(step->device, "export of parameters", 0, &transfer->exporting));
-    record_program(step, transfer->exporting, transfer, transfer->before);
+    record_pipeline(step, transfer->exporting, transfer, transfer->export_pipeline);
     if (staging_buffer->handle)
         gpu_record_copy(transfer->exporting, transfer->values, 0, staging_buffer, 0,
                         transfer->values->size);
@@ -172,14 +177,14 @@ static vkn_status record_import(const struct step *step, struct transfer *transf
         gpu_record_copy(transfer->importing, staging_buffer, 0, transfer->values, 0,
                         transfer->values->size);
     gpu_record_barrier(transfer->importing);
-    record_program(step, transfer->importing, transfer, transfer->after);
+    record_pipeline(step, transfer->importing, transfer, transfer->import_pipeline);
     return gpu_record_end(transfer->importing);
 }
 
 static vkn_status create(struct step *step, struct step_average *averaging)
 {
     averaging->fields = step_field_count(step);
-    averaging->numbers = 2 + optim_kind(&step->setup.config)->moments;
+    averaging->buffers = 2 + optim_kind(&step->setup.config)->moments;
     averaging->direct = step->buffers.at[BIND_GRADIENTS].mapped != NULL;
     BASE_TRY(allocate(step, averaging));
     for (uint32_t field = 0; field < averaging->fields; field++)
@@ -223,7 +228,8 @@ static void record_counts(const struct step *step, struct gpu_recording *recordi
 {
     for (uint32_t field = 0; field < step->averaging->fields; field++) {
         const struct gpu_buffer *counts = &step_field_buffers(step, field)->at[BIND_STEP_COUNTS];
-        gpu_record_copy(recording, counts, 0, &step->averaging->before[field], 0, counts->size);
+        gpu_record_copy(recording, counts, 0, &step->averaging->synced_counts[field], 0,
+                        counts->size);
     }
 }
 
@@ -247,10 +253,10 @@ static vkn_status reduce_transfer(const struct step_average *averaging, uint32_t
 static vkn_status reduce_all(const struct step_average *averaging, step_all_reduce *combine,
                              void *context)
 {
-    uint32_t ahead = averaging->direct ? 0 : 1, left = 0;
+    uint32_t ahead = averaging->direct ? 0 : 1, submitted = 0;
     for (uint32_t i = 0; i < averaging->count; i++) {
-        for (; left < averaging->count && left <= i + ahead; left++)
-            BASE_TRY(gpu_submit(averaging->transfers[left].exporting));
+        for (; submitted < averaging->count && submitted <= i + ahead; submitted++)
+            BASE_TRY(gpu_submit(averaging->transfers[submitted].exporting));
         BASE_TRY(reduce_transfer(averaging, i, combine, context));
     }
     return gpu_wait(averaging->transfers[averaging->count - 1].importing);

@@ -10,12 +10,12 @@
 /* Warns of known faults of the driver that affect every run. */
 static void warn_of_driver(const struct gpu_capabilities *device)
 {
-    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
-    size_t count = gpu_driver_issues(device, hazards);
+    struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
+    size_t count = gpu_driver_issues(device, issues);
     for (size_t i = 0; i < count; i++)
-        if (hazards[i].warn)
+        if (issues[i].warn)
             base_log(BASE_LOG_WARNING, "\"%s\": its driver (%s) %s; %s", device->name,
-                     device->driver, hazards[i].problem, hazards[i].advice);
+                     device->driver, issues[i].problem, issues[i].advice);
 }
 
 vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_context **context)
@@ -40,10 +40,10 @@ vkn_status vkn_context_create(const struct vkn_context_params *params, vkn_conte
 
 vkn_status context_options(const struct vkn_context_params *params, struct gpu_options *options)
 {
-    struct vkn_context_params own;
-    BASE_TRY(BASE_READ("vkn_context_params", vkn_context_params, params, &own, statistics));
+    struct vkn_context_params read;
+    BASE_TRY(BASE_READ("vkn_context_params", vkn_context_params, params, &read, statistics));
     *options = (struct gpu_options){
-        .device = own.device, .shader_dir = own.shader_dir, .statistics = own.statistics};
+        .device = read.device, .shader_dir = read.shader_dir, .statistics = read.statistics};
     return VKN_OK;
 }
 

@@ -6,8 +6,8 @@
 #include "step/internal.h"
 #include "rays/rays.h"
 
-/* Scales the counts to coarse samples, assuming the same share of live samples as in total; of a
- * proposal's samples all are live. */
+/* Scales the counts to coarse samples, assuming the same share of live samples as in total. All
+ * samples of a proposal are live. */
 static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {
@@ -25,11 +25,11 @@ static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t
 static void add_cost(const struct cost_model *model, const struct step_pass *pass,
                      const struct cost_counts *counts, struct cost *sum)
 {
-    struct cost_counts own = counts_of_set(model, pass->set, *counts);
-    own.pass = pass->pass;
+    struct cost_counts scaled = counts_of_set(model, pass->set, *counts);
+    scaled.pass = pass->pass;
     if (pass->pass->rows == ROWS_CELLS)
-        own.marched = own.rays = own.evaluated;
-    struct cost cost = pass->pass->cost(model, &own);
+        scaled.marched = scaled.rays = scaled.evaluated;
+    struct cost cost = pass->pass->cost(model, &scaled);
     double share = pass->phase == STEP_EVERY ? 1.0 : 1.0 / UPDATE_INTERVAL;
     if (pass->learns) /* the training interval after annealing */
         share /= model->config->proposal.interval;

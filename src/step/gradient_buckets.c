@@ -1,18 +1,18 @@
-/* Gives the host the gradient buckets, step statistics and occupancy cells that synchronous ranks
- * all-reduce. */
+/* Copies the gradient buckets, step statistics and occupancy cells that synchronous ranks
+ * all-reduce between device and host. */
 #include "step/ranks.h"
 #include "rays/rays.h"
 
 /* ---- all-reduced values ---------------------------------------------------------------------- */
 
-static const struct gpu_buffer *source(const struct step *step, uint32_t field, uint32_t format)
+static const struct gpu_buffer *buffer_of(const struct step *step, uint32_t field, uint32_t format)
 {
     return &step_field_buffers(step, field)
                 ->at[format == PACKED_F16 ? BIND_ACCUMULATORS : BIND_GRADIENTS];
 }
 
 /* Returns the byte offset of a format's gradients in their device buffer. */
-static uint64_t offset_of(const struct step *step, uint32_t field, uint32_t format)
+static uint64_t gradient_offset(const struct step *step, uint32_t field, uint32_t format)
 {
     const struct gpu_constants *constants = &step_field_setup(step, field)->specialization;
     return format == PACKED_F16 ? 8ull * constants->values[SPEC_F16_SUM_OFFSET] : 0;
@@ -24,22 +24,22 @@ struct gradient_range {
     uint64_t first, size; /* bytes */
 };
 
-static size_t list_ranges(const struct step *step, uint32_t piece,
+static size_t list_ranges(const struct step *step, uint32_t bucket,
                           struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS])
 {
-    const struct segment *segment = &step->ranks->segments[piece];
+    const struct segment *segment = &step->ranks->segments[bucket];
     bool is_f16 = step->setup.backend.f16_sums;
     size_t count = 0;
     for (uint32_t i = 0; i < segment->fields; i++) {
         uint32_t field = segment->field + i;
         const struct GradientBucket *buckets = step_field_setup(step, field)->constants.buckets;
-        uint64_t begin = buckets[segment->piece].parameter;
+        uint64_t begin = buckets[segment->bucket].parameter;
         uint64_t end = buckets[segment->bucket_end].parameter;
-        uint64_t first = segment->piece > 0 ? begin : 0; /* the first bucket includes the MLPs */
-        uint64_t behind = is_f16 ? begin : end;
-        if (behind > first)
+        uint64_t first = segment->bucket > 0 ? begin : 0; /* the first bucket includes the MLPs */
+        uint64_t f32_end = is_f16 ? begin : end;
+        if (f32_end > first)
             ranges[count++] =
-                (struct gradient_range){field, FLOATS, 4 * first, 4 * (behind - first)};
+                (struct gradient_range){field, FLOATS, 4 * first, 4 * (f32_end - first)};
         if (is_f16 && end > begin)
             ranges[count++] =
                 (struct gradient_range){field, PACKED_F16, 2 * begin, 2 * (end - begin)};
@@ -52,18 +52,19 @@ uint32_t step_buckets(const struct step *step)
     return step->ranks->buckets;
 }
 
-struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t piece)
+struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t bucket)
 {
     const struct step_ranks *ranks = step->ranks;
     struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
-    struct step_bucket found = {.count = (uint32_t)list_ranges(step, piece, ranges)};
+    struct step_bucket found = {.count = (uint32_t)list_ranges(step, bucket, ranges)};
     for (uint32_t i = 0; i < found.count; i++) {
-        const struct gradient_range *at = &ranges[i];
-        char *begin = ranks->direct ? (char *)source(step, at->field, at->format)->mapped +
-                                          offset_of(step, at->field, at->format)
-                                    : ranks->gradients[turn][at->field][at->format].mapped;
-        found.spans[i] = (struct step_span){(float *)(begin + at->first), at->size / sizeof(float),
-                                            at->format == PACKED_F16};
+        const struct gradient_range *range = &ranges[i];
+        char *begin = ranks->direct ? (char *)buffer_of(step, range->field, range->format)->mapped +
+                                          gradient_offset(step, range->field, range->format)
+                                    : ranks->gradients[turn][range->field][range->format].mapped;
+        found.spans[i] =
+            (struct step_span){(float *)(begin + range->first), range->size / sizeof(float),
+                               range->format == PACKED_F16};
     }
     return found;
 }
@@ -74,8 +75,8 @@ uint64_t step_bucket_bytes(const struct step *step)
     uint64_t bytes = 0;
     if (ranks_cells(step).values)
         bytes += step->buffers.at[BIND_OCCUPANCY].size / UPDATE_INTERVAL;
-    for (uint32_t piece = 0; piece < step->ranks->buckets; piece++)
-        for (size_t i = list_ranges(step, piece, ranges); i > 0; i--)
+    for (uint32_t bucket = 0; bucket < step->ranks->buckets; bucket++)
+        for (size_t i = list_ranges(step, bucket, ranges); i > 0; i--)
             bytes += ranges[i - 1].size;
     return bytes;
 }
@@ -91,7 +92,7 @@ struct step_span ranks_cells(const struct step *step)
 
 struct RankStats *step_statistics(const struct step *step, uint32_t turn)
 {
-    return step->ranks->found[turn].mapped;
+    return step->ranks->statistics[turn].mapped;
 }
 
 uint32_t step_fields(const struct step *step)
@@ -101,7 +102,6 @@ uint32_t step_fields(const struct step *step)
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Returns the bytes of a field's gradients in all formats. */
 static uint64_t gradient_bytes(const struct setup *setup)
 {
     uint64_t params = setup->model.param_count, summed = setup->model.mlp_params;
@@ -129,7 +129,7 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
     const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
     bool is_f16 = step->setup.backend.f16_sums;
     size_t count = 0;
-    requests[count++] = (struct gpu_buffer_request){&ranks->before, "state before a turn",
+    requests[count++] = (struct gpu_buffer_request){&ranks->saved_state, "state before a turn",
                                                     sizeof(struct State), GPU_DEVICE};
     for (uint32_t turn = 0; turn < ranks->turns; turn++) {
         for (uint32_t i = 0; i < ranks->fields && !ranks->direct; i++) {
@@ -137,14 +137,14 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
             uint64_t floats = 4ull * model->mlp_params;
             requests[count++] = (struct gpu_buffer_request){
                 &ranks->gradients[turn][i][FLOATS], "exchanged gradients",
-                is_f16 ? floats : source(step, i, FLOATS)->size, GPU_HOST};
+                is_f16 ? floats : buffer_of(step, i, FLOATS)->size, GPU_HOST};
             if (is_f16)
                 requests[count++] = (struct gpu_buffer_request){
                     &ranks->gradients[turn][i][PACKED_F16], "exchanged gradients",
                     2ull * model->param_count, GPU_HOST};
         }
         requests[count++] =
-            (struct gpu_buffer_request){&ranks->found[turn], "step statistics",
+            (struct gpu_buffer_request){&ranks->statistics[turn], "step statistics",
                                         STEP_FIELDS * sizeof(struct RankStats), GPU_HOST};
     }
     if (ranks_cells(step).count > 0 && !cells->mapped)
@@ -158,45 +158,49 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
 void step_record_clear_gradients(const struct step *step, struct gpu_recording *recording)
 {
     for (uint32_t i = 0; i < step_field_count(step); i++) {
-        gpu_record_fill(recording, source(step, i, FLOATS), 0, UINT64_MAX, 0);
+        gpu_record_fill(recording, buffer_of(step, i, FLOATS), 0, UINT64_MAX, 0);
         if (step->setup.backend.f16_sums)
-            gpu_record_fill(recording, source(step, i, PACKED_F16), 0, UINT64_MAX, 0);
+            gpu_record_fill(recording, buffer_of(step, i, PACKED_F16), 0, UINT64_MAX, 0);
     }
 }
 
 void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back)
 {
     if (back)
-        gpu_record_copy(recording, copy.kept, copy.kept_at, copy.own, copy.own_at, copy.size);
+        gpu_record_copy(recording, copy.in_ranks, copy.ranks_offset, copy.in_step, copy.step_offset,
+                        copy.size);
     else
-        gpu_record_copy(recording, copy.own, copy.own_at, copy.kept, copy.kept_at, copy.size);
+        gpu_record_copy(recording, copy.in_step, copy.step_offset, copy.in_ranks, copy.ranks_offset,
+                        copy.size);
 }
 
 void ranks_record_bucket(const struct step *step, struct gpu_recording *recording, uint32_t turn,
-                         uint32_t piece, bool back)
+                         uint32_t bucket, bool back)
 {
     const struct step_ranks *ranks = step->ranks;
     struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
-    size_t count = ranks->direct ? 0 : list_ranges(step, piece, ranges);
+    size_t count = ranks->direct ? 0 : list_ranges(step, bucket, ranges);
     gpu_record_barrier(recording);
     for (size_t i = 0; i < count; i++) {
-        const struct gradient_range *at = &ranges[i];
-        const struct copy numbers = {.own = source(step, at->field, at->format),
-                                     .own_at = offset_of(step, at->field, at->format) + at->first,
-                                     .kept = &ranks->gradients[turn][at->field][at->format],
-                                     .kept_at = at->first,
-                                     .size = at->size};
-        ranks_record_copy(recording, numbers, back);
+        const struct gradient_range *range = &ranges[i];
+        const struct copy gradients = {
+            .in_step = buffer_of(step, range->field, range->format),
+            .step_offset = gradient_offset(step, range->field, range->format) + range->first,
+            .in_ranks = &ranks->gradients[turn][range->field][range->format],
+            .ranks_offset = range->first,
+            .size = range->size};
+        ranks_record_copy(recording, gradients, back);
     }
     gpu_record_barrier(recording);
 }
 
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
 {
-    const struct gpu_buffer *own = &step->buffers.at[BIND_OCCUPANCY];
-    const struct copy cells = {.own = own, .kept = &step->ranks->cells, .size = own->size};
+    const struct gpu_buffer *in_step = &step->buffers.at[BIND_OCCUPANCY];
+    const struct copy cells = {
+        .in_step = in_step, .in_ranks = &step->ranks->cells, .size = in_step->size};
     gpu_record_barrier(recording);
-    if (cells.kept->handle)
+    if (cells.in_ranks->handle)
         ranks_record_copy(recording, cells, back);
     gpu_record_barrier(recording);
 }
@@ -204,12 +208,12 @@ void ranks_record_cells(const struct step *step, struct gpu_recording *recording
 void ranks_record_stats(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                         bool back)
 {
-    const struct gpu_buffer *kept = &step->ranks->found[turn];
-    const struct copy found = {.own = &step->buffers.at[BIND_REDUCE],
-                               .own_at = sizeof(float) * REDUCE_RANK_STATS,
-                               .kept = kept,
-                               .size = kept->size};
+    const struct gpu_buffer *in_ranks = &step->ranks->statistics[turn];
+    const struct copy statistics = {.in_step = &step->buffers.at[BIND_REDUCE],
+                                    .step_offset = sizeof(float) * REDUCE_RANK_STATS,
+                                    .in_ranks = in_ranks,
+                                    .size = in_ranks->size};
     gpu_record_barrier(recording);
-    ranks_record_copy(recording, found, back);
+    ranks_record_copy(recording, statistics, back);
     gpu_record_barrier(recording);
 }

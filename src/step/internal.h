@@ -4,7 +4,7 @@
 
 #include "step/step.h"
 
-#define STEP_MAX_CHUNKS 8u /* of a step's samples */
+#define STEP_MAX_CHUNKS 8u /* most chunks of a step's samples */
 
 /* Sets of samples. Without a coarse field or proposal there is only SET_STEP.
  *   SET_STEP          the step's samples and the main field
@@ -12,33 +12,34 @@
  *   SET_COARSE_FIELD  the step's samples and the parameters of the coarse field
  *   SET_FINE          the step's samples and the coarse samples as BIND_COARSE_* */
 enum { SET_STEP, SET_COARSE, SET_COARSE_FIELD, SET_FINE, COARSE_SETS };
-_Static_assert(COARSE_SETS <= STEP_MAX_SETS, "room for all");
+_Static_assert(COARSE_SETS <= STEP_MAX_SETS, "STEP_MAX_SETS covers all sets");
 
 /* Lists the passes of a setup's step in order. Returns their number; passes beyond STEP_MAX_PASSES
  * are counted but not stored. */
 size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES]);
 /* Returns the pass's name in timings: "begin_update_interval" for begin_step outside of a step. */
 const char *step_pass_label(const struct step_pass *pass);
-/* Records a whole update interval into step->period[recording]. */
-vkn_status pipeline_record_interval(struct step *step, uint32_t recording);
+/* Records a whole update interval into step->intervals[recording]. */
+vkn_status step_record_interval(struct step *step, uint32_t recording);
 /* Uploads the setup's constants. */
 vkn_status step_upload_constants(struct step *step);
 /* Records the passes of a phase that runs once per update interval. */
 void step_record_interval_passes(struct step *step, struct gpu_recording *recording,
                                  enum step_phase phase);
-/* A part of a step: passes [from, end), of which passes by bucket run for a range of buckets. */
+/* A part of a step, in which passes by bucket run for some buckets only. */
 struct segment {
-    size_t from, end;
-    uint32_t piece, bucket_end;
-    uint32_t field, fields; /* first field and number of fields whose buckets it completes */
+    size_t from, end;            /* passes [from, end) */
+    uint32_t bucket, bucket_end; /* buckets [bucket, bucket_end) */
+    uint32_t field, fields;      /* first field and number of fields whose buckets it completes */
 };
+/* Records the passes of a segment. */
 void step_record_segment(struct step *step, struct gpu_recording *recording,
                          const struct segment *segment);
-/* Appends the timed passes of a finished recording to the first `before` timings; passes of a step
- * get the number `slot`. Returns the new number of timings. */
+/* Appends the timed passes of a finished recording to timings[before], as passes of step `slot` if
+ * they belong to a step. Returns the new number of timings. */
 uint32_t step_append_timings(const struct step *step, struct gpu_recording *recording,
                              uint32_t slot, struct step_timing *timings, uint32_t before);
-/* Runs a pipeline once with the bindings of SET_STEP, in any number of workgroups. */
+/* Runs a pipeline that works with any number of workgroups once, with the bindings of SET_STEP. */
 vkn_status step_run_pipeline(struct step *step, const struct gpu_pipeline *pipeline,
                              struct Push push);
 /* Marks the cells that no camera sees, some cells at a time: there may be 10^10 pairs of a camera
@@ -53,7 +54,7 @@ uint32_t step_pass_chunks(const struct step *step, size_t pass);
  * bucket; first + 1 for other passes. */
 size_t step_chunk_end(const struct step *step, size_t first);
 /* Returns the measured seconds of an update interval. */
-double pipeline_interval_seconds(const struct step *step);
+double step_interval_seconds(const struct step *step);
 /* Return the number of fields that a step trains, and the buffers and setup of a field: 0 is the
  * main field, 1 the coarse field or proposal. */
 static inline uint32_t step_field_count(const struct step *step)
@@ -95,15 +96,15 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
 /* Create and destroy the buffers and command buffers of synchronous data parallelism. */
 vkn_status step_ranks_create(struct step *step);
 void step_ranks_destroy(struct step_ranks **ranks);
-/* Returns the bytes of these buffers; 0 for a single rank. */
+/* Returns the bytes of the buffers of synchronous data parallelism; 0 for a single rank. */
 uint64_t step_ranks_memory(const struct setup *setup);
 /* Create and destroy the buffers and command buffers of parameter averaging. */
 vkn_status step_average_create(struct step *step);
 void step_average_destroy(struct step_average **averaging);
-/* Returns the bytes of these buffers; 0 without parameter averaging. */
+/* Returns the bytes of the buffers of parameter averaging; 0 without it. */
 uint64_t step_average_memory(const struct setup *setup);
-/* Returns whether the pass, a number in step->passes, begins a new submission. Adds its time to the
- * current submission. */
+/* Returns whether step->passes[pass] begins a new submission. Adds the pass's time to the current
+ * submission. */
 bool step_begins_submission(struct step *step, size_t pass);
 
 /* ---- step.c ---------------------------------------------------------------------------------- */

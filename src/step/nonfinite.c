@@ -213,7 +213,7 @@ static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer
 /* Runs a step up to update_weights, which would clear the gradients. */
 static vkn_status run_part(struct step *step)
 {
-    GPU_ONCE(step->device, "what is not finite");
+    GPU_ONCE(step->device, "search for values that are not finite");
     step_record_part(step, recording, ANY_STEP, NULL, "update_weights");
     return gpu_run_once(&recording);
 }
@@ -238,17 +238,17 @@ static vkn_status run_gradients(struct step *step)
 static void add_largest(const struct step *step, char *text, size_t size)
 {
     struct param_range param_ranges[MAX_PARAM_RANGES];
-    size_t count = list_param_ranges(&step->setup.model, param_ranges), at = 0;
+    size_t count = list_param_ranges(&step->setup.model, param_ranges), largest_range = 0;
     float *weights = read_back(step, &step->buffers.at[BIND_PARAMS]), largest = 0.0f;
     for (size_t i = 0; weights && i < count; i++)
         for (uint32_t k = param_ranges[i].first; k < param_ranges[i].end; k++)
             if (fabsf(weights[k]) > largest) {
                 largest = fabsf(weights[k]);
-                at = i;
+                largest_range = i;
             }
     if (weights)
         snprintf(text, size, "; the largest weight is %.3g, in %s", (double)largest,
-                 param_ranges[at].name);
+                 param_ranges[largest_range].name);
     free(weights);
 }
 
@@ -261,8 +261,8 @@ static bool find_outputs(const struct step *step, uint32_t number, const char *w
     if (gpu_download(step->device, &buffers->at[BIND_STATE], 0, &state, sizeof state) != VKN_OK)
         return false;
     float *values = read_back(step, &buffers->at[number]);
-    uint64_t room = buffers->at[number].size / (4 * sizeof *values);
-    uint64_t samples = state.sample_count < room ? state.sample_count : room;
+    uint64_t capacity = buffers->at[number].size / (4 * sizeof *values);
+    uint64_t samples = state.sample_count < capacity ? state.sample_count : capacity;
     uint64_t colors = 0, densities = 0;
     for (uint64_t i = 0; values && i < samples; i++) {
         densities += !isfinite(values[4 * i + 3]);

@@ -20,7 +20,7 @@ static vkn_status run_once(struct step *step, const struct gpu_pipeline *pipelin
     return gpu_run_once(&recording);
 }
 
-/* Returns the workgroups for passes that work with any number of workgroups. */
+/* Returns the number of workgroups for pipelines that work with any number. */
 static uint32_t once_groups(const struct step *step)
 {
     uint32_t limit = step->setup.constants.group_limit;

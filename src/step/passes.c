@@ -13,12 +13,15 @@ static struct cost cost_begin(const struct cost_model *m, const struct cost_coun
 
 /* Decides on the device which passes of the update interval or the step run. */
 static const struct pass begin_passes[] = {
-    {.name = "begin_step", .dispatch = PASS_ONE_WORKGROUP, .decides = true, .cost = cost_begin},
+    {.name = "begin_step",
+     .dispatch = PASS_ONE_WORKGROUP,
+     .writes_dispatches = true,
+     .cost = cost_begin},
 };
 static const struct pass_list begin = PASS_LIST(begin_passes);
 
 /* Returns whether the setup meets the conditions of a pass, see enum pass_use. */
-static bool in_use(const struct setup *setup, unsigned use)
+static bool meets_conditions(const struct setup *setup, unsigned use)
 {
     unsigned holds = setup->config.deterministic ? PASS_DETERMINISTIC : PASS_NOT_DETERMINISTIC;
     holds |= rays_use_grid(&setup->config) ? PASS_OCCUPANCY : PASS_UNIFORM;
@@ -28,7 +31,7 @@ static bool in_use(const struct setup *setup, unsigned use)
     holds |= volume_finds_visible(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
-    holds |= PASS_LEARNS | (setup->averaged ? PASS_AVERAGED : 0u);
+    holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
     holds |= backend->f16_sums && backend->sums != VKN_SUMS_F16 ? PASS_PACKS_F16 : 0u;
@@ -45,9 +48,9 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
     const struct {
         enum step_phase phase;
         const struct pass_list *pass_list;
-        unsigned use; /* of all of its passes */
+        unsigned use; /* conditions of all passes of the list */
         uint32_t set; /* the set of samples, SET_* */
-    } parts[] = {
+    } lists[] = {
         {STEP_INTERVAL_BEGIN, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_INTERVAL_BEGIN, &kind->occupancy, PASS_OCCUPANCY, SET_STEP},
         /* Synchronous ranks combine their shares of the occupancy cells here. */
@@ -77,10 +80,10 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &kind->colors, PASS_VISIBILITY, SET_STEP},
         /* The proposal learns from the main field's densities. Its passes precede composite,
          * because both write partial sums to BIND_REDUCE. */
-        {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
-        {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
-        {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_LEARNS, SET_COARSE},
-        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_SINGLE_RANK | PASS_LEARNS,
+        {STEP_EVERY, &volume_interlevel, PASS_PROPOSAL | PASS_TRAINS_PROPOSAL, SET_COARSE},
+        {STEP_EVERY, &proposal->backward, PASS_PROPOSAL | PASS_TRAINS_PROPOSAL, SET_COARSE},
+        {STEP_EVERY, &optim_pack, PASS_PROPOSAL | PASS_TRAINS_PROPOSAL, SET_COARSE},
+        {STEP_EVERY, &optim_check_coarse, PASS_PROPOSAL | PASS_SINGLE_RANK | PASS_TRAINS_PROPOSAL,
          SET_COARSE},
         {STEP_EVERY, &optim_export_coarse, PASS_PROPOSAL | PASS_SYNCHRONOUS, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
@@ -89,11 +92,12 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &optim_export, PASS_SYNCHRONOUS, SET_STEP},
         /* Synchronous ranks all-reduce gradients and step statistics here (ranks.c). */
         {STEP_EVERY, &optim_import_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS, SET_COARSE},
-        {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS | PASS_LEARNS,
+        {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS | PASS_TRAINS_PROPOSAL,
          SET_COARSE},
         {STEP_EVERY, &optim_import, PASS_SYNCHRONOUS, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
-        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_LEARNS, SET_COARSE_FIELD},
+        {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_TRAINS_PROPOSAL,
+         SET_COARSE_FIELD},
         {STEP_INTERVAL_END, &optim_average, PASS_ALWAYS, SET_STEP},
         {STEP_INTERVAL_END, &optim_average, PASS_TWO_FIELDS, SET_COARSE_FIELD},
         {STEP_AVERAGE, &optim_averaging, PASS_ALWAYS, SET_STEP},
@@ -101,25 +105,25 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
     };
     size_t count = 0;
     bool coarse = false; /* a pass on SET_COARSE is listed */
-    for (size_t part = 0; part < BASE_COUNT(parts); part++) {
-        bool first = part == 0 || parts[part].phase != parts[part - 1].phase;
-        bool of_coarse = parts[part].set == SET_COARSE || parts[part].set == SET_COARSE_FIELD;
+    for (size_t list = 0; list < BASE_COUNT(lists); list++) {
+        bool first = list == 0 || lists[list].phase != lists[list - 1].phase;
+        bool of_coarse = lists[list].set == SET_COARSE || lists[list].set == SET_COARSE_FIELD;
         bool of_proposal = of_coarse && rays_have_proposal(&setup->config);
-        for (size_t i = 0; i < parts[part].pass_list->count; i++) {
-            const struct pass *pass = &parts[part].pass_list->passes[i];
-            if (!in_use(setup, parts[part].use | pass->use))
+        for (size_t i = 0; i < lists[list].pass_list->count; i++) {
+            const struct pass *pass = &lists[list].pass_list->passes[i];
+            if (!meets_conditions(setup, lists[list].use | pass->use))
                 continue;
             if (count < STEP_MAX_PASSES)
                 passes[count] = (struct step_pass){
                     .pass = pass,
-                    .phase = parts[part].phase,
-                    .set = parts[part].set,
-                    .begins_set = parts[part].set == SET_COARSE && !coarse,
+                    .phase = lists[list].phase,
+                    .set = lists[list].set,
+                    .begins_set = lists[list].set == SET_COARSE && !coarse,
                     .proposal = of_proposal,
-                    .learns = of_proposal && (parts[part].use & PASS_LEARNS),
+                    .learns = of_proposal && (lists[list].use & PASS_TRAINS_PROPOSAL),
                     .first = first,
                 };
-            coarse = coarse || parts[part].set == SET_COARSE;
+            coarse = coarse || lists[list].set == SET_COARSE;
             count++;
             first = false;
         }

@@ -5,7 +5,7 @@
 
 #include "step/ranks.h"
 
-static const char second_half[] = "import_step_stats"; /* its first pass */
+static const char second_half[] = "import_step_stats"; /* the first pass of the second half */
 
 /* Returns the first pass in [from, cut) that runs by bucket, or `cut`. */
 static size_t find_bucket(const struct step *step, size_t from, size_t cut)
@@ -33,9 +33,9 @@ static size_t cut_of(const struct step *step)
 }
 
 /* Splits the first half into segments that each complete one gradient bucket, so that a bucket can
- * be all-reduced while the next is computed: first the coarse field's, then groups of hash grid
- * levels. */
-static void place_segments(const struct step *step, struct step_ranks *ranks)
+ * be all-reduced while the next is computed. The coarse field's bucket is first; then follow groups
+ * of hash grid levels. */
+static void split_first_half(const struct step *step, struct step_ranks *ranks)
 {
     size_t cut = cut_of(step), begin = 0;
     uint32_t buckets = step->setup.buckets, count = 0;
@@ -44,13 +44,13 @@ static void place_segments(const struct step *step, struct step_ranks *ranks)
         ranks->segments[count++] = (struct segment){0, begin, 0, step->coarse_setup.buckets, 1, 1};
     }
     size_t first = find_bucket(step, begin, cut);
-    size_t behind = first < cut ? step_chunk_end(step, first) : cut;
+    size_t end = first < cut ? step_chunk_end(step, first) : cut;
     uint32_t fields = count > 0 ? 1 : ranks->fields;
-    for (uint32_t piece = 0; piece < buckets; piece++)
-        ranks->segments[count++] = (struct segment){piece == 0 ? begin : first,
-                                                    piece + 1 == buckets ? cut : behind,
-                                                    piece,
-                                                    piece + 1,
+    for (uint32_t bucket = 0; bucket < buckets; bucket++)
+        ranks->segments[count++] = (struct segment){bucket == 0 ? begin : first,
+                                                    bucket + 1 == buckets ? cut : end,
+                                                    bucket,
+                                                    bucket + 1,
                                                     0,
                                                     fields};
     ranks->buckets = count;
@@ -70,7 +70,7 @@ vkn_status step_ranks_create(struct step *step)
     ranks->fields = step_field_count(step);
     ranks->first_ray = step->setup.constants.first_ray;
     ranks->direct = ranks->turns == 1 && step->buffers.at[BIND_GRADIENTS].mapped;
-    place_segments(step, ranks);
+    split_first_half(step, ranks);
     return ranks_allocate(step, ranks);
 }
 
@@ -78,12 +78,12 @@ static void forget_recordings(struct step_ranks *ranks)
 {
     gpu_recording_destroy(&ranks->begin);
     gpu_recording_destroy(&ranks->grid);
-    for (uint32_t piece = 0; piece < MAX_SEGMENTS; piece++) {
+    for (uint32_t bucket = 0; bucket < MAX_SEGMENTS; bucket++) {
         for (uint32_t turn = 0; turn < ranks->turns; turn++)
-            gpu_recording_destroy(&ranks->first[turn][piece]);
-        gpu_recording_destroy(&ranks->back[piece]);
+            gpu_recording_destroy(&ranks->first_half[turn][bucket]);
+        gpu_recording_destroy(&ranks->imports[bucket]);
     }
-    gpu_recording_destroy(&ranks->second);
+    gpu_recording_destroy(&ranks->second_half);
 }
 
 void step_ranks_destroy(struct step_ranks **destroyed)
@@ -113,8 +113,9 @@ static void record_constant(const struct step *step, struct gpu_recording *recor
         gpu_record_fill(recording, proposal, at, sizeof value, value);
 }
 
-/* Records the constants that select the rays and views of a turn. */
-static void record_draws(const struct step *step, struct gpu_recording *recording, uint32_t turn)
+/* Records the constants that determine the rays and views of a turn. */
+static void record_turn_constants(const struct step *step, struct gpu_recording *recording,
+                                  uint32_t turn)
 {
     const struct Config *constants = &step->setup.constants;
     uint32_t first_view = constants->first_view + turn;
@@ -129,8 +130,8 @@ static void record_draws(const struct step *step, struct gpu_recording *recordin
 
 static void record_state(const struct step *step, struct gpu_recording *recording, bool back)
 {
-    const struct copy state = {.own = &step->buffers.at[BIND_STATE],
-                               .kept = &step->ranks->before,
+    const struct copy state = {.in_step = &step->buffers.at[BIND_STATE],
+                               .in_ranks = &step->ranks->saved_state,
                                .size = sizeof(struct State)};
     gpu_record_barrier(recording);
     ranks_record_copy(recording, state, back);
@@ -144,7 +145,7 @@ static void record_turn(const struct step *step, struct gpu_recording *recording
     if (turn > 0)
         step_record_clear_gradients(step, recording);
     if (ranks->turns > 1)
-        record_draws(step, recording, turn);
+        record_turn_constants(step, recording, turn);
     gpu_record_barrier(recording);
 }
 
@@ -172,26 +173,26 @@ static vkn_status record_grid(struct step *step, struct gpu_recording **recordin
     return gpu_record_end(*recording);
 }
 
-static vkn_status record_first(struct step *step, uint32_t turn, uint32_t piece)
+static vkn_status record_first(struct step *step, uint32_t turn, uint32_t bucket)
 {
     struct step_ranks *ranks = step->ranks;
-    struct gpu_recording **recording = &ranks->first[turn][piece];
+    struct gpu_recording **recording = &ranks->first_half[turn][bucket];
     BASE_TRY(begin_recording(step, "step up to its gradients", recording));
-    if (piece == 0)
+    if (bucket == 0)
         record_turn(step, *recording, turn);
-    step_record_segment(step, *recording, &ranks->segments[piece]);
+    step_record_segment(step, *recording, &ranks->segments[bucket]);
     gpu_record_timestamp(*recording, NULL);
-    ranks_record_bucket(step, *recording, turn, piece, false);
-    if (piece + 1 == ranks->buckets)
+    ranks_record_bucket(step, *recording, turn, bucket, false);
+    if (bucket + 1 == ranks->buckets)
         ranks_record_stats(step, *recording, turn, false);
     return gpu_record_end(*recording);
 }
 
-static vkn_status record_back(struct step *step, uint32_t piece)
+static vkn_status record_import(struct step *step, uint32_t bucket)
 {
-    struct gpu_recording **recording = &step->ranks->back[piece];
+    struct gpu_recording **recording = &step->ranks->imports[bucket];
     BASE_TRY(gpu_record_begin(step->device, "import of gradients", 0, recording));
-    ranks_record_bucket(step, *recording, 0, piece, true);
+    ranks_record_bucket(step, *recording, 0, bucket, true);
     return gpu_record_end(*recording);
 }
 
@@ -206,31 +207,31 @@ static vkn_status record_second(struct step *step, struct gpu_recording **record
 
 /* ---- measuring the first step, pass by pass -------------------------------------------------- */
 
-static void record_keep(const struct step *step, struct gpu_recording *recording)
+static void record_save_state(const struct step *step, struct gpu_recording *recording)
 {
     record_state(step, recording, false);
 }
 
-static void record_cells_out(const struct step *step, struct gpu_recording *recording)
+static void record_cells_export(const struct step *step, struct gpu_recording *recording)
 {
     ranks_record_cells(step, recording, false);
 }
 
-static void record_cells_in(const struct step *step, struct gpu_recording *recording)
+static void record_cells_import(const struct step *step, struct gpu_recording *recording)
 {
     ranks_record_cells(step, recording, true);
 }
 
 static vkn_status measure_begin(struct step *step)
 {
-    BASE_TRY(step_record_and_run(step, "first step", record_keep));
+    BASE_TRY(step_record_and_run(step, "first step", record_save_state));
     BASE_TRY(step_measure_passes(step, STEP_INTERVAL_BEGIN, UPDATE_INTERVAL, 0, step->pass_count));
-    return step_record_and_run(step, "first step", record_cells_out);
+    return step_record_and_run(step, "first step", record_cells_export);
 }
 
 static vkn_status measure_grid(struct step *step)
 {
-    BASE_TRY(step_record_and_run(step, "first step", record_cells_in));
+    BASE_TRY(step_record_and_run(step, "first step", record_cells_import));
     return step_measure_passes(step, STEP_INTERVAL_GRID, UPDATE_INTERVAL, 0, step->pass_count);
 }
 
@@ -239,14 +240,14 @@ static void record_first_turn(const struct step *step, struct gpu_recording *rec
     record_turn(step, recording, 0);
 }
 
-static void record_out(const struct step *step, struct gpu_recording *recording)
+static void record_exports(const struct step *step, struct gpu_recording *recording)
 {
-    for (uint32_t piece = 0; piece < step->ranks->buckets; piece++)
-        ranks_record_bucket(step, recording, 0, piece, false);
+    for (uint32_t bucket = 0; bucket < step->ranks->buckets; bucket++)
+        ranks_record_bucket(step, recording, 0, bucket, false);
     ranks_record_stats(step, recording, 0, false);
 }
 
-static void record_in(const struct step *step, struct gpu_recording *recording)
+static void record_statistics_import(const struct step *step, struct gpu_recording *recording)
 {
     ranks_record_stats(step, recording, 0, true);
 }
@@ -254,14 +255,14 @@ static void record_in(const struct step *step, struct gpu_recording *recording)
 static vkn_status measure_first(struct step *step)
 {
     BASE_TRY(step_record_and_run(step, "first step", record_first_turn));
-    step->ranks->kept = true;
+    step->ranks->state_saved = true;
     BASE_TRY(step_measure_passes(step, STEP_EVERY, ANY_STEP, 0, cut_of(step)));
-    return step_record_and_run(step, "first step", record_out);
+    return step_record_and_run(step, "first step", record_exports);
 }
 
 static vkn_status measure_second(struct step *step)
 {
-    BASE_TRY(step_record_and_run(step, "first step", record_in));
+    BASE_TRY(step_record_and_run(step, "first step", record_statistics_import));
     BASE_TRY(step_measure_passes(step, STEP_EVERY, ANY_STEP, cut_of(step), step->pass_count));
     BASE_TRY(step_measure_passes(step, STEP_INTERVAL_END, UPDATE_INTERVAL, 0, step->pass_count));
     step->measured = true;
@@ -277,14 +278,14 @@ static void choose_submissions(struct step *step)
     struct step_ranks *ranks = step->ranks;
     if (step_submissions_differ(step, ranks->planned))
         forget_recordings(ranks);
-    if (!ranks->first[0][0])
-        ranks->planned = pipeline_interval_seconds(step);
+    if (!ranks->first_half[0][0])
+        ranks->planned = step_interval_seconds(step);
 }
 
 static vkn_status submit_begin(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    if (ranks->unknown)
+    if (ranks->measuring)
         return measure_begin(step);
     choose_submissions(step);
     step->submission_seconds = 0;
@@ -296,7 +297,7 @@ static vkn_status submit_begin(struct step *step)
 static vkn_status submit_grid(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    if (ranks->unknown)
+    if (ranks->measuring)
         return measure_grid(step);
     if (!ranks->grid)
         BASE_TRY(record_grid(step, &ranks->grid));
@@ -308,15 +309,15 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
 {
     struct step_ranks *ranks = step->ranks;
     const struct step_span cells = ranks_cells(step);
-    ranks->began = number % UPDATE_INTERVAL == 0;
-    ranks->unknown = step_splits_submissions(step) && !step->measured;
-    if (ranks->unknown)
-        step_reset_times(step, ranks->began);
-    if (!ranks->began)
+    ranks->begins_interval = number % UPDATE_INTERVAL == 0;
+    ranks->measuring = step_splits_submissions(step) && !step->measured;
+    if (ranks->measuring)
+        step_reset_times(step, ranks->begins_interval);
+    if (!ranks->begins_interval)
         return VKN_OK;
     BASE_TRY(submit_begin(step));
-    ranks->kept = true;
-    if (cells.values && !ranks->unknown)
+    ranks->state_saved = true;
+    if (cells.values && !ranks->measuring)
         BASE_TRY(gpu_wait(ranks->begin));
     if (cells.values)
         BASE_TRY(combine(context, cells.values, cells.count, true));
@@ -326,63 +327,63 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
 vkn_status step_submit_gradients(struct step *step, uint32_t turn)
 {
     struct step_ranks *ranks = step->ranks;
-    if (ranks->unknown && turn == 0)
+    if (ranks->measuring && turn == 0)
         return measure_first(step);
     step->submission_seconds = 0;
-    for (uint32_t piece = 0; piece < ranks->buckets; piece++) {
-        if (!ranks->first[turn][piece])
-            BASE_TRY(record_first(step, turn, piece));
-        BASE_TRY(gpu_submit(ranks->first[turn][piece]));
-        ranks->kept = true;
+    for (uint32_t bucket = 0; bucket < ranks->buckets; bucket++) {
+        if (!ranks->first_half[turn][bucket])
+            BASE_TRY(record_first(step, turn, bucket));
+        BASE_TRY(gpu_submit(ranks->first_half[turn][bucket]));
+        ranks->state_saved = true;
     }
     return VKN_OK;
 }
 
-vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t piece)
+vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t bucket)
 {
     const struct step_ranks *ranks = step->ranks;
-    if (turn == 0 && ranks->unknown)
+    if (turn == 0 && ranks->measuring)
         return VKN_OK;
-    if (turn == 0 && piece == 0 && ranks->began) {
+    if (turn == 0 && bucket == 0 && ranks->begins_interval) {
         BASE_TRY(gpu_wait(ranks->begin));
         BASE_TRY(gpu_wait(ranks->grid));
     }
-    return gpu_wait(ranks->first[turn][piece]);
+    return gpu_wait(ranks->first_half[turn][bucket]);
 }
 
-bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t piece,
+bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t bucket,
                               double seconds)
 {
-    const struct gpu_recording *recording = step->ranks->first[turn][piece];
+    const struct gpu_recording *recording = step->ranks->first_half[turn][bucket];
     return !recording || gpu_wait_timeout(recording, seconds);
 }
 
-vkn_status step_submit_bucket(struct step *step, uint32_t piece)
+vkn_status step_submit_bucket(struct step *step, uint32_t bucket)
 {
     struct step_ranks *ranks = step->ranks;
     if (ranks->direct)
         return VKN_OK;
-    if (!ranks->back[piece])
-        BASE_TRY(record_back(step, piece));
-    return gpu_submit(ranks->back[piece]);
+    if (!ranks->imports[bucket])
+        BASE_TRY(record_import(step, bucket));
+    return gpu_submit(ranks->imports[bucket]);
 }
 
 vkn_status step_submit_weights(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    ranks->kept = false;
-    if (ranks->unknown)
+    ranks->state_saved = false;
+    if (ranks->measuring)
         return measure_second(step);
-    if (!ranks->second) {
+    if (!ranks->second_half) {
         step->submission_seconds = 0;
-        BASE_TRY(record_second(step, &ranks->second));
+        BASE_TRY(record_second(step, &ranks->second_half));
     }
-    return gpu_submit(ranks->second);
+    return gpu_submit(ranks->second_half);
 }
 
 vkn_status step_wait_weights(struct step *step)
 {
-    return step->ranks->unknown ? VKN_OK : gpu_wait(step->ranks->second);
+    return step->ranks->measuring ? VKN_OK : gpu_wait(step->ranks->second_half);
 }
 
 static void record_abandon(const struct step *step, struct gpu_recording *recording)
@@ -393,7 +394,8 @@ static void record_abandon(const struct step *step, struct gpu_recording *record
 
 vkn_status step_abandon(struct step *step)
 {
-    return step->ranks->kept ? step_record_and_run(step, "step not taken", record_abandon) : VKN_OK;
+    return step->ranks->state_saved ? step_record_and_run(step, "step not taken", record_abandon)
+                                    : VKN_OK;
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -403,15 +405,16 @@ uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
 {
     const struct step_ranks *ranks = step->ranks;
     uint32_t count = 0, slot = number % UPDATE_INTERVAL;
-    if (ranks->unknown || (begin && !ranks->began))
+    if (ranks->measuring || (begin && !ranks->begins_interval))
         return 0;
     if (begin) {
         count = step_append_timings(step, ranks->begin, UPDATE_INTERVAL, timings, 0);
         return step_append_timings(step, ranks->grid, UPDATE_INTERVAL, timings, count);
     }
     for (uint32_t turn = 0; turn < ranks->turns; turn++)
-        for (uint32_t piece = 0; piece < ranks->buckets; piece++)
+        for (uint32_t bucket = 0; bucket < ranks->buckets; bucket++)
             if (count + 2 * STEP_MAX_TIMED <= STEP_MAX_TIMINGS)
-                count = step_append_timings(step, ranks->first[turn][piece], slot, timings, count);
-    return step_append_timings(step, ranks->second, slot, timings, count);
+                count = step_append_timings(step, ranks->first_half[turn][bucket], slot, timings,
+                                            count);
+    return step_append_timings(step, ranks->second_half, slot, timings, count);
 }

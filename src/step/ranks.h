@@ -1,4 +1,4 @@
-/* Declares the state of a synchronous step, and how its gradients reach the host. */
+/* Declares the state of synchronous data parallelism, and the copies between device and host. */
 #ifndef STEP_RANKS_H
 #define STEP_RANKS_H
 
@@ -9,45 +9,48 @@
 /* Formats of a field's gradients: f32, pairs of f16; the number of formats. */
 enum { FLOATS, PACKED_F16, GRADIENT_FORMATS };
 
+/* The state of synchronous data parallelism. */
 struct step_ranks {
     uint32_t turns, fields; /* virtual ranks; fields of the step */
     uint32_t first_ray;     /* of the first turn */
     bool direct;            /* the host all-reduces the gradients in the step's mapped buffers */
     struct gpu_arena *arena;
-    struct gpu_buffer before; /* the state before the step, with which every turn begins */
-    /* Host memory. */
+    struct gpu_buffer saved_state; /* the state before the step, with which every turn begins */
+    /* Host memory: gradients; step statistics [field]; occupancy cells, if each device updates a
+     * share. */
     struct gpu_buffer gradients[STEP_MAX_VIRTUAL_RANKS][STEP_FIELDS][GRADIENT_FORMATS];
-    struct gpu_buffer found[STEP_MAX_VIRTUAL_RANKS]; /* host memory: step statistics [field] */
-    struct gpu_buffer cells; /* host memory: occupancy cells, if each device updates a share */
+    struct gpu_buffer statistics[STEP_MAX_VIRTUAL_RANKS];
+    struct gpu_buffer cells;
     struct segment segments[MAX_SEGMENTS]; /* of the first half; each completes one bucket */
     uint32_t buckets;
     /* Recorded on first use; NULL before, and after forget_recordings. */
-    struct gpu_recording *begin, *grid; /* of an update interval: up to the cells; the rest */
+    struct gpu_recording *begin, *grid; /* start of an update interval: up to the cells; the rest */
     /* The first half by bucket; uploads of all-reduced buckets; the second half. */
-    struct gpu_recording *first[STEP_MAX_VIRTUAL_RANKS][MAX_SEGMENTS], *back[MAX_SEGMENTS], *second;
-    double planned; /* seconds of an update interval when its submissions were chosen */
-    bool began;     /* this step begins an update interval */
-    bool unknown;   /* this step is measured pass by pass */
-    bool kept;      /* `before` is the state before this step */
+    struct gpu_recording *first_half[STEP_MAX_VIRTUAL_RANKS][MAX_SEGMENTS], *imports[MAX_SEGMENTS],
+        *second_half;
+    double planned;       /* seconds of an update interval when its submissions were chosen */
+    bool begins_interval; /* this step begins an update interval */
+    bool measuring;       /* this step is measured pass by pass */
+    bool state_saved;     /* `saved_state` is the state before this step */
 };
 
-/* Allocates host memory for gradients, statistics and cells, and `before`. */
+/* Allocates host memory for gradients, statistics and cells, and saved_state. */
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
-/* Returns the occupancy cells in host memory; values NULL unless each
- * device updates a share of the cells. */
+/* Returns the occupancy cells in host memory; values NULL unless each device updates a share of the
+ * cells. */
 struct step_span ranks_cells(const struct step *step);
 /* Records the copy of the occupancy cells to the host, or with `back` to the device. */
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
-/* A copy between a buffer of the step (own) and one of struct step_ranks (kept). */
+/* A copy between a buffer of the step and one of struct step_ranks. */
 struct copy {
-    const struct gpu_buffer *own, *kept;
-    uint64_t own_at, kept_at, size; /* bytes */
+    const struct gpu_buffer *in_step, *in_ranks;
+    uint64_t step_offset, ranks_offset, size; /* bytes */
 };
-/* Records the copy from `own` to `kept`, or with `back` in the other direction. */
+/* Records the copy from `in_step` to `in_ranks`, or with `back` in the other direction. */
 void ranks_record_copy(struct gpu_recording *recording, struct copy copy, bool back);
 /* Record the copies of a gradient bucket, or of a turn's statistics, to the host or back. */
 void ranks_record_bucket(const struct step *step, struct gpu_recording *recording, uint32_t turn,
-                         uint32_t piece, bool back);
+                         uint32_t bucket, bool back);
 void ranks_record_stats(const struct step *step, struct gpu_recording *recording, uint32_t turn,
                         bool back);
 

@@ -25,8 +25,8 @@ static int dispatch_of(const struct step *step, const struct step_pass *placed)
     int first = placed->learns ? DISPATCH_PROPOSAL : 0;
     if (pass->gpu_dispatch && !step->setup.specialization.values[SPEC_CPU_KERNELS])
         return first + pass->gpu_dispatch;
-    bool turned = step->setup.backend.sums == VKN_SUMS_FIXED;
-    return first + (pass->variant == FIELD_REDUCE && turned ? DISPATCH_PARAMS : pass->dispatch);
+    bool converts = step->setup.backend.sums == VKN_SUMS_FIXED;
+    return first + (pass->variant == FIELD_REDUCE && converts ? DISPATCH_PARAMS : pass->dispatch);
 }
 
 static void dispatch(struct step *step, struct gpu_recording *recording,
@@ -90,7 +90,7 @@ void step_record_pass(struct step *step, struct gpu_recording *recording,
     }
     if (timed)
         end_timing(step, recording);
-    if (pass->pass->decides)
+    if (pass->pass->writes_dispatches)
         gpu_record_barrier(recording);
     else
         gpu_record_compute_barrier(recording);
@@ -115,8 +115,8 @@ size_t step_chunk_end(const struct step *step, size_t first)
 struct range {
     struct gpu_recording *recording;
     uint32_t slot;
-    uint32_t piece, bucket_end; /* buckets of the passes that run by bucket */
-    bool begun[STEP_MAX_SETS];  /* sets of samples that have begun */
+    uint32_t bucket, bucket_end; /* buckets of the passes that run by bucket */
+    bool begun[STEP_MAX_SETS];   /* sets of samples that have begun */
 };
 
 static void record_in_range(struct step *step, struct range *range, size_t number, uint32_t chunk,
@@ -141,7 +141,7 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
         strcmp(step_pass_label(begin), step_pass_label(&step->passes[end - 1])) == 0;
     if (as_one_range)
         begin_timing(step, range->recording, begin, range->slot);
-    uint32_t chunk = begin->pass->by_bucket ? range->piece : 0;
+    uint32_t chunk = begin->pass->by_bucket ? range->bucket : 0;
     if (begin->pass->by_bucket && range->bucket_end < chunks)
         chunks = range->bucket_end;
     for (; chunk < chunks; chunk++)
@@ -155,7 +155,7 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
                       const char *from, const char *until)
 {
     struct range range = {recording, slot, 0, UINT32_MAX, {true}};
-    bool on = from == NULL;
+    bool started = from == NULL;
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         const struct pass *pass = step->passes[i].pass;
         end = i + 1;
@@ -163,8 +163,8 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
             continue;
         if (until && strcmp(pass->name, until) == 0)
             return;
-        on = on || strcmp(pass->name, from) == 0;
-        if (!on)
+        started = started || strcmp(pass->name, from) == 0;
+        if (!started)
             continue;
         end = step_chunk_end(step, i);
         record_chunks(step, &range, i, end);
@@ -174,7 +174,7 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 void step_record_segment(struct step *step, struct gpu_recording *recording,
                          const struct segment *segment)
 {
-    struct range range = {recording, ANY_STEP, segment->piece, segment->bucket_end, {true}};
+    struct range range = {recording, ANY_STEP, segment->bucket, segment->bucket_end, {true}};
     for (size_t i = segment->from, end; i < segment->end; i = end) {
         end = step_chunk_end(step, i);
         if (step->passes[i].phase == STEP_EVERY)
@@ -203,11 +203,11 @@ vkn_status step_record_and_run(const struct step *step, const char *name, step_r
     return gpu_run_once(&recording);
 }
 
-vkn_status pipeline_record_interval(struct step *step, uint32_t number)
+vkn_status step_record_interval(struct step *step, uint32_t number)
 {
-    struct gpu_recording **recording = &step->period[number];
+    struct gpu_recording **recording = &step->intervals[number];
     step->submission_seconds = 0;
-    step->planned[number] = pipeline_interval_seconds(step);
+    step->planned[number] = step_interval_seconds(step);
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
     BASE_TRY(gpu_record_begin(step->device, "update interval", timestamps, recording));
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
@@ -220,17 +220,17 @@ vkn_status pipeline_record_interval(struct step *step, uint32_t number)
 
 vkn_status step_submit(struct step *step, uint32_t recording)
 {
-    return gpu_submit(step->period[recording]);
+    return gpu_submit(step->intervals[recording]);
 }
 
 vkn_status step_wait(struct step *step, uint32_t recording)
 {
-    return gpu_wait(step->period[recording]);
+    return gpu_wait(step->intervals[recording]);
 }
 
 bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds)
 {
-    return gpu_wait_timeout(step->period[recording], seconds);
+    return gpu_wait_timeout(step->intervals[recording], seconds);
 }
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -239,8 +239,8 @@ vkn_status step_profile(struct step *step)
 {
     step->profile = true;
     for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
-        gpu_recording_destroy(&step->period[i]);
-        BASE_TRY(pipeline_record_interval(step, i));
+        gpu_recording_destroy(&step->intervals[i]);
+        BASE_TRY(step_record_interval(step, i));
     }
     return VKN_OK;
 }
@@ -296,7 +296,7 @@ static uint32_t timings_from(const struct step *step, struct gpu_recording *reco
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS])
 {
-    return timings_from(step, step->period[recording], step->profile ? 0 : UPDATE_INTERVAL - 1,
+    return timings_from(step, step->intervals[recording], step->profile ? 0 : UPDATE_INTERVAL - 1,
                         timings);
 }
 

@@ -16,9 +16,9 @@ static uint32_t at_most(uint32_t limit, uint32_t count)
 static void configure_backend(struct setup *setup)
 {
     uint32_t limit = setup->constants.group_limit;
-    bool behind = setup->backend.f16_sums && setup->backend.sums == VKN_SUMS_FIXED;
+    bool both_sums = setup->backend.f16_sums && setup->backend.sums == VKN_SUMS_FIXED;
     field_backend_configure(&setup->backend, &setup->specialization);
-    setup->specialization.values[SPEC_F16_SUM_OFFSET] = behind ? setup->model.param_count : 0;
+    setup->specialization.values[SPEC_F16_SUM_OFFSET] = both_sums ? setup->model.param_count : 0;
     setup->constants.forward_groups = at_most(limit, setup->backend.forward_groups);
     setup->constants.backward_groups = at_most(limit, setup->backend.backward_groups);
     field_backend_place_panels(&setup->backend, &setup->model, &setup->constants);
@@ -32,27 +32,27 @@ static void limit_rays(struct Config *constants)
     constants->ray_capacity = at_most(groups * PASS_LOCAL_SIZE, constants->ray_capacity);
 }
 
-/* Returns all / most, rounded up to a multiple of 64. */
-static uint32_t share(uint64_t all, uint32_t most)
+/* Returns all / divisor, rounded up to a multiple of 64. */
+static uint32_t padded_rows(uint64_t all, uint32_t divisor)
 {
-    return (uint32_t)((all + most - 1) / most + 63) / 64 * 64;
+    return (uint32_t)((all + divisor - 1) / divisor + 63) / 64 * 64;
 }
 
 /* Sets the rows of a chunk: no more than samples, but enough for at most STEP_MAX_CHUNKS chunks,
  * because each chunk costs dispatches. */
-static vkn_status place_chunks(struct setup *setup, const struct gpu_capabilities *device,
-                               uint64_t row)
+static vkn_status choose_chunk_rows(struct setup *setup, const struct gpu_capabilities *device,
+                                    uint64_t row)
 {
     const struct Config *constants = &setup->constants;
-    uint32_t least = share(constants->sample_capacity, STEP_MAX_CHUNKS);
-    uint64_t most = share(constants->sample_capacity, 1);
+    uint32_t least = padded_rows(constants->sample_capacity, STEP_MAX_CHUNKS);
+    uint64_t most = padded_rows(constants->sample_capacity, 1);
     if (most > device->max_buffer_range / row / 64 * 64)
         most = device->max_buffer_range / row / 64 * 64;
     if (least > most)
         return base_fail(
             VKN_BAD_INPUT,
             "config: batch.chunk: a chunk needs at least %u samples of %u activations, "
-            "and a buffer of \"%s\" has room for %u",
+            "and a buffer of \"%s\" holds at most %u",
             least, setup->model.columns, device->name, (uint32_t)most);
     uint32_t rows = setup->model.chunk_rows > least ? setup->model.chunk_rows : least;
     setup->model.chunk_rows = at_most((uint32_t)most, rows);
@@ -72,8 +72,8 @@ static vkn_status check_visibility(const struct setup *setup)
 #define KEPT_SHARE 4u
 
 /* Decides whether activations are kept for the backward pass or computed again. */
-static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities *device,
-                             uint64_t row)
+static vkn_status choose_kept_rows(struct setup *setup, const struct gpu_capabilities *device,
+                                   uint64_t row)
 {
     enum vkn_checkpointing wanted = setup->config.mlp.activation_checkpointing;
     if (setup->model.fused > 0)
@@ -85,7 +85,7 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
                              "all samples, march.visibility computes only some");
         return VKN_OK;
     }
-    uint32_t rows = share(setup->constants.sample_capacity, 1);
+    uint32_t rows = padded_rows(setup->constants.sample_capacity, 1);
     uint64_t bytes = row * (setup->model.chunk_rows + rows / 2);
     bool fits = bytes <= device->max_buffer_range;
     bool keeps = wanted == VKN_CHECKPOINTING_OFF || (wanted == VKN_CHECKPOINTING_AUTO && fits &&
@@ -94,20 +94,20 @@ static vkn_status place_kept(struct setup *setup, const struct gpu_capabilities 
         return base_fail(VKN_BAD_INPUT,
                          "config: mlp.activation_checkpointing: off keeps %.0f MiB of activations, "
                          "but a buffer of "
-                         "\"%s\" has at most %.0f MiB; on keeps those of one chunk",
+                         "\"%s\" has at most %.0f MiB; on keeps the activations of one chunk",
                          base_mib(bytes), device->name, base_mib(device->max_buffer_range));
     setup->model.kept_rows = keeps ? rows : 0;
     return VKN_OK;
 }
 
-static vkn_status place_rows(struct setup *setup, const struct gpu_capabilities *device)
+static vkn_status choose_rows(struct setup *setup, const struct gpu_capabilities *device)
 {
     if (setup->model.chunk_rows == 0)
         return VKN_OK;
     if (setup->model.columns > 0) {
         uint64_t row = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
-        BASE_TRY(place_chunks(setup, device, row));
-        BASE_TRY(place_kept(setup, device, row));
+        BASE_TRY(choose_chunk_rows(setup, device, row));
+        BASE_TRY(choose_kept_rows(setup, device, row));
     }
     setup->constants.chunk_rows = setup->model.chunk_rows;
     setup->constants.kept_rows = setup->model.kept_rows;
@@ -126,9 +126,9 @@ static vkn_status check_passes(const struct setup *setup)
     return VKN_OK;
 }
 
-/* Adam's and Lion's steps have about the same length whatever the gradient's. When gradient noise
- * dominates, the average of R ranks' steps is sqrt(R) times shorter than one step with all their
- * rays, so parameter averaging scales the learning rates by sqrt(R). */
+/* Adam and Lion take steps of about the same length, however large the gradient. When gradient
+ * noise dominates, the average of R ranks' steps is sqrt(R) times shorter than one step with all
+ * their rays, so parameter averaging scales the learning rates by sqrt(R). */
 static void scale_rates(struct Config *constants, float factor)
 {
     for (size_t i = 0; i < MAX_PARAMETER_GROUPS; i++)
@@ -217,7 +217,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     rays_configure(config, constants, specialization);
     limit_rays(constants);
     BASE_TRY(check_visibility(setup));
-    BASE_TRY(place_rows(setup, device));
+    BASE_TRY(choose_rows(setup, device));
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
     setup_set_rank(setup, 1, 0);

@@ -14,8 +14,8 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     return counts;
 }
 
-/* Returns the buffers of the coarse samples that must outlast the main field's passes. A proposal
- * keeps all, because it learns after the main field is evaluated. */
+/* Returns the mask of the buffers of coarse samples that the main field's passes must not
+ * overwrite: for a proposal all of them, because it learns after the main field is evaluated. */
 static uint32_t coarse_samples(const struct setup *setup)
 {
     return rays_have_proposal(&setup->config)
@@ -23,8 +23,8 @@ static uint32_t coarse_samples(const struct setup *setup)
                : BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD);
 }
 
-/* Returns the buffers of the coarse field. Those that depend on the model's layout are separate for
- * a proposal. */
+/* Returns the mask of the coarse field's buffers. A proposal also has its own buffers of each kind
+ * that depends on the model's layout. */
 static uint32_t coarse_field(const struct setup *setup)
 {
     return BUFFERS_OF_PARAMETERS | (rays_have_proposal(&setup->config)
@@ -36,11 +36,12 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
                         struct gpu_need needs[STEP_MAX_NEEDS])
 {
     const struct setup coarse = setup_of_coarse(setup);
-    const struct buffer_counts counts = count_all(setup, images), its = setup_counts(&coarse);
+    const struct buffer_counts counts = count_all(setup, images),
+                               coarse_counts = setup_counts(&coarse);
     size_t count = buffers_list(BUFFERS_OF_STEP, BUFFERS_ALL, &counts, needs);
     if (rays_have_coarse(&setup->config))
-        count += buffers_list(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup), &its,
-                              needs + count);
+        count += buffers_list(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup),
+                              &coarse_counts, needs + count);
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
                                        .size = step_ranks_memory(setup),
                                        .settings = "parallel.ranks_per_device"};
@@ -147,7 +148,7 @@ const struct gpu_buffer *step_saved(const struct step *step, const struct saved_
 }
 
 /* Returns the first pass with the same pipeline. */
-static size_t first_alike(const struct step *step, size_t number)
+static size_t first_with_pipeline(const struct step *step, size_t number)
 {
     const struct step_pass *passes = step->passes, *pass = &passes[number];
     size_t i = 0;
@@ -163,7 +164,7 @@ static size_t list_passes(struct step *step, bool proposal,
     size_t count = 0;
     for (size_t i = 0; i < step->pass_count; i++) {
         struct step_pass *pass = &step->passes[i];
-        if (pass->proposal == proposal && first_alike(step, i) == i)
+        if (pass->proposal == proposal && first_with_pipeline(step, i) == i)
             pipelines[count++] =
                 (struct field_pass_request){pass->pass->name, &pass->pipeline, pass->pass->variant};
     }
@@ -196,7 +197,7 @@ static vkn_status create_pipelines(struct step *step)
                                                     step->local_size, &setup->specialization));
     }
     for (size_t i = 0; i < step->pass_count; i++)
-        step->passes[i].pipeline = step->passes[first_alike(step, i)].pipeline;
+        step->passes[i].pipeline = step->passes[first_with_pipeline(step, i)].pipeline;
     return VKN_OK;
 }
 
@@ -255,8 +256,8 @@ static void choose_views(const struct step_images *images, struct Config *consta
 {
     const struct scene_share share = images->share;
     constants->camera_count = images->views;
-    constants->first_time = images->moments[0];
-    constants->last_time = images->moments[1];
+    constants->first_time = images->times[0];
+    constants->last_time = images->times[1];
     constants->first_view = images->slots > 0 ? images->views : share.first;
     constants->view_stride = images->slots > 0 || share.of == 0 ? 1 : share.of;
     constants->view_count =
@@ -279,18 +280,18 @@ vkn_status step_begin(struct step *step)
 {
     BASE_TRY(step_mark_unseen(step));
     for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++)
-        BASE_TRY(pipeline_record_interval(step, i));
+        BASE_TRY(step_record_interval(step, i));
     return VKN_OK;
 }
 
 void step_destroy(struct step *step)
 {
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-        gpu_recording_destroy(&step->period[i]);
+        gpu_recording_destroy(&step->intervals[i]);
     step_ranks_destroy(&step->ranks);
     step_average_destroy(&step->averaging);
     for (size_t i = 0; i < step->pass_count; i++)
-        if (first_alike(step, i) == i)
+        if (first_with_pipeline(step, i) == i)
             gpu_pipeline_destroy(&step->passes[i].pipeline);
     gpu_pipeline_destroy(&step->mark_unseen_cells);
     for (uint32_t i = 0; i < STEP_FIELDS; i++)

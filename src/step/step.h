@@ -1,5 +1,5 @@
-/* Declares the training step: its setup from a configuration, its passes and buffers, its command
- * buffers, and how ranks take steps together. */
+/* Declares the training step: its setup from a configuration, its passes, buffers and command
+ * buffers, and its data exchange among ranks. */
 #ifndef STEP_STEP_H
 #define STEP_STEP_H
 
@@ -11,6 +11,7 @@
 #include "passes/passes.h"
 #include "scene/scene.h"
 
+/* The device of the public API. */
 struct vkn_context {
     struct gpu_device *device;
     _Atomic uint32_t holders; /* references besides the creator's; the last one closes the device */
@@ -27,14 +28,14 @@ vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
  * device. VKN_BAD_INPUT names the invalid key. */
 vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                 const struct gpu_capabilities *device);
-/* Copies from `from`, whose weights `config` starts with, the settings of the model's kind and
- * shape that `config` leaves open. */
+/* Copies the settings of the model's kind and shape that `config` leaves open from `from`, whose
+ * weights are the initial weights of `config`. */
 void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from);
 /* Returns the default distance from the camera at which rays begin, in training units. */
 float setup_near_distance(const struct vkn_scene *scene);
-/* Chooses precision and matrix settings (see field_choose) before setup_resolve_config is called
- * on the configuration. */
 struct field_choice;
+/* Chooses precision and matrix settings (see field_choose) before setup_resolve_config is called on
+ * the configuration. */
 vkn_status setup_choose_precision(struct gpu_device *device, const struct vkn_scene *scene,
                                   struct vkn_config *config, struct field_choice *choice);
 
@@ -53,7 +54,7 @@ struct setup {
     struct field_backend proposal_backend;
 };
 /* Returns the setup of the coarse samples: the proposal's model and sample capacity, if there is a
- * proposal; else a copy. */
+ * proposal; else a copy of `setup`. */
 struct setup setup_of_coarse(const struct setup *setup);
 /* Creates the setup of an effective configuration. VKN_BAD_INPUT names the key that the device does
  * not support. */
@@ -62,7 +63,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
 /* Creates the setup with the tuned backend of the device, see field_apply_tuning. */
 vkn_status setup_create_tuned(const struct vkn_config *config, const struct gpu_device *device,
                               struct setup *setup);
-/* Adapts the setup to device `number` of `devices` that train together (parallel.mode). Each device
+/* Adapts the setup to device `number` of the `devices` of a training (parallel.mode). Each device
  * computes parallel.ranks_per_device virtual ranks. */
 void setup_set_rank(struct setup *setup, uint32_t devices, uint32_t number);
 /* Returns the buffer sizes that follow from the setup's current constants, without cameras and
@@ -88,7 +89,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_FIELDS            2u /* the main field; the coarse field or proposal */
 #define STEP_MAX_PASSES        72u
 #define STEP_MAX_PIPELINES     (STEP_MAX_PASSES + 2u)
-#define STEP_MAX_TIMED         320u /* timed chunks of one step and of all passes outside of steps */
+#define STEP_MAX_TIMED         320u /* timed chunks of one step, and of passes outside of steps */
 #define STEP_MAX_TIMINGS       (UPDATE_INTERVAL * 256u + STEP_MAX_TIMED)
 
 /* The training images on the device. */
@@ -97,28 +98,27 @@ struct step_images {
     uint32_t slots;    /* further cameras, for streamed image strips; 0: all views are resident */
     uint32_t resident; /* views or image strips whose pixels are on the device */
     uint64_t pixels;   /* of BIND_PIXELS */
-    float moments[2];  /* first and last time of the training views */
+    float times[2];    /* first and last time of the training views */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws
                                  from; share.of 0: all views */
 };
 
-/* When a pass runs. In order: at the start of an update interval; after ranks have combined
- * occupancy cells; in every step; at the end of the interval; in parameter averaging. */
+/* When a pass runs. */
 enum step_phase {
-    STEP_INTERVAL_BEGIN,
-    STEP_INTERVAL_GRID,
-    STEP_EVERY,
+    STEP_INTERVAL_BEGIN, /* at the start of an update interval */
+    STEP_INTERVAL_GRID,  /* next, after ranks have all-reduced occupancy cells */
+    STEP_EVERY,          /* in every step */
     STEP_INTERVAL_END,
-    STEP_AVERAGE
+    STEP_AVERAGE /* in parameter averaging */
 };
 
 /* A set of samples of the step's rays, with their values and counts. The first set uses the step's
  * buffers; further sets exist with a coarse field (SET_* in internal.h). */
 struct sample_set {
     struct buffers own; /* buffers that differ from the first set's */
-    /* Has the coarse field's parameters; is a proposal's, which learns from the first set. */
+    /* Uses the coarse field or proposal; is a proposal's, which learns from the first set. */
     bool coarse, learns;
-    const struct sample_set *coarse_set;       /* set of the coarse samples that it is drawn from */
+    const struct sample_set *coarse_set; /* the coarse samples from whose weights it is drawn */
     struct gpu_bindings *training, *inference; /* master parameters; their moving average */
 };
 
@@ -128,12 +128,13 @@ struct step_pass {
     enum step_phase phase;
     uint32_t set;    /* the set of samples */
     bool begins_set; /* the first pass on its set: the set's counts are cleared before it */
-    /* The pipeline is a proposal's; the pass runs in steps that train the proposal. */
+    /* The pipeline is a proposal's; the pass runs only in steps that train the proposal. */
     bool proposal, learns;
     bool first; /* the first pass of its step_phase */
     struct gpu_pipeline *pipeline;
 };
 
+/* A training step on a device. */
 struct step {
     struct gpu_device *device;
     struct setup setup, coarse_setup; /* see setup_of_coarse */
@@ -145,8 +146,8 @@ struct step {
     struct step_pass passes[STEP_MAX_PASSES];
     size_t pass_count;
     struct gpu_pipeline *mark_unseen_cells, *round_parameters[STEP_FIELDS]; /* [1]: a proposal's */
-    struct gpu_recording *period[STEP_RECORDINGS]; /* each a whole update interval */
-    struct step_ranks *ranks;       /* synchronous data parallelism, which does not use `period` */
+    struct gpu_recording *intervals[STEP_RECORDINGS]; /* each a whole update interval */
+    struct step_ranks *ranks;       /* synchronous data parallelism, without `intervals` */
     struct step_average *averaging; /* parameter averaging */
     bool profile;                   /* see step_profile */
     /* How the work is split into submissions, see step_measure; all zero: it is not split. */
@@ -160,10 +161,11 @@ struct step {
  * pipelines. The caller then uploads BIND_CAMERAS and calls step_begin. */
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
+/* Frees the step. */
 void step_destroy(struct step *step);
 /* Lists the pipelines that step_create creates, and the pointers to store them in: with `proposal`
- * the pipelines for coarse_setup, else for setup. Without `proposal` it also lists the step's
- * passes. Returns the number of pipelines. */
+ * the pipelines of coarse_setup, else of setup. Without `proposal`, also sets step->passes. Returns
+ * the number of pipelines. */
 size_t step_list_pipelines(struct step *step, bool proposal, struct field_pass_request *pipelines);
 /* Records the passes of step number `slot` of an update interval, from pass `from` (NULL: the
  * first) up to, not including, pass `until` (NULL: to the end). */
@@ -189,15 +191,15 @@ vkn_status step_round_parameters(struct step *step);
 /* Size of a text that names the first values which are not finite. */
 #define STEP_NONFINITE_TEXT 384u
 /* Search for values that are not finite, and describe the first in `text`. Return whether there are
- * any. step_nonfinite_weights: parameters, moments, moving averages. step_nonfinite_saved:
- * occupancy cells as well. step_nonfinite_values: the results of one more step, which are
- * discarded. */
+ * any. step_nonfinite_weights: parameters, moments, moving averages. step_nonfinite_saved: also
+ * occupancy cells. step_nonfinite_values: the results of one more step, which are discarded. */
 bool step_nonfinite_weights(struct step *step, char text[STEP_NONFINITE_TEXT]);
 bool step_nonfinite_saved(struct step *step, char text[STEP_NONFINITE_TEXT]);
 bool step_nonfinite_values(struct step *step, char text[STEP_NONFINITE_TEXT]);
-struct step_timing { /* one run of a pass */
+/* One run of a pass. */
+struct step_timing {
     const char *name;
-    uint32_t slot;     /* number of its step in the update interval; UPDATE_INTERVAL: in no step */
+    uint32_t slot;     /* its step in the update interval, from 0; UPDATE_INTERVAL: in no step */
     double begin, end; /* seconds on the device's clock */
     bool again;        /* a further chunk or virtual rank of a pass that has run in this slot */
 };
@@ -219,34 +221,39 @@ vkn_status step_set_samples(struct step *step, uint32_t samples);
 /* Records an interval again if it should be split differently: into submissions of at most 50 ms,
  * or single passes. The recording must not be in flight. */
 vkn_status step_choose_submissions(struct step *step, uint32_t recording);
+/* Submit an interval, and wait until it has finished. */
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);
-/* Waits for at most `seconds`; see gpu_wait_timeout. */
+/* Waits for at most `seconds`. Returns whether the interval has finished; call step_wait then. */
 bool step_wait_a_while(const struct step *step, uint32_t recording, double seconds);
 /* Records the intervals again so that start and end of every pass are timed. By default only the
- * last step and passes outside of steps are, each up to the start of the next. No recording may be
- * in flight. */
+ * passes of the last step and outside of steps are timed, each up to the start of the next. No
+ * recording may be in flight. */
 vkn_status step_profile(struct step *step);
 /* Returns the timed passes of a finished recording in order; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS]);
 /* Computes the cost in one step of the passes with this name (see step_timings) on a device with
- * that subgroup size; a pass outside of steps counts with its share. Returns false when no pass has
- * the name. */
+ * that subgroup size; a pass outside of steps counts as 1 / UPDATE_INTERVAL of its cost. Returns
+ * false when no pass has the name. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
+/* Highest measured rates of a device, per second; 0: unknown. */
 struct cost_peaks {
     double flops, bytes, atomics;
-}; /* highest measured rates of a device, per second; 0: unknown */
+};
 /* Returns the least seconds in which a device with these peaks can do the work; 0 when no peak is
  * known. Sets *bound to the limiting peak: "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
 
 /* ---- synchronous data parallelism ------------------------------------------------------------ */
+
 /* A step has two halves: each rank computes gradients of its rays; then all ranks update their
- * parameters from the average gradients, which the caller all-reduces. A device computes
- * step_virtual_ranks virtual ranks in turn (parallel.ranks_per_device). Of the constants, first_ray
- * + turn * ray_capacity is the number of a turn's first ray. */
+ * parameters from the average gradients, which the caller all-reduces. A device computes its
+ * virtual ranks (parallel.ranks_per_device) one after another, each in a `turn` of the first half.
+ * The rays of a turn have numbers from Config.first_ray + turn * ray_capacity on. */
+
+/* Returns the number of virtual ranks of the device. */
 uint32_t step_virtual_ranks(const struct step *step);
 /* A contiguous part of a gradient bucket, in host memory that belongs to the step. */
 struct step_span {
@@ -254,45 +261,48 @@ struct step_span {
     size_t count; /* 32-bit words */
     bool is_f16;  /* each word is two f16; else one f32 */
 };
-/* A gradient bucket: the coarse field's, then hash grid levels from coarse to fine. Its values are
- * valid after step_wait_bucket. */
+/* A gradient bucket. Buckets begin with the coarse field's; then follow hash grid levels from
+ * coarse to fine. Values are valid after step_wait_bucket. */
 struct step_bucket {
     struct step_span spans[2 * STEP_FIELDS];
     uint32_t count;
 };
+/* Return the number of gradient buckets, and a bucket of a turn. */
 uint32_t step_buckets(const struct step *step);
-struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t piece);
-/* Returns the bytes per step that are all-reduced: all buckets, and the step's share of the
+struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t bucket);
+/* Returns the bytes per step that are all-reduced: all buckets, and 1 / UPDATE_INTERVAL of the
  * occupancy cells. */
 uint64_t step_bucket_bytes(const struct step *step);
 /* Returns the step statistics [step_fields] of a turn, the coarse field's last. They are valid
  * after step_wait_bucket of the last bucket. */
 struct RankStats *step_statistics(const struct step *step, uint32_t turn);
+/* Returns the number of fields that the step trains. */
 uint32_t step_fields(const struct step *step);
 /* Replaces values by their average over all ranks, or with `largest` by their maximum. The result
  * is the same on every rank. */
 typedef vkn_status step_all_reduce(void *context, float *values, size_t count, bool largest);
 /* Begins an update interval before the first turn of a step, if one begins after `number` finished
- * steps: updates the occupancy grid. Each device may update a share of the cells, which are then
- * combined. */
+ * steps: updates the occupancy grid. If each device updates a share of the cells, `combine`
+ * all-reduces the cells. */
 vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_reduce *combine,
                                void *context);
 /* Submits the first half of a step for a turn. */
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 /* Waits for a gradient bucket. */
-vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t piece);
+vkn_status step_wait_bucket(struct step *step, uint32_t turn, uint32_t bucket);
 /* Waits for at most `seconds`; returns whether the bucket is complete. */
-bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t piece,
+bool step_wait_bucket_a_while(const struct step *step, uint32_t turn, uint32_t bucket,
                               double seconds);
 /* Uploads the averages that the caller has stored in the first turn's step_bucket. */
-vkn_status step_submit_bucket(struct step *step, uint32_t piece);
+vkn_status step_submit_bucket(struct step *step, uint32_t bucket);
 /* Submits the second half, after all buckets, with the sums in the first turn's step_statistics. */
 vkn_status step_submit_weights(struct step *step);
+/* Waits for the second half. */
 vkn_status step_wait_weights(struct step *step);
 /* Restores the state from before the step, instead of step_submit_weights. */
 vkn_status step_abandon(struct step *step);
-/* Returns the timed passes after step_wait_weights: with `begin` of the interval's start, else of
- * the step after `number` finished ones. */
+/* Returns the timed passes, after step_wait_weights: with `begin` those at the start of the update
+ * interval, else those of the step that follows `number` finished steps. */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
 

@@ -25,7 +25,7 @@ double step_seconds(const struct step *step)
     return seconds;
 }
 
-double pipeline_interval_seconds(const struct step *step)
+double step_interval_seconds(const struct step *step)
 {
     double seconds = UPDATE_INTERVAL * step_seconds(step);
     for (size_t i = 0; i < step->pass_count; i++)
@@ -46,7 +46,7 @@ bool step_begins_submission(struct step *step, size_t pass)
 
 bool step_submissions_differ(const struct step *step, double planned)
 {
-    double seconds = pipeline_interval_seconds(step);
+    double seconds = step_interval_seconds(step);
     bool whole = fmax(seconds, planned) <= SUBMISSION_SECONDS;
     return step->measured && !whole &&
            !(planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds);
@@ -56,8 +56,8 @@ vkn_status step_choose_submissions(struct step *step, uint32_t recording)
 {
     if (!step_submissions_differ(step, step->planned[recording]))
         return VKN_OK;
-    gpu_recording_destroy(&step->period[recording]);
-    return pipeline_record_interval(step, recording);
+    gpu_recording_destroy(&step->intervals[recording]);
+    return step_record_interval(step, recording);
 }
 
 /* ---- measuring ------------------------------------------------------------------------------- */
@@ -85,11 +85,11 @@ static vkn_status measure_pass(struct step *step, size_t pass, uint32_t slot, ui
 vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_t slot, size_t from,
                                size_t end)
 {
-    for (size_t first = from, behind; first < end; first = behind) {
-        behind = step_chunk_end(step, first);
+    for (size_t first = from, next; first < end; first = next) {
+        next = step_chunk_end(step, first);
         uint32_t chunks = step_pass_chunks(step, first);
         for (uint32_t chunk = 0; step->passes[first].phase == phase && chunk < chunks; chunk++)
-            for (size_t i = first; i < behind; i++)
+            for (size_t i = first; i < next; i++)
                 BASE_TRY(measure_pass(step, i, slot, chunk));
     }
     return VKN_OK;
@@ -114,9 +114,9 @@ vkn_status step_measure(struct step *step, uint32_t slot)
 }
 
 /* Follows increases at once and decreases gradually. */
-static double smoothed(double before, double now)
+static double smoothed(double previous, double current)
 {
-    return fmax(now, 0.75 * before);
+    return fmax(current, 0.75 * previous);
 }
 
 static uint32_t passes_of_label(const struct step *step, const struct step_pass *pass)
@@ -156,7 +156,7 @@ void step_update_times(struct step *step, const struct step_timing *timings, uin
         return;
     for (size_t i = 0; i < step->pass_count; i++)
         update_pass_time(step, i, timings, count);
-    double factor = smoothed(1, seconds / pipeline_interval_seconds(step));
+    double factor = smoothed(1, seconds / step_interval_seconds(step));
     for (size_t i = 0; count == 0 && seconds > 0 && i < step->pass_count; i++)
         step->pass_seconds[i] *= factor;
 }
@@ -180,18 +180,18 @@ vkn_status step_mark_unseen(struct step *step)
     struct buffer_counts counts = setup_counts(&step->setup);
     uint64_t cells = counts.cells,
              points = (uint64_t)CELL_POINTS * (step->setup.constants.camera_count + 1);
-    uint64_t piece = step_splits_submissions(step) ? FIRST_POINTS / points + 1 : cells;
+    uint64_t batch = step_splits_submissions(step) ? FIRST_POINTS / points + 1 : cells;
     for (uint64_t first = 0; first < cells;) {
-        uint64_t end = cells - first > piece ? first + piece : cells;
+        uint64_t end = cells - first > batch ? first + batch : cells;
         double began = base_seconds();
         BASE_TRY(step_run_pipeline(step, step->mark_unseen_cells,
                                    (struct Push){.a = (uint32_t)first, .d = (uint32_t)end}));
         double seconds = base_seconds() - began;
         first = end;
         if (seconds < SUBMISSION_SECONDS / 4)
-            piece *= 2;
+            batch *= 2;
         else if (seconds > SUBMISSION_SECONDS)
-            piece = piece / 2 + 1;
+            batch = batch / 2 + 1;
     }
     return VKN_OK;
 }

@@ -24,28 +24,28 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
-    /* Of a ray: offset and number of samples, pixel, background, end; its share of partial sums. */
+    /* A ray has offset and number of samples, pixel, background, end, a share of partial sums. */
     double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
     /* A subgroup counts its rays by one atomic. A ray whose samples fit a subgroup stays in
      * registers unless the loss has distortion; the second loads of longer rays are not counted. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double counting = fmin(n->rays, subgroups);
-    double times = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
+    double loads = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
     double per_invocation =
         n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
     double per_subgroup = (deterministic ? counting : n->rays) + counting;
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
                  distortion_flops(m, n),
-        .bytes = ray * n->rays + (times * sample + 16 + index) * n->live + 16 * cleared,
+        .bytes = ray * n->rays + (loads * sample + 16 + index) * n->live + 16 * cleared,
         .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
         .atomics = m->cpu_kernels ? per_invocation : per_subgroup,
     };
 }
 
-/* Of a ray: offset, number and end of its samples. Of a visible sample: density, position and
- * index, and a third of compositing's operations. */
+/* Reads offset, number and end of each ray's samples, and density and position of each visible
+ * sample; writes the sample's index. A sample takes a third of compositing's operations. */
 static struct cost cost_visible(const struct cost_model *m, const struct cost_counts *n)
 {
     double index = m->config->deterministic ? 0 : 4;
@@ -72,10 +72,10 @@ static const struct pass coarse[] = {
 };
 const struct pass_list volume_coarse = PASS_LIST(coarse);
 
-/* A bin: weight 13, cumulative sum 2, derivative of its samples' loss 2, gradient 9. A sample:
- * weight 13, overlapped bins 26, loss 8. Searches are not counted. */
-#define INTERLEVEL_BIN    26
-#define INTERLEVEL_SAMPLE 47
+/* Operations of interlevel, per bin of the proposal and per sample of the field. Searches are not
+ * counted. */
+#define INTERLEVEL_BIN    26 /* weight 13, cumulative sum 2, derivative of the loss 2, gradient 9 */
+#define INTERLEVEL_SAMPLE 47 /* weight 13, overlapped bins 26, loss 8 */
 
 static struct cost cost_interlevel(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -97,8 +97,8 @@ static const struct pass interlevel[] = {
 };
 const struct pass_list volume_interlevel = PASS_LIST(interlevel);
 
-/* These passes have no cost formulas, because pictures are not profiled. On devices that are not
- * CPU-shaped they work with any number of workgroups. */
+/* These passes have no cost formulas, because pictures are not profiled. On devices without CPU
+ * kernels they work with any number of workgroups. */
 static const struct pass viewing[] = {
     [VOLUME_VIEW] = {.name = "composite_view", .dispatch = DISPATCH_RAYS},
     [VOLUME_NORMALS] = {.name = "composite_normals", .dispatch = DISPATCH_RAYS},

@@ -13,9 +13,9 @@ extern const struct pass_list volume_compositing;
 extern const struct pass_list volume_coarse;
 /* Computes the interlevel loss of a proposal, and its gradients by the proposal's densities. */
 extern const struct pass_list volume_interlevel;
-/* Passes that composite pictures: VOLUME_VIEW colour, opacity and depth; VOLUME_NORMALS normals as
- * well; VOLUME_HITS and VOLUME_DISTANCES the median depth (the distance at which the transmittance
- * falls to 0.5) instead of the depth, with and without normals. */
+/* Passes that composite pictures. VOLUME_VIEW writes colour, opacity and depth; VOLUME_NORMALS also
+ * writes normals. VOLUME_HITS and VOLUME_DISTANCES write the median depth (the distance at which
+ * the transmittance falls to 0.5) instead of the depth, with and without normals. */
 extern const struct pass_list volume_viewing;
 enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
