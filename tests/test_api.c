@@ -77,7 +77,7 @@ static void test_null(void **state)
     needs(vkn_trainer_images(trainer, NULL), "images");
     needs(vkn_trainer_images(NULL, NULL), "trainer");
     needs(vkn_trainer_communication(NULL, NULL), "trainer");
-    needs(vkn_trainer_communication(trainer, NULL), "exchange");
+    needs(vkn_trainer_communication(trainer, NULL), "communication");
     needs(vkn_trainer_start_profile(NULL), "trainer");
     needs(vkn_trainer_profile(NULL, NULL), "trainer");
     needs(vkn_trainer_profile(trainer, NULL), "profile");

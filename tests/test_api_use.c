@@ -85,7 +85,7 @@ struct objects {
     char *checkpoint;
     struct vkn_camera camera;
     unsigned visits, reports, asked, lines, evaluated;
-    bool destroy; /* in `visit`: the objects that may be destroyed there */
+    bool destroy; /* in `between_steps`: the objects that may be destroyed there */
 };
 
 static vkn_status no_density(void *user, const struct vkn_samples *samples)
@@ -394,10 +394,11 @@ static vkn_status check_visit(void *context)
     pthread_t thread;
     if (o->visits++ > 0)
         return VKN_OK;
-    refuse_device_calls(o, IN_TRAINING,
-                        "called by the callback `visit` of vkn_trainer_run, for the object");
+    refuse_device_calls(
+        o, IN_TRAINING,
+        "called by the callback `between_steps` of vkn_trainer_run, for the object");
     keeps(vkn_trainer_destroy, o->tiny.trainer,
-          "called by the callback `visit` of vkn_trainer_run");
+          "called by the callback `between_steps` of vkn_trainer_run");
     ok(save_trainer(o));
     ok(show_trainer(o));
     ok(render(o));

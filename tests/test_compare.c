@@ -167,18 +167,18 @@ static void test_settings(void **state)
     check(compare_asked, given, VKN_OK, NULL);
     other.steps = 600;
     check(compare_asked, given, VKN_BAD_INPUT,
-          "rank 2: what it is asked to train differs from rank 0's: steps: 600 instead of 500");
+          "rank 2: the requested training differs from rank 0's: steps: 600 instead of 500");
     check(compare_effective, given, VKN_BAD_INPUT,
           "rank 2: the effective configuration differs from rank 0's: steps: 600 instead of 500");
     other = first;
     other.seed = 7;
     check(compare_asked, given, VKN_BAD_INPUT,
-          "rank 2: what it is asked to train differs from rank 0's: seed: 7 instead of none given");
+          "rank 2: the requested training differs from rank 0's: seed: 7 instead of none given");
     other = first;
     other.loss_scale.schedule[1] = (struct vkn_schedule_point){100, 128.0f};
     first.loss_scale.schedule[1] = (struct vkn_schedule_point){100, 64.0f};
     check(compare_asked, given, VKN_BAD_INPUT,
-          "rank 2: what it is asked to train differs from rank 0's: loss_scale.schedule");
+          "rank 2: the requested training differs from rank 0's: loss_scale.schedule");
     given[2] = &open; /* a rank without settings takes rank 0's */
     check(compare_asked, given, VKN_OK, NULL);
 }
@@ -325,7 +325,7 @@ static double seconds_until_named(const struct parallel *parallel, const bool *h
     parallel_count_wait(&wait);
     for (unsigned polls = 1; polls < 1000; polls++) {
         lines[0] = '\0';
-        wait.looked -= interval;
+        wait.last_poll -= interval;
         parallel_count_wait(&wait);
         parallel_warn_missing(parallel, here, &wait);
         if (lines[0] && --times == 0)

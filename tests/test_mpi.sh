@@ -112,7 +112,7 @@ differs() { # PATTERN SCENE STEPS: arguments of rank 1, and the message
     contains err "^vknerf: rank 1: $1"
     [ ! -e other ] || fail "differs: something was trained"
 }
-differs "what it is asked to train differs from rank 0's: steps: 19 instead of 18" "$demo" 19
+differs "the requested training differs from rank 0's: steps: 19 instead of 18" "$demo" 19
 differs "the scene differs from rank 0's: content of train view 3 (r_3.png)" copy 18
 (
     export OMPI_COMM_WORLD_RANK=0 VKNERF_MPI_MODULE=not/there

@@ -1056,7 +1056,7 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     assert_non_null(strstr(ranks[0].message, "rank 1: "));
     assert_non_null(strstr(ranks[0].message, "lost"));
     /* Rank 0's wait for rank 1 counts as part of a step. */
-    const struct vkn_communication *exchange = &ranks[0].tiny.trainer->exchange;
+    const struct vkn_communication *exchange = &ranks[0].tiny.trainer->communication;
     assert_true(exchange->seconds - exchange->hidden_seconds <= exchange->step_seconds);
     assert_false(train_device_is_lost(ranks[0].tiny.trainer));
     assert_true(train_device_is_lost(ranks[1].tiny.trainer));

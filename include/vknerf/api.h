@@ -1,5 +1,5 @@
-/* vknerf/api.h: the version of the headers, how functions are exported, and how structures grow
- * without breaking programs that were compiled before. */
+/* vknerf/api.h: defines the version of the headers and the export of functions, and says how
+ * structures grow without breaking compiled programs. */
 #ifndef VKNERF_API_H
 #define VKNERF_API_H
 

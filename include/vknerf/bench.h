@@ -32,7 +32,7 @@ struct vkn_bench_params {
     bool full;     /* all sizes, on CPU devices too */
     bool flexible; /* also matrix shapes that only the flexible dimensions of
                       VK_NV_cooperative_matrix2 offer */
-    /* Sizes: unless zero, the only one that is measured. */
+    /* Sizes to measure; 0: those of the suite. */
     uint32_t batch; /* rows of products and MLPs, samples of grid and step: a multiple of 512 */
     uint32_t width, depth;        /* of the MLPs: width and hidden layers */
     uint32_t log2_entries;        /* log2 of the entries in a level's table */

@@ -1,4 +1,4 @@
-/* vknerf/camera.h: cameras, the images that they see, and how images are written. */
+/* vknerf/camera.h: describes cameras and images, and writes images as PNG files. */
 #ifndef VKNERF_CAMERA_H
 #define VKNERF_CAMERA_H
 
@@ -24,9 +24,9 @@ enum vkn_lens {
     VKN_LENS_THIN_PRISM_FISHEYE
 };
 
-/* A camera. Pixel (x, y), y down, has its centre at (x + 0.5, y + 0.5), and the ideal coordinates u
- * = (x + 0.5 - center_x) / focal_x, and v likewise. The camera looks down its -z axis, y is up (as
- * in OpenGL and Blender). */
+/* A camera. Pixel (x, y), y down, has its centre at (x + 0.5, y + 0.5) and the ideal coordinates
+ * u = (x + 0.5 - center_x) / focal_x and v = (y + 0.5 - center_y) / focal_y. The camera looks down
+ * its -z axis, y is up (as in OpenGL and Blender). */
 struct vkn_camera {
     size_t size;            /* see <vknerf/api.h> */
     uint32_t width, height; /* pixels */

@@ -8,7 +8,6 @@
 
 /* Models of the field: hash grid with small MLPs (Instant NGP); NeRF's MLP; a deformation in front of a canonical
  * field; layers with any encodings; an encoding in GLSL. */
-
 #define VKN_MODELS(X)                                                                                   \
     X(VKN_MODEL_NGP, ngp)                                                                               \
     X(VKN_MODEL_VANILLA, vanilla)                                                                       \
@@ -37,6 +36,7 @@
     X(VKN_BACKGROUND_RANDOM, random)                                                                    \
     X(VKN_BACKGROUND_WHITE, white)                                                                      \
     X(VKN_BACKGROUND_BLACK, black)
+/* Switches that are on, off, or left to a default. */
 #define VKN_SWITCHES(X)                                                                                 \
     X(VKN_SWITCH_ON, on)                                                                                \
     X(VKN_SWITCH_OFF, off)
@@ -142,7 +142,7 @@
     X(VKN_LOSS_SCALE_SCHEDULE, schedule)
 
 /* Data parallelism of several ranks: all-reduce of gradients in every step, with equal parameters on all ranks; or
- * averaging of parameters after every 16 steps that each rank takes alone (local SGD; Stich 2019). */
+ * averaging of parameters after every 16 steps that each rank takes by itself (local SGD; Stich 2019). */
 #define VKN_PARALLEL_MODES(X)                                                                           \
     X(VKN_PARALLEL_SYNCHRONOUS, synchronous)                                                            \
     X(VKN_PARALLEL_AVERAGE, average)
@@ -162,7 +162,7 @@
     MESH(ply) POINTS(ply) SPLATS(ply)                                                                   \
     MESH(obj)                                                                                           \
     MESH(glb) TEXTURE(glb) LOCAL(glb)
-/* Skips a content in VKN_EXPORT_FORMATS. */
+/* Skips a kind of content in VKN_EXPORT_FORMATS. */
 #define VKN_NO_FORMAT(extension)
 
 /* Image pairs that vkn_prepare matches: all; or those close in the order of their names, and a few far apart. */

@@ -15,8 +15,7 @@ struct vkn_context_params {
     /* Index or part of a name. NULL: a discrete GPU before an integrated one before a CPU; if it
      * fails its self-test, the next one, with a warning. */
     const char *device;
-    const char *shader_dir; /* folder of shaders to compile at run time; NULL: the embedded shaders
-                             */
+    const char *shader_dir; /* folder of shaders to compile at run time; NULL: embedded shaders */
     bool statistics; /* collect the driver's compiler statistics, for vkn_bench; pipelines are then
                         compiled without the pipeline cache */
 };
@@ -46,10 +45,12 @@ VKN_API void vkn_prefer_wide_vectors(void);
  * called before the first context. */
 VKN_API void vkn_share_processors(uint32_t processes);
 
-/* Tests all devices and describes them in one JSON object, in memory that the caller frees:
- * {"version", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
- * "known_problems"?:
- * [{"problem", "advice"}]}]}, with capabilities, self-test, the chosen backends and the reasons.
+/* Tests all devices and describes them in one JSON object, in memory that the caller frees, with
+ * capabilities, self-test, the chosen backends and the reasons:
+ *
+ * {"version", "commit", "devices": [{"index", "chosen", "name", "type", "driver", "error"?, ...,
+ *     "known_problems"?: [{"problem", "advice"}]}]}
+ *
  * "error" says why a device cannot be used. `params` may be NULL. VKN_NO_DEVICE if the requested
  * device, or every device, cannot be used; *json is set even then if there is any device. */
 VKN_API vkn_status vkn_info_json(const struct vkn_context_params *params, char **json);

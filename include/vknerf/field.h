@@ -46,11 +46,10 @@ VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config
  * random parameters or around those of `initialize`. Checks that it stays within its parameters and
  * features, and that encode_backward agrees with central differences of encode for up to 16 used
  * parameters per position. Trainers run this check once themselves; other models always pass.
- * VKN_BAD_INPUT: "FILE:LINE: error: ..." of the compiler, "FILE: encode_backward: parameter 17 off
- * by 3e-2 ...", "FILE: encode_backward: adds to parameter 900 of 800", "FILE: a field only
- * computes:
- * ..." if the GLSL uses more than docs/fields.md allows, or shaderc, which compiles the GLSL in a
- * child process within 20 s, is not installed. */
+ * VKN_BAD_INPUT: "FILE:LINE: error: ..." of the compiler; "FILE: encode_backward: parameter 17 off
+ * by 3e-2 ..."; "FILE: encode_backward: adds to parameter 900 of 800";
+ * "FILE: a field only computes: ..." if the GLSL uses more than docs/fields.md allows; shaderc,
+ * which compiles the GLSL in a child process within 20 s, is not installed. */
 VKN_API vkn_status vkn_field_check(vkn_context *context, const vkn_config *config);
 
 /* Returns the GLSL of the field that `config` trains, with a line for each given member of struct

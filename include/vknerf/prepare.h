@@ -15,7 +15,7 @@ struct vkn_prepare_params {
     const char *out;           /* folder of the scene; an interrupted call is continued there */
     bool overwrite;            /* replaces a scene made from other images in `out` */
     /* Folder of masks, bright where pixels count, with the names that docs/scenes.md gives. NULL:
-     * `masks` in the folder of the photographs, or beside that folder if it is called `images`. */
+     * `masks` in the folder of the photographs, or next to that folder if it is called `images`. */
     const char *masks;
     uint32_t frames; /* number of frames to use of a video; 0: 150 */
     bool sharpest;   /* uses the sharpest frame of each of `frames` windows of the video, instead of

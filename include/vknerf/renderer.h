@@ -26,7 +26,7 @@ VKN_API void vkn_renderer_destroy(vkn_renderer **renderer);
 VKN_API const vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 /* Returns the path of the scene at the time of training. Owned by the renderer. */
 VKN_API const char *vkn_renderer_scene_path(const vkn_renderer *renderer);
-/* Returns the number of training steps behind the field. */
+/* Returns the number of steps that the field has been trained for. */
 VKN_API uint64_t vkn_renderer_step(const vkn_renderer *renderer);
 /* Adds normals to all images from now on: the weighted mean over the samples along a pixel's rays,
  * as for colours. Images then take about three times as long, and up to five times with models

@@ -50,7 +50,7 @@ struct vkn_evaluation {
     enum vkn_split split;              /* of the views; never DEFAULT */
     enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
     enum vkn_precision precision;   /* of the rendering; never AUTO */
-    uint64_t step;                  /* training steps behind the field */
+    uint64_t step;                  /* steps that the field has been trained for */
 };
 /* Frees an evaluation. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);
@@ -66,11 +66,10 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 struct vkn_train_callbacks {
     size_t size;
     void *context; /* first argument of all callbacks */
-    /* Training begins, or is resumed, on `scene` and into the run directory `folder`. May be NULL.
-     */
+    /* Training on `scene` into the run directory `folder` begins or is resumed. May be NULL. */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* As vkn_train_run.due and visit. A visit that sets *save is called again as soon as a
-     * checkpoint has been written. */
+    /* As in vkn_train_run. If between_steps sets *save, a checkpoint is written, and between_steps
+     * is called again. */
     double (*due)(void *context);
     vkn_status (*between_steps)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended with `status`; evaluation and report follow. The callback has to destroy
@@ -96,10 +95,10 @@ struct vkn_train_params {
      * any other setting of the run falls back with a warning. If precision or kind of loss scaling
      * change, only the requested and changed settings of loss_scale are kept. */
     const vkn_config *given;
-    /* "0,1": several devices that train together, one rank each (docs/scaling.md), each named as
+    /* "0,1": devices of a training on several ranks, one rank each (docs/scaling.md), each named as
      * vkn_context_params.device; the job's device stays NULL then. NULL: one device. A process that
-     * mpirun or a similar launcher started is one rank: it uses one of these devices, or of the
-     * best kind, chosen by its local rank. */
+     * mpirun or a similar launcher started is one rank: its local rank chooses one of these devices
+     * or, without them, one of the best type. */
     const char *devices;
     const char *const *command;                  /* command line, for config.json; may be NULL */
     size_t command_count;                        /* number of its words */
@@ -108,17 +107,17 @@ struct vkn_train_params {
 
 /* Result of vkn_run_train. Owned by the library, valid until vkn_train_result_free. */
 struct vkn_train_result {
-    uint32_t rank; /* of this process, if mpirun started several; above 0, members after `told` are
-                      zero */
+    uint32_t rank;           /* of this process, if mpirun started several; above 0, members after
+                                `reported_elsewhere` are zero */
     bool reported_elsewhere; /* the failure happened in another process, which reports it */
     char *folder;            /* run directory; NULL: none was created */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before the evaluation */
     uint64_t step;                     /* finished steps */
     double seconds;                    /* training time over all resumes */
     uint64_t gpu_memory_bytes;         /* peak of device memory, see vkn_train_stats */
-    struct vkn_buffer_memory *buffers; /* the same by buffer */
+    struct vkn_buffer_memory *buffers; /* [buffer_count], device memory by buffer at the peak */
     size_t buffer_count;               /* number of `buffers` */
-    struct vkn_images *images;         /* at the last report */
+    struct vkn_images *images;         /* statistics at the last report */
     struct vkn_pass_time *passes;      /* mean milliseconds per step */
     size_t pass_count;                 /* number of `passes` */
     struct vkn_profile *profile;       /* NULL unless `profile` was set */
@@ -139,7 +138,7 @@ VKN_API void vkn_train_result_free(struct vkn_train_result **result);
  * be read. */
 VKN_API char *vkn_train_result_json(const struct vkn_train_result *result);
 
-/* ---- largest batch ---- --------------------------------------------------------------------- */
+/* ---- largest batch ------------------------------------------------------------------------- */
 
 /* Parameters of vkn_find_batch. */
 struct vkn_batch_params {
@@ -147,7 +146,7 @@ struct vkn_batch_params {
     /* The training: scene, configuration, checkpoint and job are used, nothing is written. Of its
      * batch only the ratio of max_rays to samples is used. */
     const struct vkn_train_params *train;
-    uint64_t memory_budget; /* bytes, at most the device's free memory; 0: 90 % of that */
+    uint64_t memory_budget; /* bytes, at most the device's free memory; 0: 90 % of it */
     double seconds;         /* time for all trials; 0: 120 */
 };
 
@@ -183,9 +182,9 @@ struct vkn_batch_search {
 };
 
 /* Trains a few steps with batches of growing size: doubles batch.samples until a batch does not
- * fit, then tries quarters between. Ends after about `seconds`. VKN_INTERRUPTED, and any failure
- * after a trial: *search holds the trials so far. If even the smallest batch fails, its error is
- * returned. The caller frees *search. */
+ * fit, then bisects the last interval twice. Ends after about `seconds`. After VKN_INTERRUPTED, and
+ * after any failure that follows a trial, *search holds the trials so far. If even the smallest
+ * batch fails, its error is returned. The caller frees *search. */
 VKN_API vkn_status vkn_find_batch(const struct vkn_batch_params *params,
                                   struct vkn_batch_search **search);
 /* Frees a search. */

@@ -1,5 +1,5 @@
-/* vknerf/stepper.h: the passes of a training step as separate calls, for fields that the caller
- * evaluates and differentiates: samples along rays, compositing with loss and gradients, the
+/* vknerf/stepper.h: runs the passes of a training step as separate calls, for fields that the
+ * caller evaluates and differentiates: samples along rays, compositing with loss and gradients, the
  * occupancy grid, rendering, Adam. The field is C code on arrays in host memory, or Vulkan work of
  * the caller on the same device (vknerf/vulkan.h). examples/voxel_field.c is a complete program;
  * docs/full_control.md compares the calls with NerfAcc's.
@@ -93,7 +93,8 @@ struct vkn_samples {
 /* Writes samples->densities at samples->positions (and times); negative densities count as zero.
  * Must not call the stepper. A status other than VKN_OK ends the calling function. */
 typedef vkn_status vkn_density_fn(void *user, const struct vkn_samples *samples);
-/* Writes samples->values. Must not call the stepper. A status other than VKN_OK ends the caller. */
+/* Writes samples->values. Must not call the stepper. A status other than VKN_OK ends the calling
+ * function. */
 typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
 
 /* Result of compositing. The loss of a ray is loss.kind of (prediction - target), averaged over the
@@ -102,10 +103,10 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
  *     prediction = sum of weight * rgb + final transmittance * background
  *     target     = pixel + (1 - alpha) * background. */
 struct vkn_composited {
-    bool finite; /* false: some value was not finite; all gradients are 0, skip the step */
-    float loss;  /* of which the gradients are: sum over the rays in the loss / samples->rays */
-    float mean_square; /* mean squared error over the rays in the loss: PSNR = -10 log10(mean_square) */
-    uint32_t live;     /* number of live samples: those before the early stop of their ray */
+    bool finite;       /* false: some value was not finite; all gradients are 0, skip the step */
+    float loss;        /* sum over the rays in the loss / samples->rays; has these gradients */
+    float mean_square; /* mean over the rays in the loss: PSNR = -10 log10(mean_square) */
+    uint32_t live;     /* number of live samples, which precede their ray's early stop */
     uint64_t skipped;  /* number of steps so far that were not finite */
     struct vkn_array gradients; /* float[4] by sample, d loss / d r, g, b, density; 0 unless live */
 };
@@ -178,7 +179,7 @@ struct vkn_adam_params {
     float clip_norm;     /* maximum norm of all gradients; 0: no clipping */
 };
 
-/* Result of a step. */
+/* Result of vkn_adam_step. */
 struct vkn_adam_result {
     size_t size;
     bool finite; /* false: a gradient was not finite; gradients are cleared, the step is skipped */

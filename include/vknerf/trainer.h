@@ -1,5 +1,4 @@
-/* vknerf/trainer.h: trains a field on a scene, step by step, with statistics, checkpoints and
- * profile. */
+/* vknerf/trainer.h: trains a field on a scene, with statistics, checkpoints and a profile. */
 #ifndef VKNERF_TRAINER_H
 #define VKNERF_TRAINER_H
 
@@ -31,9 +30,7 @@ struct vkn_backend {
     const char *why;           /* "asked for", "measured 1.8 times as fast as fp32", ... */
     const char *gradient_sums; /* of hash grid gradients: "f32, added atomically", ... */
     const char *tuning; /* "defaults: rounds 4, ..." or "tuned: ..." by vknerf bench --tune */
-    const char *policy; /* settings that differ from the precision: "policy.master_parameters=f16";
-                         * "": none
-                         */
+    const char *policy; /* differences from the precision: "policy.moments=f16"; "": none */
 };
 /* Returns the backend, owned by the trainer. */
 VKN_API const struct vkn_backend *vkn_trainer_backend(const vkn_trainer *trainer);
@@ -52,16 +49,15 @@ struct vkn_images {
     size_t count;                   /* number of images; with parallel.images=share of this rank */
     size_t strips;                  /* number of strips of rows per image; 1: images are whole */
     size_t resident;                /* number of strips on the device, of all images together */
-    uint32_t streamed_per_interval; /* number of strips replaced every 16 steps; 0: all are resident
-                                     */
+    uint32_t streamed_per_interval; /* strips replaced every 16 steps; 0: all are resident */
     uint64_t bytes;                 /* device memory for images */
     uint64_t exchange_bytes;        /* host memory of the staging buffers */
     uint64_t host_bytes; /* host memory for decoded images; 0: files are decoded when needed */
     uint32_t downscale;  /* current reduction: the scene's, times that of progressive training */
-    /* Since the trainer was created: strips streamed; replacements that were not ready in time. */
+    /* Counts since the trainer was created: strips streamed; strips that were not ready in time. */
     uint64_t exchanged, late;
 };
-/* Returns the statistics of the training images. VKN_BAD_INPUT if no version had images->size. */
+/* Returns the statistics of the training images. VKN_BAD_INPUT for a size that no version had. */
 VKN_API vkn_status vkn_trainer_images(const vkn_trainer *trainer, struct vkn_images *images);
 
 #define VKN_MAX_BUFFERS 64 /* a sufficient capacity for vkn_trainer_memory */
@@ -89,9 +85,9 @@ struct vkn_communication {
     double hidden_seconds;     /* part of `seconds` in which the rank's device computed */
     double step_seconds;       /* duration of the steps, with communication */
 };
-/* Returns the statistics of the communication. VKN_BAD_INPUT if no version had exchange->size. */
+/* Returns the statistics of the communication. VKN_BAD_INPUT for a size that no version had. */
 VKN_API vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
-                                             struct vkn_communication *exchange);
+                                             struct vkn_communication *communication);
 
 /* Statistics of a training. Owned by the library. */
 struct vkn_train_stats {
@@ -103,8 +99,7 @@ struct vkn_train_stats {
     uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
     double underflowed;     /* share of activation gradients that underflowed in f16 since the last
                            report; 0 in fp32 */
-    /* Means since the last report. samples_per_second counts live samples, marched_per_second all.
-     */
+    /* Means since the last report; samples_per_second: live samples, marched_per_second: all. */
     double steps_per_second, rays_per_second, samples_per_second, marched_per_second;
     uint64_t gpu_memory_bytes; /* device memory in use */
     double idle_share;         /* share of the time since the last report in which the device ran no
@@ -130,12 +125,12 @@ struct vkn_train_run {
      * NULL: warnings go to the log. */
     void (*warn)(void *context, const char *line);
     void *context; /* first argument of all callbacks */
-    /* Returns the seconds until `visit` should be called: 0: at once; HUGE_VAL: not foreseen.
-     * Called after every 16 steps, or after every step if a visit is foreseen. NULL: no visits.
-     * Needs `size`. */
+    /* Returns the seconds until between_steps should be called; 0: at once; HUGE_VAL: not foreseen.
+     * Called after every 16 steps, or after every step if a call is foreseen. NULL: between_steps
+     * is never called. Needs `size`. */
     double (*due)(void *context);
     /* Uses the trainer between two steps, while it is idle and its clock stands still; must not
-     * train with it. A failure ends the run. Visits do not change the results of steps. Needs
+     * train with it. A failure ends the run. Calls do not change the results of steps. Needs
      * `size`. */
     vkn_status (*between_steps)(void *context);
 };
@@ -152,9 +147,8 @@ VKN_API uint64_t vkn_trainer_step(const vkn_trainer *trainer);
 /* Returns the training time in seconds, over all resumes. */
 VKN_API double vkn_trainer_seconds(const vkn_trainer *trainer);
 
-/* Starts to time every pass of every step from begin to end, which also measures idle time between
- * passes, and to record events for a trace. Slows training slightly. To be called before the first
- * vkn_trainer_run. */
+/* Starts to time every pass of every step and the idle time between passes, and to record events
+ * for a trace. Slows training slightly. To be called before the first vkn_trainer_run. */
 VKN_API vkn_status vkn_trainer_start_profile(vkn_trainer *trainer);
 
 /* Mean time of a pass per step on the device. One step in 16 is timed, or all with
@@ -185,9 +179,7 @@ struct vkn_profile {
     struct vkn_pass_profile **passes;  /* in order */
     size_t pass_count;                 /* 0: the device has no timestamps, or no step has run */
     double idle_milliseconds;          /* of the device between passes, per step */
-    double interval_idle_milliseconds; /* of the device between command buffers of 16 steps, per
-                                        * step
-                                        */
+    double interval_idle_milliseconds; /* between command buffers of 16 steps, per step */
     uint64_t steps, intervals;         /* number of timed steps and command buffers */
     /* Means per step of rays, all samples and live samples; hash grid entries that have received a
      * gradient in the run; occupancy cells that an update evaluates. */

@@ -1,5 +1,5 @@
-/* vknerf/vknerf.h: the whole public API of vknerf, which trains neural radiance fields on any
- * Vulkan device.
+/* vknerf/vknerf.h: includes the whole public API of vknerf, which trains neural radiance fields on
+ * any Vulkan device.
  *
  * Errors: functions return VKN_OK or an error code; vkn_last_error returns the message of the
  * calling thread's last error. A NULL pointer where an object or result is required is

@@ -1,5 +1,5 @@
-/* vknerf/vulkan.h: the Vulkan handles of a context, for programs that submit their own work to its
- * device. Needs no Vulkan headers. */
+/* vknerf/vulkan.h: returns the Vulkan handles of a context, for programs that submit their own work
+ * to its device. Needs no Vulkan headers. */
 #ifndef VKNERF_VULKAN_H
 #define VKNERF_VULKAN_H
 
@@ -15,7 +15,7 @@ struct vkn_vulkan {
     void *instance;        /* VkInstance */
     void *physical_device; /* VkPhysicalDevice */
     void *device;          /* VkDevice */
-    void *queue; /* VkQueue for compute and copies, to which the context submits as well */
+    void *queue;           /* VkQueue for compute and copies, to which the context also submits */
     uint32_t queue_family; /* of `queue`, for command pools and exclusive resources */
     uint32_t api_version;  /* of the instance, 1.2 or 1.3, as VK_MAKE_API_VERSION encodes it */
     void (*get_instance_proc_addr)(void); /* PFN_vkGetInstanceProcAddr of the loader in use */

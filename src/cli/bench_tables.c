@@ -58,16 +58,17 @@ static void print_program(const cJSON *program)
 void cli_print_programs(const cJSON *programs)
 {
     const cJSON *program;
-    bool told = false;
+    bool has_statistics = false;
     printf("%-28s %-36s", "path", "program");
     for (size_t i = 0; i < COLUMNS; i++)
         printf(" %s", columns[i].head);
     printf("\n");
     cJSON_ArrayForEach (program, programs) {
         print_program(program);
-        told = told || cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(program, "told")) > 0;
+        has_statistics = has_statistics ||
+                         cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(program, "told")) > 0;
     }
-    if (!told)
+    if (!has_statistics)
         printf("The driver has no further statistics (VK_KHR_pipeline_executable_properties).\n");
 }
 
@@ -150,8 +151,8 @@ static void print_difference(const cJSON *runs, const char *one, const char *oth
     int count = 0;
     const cJSON *run;
     cJSON_ArrayForEach (run, runs) {
-        const cJSON *beside = find_run(runs, cli_number_of(run, "seed"), other);
-        double difference = last_psnr(run) - last_psnr(beside);
+        const cJSON *match = find_run(runs, cli_number_of(run, "seed"), other);
+        double difference = last_psnr(run) - last_psnr(match);
         if (strcmp(cli_text_of(run, "kind"), one) != 0 || !isfinite(difference))
             continue;
         sum += difference;

@@ -28,8 +28,8 @@ static char *find_in(const char *folder, const char *rest)
     return NULL;
 }
 
-/* Searches relative to a program, in a build folder or installed. */
-static char *find_beside(const char *program)
+/* Searches for the scene relative to a program, in a build folder or installed. */
+static char *find_relative_to(const char *program)
 {
     const char *slash = program ? strrchr(program, '/') : NULL;
     if (!slash)
@@ -53,9 +53,9 @@ static char *find_scene(void)
     /* If a loader runs the program, the link names the loader; the command line is used then. */
     ssize_t size = readlink("/proc/self/exe", program, sizeof(program) - 1);
     if (!found && size > 0)
-        found = find_beside(program);
+        found = find_relative_to(program);
     if (!found)
-        found = find_beside(cli_arguments[0]);
+        found = find_relative_to(cli_arguments[0]);
     return found;
 }
 

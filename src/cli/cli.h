@@ -27,9 +27,9 @@ int cli_finish_output(void);
 /* Parses the value of --time, 0 to 1; NULL: not given. Returns OPTIONS_GO_ON or an exit code. */
 int cli_parse_time(const char *text, bool *given, double *value);
 
-/* Parses 1 or 6 finite numbers with commas between. Returns OPTIONS_GO_ON or an exit code. */
+/* Parses 1 or 6 finite numbers, separated by commas. Returns OPTIONS_GO_ON or an exit code. */
 int cli_parse_numbers(const char *name, const char *text, double *numbers, size_t count);
-/* Prints the shortest decimal that reads back as the same number. */
+/* Writes the shortest decimal that reads back as the same number. */
 void cli_print_number(char text[32], double number);
 /* Parses the value of --crop, x0,y0,z0,x1,y1,z1; NULL: not given. Returns OPTIONS_GO_ON or an exit
  * code. */
@@ -96,7 +96,7 @@ int cli_trust(const char *given, const char *run);
 #define CLI_JOB_OPTIONS(job)                                                               \
     {.name = "--device",                                                                   \
      .value = "INDEX|NAME",                                                                \
-     .help = "Vulkan device, see vknerf info; default the chosen one there",               \
+     .help = "Vulkan device, as listed by vknerf info; default the one chosen there",      \
      .kind = OPTION_TEXT,                                                                  \
      .target = (void *)&(job).device},                                                     \
         {.name = "--shader-dir",                                                           \

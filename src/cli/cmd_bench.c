@@ -228,10 +228,9 @@ int cmd_bench(int argc, char **argv)
         .name = "bench",
         .usage = "bench [OPTION ...]",
         .summary =
-            "Measures the throughput of the device in every precision that it offers, relative to "
-            "the\n"
-            "peaks of its arithmetic and memory that the same run measures. Results are compared\n"
-            "with a reference before they are timed. docs/bench.md says what is counted.",
+            "Measures the throughput of the device in every precision that it offers, relative to\n"
+            "the peaks of its arithmetic and memory that the same run measures. Results are\n"
+            "compared with a reference before they are timed. docs/bench.md says what is counted.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
     };

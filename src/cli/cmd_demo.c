@@ -94,10 +94,9 @@ static int parse(struct training *training, int argc, char **argv, bool *force)
         .name = "demo",
         .usage = "demo [OPTION ...]",
         .summary =
-            "Trains the bundled scene into runs/demo, renders an orbit around it and prints where "
-            "the\n"
-            "images and the report are. An interrupted demo is continued; a finished one is left\n"
-            "as it is.",
+            "Trains the bundled scene into runs/demo, renders an orbit around it and prints where\n"
+            "the images and the report are. An interrupted demo is continued; a finished one is\n"
+            "left as it is.",
         .options = training->options,
         .option_count = training->option_count,
     };

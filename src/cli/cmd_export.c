@@ -21,8 +21,8 @@ static int parse_positive(const char *name, const char *text, double *number)
 
 /* ---- files --------------------------------------------------------------------------------- */
 
+/* Make "FILE.ply|FILE.obj" and "of a .glb " from VKN_EXPORT_FORMATS. */
 #define NO                 VKN_NO_FORMAT
-/* Makes "FILE.ply|FILE.obj" and "of a .glb " from VKN_EXPORT_FORMATS. */
 #define OR_FILE(extension) "|FILE." #extension
 #define A(extension)       "a ." #extension " "
 #define OR_ENDS(extension) || ends_in(params->mesh, "." #extension)
@@ -64,9 +64,9 @@ static void print_origin(const struct vkn_export_params *params, const double or
 static void print_mesh(const struct vkn_export_params *params,
                        const struct vkn_export_result *result)
 {
-    size_t parts = result->components - result->removed;
-    printf("%s: %zu vertices, %zu triangles in %zu part%s", params->mesh, result->vertices,
-           result->triangles, parts, parts == 1 ? "" : "s");
+    size_t components = result->components - result->removed;
+    printf("%s: %zu vertices, %zu triangles in %zu component%s", params->mesh, result->vertices,
+           result->triangles, components, components == 1 ? "" : "s");
     if (result->removed > 0)
         printf(" (%zu removed)", result->removed);
     if (result->dropped > 0)
@@ -165,9 +165,9 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     const struct options_command command = {
         .name = "export",
         .usage = usage,
-        .summary = "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh, "
-                   "as points\n"
-                   "or as splats, with normals and colours, in the dataset's coordinates.",
+        .summary =
+            "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh,\n"
+            "as points or as splats, with normals and colours, in the dataset's coordinates.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -11,15 +11,15 @@
 #define LINE_WIDTH 100
 #define NAME_WIDTH 24
 
-/* Prints "max_shared_memory" as "max shared memory", alone on its line or in front of a value. */
-static void print_name(const char *indent, const char *name, bool alone)
+/* Prints "max_shared_memory" as "max shared memory", as a heading or in front of a value. */
+static void print_name(const char *indent, const char *name, bool is_heading)
 {
     char text[40];
     snprintf(text, sizeof(text), "%s", name);
     for (char *c = text; *c; c++)
         if (*c == '_')
             *c = ' ';
-    if (alone)
+    if (is_heading)
         printf("%s%s\n", indent, text);
     else
         printf("%s%-*s ", indent, NAME_WIDTH, text);

@@ -67,9 +67,9 @@ static int print_text(const struct vkn_prepare_params *params,
 static int print_result(const struct vkn_prepare_params *params,
                         const struct vkn_prepare_result *result, bool json)
 {
-    const struct vkn_scene_info_params look = {.scene = params->out, .format = VKN_SCENE_COLMAP};
+    const struct vkn_scene_info_params scene = {.scene = params->out, .format = VKN_SCENE_COLMAP};
     char *text = NULL;
-    vkn_status status = vkn_scene_info_json(&look, &text);
+    vkn_status status = vkn_scene_info_json(&scene, &text);
     if (status != VKN_OK)
         return cli_status(status);
     cJSON *info = cJSON_Parse(text);

@@ -191,8 +191,7 @@ int cmd_render(int argc, char **argv)
         .name = "render",
         .usage = "render RUN --out DIR [OPTION ...]",
         .summary =
-            "Renders views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png and so "
-            "on.\n"
+            "Renders views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png, ...\n"
             "Views outside the splits have a pinhole lens, of at most 90 degrees if the training\n"
             "cameras are fisheyes or panoramas, unless the camera path or --lens sets another.",
         .options = options,

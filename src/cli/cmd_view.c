@@ -48,8 +48,7 @@ int cmd_view(int argc, char **argv)
         .name = "view",
         .usage = "view RUN [OPTION ...]",
         .summary =
-            "Shows RUN, a run directory or a checkpoint, in a browser, at the address that is "
-            "printed:\n"
+            "Shows RUN, a run directory or a checkpoint, in a browser, at the printed address:\n"
             "free views, photographs, curves, and an editor of camera paths. A run that another\n"
             "process trains is updated from its checkpoints. Ctrl-C ends the viewer.",
         .options = options,

@@ -1,7 +1,7 @@
 /* Completes command lines from a command's table of options. The scripts of the shells
- * (completions/) call this at every Tab. It prints candidates, or a line ":files N" or
- * ":directories N", which asks the shell to complete a file name behind the first N bytes of the
- * word. */
+ * (completions/) call `vknerf help --complete` at every Tab, which prints candidates, or a line
+ * ":files N" or ":directories N" that asks the shell to complete a file name after the first N
+ * bytes of the word. */
 #include "cli/options.h"
 
 #include <ctype.h>
@@ -22,7 +22,7 @@ void options_print_candidate(const char *word, size_t offset, const char *candid
 
 /* ---- runs ------------------------------------------------------------------------------------ */
 
-static bool is_there(const char *folder, const char *name, const char *below, bool as_folder)
+static bool exists(const char *folder, const char *name, const char *below, bool as_folder)
 {
     struct stat found;
     char path[4096];
@@ -40,9 +40,9 @@ static void complete_entry(const char *word, size_t offset, const char *folder, 
     char candidate[4096];
     if (strncmp(entry, typed, strlen(typed)) != 0 || (entry[0] == '.' && typed[0] != '.'))
         return;
-    bool is_folder = is_there(folder, entry, "", true);
-    bool is_run = is_folder && (is_there(folder, entry, "/checkpoint.safetensors", false) ||
-                                is_there(folder, entry, "/metrics.jsonl", false));
+    bool is_folder = exists(folder, entry, "", true);
+    bool is_run = is_folder && (exists(folder, entry, "/checkpoint.safetensors", false) ||
+                                exists(folder, entry, "/metrics.jsonl", false));
     if (!is_folder && (!dot || strcmp(dot, ".safetensors") != 0))
         return;
     snprintf(candidate, sizeof(candidate), "%.*s%s%s", (int)(typed - word - offset), word + offset,
@@ -98,7 +98,7 @@ static bool complete_kind(const char *kind, const char *word, size_t offset)
     return false;
 }
 
-/* Completes "dynamic|static:V|schedule:FILE": names, and the values behind a colon. */
+/* Completes "dynamic|static:V|schedule:FILE": names, and the values after a colon. */
 static void complete_alternatives(const char *value, const char *word, size_t offset)
 {
     bool several = strchr(value, '|') != NULL;
@@ -106,14 +106,14 @@ static void complete_alternatives(const char *value, const char *word, size_t of
         char name[128];
         end = at + strcspn(at, "|");
         snprintf(name, sizeof(name), "%.*s", (int)(end - at), at);
-        char *behind = strchr(name, ':');
-        size_t length = behind ? (size_t)(behind + 1 - name) : 0;
-        if (several && behind && strncmp(word + offset, name, length) == 0) {
-            if (complete_kind(behind + 1, word, offset + length))
+        char *colon = strchr(name, ':');
+        size_t length = colon ? (size_t)(colon + 1 - name) : 0;
+        if (several && colon && strncmp(word + offset, name, length) == 0) {
+            if (complete_kind(colon + 1, word, offset + length))
                 return;
         } else if (several && !isupper((unsigned char)name[0])) {
-            if (behind)
-                behind[1] = 0;
+            if (colon)
+                colon[1] = 0;
             options_print_candidate(word, offset, name, "");
         } else if (complete_kind(name, word, offset)) {
             return;

@@ -37,7 +37,7 @@ static int print_search(const struct vkn_batch_search *search, bool json)
     return cli_print_json(vkn_batch_search_json(search));
 }
 
-static vkn_status use(struct training *training, const struct vkn_batch_search *search)
+static vkn_status set_batch(struct training *training, const struct vkn_batch_search *search)
 {
     size_t chosen = training->find_batch == SEARCH_USE ? search->largest : search->fastest;
     const struct vkn_batch_trial *trial = search->trials[chosen];
@@ -63,11 +63,11 @@ static int finish_search(struct training *training, vkn_status status,
     int code = result_follows ? VKN_OK : print_search(search, training->json);
     if (code != VKN_OK || training->find_batch == SEARCH_REPORT)
         return code;
-    status = use(training, search);
+    status = set_batch(training, search);
     return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
-/* On other ranks: unsets the batch, so that the batch that rank 0 finds is used. */
+/* Unsets the batch on ranks other than 0, which use the batch that rank 0 finds. */
 static int clear_batch(struct training *training)
 {
     vkn_status status = vkn_config_set(training->config, NULL, "batch.samples", "default");

@@ -101,14 +101,15 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char ssim[48] = "no SSIM: views are smaller than its window";
     if (isfinite(evaluation->ssim))
         snprintf(ssim, sizeof(ssim), "SSIM %.4f", evaluation->ssim);
-    char blank[48] = "";
+    char background[48] = "";
     if (isfinite(evaluation->background_psnr))
-        snprintf(blank, sizeof(blank), " (background alone: %.2f dB)", evaluation->background_psnr);
+        snprintf(background, sizeof(background), " (background alone: %.2f dB)",
+                 evaluation->background_psnr);
     char floaters[96] = "";
     if (isfinite(evaluation->floaters))
         snprintf(floaters, sizeof(floaters), ", floaters %.3f %%", 100.0 * evaluation->floaters);
     printf("PSNR %.2f dB%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
-           evaluation->psnr, blank, ssim, floaters, evaluation->view_count,
+           evaluation->psnr, background, ssim, floaters, evaluation->view_count,
            cli_splits[evaluation->split], evaluation->view_count == 1 ? "" : "s",
            cli_backgrounds[evaluation->background], (unsigned long long)evaluation->step);
 }
@@ -187,7 +188,7 @@ static void on_cpu_limit(int number)
 
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, before;
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART}, old;
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -195,7 +196,7 @@ static void catch_signals(void)
     sigaction(SIGXCPU, &action, NULL);
     action.sa_handler = on_signal;
     /* A closing terminal stops the work, unless nohup ignores the signal. */
-    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+    if (sigaction(SIGHUP, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     /* If the reader of the progress exits, training continues. */
     signal(SIGPIPE, SIG_IGN);

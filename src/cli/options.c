@@ -34,7 +34,7 @@ static int parse_mebibytes(const struct option *option, const char *value)
     return OPTIONS_GO_ON;
 }
 
-/* Writes "white, black". */
+/* Lists the choices: "white, black". */
 static void list_choices(const char *const *choices, char *text, size_t size)
 {
     text[0] = 0;
@@ -156,7 +156,7 @@ bool options_value_is_optional(const struct option *option)
 }
 
 /* Stores an option without a value. */
-static int take_flag(const struct option *option)
+static int store_flag(const struct option *option)
 {
     if (option->kind == OPTION_VIEW)
         *(struct options_port *)option->target = (struct options_port){.given = true};
@@ -173,7 +173,7 @@ static int take_flag(const struct option *option)
     return OPTIONS_GO_ON;
 }
 
-static int take(const struct option *option, const char *value)
+static int store_value(const struct option *option, const char *value)
 {
     switch (option->kind) {
     case OPTION_FLAG:
@@ -220,7 +220,7 @@ void options_help(const struct option *option, char text[OPTIONS_HELP])
                      option->value ? setting.default_text : "");
 }
 
-/* Prints the help of an option behind its name and value, with line breaks. */
+/* Prints the help of an option after its name and value, with line breaks. */
 static void print_wrapped(const char *text)
 {
     size_t at = HELP_COLUMN + 2;
@@ -328,16 +328,16 @@ static int parse_option(const struct options_command *command, int argc, char **
             continue;
         if (!option->value)
             return equals ? cli_fail(VKN_BAD_INPUT, "%s: takes no value", option->name)
-                          : take_flag(option);
+                          : store_flag(option);
         if (!equals && options_value_is_optional(option))
-            return take_flag(option);
+            return store_flag(option);
         const char *value = equals ? equals + 1 : *at + 1 < argc ? argv[++*at] : "";
         if (!equals && is_option(command, value))
             value = "";
         if (!value[0])
             return cli_fail(VKN_BAD_INPUT, "%s: its value is missing (%s)", option->name,
                             option->value);
-        return take(option, value);
+        return store_value(option, value);
     }
     return unknown_option(command, text, length);
 }

@@ -21,8 +21,7 @@ enum option_kind {
     OPTION_MODE,        /* as CHOICE, the value is optional: 1 without it */
     OPTION_SETTING,     /* struct options_settings: --steps 5 becomes {"--steps", key, "5"} */
     OPTION_LOSS_SCALE,  /* as SETTING, for --loss-scale dynamic|static:V|schedule:FILE */
-    OPTION_LR_SCHEDULE, /* as SETTING, for --lr-schedule step|exponential[:R]|cosine[:R]|file:FILE
-                         */
+    OPTION_LR_SCHEDULE, /* as SETTING, for --lr-schedule KIND[:VALUE] */
     OPTION_ASSIGN,      /* as SETTING, for --set key=value */
     OPTION_PORT,        /* struct options_port: 0 to 65535 */
     OPTION_VIEW,        /* as PORT, the value is optional */
@@ -40,7 +39,7 @@ struct option {
     const char *value; /* name of the value in --help, by which it is completed; NULL: no value */
     const char *help;  /* NULL: help and default of the setting `key` */
     enum option_kind kind;
-    void *target;    /* points at the kind's type */
+    void *target;    /* points to a value of the kind's type */
     const char *key; /* of a setting; without a value the setting becomes true */
     /* Names of values, ending with NULL; an empty name cannot be chosen. For TEXT: words of a
      * comma-separated list, used for completion only. */
@@ -82,7 +81,7 @@ struct options_command {
     char *(*more_help)(void); /* text after the options, which the caller frees; NULL: none */
 };
 
-#define OPTIONS_GO_ON (-1) /* in place of an exit code: continue */
+#define OPTIONS_GO_ON (-1) /* continue; else an exit code */
 
 #define OPTIONS_HELP 256 /* bytes of an option's help */
 /* Writes the help of an option. */

@@ -243,8 +243,7 @@ static void format_end(const struct training *training, vkn_status status,
     else if (status == VKN_INTERRUPTED && run && result->step > 0)
         snprintf(text, size,
                  "The training was stopped at step %llu and is saved. Go on: vknerf train --resume "
-                 "%s; see it: vknerf "
-                 "view %s%s",
+                 "%s; see it: vknerf view %s%s",
                  (unsigned long long)result->step, run, run, trust);
     else
         snprintf(text, size, "The training has failed: %s", vkn_last_error());

@@ -19,7 +19,7 @@ struct training {
     const char *trust;               /* see cli_trust; only in train, as a demo opens no run */
     enum training_search find_batch; /* search before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: 90 % of the free memory */
-    bool json;                       /* print the result, or that of find_batch alone, as JSON */
+    bool json;                       /* print the result, or only that of find_batch, as JSON */
     struct cli_view view;
     char *found; /* JSON of find_batch, for the result */
     struct option options[TRAINING_MAX_OPTIONS];

@@ -35,8 +35,7 @@ int cli_view_start(struct cli_view *view, FILE *stream)
         return cli_fail(status, "%s", message);
     if (viewer_is_open(view->viewer))
         fprintf(stderr, "warning: --view-address: whoever has the token and reaches this machine "
-                        "sees the run and can "
-                        "stop it; nothing is encrypted\n");
+                        "sees the run and can stop it; nothing is encrypted\n");
     fprintf(stream, "viewer: %s\n", viewer_address(view->viewer));
     if (fflush(stream) == 0 && !ferror(stream))
         return OPTIONS_GO_ON;

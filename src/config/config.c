@@ -145,7 +145,7 @@ bool config_negative_is_off(const struct config_setting *setting)
     return setting->zero_is_off && setting->minimum < 0.0;
 }
 
-/* Includes values that round to zero in the setting's type and would mean the default. */
+/* Returns whether the value is zero once it is rounded to the setting's type. */
 static bool is_zero(const struct config_setting *setting, double value)
 {
     return setting->type == CONFIG_FLOAT ? (float)value == 0.0f : value == 0.0;
@@ -175,7 +175,8 @@ static vkn_status check_number(const struct config_setting *setting, const char 
     return is_fractional(setting) ? VKN_OK : check_whole(setting, source, number);
 }
 
-/* The struct holds -1 for 0 if the setting's negative numbers mean "off". */
+/* Returns the value for the struct, which holds -1 for 0 if the setting's negative numbers mean
+ * "off". */
 static double stored_value(const struct config_setting *setting, double value)
 {
     if (config_negative_is_off(setting) && (value < 0.0 || is_zero(setting, value)))
@@ -254,7 +255,8 @@ static const struct unit *units_of(const struct config_setting *setting)
                                              : counts;
 }
 
-/* Rounding makes 2.3M, whose product is not exact, a whole number. */
+/* Multiplies a number by a unit's factor. Rounding makes 2.3M, whose product is not exact, a whole
+ * number. */
 static void scale_number(struct config_number *number, double factor)
 {
     double value = number->value * factor, nearest = round(value);

@@ -136,9 +136,9 @@ VKN_ENUMERATIONS(CONFIG_NAMES)
 
 /* Returns a loss scale clamped to loss_scale.minimum and loss_scale.maximum. */
 float config_limit_scale(const struct vkn_config *config, float scale);
-/* Prints the shortest decimal that reads back as the same double, or the same float if `single`. */
+/* Writes the shortest decimal that reads back as the same double, or the same float if `single`. */
 void config_print_number(char text[40], double value, bool single);
-/* Prints the setting's minimum and maximum exactly, with `between` between them. Returns `text`. */
+/* Writes the setting's minimum and maximum exactly, separated by `between`. Returns `text`. */
 const char *config_print_range(char text[96], const struct config_setting *setting,
                                const char *between);
 
@@ -152,8 +152,8 @@ struct config_facts {
     uint32_t downscale;
     double scale, offset[3];
     uint32_t aabb_scale;
-    bool placed;
-    float near; /* distance of the nearest content, training units; 0: unknown */
+    bool placed; /* scene.fixed_transform */
+    float near;  /* distance of the nearest content, training units; 0: unknown */
 };
 
 /* Replaces all unset settings by their defaults, in the order of the table. VKN_BAD_INPUT if

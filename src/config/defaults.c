@@ -13,7 +13,7 @@
                               double value)
 #define UNUSED(name) ((void)(name))
 
-/* Placeholder until the tuner has chosen the backend, which may have happened before. */
+/* Placeholder, for a configuration that is resolved before the tuner has chosen the backend. */
 RULE(precision)
 {
     UNUSED(config), UNUSED(facts), UNUSED(value);
@@ -74,7 +74,7 @@ bool config_is_layered(const struct vkn_config *config)
             config->dynamic.canonical == VKN_CANONICAL_LAYERED);
 }
 
-/* Returns `vanilla` for the vanilla model and for layered models without a hash grid. */
+/* Returns `vanilla` for the vanilla model and layered models without a hash grid, else `value`. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
     bool layered = config_is_layered(config) && config->field.position != VKN_POSITION_HASH;
@@ -93,8 +93,8 @@ RULE(direction)
     return vanilla_or(config, VKN_DIRECTION_FREQUENCIES, VKN_DIRECTION_HARMONICS);
 }
 
-/* A small MLP behind a hash grid learns fastest with exp. Softplus keeps a gradient in empty space
- * and stays within the range of f16; dynamic scenes need both where content arrives at a later
+/* A small MLP after a hash grid learns fastest with exp. Softplus keeps a gradient in empty space
+ * and stays within the range of f16; dynamic scenes need both where objects appear at a later
  * time. */
 RULE(density_activation)
 {
@@ -103,7 +103,7 @@ RULE(density_activation)
                       config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS : VKN_DENSITY_EXP);
 }
 
-/* Faster, as measured, if no occupancy grid has skipped the many empty samples. */
+/* Densities before colours are faster, as measured, if no occupancy grid skips empty samples. */
 RULE(visibility)
 {
     UNUSED(facts), UNUSED(value);
@@ -137,8 +137,8 @@ RULE(position_octaves)
     return config->model == VKN_MODEL_DYNAMIC ? 5 : value;
 }
 
-/* Returns smaller defaults for CPU devices with models of layers, which they evaluate slowly: more
- * steps with fewer rays, and more rays with fewer samples, give better results in the same time. */
+/* Returns smaller defaults for CPU devices, which evaluate models of layers slowly: more steps with
+ * fewer rays, and more rays with fewer samples, give better results in the same time. */
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
@@ -196,7 +196,7 @@ RULE(proposal_finest)
     return is_contracted(config) ? 2 * value : value;
 }
 
-/* Evaluating a cell costs as much as a sample. */
+/* The evaluation of a cell costs as much as that of a sample. */
 RULE(resolution)
 {
     return cpu_or(config, facts, value / 2, value / 2, value);
@@ -214,7 +214,7 @@ RULE(rate_schedule)
 }
 
 /* Returns whether a file gives the learning rates; works before the schedule is resolved. */
-static bool is_drawn(const struct vkn_config *config)
+static bool has_rate_file(const struct vkn_config *config)
 {
     return config->optimizer.schedule == VKN_RATE_FILE ||
            (config->optimizer.schedule == VKN_RATE_DEFAULT && is_given(config->optimizer.rates));
@@ -224,15 +224,15 @@ static bool is_drawn(const struct vkn_config *config)
 RULE(learning_rate)
 {
     double factor = config->optimizer.kind == VKN_OPTIMIZER_LION ? 0.3 : 1.0;
-    return is_drawn(config) ? (double)config->optimizer.rates[0].value
-                            : factor * vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
+    return has_rate_file(config) ? (double)config->optimizer.rates[0].value
+                                 : factor * vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
 }
 
 /* Short runs warm up for a twentieth of their steps; a file of rates contains its own warm-up. */
 RULE(warmup_steps)
 {
     UNUSED(facts);
-    if (is_drawn(config))
+    if (has_rate_file(config))
         return 1;
     uint32_t short_run = config->steps / 20 + 1;
     return config->steps > 0 && config->steps < 2000 ? short_run : value;
@@ -244,7 +244,7 @@ RULE(final_rate)
     return (double)(config->optimizer.learning_rate / 100);
 }
 
-/* f16 gradients need scaling, by a scale that training has to find. */
+/* f16 gradients need a loss scale, which training has to find. */
 RULE(loss_scale)
 {
     UNUSED(facts), UNUSED(value);
@@ -282,7 +282,7 @@ RULE(communication_type)
                                                                        : VKN_COMMUNICATION_F32;
 }
 
-/* A GPU updates all cells faster than it could copy them. */
+/* A GPU updates all cells faster than ranks could exchange their shares. */
 RULE(cells)
 {
     UNUSED(config), UNUSED(value);
@@ -385,15 +385,15 @@ static vkn_status check_march(const struct vkn_config *config)
 /* Models other than layered have fixed encodings and activations. */
 static vkn_status check_field(const struct vkn_config *config)
 {
-    const struct vkn_config own = {.model = config->model, .dynamic = config->dynamic};
+    const struct vkn_config model = {.model = config->model, .dynamic = config->dynamic};
     const char *wrong = NULL;
     if (config_is_layered(config))
         return VKN_OK;
     if (config->field.activation != VKN_ACTIVATION_RELU)
         wrong = "activation";
-    if (config->field.direction != config_rule_direction(&own, NULL, 0))
+    if (config->field.direction != config_rule_direction(&model, NULL, 0))
         wrong = "direction";
-    if (config->field.position != config_rule_position(&own, NULL, 0))
+    if (config->field.position != config_rule_position(&model, NULL, 0))
         wrong = "position";
     return wrong ? base_fail(VKN_BAD_INPUT,
                              "config: field.%s: model %s has a fixed one; use model=layered", wrong,

@@ -77,8 +77,8 @@ vkn_status vkn_config_get(const vkn_config *config, const char *key, char **valu
     if (!text)
         return VKN_ERROR;
     strip(text);
-    bool open = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_unset(from, key));
-    if (open) {
+    bool is_unset = strcmp(text, "null") == 0 || (setting->count > 1 && config_is_unset(from, key));
+    if (is_unset) {
         free(text);
         text = base_format("default");
     }

@@ -53,7 +53,7 @@ static vkn_status read_steps(const struct reading *reading, const struct config_
 {
     struct config_number number = {.is_whole = true};
     bool list = cJSON_IsArray(item);
-    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list: only at the end */
+    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list means 0, only at the end */
         if (!list)
             BASE_TRY(parse_number(reading, setting, item, &number));
         return config_store_every(setting, reading->source, &number, reading->config);
@@ -112,8 +112,8 @@ static vkn_status read_setting(const struct reading *reading, const struct confi
                               : read_number(reading, setting, 0, item);
 }
 
-/* Returns whether config.json of a run has this key besides settings: such a file works with
- * --config. */
+/* Returns whether config.json of a run has this key besides settings. Such keys are ignored, so
+ * that the file works with --config. */
 static bool is_record(const char *path)
 {
     static const char *const records[] = {"version", "commit",  "device",       "driver",

@@ -109,9 +109,9 @@ static vkn_status parse_line(struct points *points, size_t number, char *line)
         return VKN_OK;
     double step = strtod(line, &end);
     char *second = end + strspn(end, BLANKS ",");
-    bool apart = end > line && second > end;
+    bool separated = end > line && second > end;
     double value = strtod(second, &end);
-    if (!apart || end == second || end[strspn(end, BLANKS)] != 0)
+    if (!separated || end == second || end[strspn(end, BLANKS)] != 0)
         return base_json_fail(points->source, where, "not a step and a %s",
                               points->setting->point_value);
     return add_point(points, where, step, value);

@@ -26,7 +26,7 @@
  *                               turn it off too, and struct vkn_config holds -1 for 0 and all negative numbers
  *   ANY                         for types other than numbers
  *
- * DEFAULT replaces the zero of struct vkn_config when training begins. "words" are the text in --help:
+ * DEFAULT replaces the zero of struct vkn_config when training begins. "words" are its text in --help:
  *   VALUE(value), VALUES(a, b, c)   constants
  *   DEVICE(gpu, cpu)                a constant by the type of the device
  *   RULE(rule, "words")             the result of a rule of src/config/defaults.c, from other settings, the scene and
@@ -60,7 +60,7 @@
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest one on the device"),       \
       "arithmetic of the field; coopmat: fp16 with cooperative matrices")                               \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
-      OPEN("float; fixed if deterministic or without f32 atomics"),                                     \
+      OPEN("f32; fixed if deterministic or without f32 atomics"),                                       \
       "hash grid gradient atomics: f32, fixed point, compare-and-swap, f16x2")                          \
     X(G, background, ENUM(background), ANY, VALUE(VKN_BACKGROUND_RANDOM),                               \
       "colour behind transparent training pixels")                                                      \
@@ -153,7 +153,7 @@
       "number of hidden layers of the colour MLP")                                                      \
     X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "degree of the direction's spherical harmonics")        \
     X(G, position_octaves, U32, RANGE(1, 16),                                                           \
-      VALUE_RULE(position_octaves, 10, ", behind a deformation 5"),                                     \
+      VALUE_RULE(position_octaves, 10, ", dynamic 5"),                                                  \
       "number of octaves of the position's frequency encoding")                                         \
     X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4),                                                 \
       "number of octaves of the direction's frequency encoding")                                        \
@@ -168,14 +168,15 @@
 /* Dynamic model: a deformation MLP maps position and time to a position in the canonical field. */
 #define VKN_SETTINGS_DYNAMIC(X, G)                                                                      \
     X(G, canonical, ENUM(canonical), ANY, VALUE(VKN_CANONICAL_NGP),                                     \
-      "model of the canonical field, behind the deformation")                                           \
+      "model of the canonical field")                                                                   \
     X(G, width, U32, MULTIPLE(32, 256, 32), VALUE(64), "width of the deformation MLP's hidden layers")  \
     X(G, layers, U32, RANGE(1, 8), VALUE(4), "number of hidden layers of the deformation MLP")          \
     X(G, position_octaves, U32, RANGE(1, 8), VALUE(2),                                                  \
       "number of octaves of the position's frequency encoding")                                         \
     X(G, time_octaves, U32, RANGE(1, 8), VALUE(2),                                                      \
       "number of octaves of the time's frequency encoding")                                             \
-    X(G, learning_rate_factor, FLOAT, RANGE(1e-6, 10), VALUE(0.3), "learning rate factor of the deformation MLP") \
+    X(G, learning_rate_factor, FLOAT, RANGE(1e-6, 10), VALUE(0.3),                                      \
+      "learning rate factor of the deformation MLP")                                                    \
     X(G, curriculum, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.5),                                            \
       "fraction of the training until all times are drawn; 0: at once")                                 \
     X(G, time_bins, U32, RANGE(1, 64), VALUE(1),                                                        \
@@ -222,7 +223,8 @@
 
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
-      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384, "; vanilla 65536, CPU 1024; dynamic, layered: CPU 4096"),\
+      DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384,                                               \
+                  "; vanilla 65536, CPU 1024; dynamic, layered: CPU 4096"),                             \
       "target number of live samples per step")                                                         \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
@@ -324,13 +326,15 @@
     X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0"),                                          \
       "maximum gradient norm, without weight decay; 0: no clipping")
 
-/* growth, backoff, interval, hysteresis, falls and rate_cut_factor apply to dynamic loss scaling only. */
+/* growth, backoff, interval, hysteresis, max_backoffs and rate_cut_factor apply to dynamic loss scaling only. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
-      RULE(loss_scale, "dynamic; static in fp32 without parallel.communication_type=f16; schedule if given"), \
+      RULE(loss_scale,                                                                                  \
+           "dynamic; static in fp32 without parallel.communication_type=f16; schedule if given"),       \
       "kind of loss scaling of the gradients")                                                          \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
-      VALUE_RULE(initial_scale, 65536, " when dynamic, the schedule's first, else 1; clamped to the limits"),\
+      VALUE_RULE(initial_scale, 65536,                                                                  \
+                 " when dynamic, the schedule's first, else 1; clamped to the limits"),                 \
       "initial loss scale")                                                                             \
     X(G, minimum, FLOAT, RANGE_OR_OFF(1e-6, VKN_MOST_LOSS_SCALE), OPEN("0"),                            \
       "minimum loss scale, of every kind; 0: none")                                                     \
@@ -352,10 +356,11 @@
 
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
     X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_SYNCHRONOUS),                               \
-      "exact: all-reduce of gradients each step; average: of weights every 16")                         \
+      "synchronous: all-reduce of gradients; average: of parameters every 16 steps")                    \
     X(G, ranks_per_device, U32, RANGE(1, 16), VALUE(1),                                                 \
       "number of ranks that each device runs, one after the other")                                     \
-    X(G, communication_type, ENUM(communication_type), ANY, RULE(communication_type, "f32; f16 with gradient_sums=f16"), \
+    X(G, communication_type, ENUM(communication_type), ANY,                                             \
+      RULE(communication_type, "f32; f16 with gradient_sums=f16"),                                      \
       "communication type of the hash grid's gradients")                                                \
     X(G, buckets, U32, RANGE(1, 8), DEVICE(4, 1),                                                       \
       "number of gradient buckets; one is sent while the next is computed")                             \

@@ -36,10 +36,10 @@ vkn_status config_store_step(const struct config_setting *setting, const char *s
     if (index == VKN_STEPS)
         return base_json_fail(source, setting->key, "more than %d steps", VKN_STEPS);
     BASE_TRY(config_store_number(setting, source, FIRST_AT + index, number, config));
-    uint32_t before = index > 0 ? steps->at[index - 1] : 0;
-    if (steps->at[index] <= before)
+    uint32_t previous = index > 0 ? steps->at[index - 1] : 0;
+    if (steps->at[index] <= previous)
         return base_json_fail(source, setting->key, "step %u does not come after step %u",
-                              steps->at[index], before);
+                              steps->at[index], previous);
     return VKN_OK;
 }
 

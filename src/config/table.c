@@ -31,7 +31,7 @@ VKN_ENUMERATIONS(NAMES)
 #define RANGE_RANGE_OR_OFF(least, most) RANGE_RANGE(least, most), .zero_is_off = true
 #define RANGE_MULTIPLE(least, most, of) RANGE_RANGE(least, most), .multiple = (of)
 
-/* The factor 1.0 in front makes a quotient such as 1/256 a floating-point one. */
+/* The factor 1.0 makes a quotient such as 1/256 a floating-point number. */
 #define NUMBER(...)                         (const double[]){1.0 * __VA_ARGS__}
 #define DEFAULT_OPEN(text)                  {.origin = CONFIG_OPEN, .words = (text)}
 #define DEFAULT_OPEN_VALUE(before, v, text) {.origin = CONFIG_OPEN, .gpu = NUMBER(v), .words = before #v text}
@@ -50,7 +50,7 @@ VKN_ENUMERATIONS(NAMES)
     {.origin = CONFIG_VALUE, .gpu = NUMBER(on_gpu), .cpu = NUMBER(on_cpu), .rule = config_rule_##name, \
      .words = #on_gpu between #on_cpu text}
 
-#define ALONE(group, name, kind, range, value, text) \
+#define UNGROUPED(group, name, kind, range, value, text) \
     {.key = #name, .offset = offsetof(struct vkn_config, name), \
      TYPE_##kind, RANGE_##range, .fallback = DEFAULT_##value, .help = (text)},
 #define GROUPED(group, name, kind, range, value, text) \
@@ -60,7 +60,7 @@ VKN_ENUMERATIONS(NAMES)
 // NOLINTEND(bugprone-macro-parentheses)
 
 const struct config_setting config_settings[] = {
-    VKN_SETTINGS_RUN(ALONE, )
+    VKN_SETTINGS_RUN(UNGROUPED, )
     VKN_SETTING_GROUPS(GROUP)
 };
 /* clang-format on */

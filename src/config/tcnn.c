@@ -11,8 +11,8 @@
 
 #define PATH_SIZE 128
 
-/* A number that corresponds to a setting. Objects of a type other than `otype` (NULL: any) ignore
- * it. */
+/* A number that corresponds to a setting. It is ignored in objects of a type other than `otype`
+ * (NULL: any). */
 struct number_row {
     const char *object, *otype, *key, *setting;
 };
@@ -39,7 +39,7 @@ static const struct number_row numbers[] = {
     {"optimizer", "Adam", "l2_reg", "optimizer.weight_decay"},
 };
 
-/* A name, with the corresponding setting and value; setting NULL: the name is always true here. */
+/* A name, with the corresponding setting and value; setting NULL: vknerf always behaves so. */
 struct name_row {
     const char *object, *key, *name, *setting, *value;
 };
@@ -242,15 +242,15 @@ static vkn_status import_name(struct import *import, const struct node *node, co
 static vkn_status import_object(struct import *import, const char *object, const char *path,
                                 const cJSON *json);
 
-/* Converts a nested object: an optimiser's, or the first part of a composite encoding, which
- * encodes the direction; there is nothing else to encode. */
+/* Converts a nested object: an optimiser's, or the first element of a composite encoding, which
+ * encodes the direction. The field has no other input that the further elements could encode. */
 static vkn_status import_nested(struct import *import, const struct node *node, const cJSON *item)
 {
     bool composite = strcasecmp(node->otype, "Composite") == 0;
     const cJSON *inner = composite ? cJSON_GetArrayItem(item, 0) : item;
     char path[PATH_SIZE];
     if (!composite && strcmp(node->object, "optimizer") != 0)
-        return VKN_OK; /* left over from the type of a parent */
+        return VKN_OK; /* belongs to the otype of a parent file */
     if (!cJSON_IsObject(inner))
         return fail(import, node, "nested", composite ? "not a list of objects" : "not an object");
     if ((size_t)snprintf(path, sizeof path, "%s.nested%s", node->path, composite ? "[0]" : "") >=
@@ -306,7 +306,7 @@ static vkn_status import_object(struct import *import, const char *object, const
     return VKN_OK;
 }
 
-/* tiny-cuda-nn's networks have no skip connection. */
+/* Converts an object of the file. Disables the skip connection, which tiny-cuda-nn lacks. */
 static vkn_status import_root(struct import *import, const char *object, const cJSON *json)
 {
     if (strcmp(object, "network") == 0)
@@ -324,9 +324,9 @@ vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config
     bool any = false;
     for (size_t i = 0; i < BASE_COUNT(objects); i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, objects[i]);
-        bool own =
+        bool is_vknerf =
             i >= OBJECTS_OF_FIELD && !cJSON_HasObjectItem(item, "otype"); /* settings of vknerf */
-        if (!cJSON_IsObject(item) || own)
+        if (!cJSON_IsObject(item) || is_vknerf)
             continue;
         BASE_TRY(import_root(&import, objects[i], item));
         cJSON_DeleteItemFromObjectCaseSensitive(root, objects[i]);

@@ -10,7 +10,7 @@
 
 #define FILE_LIMIT   ((size_t)1 << 20)
 #define MOST_PARENTS 8
-#define MOST_KEYS    4096u /* of a file: merging looks up each key among all others */
+#define MOST_KEYS    4096u /* of a file: a merge looks up each key among all others */
 
 vkn_status config_check_file(const char *source, const char *key, const char *path)
 {
@@ -54,13 +54,13 @@ static bool merge(cJSON *into, cJSON *from)
 {
     while (from->child) {
         cJSON *item = cJSON_DetachItemViaPointer(from, from->child);
-        cJSON *there = cJSON_GetObjectItemCaseSensitive(into, item->string);
+        cJSON *existing = cJSON_GetObjectItemCaseSensitive(into, item->string);
         bool good = true;
-        if (cJSON_IsObject(there) && cJSON_IsObject(item)) {
-            good = merge(there, item);
+        if (cJSON_IsObject(existing) && cJSON_IsObject(item)) {
+            good = merge(existing, item);
             cJSON_Delete(item);
-        } else if (there) {
-            good = cJSON_ReplaceItemViaPointer(into, there, item);
+        } else if (existing) {
+            good = cJSON_ReplaceItemViaPointer(into, existing, item);
         } else {
             good = cJSON_AddItemToArray(into, item); /* keeps the item's name */
         }

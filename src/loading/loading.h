@@ -1,4 +1,4 @@
-/* loading: opens third-party libraries at run time, so that vknerf builds and starts without. */
+/* loading: opens third-party libraries at run time, so that vknerf builds and runs without them. */
 #ifndef LOADING_LOADING_H
 #define LOADING_LOADING_H
 

@@ -1,6 +1,6 @@
 /* Detects a training that has diverged or learns nothing: by losses that are not finite, by steps
  * that are all skipped, and by comparing the error of the training rays with its best value and
- * with the error of a picture of one colour. */
+ * with the error of an image of one colour. */
 #include "monitor/internal.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #define CONSTANT_SHARE 0.9   /* of the error of one colour: nothing is learnt at or above it */
 #define CONSTANT_STEPS 2048u /* steps until the warning that nothing is learnt */
 #define LEAST_STEPS    128u  /* of a training whose summary says that nothing was learnt */
-#define SKIPPED_ROW    16u   /* skipped steps in a row that make the weights doubtful */
+#define SKIPPED_ROW    16u   /* skipped steps in a row after which the weights are not sound */
 
 double convergence_psnr(double error)
 {
@@ -48,9 +48,9 @@ static void end(struct monitor_convergence *convergence, enum monitor_end why,
 static void check_steps(struct monitor *monitor, const struct Stats *stats, bool skipped)
 {
     struct monitor_convergence *convergence = &monitor->convergence;
-    bool bottom = skipped && is_lowest(&monitor->scale, stats);
+    bool at_lowest = skipped && is_lowest(&monitor->scale, stats);
     convergence->nonfinite_in_row = isfinite(stats->loss) ? 0 : convergence->nonfinite_in_row + 1;
-    convergence->lowest_in_row = bottom ? convergence->lowest_in_row + 1 : 0;
+    convergence->lowest_in_row = at_lowest ? convergence->lowest_in_row + 1 : 0;
     if (convergence->nonfinite_in_row >= MONITOR_END_STEPS)
         end(convergence, MONITOR_NO_LOSS, stats, convergence->nonfinite_in_row);
     else if (convergence->lowest_in_row >= MONITOR_END_STEPS)
@@ -60,7 +60,7 @@ static void check_steps(struct monitor *monitor, const struct Stats *stats, bool
 /* ---- nothing is learnt ----------------------------------------------------------------------- */
 
 /* Adds the step's error to the ring. Returns whether the mean of a full ring was computed. */
-static bool take_error(struct monitor_convergence *convergence, const struct Stats *stats)
+static bool add_error(struct monitor_convergence *convergence, const struct Stats *stats)
 {
     double sum = 0.0;
     if (!isfinite(stats->square) || !isfinite(stats->loss))
@@ -85,15 +85,15 @@ static bool check_worse(struct monitor_convergence *convergence, const struct St
 {
     bool worse = convergence->error >= WORSE_FACTOR * convergence->best &&
                  convergence->error >= convergence->constant_error / WORSE_FACTOR;
-    bool gone = convergence->best <= convergence->constant_error / 2 &&
-                convergence->error >= convergence->constant_error;
+    bool as_constant = convergence->best <= convergence->constant_error / 2 &&
+                       convergence->error >= convergence->constant_error;
     convergence->worse_in_row = worse ? convergence->worse_in_row + 1 : 0;
-    convergence->constant_in_row = gone ? convergence->constant_in_row + 1 : 0;
+    convergence->constant_in_row = as_constant ? convergence->constant_in_row + 1 : 0;
     if (convergence->constant_in_row >= DIVERGED_STEPS)
         end(convergence, MONITOR_DIVERGED, stats, convergence->constant_in_row);
-    if (convergence->told_worse || convergence->worse_in_row < WORSE_STEPS)
+    if (convergence->warned_worse || convergence->worse_in_row < WORSE_STEPS)
         return false;
-    convergence->told_worse = true;
+    convergence->warned_worse = true;
     snprintf(line, MONITOR_LINE,
              "step %u: the training rays have been 6 dB worse than at their best for %u steps "
              "(%.2f dB, %.2f dB at step %u): lower optimizer.learning_rate",
@@ -102,13 +102,13 @@ static bool check_worse(struct monitor_convergence *convergence, const struct St
     return true;
 }
 
-static bool check_plain(struct monitor_convergence *convergence, const struct Stats *stats,
-                        char *line)
+static bool check_constant(struct monitor_convergence *convergence, const struct Stats *stats,
+                           char *line)
 {
-    if (convergence->told_constant || convergence->count < CONSTANT_STEPS ||
+    if (convergence->warned_constant || convergence->count < CONSTANT_STEPS ||
         convergence->best < CONSTANT_SHARE * convergence->constant_error)
         return false;
-    convergence->told_constant = true;
+    convergence->warned_constant = true;
     snprintf(
         line, MONITOR_LINE,
         "step %u: nothing has been learnt: the training rays are at %.2f dB, where one colour "
@@ -125,10 +125,10 @@ bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool s
     struct monitor_convergence *convergence = &monitor->convergence;
     convergence->scale = stats->loss_scale;
     check_steps(monitor, stats, skipped);
-    if (!take_error(convergence, stats) || !(convergence->constant_error > 0.0))
+    if (!add_error(convergence, stats) || !(convergence->constant_error > 0.0))
         return false;
     bool worse = check_worse(convergence, stats, line);
-    return !worse ? check_plain(convergence, stats, line) : worse;
+    return !worse ? check_constant(convergence, stats, line) : worse;
 }
 
 bool convergence_is_constant(const struct monitor *monitor)

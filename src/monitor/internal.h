@@ -12,10 +12,10 @@ bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MO
  * the beginning does not count. */
 bool skips_are_many(const struct monitor *monitor);
 
-/* Adds the step's loss and error; returns whether `line` has a new warning of them. */
+/* Adds the step's loss and error; returns whether `line` has a new warning. */
 bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool skipped,
                       char line[MONITOR_LINE]);
-/* Returns whether the last error is no better than that of one colour. */
+/* Returns whether the last error is no better than the error of one colour. */
 bool convergence_is_constant(const struct monitor *monitor);
 /* Returns the PSNR in dB of a mean squared error. */
 double convergence_psnr(double error);

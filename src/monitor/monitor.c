@@ -1,4 +1,4 @@
-/* Warns of conspicuous gradients and losses, and advises what to change after a failure. */
+/* Warns of unusual gradients and losses, and advises what to change after a failure. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,13 +34,13 @@ static double usual_norm(const struct monitor *monitor)
     return 0.5 * ((double)sorted[MONITOR_NORMS / 2 - 1] + (double)sorted[MONITOR_NORMS / 2]);
 }
 
-/* Counts a condition; returns whether to warn of it, which happens once. */
-static bool is_new(struct monitor *monitor, enum monitor_condition condition, bool holds, bool tell)
+/* Counts steps in which a condition holds; returns whether to warn of it, at most once. */
+static bool is_new(struct monitor *monitor, enum monitor_condition condition, bool holds, bool warn)
 {
     monitor->counts[condition] += holds;
-    if (!tell || monitor->told[condition])
+    if (!warn || monitor->warned[condition])
         return false;
-    monitor->told[condition] = true;
+    monitor->warned[condition] = true;
     return true;
 }
 
@@ -59,7 +59,7 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
     return true;
 }
 
-/* Does not warn of zero gradients that underflow explains. */
+/* Warns of zero gradients, unless underflow explains them. */
 static bool check_zero(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool zero = !(stats->grad_norm > 0.0f);
@@ -74,7 +74,7 @@ static bool check_zero(struct monitor *monitor, const struct Stats *stats, char 
     return true;
 }
 
-/* Does not warn if the step's line is taken by an `other` warning. */
+/* Warns of jumps of the norm, unless `line` already has an `other` warning. */
 static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool other,
                        char line[MONITOR_LINE])
 {
@@ -119,7 +119,7 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
     memcpy(monitor->scale.schedule, constants->schedule, sizeof monitor->scale.schedule);
 }
 
-/* A step has one line; a warning that finds it taken comes at a later step. */
+/* Writes at most one warning to `line`; others follow at later steps. */
 static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
                            char line[MONITOR_LINE])
 {
@@ -166,7 +166,7 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
     const struct monitor_convergence *convergence = &monitor->convergence;
     size_t used = 0;
     for (size_t i = 0; i < MONITOR_CONDITIONS; i++)
-        if (monitor->told[i])
+        if (monitor->warned[i])
             used = append(line, used, "in %llu of %llu steps %s",
                           (unsigned long long)monitor->counts[i],
                           (unsigned long long)monitor->steps, texts[i]);
@@ -177,7 +177,7 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
         used = append(line, used, "%llu of %llu steps (%.0f %%) were skipped",
                       (unsigned long long)skips->skipped, (unsigned long long)skips->steps,
                       100.0 * (double)skips->skipped / (double)skips->steps);
-    if (convergence->told_worse)
+    if (convergence->warned_worse)
         used = append(line, used, "the training rays ended at %.2f dB, and had %.2f dB at step %u",
                       convergence_psnr(convergence->error), convergence_psnr(convergence->best),
                       convergence->best_step);

@@ -1,5 +1,5 @@
-/* monitor: warns, from a step's figures on the host, of gradients that underflow in f16, jump or
- * are zero, of skipped steps, and of a training that has diverged or learns nothing. */
+/* monitor: warns, from the statistics of steps, of gradients that underflow in f16, jump or are
+ * zero, of skipped steps, and of a training that has diverged or learns nothing. */
 #ifndef MONITOR_MONITOR_H
 #define MONITOR_MONITOR_H
 
@@ -14,14 +14,15 @@
 /* Steps in a row, without a finite loss or skipped at the lowest scale, that end a training. */
 #define MONITOR_END_STEPS 64
 
+/* Conditions of gradients that are warned of. */
 enum monitor_condition { MONITOR_UNDERFLOW, MONITOR_JUMP, MONITOR_ZERO, MONITOR_CONDITIONS };
 
-/* Why a training has failed. */
+/* Reasons for the failure of a training. */
 enum monitor_end {
-    MONITOR_GOES_ON, /* it has not */
+    MONITOR_GOES_ON, /* no failure */
     MONITOR_NO_LOSS, /* the losses of the last MONITOR_END_STEPS steps were not finite */
     MONITOR_NO_STEP, /* the last MONITOR_END_STEPS steps were skipped at the lowest loss scale */
-    MONITOR_DIVERGED /* the error has risen from a good one to that of a picture of one colour */
+    MONITOR_DIVERGED /* the error has risen from a good one to the error of one colour */
 };
 
 /* Settings of the loss scale, from struct Config. */
@@ -41,29 +42,29 @@ struct monitor_skips {
     bool settled;      /* the search for a dynamic scale is over, or there is none */
     uint64_t recent;   /* bits of the last 64 steps after the search: 1 if skipped */
     uint32_t in_row;
-    bool told_row, told_share;
+    bool warned_row, warned_share;
 };
 
 /* Convergence of the training (convergence.c). Errors are mean squared errors of training rays. */
 struct monitor_convergence {
     float scale;           /* loss scale of the last step */
-    double constant_error; /* error of the best picture of one colour; 0: not known */
+    double constant_error; /* error of the best image of one colour; 0: unknown */
     enum monitor_end end;
-    uint32_t end_step, since; /* step of the failure; first step of what led to it */
+    uint32_t end_step, since; /* step of the failure; first of the steps that led to it */
     uint32_t nonfinite_in_row, lowest_in_row; /* without finite loss; skipped at the lowest scale */
     uint32_t count;                           /* errors so far */
     float errors[MONITOR_NORMS];              /* ring of the last errors */
     double error, best;                       /* mean of the ring; lowest mean so far */
     uint32_t best_step, worse_in_row,
         constant_in_row; /* step of `best`; see WORSE_, DIVERGED_STEPS */
-    bool told_worse, told_constant;
+    bool warned_worse, warned_constant;
 };
 
-/* Zero: no step yet; losses are not scaled, and the error of one colour is not known. */
+/* State of the monitor. Zero: no step yet, unscaled losses, unknown error of one colour. */
 struct monitor {
     uint64_t steps;                      /* steps with a finite gradient */
     uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each condition held */
-    bool told[MONITOR_CONDITIONS];       /* whether a warning was given, at most one each */
+    bool warned[MONITOR_CONDITIONS];     /* whether a warning was given, at most one each */
     double underflowed;                  /* moving average: share of steps with much underflow */
     uint64_t lost;                       /* steps whose loss was not finite */
     uint32_t zeros;                      /* steps in a row with a zero gradient */
@@ -74,11 +75,11 @@ struct monitor {
     struct monitor_convergence convergence;
 };
 
-/* Starts to watch a training that begins or is resumed. `skipped_steps`: State.skipped_steps so
+/* Starts to monitor a training that begins or is resumed. `skipped_steps`: State.skipped_steps so
  * far; `constant_error`: see struct monitor_convergence. */
 void monitor_begin(struct monitor *monitor, const struct Config *constants, uint32_t skipped_steps,
                    double constant_error);
-/* Adds a step's figures. Returns whether `line` has a new warning. */
+/* Adds a step's statistics. Returns whether `line` has a new warning. */
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE]);
 /* Returns whether `line` has a summary: there was a warning, or many steps were skipped. */
 bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE]);
@@ -90,11 +91,11 @@ struct vkn_config;
  * precision policy, or ""; `skipped`: steps were skipped, else the loss was large or not finite. */
 void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
                     const char *policy, bool skipped, struct base_text *text);
-/* Says in `line` why a training that has reached its limit at `step` has failed: the last losses
+/* Writes to `line` why a training that has reached its limit at `step` has failed: the last losses
  * were not finite, or all steps were skipped. */
 void monitor_describe_failure(const struct monitor *monitor, uint32_t step,
                               char line[MONITOR_LINE]);
-/* Returns whether the last steps give no reason to doubt the weights. */
+/* Returns whether the last steps were neither skipped nor much worse than before. */
 bool monitor_is_sound(const struct monitor *monitor);
 
 #endif

@@ -44,7 +44,7 @@ static double share_of(const struct monitor_skips *skips)
 bool skips_are_many(const struct monitor *monitor)
 {
     const struct monitor_skips *skips = &monitor->skips;
-    return skips->told_row || skips->told_share ||
+    return skips->warned_row || skips->warned_share ||
            (share_of(skips) > SHARE_OF_ALL && skips->skipped - skips->searched > FEW);
 }
 
@@ -90,8 +90,9 @@ static void advise(const struct monitor *monitor, const struct Stats *stats, cha
     if (kind == SCALE_DYNAMIC)
         advise_dynamic(monitor, text, size);
     else if (kind == SCALE_SCHEDULE)
-        snprintf(text, size,
-                 "lower the scale that loss_scale.schedule has there, or use --loss-scale dynamic");
+        snprintf(
+            text, size,
+            "lower the scale of loss_scale.schedule at this step, or use --loss-scale dynamic");
     else if (stats->loss_scale > 1.0f)
         snprintf(text, size, "use a smaller static scale, or --loss-scale dynamic");
     else
@@ -104,16 +105,16 @@ bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MO
 {
     struct monitor_skips *skips = &monitor->skips;
     unsigned recent = count_bits(skips->recent);
-    bool row = !skips->told_row && !skips->told_share && skips->in_row >= RECENT;
-    bool many = !skips->told_share && recent > MANY_RECENT;
-    bool share = !skips->told_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
+    bool row = !skips->warned_row && !skips->warned_share && skips->in_row >= RECENT;
+    bool many = !skips->warned_share && recent > MANY_RECENT;
+    bool share = !skips->warned_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
                  share_of(skips) > SHARE_OF_ALL;
     char advice[MONITOR_LINE / 2], count[96];
     if ((!row && !many && !share) || monitor->convergence.nonfinite_in_row >
                                          0) /* check_loss warns of steps without a finite loss */
         return false;
-    skips->told_row = skips->told_row || row;
-    skips->told_share = skips->told_share || many || share;
+    skips->warned_row = skips->warned_row || row;
+    skips->warned_share = skips->warned_share || many || share;
     if (row)
         snprintf(count, sizeof count, "the last %d steps were skipped", RECENT);
     else if (many)

@@ -1,4 +1,4 @@
-/* Implements struct mpi_module by calls of MPI. */
+/* Implements struct mpi_module with MPI. */
 #include "mpi/mpi.h"
 
 #include <limits.h>
@@ -118,14 +118,14 @@ static void notify(int other)
         MPI_Isend(NULL, 0, MPI_BYTE, other, 0, notice_comm, &notices[other]);
 }
 
-static void exchange_notices(int tell, unsigned char *heard)
+static void exchange_notices(int send, unsigned char *heard)
 {
-    int there = 0;
+    int arrived = 0;
     MPI_Status from;
     memset(heard, 0, (size_t)size);
-    for (int other = 0; tell && other < size; other++)
+    for (int other = 0; send && other < size; other++)
         notify(other);
-    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, notice_comm, &there, &from) == MPI_SUCCESS && there &&
+    while (MPI_Iprobe(MPI_ANY_SOURCE, 0, notice_comm, &arrived, &from) == MPI_SUCCESS && arrived &&
            MPI_Recv(NULL, 0, MPI_BYTE, from.MPI_SOURCE, 0, notice_comm, MPI_STATUS_IGNORE) ==
                MPI_SUCCESS)
         heard[from.MPI_SOURCE] = 1;

@@ -9,15 +9,16 @@
 #define MPI_MODULE_SYMBOL  "vknerf_mpi"
 #define MPI_MODULE_VERSION 2u
 
+/* Ranks of this process. */
 struct mpi_layout {
     uint32_t rank, size;             /* of all processes */
     uint32_t local_rank, local_size; /* of the processes on this machine */
 };
 
-/* All functions are called from one thread. They return NULL, or an error text that lasts until the
- * next call. gather, broadcast, all_to_all and all_gather start a collective call; `done` then
- * polls it, and its buffers must stay valid until it is done. begins[size + 1]: the indices at
- * which each rank's shard of an array begins, then the array's length. */
+/* Functions of the shared object. All are called from one thread, and return NULL or an error text
+ * that lasts until the next call. gather, broadcast, all_to_all and all_gather start a collective
+ * call; `done` then polls it, and its buffers must stay valid until it is done. begins[size + 1]:
+ * the indices at which each rank's shard of an array begins, then the array's length. */
 struct mpi_module {
     uint32_t version;
     const char *(*start)(struct mpi_layout *layout);
@@ -28,9 +29,9 @@ struct mpi_module {
     /* Fills in the shards of all other ranks. */
     const char *(*all_gather)(float *values, const size_t *begins);
     const char *(*done)(int *done);
-    /* If `tell`, sends all other ranks a notice that this rank waits. Sets heard[size] to whether a
+    /* If `send`, sends all other ranks a notice that this rank waits. Sets heard[size] to whether a
      * notice of each rank has arrived since the last call. Does not block. */
-    void (*exchange_notices)(int tell, unsigned char *heard);
+    void (*exchange_notices)(int send, unsigned char *heard);
     /* Finalises MPI, which waits for all ranks. */
     const char *(*finish)(void);
 };

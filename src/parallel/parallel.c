@@ -65,24 +65,24 @@ void parallel_leave(struct parallel *parallel)
     parallel->transport->leave(parallel);
 }
 
-#define PART_ALIGN 16u /* values: shards are whole cache lines */
+#define SHARD_ALIGN 16u /* values: shards are whole cache lines */
 
 size_t parallel_shard_begin(size_t count, uint32_t rank, uint32_t size)
 {
-    size_t lines = (count + PART_ALIGN - 1) / PART_ALIGN;
-    size_t begin = lines * rank / size * PART_ALIGN;
+    size_t lines = (count + SHARD_ALIGN - 1) / SHARD_ALIGN;
+    size_t begin = lines * rank / size * SHARD_ALIGN;
     return begin < count ? begin : count;
 }
 
-#define AT_ONCE 1024u /* values: 4 KiB, which stay in the L1 cache */
+#define BLOCK 1024u /* values: 4 KiB, which stay in the L1 cache */
 
 void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
                       size_t end)
 {
     const float factor = 1.0f / (float)ranks;
-    for (size_t at = first; at < end; at += AT_ONCE) {
-        size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;
-        float sums[AT_ONCE];
+    for (size_t at = first; at < end; at += BLOCK) {
+        size_t count = end - at < BLOCK ? end - at : BLOCK;
+        float sums[BLOCK];
         for (size_t i = 0; i < count; i++)
             sums[i] = values[0][at + i];
         for (uint32_t rank = 1; rank < ranks; rank++)
@@ -98,20 +98,20 @@ void parallel_mean_of(float *const values[], uint32_t ranks, uint32_t kept, size
 
 /* Sums of the low and of the high f16 of 32-bit words. */
 struct pair_sums {
-    float low[AT_ONCE], high[AT_ONCE];
+    float low[BLOCK], high[BLOCK];
 };
 
-static void add_pairs(const uint32_t pairs[AT_ONCE], struct pair_sums *sums)
+static void add_pairs(const uint32_t pairs[BLOCK], struct pair_sums *sums)
 {
-    for (size_t i = 0; i < AT_ONCE; i++) {
+    for (size_t i = 0; i < BLOCK; i++) {
         sums->low[i] += base_from_f16(pairs[i] & 0xffffu);
         sums->high[i] += base_from_f16(pairs[i] >> 16);
     }
 }
 
-static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pairs[AT_ONCE])
+static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pairs[BLOCK])
 {
-    for (size_t i = 0; i < AT_ONCE; i++)
+    for (size_t i = 0; i < BLOCK; i++)
         pairs[i] = base_to_f16(sums->low[i] * factor) |
                    (uint32_t)base_to_f16(sums->high[i] * factor) << 16;
 }
@@ -119,11 +119,11 @@ static void round_pairs(const struct pair_sums *sums, float factor, uint32_t pai
 void parallel_mean_f16_of(float *const values[], uint32_t ranks, uint32_t kept, size_t first,
                           size_t end)
 {
-    for (size_t at = first; at < end; at += AT_ONCE) {
-        size_t count = end - at < AT_ONCE ? end - at : AT_ONCE;
-        uint32_t pairs[AT_ONCE] = {0};
+    for (size_t at = first; at < end; at += BLOCK) {
+        size_t count = end - at < BLOCK ? end - at : BLOCK;
+        uint32_t pairs[BLOCK] = {0};
         struct pair_sums sums;
-        for (size_t i = 0; i < AT_ONCE; i++)
+        for (size_t i = 0; i < BLOCK; i++)
             sums.low[i] = sums.high[i] = -0.0f;
         for (uint32_t rank = 0; rank < ranks; rank++) {
             memcpy(pairs, values[rank] + at, count * sizeof *pairs);

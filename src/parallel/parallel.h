@@ -1,5 +1,5 @@
-/* parallel: collective communication of ranks that train together. Values are added in the order of
- * the ranks, so that sums have the same bits on every rank and with every transport. */
+/* parallel: collective communication of the ranks of a training. Adds values in the order of the
+ * ranks, so that sums are bit-identical on every rank and with every transport. */
 #ifndef PARALLEL_PARALLEL_H
 #define PARALLEL_PARALLEL_H
 
@@ -66,7 +66,7 @@ bool parallel_launched(void);
 /* Creates this process's communicator, which lasts until parallel_leave. *stop: non-zero when the
  * process is asked to stop; `stop` may be NULL. VKN_BAD_INPUT, with advice, without MPI. */
 vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **parallel);
-/* Return a process's rank among those on its machine, and their number. */
+/* Return a process's rank among the processes on its machine, and their number. */
 uint32_t parallel_local_rank(const struct parallel *parallel);
 uint32_t parallel_local_size(const struct parallel *parallel);
 

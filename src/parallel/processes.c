@@ -1,5 +1,5 @@
-/* Implements the transport between processes by MPI, which a module calls: starts non-blocking
- * calls and polls them, with sleeps in between. */
+/* Implements the transport between processes by MPI, through the shared object of module mpi:
+ * starts non-blocking calls and polls them, with sleeps in between. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <sched.h>
@@ -15,9 +15,9 @@
 
 /* Sleeps between polls grow with the wait so far: an all-reduce of gradients takes a millisecond,
  * rank 0's evaluation a minute. All in seconds. */
-#define FIRST_NAP         2e-5 /* shortest sleep */
-#define NAP_SHARE         0.1  /* of the wait so far */
-#define LAST_NAP          2e-3 /* longest sleep */
+#define SHORTEST_SLEEP    2e-5
+#define SLEEP_SHARE       0.1 /* of the wait so far */
+#define LONGEST_SLEEP     2e-3
 #define TRANSFER          5e-3 /* first part of an all-reduce, polled without sleep */
 /* Time that other ranks have after a stop of this process; longer if delays are expected. */
 #define STOP_SECONDS      0.6
@@ -49,8 +49,8 @@ bool parallel_launched(void)
     return false;
 }
 
-/* Opens the module in the folder of `path`, or in folder `below` of it. */
-static void *open_beside(const char *path, const char *below)
+/* Opens the module in folder `below` ("" or "NAME/") of the folder of file `path`. */
+static void *open_relative(const char *path, const char *below)
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     if (!slash)
@@ -72,13 +72,13 @@ static void *open_module(void)
         program[0] = '\0';
     /* /proc/self/exe names the dynamic loader if the program was started as its argument; dladdr
      * still knows the program. */
-    const char *known = dladdr((const void *)open_beside, &self) ? self.dli_fname : NULL;
-    const char *const places[] = {program, known};
+    const char *known = dladdr((const void *)open_relative, &self) ? self.dli_fname : NULL;
+    const char *const candidates[] = {program, known};
     void *library = NULL;
-    for (size_t i = 0; i < BASE_COUNT(places) && !library; i++) {
-        library = open_beside(places[i], "");
+    for (size_t i = 0; i < BASE_COUNT(candidates) && !library; i++) {
+        library = open_relative(candidates[i], "");
         if (!library)
-            library = open_beside(places[i], "../" VKNERF_LIBDIR "/vknerf/");
+            library = open_relative(candidates[i], "../" VKNERF_LIBDIR "/vknerf/");
     }
     return library ? library : dlopen(MODULE, RTLD_NOW | RTLD_LOCAL);
 }
@@ -110,76 +110,79 @@ static void exchange_notices(struct process *process)
 {
     unsigned char heard[PARALLEL_MOST_RANKS] = {0};
     double now = base_seconds();
-    bool tell = now - process->notice_time >= NOTICE_SECONDS;
-    process->module->exchange_notices(tell, heard);
-    process->notice_time = tell ? now : process->notice_time;
+    bool send = now - process->notice_time >= NOTICE_SECONDS;
+    process->module->exchange_notices(send, heard);
+    process->notice_time = send ? now : process->notice_time;
     for (uint32_t rank = 0; rank < process->comm.size; rank++)
         process->heard[rank] =
             heard[rank] || rank == process->comm.rank ? now : process->heard[rank];
 }
 
 static void find_waiting(const struct process *process, double since,
-                         bool here[PARALLEL_MOST_RANKS])
+                         bool present[PARALLEL_MOST_RANKS])
 {
     for (uint32_t rank = 0; rank < process->comm.size; rank++)
-        here[rank] = process->heard[rank] >= since;
+        present[rank] = process->heard[rank] >= since;
 }
 
-/* Fails with the names of the ranks that are missing although all ranks are asked to stop. */
-static vkn_status fail_missing(struct process *process, const bool *here)
+/* Fails with the names of the ranks that are missing although all ranks were asked to stop. */
+static vkn_status fail_missing(struct process *process, const bool *present)
 {
     char names[PARALLEL_NAMES];
-    parallel_name_missing(&process->comm, here, names);
+    parallel_name_missing(&process->comm, present, names);
     process->lost = true;
     return base_fail(VKN_NO_DEVICE, "rank %u: %s did not reach the end of step %llu",
                      process->comm.rank, names[0] ? names : "another rank",
                      (unsigned long long)process->comm.step);
 }
 
-static void nap(double seconds)
+static void sleep_for(double seconds)
 {
     const struct timespec length = {0, (long)(1e9 * seconds)};
     nanosleep(&length, NULL);
 }
 
-/* Warns of missing ranks, and gives them up some time after a stop. `told`: base_seconds() when
- * this process was asked to stop; 0: not yet. */
-static vkn_status watch_ranks(struct process *process, struct parallel_wait *wait, double told)
+/* Warns of missing ranks, and fails if they are still missing some time after a stop. `stop_time`:
+ * base_seconds() when this process was asked to stop; 0: not yet. */
+static vkn_status watch_ranks(struct process *process, struct parallel_wait *wait, double stop_time)
 {
-    bool here[PARALLEL_MOST_RANKS];
+    bool present[PARALLEL_MOST_RANKS];
     parallel_count_wait(wait);
-    if (wait->seconds < NOTICE_SECONDS && told <= 0)
+    if (wait->seconds < NOTICE_SECONDS && stop_time <= 0)
         return VKN_OK;
     exchange_notices(process);
-    find_waiting(process, base_seconds() - NOTICE_TIMEOUT, here);
-    parallel_warn_missing(&process->comm, here, wait);
-    find_waiting(process, told, here);
-    if (told <= 0 || parallel_may_be_late(&process->comm, here))
+    find_waiting(process, base_seconds() - NOTICE_TIMEOUT, present);
+    parallel_warn_missing(&process->comm, present, wait);
+    find_waiting(process, stop_time, present);
+    if (stop_time <= 0 || parallel_may_be_late(&process->comm, present))
         return VKN_OK;
-    double patience = process->comm.expects_delays ? LONG_STOP_SECONDS : STOP_SECONDS;
-    return base_seconds() - told > patience ? fail_missing(process, here) : VKN_OK;
+    double limit = process->comm.expects_delays ? LONG_STOP_SECONDS : STOP_SECONDS;
+    return base_seconds() - stop_time > limit ? fail_missing(process, present) : VKN_OK;
 }
 
-/* Waits for a call that was started. `failed`: error of its start, or NULL. `all_here`: all ranks
- * are known to have made the call. MPI transfers only while polled: no sleep in the beginning. */
-static vkn_status wait(struct process *process, const char *failed, bool all_here)
+/* Waits for a call that was started. `failed`: error of its start, or NULL. `all_present`: all
+ * ranks are known to have made the call. MPI transfers only while polled: no sleep in the
+ * beginning. */
+static vkn_status wait(struct process *process, const char *failed, bool all_present)
 {
-    double began = base_seconds(), told = 0;
+    double began = base_seconds(), stop_time = 0;
     struct parallel_wait watch = {0};
     for (int done = 0; !failed;) {
         failed = process->module->done(&done);
         if (failed || done)
             break;
         double now = base_seconds(), waited = now - began;
-        if (told <= 0 && base_stop_asked(process->stop))
-            told = now;
-        BASE_TRY(watch_ranks(process, &watch, told));
-        if (all_here && waited < TRANSFER) {
+        if (stop_time <= 0 && base_stop_asked(process->stop))
+            stop_time = now;
+        BASE_TRY(watch_ranks(process, &watch, stop_time));
+        if (all_present && waited < TRANSFER) {
             sched_yield();
             continue;
         }
-        double length = NAP_SHARE * waited;
-        nap(length < FIRST_NAP ? FIRST_NAP : length < LAST_NAP ? length : LAST_NAP);
+        double length = SLEEP_SHARE * waited;
+        sleep_for(length < SHORTEST_SLEEP  ? SHORTEST_SLEEP
+                  : length < LONGEST_SLEEP ? length
+                                           : LONGEST_SLEEP);
     }
     return failed ? lose(process, failed) : VKN_OK;
 }

@@ -9,10 +9,10 @@
 struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t size, arrived;         /* ranks; ranks that wait at the barrier */
-    uint64_t barriers;              /* completed barriers */
-    bool left;                      /* a rank has left the group */
-    bool here[PARALLEL_MOST_RANKS]; /* whether the rank waits at the barrier */
+    uint32_t size, arrived;            /* ranks; ranks that wait at the barrier */
+    uint64_t barriers;                 /* completed barriers */
+    bool left;                         /* a rank has left the group */
+    bool present[PARALLEL_MOST_RANKS]; /* whether the rank waits at the barrier */
     struct parallel ranks[PARALLEL_MOST_RANKS];
     /* Each rank's data of the current call, valid from one barrier to the next. */
     const void *bytes[PARALLEL_MOST_RANKS];
@@ -37,16 +37,16 @@ static vkn_status wait_for_all(struct parallel *parallel)
     struct parallel_wait wait = {0};
     pthread_mutex_lock(&group->lock);
     uint64_t barrier = group->barriers;
-    group->here[parallel->rank] = true;
+    group->present[parallel->rank] = true;
     if (++group->arrived == group->size) {
         group->arrived = 0;
-        memset(group->here, 0, sizeof group->here);
+        memset(group->present, 0, sizeof group->present);
         group->barriers++;
         pthread_cond_broadcast(&group->changed);
     }
     while (group->barriers == barrier && !group->left) {
         parallel_count_wait(&wait);
-        parallel_warn_missing(parallel, group->here, &wait);
+        parallel_warn_missing(parallel, group->present, &wait);
         wait_a_while(group);
     }
     bool met = group->barriers != barrier;

@@ -16,14 +16,14 @@ struct writing {
     const struct pixels_jpeg *picture;
     unsigned char *data;
     unsigned long size;
-    jmp_buf leave;
+    jmp_buf failure;
 };
 
 /* Handles errors of libjpeg, which here can only be out of memory. */
 static void fail(j_common_ptr info)
 {
     struct writing *writing = info->client_data;
-    longjmp(writing->leave, 1);
+    longjmp(writing->failure, 1);
 }
 
 /* Returns an upper bound of the file's size: two bytes for each sample, and the headers. libjpeg
@@ -64,7 +64,7 @@ static bool succeeds(struct writing *writing)
     writing->info.err = jpeg_std_error(&writing->errors);
     writing->errors.error_exit = fail;
     writing->info.client_data = writing;
-    if (writing->data == NULL || setjmp(writing->leave) != 0)
+    if (writing->data == NULL || setjmp(writing->failure) != 0)
         return false;
     write_picture(writing);
     return true;
@@ -73,14 +73,14 @@ static bool succeeds(struct writing *writing)
 void *pixels_write_jpeg(const struct pixels_jpeg *picture, size_t *size)
 {
     struct writing writing = {.picture = picture, .size = bound(picture)};
-    unsigned char *room = writing.data = malloc(writing.size);
+    unsigned char *buffer = writing.data = malloc(writing.size);
     bool written = succeeds(&writing);
     jpeg_destroy_compress(&writing.info);
     if (!written) {
-        free(room);
+        free(buffer);
         return NULL;
     }
     *size = writing.size;
-    void *fitting = realloc(room, writing.size);
-    return fitting != NULL ? fitting : room;
+    void *fitting = realloc(buffer, writing.size);
+    return fitting != NULL ? fitting : buffer;
 }

@@ -32,10 +32,11 @@ pixels_shrink(const uint32_t from[2], size_t row_size, const uint32_t to[2],
 
 /* ---- JPEG ------------------------------------------------------------------------------------ */
 
+/* A picture and the parameters of its JPEG file. */
 struct pixels_jpeg {
     const uint8_t *pixels; /* [height][width][channels], top row first */
     uint32_t width, height;
-    uint32_t channels;   /* 3: RGB, 4: RGBA, without its alpha */
+    uint32_t channels;   /* 3: RGB; 4: RGBA, whose alpha is ignored */
     int quality;         /* 1 to 100; above 90 without chroma subsampling */
     const uint8_t *exif; /* content of the APP1 segment, at most 65533 bytes; NULL: none */
     size_t exif_size;

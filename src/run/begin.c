@@ -72,10 +72,10 @@ static vkn_status check_limits(const struct run_beginning *b, const struct run_r
 
 /* ---- settings of a resumed run ------------------------------------------------------------- */
 
-static bool is_zero(const char *place, size_t size)
+static bool is_zero(const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++)
-        if (place[i])
+        if (bytes[i])
             return false;
     return true;
 }
@@ -172,8 +172,8 @@ void run_begin_close(struct run_beginning *beginning)
 
 /* ---- the reason for a resumed run's precision ----------------------------------------------- */
 
-/* The checkpoint's precision is effective and does not tell whether the user asked for it, so the
- * reason is taken from the run's summary. */
+/* The checkpoint records the effective precision, not whether the user has set it: the run's
+ * summary has the reason. */
 void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 {
     static const char asked[] = "asked for", chosen[] = "chosen when the run began";
@@ -278,7 +278,7 @@ vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *con
 }
 
 /* With one strip per image, the strips are whole images. */
-void run_tell_streaming(const struct vkn_images *images)
+void run_log_streaming(const struct vkn_images *images)
 {
     char held[96], of[48] = "";
     const char *unit = images->strips > 1 ? "strips" : "images";
@@ -287,7 +287,7 @@ void run_tell_streaming(const struct vkn_images *images)
     if (images->strips > 1)
         snprintf(of, sizeof of, " (%zu images of %zu strips)", images->count, images->strips);
     base_log(BASE_LOG_INFO,
-             "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are exchanged, from %s",
+             "streaming: %s%s, %llu bytes (%.1f MiB); every 16 steps %u %s are replaced, from %s",
              held, of, (unsigned long long)images->bytes, base_mib(images->bytes),
              images->streamed_per_interval, unit,
              images->host_bytes > 0 ? "host memory" : "their files");

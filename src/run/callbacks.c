@@ -42,10 +42,10 @@ double run_callbacks_due(const struct run_callbacks *callbacks)
     return callbacks->user.due(callbacks->user.context);
 }
 
-vkn_status run_callbacks_visit(struct run_callbacks *callbacks)
+vkn_status run_callbacks_between_steps(struct run_callbacks *callbacks)
 {
     bool save = true;
-    while (save) { /* called again after the checkpoint that the callback asked for */
+    while (save) { /* calls again after a checkpoint that the callback requested */
         save = false;
         BASE_TRY(callbacks->user.between_steps(callbacks->user.context, callbacks->saver->trainer,
                                                &save));

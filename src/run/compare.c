@@ -53,21 +53,22 @@ static bool same(const char *a, size_t a_size, const char *b, size_t b_size)
     return a_size == b_size && memcmp(a, b, a_size) == 0;
 }
 
-/* `first`: rank 0's line; NULL: rank 0 does not list the item. */
-static vkn_status refuse(const char *what, const struct line *own, const struct line *first)
+/* Fails with this rank's line and `first`, rank 0's; NULL: rank 0 does not list the item. */
+static vkn_status refuse(const char *what, const struct line *mine, const struct line *first)
 {
-    int item = (int)own->item_size, here = (int)own->value_size;
-    if (own->value[0] == '#')
-        return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s", what, item, own->item);
+    int item = (int)mine->item_size, value = (int)mine->value_size;
+    if (mine->value[0] == '#')
+        return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s", what, item, mine->item);
     return base_fail(VKN_BAD_INPUT, "%s from rank 0's: %.*s: %.*s instead of %.*s", what, item,
-                     own->item, here, own->value, first ? (int)first->value_size : 10,
+                     mine->item, value, mine->value, first ? (int)first->value_size : 10,
                      first ? first->value : "none given");
 }
 
-static vkn_status compare(const char *what, const char *own, const char *first)
+/* Compares this rank's list with `first`, rank 0's. */
+static vkn_status compare(const char *what, const char *list, const char *first)
 {
     struct line mine, theirs;
-    while (read_line(&own, &mine)) {
+    while (read_line(&list, &mine)) {
         const char *at = first;
         bool found = false;
         while (!found && read_line(&at, &theirs))

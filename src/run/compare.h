@@ -26,7 +26,7 @@ vkn_status compare_lists(struct parallel *comm, const char *what, vkn_status lis
 /* Hashes a file's bytes. Errors name the file. */
 vkn_status compare_hash_file(const char *path, uint64_t *hash);
 
-/* ---- what is compared (compare_items.c, compare_scene.c) ------------------------------------- */
+/* ---- items of the lists (compare_items.c, compare_scene.c) ----------------------------------- */
 
 /* Compares version and commit. Called before any other communication. */
 vkn_status compare_programs(struct parallel *comm);

@@ -106,7 +106,7 @@ vkn_status compare_requests(struct parallel *comm, const struct vkn_train_params
         status = add_checkpoint(&list, "--init", params->init);
     if (status == VKN_OK)
         status = add_config(&list, params->config);
-    status = compare_lists(comm, "what it is asked to train differs", status, &list);
+    status = compare_lists(comm, "the requested training differs", status, &list);
     free(list.data);
     return status;
 }
@@ -140,16 +140,15 @@ vkn_status compare_devices(struct parallel *comm, const struct compare_device *m
         parallel_mark_over(comm); /* every rank finds the same difference */
         return base_fail(VKN_BAD_INPUT,
                          "rank %u: its device or driver differs from rank 0's, and --deterministic "
-                         "needs the same bits "
-                         "of all: %s (%s) instead of %s (%s)",
+                         "needs bit-identical results on all ranks: %s (%s) instead of %s (%s)",
                          rank, devices[rank].name, devices[rank].driver, devices[0].name,
                          devices[0].driver);
     }
     if (parallel_rank(comm) == 0)
         base_log(BASE_LOG_WARNING,
                  "rank %u: its device or driver differs from rank 0's and may round differently; "
-                 "then training ends at "
-                 "the next checkpoint, see parallel.mode=average: %s (%s) instead of %s (%s)",
+                 "then training ends at the next checkpoint, see parallel.mode=average: %s (%s) "
+                 "instead of %s (%s)",
                  rank, devices[rank].name, devices[rank].driver, devices[0].name,
                  devices[0].driver);
     return VKN_OK;

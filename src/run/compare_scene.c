@@ -46,7 +46,7 @@ static uint64_t hash_identity(uint64_t hash, const char *path)
     return parallel_hash(hash, facts, sizeof facts);
 }
 
-/* Hashes the identities of all training files and of the running machine. */
+/* Hashes the identities of all training files and the boot of this machine. */
 static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
 {
     char *boot = NULL;
@@ -97,11 +97,11 @@ static void add_space(struct base_text *list, const vkn_scene *scene)
 }
 
 /* Adds an item such as "pose of train view 3 (r_3.png)". */
-static void add_part(struct base_text *list, const char *part, size_t view,
-                     const struct scene_camera *camera, uint64_t hash)
+static void add_property(struct base_text *list, const char *property, size_t view,
+                         const struct scene_camera *camera, uint64_t hash)
 {
     char item[160];
-    snprintf(item, sizeof item, "%s of train view %zu (%.80s)", part, view,
+    snprintf(item, sizeof item, "%s of train view %zu (%.80s)", property, view,
              name_of(camera->image_path));
     compare_add_hash(list, item, hash);
 }
@@ -116,10 +116,10 @@ static void add_view(struct base_text *list, size_t view, const struct scene_cam
     snprintf(value, sizeof value, "%.80s of %ux%u pixels", name_of(camera->image_path),
              camera->width, camera->height);
     compare_add_value(list, item, value);
-    add_part(list, "lens", view, camera,
-             parallel_hash(hash, camera->distortion, sizeof camera->distortion));
-    add_part(list, "pose", view, camera, parallel_hash(0, camera->pose, sizeof camera->pose));
-    add_part(list, "time", view, camera, parallel_hash(0, &camera->time, sizeof camera->time));
+    add_property(list, "lens", view, camera,
+                 parallel_hash(hash, camera->distortion, sizeof camera->distortion));
+    add_property(list, "pose", view, camera, parallel_hash(0, camera->pose, sizeof camera->pose));
+    add_property(list, "time", view, camera, parallel_hash(0, &camera->time, sizeof camera->time));
     snprintf(item, sizeof item, "mask of train view %zu", view);
     snprintf(value, sizeof value, "%.80s%s", name_of(camera->mask_path),
              camera->mask_inverted ? ", bright hides" : "");
@@ -130,7 +130,7 @@ static void add_view(struct base_text *list, size_t view, const struct scene_cam
 
 struct contents {
     const struct scene_camera *cameras;
-    uint64_t *hashes; /* of each view's image, then its mask */
+    uint64_t *hashes; /* [view][image, mask] */
 };
 
 static vkn_status hash_view(void *context, size_t view)
@@ -151,22 +151,22 @@ static vkn_status add_contents(struct base_text *list, const struct scene_split 
     vkn_status status =
         contents.hashes ? base_parallel(count, hash_view, &contents, NULL) : VKN_ERROR;
     for (size_t view = 0; view < count && status == VKN_OK; view++) {
-        add_part(list, "content", view, &train->cameras[view], contents.hashes[2 * view]);
-        add_part(list, "mask's content", view, &train->cameras[view],
-                 contents.hashes[2 * view + 1]);
+        add_property(list, "content", view, &train->cameras[view], contents.hashes[2 * view]);
+        add_property(list, "mask's content", view, &train->cameras[view],
+                     contents.hashes[2 * view + 1]);
     }
     free(contents.hashes);
     return status;
 }
 
-/* Compares the contents of files, unless all ranks see the very same files. */
+/* Compares the contents of files, unless all ranks read the same files of one machine. */
 static vkn_status compare_contents(struct parallel *comm, const struct scene_split *train)
 {
-    const uint64_t own = identity_of(train, parallel_rank(comm));
+    const uint64_t mine = identity_of(train, parallel_rank(comm));
     uint64_t all[PARALLEL_MOST_RANKS];
     struct base_text list = {0};
     uint32_t rank = 1;
-    BASE_TRY(parallel_gather(comm, &own, sizeof own, all));
+    BASE_TRY(parallel_gather(comm, &mine, sizeof mine, all));
     while (rank < parallel_size(comm) && all[rank] == all[0])
         rank++;
     if (rank == parallel_size(comm))

@@ -123,9 +123,9 @@ static void add_backend(cJSON *json, const struct field_choice *choice)
 #define MAX_DEVICES 16
 #define ERROR_SIZE  512
 
-/* One device and its self-test. */
+/* A device and the result of its self-test. */
 struct tested {
-    struct gpu_capabilities capabilities; /* without those that failed the self-test */
+    struct gpu_capabilities capabilities; /* without capabilities that failed the self-test */
     struct gpu_self_test self_test;
     char error[ERROR_SIZE]; /* why the device cannot be used; empty: it can */
 };
@@ -148,7 +148,7 @@ static void keep_tested(struct tested *tested, const struct gpu_device *device)
     tested->self_test = *gpu_self_test_result(device);
 }
 
-/* Opens a device, keeps its self-test, and closes it. */
+/* Opens a device, which runs its self-test, keeps the result, and closes the device. */
 static void test_device(struct survey *survey, size_t index, const struct gpu_options *options)
 {
     struct tested *tested = &survey->devices[index];
@@ -193,15 +193,15 @@ static vkn_status choose_device(struct survey *survey, const struct gpu_options 
     return status;
 }
 
-static void add_hazards(cJSON *json, const struct gpu_capabilities *device)
+static void add_issues(cJSON *json, const struct gpu_capabilities *device)
 {
-    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
-    size_t count = gpu_driver_issues(device, hazards);
+    struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
+    size_t count = gpu_driver_issues(device, issues);
     cJSON *list = count > 0 ? cJSON_AddArrayToObject(json, "known_problems") : NULL;
     for (size_t i = 0; i < count; i++) {
         cJSON *row = cJSON_CreateObject();
-        cJSON_AddStringToObject(row, "problem", hazards[i].problem);
-        cJSON_AddStringToObject(row, "advice", hazards[i].advice);
+        cJSON_AddStringToObject(row, "problem", issues[i].problem);
+        cJSON_AddStringToObject(row, "advice", issues[i].advice);
         cJSON_AddItemToArray(list, row);
     }
 }
@@ -222,7 +222,7 @@ static cJSON *device_json(const struct survey *survey, size_t index)
     cJSON_AddNumberToObject(json, "index", (double)index);
     cJSON_AddBoolToObject(json, "chosen", chosen);
     add_capabilities(json, &tested->capabilities, tested->error);
-    add_hazards(json, &tested->capabilities);
+    add_issues(json, &tested->capabilities);
     if (!tested->error[0])
         add_self_test(json, &tested->self_test);
     if (chosen) {

@@ -1,4 +1,4 @@
-/* Implements vkn_run_eval, and opens a run's renderer and scene for it, rendering and export. */
+/* Implements vkn_run_eval, and opens renderer and scene of a run for rendering and export, too. */
 #include "run/open.h"
 
 #include <stdlib.h>
@@ -40,7 +40,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
     return status;
 }
 
-vkn_status run_freeze(struct run_opened *opened, double time)
+vkn_status run_set_time(struct run_opened *opened, double time)
 {
     BASE_TRY(vkn_renderer_set_time(opened->renderer, time));
     if (!opened->scene->dynamic)

@@ -33,7 +33,7 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
     return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);
 }
 
-/* Checks the file's ending; `path` may be NULL. */
+/* Checks the extension of a file; `path` may be NULL. */
 static vkn_status check_file(enum render_content content, const char *path)
 {
     const struct render_format *format;
@@ -73,8 +73,8 @@ static vkn_status check_params(const struct vkn_export_params *params)
     return check_files(params);
 }
 
-static vkn_status clean(const struct vkn_export_params *params, struct render_mesh *mesh,
-                        struct vkn_export_result *result)
+static vkn_status keep_components(const struct vkn_export_params *params, struct render_mesh *mesh,
+                                  struct vkn_export_result *result)
 {
     double least = params->min_component;
     if (least < 1.0)
@@ -112,7 +112,7 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     scene_up(&opened->scene->splits[SCENE_TRAIN], mesh->up);
     if (params->unseen == VKN_UNSEEN_DROP)
         BASE_TRY(render_mesh_drop_unseen(mesh, &result->dropped));
-    BASE_TRY(clean(params, mesh, result));
+    BASE_TRY(keep_components(params, mesh, result));
     if (mesh->triangle_count == 0)
         base_log(BASE_LOG_WARNING,
                  "%s: the mesh is empty; a lower threshold than %.4g or another "
@@ -216,7 +216,7 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
 static vkn_status choose_time(const struct vkn_export_params *params, struct run_opened *opened)
 {
     if (params->has_time)
-        return run_freeze(opened, params->time);
+        return run_set_time(opened, params->time);
     if (!opened->scene->dynamic)
         return VKN_OK;
     base_log(BASE_LOG_INFO, "%s: its frames have times: exporting time 0", opened->scene->path);

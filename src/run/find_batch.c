@@ -29,6 +29,7 @@
 #define MEASURED_SECONDS  1.5
 #define MOST_TRIALS       24u
 
+/* State of vkn_find_batch. */
 struct search {
     const struct vkn_batch_params *params;
     struct vkn_batch_search *result;
@@ -56,6 +57,7 @@ judge(struct vkn_batch_trial *trial, enum vkn_batch_verdict verdict, const char 
 
 /* ---- training ------------------------------------------------------------------------------ */
 
+/* A trial whose training runs. */
 struct running {
     struct search *search;
     struct vkn_trainer *trainer;
@@ -63,29 +65,29 @@ struct running {
     struct vkn_train_stats stats; /* of the last run */
 };
 
-static void take_stats(void *context, const struct vkn_train_stats *stats)
+static void keep_stats(void *context, const struct vkn_train_stats *stats)
 {
     ((struct running *)context)->stats = *stats;
 }
 
-/* The trial's verdict replaces the trainer's warnings. */
+/* Drops the trainer's warnings, which the trial's verdict replaces. */
 static void ignore_warning(void *context, const char *line)
 {
     (void)context;
     (void)line;
 }
 
-static vkn_status run_steps(struct running *running, uint32_t steps, uint32_t of)
+static vkn_status run_steps(struct running *running, uint32_t steps, uint32_t total)
 {
     uint32_t done = (uint32_t)vkn_trainer_step(running->trainer);
     char what[48];
     snprintf(what, sizeof what, "trying %u samples", running->trial->samples);
-    report_progress_count(running->search->progress, what, done, of > done ? of : done);
+    report_progress_count(running->search->progress, what, done, total > done ? total : done);
     const struct vkn_train_run run = {
         .until_step = done + steps,
         .stop = running->search->params->train->job->stop,
         .report_seconds = 1e9, /* one report, at the end */
-        .report = take_stats,
+        .report = keep_stats,
         .warn = ignore_warning,
         .context = running,
     };
@@ -140,7 +142,7 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Measures the memory that evaluation needs beside training, which is the same for all batches. */
+/* Measures the memory that evaluation needs besides training, which is the same for all batches. */
 static vkn_status measure_views(struct search *s, vkn_trainer *trainer)
 {
     uint64_t before = gpu_memory_allocated(s->context->device);
@@ -192,7 +194,7 @@ static vkn_status run_trial(struct search *s, struct vkn_trainer *trainer,
 
 /* Turns a failure into a verdict. A failure that has nothing to do with the batch makes all trials
  * fail, the first included, and conclude() returns it. */
-static void take_failure(struct search *s, vkn_status status, struct vkn_batch_trial *trial)
+static void record_failure(struct search *s, vkn_status status, struct vkn_batch_trial *trial)
 {
     if (s->failed == VKN_OK) {
         s->failed = status;
@@ -213,7 +215,7 @@ static vkn_status try_allocating(struct search *s, struct vkn_batch_trial *trial
     }
     vkn_trainer_destroy(&trainer);
     if (status != VKN_OK && status != VKN_INTERRUPTED) {
-        take_failure(s, status, trial);
+        record_failure(s, status, trial);
         return VKN_OK;
     }
     return status;
@@ -240,7 +242,7 @@ static vkn_status try_batch(struct search *s, uint32_t samples)
     vkn_status status = train_memory(s->context->device, s->scene, &config, &bytes);
     trial->memory_bytes = gpu_memory_allocated(s->context->device) + bytes;
     if (status != VKN_OK)
-        take_failure(s, status, trial);
+        record_failure(s, status, trial);
     else if (fits(s, trial) && in_time(s, trial))
         BASE_TRY(try_allocating(s, trial));
     s->result->trial_count++;
@@ -299,7 +301,8 @@ static void choose(struct vkn_batch_search *result)
     }
 }
 
-/* Keeps the schedules of the real training, but lifts its limits, which would end a trial. */
+/* Resolves the configuration. Keeps the training's schedules, but lifts its limits, which would end
+ * a trial. */
 static vkn_status prepare(struct search *s)
 {
     s->config = s->begin.config;

@@ -91,8 +91,7 @@ vkn_status run_open_scene(const char *given, const char *recorded, const struct 
         return VKN_ERROR;
     base_fail(status,
               "%s; the run was trained on the scene at %.150s: name the folder where it is now "
-              "with --scene (`scene` of "
-              "the parameters)",
+              "with --scene (`scene` of the parameters)",
               reason, recorded);
     free(reason);
     return status;
@@ -121,7 +120,7 @@ static char *scene_folder(const char *scene)
     return folder;
 }
 
-/* Returns the last part of the scene's folder. */
+/* Returns the last component of the path of the scene's folder. */
 static char *scene_name(const char *scene)
 {
     char *path = scene_folder(scene);
@@ -232,7 +231,7 @@ static vkn_status try_writing(const char *folder)
     return status;
 }
 
-/* Locks a folder that was just made, and in which another process may have trained meanwhile. */
+/* Locks a folder that was just made, and checks that no other process has trained into it since. */
 static vkn_status lock_made(const struct vkn_train_params *params, const char *folder,
                             struct run_lock *lock)
 {

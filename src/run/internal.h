@@ -44,10 +44,10 @@ void run_lock_release(struct run_lock *lock);
 
 /* ---- params (params.c) --------------------------------------------------------------------- */
 
-/* Copies the caller's *job (NULL: all defaults) to *own and points *job to *own. */
-vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own);
-/* Copies the caller's parameters to *own, with defaults for NULL. own->job points to *job. */
-vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
+/* Copies the caller's *job (NULL: all defaults) to *copy and points *job to *copy. */
+vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *copy);
+/* Copies the caller's parameters to *copy, with defaults for NULL. copy->job points to *job. */
+vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *copy,
                           struct vkn_job *job);
 
 /* Creates the result of a training that begins, all zero. */
@@ -55,7 +55,7 @@ vkn_status run_create_result(struct vkn_train_result **result);
 
 /* ---- folders (folder.c) -------------------------------------------------------------------- */
 
-/* Finds the checkpoint of `run`, a run directory or a checkpoint. *checkpoint is fresh memory.
+/* Finds the checkpoint of `run`, a run directory or a checkpoint. The caller frees *checkpoint.
  * VKN_BAD_INPUT when there is none. */
 vkn_status run_find_checkpoint(const char *run, char **checkpoint);
 /* Progress of the training in a checkpoint, from its metadata. */
@@ -63,22 +63,23 @@ struct run_reached {
     uint64_t step;
     double seconds; /* of training; 0 in deterministic runs */
 };
-/* Reads configuration, scene path and progress from a checkpoint. *scene is fresh memory; `scene`
+/* Reads configuration, scene path and progress from a checkpoint. The caller frees *scene; `scene`
  * and `reached` may be NULL. */
 vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config, char **scene,
                                struct run_reached *reached);
-/* Chooses the run directory of a training; *folder is fresh memory. Locks it if it exists. */
+/* Chooses the run directory of a training and locks it if it exists. The caller frees *folder. */
 vkn_status run_choose_folder(const struct vkn_train_params *params, const char *scene,
                              char **folder, struct run_lock *lock);
-/* Makes the folder, locks it unless it is locked, and checks that files can be written there. A
- * default folder that exists by now is replaced by a new name. *made: whether it was made. */
+/* Makes the folder, locks it unless it is locked, and checks that files can be written there. If a
+ * folder of the default name exists by now, *folder becomes another name. *made: whether the folder
+ * was made. */
 vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
                               struct run_lock *lock, bool *made);
 /* Opens the scene at `given` or, if NULL, at the path that a run recorded; if the recorded scene
  * cannot be opened, the message names --scene. */
 vkn_status run_open_scene(const char *given, const char *recorded, const struct vkn_config *config,
                           struct vkn_scene **scene);
-/* Returns the path with all links resolved, or unchanged if it does not exist. Fresh memory. */
+/* Returns the path with all links resolved, unchanged if it does not exist. The caller frees it. */
 char *run_absolute_path(const char *path);
 
 /* ---- records (records.c) --------------------------------------------------------------- */
@@ -96,7 +97,7 @@ struct run_record {
     bool pictures;                         /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
     struct train_sampling sampling;
-    struct vkn_communication exchange;
+    struct vkn_communication communication;
     const struct run_ranks *ranks; /* NULL: a single rank */
 };
 
@@ -113,13 +114,14 @@ struct run_pictures {
  * [{"name", "render", "target", "psnr", "ssim"}, ...]. */
 vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evaluation *evaluation,
                               double seconds, const struct run_pictures *pictures);
-/* Returns the name of a view's picture file in fresh memory: "views/step_000500_test_003.png" for
- * prefix "step_000500_" and kind "". Kinds "_target", "_error", "_depth", "_opacity": no prefix. */
+/* Returns the name of a view's picture file, which the caller frees: for prefix "step_000500_" and
+ * kind "" "views/step_000500_test_003.png". Kinds "_target", "_error", "_depth" and "_opacity" have
+ * no prefix. */
 char *run_picture_file(const char *prefix, const char *view, const char *kind);
 /* Returns the evaluations up to `step` from summary.json, or an empty array; NULL: no memory. */
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step);
-/* Returns the reason for the backend ("path_why") from the folder's summary.json, if the run had
- * that precision, else NULL. Fresh memory. */
+/* Returns the reason for the backend ("path_why") from the folder's summary.json, which the caller
+ * frees; NULL if the run had another precision. */
 char *run_old_why(const char *folder, enum vkn_precision precision);
 
 /* ---- images (begin.c) ---------------------------------------------------------------------- */
@@ -128,7 +130,7 @@ char *run_old_why(const char *folder, enum vkn_precision precision);
 vkn_status run_load_images(struct vkn_scene *scene, const struct vkn_config *config,
                            const struct parallel *parallel, struct report_progress *progress);
 /* Logs how many of the training images are on the device, and how they are streamed. */
-void run_tell_streaming(const struct vkn_images *images);
+void run_log_streaming(const struct vkn_images *images);
 
 /* Names by enum vkn_split: "train", ... */
 extern const char *const run_split_names[];

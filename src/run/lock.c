@@ -8,12 +8,12 @@
 
 static bool same_file(const char *path, int descriptor)
 {
-    struct stat there, ours;
-    return stat(path, &there) == 0 && fstat(descriptor, &ours) == 0 &&
-           there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+    struct stat named, opened;
+    return stat(path, &named) == 0 && fstat(descriptor, &opened) == 0 &&
+           named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
 }
 
-/* Locks the file. *descriptor is -1 when the previous holder removed the file in between. */
+/* Locks the file. *descriptor becomes -1 if the previous holder removed the file meanwhile. */
 static vkn_status try_lock(const char *folder, const char *path, int *descriptor)
 {
     BASE_TRY(base_lock_take(path, folder, "training into this folder", descriptor));
@@ -24,7 +24,7 @@ static vkn_status try_lock(const char *folder, const char *path, int *descriptor
     return VKN_OK;
 }
 
-static vkn_status take(const char *folder, struct run_lock *lock)
+static vkn_status lock_folder(const char *folder, struct run_lock *lock)
 {
     do
         BASE_TRY(try_lock(folder, lock->path, &lock->descriptor));
@@ -43,7 +43,7 @@ vkn_status run_lock_take(const char *folder, struct run_lock *lock)
                               .folder = base_format("%s", folder),
                               .descriptor = -1,
                               .folder_descriptor = -1};
-    vkn_status status = lock->path && lock->folder ? take(folder, lock) : VKN_ERROR;
+    vkn_status status = lock->path && lock->folder ? lock_folder(folder, lock) : VKN_ERROR;
     if (status != VKN_OK)
         run_lock_release(lock);
     return status;

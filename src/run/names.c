@@ -1,4 +1,4 @@
-/* Implements the public queries of version, nearest names and settings. */
+/* Implements the public functions that return the version, the nearest name and the settings. */
 #include <vknerf/vknerf.h>
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Opens a run for rendering: its renderer, its scene, and a progress line. */
+/* Declares how a run is opened for rendering: its renderer, its scene, and a progress line. */
 #ifndef RUN_OPEN_H
 #define RUN_OPEN_H
 
@@ -6,6 +6,7 @@
 
 #include "report/report.h"
 
+/* A run opened for rendering. */
 struct run_opened {
     vkn_context *context;
     vkn_renderer *renderer;
@@ -19,7 +20,7 @@ vkn_status run_open(const struct vkn_job *job, const char *run, const char *scen
                     enum vkn_scene_format format, enum vkn_precision precision,
                     struct run_opened *opened);
 /* Sets the time at which the field is rendered. Warns if the scene is static. */
-vkn_status run_freeze(struct run_opened *opened, double time);
+vkn_status run_set_time(struct run_opened *opened, double time);
 void run_close(struct run_opened *opened);
 
 #endif

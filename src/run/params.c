@@ -8,24 +8,24 @@
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
-vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *own)
+vkn_status run_read_job(const struct vkn_job **job, struct vkn_job *copy)
 {
-    BASE_TRY(BASE_READ("vkn_job", vkn_job, *job, own, stop));
-    *job = own;
+    BASE_TRY(BASE_READ("vkn_job", vkn_job, *job, copy, stop));
+    *job = copy;
     return VKN_OK;
 }
 
-vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *own,
+vkn_status run_read_train(const struct vkn_train_params *given, struct vkn_train_params *copy,
                           struct vkn_job *job)
 {
-    BASE_TRY(BASE_READ("vkn_train_params", vkn_train_params, given, own, command_count));
-    for (size_t i = 0; i < own->command_count; i++)
-        if (!own->command || !own->command[i])
+    BASE_TRY(BASE_READ("vkn_train_params", vkn_train_params, given, copy, command_count));
+    for (size_t i = 0; i < copy->command_count; i++)
+        if (!copy->command || !copy->command[i])
             return base_fail(VKN_BAD_INPUT,
                              "vkn_train_params: command_count: word %zu of command is NULL", i);
-    own->config = config_or_default(own->config);
-    own->given = config_or_default(own->given);
-    return run_read_job(&own->job, job);
+    copy->config = config_or_default(copy->config);
+    copy->given = config_or_default(copy->given);
+    return run_read_job(&copy->job, job);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -13,10 +13,11 @@
 struct follower {
     struct run_ranks *ranks;
     uint32_t number;
-    char speaker[24]; /* prefix of log lines: "rank 1" */
+    char prefix[24]; /* prefix of log lines: "rank 1" */
     struct base_task *task;
 };
 
+/* Ranks of a training; one struct per process. */
 struct run_ranks {
     const struct vkn_train_params *params;
     struct parallel *comm;        /* this rank's communicator; NULL: a single rank, or ended */
@@ -26,7 +27,7 @@ struct run_ranks {
     uint32_t device_count;
     struct compare_device *all_devices; /* [count], of all ranks */
     struct follower *followers;         /* [count], of threads; the first is not used */
-    vkn_scene *scene;                   /* rank 0's, or the process's own */
+    vkn_scene *scene;                   /* of rank 0's thread, or of this process */
     struct vkn_config config;           /* effective, of rank 0's trainer */
 };
 
@@ -64,20 +65,21 @@ static vkn_status read_devices(struct run_ranks *ranks)
     }
 }
 
-/* Ranks devices by type: discrete before integrated before others, as the choice of one device. */
-static int kind_of(const struct gpu_capabilities *device)
+/* Returns the priority of a device's type: discrete before integrated before others, as in the
+ * choice of a single device. */
+static int priority_of(const struct gpu_capabilities *device)
 {
-    static const int kinds[] = {[GPU_DISCRETE] = 4,
-                                [GPU_INTEGRATED] = 3,
-                                [GPU_VIRTUAL] = 2,
-                                [GPU_OTHER] = 1,
-                                [GPU_CPU] = 0};
-    return device->unusable ? -1 : kinds[device->type];
+    static const int priorities[] = {[GPU_DISCRETE] = 4,
+                                     [GPU_INTEGRATED] = 3,
+                                     [GPU_VIRTUAL] = 2,
+                                     [GPU_OTHER] = 1,
+                                     [GPU_CPU] = 0};
+    return device->unusable ? -1 : priorities[device->type];
 }
 
 #define MOST_DEVICES 64u
 
-/* Chooses a device of the best type by the process's rank on its machine. text: device index. */
+/* Chooses a device of the best type by the process's rank on its machine, and writes its index. */
 static vkn_status choose_by_local_rank(uint32_t number, char text[16])
 {
     size_t count = 0, alike = 0;
@@ -86,12 +88,12 @@ static vkn_status choose_by_local_rank(uint32_t number, char text[16])
     vkn_status status = devices ? gpu_list(devices, MOST_DEVICES, &count) : VKN_ERROR;
     count = status == VKN_OK ? count < MOST_DEVICES ? count : MOST_DEVICES : 0;
     for (size_t i = 0; i < count; i++)
-        best = kind_of(&devices[i]) > best ? kind_of(&devices[i]) : best;
+        best = priority_of(&devices[i]) > best ? priority_of(&devices[i]) : best;
     for (size_t i = 0; i < count; i++)
-        alike += kind_of(&devices[i]) == best;
+        alike += priority_of(&devices[i]) == best;
     size_t wanted = alike > 0 ? number % alike : 0, i = 0;
     for (; i < count; i++)
-        if (kind_of(&devices[i]) == best && wanted-- == 0)
+        if (priority_of(&devices[i]) == best && wanted-- == 0)
             break;
     snprintf(text, 16, "%zu", i);
     free(devices);
@@ -217,24 +219,24 @@ const char *run_ranks_device(const struct run_ranks *ranks, size_t index)
     return ranks->all_devices[index].name;
 }
 
-/* ---- what all ranks do ----------------------------------------------------------------------- */
+/* ---- training on all ranks ------------------------------------------------------------------- */
 
 /* Compares configurations and devices, and broadcasts rank 0's state. Collective. */
 static vkn_status join_training(struct parallel *comm, vkn_trainer *trainer,
                                 struct compare_device *devices)
 {
     const struct vkn_config *config = vkn_trainer_config(trainer);
-    const struct gpu_capabilities *own =
+    const struct gpu_capabilities *device =
         gpu_device_capabilities(train_internals(trainer).step->device);
     struct compare_device mine = {"", ""};
-    snprintf(mine.name, sizeof mine.name, "%s", own->name);
-    snprintf(mine.driver, sizeof mine.driver, "%s", own->driver);
+    snprintf(mine.name, sizeof mine.name, "%s", device->name);
+    snprintf(mine.driver, sizeof mine.driver, "%s", device->driver);
     BASE_TRY(compare_configs(comm, config));
     BASE_TRY(compare_devices(comm, &mine, config, devices));
     return train_broadcast_state(trainer);
 }
 
-/* Trains until rank 0 ends: each run of rank 0's trainer ends this rank's run. */
+/* Trains until rank 0 ends. Each vkn_trainer_run of rank 0 that returns also returns here. */
 static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 {
     const struct vkn_train_run run = {.stop = ranks->params->job->stop};
@@ -271,7 +273,8 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *comm,
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Opens a scene of the rank's own if ranks share out the images; else *own stays NULL. */
+/* Opens a separate scene for this rank if each rank holds a share of the images; else *own stays
+ * NULL. */
 static vkn_status open_own_scene(const struct run_ranks *ranks, vkn_scene **own)
 {
     if (ranks->config.parallel.images != VKN_PART_SHARE)
@@ -283,7 +286,7 @@ static vkn_status run_thread(void *context)
 {
     struct follower *follower = context;
     struct run_ranks *ranks = follower->ranks;
-    base_log_prefix(follower->speaker);
+    base_log_prefix(follower->prefix);
     struct parallel *comm = parallel_group_rank(ranks->group, follower->number);
     vkn_scene *own = NULL;
     vkn_status status = open_own_scene(ranks, &own);
@@ -300,7 +303,7 @@ static vkn_status start_threads(struct run_ranks *ranks)
     for (uint32_t i = 1; i < ranks->count; i++) {
         struct follower *follower = &ranks->followers[i];
         *follower = (struct follower){.ranks = ranks, .number = i};
-        snprintf(follower->speaker, sizeof follower->speaker, "rank %u", i);
+        snprintf(follower->prefix, sizeof follower->prefix, "rank %u", i);
         BASE_TRY(base_task_start_thread(run_thread, follower, &follower->task));
     }
     return VKN_OK;
@@ -308,7 +311,7 @@ static vkn_status start_threads(struct run_ranks *ranks)
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
-/* Broadcasts rank 0's text; on the other ranks *text is fresh memory. */
+/* Broadcasts rank 0's text. The other ranks free *text. */
 static vkn_status broadcast_text(struct parallel *comm, char **text)
 {
     bool leads = parallel_rank(comm) == 0;
@@ -366,9 +369,9 @@ bool run_ranks_other_failed(const struct run_ranks *ranks, vkn_status status)
 
 vkn_status run_ranks_follow(struct run_ranks *ranks)
 {
-    char speaker[24], *path = NULL;
-    snprintf(speaker, sizeof speaker, "rank %u", ranks->number);
-    base_log_prefix(speaker);
+    char prefix[24], *path = NULL;
+    snprintf(prefix, sizeof prefix, "rank %u", ranks->number);
+    base_log_prefix(prefix);
     uint32_t local = parallel_local_rank(ranks->comm);
     vkn_status status = receive_job(ranks, &path);
     if (status == VKN_OK)

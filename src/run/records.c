@@ -28,7 +28,7 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Adds a measured value, rounded: meaningless digits hide what differs. */
+/* Adds a measured value, rounded, because meaningless digits hide differences. */
 static void add_measure(cJSON *object, const char *name, double value, double digits)
 {
     cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * digits) / digits : value);
@@ -41,7 +41,7 @@ static void add_quality(cJSON *object, double psnr, double ssim)
 }
 
 /* Adds the PSNR of the background alone, which only dynamic scenes have. */
-static void add_blank(cJSON *object, double psnr)
+static void add_background_psnr(cJSON *object, double psnr)
 {
     if (isfinite(psnr))
         add_measure(object, "background_psnr", psnr, 1e6);
@@ -59,7 +59,7 @@ static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
     add_quality(object, view->psnr, view->ssim);
     if (isfinite(view->time))
         add_measure(object, "time", view->time, 1e6);
-    add_blank(object, view->background_psnr);
+    add_background_psnr(object, view->background_psnr);
     add_floaters(object, view->floaters);
 }
 
@@ -75,8 +75,8 @@ static vkn_status write_json(const char *folder, const char *name, cJSON *json)
     return status;
 }
 
-/* Reads a JSON file of the run; NULL when it is missing or cannot be read. */
-static cJSON *read_old(const char *folder, const char *name)
+/* Returns a JSON file of the run; NULL if it is missing or cannot be read. */
+static cJSON *read_json(const char *folder, const char *name)
 {
     cJSON *json = NULL;
     char *path = base_path_join(folder, name);
@@ -91,7 +91,7 @@ static cJSON *read_old(const char *folder, const char *name)
 /* Returns the command of the existing config.json; NULL when there is none. */
 static cJSON *first_command(const char *folder)
 {
-    cJSON *json = read_old(folder, RUN_CONFIG);
+    cJSON *json = read_json(folder, RUN_CONFIG);
     cJSON *command = cJSON_DetachItemFromObjectCaseSensitive(json, "command");
     cJSON_Delete(json);
     return command;
@@ -136,7 +136,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
 static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     add_quality(json, evaluation->psnr, evaluation->ssim);
-    add_blank(json, evaluation->background_psnr);
+    add_background_psnr(json, evaluation->background_psnr);
     add_floaters(json, evaluation->floaters);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
@@ -186,7 +186,7 @@ static void add_picture_file(cJSON *item, const char *field, const char *prefix,
     free(file);
 }
 
-/* Returns the JSON that all lists of pictures share, in fresh memory. */
+/* Returns the members that all lists of pictures share, as a new JSON object. */
 static cJSON *picture_json(const struct vkn_evaluated_view *view, const char *prefix)
 {
     cJSON *item = cJSON_CreateObject();
@@ -215,7 +215,7 @@ vkn_status run_add_evaluation(struct cJSON *evaluations, const struct vkn_evalua
 
 struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 {
-    cJSON *old = read_old(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
+    cJSON *old = read_json(folder, RUN_SUMMARY), *kept = cJSON_CreateArray();
     const cJSON *item;
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(old, "evaluations")) {
         const cJSON *at = cJSON_GetObjectItemCaseSensitive(item, "step");
@@ -228,7 +228,7 @@ struct cJSON *run_old_evaluations(const char *folder, uint64_t step)
 
 char *run_old_why(const char *folder, enum vkn_precision precision)
 {
-    cJSON *old = read_old(folder, RUN_SUMMARY);
+    cJSON *old = read_json(folder, RUN_SUMMARY);
     char *why = NULL;
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "precision"));
     const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(old, "path_why"));
@@ -244,11 +244,11 @@ char *run_old_why(const char *folder, enum vkn_precision precision)
 static void add_pictures(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     cJSON *pictures = cJSON_AddArrayToObject(json, "pictures");
-    size_t there =
+    size_t available =
         evaluation->view_count < RENDER_MAX_PICTURES ? evaluation->view_count : RENDER_MAX_PICTURES;
-    size_t count = there < REPORT_PICTURES ? there : REPORT_PICTURES;
+    size_t count = available < REPORT_PICTURES ? available : REPORT_PICTURES;
     for (size_t i = 0; i < count; i++) {
-        const struct vkn_evaluated_view *view = evaluation->views[i * there / count];
+        const struct vkn_evaluated_view *view = evaluation->views[i * available / count];
         cJSON *item = picture_json(view, "");
         add_picture_file(item, "error", "", view->name, "_error");
         add_picture_file(item, "depth", "", view->name, "_depth");
@@ -367,24 +367,26 @@ static void add_gradients(cJSON *json, const struct train_gradients *gradients)
 /* Adds the statistics of several ranks; a single rank has none. */
 static void add_parallel(cJSON *json, const struct run_record *record)
 {
-    const struct vkn_communication *exchange = &record->exchange;
-    if (exchange->ranks < 2)
+    const struct vkn_communication *communication = &record->communication;
+    if (communication->ranks < 2)
         return;
     cJSON *item = cJSON_AddObjectToObject(json, "parallel");
-    cJSON_AddNumberToObject(item, "ranks", exchange->ranks);
-    cJSON_AddNumberToObject(item, "virtual", exchange->ranks_per_device);
+    cJSON_AddNumberToObject(item, "ranks", communication->ranks);
+    cJSON_AddNumberToObject(item, "virtual", communication->ranks_per_device);
     cJSON_AddStringToObject(item, "images",
                             config_parallel_part_names[record->config->parallel.images]);
     cJSON *devices = cJSON_AddArrayToObject(item, "devices");
     for (size_t i = 0; i < run_ranks_count(record->ranks); i++)
         cJSON_AddItemToArray(devices, cJSON_CreateString(run_ranks_device(record->ranks, i)));
-    cJSON_AddNumberToObject(item, "exchange_bytes", (double)exchange->bytes);
-    add_measure(item, "exchange_seconds", exchange->seconds, 1e3);
-    add_measure(item, "waiting_seconds", exchange->waiting_seconds, 1e3);
-    add_measure(item, "hidden_seconds", exchange->hidden_seconds, 1e3);
-    if (exchange->step_seconds > 0.0)
+    cJSON_AddNumberToObject(item, "exchange_bytes", (double)communication->bytes);
+    add_measure(item, "exchange_seconds", communication->seconds, 1e3);
+    add_measure(item, "waiting_seconds", communication->waiting_seconds, 1e3);
+    add_measure(item, "hidden_seconds", communication->hidden_seconds, 1e3);
+    if (communication->step_seconds > 0.0)
         add_measure(item, "exchange_share",
-                    (exchange->seconds - exchange->hidden_seconds) / exchange->step_seconds, 1e6);
+                    (communication->seconds - communication->hidden_seconds) /
+                        communication->step_seconds,
+                    1e6);
 }
 
 vkn_status run_write_summary(const char *folder, const struct run_record *record)

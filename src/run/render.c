@@ -1,4 +1,4 @@
-/* Implements vkn_run_render: renders pictures of a run as numbered files and videos. */
+/* Implements vkn_run_render: renders images of a run as numbered files and videos. */
 #include <float.h>
 #include <stdlib.h>
 
@@ -92,7 +92,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
 {
     const struct vkn_render_params *params = r->params;
     if (params->has_time)
-        BASE_TRY(run_freeze(&r->opened, params->time));
+        BASE_TRY(run_set_time(&r->opened, params->time));
     BASE_TRY(render_views(r->opened.scene, params, &r->views));
     BASE_TRY(apply_path_settings(r));
     if (params->normal)

@@ -1,4 +1,5 @@
-/* Reads what a run's checkpoint and records say about it, without running its field in GLSL. */
+/* Implements vkn_run_field and vkn_run_info_json: describes a run by its checkpoint and records,
+ * without compiling its field in GLSL. */
 #include <vknerf/field.h>
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "checkpoint/checkpoint.h"
 #include "run/internal.h"
 
-/* Opens a run's checkpoint; *path is fresh memory. */
+/* Opens a run's checkpoint. The caller frees *path. */
 static vkn_status open_checkpoint(const char *run, char **path, struct safetensors_file **file)
 {
     *file = NULL;
@@ -106,18 +107,18 @@ static vkn_status add_run(cJSON *json, const char *path, const struct safetensor
     return VKN_OK;
 }
 
-/* Adds what config.json and summary.json tell of a run without a checkpoint. */
+/* Adds the members from config.json and summary.json, for a run without a checkpoint. */
 static vkn_status add_records(cJSON *json, const char *folder)
 {
     static const char *const names[] = {"step", "skipped_steps", "model", "precision"};
     cJSON *config = NULL, *summary = NULL;
-    char *configured = base_path_join(folder, RUN_CONFIG),
-         *summed = base_path_join(folder, RUN_SUMMARY);
-    vkn_status status = configured && summed ? VKN_OK : VKN_ERROR;
+    char *config_path = base_path_join(folder, RUN_CONFIG),
+         *summary_path = base_path_join(folder, RUN_SUMMARY);
+    vkn_status status = config_path && summary_path ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
-        status = base_json_read(configured, RUN_JSON_LIMIT, &config);
+        status = base_json_read(config_path, RUN_JSON_LIMIT, &config);
     if (status == VKN_OK)
-        status = base_json_read(summed, RUN_JSON_LIMIT, &summary);
+        status = base_json_read(summary_path, RUN_JSON_LIMIT, &summary);
     const cJSON *scene = cJSON_GetObjectItemCaseSensitive(config, "scene");
     const char *path = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(scene, "path"));
     if (path)
@@ -130,22 +131,22 @@ static vkn_status add_records(cJSON *json, const char *folder)
     }
     cJSON_Delete(config);
     cJSON_Delete(summary);
-    free(configured);
-    free(summed);
+    free(config_path);
+    free(summary_path);
     return status;
 }
 
 /* Returns whether the run directory has records but no checkpoint yet. */
-static bool has_records_alone(const char *run)
+static bool has_only_records(const char *run)
 {
     static const char *const names[] = {RUN_CHECKPOINT, RUN_CONFIG, RUN_SUMMARY};
-    bool there[BASE_COUNT(names)] = {false};
+    bool exists[BASE_COUNT(names)] = {false};
     for (size_t i = 0; i < BASE_COUNT(names) && base_is_folder(run); i++) {
         char *path = base_path_join(run, names[i]);
-        there[i] = path && base_file_exists(path);
+        exists[i] = path && base_file_exists(path);
         free(path);
     }
-    return !there[0] && there[1] && there[2];
+    return !exists[0] && exists[1] && exists[2];
 }
 
 vkn_status vkn_run_info_json(const char *run, char **json)
@@ -156,7 +157,7 @@ vkn_status vkn_run_info_json(const char *run, char **json)
     BASE_NEED(run);
     char *path = NULL;
     struct safetensors_file *file = NULL;
-    bool recorded = has_records_alone(run);
+    bool recorded = has_only_records(run);
     if (!recorded)
         BASE_TRY(open_checkpoint(run, &path, &file));
     cJSON *object = cJSON_CreateObject();

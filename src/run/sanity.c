@@ -1,11 +1,10 @@
-/* Sanity checks of a capture: warns of a wrong scale, of poses that do not fit, of overfitting. */
+/* Warns of problems of a capture: a wrong scale, poses that do not fit, overfitting. */
 #include "run/training.h"
 
-#define MOST_TESTED 64u /* views that check_space looks at */
+#define MOST_TESTED 64u /* views that check_space tests */
 #define SOUND_GAP   6.0 /* dB of training over test views; sound captures have 1 to 4 */
 
-/* Warns when the cube holds little of what views see: rays that miss the cube train nothing, and no
- * error shows it. */
+/* Warns if few rays of the views hit the cube: the others train nothing, without any error. */
 static void check_space(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     size_t stride = scene->splits[SCENE_TRAIN].camera_count / MOST_TESTED + 1;
@@ -18,7 +17,7 @@ static void check_space(const struct vkn_scene *scene, const struct vkn_config *
              scene->path, 100.0 * inside);
 }
 
-/* Warns when a dynamic scene is trained with a static model, which blurs what moves. */
+/* Warns if a dynamic scene is trained with a static model, which blurs moving objects. */
 static void check_times(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     if (scene->dynamic && config->model != VKN_MODEL_DYNAMIC)
@@ -38,7 +37,7 @@ void sanity_check_poses(const struct vkn_scene *scene)
 {
     double began = base_seconds();
     scene_warn_consistency(scene);
-    base_log(BASE_LOG_DEBUG, "%s: whether poses fit their pictures took %.3f s to see", scene->path,
+    base_log(BASE_LOG_DEBUG, "%s: checking the poses against the images took %.3f s", scene->path,
              base_seconds() - began);
 }
 

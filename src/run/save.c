@@ -1,4 +1,4 @@
-/* Saves checkpoints during and after a training, and says in errors what is saved and lost. */
+/* Saves checkpoints during and after a training, and adds the saved and lost steps to errors. */
 #include "run/training.h"
 
 #include <ctype.h>
@@ -20,6 +20,7 @@
 
 /* ---- kept checkpoints ---------------------------------------------------------------------- */
 
+/* A checkpoint with a step in its name. */
 struct kept {
     char *path;
     unsigned long long step;
@@ -28,7 +29,7 @@ struct kept {
 
 struct kept_list {
     struct kept *items;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* Returns the path of the kept checkpoint of a step: "checkpoint_000400.safetensors". */
@@ -53,14 +54,14 @@ static bool parse_kept(const char *name, unsigned long long *step)
 
 static bool grow(struct kept_list *list)
 {
-    if (list->count < list->room)
+    if (list->count < list->capacity)
         return true;
-    size_t room = 2 * list->room + 16;
-    struct kept *items = realloc(list->items, room * sizeof(*items));
+    size_t capacity = 2 * list->capacity + 16;
+    struct kept *items = realloc(list->items, capacity * sizeof(*items));
     if (!items)
         return false;
     list->items = items;
-    list->room = room;
+    list->capacity = capacity;
     return true;
 }
 
@@ -71,8 +72,8 @@ static void add_kept(struct kept_list *list, const char *folder, const char *nam
     if (!parse_kept(name, &item.step))
         return;
     item.path = base_path_join(folder, name);
-    bool there = item.path && lstat(item.path, &information) == 0 && S_ISREG(information.st_mode);
-    if (!there || !grow(list)) {
+    bool is_file = item.path && lstat(item.path, &information) == 0 && S_ISREG(information.st_mode);
+    if (!is_file || !grow(list)) {
         free(item.path);
         return;
     }
@@ -93,7 +94,7 @@ static int newest_first(const void *left, const void *right)
 }
 
 /* Removes all but the `keep` newest kept checkpoints. */
-static void thin_out(const char *folder, size_t keep)
+static void remove_older(const char *folder, size_t keep)
 {
     struct kept_list list = {0};
     DIR *stream = opendir(folder);
@@ -118,7 +119,7 @@ void run_remove_checkpoints(const char *folder)
     if (path)
         unlink(path);
     free(path);
-    thin_out(folder, 0);
+    remove_older(folder, 0);
 }
 
 /* Keeps the checkpoint that was just written: hard-links it under the step's name, or writes it
@@ -137,7 +138,7 @@ static vkn_status keep(struct run_saver *saver)
         status = vkn_trainer_save(saver->trainer, path);
     free(path);
     if (status == VKN_OK)
-        thin_out(saver->folder, count);
+        remove_older(saver->folder, count);
     return status;
 }
 
@@ -150,7 +151,7 @@ vkn_status run_saver_open(struct run_saver *saver)
     saver->step = vkn_trainer_step(saver->trainer);
     if (!saver->path)
         return VKN_ERROR;
-    saver->there = base_file_exists(saver->path);
+    saver->exists = base_file_exists(saver->path);
     return VKN_OK;
 }
 
@@ -200,7 +201,7 @@ static vkn_status write_checkpoint(struct run_saver *saver)
 {
     vkn_status status = run_lock_check(saver->lock);
     if (status != VKN_OK) {
-        saver->there = saver->own = false;
+        saver->exists = saver->written_here = false;
         return status;
     }
     status = vkn_trainer_save(saver->trainer, saver->path);
@@ -212,7 +213,7 @@ static vkn_status write_checkpoint(struct run_saver *saver)
 static void note_success(struct run_saver *saver)
 {
     unsigned long long step = saver->step = vkn_trainer_step(saver->trainer);
-    saver->there = saver->own = true;
+    saver->exists = saver->written_here = true;
     if (saver->wait > 0.0) {
         report_progress_pause(saver->progress);
         base_log(BASE_LOG_INFO, "step %llu: the checkpoint is saved again", step);
@@ -253,7 +254,7 @@ vkn_status run_saver_save(struct run_saver *saver)
     return VKN_OK;
 }
 
-/* Delays a save: doubtful weights must not replace the last good checkpoint. */
+/* Delays a save: weights after skipped or bad steps must not replace the last good checkpoint. */
 static vkn_status delay_save(struct run_saver *saver)
 {
     if (!saver->delay_save) {
@@ -281,9 +282,9 @@ vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until)
 }
 
 /* Sets the error of a failed training, which is not saved: the last checkpoint is better. */
-static void tell_ended(const struct run_saver *saver, vkn_status status, const char *message)
+static void explain_early_end(const struct run_saver *saver, vkn_status status, const char *message)
 {
-    if (saver->there)
+    if (saver->exists)
         base_fail(status,
                   "%s. The last good checkpoint is %s, of step %llu; go on from it with such a "
                   "change: vknerf train --resume %s --set KEY=VALUE",
@@ -293,13 +294,13 @@ static void tell_ended(const struct run_saver *saver, vkn_status status, const c
 }
 
 /* Sets the error of a save that has failed: its message, which step is lost, and what to do. */
-static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
+static vkn_status explain_lost_step(const struct run_saver *saver, vkn_status status)
 {
     char *message = base_format("%s", vkn_last_error());
     unsigned long long step = vkn_trainer_step(saver->trainer);
     if (message && train_ended_early(saver->trainer))
-        tell_ended(saver, status, message);
-    else if (message && saver->there)
+        explain_early_end(saver, status, message);
+    else if (message && saver->exists)
         base_fail(status,
                   "%s; step %llu is not saved, but step %llu is: go on with: vknerf train --resume "
                   "%s",
@@ -318,24 +319,24 @@ static vkn_status tell_lost(const struct run_saver *saver, vkn_status status)
 
 vkn_status run_saver_finish(struct run_saver *saver)
 {
-    bool saved = saver->own && saver->step == vkn_trainer_step(saver->trainer);
+    bool saved = saver->written_here && saver->step == vkn_trainer_step(saver->trainer);
     if (saved && run_lock_check(saver->lock) == VKN_OK)
         return VKN_OK;
     vkn_status status = train_check_failed_save(saver->trainer, save(saver));
-    return status == VKN_OK ? VKN_OK : tell_lost(saver, status);
+    return status == VKN_OK ? VKN_OK : explain_lost_step(saver, status);
 }
 
 /* ---- a run that failed --------------------------------------------------------------------- */
 
 /* Saves the training after another failure, unless its device is lost, and sets the error. */
-static void tell_failed(struct run_saver *saver, vkn_status status, const char *message)
+static void explain_failure(struct run_saver *saver, vkn_status status, const char *message)
 {
     if (vkn_trainer_step(saver->trainer) == 0)
         base_fail(status, "%s", message);
     else if (!train_device_is_lost(saver->trainer) && run_saver_finish(saver) == VKN_OK)
         base_fail(status, "%s; step %llu is saved, go on with: vknerf train --resume %s", message,
                   (unsigned long long)saver->step, saver->folder);
-    else if (saver->there)
+    else if (saver->exists)
         base_fail(status, "%s; the last saved step is %llu, go on with: vknerf train --resume %s",
                   message, (unsigned long long)saver->step, saver->folder);
     else
@@ -349,9 +350,9 @@ vkn_status run_saver_fail(struct run_saver *saver, vkn_status status)
     char *message = base_format("%s", vkn_last_error());
     const char *text = message ? message : "out of memory";
     if (train_ended_early(saver->trainer))
-        tell_ended(saver, status, text);
+        explain_early_end(saver, status, text);
     else
-        tell_failed(saver, status, text);
+        explain_failure(saver, status, text);
     free(message);
     return status;
 }

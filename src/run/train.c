@@ -17,6 +17,7 @@
 #include "scene/scene.h"
 #include "train/train.h"
 
+/* State of vkn_run_train. */
 struct training {
     const struct vkn_train_params *params;
     double began; /* base_seconds() */
@@ -111,7 +112,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .sampling = train_sampling(t->trainer),
         .ranks = t->ranks,
     };
-    record.exchange = train_exchange(t->trainer);
+    record.communication = train_communication(t->trainer);
     return record;
 }
 
@@ -123,7 +124,7 @@ static void log_images(const struct training *t)
         base_log(BASE_LOG_INFO, "rank 0 holds %zu of the %zu training images, other ranks the rest",
                  images->count, views);
     if (images->streamed_per_interval > 0)
-        run_tell_streaming(images);
+        run_log_streaming(images);
     if (vkn_trainer_config(t->trainer)->progressive.enabled)
         base_log(BASE_LOG_INFO, "progressive: the images are downscaled by %u at first",
                  images->downscale);
@@ -141,7 +142,7 @@ static vkn_status open_records(struct training *t)
     t->evaluations = t->params->resume ? run_old_evaluations(folder, step) : cJSON_CreateArray();
     struct run_record record = record_of(t, "running");
     if (t->params->overwrite && !t->params->resume)
-        run_remove_checkpoints(folder); /* the old run's model does not belong to the new records */
+        run_remove_checkpoints(folder); /* the old model does not belong to the new records */
     BASE_TRY(run_write_config(folder, &record, t->params));
     BASE_TRY(run_write_summary(folder, &record));
     BASE_TRY(run_log_open(folder, step, record.config, t->progress, &t->run_log));
@@ -224,7 +225,7 @@ static void log_eta(struct training *t, const struct vkn_train_stats *stats)
     base_log(BASE_LOG_INFO, "%s: %s", t->begin.scene_path, line);
 }
 
-static void show(void *context, const struct vkn_train_stats *stats)
+static void report(void *context, const struct vkn_train_stats *stats)
 {
     struct training *t = context;
     const struct report_metrics metrics = {
@@ -262,7 +263,7 @@ static void warn(void *context, const char *line)
     base_log(BASE_LOG_WARNING, "%s", line);
 }
 
-static void take_result(struct training *t)
+static void update_result(struct training *t)
 {
     struct vkn_train_result *result = t->result;
     result->step = vkn_trainer_step(t->trainer);
@@ -275,28 +276,28 @@ static void take_result(struct training *t)
 static vkn_status evaluate_quickly(struct training *t)
 {
     BASE_TRY(validate_quickly(&t->validation, t->progress));
-    take_result(t);
+    update_result(t);
     struct run_record record = record_of(t, "running");
     if (run_write_summary(t->result->folder, &record) != VKN_OK)
         base_log(BASE_LOG_WARNING, "%s; training goes on", vkn_last_error());
     return VKN_OK;
 }
 
-static double visit_due(void *context)
+static double callback_due(void *context)
 {
     return run_callbacks_due(&((struct training *)context)->callbacks);
 }
 
-static vkn_status call_visit(void *context)
+static vkn_status call_between_steps(void *context)
 {
-    return run_callbacks_visit(&((struct training *)context)->callbacks);
+    return run_callbacks_between_steps(&((struct training *)context)->callbacks);
 }
 
 /* Trains to the configuration's limits, with checkpoints and evaluations when they are due. */
 static vkn_status train(struct training *t)
 {
     const struct vkn_config *config = vkn_trainer_config(t->trainer);
-    bool watched = t->callbacks.user.due != NULL;
+    bool has_callbacks = t->callbacks.user.due != NULL;
     while (!vkn_trainer_finished(t->trainer)) {
         uint64_t step = vkn_trainer_step(t->trainer);
         uint64_t save = run_saver_until_step(&t->saver);
@@ -307,11 +308,11 @@ static vkn_status train(struct training *t)
             .until_step = until < UINT32_MAX ? (uint32_t)until : 0,
             .seconds = run_saver_seconds(&t->saver),
             .stop = t->params->job->stop,
-            .report = show,
+            .report = report,
             .warn = warn,
             .context = t,
-            .due = watched ? visit_due : NULL,
-            .between_steps = watched ? call_visit : NULL,
+            .due = has_callbacks ? callback_due : NULL,
+            .between_steps = has_callbacks ? call_between_steps : NULL,
         };
         BASE_TRY(vkn_trainer_run(t->trainer, &run));
         step = vkn_trainer_step(t->trainer);
@@ -325,8 +326,8 @@ static vkn_status train(struct training *t)
 
 /* ---- the end ------------------------------------------------------------------------------- */
 
-/* Reads the profile. Its failure is a warning: the trained run is worth more. */
-static void take_profile(struct training *t)
+/* Reads the profile. A failure is only a warning, because the trained run is worth more. */
+static void read_profile(struct training *t)
 {
     double began = base_seconds();
     if (!t->params->profile)
@@ -383,10 +384,10 @@ static void check_gradients(const struct training *t)
     base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, gradients.warning);
 }
 
-/* Ends a training. Saves it first; profile and evaluation can be repeated. */
+/* Ends a training. Saves it before profile and evaluation, which can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
-    take_result(t);
+    update_result(t);
     run_ranks_announce_end(t->ranks, status);
     if (status == VKN_OK)
         status = train_check_end(t->trainer);
@@ -396,7 +397,7 @@ static vkn_status finish(struct training *t, vkn_status status)
     run_ranks_leave(t->ranks, saved);
     if (saved != VKN_OK)
         return write_results(t, saved);
-    take_profile(t);
+    read_profile(t);
     if (status == VKN_OK)
         status = validate_finally(&t->validation, t->progress, &t->result->evaluation);
     report_progress_pause(t->progress);
@@ -453,7 +454,7 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     t.result->rank = run_ranks_rank(t.ranks);
     if (status == VKN_OK)
         status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
-    /* Asked now, because later failures are rank 0's own and say what is saved. */
+    /* Decided here: later failures are rank 0's, whose messages also name the saved step. */
     t.result->reported_elsewhere = run_ranks_other_failed(t.ranks, status);
     if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);

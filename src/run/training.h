@@ -14,15 +14,16 @@
 
 /* ---- inputs (begin.c) ------------------------------------------------------------------------ */
 
+/* Inputs of a training. */
 struct run_beginning {
     const struct vkn_train_params *params;
     struct vkn_config config;   /* for the trainer, not effective yet */
     struct vkn_config recorded; /* effective, of the run to resume */
     char *scene_path;
-    char *checkpoint; /* to resume or to take weights from; NULL: neither */
+    char *checkpoint; /* to resume or to read initial weights from; NULL: neither */
 };
 
-/* Reads the checkpoint of a run to resume or to take weights from, and completes the configuration.
+/* Reads the checkpoint of a run to resume or to initialise from, and completes the configuration.
  * VKN_BAD_INPUT for a new limit that the run has already passed. The caller closes *beginning, also
  * after a failure. */
 vkn_status run_begin(const struct vkn_train_params *params, struct run_beginning *beginning);
@@ -44,9 +45,9 @@ struct run_ranks;
 
 /* Creates one rank for each of params->devices, or joins this process to those that mpirun has
  * started. *ranks stays NULL for a training of a single rank; the functions below accept NULL,
- * except run_ranks_device and run_ranks_follow. VKN_BAD_INPUT: a malformed list, a list beside
- * job.device, or several processes without MPI; also, on all ranks and with *ranks set, processes
- * that differ in version or command line. The caller closes *ranks. */
+ * except run_ranks_device and run_ranks_follow. VKN_BAD_INPUT: a malformed list, a list together
+ * with job.device, or several processes without MPI; also, on all ranks and with *ranks set,
+ * processes that differ in version or command line. The caller closes *ranks. */
 vkn_status run_ranks_open(const struct vkn_train_params *params, struct run_ranks **ranks);
 void run_ranks_close(struct run_ranks **ranks);
 /* Returns whether the last error is that of another process, which reports the error itself. */
@@ -62,7 +63,7 @@ vkn_status run_ranks_context(const struct run_ranks *ranks, const struct vkn_tra
 /* Starts the other ranks, on rank 0: they train on the scene with the trainer's configuration, and
  * begin with its state. */
 vkn_status run_ranks_start(struct run_ranks *ranks, vkn_scene *scene, vkn_trainer *trainer);
-/* Ends the training of the other ranks, on rank 0; with a failure as `status` they fail as well. */
+/* Ends the training of the other ranks, on rank 0; with a failure as `status` they fail, too. */
 void run_ranks_announce_end(struct run_ranks *ranks, vkn_status status);
 /* Ends the other ranks, on rank 0, and waits for their threads. Called after the last checkpoint,
  * because launchers end all processes after one has failed, and before the scene is closed. */
@@ -71,25 +72,25 @@ void run_ranks_leave(struct run_ranks *ranks, vkn_status status);
 size_t run_ranks_count(const struct run_ranks *ranks);
 const char *run_ranks_device(const struct run_ranks *ranks, size_t index);
 
-/* Trains as a process of another rank than 0, until rank 0 ends. Returns VKN_OK also for an
+/* Trains as a process of a rank other than 0, until rank 0 ends. Returns VKN_OK also for an
  * interrupted training: rank 0 reports the interruption. */
 vkn_status run_ranks_follow(struct run_ranks *ranks);
 
 /* ---- checkpoints (save.c) -------------------------------------------------------------------- */
 
-/* Writes the checkpoints of a run. */
+/* State of the checkpoints of a run. */
 struct run_saver {
     vkn_trainer *trainer;
     struct report_progress *progress; /* pauses for warnings */
     const struct run_lock *lock;
     const char *folder;
-    char *path;      /* of the checkpoint */
-    double last;     /* base_seconds() of the last try, or when training began */
-    double cost;     /* seconds that the last save took */
-    double wait;     /* seconds until the next try after a failure; 0: the last save worked */
-    uint64_t step;   /* of the existing checkpoint */
-    bool there, own; /* a checkpoint exists; this saver wrote it */
-    bool delay_save; /* a due save waits until the weights are sound */
+    char *path;    /* of the checkpoint */
+    double last;   /* base_seconds() of the last try, or when training began */
+    double cost;   /* seconds that the last save took */
+    double wait;   /* seconds until the next try after a failure; 0: the last save worked */
+    uint64_t step; /* of the existing checkpoint */
+    bool exists, written_here; /* a checkpoint exists; this saver wrote it */
+    bool delay_save;           /* a due save waits until the weights are sound */
 };
 
 /* Opens a saver whose members trainer, progress, lock and folder are set. They must outlive *saver,
@@ -100,7 +101,7 @@ void run_saver_close(struct run_saver *saver);
 /* Return the step, and the seconds from now (0: no limit), at which the next save is due. */
 uint64_t run_saver_until_step(const struct run_saver *saver);
 double run_saver_seconds(const struct run_saver *saver);
-/* Saves if a save is due; `until`: what run_saver_until_step returned before. A failed save is a
+/* Saves if a save is due; `until`: the last result of run_saver_until_step. A failed save is a
  * warning and tried again later, unless the device is lost or the training has diverged. */
 vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until);
 /* Saves at once, with the same handling of failures. */
@@ -136,7 +137,7 @@ void run_log_close(struct run_log **run_log);
 
 /* ---- evaluations (validate.c) ---------------------------------------------------------------- */
 
-/* Evaluates a trainer. The caller owns the struct and all that it points to except the renderer. */
+/* State of a training's evaluations. The caller owns all members except the renderer. */
 struct validation {
     vkn_trainer *trainer;
     vkn_scene *scene;
@@ -151,7 +152,7 @@ struct validation {
 
 /* Evaluates `eval_views` views, always the same. A failure to write is a warning. */
 vkn_status validate_quickly(struct validation *validation, struct report_progress *progress);
-/* Evaluates all views and writes their pictures; of a scene with training views only, a few views.
+/* Evaluates all views, or a few of a scene that has only training views, and writes their pictures.
  * The caller frees *evaluation. */
 vkn_status validate_finally(struct validation *validation, struct report_progress *progress,
                             struct vkn_evaluation **evaluation);
@@ -175,10 +176,11 @@ void run_callbacks_open(struct run_callbacks *callbacks, struct run_saver *saver
 vkn_status run_callbacks_close(struct run_callbacks *callbacks, vkn_status status);
 /* Call `due` and `between_steps`, as vkn_train_run needs them. */
 double run_callbacks_due(const struct run_callbacks *callbacks);
-vkn_status run_callbacks_visit(struct run_callbacks *callbacks);
+vkn_status run_callbacks_between_steps(struct run_callbacks *callbacks);
 
 /* ---- estimated time of a training (eta.c) ------------------------------------------------ */
 
+/* Reports from which the remaining time is estimated. */
 struct eta {
     unsigned reports;     /* number of reports so far */
     uint64_t first_step;  /* of the first report, which the compilation of pipelines delays */
@@ -186,8 +188,8 @@ struct eta {
 };
 
 /* Adds a report of the training. Returns true once, when a run without a time limit will take more
- * than ten more minutes; `line` then says so, and what ends sooner. `longest_side`: of the training
- * images, in pixels; of large ones, `line` suggests a downscale factor. */
+ * than ten more minutes; `line` then says so and suggests limits. `longest_side`: of the training
+ * images, in pixels; `line` suggests a downscale factor for large ones. */
 bool eta_update(struct eta *eta, const struct vkn_config *config,
                 const struct vkn_train_stats *stats, uint32_t longest_side, char line[256]);
 
@@ -197,7 +199,7 @@ bool eta_update(struct eta *eta, const struct vkn_config *config,
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
 /* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);
-/* Warns of overfitting. PSNR in dB, of the training rays (0: not known) and the split's views. */
+/* Warns of overfitting, by the PSNR in dB of the training rays (0: unknown) and of the split. */
 void sanity_check_quality(const struct vkn_scene *scene, double train_psnr,
                           enum scene_split_name split, double psnr);
 

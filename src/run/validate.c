@@ -6,7 +6,7 @@
 #include "render/render.h"
 #include "train/train.h"
 
-#define TRAIN_VIEWS 12u               /* at most, of a scene with training views only */
+#define TRAIN_VIEWS 12u               /* most evaluated views of a scene with training views only */
 #define PNG_LIMIT   ((size_t)1 << 30) /* bytes */
 
 static size_t divide_up(size_t a, size_t b)
@@ -101,7 +101,7 @@ vkn_status validate_quickly(struct validation *v, struct report_progress *progre
 /* ---- at the end ---------------------------------------------------------------------------- */
 
 /* Copies views/test_003.png, which the next evaluation overwrites, to a name with the step, for the
- * report's strip of pictures. */
+ * report's images over time. */
 static vkn_status keep_picture(const struct validation *v, const char *view,
                                const struct run_pictures *pictures)
 {

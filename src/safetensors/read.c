@@ -17,7 +17,7 @@ struct safetensors_file {
     char *bytes;
     cJSON *header;
     const cJSON *metadata;              /* inside header; NULL when absent */
-    struct safetensors_tensor *tensors; /* by position in the file */
+    struct safetensors_tensor *tensors; /* [count], in the order of the header */
     size_t count;
 };
 
@@ -78,7 +78,8 @@ static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *
     return VKN_OK;
 }
 
-/* Leaves the offset of the tensor's first byte in *offset; the caller turns it into a pointer. */
+/* Parses an entry of the header. *offset becomes the offset of the tensor's first byte, which the
+ * caller turns into a pointer. */
 static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON *item,
                                struct safetensors_tensor *tensor, uint64_t *offset)
 {
@@ -91,7 +92,7 @@ static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON 
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
     const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape");
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
-    /* Exactly three fields: that also excludes one given twice. */
+    /* The number of fields also excludes a field that is given twice. */
     if (!dtype || !shape || !offsets || cJSON_GetArraySize(item) != 3)
         return fail_tensor(file, tensor->name, "needs dtype, shape and data_offsets, each once");
     BASE_TRY(parse_type(file, dtype, tensor->name, &tensor->type));
@@ -107,6 +108,7 @@ static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON 
 
 /* ---- the whole header ----------------------------------------------------------------------- */
 
+/* A tensor and the offset of its first byte in the data section. */
 struct placed {
     struct safetensors_tensor tensor;
     uint64_t offset;
@@ -139,7 +141,7 @@ static vkn_status check_unique(const struct safetensors_file *file, struct place
     return VKN_OK;
 }
 
-/* The tensors must fill the data section exactly: no overlap, no hole, nothing left over. */
+/* Checks that the tensors fill the data section exactly: no overlap, no hole, nothing left over. */
 static vkn_status check_layout(const struct safetensors_file *file, struct placed *placed,
                                size_t count, uint64_t data_size)
 {
@@ -223,7 +225,7 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
     return status;
 }
 
-/* Checks the checksum, if there is one. Overwrites its digits with zeros, as they were when the
+/* Verifies the checksum, if there is one. Overwrites its digits with zeros, as they were when the
  * writer computed it. */
 static vkn_status check_checksum(struct safetensors_file *file, char *text, size_t header_size,
                                  size_t size)
@@ -296,7 +298,7 @@ static vkn_status parse_file(struct safetensors_file *file, size_t size)
 
 /* ---- public --------------------------------------------------------------------------------- */
 
-/* Owns `bytes`, also after a failure. */
+/* Parses a file in memory. Takes ownership of `bytes`, also after a failure. */
 static vkn_status open_owned(const char *name, char *bytes, size_t size,
                              struct safetensors_file **file)
 {

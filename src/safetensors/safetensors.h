@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 
+/* Element types. */
 enum safetensors_type {
     SAFETENSORS_F32,
     SAFETENSORS_F16,
@@ -27,9 +28,9 @@ struct safetensors_metadata {
     const char *key, *value;
 };
 
-/* Metadata key of the CRC-32C of all bytes of the file, computed while the value's own digits are
- * UNSET. A file whose checksum does not match is refused; a program that changes a file has to
- * remove the key. */
+/* Metadata key of the CRC-32C of all bytes of the file, computed while the digits of the checksum
+ * itself are UNSET. A file whose checksum does not match is refused; a program that changes a file
+ * has to remove the key. */
 #define SAFETENSORS_CHECKSUM       "vknerf.crc32c"
 #define SAFETENSORS_CHECKSUM_UNSET "00000000"
 
@@ -45,9 +46,10 @@ struct safetensors_file; /* the whole file in memory; tensors and strings point 
  * overlap, no hole, nothing past the end, the checksum if there is one. VKN_BAD_INPUT names the
  * file and the tensor. */
 vkn_status safetensors_open(const char *path, struct safetensors_file **file);
-/* Does the same with a copy of bytes in memory; `name` replaces the path in messages. */
+/* Reads and checks a copy of bytes in memory; `name` replaces the path in messages. */
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
                                   struct safetensors_file **file);
+/* Return the number of tensors, and a tensor by its index in the file; NULL beyond the last. */
 size_t safetensors_count(const struct safetensors_file *file);
 const struct safetensors_tensor *safetensors_at(const struct safetensors_file *file, size_t index);
 /* Finds a tensor by its name, type and number of elements. VKN_BAD_INPUT names file and tensor. */

@@ -27,7 +27,7 @@ bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *si
     return true;
 }
 
-/* Searches the key with quotes and colon: within a string, quotes would have backslashes. */
+/* Searches for the key with quotes and colon: within a string, quotes would have backslashes. */
 char *safetensors_checksum_digits(char *header, size_t size)
 {
     static const char key[] = "\"" SAFETENSORS_CHECKSUM "\":\"";
@@ -62,7 +62,7 @@ static int compare_sizes(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Checks the tensor when writing, because the reader would refuse the file. */
+/* Checks the tensor before it is written, because the reader would refuse the file. */
 static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors,
                                size_t index)
 {

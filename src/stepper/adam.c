@@ -1,4 +1,4 @@
-/* Implements vkn_adam: the optimiser's passes on parameters and gradients of the caller. */
+/* Implements vkn_adam: runs the optimiser's passes on parameters and gradients of the caller. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #define MOST_ENTRY   32u
 #define MOST_PARAMS  (1u << 30)
-#define PADDING      16u  /* parameters: passes read several vec4 of gradients at once */
+#define PADDING      16u /* multiple of parameters: passes read several vec4 of gradients at once */
 #define FIRST_GROUPS 512u /* workgroups of the passes on GPUs */
 
 #define ADAM_BUFFERS                                                                              \
@@ -16,7 +16,7 @@
      BUFFERS(REDUCE) | BUFFERS(MOMENT1) | BUFFERS(MOMENT2) | BUFFERS(STEP_COUNTS))
 
 /* Pipelines: begin_step, then the two passes of optim_update. */
-enum { BEGIN, CHECK, UPDATE, PROGRAMS };
+enum { BEGIN, CHECK, UPDATE, PIPELINES };
 
 struct vkn_adam {
     vkn_context *context;
@@ -29,12 +29,12 @@ struct vkn_adam {
     struct gpu_buffer values, gradients;
     struct vkn_array public_values, public_gradients;
     struct gpu_bindings *bindings;
-    struct gpu_pipeline *pipelines[PROGRAMS];
+    struct gpu_pipeline *pipelines[PIPELINES];
     struct gpu_recording *recording;
     uint64_t taken, skipped; /* steps */
 };
 
-/* Fails unless `good`; `range` describes the good values in the message. */
+/* Fails unless `good`; `range` describes the accepted values in the message. */
 static vkn_status check_range(const char *member, double value, bool good, const char *range)
 {
     return good ? VKN_OK
@@ -152,9 +152,9 @@ static vkn_status allocate(struct vkn_adam *a, const struct buffer_counts *count
 
 static vkn_status create_pipelines(struct vkn_adam *a)
 {
-    const char *const names[PROGRAMS] = {"begin_step", optim_update.passes[0].name,
-                                         optim_update.passes[1].name};
-    for (size_t i = 0; i < PROGRAMS; i++) {
+    const char *const names[PIPELINES] = {"begin_step", optim_update.passes[0].name,
+                                          optim_update.passes[1].name};
+    for (size_t i = 0; i < PIPELINES; i++) {
         const struct gpu_pipeline_options options = {
             .name = names[i], .local_size = PASS_LOCAL_SIZE, .constants = &a->specialization};
         BASE_TRY(gpu_pipeline_create(a->device, &options, &a->pipelines[i]));
@@ -178,7 +178,7 @@ static vkn_status record(struct vkn_adam *a)
     BASE_TRY(gpu_record_begin(a->device, "adam", 0, &a->recording));
     gpu_record_barrier(a->recording);
     gpu_record_dispatch(a->recording, a->pipelines[BEGIN], a->bindings, &push, sizeof push, 1);
-    for (size_t i = CHECK; i < PROGRAMS; i++) {
+    for (size_t i = CHECK; i < PIPELINES; i++) {
         const struct pass *pass = &optim_update.passes[i - CHECK];
         bool cpu = a->specialization.values[SPEC_CPU_KERNELS];
         uint32_t slot =
@@ -209,15 +209,15 @@ vkn_status vkn_adam_create(vkn_context *context, const struct vkn_adam_params *p
     BASE_NEED(context);
     BASE_NEED(params);
     BASE_USE(gpu_guard(context->device), NULL);
-    struct vkn_adam_params own;
-    BASE_TRY(BASE_READ("vkn_adam_create: params", vkn_adam_params, params, &own, clip_norm));
-    BASE_TRY(resolve(&own));
+    struct vkn_adam_params resolved;
+    BASE_TRY(BASE_READ("vkn_adam_create: params", vkn_adam_params, params, &resolved, clip_norm));
+    BASE_TRY(resolve(&resolved));
     struct vkn_adam *a = base_alloc(1, sizeof *a);
     if (!a)
         return VKN_ERROR;
     a->context = context_hold(context);
     a->device = context->device;
-    a->params = own;
+    a->params = resolved;
     vkn_status status = prepare(a);
     if (status != VKN_OK)
         vkn_adam_destroy(&a);
@@ -239,7 +239,7 @@ void vkn_adam_destroy(vkn_adam **adam)
         return;
     BASE_KEEP_ERROR;
     gpu_recording_destroy(&a->recording);
-    for (size_t i = 0; i < PROGRAMS; i++)
+    for (size_t i = 0; i < PIPELINES; i++)
         gpu_pipeline_destroy(&a->pipelines[i]);
     gpu_bindings_destroy(&a->bindings);
     gpu_arena_destroy(&a->arena);
@@ -284,12 +284,12 @@ vkn_status vkn_adam_step(vkn_adam *adam, float learning_rate, struct vkn_adam_re
     BASE_TRY(gpu_wait(a->recording));
     const struct Stats *ring = a->buffers.at[BIND_STATS].mapped,
                        *stats = &ring[++a->taken % STATS_RING];
-    const struct vkn_adam_result own = {
+    const struct vkn_adam_result filled = {
         .finite = stats->skipped_steps == a->skipped,
         .norm = stats->grad_norm,
         .steps = a->taken - stats->skipped_steps,
         .skipped = stats->skipped_steps,
     };
     a->skipped = stats->skipped_steps;
-    return result ? BASE_FILL(vkn_adam_result, &own, result, skipped) : VKN_OK;
+    return result ? BASE_FILL(vkn_adam_result, &filled, result, skipped) : VKN_OK;
 }

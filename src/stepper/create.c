@@ -1,4 +1,4 @@
-/* Creates and destroys steppers: training steps of a field that the caller evaluates. */
+/* Creates and destroys steppers, which take training steps of a field that the caller evaluates. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,10 +31,10 @@ static vkn_status create_setup(const struct vkn_stepper *s, const struct vkn_con
     BASE_TRY(resolve_config(s, &config));
     BASE_TRY(setup_create(&config, gpu_device_capabilities(s->device), setup));
     struct Config *constants = &setup->constants;
-    uint32_t room = constants->ray_capacity < constants->sample_capacity
+    uint32_t rows = constants->ray_capacity < constants->sample_capacity
                         ? constants->ray_capacity
                         : constants->sample_capacity;
-    constants->cells_per_chunk = room / 64 * 64;
+    constants->cells_per_chunk = rows / 64 * 64;
     /* If the configuration has no `steps`, the caller's loop decides when the training ends. */
     if (given->steps == 0) {
         constants->total_steps = UINT32_MAX;
@@ -60,15 +60,15 @@ static vkn_status create_step(struct vkn_stepper *s, const struct vkn_config *co
     return stream_seek(s->stream, 0, 0.0);
 }
 
-/* Marks all cells as occupied that a view sees. Until the first update of the grid these cells hold
+/* Marks all cells that a view sees as occupied. Until the first update of the grid these cells hold
  * 0, all others -1. */
 static vkn_status occupy_all(struct vkn_stepper *s)
 {
-    const float below = -0.5F;
+    const float threshold = -0.5F;
     if (!rays_use_grid(&s->step.setup.config))
         return VKN_OK;
     BASE_TRY(gpu_upload(s->device, &s->step.buffers.at[BIND_STATE],
-                        offsetof(struct State, threshold), &below, sizeof below));
+                        offsetof(struct State, threshold), &threshold, sizeof threshold));
     return step_pack_occupancy(&s->step);
 }
 
@@ -113,8 +113,8 @@ static vkn_status record_sampling(struct vkn_stepper *s)
     return gpu_record_end(s->sampling);
 }
 
-/* Records the passes from the caller's values to gradients and figures of the step. Gradients of
- * samples that are not live are zero, because the stepper is deterministic. */
+/* Records the passes from the caller's values to the gradients and statistics of the step.
+ * Gradients of samples that are not live are zero, because the stepper is deterministic. */
 static vkn_status record_compositing(struct vkn_stepper *s)
 {
     const struct gpu_buffer *at = s->step.buffers.at;
@@ -154,15 +154,15 @@ vkn_status vkn_stepper_create(vkn_context *context, vkn_scene *scene,
     BASE_NEED(context);
     BASE_NEED(scene);
     BASE_USE(gpu_guard(context->device), NULL);
-    struct vkn_stepper_params own;
-    BASE_TRY(BASE_READ("vkn_stepper_create: params", vkn_stepper_params, params, &own, host));
+    struct vkn_stepper_params copy;
+    BASE_TRY(BASE_READ("vkn_stepper_create: params", vkn_stepper_params, params, &copy, host));
     struct vkn_stepper *s = base_alloc(1, sizeof *s);
     if (!s)
         return VKN_ERROR;
     s->context = context_hold(context);
     s->device = context->device;
     s->scene = scene_retain(scene);
-    s->host = own.host;
+    s->host = copy.host;
     vkn_status status = prepare(s, config);
     if (status != VKN_OK)
         vkn_stepper_destroy(&s);

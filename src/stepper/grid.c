@@ -12,8 +12,8 @@ static const struct step_pass *find_pass(const struct vkn_stepper *s, const char
     return pass;
 }
 
-/* Returns the workgroups of a pass over the cells, four to an invocation; at most as many as
- * BIND_REDUCE has partial sums for. */
+/* Returns the number of workgroups of a pass over the cells, with four cells per invocation; at
+ * most as many as BIND_REDUCE has partial sums for. */
 static uint32_t cell_groups(const struct vkn_stepper *s)
 {
     const struct setup *setup = &s->step.setup;
@@ -23,7 +23,7 @@ static uint32_t cell_groups(const struct vkn_stepper *s)
     return groups < most ? (uint32_t)groups : most;
 }
 
-/* Returns the workgroups of a pass over the cells of one chunk. */
+/* Returns the number of workgroups of a pass over the cells of one chunk. */
 static uint32_t chunk_groups(const struct vkn_stepper *s)
 {
     uint32_t groups = s->step.setup.constants.cells_per_chunk / PASS_LOCAL_SIZE,
@@ -83,7 +83,7 @@ static vkn_status call_density(struct vkn_stepper *s, vkn_density_fn *density, v
 static vkn_status update_chunk(struct vkn_stepper *s, uint32_t chunk, vkn_density_fn *density,
                                void *user, uint64_t *unusable)
 {
-    BASE_TRY(stepper_run(s, "cells to look at", record_pick, chunk));
+    BASE_TRY(stepper_run(s, "cells to evaluate", record_pick, chunk));
     if (listing_read(&s->listing)->samples == 0)
         return VKN_OK;
     BASE_TRY(call_density(s, density, user));

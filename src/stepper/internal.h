@@ -20,21 +20,22 @@ struct listing {
     struct vkn_samples samples;    /* refers to `arrays` */
 };
 
-/* Creates arrays for as many samples and rays as the buffers `of` hold. `host`: see
- * vkn_stepper_params. The caller destroys *listing, also after a failure. */
-vkn_status listing_create(struct gpu_device *device, const struct buffers *of, bool host,
+/* Creates arrays for as many samples and rays as `buffers` hold. `host`: see vkn_stepper_params.
+ * The caller destroys *listing, also after a failure. */
+vkn_status listing_create(struct gpu_device *device, const struct buffers *buffers, bool host,
                           struct listing *listing);
 void listing_destroy(struct listing *listing);
 /* Returns the public description of a buffer; `host`: whether it is in host memory. */
 struct vkn_array listing_array(const struct gpu_buffer *buffer, bool host);
-/* Returns the buffer behind one of listing->samples' arrays. */
+/* Returns the buffer of one of listing->samples' arrays. */
 const struct gpu_buffer *listing_buffer(const struct listing *listing,
                                         const struct vkn_array *array);
-/* Records a barrier and the pass list_samples. `whose`: LIST_*; `rays`: of LIST_VIEW. */
+/* Records a barrier and the pass list_samples. `kind`: LIST_*; `rays`: number of rays for
+ * LIST_VIEW; `groups`: number of workgroups. */
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_pipeline *list_samples, uint32_t whose, uint32_t rays,
+                    const struct gpu_pipeline *list_samples, uint32_t kind, uint32_t rays,
                     uint32_t groups);
-/* Reads the counts of samples and rays after list_samples has run. */
+/* Reads the numbers of samples and rays after list_samples has run. */
 const struct ListSummary *listing_read(struct listing *listing);
 
 /* ---- the stepper ----------------------------------------------------------------------------- */

@@ -54,11 +54,11 @@ const struct gpu_buffer *listing_buffer(const struct listing *listing,
     return &listing->arrays[i];
 }
 
-static vkn_status allocate(struct gpu_device *device, const struct buffers *of, bool host,
+static vkn_status allocate(struct gpu_device *device, const struct buffers *buffers, bool host,
                            struct listing *listing)
 {
-    uint64_t samples = of->at[BIND_SAMPLES].size / sizeof(struct Sample);
-    uint64_t rays = of->at[BIND_RAYS].size / sizeof(struct Ray);
+    uint64_t samples = buffers->at[BIND_SAMPLES].size / sizeof(struct Sample);
+    uint64_t rays = buffers->at[BIND_RAYS].size / sizeof(struct Ray);
     struct gpu_buffer_request requests[LISTING_ARRAYS];
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
         requests[i] = (struct gpu_buffer_request){
@@ -70,10 +70,11 @@ static vkn_status allocate(struct gpu_device *device, const struct buffers *of, 
     return gpu_arena_create(device, &listed, 1, &listing->listed_arena);
 }
 
-static vkn_status bind(struct gpu_device *device, const struct buffers *of, struct listing *listing)
+static vkn_status bind(struct gpu_device *device, const struct buffers *buffers,
+                       struct listing *listing)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
-    buffers_bind(of, (1u << SET_SIZE) - 1u, bound);
+    buffers_bind(buffers, (1u << SET_SIZE) - 1u, bound);
     bound[BIND_LIST_SUMMARY] = &listing->listed;
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
         if (arrays[i].number != UNBOUND)
@@ -81,14 +82,14 @@ static vkn_status bind(struct gpu_device *device, const struct buffers *of, stru
     return gpu_bindings_create(device, bound, &listing->bindings);
 }
 
-vkn_status listing_create(struct gpu_device *device, const struct buffers *of, bool host,
+vkn_status listing_create(struct gpu_device *device, const struct buffers *buffers, bool host,
                           struct listing *listing)
 {
     *listing = (struct listing){0};
-    BASE_TRY(allocate(device, of, host, listing));
+    BASE_TRY(allocate(device, buffers, host, listing));
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
         *member_of(&listing->samples, i) = listing_array(&listing->arrays[i], host);
-    return bind(device, of, listing);
+    return bind(device, buffers, listing);
 }
 
 void listing_destroy(struct listing *listing)
@@ -99,10 +100,10 @@ void listing_destroy(struct listing *listing)
 }
 
 void listing_record(const struct listing *listing, struct gpu_recording *recording,
-                    const struct gpu_pipeline *list_samples, uint32_t whose, uint32_t rays,
+                    const struct gpu_pipeline *list_samples, uint32_t kind, uint32_t rays,
                     uint32_t groups)
 {
-    const struct Push push = {.a = whose, .b = rays};
+    const struct Push push = {.a = kind, .b = rays};
     gpu_record_barrier(recording);
     gpu_record_fill(recording, &listing->listed, 0, UINT64_MAX, 0);
     gpu_record_barrier(recording);

@@ -79,7 +79,7 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     result->finite = stats->skipped_steps == result->skipped;
     result->skipped = stats->skipped_steps;
     /* Converts the mean over the rays in the loss to a mean over all rays: gradients are divided by
-     * the number of all rays, which alone is known before compositing. */
+     * the number of all rays, the only one that is known before compositing. */
     result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
     result->mean_square = stats->square;
     result->live = stats->live;

@@ -10,21 +10,21 @@ void loop_update_due(struct loop *loop)
     loop->due = run->due && run->between_steps && trainer_leads(loop->trainer)
                     ? run->due(run->context)
                     : HUGE_VAL;
-    loop->visit_requested = isfinite(loop->due);
+    loop->callback_expected = isfinite(loop->due);
 }
 
 static vkn_status between_steps(const struct loop *loop)
 {
-    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "visit", loop->trainer,
-                  true);
+    BASE_CALLBACK(gpu_guard(loop->trainer->device), "vkn_trainer_run", "between_steps",
+                  loop->trainer, true);
     return loop->run->between_steps(loop->run->context);
 }
 
-/* The time of the callback does not count as training time. */
-vkn_status loop_call_visit(struct loop *loop)
+/* Moves the loop's clocks by the time of the callback, which does not count as training time. */
+vkn_status loop_call_between_steps(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
-    if (!loop->visit_requested || loop->due > 0)
+    if (!loop->callback_expected || loop->due > 0)
         return VKN_OK;
     double began = base_seconds(), before = t->seconds;
     t->seconds = loop_elapsed(loop); /* for a checkpoint that the callback may write */
@@ -45,7 +45,7 @@ uint64_t loop_next_stop(const struct loop *loop)
     double steps = loop->step_seconds > 0 ? loop->due / loop->step_seconds : 1;
     if (end > loop->limit)
         end = loop->limit;
-    if (!loop->visit_requested || !(steps < (double)(end - loop->submitted)))
+    if (!loop->callback_expected || !(steps < (double)(end - loop->submitted)))
         return end;
     return loop->submitted + (steps > 1 ? (uint64_t)steps : 1);
 }

@@ -1,4 +1,4 @@
-/* Saves and restores checkpoints: the configuration and all buffers that a step changes. */
+/* Saves and loads checkpoints: the configuration and all buffers that a step changes. */
 #include <vknerf/field.h>
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 /* ---- the scene's path ---------------------------------------------------------------------- */
 
 /* Encodes the path in hexadecimal: metadata must be UTF-8, a path may hold any bytes. */
-static char *path_bytes(const char *path)
+static char *path_in_hex(const char *path)
 {
     struct base_text text = {0};
     base_text_add(&text, "%s", "");
@@ -35,7 +35,7 @@ static vkn_status write_file(vkn_trainer *trainer, const char *path,
     /* Two deterministic runs write identical files, so the training time is left out. */
     snprintf(seconds, sizeof seconds, "%.17g",
              trainer->config.deterministic ? 0.0 : trainer->seconds);
-    char *bytes = path_bytes(trainer->scene->path);
+    char *bytes = path_in_hex(trainer->scene->path);
     const char *field = vkn_field_source(&trainer->config);
     struct safetensors_metadata metadata[8] = {
         {CHECKPOINT_FORMAT, CHECKPOINT_FORMAT_VALUE},
@@ -62,19 +62,19 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     BASE_NEED(trainer);
     BASE_NEED(checkpoint);
     BASE_USE(gpu_guard(trainer->device), NULL);
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
     struct safetensors_tensor tensors[MAX_SAVED_BUFFERS];
     void *data[MAX_SAVED_BUFFERS] = {NULL};
-    size_t count = step_list_saved(&trainer->step, kept);
+    size_t count = step_list_saved(&trainer->step, saved);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = step_saved(&trainer->step, &kept[i]);
+        const struct gpu_buffer *buffer = step_saved(&trainer->step, &saved[i]);
         data[i] = base_alloc(buffer->size, 1);
         status =
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
-            .name = kept[i].tensor,
-            .type = kept[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+            .name = saved[i].tensor,
+            .type = saved[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
             .rank = 1,
             .shape = {buffer->size / 4},
             .data = data[i],
@@ -82,7 +82,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
         };
     }
     if (status == VKN_OK)
-        status = checkpoint_check_new(checkpoint, tensors, kept, count);
+        status = checkpoint_check_new(checkpoint, tensors, saved, count);
     /* The number of ranks is no part of the trained state: any number of ranks can resume it. */
     struct vkn_config recorded = trainer->config;
     recorded.parallel.ranks_per_device = 1;
@@ -107,20 +107,20 @@ static bool has_tensor(const struct safetensors_file *file, const char *name, ui
     return false;
 }
 
-/* Finds the tensor of a kept buffer. When only weights are taken over and the file has no coarse
- * field, a coarse field takes the fine field's tensor, and a proposal network keeps its initial
- * parameters (*tensor is NULL). */
+/* Finds the tensor of a saved buffer. If only weights are loaded and the file has no coarse field,
+ * a coarse field gets the fine field's tensor, and a proposal keeps its initial parameters (*tensor
+ * is NULL). */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
-                              const struct saved_buffer *kept, bool weights_only,
+                              const struct saved_buffer *saved, bool weights_only,
                               const struct safetensors_tensor **tensor)
 {
-    uint64_t count = step_saved(&trainer->step, kept)->size / 4;
-    bool there = !weights_only || !kept->coarse || has_tensor(file, kept->tensor, count);
+    uint64_t count = step_saved(&trainer->step, saved)->size / 4;
+    bool found = !weights_only || !saved->coarse || has_tensor(file, saved->tensor, count);
     *tensor = NULL;
-    if (!there && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
+    if (!found && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
         return VKN_OK;
-    struct saved_buffer source = *kept;
-    source.tensor = there ? kept->tensor : kept->fine;
+    struct saved_buffer source = *saved;
+    source.tensor = found ? saved->tensor : saved->fine;
     return checkpoint_find(file, &source, count, tensor);
 }
 
@@ -138,22 +138,22 @@ static vkn_status upload_tensor(const vkn_trainer *trainer, const struct gpu_buf
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
     const struct safetensors_tensor *tensors[MAX_SAVED_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
-    size_t count = step_list_saved(step, kept);
+    size_t count = step_list_saved(step, saved);
     /* All tensors are checked before the first upload, so that a failure changes nothing. */
     for (size_t i = 0; i < count; i++)
-        if (!weights_only || kept[i].weights)
-            BASE_TRY(find_tensor(trainer, file, &kept[i], weights_only, &tensors[i]));
+        if (!weights_only || saved[i].weights)
+            BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
-            BASE_TRY(upload_tensor(trainer, step_saved(step, &kept[i]), tensors[i]));
+            BASE_TRY(upload_tensor(trainer, step_saved(step, &saved[i]), tensors[i]));
     return step_round_parameters(&trainer->step);
 }
 
-/* Restarts loss scaling when its settings have changed, because the old scale is then no estimate;
- * otherwise limits a dynamic scale to the new range. */
+/* Restarts loss scaling if its settings have changed, because the old scale is then no estimate;
+ * otherwise clamps a dynamic scale to the new limits. */
 static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
                              struct State *state)
 {
@@ -172,8 +172,8 @@ static void renew_loss_scale(const struct vkn_config *then, const struct vkn_con
     state->good_steps = state->settled = state->backoffs = state->tolerated = 0;
 }
 
-/* Checks the ray count, by which shaders index: a damaged file must not make them leave their
- * buffers. Lowers the count when the batch has become smaller. */
+/* Checks the ray count, which bounds indices of shaders: a damaged file must not cause accesses
+ * outside buffers. Lowers the count if the batch has become smaller. */
 static vkn_status fit_rays(const char *path, const struct vkn_config *then, uint32_t capacity,
                            struct State *state)
 {
@@ -217,7 +217,7 @@ static vkn_status check_optimizer(const vkn_trainer *trainer, const char *path,
         path, config_optimizer_names[kind], config_optimizer_names[now]);
 }
 
-/* Resets the gradient monitor, whose observations belong to the replaced weights. */
+/* Resets the gradient monitor, whose statistics belong to the replaced weights. */
 static void restart_monitor(vkn_trainer *trainer, uint32_t skipped_steps)
 {
     monitor_begin(&trainer->monitor, &trainer->step.setup.constants, skipped_steps,

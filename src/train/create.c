@@ -44,10 +44,10 @@ static uint64_t memory_shares(const struct vkn_trainer *t)
 {
     if (!t->parallel || gpu_device_capabilities(t->device)->type != GPU_CPU)
         return 1;
-    bool apart = parallel_launched();
-    if ((apart ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
+    bool processes = parallel_launched();
+    if ((processes ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
         return 1;
-    return apart ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
+    return processes ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
 }
 
 static vkn_status create_step(struct vkn_trainer *t)

@@ -1,5 +1,5 @@
-/* Explains why a training has failed: the reason, the first buffer that is not finite, and which
- * settings to change. */
+/* Makes the error messages of a failed training: the reason, the first buffer that is not finite,
+ * and the settings to change. */
 #include <stdlib.h>
 
 #include "train/internal.h"

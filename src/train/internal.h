@@ -26,7 +26,7 @@ struct vkn_trainer {
     char backend_name[FIELD_SHADER_NAME], backend_why[TRAIN_WHY], backend_tuning[FIELD_TUNING_TEXT],
         backend_policy[FIELD_POLICY_TEXT];
     struct vkn_backend backend;
-    uint64_t steps_done;    /* finished steps whose figures the host has read */
+    uint64_t steps_done;    /* finished steps whose statistics the host has read */
     double seconds;         /* training time before the current vkn_trainer_run */
     double seconds_before;  /* training time when the trainer was created or resumed */
     uint32_t rate_cuts;     /* cuts of the learning rate that were already reported */
@@ -38,8 +38,8 @@ struct vkn_trainer {
     double rank0_seconds;      /* training time by rank 0's clock, as of the last step */
     bool stop_requested;       /* the user has asked any rank to stop */
     bool lost;                 /* this rank's device is lost */
-    struct vkn_communication exchange; /* only the members in seconds are kept here */
-    _Atomic uint32_t holders;          /* references beside the creator's; the last one destroys */
+    struct vkn_communication communication; /* only the members in seconds are kept here */
+    _Atomic uint32_t holders; /* references besides the creator's; the last one destroys */
 };
 
 /* Marks the training as failed before its limit and returns VKN_ERROR; the message has the step,

@@ -1,49 +1,51 @@
-/* Training loop of one rank: keeps two update intervals in flight and reads their figures late. */
+/* Runs the training loop of one rank: keeps two update intervals in flight, and reads the
+ * statistics of each after it has finished. */
 #include "train/loop.h"
 
-static void add_times(struct loop *loop, uint32_t recording, uint64_t reach)
+static void add_times(struct loop *loop, uint32_t index, uint64_t reach)
 {
     struct vkn_trainer *t = loop->trainer;
     struct step_timing timings[STEP_MAX_TIMINGS];
     struct gpu_clocks clocks;
-    const struct profile_interval period = {
+    const struct profile_interval interval = {
         .waited = base_seconds(),
         .timings = timings,
-        .count = step_timings(&t->step, recording, timings),
+        .count = step_timings(&t->step, index, timings),
         .from = t->steps_done,
         .to = reach,
-        .queued = loop->queued[recording],
+        .queued = loop->queued[index],
         .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
     };
-    loop_add_idle(loop, &period);
-    profile_add_interval(&t->profile, &period);
-    bool whole = period.queued && loop->waited > 0 && period.to - period.from == UPDATE_INTERVAL;
+    loop_add_idle(loop, &interval);
+    profile_add_interval(&t->profile, &interval);
+    bool whole =
+        interval.queued && loop->waited > 0 && interval.to - interval.from == UPDATE_INTERVAL;
     if (reach % UPDATE_INTERVAL == 0) /* else the timed step, the last one, did not run */
-        step_update_times(&t->step, timings, period.count,
-                          whole ? period.waited - loop->waited : 0);
-    loop->waited = period.waited;
+        step_update_times(&t->step, timings, interval.count,
+                          whole ? interval.waited - loop->waited : 0);
+    loop->waited = interval.waited;
 }
 
 /* Logs a slow first wait: lavapipe compiles most pipelines when they first run. */
-static void log_first_wait(const struct vkn_trainer *t, uint32_t recording)
+static void log_first_wait(const struct vkn_trainer *t, uint32_t index)
 {
-    if (t->profile.steps == 0 && !step_wait_a_while(&t->step, recording, 1))
+    if (t->profile.steps == 0 && !step_wait_a_while(&t->step, index, 1))
         loop_log_slow_start(t);
 }
 
-static vkn_status wait_recording(struct loop *loop, uint32_t recording)
+static vkn_status wait_interval(struct loop *loop, uint32_t index)
 {
     struct vkn_trainer *t = loop->trainer;
-    uint64_t reach = loop->reach[recording];
+    uint64_t reach = loop->reach[index];
     if (reach == 0)
         return VKN_OK;
     double began = base_seconds();
-    log_first_wait(t, recording);
-    BASE_TRY(step_wait(&t->step, recording)); /* after a failure, drain waits once more */
+    log_first_wait(t, index);
+    BASE_TRY(step_wait(&t->step, index)); /* after a failure, drain waits once more */
     loop->step_seconds = (base_seconds() - loop->submit_time) / (double)(reach - t->steps_done);
-    loop->reach[recording] = 0;
+    loop->reach[index] = 0;
     profile_add_host(&t->profile, "wait", began, reach);
-    add_times(loop, recording, reach);
+    add_times(loop, index, reach);
     loop_read_stats(loop, t->steps_done, reach);
     t->steps_done = reach;
     double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
@@ -52,15 +54,15 @@ static vkn_status wait_recording(struct loop *loop, uint32_t recording)
     return VKN_OK;
 }
 
-static vkn_status submit_recording(struct loop *loop, uint32_t recording)
+static vkn_status submit_interval(struct loop *loop, uint32_t index)
 {
     double began = base_seconds();
-    loop->queued[recording] = false;
+    loop->queued[index] = false;
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-        loop->queued[recording] = loop->queued[recording] || loop->reach[i] > 0;
-    BASE_TRY(step_submit(&loop->trainer->step, recording));
+        loop->queued[index] = loop->queued[index] || loop->reach[i] > 0;
+    BASE_TRY(step_submit(&loop->trainer->step, index));
     loop->submit_time = base_seconds();
-    loop->reach[recording] = loop->submitted;
+    loop->reach[index] = loop->submitted;
     profile_add_host(&loop->trainer->profile, "submit", began, loop->submitted);
     return VKN_OK;
 }
@@ -116,20 +118,20 @@ static vkn_status drain(struct loop *loop)
                 (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
                 first = i;
         if (first < STEP_RECORDINGS)
-            status = wait_recording(loop, first);
+            status = wait_interval(loop, first);
     }
     return status;
 }
 
 /* Calls the caller's between_steps if it is due. Waits for the device first: only with nothing in
  * flight may the callback run and the step limit change. */
-static vkn_status receive(struct loop *loop)
+static vkn_status call_if_due(struct loop *loop)
 {
-    bool before = loop->visit_requested;
+    bool before = loop->callback_expected;
     loop_update_due(loop);
-    if (loop->visit_requested || before)
+    if (loop->callback_expected || before)
         BASE_TRY(drain(loop));
-    return loop_call_visit(loop);
+    return loop_call_between_steps(loop);
 }
 
 static vkn_status submit_intervals(struct loop *loop)
@@ -138,11 +140,10 @@ static vkn_status submit_intervals(struct loop *loop)
     double seconds = loop->trainer->config.seconds;
     if (loop->fixed_limit || !loop_stopped(loop))
         BASE_TRY(measure_step(loop));
-    for (uint32_t recording = 0; loop->submitted < loop->limit;
-         recording = (recording + 1) % STEP_RECORDINGS) {
-        BASE_TRY(wait_recording(loop, recording));
+    for (uint32_t index = 0; loop->submitted < loop->limit; index = (index + 1) % STEP_RECORDINGS) {
+        BASE_TRY(wait_interval(loop, index));
         if (!loop->fixed_limit)
-            BASE_TRY(receive(loop));
+            BASE_TRY(call_if_due(loop));
         if (!loop->fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
         /* With parameter averaging (`fixed_limit`), ranks agree on a failure after the interval. */
@@ -152,11 +153,11 @@ static vkn_status submit_intervals(struct loop *loop)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);
         BASE_TRY(loop_exchange_images(loop));
         BASE_TRY(adapt_batch(loop));
-        BASE_TRY(step_choose_submissions(&loop->trainer->step, recording));
+        BASE_TRY(step_choose_submissions(&loop->trainer->step, index));
         loop->submitted = loop_next_stop(loop);
-        control->step_limit = (uint32_t)(loop->visit_requested ? loop->submitted : loop->limit);
-        BASE_TRY(submit_recording(loop, recording));
-        if (loop->visit_requested)
+        control->step_limit = (uint32_t)(loop->callback_expected ? loop->submitted : loop->limit);
+        BASE_TRY(submit_interval(loop, index));
+        if (loop->callback_expected)
             BASE_TRY(drain(loop));
     }
     return VKN_OK;

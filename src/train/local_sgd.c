@@ -1,6 +1,6 @@
-/* Training loop of local SGD (Stich, Local SGD Converges Fast and Communicates Little, 2019): each
- * rank trains by itself for an update interval of 16 steps, then all ranks average their parameters
- * (step/averaging.c). Rank 0 decides how long a run lasts. */
+/* Runs the training loop of local SGD (Stich, Local SGD Converges Fast and Communicates Little,
+ * 2019): each rank trains by itself for an update interval of 16 steps, then all ranks average
+ * their parameters (step/averaging.c). Rank 0 decides how long a run lasts. */
 #include <stdlib.h>
 
 #include "parallel/parallel.h"
@@ -8,13 +8,13 @@
 
 /* ---- parameter averaging --------------------------------------------------------------------- */
 
-static void count_wait(struct loop *loop, double began)
+static void add_waiting_time(struct loop *loop, double began)
 {
-    loop->trainer->exchange.waiting_seconds += base_seconds() - began;
+    loop->trainer->communication.waiting_seconds += base_seconds() - began;
     ranks_add_time(loop, began, false);
 }
 
-/* Finds the smallest number of weight updates of any rank. Waits for the slowest rank. */
+/* Finds the smallest number of weight updates of any rank, and so waits for the slowest rank. */
 static vkn_status find_fewest_updates(struct loop *loop, uint32_t *least)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -23,7 +23,7 @@ static vkn_status find_fewest_updates(struct loop *loop, uint32_t *least)
                           offsetof(struct State, updates), least, sizeof *least));
     double began = base_seconds();
     BASE_TRY(parallel_gather(t->parallel, least, sizeof *least, all));
-    count_wait(loop, began);
+    add_waiting_time(loop, began);
     for (uint32_t rank = 0; rank < t->ranks; rank++)
         *least = all[rank] < *least ? all[rank] : *least;
     return VKN_OK;
@@ -66,11 +66,11 @@ static vkn_status agree_on_target(struct loop *loop, struct message *messages, u
     double began = base_seconds();
     messages_set_reason(&mine);
     vkn_status status = messages_exchange(t->parallel, &mine, messages);
-    /* The parameters of a rank that has diverged were averaged into those of all ranks. */
+    /* A rank that has diverged has spoilt the averaged parameters of all ranks. */
     for (uint32_t rank = 0; rank < t->ranks; rank++)
         t->ended = t->ended || messages[rank].ended;
     BASE_TRY(status);
-    count_wait(loop, began);
+    add_waiting_time(loop, began);
     ranks_read_messages(t, messages);
     *target = messages[0].target;
     *last = messages[0].pause || t->stop_requested;
@@ -90,8 +90,8 @@ static vkn_status run_intervals(struct loop *loop, struct message *messages)
         parallel_expect_delays(t->parallel, t->steps_done == loop->from);
         parallel_set_step(t->parallel, t->steps_done + 1);
         loop_update_due(loop);
-        BASE_TRY(loop_call_visit(loop));
-        loop->visit_requested = false; /* a callback does not cut an update interval short */
+        BASE_TRY(loop_call_between_steps(loop));
+        loop->callback_expected = false; /* a callback does not cut an update interval short */
         BASE_TRY(agree_on_target(loop, messages, limit, &target, &last));
         if (last)
             return VKN_OK;
@@ -100,7 +100,7 @@ static vkn_status run_intervals(struct loop *loop, struct message *messages)
         loop->limit = target;
         vkn_status status = loop_run_intervals(loop);
         status = status == VKN_OK ? average_parameters(loop) : status;
-        t->exchange.step_seconds += base_seconds() - began;
+        t->communication.step_seconds += base_seconds() - began;
         BASE_TRY(status);
     }
 }

@@ -1,4 +1,4 @@
-/* Implements what all training loops share: reading the figures of steps, reports and warnings. */
+/* Implements what all training loops share: the statistics of steps, reports and warnings. */
 #include "train/loop.h"
 
 #include <math.h>
@@ -64,7 +64,7 @@ static void warn_of_rate_cuts(const struct loop *loop, const struct Stats *stats
     t->rate_cuts = stats->rate_cuts;
 }
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- statistics ------------------------------------------------------------------------------ */
 
 void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
@@ -130,10 +130,10 @@ void loop_report(struct loop *loop)
             .marched_per_second = ranks * window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_allocated(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
-            .exchange_share = shared ? window->exchange / seconds : (double)NAN,
+            .exchange_share = shared ? window->communication / seconds : (double)NAN,
             .images = &images,
         };
-        /* The last update intervals finish almost at once: too short a time to measure a rate. */
+        /* The last update intervals finish almost at once: the time is too short for a rate. */
         if (seconds < 0.1 && loop->reported.step > 0) {
             stats.steps_per_second = loop->reported.steps_per_second;
             stats.rays_per_second = loop->reported.rays_per_second;
@@ -166,11 +166,11 @@ bool loop_out_of_time(const struct loop *loop)
     return paused || (seconds > 0 && loop_elapsed(loop) >= seconds);
 }
 
-void loop_add_idle(struct loop *loop, const struct profile_interval *period)
+void loop_add_idle(struct loop *loop, const struct profile_interval *interval)
 {
-    if (period->count == 0)
+    if (interval->count == 0)
         return;
-    double begin = period->timings->begin, end = period->timings[period->count - 1].end;
+    double begin = interval->timings->begin, end = interval->timings[interval->count - 1].end;
     double from = loop->device_end > 0 ? fmin(loop->device_end, begin) : begin;
     loop->window.idle += begin - from;
     loop->window.span += end - from;

@@ -6,16 +6,17 @@
 #include "step/step.h"
 #include "train/internal.h"
 
-/* Sums of the steps' figures since the last report. */
+/* Sums of the steps' statistics since the last report. */
 struct window {
     double began; /* base_seconds() */
     uint64_t steps;
     double rays, samples, live, loss, square, underflowed;
-    double span, idle; /* seconds by the device's clock: in total; idle between intervals */
-    double exchange;   /* seconds of communication that the device waited for */
-    struct Stats last; /* of the last step */
+    double span, idle;    /* seconds by the device's clock: in total; idle between intervals */
+    double communication; /* seconds of communication that the device waited for */
+    struct Stats last;    /* of the last step */
 };
 
+/* State of a vkn_trainer_run. */
 struct loop {
     struct vkn_trainer *trainer;
     const struct vkn_train_run *run;
@@ -23,7 +24,7 @@ struct loop {
     uint64_t submitted;              /* step at which the last submitted command buffer ends */
     uint64_t from, limit;            /* steps */
     bool follows;                    /* a rank other than 0: rank 0's clock counts */
-    bool fixed_limit;                /* runs up to the limit, without looking at clock or stop */
+    bool fixed_limit;                /* runs up to the limit, whatever the clock or a stop says */
     uint64_t reach[STEP_RECORDINGS]; /* last step of each command buffer; 0: not in flight */
     bool queued[STEP_RECORDINGS];    /* was submitted while another one was in flight */
     double waited;     /* base_seconds() when the last wait for an interval ended; 0: none yet */
@@ -31,7 +32,7 @@ struct loop {
     double submit_time, step_seconds; /* base_seconds() of the last submission; duration of a step
                                     as last measured, 0: not known */
     double due;                       /* seconds until the caller's between_steps is due */
-    bool visit_requested;             /* `due` is finite */
+    bool callback_expected;           /* `due` is finite */
     struct window window;
     struct vkn_train_stats reported; /* the last report */
 };
@@ -46,11 +47,11 @@ bool loop_ended_early(const struct loop *loop);
 bool loop_stopped(const struct loop *loop);
 /* Returns whether the configuration's or the call's time limit has passed. */
 bool loop_out_of_time(const struct loop *loop);
-/* Adds the figures of steps (from, to] from the device's ring, and warns of what they show. */
+/* Adds the statistics of steps (from, to] from the device's ring, and sends warnings. */
 void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to);
-/* Adds the device's idle time since the end of the interval before. */
-void loop_add_idle(struct loop *loop, const struct profile_interval *period);
-/* Reports the figures since the last report, and resets them. */
+/* Adds the device's idle time since the end of the previous interval. */
+void loop_add_idle(struct loop *loop, const struct profile_interval *interval);
+/* Reports the statistics since the last report, and resets them. */
 void loop_report(struct loop *loop);
 /* Logs that the first steps are waiting for the driver's compiler. */
 void loop_log_slow_start(const struct vkn_trainer *trainer);
@@ -59,10 +60,10 @@ vkn_status loop_exchange_images(struct loop *loop);
 
 /* ---- the caller's function between two steps (callbacks.c) ---------------------------------- */
 
-/* Asks the caller when its function is due next (vkn_train_run.due). */
+/* Calls vkn_train_run.due and stores when between_steps is due next. */
 void loop_update_due(struct loop *loop);
 /* Calls vkn_train_run.between_steps if it is due. Nothing may be in flight on the device. */
-vkn_status loop_call_visit(struct loop *loop);
+vkn_status loop_call_between_steps(struct loop *loop);
 /* Returns the step at which the next command buffer ends: the end of the update interval, or the
  * step that is nearest to the caller's next call. */
 uint64_t loop_next_stop(const struct loop *loop);
@@ -78,16 +79,16 @@ struct reduction {
     struct parallel *parallel;
     vkn_status status; /* of the last all-reduce; if VKN_OK when a step fails, the device failed */
 };
-step_all_reduce ranks_all_reduce; /* all-reduces; context: struct reduction */
+step_all_reduce ranks_all_reduce; /* context: struct reduction */
 /* Adds the communication time since `began`. `hidden`: the device was computing meanwhile. */
 void ranks_add_time(struct loop *loop, double began, bool hidden);
-/* Takes over rank 0's training time, and whether any rank was asked to stop. */
+/* Stores rank 0's training time, and whether the user has asked any rank to stop. */
 void ranks_read_messages(struct vkn_trainer *trainer, const struct message *messages);
 /* Returns VKN_ERROR if a rank's state differs from rank 0's (replicas.c). `messages`: [ranks]. */
 vkn_status ranks_check_hashes(struct vkn_trainer *trainer, struct message *messages);
 /* Runs local SGD with parameter averaging (local_sgd.c); the caller makes the last report. */
 vkn_status local_sgd_run(struct loop *loop);
-/* Runs update intervals up to loop->limit (intervals.c). If `fixed_limit`, only that ends it. */
+/* Runs update intervals up to loop->limit (intervals.c). If `fixed_limit`, nothing else ends it. */
 vkn_status loop_run_intervals(struct loop *loop);
 
 /* ---- messages between ranks (messages.c) --------------------------------------------------- */

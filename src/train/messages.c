@@ -1,4 +1,4 @@
-/* Exchanges messages between ranks, by which all learn of a failure of one. */
+/* Exchanges messages between ranks, so that the failure of a rank ends all. */
 #include "train/loop.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ vkn_status train_sync_status(struct parallel *parallel, vkn_status status)
     return status;
 }
 
-/* Every other rank reaches an exchange of messages in any case, so that this call cannot hang. */
+/* Cannot hang, because every other rank calls messages_exchange in any case. */
 void train_announce_end(struct parallel *parallel, vkn_status status)
 {
     BASE_KEEP_ERROR;

@@ -35,65 +35,66 @@ void profile_add_host(struct profile *profile, const char *name, double began, u
                                                  .step = step});
 }
 
-/* Returns whether the trace keeps the interval's passes: the first four intervals, and two in a row
- * at every power of two. */
-static bool is_sampled(uint64_t period)
+/* Returns whether the trace has the passes of an interval: one of the first four, or of two in a
+ * row at every power of two. */
+static bool is_sampled(uint64_t interval)
 {
-    return period < 4 || (period & (period - 1)) == 0 || ((period - 1) & (period - 2)) == 0;
+    return interval < 4 || (interval & (interval - 1)) == 0 ||
+           ((interval - 1) & (interval - 2)) == 0;
 }
 
 /* Returns host time minus device time from calibrated clocks. Without them, lowers fence_offset,
  * the upper bound so far, and returns 0. */
-static double align(struct profile *profile, const struct profile_interval *period)
+static double align(struct profile *profile, const struct profile_interval *interval)
 {
-    if (period->clocks) {
+    if (interval->clocks) {
         profile->clocks_read = true;
-        profile->deviation = fmax(profile->deviation, period->clocks->deviation);
+        profile->deviation = fmax(profile->deviation, interval->clocks->deviation);
         /* Inexact readings must not make intervals overlap. */
-        double offset = period->clocks->host - period->clocks->device;
-        offset = fmax(offset, profile->aligned_end - period->timings->begin);
-        profile->aligned_end = period->timings[period->count - 1].end + offset;
+        double offset = interval->clocks->host - interval->clocks->device;
+        offset = fmax(offset, profile->aligned_end - interval->timings->begin);
+        profile->aligned_end = interval->timings[interval->count - 1].end + offset;
         return offset;
     }
-    double offset = period->waited - period->timings[period->count - 1].end;
+    double offset = interval->waited - interval->timings[interval->count - 1].end;
     if (profile->intervals == 0 || offset < profile->fence_offset)
         profile->fence_offset = offset;
     return 0.0;
 }
 
 /* Returns a slot's step; for passes that run once an interval, the interval's last step. */
-static uint64_t step_of(const struct profile_interval *period, uint32_t slot)
+static uint64_t step_of(const struct profile_interval *interval, uint32_t slot)
 {
-    return slot < UPDATE_INTERVAL ? period->from / UPDATE_INTERVAL * UPDATE_INTERVAL + slot + 1
-                                  : period->to;
+    return slot < UPDATE_INTERVAL ? interval->from / UPDATE_INTERVAL * UPDATE_INTERVAL + slot + 1
+                                  : interval->to;
 }
 
-/* Returns whether the slot's step ran: a stop within an interval leaves the other slots idle. */
-static bool ran(const struct profile_interval *period, uint32_t slot)
+/* Returns whether the slot's step ran: after a stop within an interval the other slots are idle. */
+static bool ran(const struct profile_interval *interval, uint32_t slot)
 {
-    uint64_t step = step_of(period, slot);
-    return slot == UPDATE_INTERVAL || (period->from < step && step <= period->to);
+    uint64_t step = step_of(interval, slot);
+    return slot == UPDATE_INTERVAL || (interval->from < step && step <= interval->to);
 }
 
-static void add_events(struct profile *profile, const struct profile_interval *period,
+static void add_events(struct profile *profile, const struct profile_interval *interval,
                        double offset, double idle)
 {
-    const struct step_timing *timings = period->timings;
-    const struct step_timing *last = &timings[period->count - 1];
+    const struct step_timing *timings = interval->timings;
+    const struct step_timing *last = &timings[interval->count - 1];
     add_event(profile, &(struct trace_event){.name = "period",
                                              .track = TRACE_DEVICE_INTERVALS,
                                              .begin = timings->begin + offset,
                                              .end = last->end + offset,
-                                             .step = period->to,
+                                             .step = interval->to,
                                              .idle = idle});
-    for (uint32_t i = 0; is_sampled(profile->intervals) && i < period->count; i++)
-        if (ran(period, timings[i].slot))
+    for (uint32_t i = 0; is_sampled(profile->intervals) && i < interval->count; i++)
+        if (ran(interval, timings[i].slot))
             add_event(profile, &(struct trace_event){
                                    .name = timings[i].name,
                                    .track = TRACE_DEVICE_PASSES,
                                    .begin = timings[i].begin + offset,
                                    .end = timings[i].end + offset,
-                                   .step = step_of(period, timings[i].slot),
+                                   .step = step_of(interval, timings[i].slot),
                                    .idle = i > 0 ? timings[i].begin - timings[i - 1].end : 0.0,
                                });
 }
@@ -113,37 +114,37 @@ static void add_pass(struct profile *profile, const char *name, double seconds, 
     profile->passes[i].steps += steps;
 }
 
-static double add_idle(struct profile *profile, const struct profile_interval *period)
+static double add_idle(struct profile *profile, const struct profile_interval *interval)
 {
-    const struct step_timing *timings = period->timings;
+    const struct step_timing *timings = interval->timings;
     double idle = 0.0;
-    for (uint32_t i = 1; i < period->count; i++)
-        if (ran(period, timings[i - 1].slot) || ran(period, timings[i].slot))
+    for (uint32_t i = 1; i < interval->count; i++)
+        if (ran(interval, timings[i - 1].slot) || ran(interval, timings[i].slot))
             idle += timings[i].begin - timings[i - 1].end;
     profile->idle += idle;
-    if (period->queued && profile->intervals > 0) {
+    if (interval->queued && profile->intervals > 0) {
         profile->interval_idle += fmax(timings->begin - profile->last_end, 0.0);
         profile->interval_gaps++;
     }
-    profile->last_end = timings[period->count - 1].end;
+    profile->last_end = timings[interval->count - 1].end;
     return idle;
 }
 
-void profile_add_interval(struct profile *profile, const struct profile_interval *period)
+void profile_add_interval(struct profile *profile, const struct profile_interval *interval)
 {
-    if (period->count == 0)
+    if (interval->count == 0)
         return;
-    for (uint32_t i = 0; i < period->count; i++) {
-        const struct step_timing *timing = &period->timings[i];
-        if (ran(period, timing->slot))
+    for (uint32_t i = 0; i < interval->count; i++) {
+        const struct step_timing *timing = &interval->timings[i];
+        if (ran(interval, timing->slot))
             add_pass(profile, timing->name, timing->end - timing->begin,
                      timing->again                     ? 0.0
-                     : timing->slot == UPDATE_INTERVAL ? (double)(period->to - period->from)
+                     : timing->slot == UPDATE_INTERVAL ? (double)(interval->to - interval->from)
                                                        : 1.0);
     }
     if (profile->detailed) {
-        double offset = align(profile, period), idle = add_idle(profile, period);
-        add_events(profile, period, offset, idle);
+        double offset = align(profile, interval), idle = add_idle(profile, interval);
+        add_events(profile, interval, offset, idle);
     }
     profile->intervals++;
 }
@@ -164,8 +165,8 @@ vkn_status profile_write_trace(struct profile *profile, const char *path, double
         .driver = driver,
         .clocks = profile->clocks_read
                       ? "VK_EXT_calibrated_timestamps: device clock and CLOCK_MONOTONIC read "
-                        "together after every period"
-                      : "by fences: the end of no period is later than the host knew of it",
+                        "together after every update interval"
+                      : "by fences: no update interval ends later than the host noticed",
         .deviation = profile->clocks_read ? profile->deviation : -1.0,
         .origin = origin,
         .events = profile->events,

@@ -12,6 +12,7 @@ struct profile_pass {
     double steps; /* covered by the timed runs: one each, or all of an interval */
 };
 
+/* Profile of a training. */
 struct profile {
     bool detailed; /* every step is timed, with idle times and events */
     struct profile_pass passes[STEP_MAX_PASSES];
@@ -23,7 +24,7 @@ struct profile {
     double idle;            /* seconds between passes, over all steps */
     double interval_idle;   /* seconds between intervals that were queued back to back */
     uint64_t interval_gaps; /* number of pairs of such intervals */
-    double last_end;        /* end of the interval before, by the device's clock */
+    double last_end;        /* end of the previous interval, by the device's clock */
     uint64_t intervals;     /* finished update intervals */
     struct trace_event *events;
     size_t event_count, event_capacity, events_lost;
@@ -38,12 +39,12 @@ struct profile_interval {
     const struct step_timing *timings;
     uint32_t count;
     uint64_t from, to;               /* steps finished before and after the interval */
-    bool queued;                     /* submitted while the interval before was in flight */
+    bool queued;                     /* submitted while another interval was in flight */
     double waited;                   /* base_seconds() when the wait for the interval ended */
     const struct gpu_clocks *clocks; /* read at `waited`; NULL: not supported by the driver */
 };
 /* Adds the interval's pass times and, if detailed, its events. */
-void profile_add_interval(struct profile *profile, const struct profile_interval *period);
+void profile_add_interval(struct profile *profile, const struct profile_interval *interval);
 
 /* Adds a host event from `began` (base_seconds()) until now. Does nothing unless detailed. */
 void profile_add_host(struct profile *profile, const char *name, double began, uint64_t step);

@@ -1,4 +1,4 @@
-/* Fills struct vkn_profile: measured times of passes beside the cost model's work and bounds. */
+/* Fills struct vkn_profile with measured pass times and with work and bounds of the cost model. */
 #include <stdlib.h>
 
 #include "train/internal.h"
@@ -27,8 +27,8 @@ static vkn_status count_touched(const struct vkn_trainer *t, const struct State 
 }
 
 /* Returns for how many of four neighbouring cells an occupancy update is expected to evaluate the
- * field: a quarter of those that a camera sees, and one more if any is occupied; during the warmup
- * (`all`) all that a camera sees. See rays/update_occupancy.glsl. */
+ * field: a quarter of the cells that a camera sees, and one more if any is occupied; during the
+ * warm-up (`all`) all cells that a camera sees. See rays/update_occupancy.glsl. */
 static double evaluated_of_four(const float *cells, float threshold, bool all)
 {
     int seen = 0, occupied = 0;
@@ -42,7 +42,7 @@ static double evaluated_of_four(const float *cells, float threshold, bool all)
 }
 
 /* Estimates the cells that an occupancy update evaluates, from the current grid and from the share
- * of warmup steps. */
+ * of warm-up steps. */
 static vkn_status count_evaluated(const struct vkn_trainer *t, const struct State *state,
                                   double *evaluated)
 {

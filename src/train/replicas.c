@@ -6,13 +6,13 @@
 
 static vkn_status hash_state(const struct vkn_trainer *t, uint64_t *hash)
 {
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
-    size_t count = step_list_saved(&t->step, kept);
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
+    size_t count = step_list_saved(&t->step, saved);
     *hash = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct gpu_buffer *buffer = step_saved(&t->step, &kept[i]);
-        if (kept[i].number == BIND_STATE && !t->step.ranks)
-            continue; /* with parameter averaging each rank has a state of its own */
+        const struct gpu_buffer *buffer = step_saved(&t->step, &saved[i]);
+        if (saved[i].number == BIND_STATE && !t->step.ranks)
+            continue; /* with parameter averaging each rank has a separate state */
         void *data = base_alloc(buffer->size, 1);
         vkn_status status =
             data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
@@ -66,14 +66,14 @@ static vkn_status broadcast_buffer(struct vkn_trainer *t, const struct gpu_buffe
 
 vkn_status train_broadcast_state(vkn_trainer *t)
 {
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
-    size_t count = step_list_saved(&t->step, kept);
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
+    size_t count = step_list_saved(&t->step, saved);
     struct progress progress = {t->steps_done,           t->seconds,
                                 t->seconds_before,       t->rate_cuts,
                                 t->monitor.skips.before, t->monitor.convergence.constant_error};
     BASE_TRY(train_sync_status(t->parallel, VKN_OK)); /* another rank may have no trainer */
     for (size_t i = 0; i < count; i++)
-        BASE_TRY(broadcast_buffer(t, step_saved(&t->step, &kept[i])));
+        BASE_TRY(broadcast_buffer(t, step_saved(&t->step, &saved[i])));
     BASE_TRY(parallel_broadcast(t->parallel, &progress, sizeof progress));
     if (trainer_leads(t))
         return VKN_OK;

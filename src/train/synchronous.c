@@ -1,6 +1,6 @@
-/* Training loop of synchronous data parallelism: in each step every rank computes gradients of its
- * own rays, all ranks all-reduce them, and every rank updates the same weights. Rank 0 decides how
- * long a run lasts. */
+/* Runs the training loop of synchronous data parallelism: in each step every rank computes the
+ * gradients of its rays, all ranks all-reduce them, and every rank updates the same weights. Rank 0
+ * decides how long a run lasts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,37 +12,39 @@ bool train_device_is_lost(const vkn_trainer *trainer)
     return trainer->lost;
 }
 
-/* Bytes are gradients in each step or, with parameter averaging, parameters once an interval. */
-struct vkn_communication train_exchange(const vkn_trainer *trainer)
+/* Counts as bytes the gradients of a step or, with parameter averaging, a step's share of the
+ * parameters and occupancy cells that are averaged once an interval. */
+struct vkn_communication train_communication(const vkn_trainer *trainer)
 {
     const struct step *step = &trainer->step;
     uint64_t params = sizeof(float) * step->setup.model.param_count;
     uint32_t fields = step->coarse.arena ? 2 : 1;
-    struct vkn_communication exchange = trainer->exchange;
-    exchange.ranks_per_device = step->ranks ? step_virtual_ranks(step) : 1;
-    exchange.ranks = exchange.ranks_per_device * trainer->ranks;
-    if (exchange.ranks < 2)
-        return exchange;
+    struct vkn_communication communication = trainer->communication;
+    communication.ranks_per_device = step->ranks ? step_virtual_ranks(step) : 1;
+    communication.ranks = communication.ranks_per_device * trainer->ranks;
+    if (communication.ranks < 2)
+        return communication;
     if (step->ranks)
-        exchange.bytes = step_bucket_bytes(step);
+        communication.bytes = step_bucket_bytes(step);
     else
-        exchange.bytes = (fields * (4 * params + step->buffers.at[BIND_STEP_COUNTS].size) +
-                          step->buffers.at[BIND_OCCUPANCY].size) /
-                         UPDATE_INTERVAL;
-    return exchange;
+        communication.bytes = (fields * (4 * params + step->buffers.at[BIND_STEP_COUNTS].size) +
+                               step->buffers.at[BIND_OCCUPANCY].size) /
+                              UPDATE_INTERVAL;
+    return communication;
 }
 
-vkn_status vkn_trainer_communication(const vkn_trainer *trainer, struct vkn_communication *exchange)
+vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
+                                     struct vkn_communication *communication)
 {
     BASE_NEED(trainer);
-    BASE_NEED(exchange);
-    const struct vkn_communication found = train_exchange(trainer), *own = &found;
-    return BASE_FILL(vkn_communication, own, exchange, step_seconds);
+    BASE_NEED(communication);
+    const struct vkn_communication found = train_communication(trainer), *filled = &found;
+    return BASE_FILL(vkn_communication, filled, communication, step_seconds);
 }
 
 /* ---- all-reduce ------------------------------------------------------------------------------ */
 
-/* Adds; a sum that does not fit is UINT32_MAX. */
+/* Returns the sum, at most UINT32_MAX. */
 static uint32_t add_counts(uint32_t a, uint32_t b)
 {
     return a > UINT32_MAX - b ? UINT32_MAX : a + b;
@@ -61,15 +63,15 @@ static void add_found(struct RankStats *sum, const struct RankStats *found)
 }
 
 /* Averages a gradient bucket over the device's virtual ranks, into the first one's memory. */
-static void sum_virtual_ranks(const struct step *step, uint32_t piece)
+static void sum_virtual_ranks(const struct step *step, uint32_t bucket)
 {
-    struct step_bucket first = step_bucket(step, 0, piece);
+    struct step_bucket first = step_bucket(step, 0, bucket);
     uint32_t ranks_per_device = step_virtual_ranks(step);
     float *values[STEP_MAX_VIRTUAL_RANKS];
     for (uint32_t i = 0; ranks_per_device > 1 && i < first.count; i++) {
         const struct step_span *span = &first.spans[i];
-        for (uint32_t turn = 0; turn < ranks_per_device; turn++)
-            values[turn] = step_bucket(step, turn, piece).spans[i].values;
+        for (uint32_t virtual_rank = 0; virtual_rank < ranks_per_device; virtual_rank++)
+            values[virtual_rank] = step_bucket(step, virtual_rank, bucket).spans[i].values;
         (span->is_f16 ? parallel_mean_f16_of : parallel_mean_of)(values, ranks_per_device, 1, 0,
                                                                  span->count);
     }
@@ -77,9 +79,10 @@ static void sum_virtual_ranks(const struct step *step, uint32_t piece)
 
 static void sum_virtual_statistics(const struct step *step)
 {
-    for (uint32_t turn = 1; turn < step_virtual_ranks(step); turn++)
+    for (uint32_t virtual_rank = 1; virtual_rank < step_virtual_ranks(step); virtual_rank++)
         for (uint32_t field = 0; field < step_fields(step); field++)
-            add_found(&step_statistics(step, 0)[field], &step_statistics(step, turn)[field]);
+            add_found(&step_statistics(step, 0)[field],
+                      &step_statistics(step, virtual_rank)[field]);
 }
 
 static void sum_rank_statistics(const struct vkn_trainer *t, const struct message *messages)
@@ -92,9 +95,9 @@ static void sum_rank_statistics(const struct vkn_trainer *t, const struct messag
     }
 }
 
-static vkn_status all_reduce_bucket(struct vkn_trainer *t, uint32_t piece)
+static vkn_status all_reduce_bucket(struct vkn_trainer *t, uint32_t bucket)
 {
-    const struct step_bucket found = step_bucket(&t->step, 0, piece);
+    const struct step_bucket found = step_bucket(&t->step, 0, bucket);
     for (uint32_t i = 0; t->parallel && i < found.count; i++) {
         const struct step_span *span = &found.spans[i];
         BASE_TRY((span->is_f16 ? parallel_mean_f16 : parallel_mean)(t->parallel, span->values,
@@ -122,13 +125,13 @@ void ranks_read_messages(struct vkn_trainer *t, const struct message *messages)
 
 void ranks_add_time(struct loop *loop, double began, bool hidden)
 {
-    struct vkn_communication *exchange = &loop->trainer->exchange;
+    struct vkn_communication *communication = &loop->trainer->communication;
     double seconds = base_seconds() - began;
-    exchange->seconds += seconds;
+    communication->seconds += seconds;
     if (hidden)
-        exchange->hidden_seconds += seconds;
+        communication->hidden_seconds += seconds;
     else
-        loop->window.exchange += seconds;
+        loop->window.communication += seconds;
 }
 
 static vkn_status exchange_messages(struct loop *loop, const struct message *mine,
@@ -137,18 +140,18 @@ static vkn_status exchange_messages(struct loop *loop, const struct message *min
     struct vkn_trainer *t = loop->trainer;
     double began = base_seconds();
     BASE_TRY(messages_exchange(t->parallel, mine, messages));
-    t->exchange.waiting_seconds += base_seconds() - began;
+    t->communication.waiting_seconds += base_seconds() - began;
     return VKN_OK;
 }
 
-static void log_first_wait(const struct vkn_trainer *t, uint32_t turn)
+static void log_first_wait(const struct vkn_trainer *t, uint32_t virtual_rank)
 {
-    if (turn == 0 && t->profile.steps == 0 && trainer_leads(t) &&
+    if (virtual_rank == 0 && t->profile.steps == 0 && trainer_leads(t) &&
         !step_wait_bucket_a_while(&t->step, 0, step_buckets(&t->step) - 1, 1))
         loop_log_slow_start(t);
 }
 
-/* Marks the device as lost when a call of its own has failed with VKN_NO_DEVICE. */
+/* Marks the device as lost if `status`, of a call on this rank's device, is VKN_NO_DEVICE. */
 static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
 {
     t->lost = t->lost || status == VKN_NO_DEVICE;
@@ -189,46 +192,46 @@ static vkn_status compute_gradients(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
     uint32_t last = step_virtual_ranks(&t->step) - 1;
-    for (uint32_t turn = 0; turn <= last; turn++) {
-        BASE_TRY(step_submit_gradients(&t->step, turn));
-        log_first_wait(t, turn);
-        for (uint32_t piece = 0; turn < last && piece < step_buckets(&t->step); piece++)
-            BASE_TRY(step_wait_bucket(&t->step, turn, piece));
+    for (uint32_t virtual_rank = 0; virtual_rank <= last; virtual_rank++) {
+        BASE_TRY(step_submit_gradients(&t->step, virtual_rank));
+        log_first_wait(t, virtual_rank);
+        for (uint32_t bucket = 0; virtual_rank < last && bucket < step_buckets(&t->step); bucket++)
+            BASE_TRY(step_wait_bucket(&t->step, virtual_rank, bucket));
     }
     return step_wait_bucket(&t->step, last, 0);
 }
 
 /* All-reduces all gradient buckets but the last, each while the device computes the next ones. A
  * rank that fails still takes part in the all-reduces, up to the next exchange of messages. */
-static vkn_status exchange_buckets(struct loop *loop, struct message *messages)
+static vkn_status all_reduce_buckets(struct loop *loop, struct message *messages)
 {
     struct vkn_trainer *t = loop->trainer;
-    uint32_t pieces = step_buckets(&t->step), last_turn = step_virtual_ranks(&t->step) - 1;
+    uint32_t buckets = step_buckets(&t->step), last_virtual_rank = step_virtual_ranks(&t->step) - 1;
     const struct message mine = {.step = t->steps_done + 1};
     vkn_status status = VKN_OK;
-    for (uint32_t piece = 0; piece + 1 < pieces; piece++) {
+    for (uint32_t bucket = 0; bucket + 1 < buckets; bucket++) {
         double began = base_seconds();
-        sum_virtual_ranks(&t->step, piece);
-        if (piece == 0)
+        sum_virtual_ranks(&t->step, bucket);
+        if (bucket == 0)
             BASE_TRY(exchange_messages(loop, &mine, messages));
-        BASE_TRY(all_reduce_bucket(t, piece));
+        BASE_TRY(all_reduce_bucket(t, bucket));
         if (status != VKN_OK)
             continue;
-        bool hidden = !step_wait_bucket_a_while(&t->step, last_turn, pieces - 1, 0);
+        bool hidden = !step_wait_bucket_a_while(&t->step, last_virtual_rank, buckets - 1, 0);
         ranks_add_time(loop, began, hidden);
-        status = on_device(t, step_submit_bucket(&t->step, piece));
+        status = on_device(t, step_submit_bucket(&t->step, bucket));
         if (status == VKN_OK)
-            status = on_device(t, step_wait_bucket(&t->step, last_turn, piece + 1));
+            status = on_device(t, step_wait_bucket(&t->step, last_virtual_rank, bucket + 1));
     }
     return status;
 }
 
-static vkn_status find_gradients(struct loop *loop, struct message *messages)
+static vkn_status prepare_gradients(struct loop *loop, struct message *messages)
 {
     BASE_TRY(on_device(loop->trainer, loop_exchange_images(loop)));
     BASE_TRY(begin_update_interval(loop, messages));
     BASE_TRY(on_device(loop->trainer, compute_gradients(loop)));
-    return exchange_buckets(loop, messages);
+    return all_reduce_buckets(loop, messages);
 }
 
 /* Returns whether rank 0 ends its run with the current step. */
@@ -238,10 +241,10 @@ static bool is_last(const struct loop *loop)
 }
 
 /* All-reduces the last gradient bucket and the statistics. *last: the run ends with this step. */
-static vkn_status exchange(struct loop *loop, struct message *messages, bool *last)
+static vkn_status all_reduce_rest(struct loop *loop, struct message *messages, bool *last)
 {
     struct vkn_trainer *t = loop->trainer;
-    uint32_t piece = step_buckets(&t->step) - 1;
+    uint32_t bucket = step_buckets(&t->step) - 1;
     struct message mine = {
         .stop = loop_stopped(loop),
         .pause = trainer_leads(t) && is_last(loop),
@@ -249,11 +252,11 @@ static vkn_status exchange(struct loop *loop, struct message *messages, bool *la
         .seconds = loop_elapsed(loop),
     };
     double began = base_seconds();
-    sum_virtual_ranks(&t->step, piece);
+    sum_virtual_ranks(&t->step, bucket);
     sum_virtual_statistics(&t->step);
     memcpy(mine.sums, step_statistics(&t->step, 0), step_fields(&t->step) * sizeof *mine.sums);
     BASE_TRY(exchange_messages(loop, &mine, messages));
-    BASE_TRY(all_reduce_bucket(t, piece));
+    BASE_TRY(all_reduce_bucket(t, bucket));
     sum_rank_statistics(t, messages);
     ranks_add_time(loop, began, false);
     ranks_read_messages(t, messages);
@@ -268,7 +271,7 @@ static void add_times(struct loop *loop)
     struct step_timing timings[STEP_MAX_TIMINGS];
     struct gpu_clocks clocks;
     uint64_t done = t->steps_done;
-    struct profile_interval period = {
+    struct profile_interval interval = {
         .waited = base_seconds(),
         .timings = timings,
         .count = step_half_timings(&t->step, true, done, timings),
@@ -276,16 +279,16 @@ static void add_times(struct loop *loop)
         .to = done + UPDATE_INTERVAL,
         .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
     };
-    profile_add_interval(&t->profile, &period);
-    step_update_times(&t->step, timings, period.count, 0);
-    period.count = step_half_timings(&t->step, false, done, timings);
-    period.to = done + 1;
-    loop_add_idle(loop, &period);
-    profile_add_interval(&t->profile, &period);
-    step_update_times(&t->step, timings, period.count, 0);
+    profile_add_interval(&t->profile, &interval);
+    step_update_times(&t->step, timings, interval.count, 0);
+    interval.count = step_half_timings(&t->step, false, done, timings);
+    interval.to = done + 1;
+    loop_add_idle(loop, &interval);
+    profile_add_interval(&t->profile, &interval);
+    step_update_times(&t->step, timings, interval.count, 0);
 }
 
-static vkn_status find_weights(struct vkn_trainer *t)
+static vkn_status update_weights(struct vkn_trainer *t)
 {
     BASE_TRY(step_submit_bucket(&t->step, step_buckets(&t->step) - 1));
     BASE_TRY(step_submit_weights(&t->step));
@@ -303,17 +306,17 @@ static vkn_status take_step(struct loop *loop, struct message *messages, bool *l
         parallel_expect_delays(t->parallel, loop->submitted == loop->from);
         parallel_set_step(t->parallel, t->steps_done + 1);
     }
-    vkn_status status = find_gradients(loop, messages);
+    vkn_status status = prepare_gradients(loop, messages);
     if (status == VKN_OK)
-        status = exchange(loop, messages, last);
+        status = all_reduce_rest(loop, messages, last);
     if (status != VKN_OK) {
         BASE_KEEP_ERROR;
         if (!t->lost)
             (void)step_abandon(&t->step);
     } else {
-        status = on_device(t, find_weights(t));
+        status = on_device(t, update_weights(t));
     }
-    t->exchange.step_seconds += base_seconds() - began; /* failed steps too, as in `seconds` */
+    t->communication.step_seconds += base_seconds() - began; /* failed steps too, as in `seconds` */
     BASE_TRY(status);
     add_times(loop);
     loop_read_stats(loop, t->steps_done, t->steps_done + 1);
@@ -323,7 +326,7 @@ static vkn_status take_step(struct loop *loop, struct message *messages, bool *l
 
 /* ---- a run ----------------------------------------------------------------------------------- */
 
-static vkn_status take_all_steps(struct loop *loop, struct message *messages)
+static vkn_status run_steps(struct loop *loop, struct message *messages)
 {
     struct vkn_trainer *t = loop->trainer;
     double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
@@ -332,19 +335,19 @@ static vkn_status take_all_steps(struct loop *loop, struct message *messages)
     t->stop_requested = false;
     while (!last && !t->stop_requested && !loop_ended_early(loop)) {
         loop_update_due(loop);
-        BASE_TRY(loop_call_visit(loop));
+        BASE_TRY(loop_call_between_steps(loop));
         BASE_TRY(take_step(loop, messages, &last));
         if (base_seconds() - loop->window.began >= interval)
             loop_report(loop);
     }
-    /* All ranks see the same figures, so all take the same branch. */
+    /* All ranks have the same statistics, so that all take the same branch. */
     return loop_ended_early(loop) ? VKN_OK : ranks_check_hashes(t, messages);
 }
 
 vkn_status synchronous_run(struct loop *loop)
 {
     struct message *messages = base_alloc(loop->trainer->ranks, sizeof *messages);
-    vkn_status status = messages ? take_all_steps(loop, messages) : VKN_ERROR;
+    vkn_status status = messages ? run_steps(loop, messages) : VKN_ERROR;
     free(messages);
     return status;
 }

@@ -3,14 +3,15 @@
 
 #include "train/internal.h"
 
-/* Deals the views out to all ranks, virtual ones included, round robin, so that a rank's views do
- * not depend on its device. A device's share are the views of its virtual ranks. */
+/* Distributes the views over all ranks, virtual ones included, round robin, so that a rank's views
+ * do not depend on its device. A device's share are the views of its virtual ranks. */
 static vkn_status choose_share(const struct vkn_scene *scene, const struct vkn_config *config,
                                const struct parallel *parallel, struct scene_share *share)
 {
     size_t views = scene->splits[SCENE_TRAIN].camera_count;
-    uint32_t turns = config->parallel.ranks_per_device > 0 ? config->parallel.ranks_per_device : 1;
-    uint32_t ranks = turns * (parallel ? parallel_size(parallel) : 1);
+    uint32_t virtual_ranks =
+        config->parallel.ranks_per_device > 0 ? config->parallel.ranks_per_device : 1;
+    uint32_t ranks = virtual_ranks * (parallel ? parallel_size(parallel) : 1);
     *share = (struct scene_share){0};
     if (config->parallel.images != VKN_PART_SHARE)
         return VKN_OK;
@@ -19,8 +20,9 @@ static vkn_status choose_share(const struct vkn_scene *scene, const struct vkn_c
                          "config: parallel.images: share: %u ranks have only %zu training images "
                          "to share",
                          ranks, views);
-    *share = (struct scene_share){
-        .first = turns * (parallel ? parallel_rank(parallel) : 0), .count = turns, .of = ranks};
+    *share = (struct scene_share){.first = virtual_ranks * (parallel ? parallel_rank(parallel) : 0),
+                                  .count = virtual_ranks,
+                                  .of = ranks};
     return VKN_OK;
 }
 

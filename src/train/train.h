@@ -1,4 +1,4 @@
-/* train: implements vknerf/trainer.h; this header declares what other modules need beside it. */
+/* train: implements vknerf/trainer.h; this header declares what other modules need besides it. */
 #ifndef TRAIN_TRAIN_H
 #define TRAIN_TRAIN_H
 
@@ -33,15 +33,15 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
  * rank ends all runs. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
-/* Returns VKN_OK if all ranks call with VKN_OK; else, on all ranks, the status and the last error
- * ("rank 1: ...") of the first rank that has failed. Collective. */
+/* Returns VKN_OK if `status` is VKN_OK on all ranks; else, on all ranks, the status and the last
+ * error ("rank 1: ...") of the first rank that has failed. Collective. */
 vkn_status train_sync_status(struct parallel *parallel, vkn_status status);
 /* Broadcasts the state of rank 0's trainer to all other ranks. Collective. */
 vkn_status train_broadcast_state(vkn_trainer *trainer);
 /* Ends this rank's part in the training. If `status` is a failure, sends the last error to all
  * other ranks, which then end with it. */
 void train_announce_end(struct parallel *parallel, vkn_status status);
-/* Does what train_announce_end does, and destroys this rank's communicator. */
+/* Calls train_announce_end and destroys this rank's communicator. */
 void train_leave(struct parallel *parallel, vkn_status status);
 /* Returns whether this trainer's own device is lost. */
 bool train_device_is_lost(const vkn_trainer *trainer);
@@ -54,7 +54,7 @@ struct train_internals {
 };
 struct train_internals train_internals(const vkn_trainer *trainer);
 
-/* Adds a reference; its holder calls vkn_trainer_destroy as well. */
+/* Adds a reference, for which the caller also calls vkn_trainer_destroy. */
 vkn_trainer *train_hold(vkn_trainer *trainer);
 
 /* Returns the guard of the trainer's device, for callbacks that may use the trainer. */
@@ -62,7 +62,7 @@ struct base_guard *train_guard(vkn_trainer *trainer);
 
 /* Return what vkn_trainer_images and vkn_trainer_communication return. */
 struct vkn_images train_images(const vkn_trainer *trainer);
-struct vkn_communication train_exchange(const vkn_trainer *trainer);
+struct vkn_communication train_communication(const vkn_trainer *trainer);
 
 #define TRAIN_WHY 320 /* bytes of vkn_backend.why */
 /* Replaces the text of vkn_backend.why. */
@@ -71,19 +71,19 @@ void train_explain_backend(vkn_trainer *trainer, const char *why);
 /* Counts of the gradient monitor since the trainer was created or resumed. */
 struct train_gradients {
     uint64_t steps;                     /* with a finite gradient */
-    uint64_t underflowed, jumps, zeros; /* of these, with much f16 underflow; with a norm far above
-                                       the usual one; with a gradient of zero */
+    uint64_t underflowed, jumps, zeros; /* part of `steps`: with much f16 underflow; with a norm far
+                                           above the usual one; with a gradient of zero */
     uint64_t skipped, lost;             /* skipped steps; steps with a loss that was not finite */
     uint64_t skipped_steps;             /* skipped since the start of the run */
-    char warning[512]; /* summary of what was warned of; empty: there was no warning */
+    char warning[512];                  /* summary of the warnings; empty: there was no warning */
 };
 struct train_gradients train_gradients(const vkn_trainer *trainer);
 
 /* Returns whether vkn_trainer_run failed because the training has diverged or skips every step.
  * Such a state is not worth a checkpoint. */
 bool train_ended_early(const vkn_trainer *trainer);
-/* Returns whether the last steps give no reason to doubt the weights. Doubtful weights must not
- * replace a checkpoint. */
+/* Returns whether the last steps were neither skipped nor much worse than before. Otherwise the
+ * weights must not replace a checkpoint. */
 bool train_is_sound(const vkn_trainer *trainer);
 /* Checks a training at its end, before it is saved. VKN_ERROR, with the message of a failed
  * training, if every step was skipped or if the weights are not finite. */

@@ -1,4 +1,4 @@
-/* Implements the public functions of a trainer: its figures, and running it to a limit. */
+/* Implements the public functions that return a trainer's statistics and that run it to a limit. */
 #include <float.h>
 
 #include "train/loop.h"

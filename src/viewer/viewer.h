@@ -47,7 +47,7 @@ struct viewer_run {
 vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
                        char message[VIEWER_MESSAGE]);
 
-/* Returns the viewer's callbacks for vkn_train_params.visitor, which show the training. */
+/* Returns the viewer's callbacks for vkn_train_params.callbacks, which show the training. */
 const struct vkn_train_callbacks *viewer_callbacks(struct viewer *viewer);
 
 #endif
