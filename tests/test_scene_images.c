@@ -798,10 +798,10 @@ static void test_exif_turned(void **state)
         assert_upright(folder, orientation);
         struct scene_findings findings = {0};
         struct vkn_scene *scene = open_tagged(folder, 1, &findings);
-        assert_int_equal(findings.turned != NULL, aside);
+        assert_int_equal(findings.rotated != NULL, aside);
         assert_int_equal(findings.orientation_unknown != NULL, orientation > 1 && !aside);
         if (aside)
-            assert_non_null(strstr(findings.turned, "2 of 2 images have an EXIF orientation ("));
+            assert_non_null(strstr(findings.rotated, "2 of 2 images have an EXIF orientation ("));
         scene_close(&scene);
         scene_findings_free(&findings);
     }
@@ -817,7 +817,7 @@ static void assert_exif(struct temporary *folder, const char *top, enum exif_way
     write_tagged_scene(folder, top);
     struct vkn_scene *scene = open_tagged(folder, 1, &findings);
     assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].applied_orientation, turned ? 6 : 1);
-    assert_int_equal(findings.turned != NULL, turned);
+    assert_int_equal(findings.rotated != NULL, turned);
     assert_int_equal(findings.as_stored != NULL, way == EXIF_STORED);
     assert_int_equal(findings.orientation_unknown != NULL, way == EXIF_NOT_TOLD);
     struct inspection *inspection = NULL;
