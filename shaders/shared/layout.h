@@ -366,7 +366,8 @@ struct State {
     SHARED_UINT backoffs;    /* back-offs since the loss scale last grew, once settled */
     SHARED_UINT rate_cuts;   /* cuts of the learning rate by back-offs */
     Dispatch dispatches[DISPATCH_COUNT];
-    /* Checkpoints of older versions end here, and what follows is zero (src/checkpoint/checkpoint.c). */
+    /* Checkpoints of older versions end here, and what follows is zero
+     * (src/checkpoint/checkpoint.c). */
     SHARED_UINT tolerated; /* overflows since the loss scale last grew that have not lowered it */
 };
 
