@@ -149,7 +149,7 @@ static void test_forbidden(void **state)
         {FIELD("uvec3 pcg3d(uvec3 v);", "a += float(pcg3d(uvec3(k)).x);"), "it may not name pcg3d"},
         {FIELD("float random_gradient(uint i);", "a += random_gradient(k);"),
          "it may not name random_gradient"},
-        {FIELD("void check_place();", "if (x > 2.0) check_place();"), ""},
+        {FIELD("void check_position();", "if (x > 2.0) check_position();"), ""},
         {FIELD("uint point;", ""), "it does not go with vknerf's GLSL"},
         {FIELD("#pragma use_vulkan_memory_model\n#pragma use_storage_buffer\nbuffer B { uint b; };",
                ""),

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Measures C = A * B (vknerf bench): the rate of matrix products of wide layers by themselves. A and C
-// lie in blocks, B in panels (field/product.glsl).
+// Measures C = A * B (vknerf bench): the rate of the matrix products of wide layers. A and C are in
+// blocks, B is in panels (field/product.glsl).
 //
 //   buffer         shape                                       access
 //   0: A (SOURCE)  [m / 16][k][m % 16] STORAGE_T from a_at on  read

@@ -1,5 +1,5 @@
-// Declarations of bench shaders with cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K; sums are
-// of type ACCUM_T.
+// Declares the types of cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K for shaders of vknerf
+// bench; sums are of type ACCUM_T.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -15,7 +15,7 @@ layout(constant_id = 2) const uint ROLL_LOOPS = 0;
 #define MATRIX_SUM coopmat<ACCUM_T, gl_ScopeSubgroup, MATRIX_M, MATRIX_N, gl_MatrixUseAccumulator>
 #define ROW_MAJOR gl_CooperativeMatrixLayoutRowMajor
 
-// As loop_bound() of field/unrolling.glsl.
+// Returns `count` as loop_bound() of field/unrolling.glsl does.
 uint loop_bound(uint count)
 {
     return ROLL_LOOPS != 0u ? count + gl_NumWorkGroups.z - 1u : count;

@@ -1,7 +1,6 @@
 #version 460
 // Measures multiply-adds in registers (vknerf bench): independent chains sum = sum * x + y.
-//   FP16      packed, two at a time
-//   otherwise FP32
+//   FP16  packed f16, two at a time; without FP16 f32
 //
 //   buffer  shape              access
 //   Inputs  x, y, [chain] f32  read
@@ -20,7 +19,7 @@ layout(local_size_x_id = 1) in;
 
 layout(constant_id = 2) const uint STEPS = 32;
 
-// src/bench/peak.c knows the number of chains.
+// src/bench/peak.c has the same number of chains.
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float inputs[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Sums { float sums[]; };
 layout(push_constant) uniform PushBlock { uint rounds; };
@@ -28,7 +27,7 @@ layout(push_constant) uniform PushBlock { uint rounds; };
 void main()
 {
     STORAGE_T x = STORAGE_T(inputs[0]), y = STORAGE_T(inputs[1]), sum[CHAINS];
-    // Differs between invocations, so that compilers do not compute it once for all of them.
+    // Start values differ between invocations, so that compilers do not compute a chain once for all.
     [[unroll]] for (uint c = 0; c < CHAINS; c++)
         sum[c] = STORAGE_T(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
     for (uint r = 0; r < rounds; r++)

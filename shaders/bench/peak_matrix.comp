@@ -1,19 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Measures matrix products in registers (vknerf bench): independent chains sum += a * first, sum += a
-// * second.
+// Measures matrix products in registers (vknerf bench): chains of sum += a * b with two b in turn.
 //
 //   buffer  shape                                   access
 //   Inputs  a, first, second: matrices of f16       read
 //   Sums    [subgroup][MATRIX_M][MATRIX_N] ACCUM_T  write
 #include "bench/matrix.glsl"
 
-const uint CHAINS = 8; // MATRIX_CHAINS and MATRIX_STEPS of src/bench/peak.c
+const uint CHAINS = 8; // as MATRIX_CHAINS and MATRIX_STEPS in src/bench/peak.c
 const uint STEPS = 8;
 
 layout(std430, set = 0, binding = 0) readonly buffer Inputs { float16_t inputs[]; };
 layout(std430, set = 0, binding = 1) writeonly buffer Sums { ACCUM_T sums[]; };
-// Offsets of the multiplicands.
+// a_at, first_at, second_at: offsets of the matrices in inputs.
 layout(push_constant) uniform PushBlock { uint rounds, a_at, first_at, second_at; };
 
 void main()

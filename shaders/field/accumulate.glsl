@@ -1,11 +1,11 @@
-// Accumulates the gradients of the hash grid or of a field in GLSL, fastest first:
-//   SUM_FLOAT     atomic f32 addition
-//   SUM_F16       two or four f16 at once in ACCUMULATORS, where the optimiser reads them (opt-in: 11 bits, and
-//                 overflow above 65504)
-//   SUM_FIXED     64-bit fixed point in two words: the same result in any order
+// Accumulates gradients of the hash grid or of a field in GLSL in one of these ways, fastest first:
+//   SUM_FLOAT    atomic f32 addition
+//   SUM_F16      atomic addition of two or four f16 in ACCUMULATORS, where the optimiser reads them
+//                (opt-in: f16 has 11 bits and overflows above 65504)
+//   SUM_FIXED    64-bit fixed point in two words: the same result in any order
 //   SUM_CAS      f32 by compare-and-swap
 //   SUM_F16_CAS  SUM_F16 by compare-and-swap, for devices without the instruction
-// The including file enables the extensions and declares FEATURES (of an entry: 2 or 4) and `state`.
+// The including file enables the extensions and declares FEATURES (2 or 4 per entry) and `state`.
 // Passes: scatter_gradients, snippet_scatter. Reads and writes GRADIENTS or ACCUMULATORS, [parameter].
 
 #if defined(SUM_FLOAT)

@@ -1,5 +1,4 @@
-// Sizes of blocks, panels and chunks: see field/product.glsl. Passes: those of layer-by-layer models,
-// and the bench.
+// Defines the sizes of field/product.glsl. Passes: all of layer-by-layer models; vknerf bench.
 #ifndef FIELD_BLOCKS_GLSL
 #define FIELD_BLOCKS_GLSL
 

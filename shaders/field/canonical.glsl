@@ -1,6 +1,6 @@
-// Returns the position at which the field is evaluated: that of the sample or, with a deformation, its
-// position in the canonical scene. Canonical positions are stored in FIELD until the colours replace
-// them. The backward pass stores them again once it has used the colours. Passes: encode_samples,
+// Returns the position at which the field is evaluated: the sample's position or, with a deformation,
+// its canonical position. FIELD holds canonical positions until field values overwrite them. The
+// backward pass stores them again after it has used the field values. Passes: encode_samples,
 // input_gradients, scatter_gradients. Reads FIELD [sample] vec4, SAMPLES and RAYS.
 #include "field/sample.glsl"
 

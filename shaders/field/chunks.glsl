@@ -1,8 +1,8 @@
 // Reads the operands of matrix products, four values at a time, from the buffers SOURCE and PANEL,
-// which the including file defines (BIND_* or the numbers of the bench). With ADDRESSES by 64-bit
-// address: see field/mlp_scalar.glsl.
-// Passes: layer_forward, layer_backward, layer_weights; bench. Reads ADDRESSES [buffer number] u64
-// with ADDRESSES.
+// which the including file defines as buffer numbers. With ADDRESSES the loads are by 64-bit address:
+// see field/mlp_scalar.glsl.
+// Passes: layer_forward, layer_backward, layer_weights; vknerf bench. With ADDRESSES reads ADDRESSES
+// [buffer number] u64.
 #include "shared/buffers.h"
 #include "field/blocks.glsl"
 
@@ -24,7 +24,7 @@ layout(std430, NUMBERED(PANEL)) readonly buffer PanelFourBuffer { STORAGE_T4 pan
 #define PANEL4(c, i)  panel4[(c) * (CHUNK / 4u) + (i)]
 #endif
 
-// Loads the buffers' addresses; called before any product.
+// Loads the buffers' addresses. Called before any product.
 void begin_products()
 {
 #ifdef ADDRESSES

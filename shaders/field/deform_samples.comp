@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass deform_samples (deformation): stores the canonical position of each row's sample, for a chunk of
-// rows. See field/canonical.glsl.
+// Pass deform_samples (deformation): stores the canonical position of each row's sample, for a chunk
+// of rows. See field/canonical.glsl.
 //
 //   buffer         shape                             access
 //   RAYS, SAMPLES  [ray], [sample]                   read

@@ -1,14 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass deformation_output_gradients (deformation): computes the gradients of the deformation's outputs from the
-// gradients with respect to the canonical positions, for a chunk of live rows. Columns and rows of
-// padding get zeros.
+// Pass deformation_output_gradients (deformation): computes the gradients of the deformation's
+// outputs from the gradients with respect to the canonical positions, for a chunk of live rows.
+// Padding columns and rows get zeros.
 //
-//   buffer           shape                              access
-//   LIVE             [live sample] u32                  read
-//   INPUT_GRADIENTS  [sample] by position               read
+//   buffer           shape                                     access
+//   LIVE             [live sample] u32                         read
+//   INPUT_GRADIENTS  [sample] vec4: by position                read
 //   SCRATCH          [row] columns from deformation_output on  write
-//   STATE            underflow counts                   write
+//   STATE            underflow counts                          write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -26,7 +26,8 @@ void main()
         if (row < count)
             output_gradients = config.aabb_scale * input_gradients[2u * row_sample(row)].xyz;
         for (uint c = 0; c < CHUNK_DEPTH; c++)
-            put_gradient(row, config.deformation_output + c, c < 3u ? round_gradient(output_gradients[min(c, 2u)]) : STORAGE_T(0.0));
+            put_gradient(row, config.deformation_output + c,
+                         c < 3u ? round_gradient(output_gradients[min(c, 2u)]) : STORAGE_T(0.0));
     }
     count_underflowed();
 }

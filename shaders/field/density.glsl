@@ -1,11 +1,11 @@
-// Density of the ngp field at any position, including the hash grid lookup.
+// Computes the density of the ngp field at any position, including the hash grid lookup.
 // Passes: update_occupancy, sample_normals.
 #include "field/grid.glsl"
 #include "field/output_activations.glsl"
 
 #ifdef ADDRESSES
-// Stores a level's features by shifting the row. The row's indices must be constants, and sixteen
-// levels written out would take CPU devices seconds to compile.
+// Stores a level's features at the row's end after shifting the row. Indices into the row must be
+// constants, and sixteen unrolled levels would take CPU devices seconds to compile.
 void put_level(uint level, vec4 features)
 {
     [[unroll]] for (uint i = FEATURES; i < LEVELS * FEATURES; i++)
@@ -41,7 +41,7 @@ void encode_position(vec3 position)
             set_value(i, 0.0);
 }
 
-// Returns the raw density. Called by whole workgroups, by all invocations of a row.
+// Returns the raw density. Called by whole workgroups, with one position per row.
 float raw_density(vec3 position)
 {
     encode_position(position);

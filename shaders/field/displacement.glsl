@@ -1,5 +1,5 @@
-// Returns the displacement of a row's sample by the deformation, in training space. The including file
-// includes field/layers.glsl.
+// Returns the displacement of a row's sample into canonical space, in units of training space. The
+// including file includes field/layers.glsl.
 // Passes: encode_inputs, deform_samples, frequency_gradients.
 vec3 displacement(uint row)
 {

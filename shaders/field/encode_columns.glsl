@@ -3,8 +3,8 @@
 // Passes: encode_inputs, encode_deformation.
 #include "field/frequencies.glsl"
 
-// Writes the first `axes` axes of x from column `to` on: the values, then sines and cosines for each
-// octave. Returns the next column.
+// Writes the encoding of the first `axes` components of x from column `to` on: the values, then for
+// each octave sines and cosines. Returns the next column.
 uint encode(uint row, uint to, vec3 x, uint axes, uint octaves)
 {
     for (uint axis = 0; axis < axes; axis++)

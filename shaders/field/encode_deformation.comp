@@ -3,8 +3,8 @@
 // Pass encode_deformation (deformation): writes the encoded position and time, the inputs of the
 // deformation's layers.
 //
-//   buffer         shape                             access
-//   RAYS, SAMPLES  [ray], [sample]                   read
+//   buffer         shape                                    access
+//   RAYS, SAMPLES  [ray], [sample]                          read
 //   FEATURES       [row] columns from deformation_input on  write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -20,7 +20,8 @@ void main()
     for (uint row = gl_GlobalInvocationID.x; row < padded; row += stride) {
         uint index = row_sample(min(row, count - 1u));
         vec3 direction, position = sample_position(index, direction);
-        uint column = encode(row, config.deformation_input, 2.0 * to_unit_cube(position) - 1.0, 3u, config.deformation_octaves);
+        uint column = encode(row, config.deformation_input, 2.0 * to_unit_cube(position) - 1.0, 3u,
+                             config.deformation_octaves);
         column = encode(row, column, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
         fill(row, column, config.deformation_input + whole_chunks(inputs));
     }

@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass encode_inputs (layer-by-layer models): writes the inputs of the layers for each row of
-// a chunk. They are the hash grid's features, or the frequencies of the (displaced) position;
-// frequencies of the time, if the canonical field has it as an input; and the encoded direction.
+// Pass encode_inputs (layer-by-layer models): writes the inputs of the layers for each row of a
+// chunk. The inputs are the hash grid's features, or the frequency encoding of the (displaced)
+// position; the frequency encoding of the time, if it is an input of the field; and the encoded
+// direction.
 //
 //   buffer         shape                                    access
 //   RAYS, SAMPLES  [ray], [sample]                          read
@@ -22,8 +23,8 @@
 layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
 layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
 
-// Without a grid FEATURES is 0 and LEVELS is the number of octaves; SH_DEGREE is that of the
-// direction's frequencies.
+// Without a grid FEATURES is 0 and LEVELS is the number of octaves of the position. Unless the
+// direction is encoded as harmonics, SH_DEGREE is its number of octaves.
 const uint POSITION_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
 const uint DENSITY_INPUTS = POSITION_INPUTS + TIME_INPUTS;
 const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
@@ -60,7 +61,7 @@ void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     uint directions = whole_chunks(DENSITY_INPUTS), row = gl_GlobalInvocationID.x;
-    if (row >= padded) // not in front of each iteration: see field_forward.comp
+    if (row >= padded) // once, not before each iteration: see field_forward.comp
         return;
     do {
         uint index = row_sample(min(row, count - 1u));

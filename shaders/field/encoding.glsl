@@ -1,13 +1,13 @@
-// Encodings of position (multiresolution hash grid: Mueller et al., Instant Neural Graphics
-// Primitives, SIGGRAPH 2022) and of direction (real spherical harmonics).
-// Passes: those of fields with a hash grid or encoded directions.
+// Encodes positions (multiresolution hash grid: Mueller et al., Instant Neural Graphics Primitives,
+// SIGGRAPH 2022) and directions (real spherical harmonics).
+// Passes: all of fields with a hash grid or encoded directions.
 
 layout(constant_id = SPEC_LEVELS) const uint LEVELS = 16;
 layout(constant_id = SPEC_FEATURES) const uint FEATURES = 2;
 layout(constant_id = SPEC_SH_DEGREE) const uint SH_DEGREE = 4;
 
-const uint SH_SIZE = 16;                                   // inputs; those above the degree stay 0
-layout(constant_id = SPEC_TIME_INPUTS) const uint TIME_INPUTS = 0; // encoded values of the time, behind the features
+const uint SH_SIZE = 16; // encoded values of the direction; values above the degree stay 0
+layout(constant_id = SPEC_TIME_INPUTS) const uint TIME_INPUTS = 0; // encoded values of the time, after the features
 // Inputs of the density MLP, padded with zeros to matrix tiles.
 const uint ENCODED = (LEVELS * FEATURES + TIME_INPUTS + 15u) / 16u * 16u;
 
@@ -16,7 +16,7 @@ uvec3 corner_offset(uint corner)
     return uvec3(corner & 1u, corner >> 1 & 1u, corner >> 2);
 }
 
-// Return the index of the entry at a corner in a table that is indexed directly, or hashed.
+// Return the index of a corner's entry in a table that is indexed directly, or by hash.
 uint dense_entry(Level table, uvec3 corner)
 {
     corner = min(corner, uvec3(table.resolution - 1u));
@@ -28,16 +28,15 @@ uint hashed_entry(Level table, uvec3 corner)
     return (corner.x ^ corner.y * 2654435761u ^ corner.z * 805459861u) & (table.entries - 1u);
 }
 
-// Returns the index of a corner's entry among the entries of all levels. Computing both kinds of index
-// is cheaper than a branch, behind which a load would wait for the previous one.
+// Returns the index of a corner's entry among the entries of all levels. Computing both indices is
+// cheaper than a branch, after which a load would wait for the previous load.
 uint grid_entry(Level table, uvec3 corner)
 {
     return table.first / FEATURES +
            mix(hashed_entry(table, corner), dense_entry(table, corner), table.dense != 0u);
 }
 
-// Returns the cell that contains a point of the unit cube, and the point's position in the cell in
-// `inside`.
+// Returns the cell that contains a point of the unit cube; `inside` becomes the position in it, 0..1.
 uvec3 grid_cell(uint level, vec3 unit, out vec3 inside)
 {
     vec3 p = unit * config.levels[level].scale + 0.5;

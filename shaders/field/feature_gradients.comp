@@ -17,7 +17,7 @@
 void main()
 {
     uint count = row_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE, row = gl_GlobalInvocationID.x;
-    if (row >= count) // not in front of each iteration: see field_forward.comp
+    if (row >= count) // once, not before each iteration: see field_forward.comp
         return;
     do {
         uint index = row_sample(row);

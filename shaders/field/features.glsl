@@ -1,6 +1,7 @@
-// Reads and writes the samples' features, [level][sample][feature], or their gradients, which
-// field_backward stores in the same memory. Features are f16 if the MLPs are.
-// Passes: those that read or write FEATURES of a hash grid or a field in GLSL.
+// Reads and writes the samples' features, [level][sample][feature], or their gradients, which the
+// backward pass stores in the same memory. Features are f16 if the MLPs compute in f16 or with
+// matrices.
+// Passes: all that read or write FEATURES of a hash grid or a field in GLSL.
 
 layout(std430, BINDING(FEATURES)) buffer FeatureBuffer { uint feature_words[]; };
 // The same memory, for wider accesses.
@@ -10,11 +11,11 @@ layout(std430, BINDING(FEATURES)) buffer FeatureFourBuffer { uvec4 feature_fours
 #ifdef F16_STORAGE
 const uint F16_FEATURES = 1;
 #else
-// Shaders that read both kinds distinguish them by SPEC_F16.
+// Shaders that read features of any precision get the type from SPEC_F16.
 layout(constant_id = SPEC_F16) const uint F16_FEATURES = 0;
 #endif
 
-// Reads 1, 2 or 4 consecutive 32-bit words; `first` is a multiple of their number.
+// Reads 1, 2 or 4 consecutive 32-bit words, followed by zeros; `first` is a multiple of `count`.
 uvec4 get_words(uint first, uint count)
 {
     return count == 4u   ? feature_fours[first / 4u]

@@ -13,8 +13,8 @@
 //   PARAMS or F16_PARAMS    [parameter] f32 or f16                                    read
 //   FEATURES                [level][sample][feature]: features, then their gradients  read, write
 //   PARTIALS                [workgroup][summed parameter] f32                         read, write
-//   SCRATCH                 [workgroup]: tile or rows, where used                     read, write
-//   INPUT_GRADIENTS         [sample] by direction, with SPEC_INPUT_GRADIENTS          write
+//   SCRATCH                 [workgroup] tile or rows, if used                         read, write
+//   INPUT_GRADIENTS         [sample] vec4: by direction, with SPEC_INPUT_GRADIENTS    write
 #define BACKWARD
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
@@ -54,7 +54,7 @@ void write_direction_gradient(uint sample_index)
     input_gradients[2u * sample_index + 1u] = vec4(slope, 0.0);
 }
 
-// Returns the gradients of raw rgb and raw density. Called once the MLPs have been recomputed.
+// Returns the gradients of raw rgb and raw density. Called after density_forward.
 vec4 raw_gradient(uint sample_index)
 {
     vec4 gradient = field_gradients[sample_index];
@@ -81,13 +81,13 @@ void main()
                 encode_direction(sample_direction(index));
                 color_forward();
             }
-            bool mine_alone = inside && invocation_in_row() == 0u;
-            vec4 gradient = mine_alone ? raw_gradient(index) : vec4(0.0);
+            bool leads_row = inside && invocation_in_row() == 0u;
+            vec4 gradient = leads_row ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(gradient, tile_index >= tiles);
             if (inside)
                 write_feature_gradients(index);
-            if (INPUT_GRADIENTS != 0u && mine_alone)
+            if (INPUT_GRADIENTS != 0u && leads_row)
                 write_direction_gradient(index);
             end_tile();
         } while (tile_index < tiles);

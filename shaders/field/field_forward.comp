@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass field_forward (ngp): evaluates density MLP, direction encoding and colour MLP. push.e selects
 // the rows: all samples (ROWS_SAMPLES); all samples, or cells, without colours (ROWS_DENSITIES,
-// ROWS_CELLS); or live samples whose density is in FIELD already (ROWS_LIVE).
+// ROWS_CELLS); or the colours of live samples, whose densities are already in FIELD (ROWS_LIVE).
 //
 //   buffer                shape                                access
 //   STATE                 sample counts                        read
@@ -35,9 +35,9 @@ void main()
     uint count = all ? sample_rows() : gradient_count();
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
-    // All invocations stay in the loop: the MLPs share rows and weights between lanes. The test comes
-    // before the loop, so that a workgroup without samples skips it: some drivers run a loop's body
-    // once with all lanes masked off.
+    // All invocations stay in the loop, because the MLPs share rows and weights between lanes. A
+    // workgroup without samples returns before the loop, because some drivers run a loop's body once
+    // with all lanes masked off.
     uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass field_output_gradients (layer-by-layer models): computes the gradients of the layers' raw outputs
-// from those of rgb and density, for a chunk of live rows. Columns and rows of padding get zeros.
+// Pass field_output_gradients (layer-by-layer models): computes the gradients of the raw outputs from
+// the gradients of rgb and density, for a chunk of live rows. Padding columns and rows get zeros.
 //
 //   buffer                  shape                         access
 //   LIVE                    [live sample] u32             read
@@ -33,8 +33,8 @@ void main()
         vec3 output_gradients = raw_color_gradient(field[index].rgb, gradient.rgb);
         for (uint c = 0; c < 3u; c++)
             put_gradient(row, config.color_output + c, round_gradient(output_gradients[c]));
-        float seed = raw_density_gradient(get_activation(row, config.first_output), gradient.w);
-        put_gradient(row, config.first_output, round_gradient(seed));
+        float density_gradient = raw_density_gradient(get_activation(row, config.first_output), gradient.w);
+        put_gradient(row, config.first_output, round_gradient(density_gradient));
         put_zeros(row, config.color_output, 3u);
         put_zeros(row, config.first_output, 1u);
     }

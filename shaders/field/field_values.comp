@@ -28,7 +28,7 @@ void main()
             color = color_of(color);
         }
         uint index = row_sample(row);
-        if (LIVE_ROWS) // whose densities are in FIELD already
+        if (LIVE_ROWS) // FIELD already has the densities of live samples
             field[index].rgb = color;
         else
             field[index] = vec4(color, density_of(get_activation(row, config.first_output)));

@@ -1,9 +1,10 @@
 // Frequency encoding (Mildenhall et al., NeRF, ECCV 2020, section 5.1, equation 4): x and, for each
-// octave k, sin(2^k pi x) and cos(2^k pi x). Devices guarantee sine and cosine only within [-pi, pi]
-// and to 2^-11. Here the fraction of a turn is exact, because 2^k is, and the rest is a polynomial.
+// octave k, sin(2^k pi x) and cos(2^k pi x). Vulkan guarantees sine and cosine only within [-pi, pi]
+// and to 2^-11. Here the fraction of a full turn is exact, because 2^k is a power of two, and a
+// polynomial computes the rest.
 // Passes: encode_inputs, encode_deformation, field_forward, field_backward.
 
-// Returns sin(pi x) and cos(pi x) for any x that a float holds to less than a turn.
+// Returns sin(pi x) and cos(pi x) for any x whose float spacing is below a full turn.
 vec2 half_turns(float x)
 {
     float turn = x * 0.5;
@@ -11,7 +12,7 @@ vec2 half_turns(float x)
     float quarter = floor(turn * 4.0 + 0.5);
     float r = (turn * 4.0 - quarter) * 1.5707963267948966; // -pi / 4 .. pi / 4
     float r2 = r * r;
-    // Taylor series: the first terms left out are below 2e-9 and 3e-10.
+    // Taylor series, whose first omitted terms are below 2e-9 and 3e-10.
     float s = r * (1.0 + r2 * (-1.0 / 6.0 + r2 * (1.0 / 120.0 + r2 * (-1.0 / 5040.0 + r2 / 362880.0))));
     float c = 1.0 + r2 * (-0.5 + r2 * (1.0 / 24.0 + r2 * (-1.0 / 720.0 + r2 / 40320.0)));
     int q = int(quarter) & 3;

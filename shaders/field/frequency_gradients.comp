@@ -1,15 +1,15 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass frequency_gradients (deformation without a grid): computes the gradient with respect to the
-// displaced position from the gradients of its frequencies, for a chunk of live rows. Sine and cosine
-// are each other's derivatives, and their values are among the activations.
+// displaced position from the gradients of its frequency encoding, for a chunk of live rows. Sine and
+// cosine are each other's derivatives, and their values are among the activations.
 //
 //   buffer           shape                                        access
 //   LIVE             [live sample] u32                            read
 //   RAYS, SAMPLES    [ray], [sample]                              read
 //   FEATURES         [row] columns: frequencies, displacement     read
 //   SCRATCH          [row] columns: gradients of the frequencies  read
-//   INPUT_GRADIENTS  [sample] by position                         write
+//   INPUT_GRADIENTS  [sample] vec4: by position                   write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/unit_cube.glsl"
@@ -27,11 +27,11 @@ layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
 // Returns the gradient with respect to one axis of the encoded position, -1 .. 1.
 float axis_slope(uint row, uint axis)
 {
-    float slope = get_gradient(row, axis), turns = 3.141592653589793;
-    [[dont_unroll]] for (uint octave = 0; octave < POSITION_OCTAVES; octave++, turns *= 2.0) {
-        uint wave = 3u + 6u * octave + axis, other = wave + 3u; // columns of sine and cosine
-        slope += turns * (get_gradient(row, wave) * get_activation(row, other) -
-                          get_gradient(row, other) * get_activation(row, wave));
+    float slope = get_gradient(row, axis), frequency = 3.141592653589793;
+    [[dont_unroll]] for (uint octave = 0; octave < POSITION_OCTAVES; octave++, frequency *= 2.0) {
+        uint sine = 3u + 6u * octave + axis, cosine = sine + 3u; // columns of sine and cosine
+        slope += frequency * (get_gradient(row, sine) * get_activation(row, cosine) -
+                          get_gradient(row, cosine) * get_activation(row, sine));
     }
     return slope;
 }

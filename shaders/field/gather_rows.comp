@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass gather_rows (layer-by-layer models, without recomputation): copies the activations of
-// a chunk's live rows from where the forward pass kept those of all samples.
+// Pass gather_rows (layer-by-layer models, without activation checkpointing): copies the activations
+// of a chunk's live rows from the activations of all samples that the forward pass has kept.
 //
 //   buffer    shape                                   access
 //   LIVE      [live sample] u32                       read

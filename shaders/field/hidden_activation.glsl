@@ -1,5 +1,5 @@
-// Activation functions of hidden layers, and their derivatives, which follow from the values: inputs
-// are not stored.
+// Computes activation functions of hidden layers, and their derivatives from their values y, because
+// the inputs x are not stored.
 // Passes: layer_forward, layer_backward.
 
 layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_RELU;
@@ -7,7 +7,7 @@ layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_RELU;
 const bool RECTIFIES = ACTIVATION <= ACTIVATION_RELU;
 const float LEAK = 0.01;
 
-// For negative x computes the inverse of squareplus(-x), because the formula itself would cancel.
+// Computes 1 / squareplus(-x) for negative x, where the formula itself would suffer cancellation.
 float squareplus(float x)
 {
     float y = 0.5 * (abs(x) + sqrt(x * x + 4.0));

@@ -1,9 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass input_gradients (hash grid): computes the gradient with respect to the position of each live
-// sample from the gradients of its features, for deformations and callers that move rays. Runs between
-// field_backward and update_weights. push.e: all live samples, or with ROWS_LIVE those of chunk
-// push.d. The gradients are of the mean loss times the loss scale, as in BIND_FIELD_GRADIENTS.
+// sample from the gradients of its features, for deformations and for callers that optimise rays. The
+// pass runs between field_backward and update_weights. push.e: ROWS_LIVE for the live samples of
+// chunk push.d, otherwise all live samples. The gradients are of the mean loss times the loss scale,
+// as in FIELD_GRADIENTS.
 //
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read
@@ -11,7 +12,7 @@
 //   RAYS, SAMPLES, FIELD  [ray], [sample], canonical positions             read
 //   FEATURES              [level][sample][feature]: gradients of features  read
 //   PARAMS or F16_PARAMS  [level][entry][feature] f32 or f16               read
-//   INPUT_GRADIENTS       [sample] by position                             write
+//   INPUT_GRADIENTS       [sample] vec4: by position                       write
 #include "shared/precision.glsl"
 #include "shared/common.glsl"
 #include "field/encoding.glsl"
@@ -25,8 +26,8 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 
 #include "field/live_samples.glsl"
 
-// Adds a level's part to the gradient with respect to the position in the unit cube: the derivative of
-// the trilinear interpolation, whose weights are products of one factor per axis.
+// Adds a level's contribution to the gradient with respect to the position in the unit cube: the
+// derivative of the trilinear interpolation, whose weights are products of one factor per axis.
 void add_level(uint level, uint sample_index, vec3 unit, inout vec3 slope)
 {
     vec4 gradient = get_level_features(level, sample_index), corners[8];

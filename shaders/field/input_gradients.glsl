@@ -1,12 +1,12 @@
-// Gradients with respect to the samples' positions and directions.
-// Passes: field_backward, input_gradients. Writes INPUT_GRADIENTS.
+// Declares INPUT_GRADIENTS and computes gradients with respect to samples' directions.
+// Passes: field_backward, input_gradients. Writes INPUT_GRADIENTS [sample][2] vec4.
 
 layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
     vec4 input_gradients[]; // [sample][position, direction]
 };
 
-// Converts the gradient of the spherical harmonics to that of the unit vector d, projected on the
-// sphere: off the sphere the polynomials have no meaning.
+// Converts the gradient with respect to the spherical harmonics to one with respect to the unit
+// vector d, projected onto the tangent plane: off the sphere the polynomials have no meaning.
 vec3 direction_gradient(vec3 d, float g[SH_SIZE])
 {
     float xx = d.x * d.x, yy = d.y * d.y, zz = d.z * d.z;

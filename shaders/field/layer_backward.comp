@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass layer_backward (layer-by-layer models): computes the gradients of a layer's inputs. These are
-// the gradients of its outputs times the transposed weights, times the derivative of the activation
-// function that produced the inputs. If a second layer reads the same inputs (LayerColumns.also_read_by), both
-// layers' outputs are one product. push.c: layer; push.d: chunk.
+// Pass layer_backward (layer-by-layer models): computes the gradients of a layer's inputs: the
+// gradients of its outputs times the transposed weights, times the derivative of the activation
+// function that produced the inputs. If a second layer reads the same inputs
+// (LayerColumns.also_read_by), one product covers both layers' outputs. push.c: layer; push.d: chunk.
 //
 //   buffer      shape                                                            access
 //   SCRATCH     [row] columns: gradients of the outputs                          read
@@ -47,9 +47,9 @@ void finish(uint row, uint column, float sum)
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
-// Elements of two matrices correspond only if their types are equal: f16 activations are widened to be
-// compared, and underflow is detected before rounding. (Drivers may leave a matrix unchanged that is
-// rounded and widened again.)
+// Elements of two matrices correspond only if their types are equal: f16 activations are widened
+// before they are compared, and underflow is detected before rounding, because drivers may elide a
+// rounding that is followed by widening.
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     column += flow.from;
@@ -60,9 +60,9 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
                     gl_CooperativeMatrixLayoutColumnMajor);
         MATRIX_SUM(ACCUM_T) widened = MATRIX_SUM(ACCUM_T)(activation);
         for (int i = 0; i < sum.length(); i++)
-            sum[i] = !RECTIFIES ? sum[i] * ACCUM_T(activation_slope(float(widened[i])))
+            sum[i] = !RECTIFIES                   ? sum[i] * ACCUM_T(activation_slope(float(widened[i])))
                      : widened[i] > ACCUM_T(0.0) ? sum[i]
-                                                    : ACCUM_T(0.0);
+                                                 : ACCUM_T(0.0);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
     for (int i = 0; i < sum.length(); i++)

@@ -30,8 +30,7 @@ uint panel_chunk(uint panel, uint depth)
     return flow.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
 }
 
-// Returns the offset of a column's bias in the chunk of biases behind its panel, whose rows are all
-// equal.
+// Returns the index of a column's bias in the chunk of biases after its panel, which has equal rows.
 uint biases_at(uint column)
 {
     return panel_chunk(column / BLOCK_ROWS, inputs / CHUNK_DEPTH) * CHUNK + column % BLOCK_ROWS;

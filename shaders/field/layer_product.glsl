@@ -1,6 +1,6 @@
-// Matrix products of the passes of layers, from SOURCE and PANEL (field/chunks.glsl), which the
-// including file defines. ROUND_PRODUCTS is the policy operation by which sums are rounded, ROUND_SUMS
-// by default.
+// Sets up the matrix products of layers, from SOURCE and PANEL (field/chunks.glsl), which the
+// including file defines. ROUND_PRODUCTS is the policy operation (ROUND_*) that rounds the sums, by
+// default ROUND_SUMS.
 // Passes: layer_forward, layer_backward, layer_weights.
 #include "field/chunks.glsl"
 

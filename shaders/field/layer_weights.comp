@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass layer_weights (layer-by-layer models): adds a chunk's part to a layer's weight
-// gradients, inputs^T * gradients of outputs, in FP32. Both operands lie in panels, so that this is a
-// product like the others, with inputs as rows. Small layers split the rows of the chunk (split-K),
-// with separate sums in PARTIALS, to keep the device busy. push.c: layer; push.d: chunk.
+// Pass layer_weights (layer-by-layer models): adds a chunk's contribution to a layer's weight
+// gradients, inputs^T * gradients of outputs, in FP32. Both operands are in panels, so that
+// field/product.glsl computes the product, with inputs as rows. Small layers split the chunk's rows
+// (split-K) into separate sums in PARTIALS, to keep the device busy. push.c: layer; push.d: chunk.
 //
 //   buffer    shape                                               access
 //   FEATURES  [row] columns: inputs, in panels                    read
@@ -22,7 +22,7 @@ layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 
 LayerColumns flow = config.flows[push.c];
 LayerWeights layer = config.layers[push.c];
-uint slice, first_depth;
+uint split, first_depth;
 
 uint source_chunk(uint block, uint depth)
 {
@@ -38,7 +38,7 @@ uint panel_chunk(uint panel, uint depth)
 
 uint sum_at(uint row, uint column)
 {
-    return slice * config.summed_params + layer.first + row * layer.outputs + column;
+    return split * config.summed_params + layer.first + row * layer.outputs + column;
 }
 
 void finish(uint row, uint column, float sum)
@@ -61,7 +61,8 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 }
 #endif
 
-// Adds the biases' gradients, the same sums without inputs: one subgroup per output.
+// Adds the biases' gradients, the sums of the outputs' gradients over rows, by one subgroup per
+// output.
 void add_biases(uint depth, uint group, uint groups)
 {
     const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
@@ -78,14 +79,14 @@ void add_biases(uint depth, uint group, uint groups)
 
 void main()
 {
-    uint slices = config.layer_splits > 0u ? config.layer_splits : config.backward_groups;
-    uint groups = max(gl_NumWorkGroups.x / slices, 1u);
+    uint splits = config.layer_splits > 0u ? config.layer_splits : config.backward_groups;
+    uint groups = max(gl_NumWorkGroups.x / splits, 1u);
     uint group = gl_WorkGroupID.x % groups, all = padded_rows() / CHUNK_DEPTH;
-    slice = gl_WorkGroupID.x / groups;
-    if (slice >= slices)
+    split = gl_WorkGroupID.x / groups;
+    if (split >= splits)
         return;
-    first_depth = all * slice / slices;
-    uint depth = all * (slice + 1u) / slices - first_depth;
+    first_depth = all * split / splits;
+    uint depth = all * (split + 1u) / splits - first_depth;
     begin_products();
     multiply_all(layer.inputs / BLOCK_ROWS, layer.outputs / BLOCK_ROWS, depth, group, groups);
     add_biases(depth, group, groups);

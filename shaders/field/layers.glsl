@@ -1,20 +1,20 @@
-// Layer-by-layer models, in which every layer is a pass of its own: rows, columns and memory of the
-// activations. The passes run per chunk of rows; push.c is the layer, push.d the chunk. push.e says
-// what rows are: samples (ROWS_SAMPLES, ROWS_DENSITIES), live samples in the order of the backward
-// pass (ROWS_LIVE, ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), where a chunk has all the
-// samples that exist.
+// Addresses rows and columns of the activations of layer-by-layer models, in which every layer is a
+// pass of its own. The passes run on one chunk of rows; push.c is the layer, push.d the chunk. push.e
+// selects what rows are: samples (ROWS_SAMPLES, ROWS_DENSITIES), live samples in the order of the
+// backward pass (ROWS_LIVE, ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), for which
+// samples exist only for the current chunk.
 //
-// Columns are the inputs, then the outputs of each layer. Values are STORAGE_T, in blocks and panels
-// of field/product.glsl:
-//   buffer                      shape                            contents
-//   FEATURES, behind features   [row / 16][column][row % 16]     a chunk's activations
-//     then                      [column / 16][row][column % 16]  the same of live rows, for weight gradients, which
-//                                                                are sums over rows
-//     then, if kept_rows > 0    [row / 16][column][row % 16]     all samples' activations: gather_rows copies live
-//                                                                rows from here instead of recomputing them
-//   SCRATCH                     both forms                       gradients of a chunk's activations
-//   F16_PARAMS, behind weights  panels                           packed weights
-// All passes of these models also read the number of rows from STATE and, for live rows, LIVE [live sample].
+// Columns are the inputs, then the outputs of each layer. Values are STORAGE_T, in the blocks and
+// panels of field/product.glsl:
+//   buffer                     shape                            contents
+//   FEATURES, after features   [row / 16][column][row % 16]     a chunk's activations
+//     then                     [column / 16][row][column % 16]  activations of live rows again, for weight
+//                                                               gradients, which are sums over rows
+//     then, if kept_rows > 0   [row / 16][column][row % 16]     activations of all samples: gather_rows copies
+//                                                               live rows from here instead of recomputing them
+//   SCRATCH                    both forms                       gradients of a chunk's activations
+//   F16_PARAMS, after weights  panels                           packed weights
+// All passes of these models also read counts from STATE and, for live rows, LIVE [live sample].
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(FEATURES)) buffer ActivationBuffer { STORAGE_T activations[]; };
@@ -40,15 +40,13 @@ uint row_count()
 {
     uint all = LIVE_ROWS ? gradient_count() : sample_rows();
     uint first = first_row();
-    // The pass for colours has computed the activations of the live samples, and nothing has
-    // overwritten them.
+    // The pass for colours has stored these samples' activations, which nothing has overwritten.
     if (VISIBILITY != 0u && push.e == ROWS_RECOMPUTED && all <= config.chunk_rows)
         return 0u;
     return min(max(all, first) - first, config.chunk_rows);
 }
 
-// Returns the number of rows rounded up to whole chunks of panels: padding rows hold finite values
-// with gradients of zero.
+// Returns the number of rows, rounded up to whole chunks. Padding rows have zero gradients.
 uint padded_rows()
 {
     return whole_chunks(row_count());
@@ -60,7 +58,7 @@ uint row_sample(uint row)
     return LIVE_ROWS ? gradient_sample(i) : i;
 }
 
-// Returns the kept block of a row.
+// Returns the block in which the forward pass keeps a row's activations.
 uint kept_block(uint row)
 {
     return (2u * config.chunk_rows + row) / BLOCK_ROWS;
@@ -75,14 +73,13 @@ uint first_block()
 #endif
 }
 
-// Returns where a chunk's activations begin: behind the features of all samples, if the model has
-// both.
+// Returns the index of a chunk's first activation, after any features of all samples.
 uint first_activation()
 {
     return (config.sample_capacity * config.row_features + CHUNK - 1u) / CHUNK * CHUNK;
 }
 
-// Return the index of a value among the activations or gradients of a chunk.
+// Return the index of a value among the activations or gradients of a chunk, in blocks or in panels.
 uint in_block(uint row, uint column)
 {
     return ((first_block() + row / BLOCK_ROWS) * config.columns + column) * BLOCK_ROWS + row % BLOCK_ROWS;

@@ -1,4 +1,4 @@
-// Density and colour MLPs of a workgroup's samples, one row of values per sample.
+// Evaluates the density and colour MLPs for a workgroup's samples, one row of values per sample.
 //
 // Weights are stored [input][output]. Layers:
 //   density: ENCODED -> DENSITY_LAYERS x DENSITY_WIDTH (ReLU) -> GEOMETRY (the first is raw density)
@@ -9,15 +9,15 @@
 // Included files define, for any precision
 //   set_value(i, x), get_value(i)   value i of this invocation's row; i is a constant unless rows have several
 //                                   invocations. The caller sets the features and, after density_forward,
-//                                   the direction from ROW_DIRECTION on
-//   begin_tile(counter), end_tile() called by whole workgroups around the work on a tile's rows; counter: that
-//                                   of the loop over tiles, below 2^31
+//                                   the encoded direction from ROW_DIRECTION on
+//   begin_tile(counter), end_tile() called by whole workgroups before and after the work on a tile's rows;
+//                                   counter: of the loop over tiles, below 2^31
 //   any_row(bool)                   false if the MLPs may be skipped because no row needs them
 //   density_forward()               layers of the density MLP; called by whole workgroups
-//   color_forward()                 layers of the colour MLP; with BACKWARD without the last, whose outputs
+//   color_forward()                 layers of the colour MLP; with BACKWARD not the last layer, whose outputs
 //                                   are in FIELD
 // and with BACKWARD
-//   begin_sums(), end_sums()        called around all tiles of a workgroup, for the weight gradients
+//   begin_sums(), end_sums()        called before and after all tiles of a workgroup, for the weight gradients
 //   tile_backward(gradient, last)   propagates the gradient of raw rgb and raw density: adds the tile's weight
 //                                   gradients (with the workgroup's last tile at the latest) and stores the
 //                                   gradients of the inputs
@@ -40,8 +40,8 @@ const bool COLORED = COLOR_LAYERS > 0u;
 const uint COLOR_INPUTS = COLORED ? GEOMETRY + SH_SIZE : GEOMETRY;
 const uint COLOR_WEIGHTS = (ENCODED + (DENSITY_LAYERS - 1u) * DENSITY_WIDTH + GEOMETRY) * DENSITY_WIDTH;
 
-// Offsets of the layers' values in a row. The colour MLP's input is the density MLP's output followed
-// by the direction.
+// Offsets of the layers' values in a row. The colour MLP's inputs are the density MLP's outputs,
+// followed by the encoded direction.
 #if defined(TILED) && !defined(BACKWARD)
 // Every layer overwrites its input.
 const uint AT_DENSITY = 0, DENSITY_STRIDE = 0;
@@ -61,18 +61,18 @@ struct Layer {
     uint to, outputs;
     uint weight;       // first weight
     bool color;        // belongs to the colour MLP
-    bool first, last;  // of its MLP; behind a ReLU: inputs unless first, outputs unless last
+    bool first, last;  // of its MLP. A ReLU yields the inputs unless first, the outputs unless last
 };
 
 const uint DENSITY_END = DENSITY_LAYERS + 1u;
 const uint LAYERS = COLORED ? DENSITY_END + COLOR_LAYERS + 1u : DENSITY_END;
 #ifdef BACKWARD
-const uint COLOR_END = LAYERS - 1u; // the last layer's outputs are not needed to go back
+const uint COLOR_END = LAYERS - 1u; // the backward pass does not need the last layer's outputs
 #else
 const uint COLOR_END = LAYERS;
 #endif
 
-// Returns a layer: first those of the density MLP, then those of the colour MLP.
+// Returns a layer by its index: density MLP first, then colour MLP.
 Layer layer_at(uint index)
 {
     bool color = index >= DENSITY_END;
@@ -93,7 +93,7 @@ Layer layer_at(uint index)
     return layer;
 }
 
-// Outputs of the last layer that are computed: rgb and one of padding.
+// Number of the last layer's outputs that are computed: rgb and one of padding.
 const uint RGB = 4;
 
 uint used_outputs(Layer layer)
@@ -101,10 +101,10 @@ uint used_outputs(Layer layer)
     return layer.last && layer.color == COLORED ? RGB : layer.outputs;
 }
 
-// Runs DO(layer) for each layer of [begin, end), written out, because some compilers do not unroll
-// loops that contain loops. Both ends are specialisation constants: drivers do not see layers that do
-// not exist (src/gpu/specialize.c).
-#define LAYER(DO, i, begin, end)    \
+// Runs DO(layer) for each layer of [begin, end). The macros unroll the loop, because some compilers
+// do not unroll loops that contain loops. Both ends are specialisation constants, so
+// src/gpu/specialize.c removes layers that do not exist.
+#define LAYER(DO, i, begin, end)       \
     if ((begin) <= (i) && (i) < (end)) \
         DO(layer_at(i));
 #define LAYERS_UP(DO, i, begin, end)                                     \
@@ -123,13 +123,14 @@ uint used_outputs(Layer layer)
 #ifdef BACKWARD
 layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
 
-// Returns the number of inputs whose gradient is needed: nothing before the direction is trained.
+// Returns the number of a layer's inputs whose gradients are needed: without INPUT_GRADIENTS not the
+// encoded direction, which has no parameters.
 uint learned_inputs(Layer layer)
 {
     return layer.color && layer.first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
 }
 
-// Returns the gradient of the last layer's output k from those of raw rgb and raw density.
+// Returns the gradient of the last layer's output k from the gradients of raw rgb and raw density.
 float output_gradient(vec4 gradient, uint k)
 {
     return COLORED ? (k < 3u ? gradient[k] : 0.0) : k == 0u ? gradient.w : 0.0;

@@ -1,8 +1,8 @@
-// Matrix products of the MLPs in blocks of registers, in f32 or packed f16 arithmetic, for GPUs
-// without cooperative matrices. An invocation has the sums of some rows by four columns or, for weight
-// gradients, of some inputs by four outputs. Weights are loaded four at a time, mostly the same ones
-// by neighbouring lanes.
-// Passes: those of field/mlp.glsl, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
+// Computes the matrix products of the MLPs in blocks of registers, in f32 or packed f16 arithmetic,
+// for GPUs without cooperative matrices. An invocation computes the sums of some rows by four columns
+// or, for weight gradients, of some inputs by four outputs. It loads four weights at a time, mostly
+// the same four as neighbouring lanes.
+// Passes: as in field/mlp.glsl, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
 
 #ifdef FP16
 layout(std430, BINDING(F16_PARAMS)) readonly buffer FourBuffer { f16vec4 params4[]; };
@@ -11,12 +11,12 @@ layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
 #define WEIGHTS4(i) params4[(i) / 4u]
 
-// Returns how many of `units` an invocation has, all in one column: a power of two, so that they are
-// evenly spread, and at most the rows of the tile.
+// Returns the number of `units` per invocation, which are all in one column: a power of two, so that
+// invocations have equal shares, and at most the number of the tile's rows.
 #define BLOCK(units) BLOCK_UP(((units) + LOCAL_SIZE - 1u) / LOCAL_SIZE)
 #define BLOCK_UP(b) ((b) <= 2u ? (b) : (b) <= 4u ? 4u : (b) <= 8u ? 8u : 16u)
 
-// Empty: compilers leave the loads of weights in place, because the loops are not unrolled.
+// Empty, because the loops are not unrolled and so compilers do not move the loads of weights.
 void begin_tile(uint counter)
 {
 }
@@ -48,7 +48,7 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
     }
 }
 
-// Adds the same for weights stored by column, weights[column][k ...], for four k.
+// Adds the same products for weights that are stored by column, weights[column][k ...], for four k.
 void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
     STORAGE_T4 w[4];
@@ -87,7 +87,7 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     uint column = invocation() % fours * 4u, row = invocation() / fours;
     [[unroll]] for (uint r = 0; r < block; r++)
         block_sums[r] = vec4(0.0);
-    uint clamped_row = min(row, spread - 1u); // no branch: few invocations have no block
+    uint clamped_row = min(row, spread - 1u); // no branch, because few invocations have no block
     if (transposed)
         [[dont_unroll]] for (uint k = 0; k < inputs; k += 4u)
             add_by_output(block, spread, clamped_row, from + k, weight + column * stride + k, stride);
@@ -110,21 +110,21 @@ void forward_product(Layer layer)
 #ifdef BACKWARD
 // ---- weight gradients -------------------------------------------------------------------------------
 
-// Number of inputs, each with four outputs, that an invocation has of a layer's weights: its share if
-// the sums are held in registers, otherwise 4 at a time.
+// Number of a layer's inputs, each with four outputs, whose weight gradients an invocation sums at a
+// time: its whole share if the sums stay in registers, otherwise 4.
 #define SLOTS(inputs, outputs) (HOLD_SUMS != 0u ? BLOCK((inputs) * ((outputs) / 4u)) : 4u)
 const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
 vec4 held[HELD];
-const bool ALL_HELD = false; // outputs that are not computed have no sums
+const bool ALL_HELD = false; // there are no sums for outputs that are not computed
 
 #define GRADIENT_OUTPUTS(layer) used_outputs(layer)
 
 const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
-// Adds inputs^T * gradient of the outputs over the tile's rows, two at a time, to products[i], rounded
-// by the policy after each row. The counter is clamped below its end: some drivers run the body once
-// with all lanes off and the counter unset.
+// Adds inputs^T * gradient of the outputs over the tile's rows, two at a time, to products[i], and
+// rounds them by the policy after each row. The counter is clamped below its end, because some
+// drivers run the body once with all lanes off and the counter unset.
 void add_products(uint slots, uint input_at, uint gradient_at)
 {
     [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)
@@ -144,7 +144,8 @@ void add_products(uint slots, uint input_at, uint gradient_at)
         }
 }
 
-// Adds the gradients of `slots` inputs from i on by four outputs from o on.
+// Adds to the weight gradients of `slots` inputs from i on by four outputs from o on; `end`: stores
+// them.
 void add_block(Layer layer, uint i, uint o, uint slots, bool end)
 {
     uint at = gl_WorkGroupID.x * config.summed_params + layer.weight + i * layer.outputs + o;

@@ -10,7 +10,7 @@ float time_input(float time, uint i)
     return i == 0u ? time : (i & 1u) == 1u ? waves.x : waves.y;
 }
 
-// Loads the features that encode_samples stored. The invocations of a row share the levels.
+// Loads the features that encode_samples stored; the invocations of a row share the levels.
 void read_position(uint sample_index)
 {
     [[unroll]] for (uint first = 0; first < LEVELS; first += INVOCATIONS_PER_ROW) {

@@ -1,12 +1,12 @@
-// Matrix products of the MLPs by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated
-// in ACCUM_T; weight gradients are accumulated in FP32.
+// Computes the matrix products of the MLPs by cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K,
+// accumulated in ACCUM_T, and weight gradients accumulated in FP32.
 //
 // KHR_cooperative_matrix hides which lane holds which element and cannot convert an accumulator to a
 // multiplicand, so layers exchange values through the tile in shared memory. Shapes are literals,
-// because some drivers compile specialised ones badly.
+// because some drivers compile shapes from specialisation constants badly.
 //   STAGED        the device has no f16 accumulators: sums are rounded lane by lane in shared memory
 //   CONVERSIONS   NV_cooperative_matrix2: activations of hidden layers stay in matrices
-// Passes: those of field/mlp.glsl with COOPMAT. Reads F16_PARAMS [parameter] f16.
+// Passes: as in field/mlp.glsl with COOPMAT. Reads F16_PARAMS [parameter] f16.
 
 layout(std430, BINDING(F16_PARAMS)) readonly buffer F16Buffer { f16vec2 param_pairs[]; };
 
@@ -15,9 +15,9 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 
 #include "field/matrix.glsl"
 
-// Always 0, in a way that compilers do not see: otherwise they load all weights before the loop over
-// tiles and spill the weights. They do see that the value is below 2, so constants remain part of the
-// load instructions.
+// Always 0, which compilers cannot know: otherwise they would load all weights before the loop over
+// tiles and spill them. Compilers do know that it is below 2, so constants remain part of load
+// instructions.
 uint opaque_zero = 0u;
 
 void begin_tile(uint counter)
@@ -31,13 +31,13 @@ void begin_tile(uint counter)
 #define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
 #define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
 
-// Whether a unit exists, if all shares together make `all`: a constant if no share is partly empty.
-// With short subgroups (Intel) the test stays at run time: that compiler moves the loads of
+// Whether a unit exists, if all shares sum to `all`: a constant if no share is partly empty. With
+// short subgroups (Intel) the test stays at run time, because Intel's compiler moves the loads of
 // straight-line code to its beginning and spills them.
 #define HAS_UNIT(unit, units, all) \
     (SUBGROUP_SIZE < 32u ? (unit) < (units) + opaque_zero : (all) <= (units) || (unit) < (units))
 
-// Returns the first of the rows that this subgroup's matrices hold.
+// Returns the index of the first row that this subgroup's matrices hold.
 uint owned_rows()
 {
     return TILE_FIRST + gl_SubgroupID / SHARERS * OWNED * ROW_STRIDE;
@@ -54,8 +54,8 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups call this, with a sum or without: a driver may treat a subgroup's barriers as the
-// workgroup's.
+// All subgroups call this function, with a sum or without, because a driver may treat a subgroup's
+// barriers as the workgroup's.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     uint at = owned_rows() + m * MATRIX_M * ROW_STRIDE + first_value + n * MATRIX_N;
@@ -80,17 +80,17 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 }
 
 #else
-// Returns whether sums are stored by row as well, for a product that follows. None follows the
-// gradients of the features or, with BACKWARD, the last hidden activations, which only weight
+// Returns whether sums are also stored by row, for the next product. There is none after the
+// gradients of the features or, with BACKWARD, after the last hidden activations, which only weight
 // gradients read.
 bool by_row(uint first_value, uint kind)
 {
     return !COLUMNS || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
 }
 
-// Elements of two matrices correspond only if their types are equal: f16 activations are widened to be
-// compared, and underflow is detected before rounding. (Drivers may leave a matrix unchanged that is
-// rounded and widened again.)
+// Elements of two matrices correspond only if their types are equal: f16 activations are widened
+// before they are compared, and underflow is detected before rounding, because drivers may elide a
+// rounding that is followed by widening.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
 {
     if (!has)
@@ -121,7 +121,7 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #endif
     if (by_row(first_value, kind))
         coopMatStore(rounded, tile, at, ROW_STRIDE, ROW_MAJOR);
-    if (COLUMNS && (kind != KEEP || !COLORED)) // see store_input_columns; not a density that no layer reads
+    if (COLUMNS && (kind != KEEP || !COLORED)) // store_input_columns stores inputs; no layer reads raw density
         coopMatStore(rounded, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
 }
 #endif
@@ -129,13 +129,13 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 // ---- products -------------------------------------------------------------------------------------
 //
 // CPU devices keep the owned rows in `operand` and loop over the outputs. On GPUs all loops are
-// unrolled; a subgroup keeps its share of the sums and iterates over the inputs: registers hold the
-// sums, one matrix of weights and one of rows.
+// unrolled; a subgroup keeps its share of the sums and iterates over the inputs, so that registers
+// hold the sums, one matrix of weights and one of rows.
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
-// Loads the weights' rows from k * MATRIX_K on and columns from n * MATRIX_N on; transposed: stored by
-// column.
+// Loads the weights' rows from k * MATRIX_K on and columns from n * MATRIX_N on. `transposed`:
+// weights are stored by column.
 MATRIX_B load_weights(uint k, uint n, uint weight, uint stride, bool transposed)
 {
     MATRIX_B weights;
@@ -165,7 +165,7 @@ void load_operand(uint from, uint inputs)
             operand[k * M_TILES + m] = load_rows(m, k, from);
 }
 
-// Computes sums = operand * the weights' columns from n * MATRIX_N on; transposed: rows.
+// Computes sums = operand * the weights' columns from n * MATRIX_N on.
 void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
               out MATRIX_SUM(ACCUM_T) sums[M_TILES])
 {
@@ -178,8 +178,8 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
     }
 }
 
-// Stores operand * weights to columns from `to` on. All subgroups have loaded their rows, which are
-// overwritten.
+// Stores operand * weights to columns from `to` on. First waits until all subgroups have loaded their
+// rows, because these may be overwritten.
 void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
                     uint kind)
 {
@@ -195,7 +195,7 @@ void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride
 
 const uint MOST_SUMS = SHARE(M_TILES * (WIDEST / MATRIX_N), SHARERS);
 
-void written_product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride,
+void unrolled_product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride,
                      bool transposed, uint kind)
 {
     uint units = M_TILES * (outputs / MATRIX_N), share = SHARE(units, SHARERS);
@@ -230,12 +230,12 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
         load_operand(from, inputs);
         store_products(inputs, to, outputs, weight, stride, transposed, kind);
     } else
-        written_product(from, inputs, to, outputs, weight, stride, transposed, kind);
+        unrolled_product(from, inputs, to, outputs, weight, stride, transposed, kind);
 }
 
 #ifdef CONVERSIONS
-// Computes a hidden layer without the tile: its rectified outputs become the next operand. Needs one
-// subgroup per row and MATRIX_N == MATRIX_K.
+// Computes a hidden layer without the tile: its rectified outputs become the next operand. This needs
+// one subgroup per row and MATRIX_N == MATRIX_K.
 void convert_product(uint inputs, uint outputs, uint weight)
 {
     MATRIX_A next[A_TILES];
@@ -254,7 +254,7 @@ void convert_product(uint inputs, uint outputs, uint weight)
 #endif
 
 #if defined(BACKWARD) && !defined(STAGED)
-// Copies a layer's inputs from rows to columns, for layers whose inputs are in rows only.
+// Copies a layer's inputs from rows to columns, for layers whose inputs are only in rows.
 void store_input_columns(Layer layer)
 {
     uint units = M_TILES * (layer.inputs / MATRIX_N);
@@ -286,7 +286,7 @@ void forward_product(Layer layer)
         convert_product(layer.inputs, layer.outputs, layer.weight);
 #else
     uint kind = layer.last ? KEEP : RECTIFY;
-    // GPUs read the copy stored by output, whose loads are as wide as possible.
+    // GPUs read the weights that are stored by output, whose loads are as wide as possible.
     if (CPU_SHAPED != 0u)
         product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
                 kind);
@@ -299,17 +299,17 @@ void forward_product(Layer layer)
 #ifdef BACKWARD
 // ---- weight gradients -------------------------------------------------------------------------------
 
-// Number of matrices of a layer's weights per subgroup.
+// Number of a layer's matrices of weights per subgroup.
 #define SLOTS(inputs, outputs) SHARE((inputs) / MATRIX_M * ((outputs) / MATRIX_N), SUBGROUPS)
 const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
 MATRIX_SUM(float) held[HELD];
-const bool ALL_HELD = true; // all columns of the outputs
+const bool ALL_HELD = true; // registers hold the sums of all outputs
 
 // Outputs of a layer that have gradients.
 #define GRADIENT_OUTPUTS(layer) (layer).outputs
 
-// Adds inputs^T * gradient of the outputs over the tile's rows to one matrix of weight gradients,
-// rounded by the policy after MATRIX_K rows.
+// Adds inputs^T * gradient of the outputs over the tile's rows to one matrix of weight gradients, and
+// rounds it by the policy after each MATRIX_K rows.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
     [[unroll]] for (uint row = 0; row < loop_bound(TILE_ROWS); row += MATRIX_K) {
@@ -329,7 +329,7 @@ void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
     }
 }
 
-// Adds the tile's products to sums in memory.
+// Adds the tile's products to one matrix of sums in PARTIALS.
 void add_in_memory(uint at, uint stride, uint input_at, uint gradient_at)
 {
     MATRIX_SUM(float) sum;

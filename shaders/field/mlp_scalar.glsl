@@ -1,11 +1,11 @@
-// MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
+// Evaluates the MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
 //
-// A row is in registers (on a CPU device: on the stack), so every index into it must be a constant:
+// A row is in registers (on a CPU device, on the stack), so every index into it must be a constant:
 // loops that are not unrolled rotate a window of the row instead. All invocations read the same
-// weights, by uniform loads of four. CPU devices load them by address (ADDRESSES): checking each load
-// against the buffer's end would take a driver five times as long.
-// Passes: those of field/mlp.glsl on CPU devices. Reads F16_PARAMS or PARAMS [parameter]; with
-// BACKWARD reads and writes SCRATCH [workgroup][value][row].
+// weights, by uniform loads of four. CPU devices load by address (ADDRESSES), because a driver that
+// checks each load against the buffer's end takes five times as long.
+// Passes: as in field/mlp.glsl on CPU devices. Reads F16_PARAMS or PARAMS [parameter]; with BACKWARD
+// reads and writes SCRATCH [workgroup][value][row].
 
 #ifdef ADDRESSES
 #ifdef FP16
@@ -54,30 +54,31 @@ bool any_row(bool needed)
     return subgroupAny(needed);
 }
 
-const uint BLOCK = 8;    // sums kept at a time: 16 take twice as long to compile and train no faster
+const uint BLOCK = 8;         // sums at a time: 16 take twice as long to compile and train no faster
 const uint UNROLL_LIMIT = 64; // most values for which code is unrolled: more take long to compile
-const uint TILE = 16;    // widths are multiples of it
+const uint TILE = 16;         // widths are multiples of it
 
 uint unrolled_count(uint count)
 {
     return count <= UNROLL_LIMIT ? count : count % UNROLL_LIMIT == 0u ? UNROLL_LIMIT : TILE;
 }
 
-// Rotates a window of the row by `by` values; after `count` values the window is as before.
-#define ROTATE(row, from, count, by)                \
-    {                                               \
-        STORAGE_T first[UNROLL_LIMIT];                   \
-        [[unroll]] for (uint t = 0; t < by; t++)    \
-            first[t] = row[from + t];               \
+// Rotates the `count` values of the row from `from` on by `by` values. A whole loop leaves the row
+// unchanged.
+#define ROTATE(row, from, count, by)                 \
+    {                                                \
+        STORAGE_T first[UNROLL_LIMIT];               \
+        [[unroll]] for (uint t = 0; t < by; t++)     \
+            first[t] = row[from + t];                \
         [[unroll]] for (uint t = by; t < count; t++) \
-            row[from + t - by] = row[from + t];     \
-        [[unroll]] for (uint t = 0; t < by; t++)    \
-            row[from + count - by + t] = first[t];  \
+            row[from + t - by] = row[from + t];      \
+        [[unroll]] for (uint t = 0; t < by; t++)     \
+            row[from + count - by + t] = first[t];   \
     }
 
-// Returns the counter of a loop over weights, uniform for all lanes and clamped below `end`: some
-// drivers run a loop's body once with all lanes off and the counter unset, and addresses are not
-// checked.
+// Returns the counter of a loop over weights, uniform for all lanes and clamped below `end`, because
+// some drivers run a loop's body once with all lanes off and the counter unset, and loads by address
+// are not checked.
 uint bounded_counter(uint counter, uint end, uint by)
 {
     return min(uniform_value(counter), end - by);
@@ -207,14 +208,14 @@ void layer_backward(Layer layer)
 }
 
 // ---- weight gradients: sums over rows, which are invocations --------------------------------------
-// Rows are stored in the workgroup's scratch memory, [value][row]. After GRADIENT_TILES tiles, lanes
-// become outputs, and all lanes read the same row values.
+// The workgroup's scratch memory stores rows, [value][row]. After GRADIENT_TILES tiles each lane
+// takes one output, and all lanes read the same rows.
 
 layout(constant_id = SPEC_GRADIENT_TILES) const uint GRADIENT_TILES = 1;
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 const uint SLOTS = GRADIENT_TILES * LOCAL_SIZE;
-// Padded, so that neighbouring values do not share a cache set.
+// Rows of the scratch memory, padded so that neighbouring values do not share a cache set.
 const uint ROWS = SLOTS + 16u;
 
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { STORAGE_T scratch[]; };
@@ -226,7 +227,7 @@ layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent b
 #define SCRATCH4(i) scratch4[i]
 #endif
 
-uint kept_tiles = 0u; // tiles in the scratch memory so far
+uint kept_tiles = 0u; // tiles that the scratch memory holds
 
 uint scratch_begin()
 {
@@ -234,11 +235,11 @@ uint scratch_begin()
 }
 
 // Computes partials += inputs^T * gradient of the outputs, in FP32 or rounded by the policy after
-// eight rows. Subgroups share the columns.
+// each eight rows. Subgroups share the weights.
 void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
-    // Half of UNROLL_LIMIT: the whole takes a quarter of the shader's compile time and is no faster.
+    // Half of UNROLL_LIMIT: the full limit takes a quarter of the compile time and is no faster.
     uint block = layer.inputs % (UNROLL_LIMIT / 2u) == 0u ? UNROLL_LIMIT / 2u : TILE;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
@@ -284,7 +285,7 @@ void begin_sums()
 {
     for (uint k = gl_LocalInvocationID.x; k < config.first_layered; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
-    // The lanes that add to a weight's sum are not the one that cleared it.
+    // Waits, because other lanes than the one that clears a sum add to it.
     tile_barrier();
 }
 

@@ -1,25 +1,24 @@
-// MLPs over a tile of rows in shared memory, or with TILE_IN_MEMORY in the workgroup's scratch memory:
-// [row][value] f16, or f32 in fp32. A layer reads columns of the tile and writes others or the same
-// ones; subgroups share the work and wait for each other between layers.
+// Evaluates the MLPs on a tile of rows in shared memory, or with TILE_IN_MEMORY in the workgroup's
+// scratch memory: [row][value] f16, or f32 in fp32. A layer reads columns of the tile and writes
+// other or the same columns; subgroups share the work and wait for each other between layers.
 //
 // Products are sums over a row's values, weight gradients are sums over rows, and matrix loads are
 // wide if the summed values are adjacent. So with matrices on GPUs, BACKWARD keeps all values by
-// column, [value][row], if there is then room for the same number of rows; the rows in front of the
-// columns then hold one layer at a time.
+// column, [value][row], if the tile can then have the same number of rows; the rows, which precede
+// the columns, then hold one layer at a time.
 //
-// An included file computes the products, by cooperative matrices or in blocks of registers. It
-// defines
+// An included file computes products, by cooperative matrices or in blocks of registers, and defines
 //   product(from, inputs, to, outputs, weight, stride, transposed, kind)
-//                                   columns `to` = columns `from` * weights, stored [input][output] or
-//                                   transposed; both may be the same columns. Waits for the input columns
-//                                   and until the output columns are written
-//   forward_product(layer)          the product of a layer
+//                                   computes columns `to` = columns `from` * weights, stored [input][output] or
+//                                   transposed; both may be the same columns. Returns after all subgroups that
+//                                   share the rows have written the output columns
+//   forward_product(layer)          computes a layer's outputs
 //   begin_tile(counter)             see field/mlp.glsl
 // and with BACKWARD
-//   weight_gradient(layer, end)     this invocation's share of a layer: adds the tile's products or, at the end,
-//                                   writes the held sums to BIND_PARTIALS
-//   clear_held()                    called before all tiles
-// Passes: those of field/mlp.glsl with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
+//   weight_gradient(layer, end)     computes this invocation's share of a layer's weight gradients: adds the tile's
+//                                   products or, at the end, writes the held sums to PARTIALS
+//   clear_held()                    sets the held sums to zero, before all tiles
+// Passes: as in field/mlp.glsl with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
 // [workgroup][row][value].
 
 layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;
@@ -29,16 +28,16 @@ layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
 #ifdef COOPMAT
-// Rows that the same subgroups own, and the number of these subgroups. On CPU devices one subgroup,
-// which need not wait for others, unless a matrix has more rows than the subgroup has lanes. On GPUs
-// all subgroups share all rows, so that each has few sums.
+// Number of rows that the same subgroups own, and number of these subgroups. On CPU devices one
+// subgroup owns the rows, so that it need not wait for others, unless a matrix has more rows than the
+// subgroup has lanes. On GPUs all subgroups share all rows, so that each has few sums.
 layout(constant_id = SPEC_OWNED_ROWS) const uint OWNED = 32;
 const uint SHARERS = SUBGROUPS * OWNED / TILE_ROWS;
 #else
 const uint SHARERS = SUBGROUPS;
 #endif
 
-// Not with STAGED: with so few registers, a second destination of every sum would spill.
+// Without STAGED, because devices with so few registers would spill at a second store of every sum.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
 const bool COLUMNS = ROW_STRIDE < AT_RGB + COLOR_OUTPUTS;
 #else
@@ -51,7 +50,7 @@ const uint TILE_SIZE = TILE_ROWS * ROW_STRIDE + (AT_RGB + COLOR_OUTPUTS) * COLUM
 #define IN_ROW(first) (COLUMNS ? 0u : (first))
 const uint ROW_DIRECTION = IN_ROW(AT_GEOMETRY) + GEOMETRY;
 
-// Matrices load from single values, blocks of registers from four at a time.
+// Matrices load from arrays of single values, blocks of registers from arrays of four values.
 #ifdef TILE_IN_MEMORY
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileBuffer { STORAGE_T tile[]; };
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer TileFourBuffer { STORAGE_T4 tile4[]; };
@@ -75,7 +74,7 @@ uint my_row()
     return TILE_FIRST + tile_row() * ROW_STRIDE;
 }
 
-// Returns where column i begins, with its value of the first row.
+// Returns the index of column i's value of the first row.
 uint column_at(uint i)
 {
     return TILE_FIRST + TILE_ROWS * ROW_STRIDE + i * COLUMN_STRIDE;
@@ -95,7 +94,7 @@ void rows_barrier()
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// Waits until other invocations have read the rows, before the caller fills the rows again.
+// Waits until other invocations have read the rows. Called before the rows are written again.
 void end_tile()
 {
     if (INVOCATIONS_PER_ROW > 1u)
@@ -121,22 +120,22 @@ const uint WIDEST_1 = ENCODED > DENSITY_WIDTH ? ENCODED : DENSITY_WIDTH;
 const uint WIDEST_2 = COLOR_INPUTS > COLOR_WIDTH || !COLORED ? COLOR_INPUTS : COLOR_WIDTH;
 const uint WIDEST = WIDEST_1 > WIDEST_2 ? WIDEST_1 : WIDEST_2;
 
-// What product() does with the sums.
+// Values of `kind`: what product() does with the sums.
 const uint KEEP = 0u;    // store the outputs
 const uint RECTIFY = 1u; // ReLU
 const uint INPUT = 2u;   // gradients
-const uint MASK = 3u;    // gradients behind a ReLU: zero where the activation that they overwrite is zero
+const uint MASK = 3u;    // gradients through a ReLU: zero where the activation that they overwrite is zero
 
 #ifdef BACKWARD
-// A layer's gradient overwrites its activations once the weight gradients behind it are computed, so a
-// tile needs no more memory than its activations. Weight gradients are sums over all rows: every
-// subgroup holds its share in registers, in FP32, over all tiles of the workgroup (SPEC_HOLD_SUMS), or
-// adds to BIND_PARTIALS if these would be too many.
+// The gradients of a layer's inputs overwrite the inputs after the layer's weight gradients are
+// computed, so a tile needs no more memory than its activations. Weight gradients are sums over all
+// rows: every subgroup holds its share in registers, in FP32, over all tiles of the workgroup
+// (SPEC_HOLD_SUMS), or adds to PARTIALS if there are too many.
 layout(constant_id = SPEC_HOLD_SUMS) const uint HOLD_SUMS = 1;
 
 uint next_slot; // of the held sums
 
-// Number of held sums of all layers, SLOTS(inputs, outputs) each.
+// Number of held sums of all layers, SLOTS(inputs, outputs) for each layer.
 #define HELD_SLOTS                                                                                   \
     (SLOTS(ENCODED, DENSITY_WIDTH) + (DENSITY_LAYERS - 1u) * SLOTS(DENSITY_WIDTH, DENSITY_WIDTH) +   \
      SLOTS(DENSITY_WIDTH, GEOMETRY) + (COLORED ? COLOR_SLOTS : 0u))
@@ -161,7 +160,7 @@ void loop_forward(uint begin, uint end)
 
 void density_forward()
 {
-    rows_barrier(); // the inputs are written
+    rows_barrier(); // until the inputs are written
     if (CPU_SHAPED != 0u)
         loop_forward(0u, DENSITY_END);
     else {
@@ -182,10 +181,10 @@ void color_forward()
 #ifdef BACKWARD
 void layer_backward(Layer layer)
 {
-    workgroup_barrier(); // all rows have their gradients
+    workgroup_barrier(); // until all rows have their gradients
     weight_gradient(layer, false);
     if (SHARERS < SUBGROUPS) // otherwise the product waits for all subgroups before it stores
-        workgroup_barrier(); // the activations are no longer needed
+        workgroup_barrier(); // until no subgroup needs the activations any more
     product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, learned_inputs(layer), layer.weight,
             layer.outputs, true, layer.first ? INPUT : MASK);
 }
@@ -244,7 +243,7 @@ float get_gradient(uint i)
     return get_value(i);
 }
 
-// Stores the gradient of the k-th of the outputs that begin at `first`.
+// Stores the gradient of output k of the outputs that begin at value `first`.
 void set_gradient(uint first, uint k, float x)
 {
     STORAGE_T rounded = round_gradient(x);

@@ -1,18 +1,20 @@
-// Activation functions of the field's outputs, and the gradients of the raw outputs. A gradient of
-// zero stays zero for any raw output: samples that no ray sees may hold infinities or NaN.
-// Passes: field_forward, field_backward, field_values, field_output_gradients, update_occupancy, sample_normals.
+// Computes the activation functions of the field's outputs, and the gradients of the raw outputs. A
+// gradient of zero stays zero for any raw output, because samples without a gradient may hold
+// infinities or NaN.
+// Passes: field_forward, field_backward, field_values, field_output_gradients, update_occupancy,
+// sample_normals.
 
 layout(constant_id = SPEC_DENSITY_ACTIVATION) const uint DENSITY_ACTIVATION = DENSITY_EXP;
 
-const float LEAST_DENSITY = 1e-2; // lowest density that logarithms distinguish from 0: alpha 1 % across a unit
+const float LEAST_DENSITY = 1e-2; // lowest density whose logarithm differs from that of 0
 
 vec3 color_of(vec3 raw)
 {
     return 1.0 / (1.0 + exp(-raw));
 }
 
-// Returns log(1 + x) for 0..1 by the series of atanh(x / (2 + x)), so that small densities keep their
-// digits.
+// Returns log(1 + x) for x in 0..1 by the series of 2 atanh(x / (2 + x)), so that small densities
+// keep their digits.
 float log_one_plus(float x)
 {
     float s = x / (2.0 + x), q = s * s;
@@ -45,14 +47,14 @@ float log_density_of(float raw)
     return raw;
 }
 
-// Multiplies a gradient by the sigmoid's derivative, which follows from its value.
+// Multiplies a gradient by the sigmoid's derivative, color * (1 - color).
 vec3 raw_color_gradient(vec3 color, vec3 gradient)
 {
     return mix(gradient * color * (1.0 - color), vec3(0.0), equal(gradient, vec3(0.0)));
 }
 
-// Returns the derivative of density_of. That of exp is the density, clamped against overflow as in
-// instant-ngp; that of softplus is the sigmoid.
+// Returns the derivative of density_of: for exp the density, clamped against overflow as in
+// instant-ngp, for softplus the sigmoid.
 float density_slope(float raw)
 {
     switch (DENSITY_ACTIVATION) {

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass pack_weights (layer-by-layer models): copies a layer's weights and biases to panels,
-// plain and transposed. Behind each panel its biases are repeated CHUNK_DEPTH times, so that a matrix
-// of biases can be loaded. A transposed panel is followed by that of the layer that reads the same
-// inputs (LayerColumns.also_read_by). push.c: layer.
+// Pass pack_weights (layer-by-layer models): copies a layer's weights and biases to panels, and the
+// weights also to transposed panels. After each panel its biases are repeated CHUNK_DEPTH times, so
+// that a matrix of biases can be loaded. A transposed panel continues with the weights of the second
+// layer that reads the same inputs (LayerColumns.also_read_by). push.c: layer.
 //
 //   buffer      shape                                                                                  access
 //   PARAMS      [input][output] f32, then [output]                                                     read
@@ -27,7 +27,7 @@ void main()
     }
     LayerWeights other = config.layers[flow.also_read_by];
     uint outputs = layer.outputs + (flow.also_read_by > 0u ? other.outputs : 0u);
-    uint others = config.flows[flow.also_read_by].own; // inputs of the other layer in front of the shared ones
+    uint others = config.flows[flow.also_read_by].own; // the other layer's inputs before the shared inputs
     for (uint i = gl_GlobalInvocationID.x; i < flow.own * outputs; i += stride) {
         uint panel = i / (outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;

@@ -1,7 +1,7 @@
-// Matrix products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated in ACCUM_T. A
-// subgroup has M_BLOCKS blocks of rows by N_PANELS panels, constants of the including file. Shapes are
-// literals, as in field/mlp_matrix.glsl.
-// Passes: those of field/product.glsl with COOPMAT.
+// Computes matrix products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated in
+// ACCUM_T. A subgroup computes M_BLOCKS blocks of rows by N_PANELS panels, constants of the including
+// file. Shapes are literals, as in field/mlp_matrix.glsl.
+// Passes: as in field/product.glsl with COOPMAT.
 
 #ifndef STAGED
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column);
@@ -12,9 +12,9 @@ const uint TILES = M_TILES * N_TILES;
 
 #include "field/unrolling.glsl"
 
-// Block or panel of a subgroup's matrix row m or column n, and the offset in it.
-#define BLOCK_OF(m) ((m) * MATRIX_M / BLOCK_ROWS)
-#define ROW_IN(m)   ((m) * MATRIX_M % BLOCK_ROWS)
+// Block and row in it of a subgroup's matrix row m; panel and column in it of matrix column n.
+#define BLOCK_OF(m)  ((m) * MATRIX_M / BLOCK_ROWS)
+#define ROW_IN(m)    ((m) * MATRIX_M % BLOCK_ROWS)
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
 #define COLUMN_IN(n) ((n) * MATRIX_N % BLOCK_ROWS)
 
@@ -57,8 +57,8 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups call this, with a sum or without: a driver may treat a subgroup's barriers as the
-// workgroup's.
+// All subgroups call this function, with a sum or without, because a driver may treat a subgroup's
+// barriers as the workgroup's.
 void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
 {
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
@@ -92,7 +92,7 @@ void multiply(uint block, uint blocks, uint panel, uint panels, uint depth, bool
         }
 }
 
-// All subgroups of a workgroup run the same number of iterations.
+// All subgroups of a workgroup run the same number of iterations: see store_sum.
 void multiply_all(uint blocks, uint panels, uint depth, uint group, uint groups)
 {
     const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;

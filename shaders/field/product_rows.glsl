@@ -1,10 +1,10 @@
-// Matrix products on CPU devices: an invocation has one row and the 16 columns of a panel. A workgroup
-// is one subgroup, whose rows lie in one block.
-// Passes: those of field/product.glsl on CPU devices.
+// Computes matrix products on CPU devices: an invocation computes one row and the 16 columns of a
+// panel. A workgroup is one subgroup, whose rows are in one block.
+// Passes: as in field/product.glsl on CPU devices.
 
-// Returns this invocation's value of the 16 that begin at 4 i, loading all of them: a driver that sees
-// lanes choose among neighbours by their number loads the vector; one that sees an address per lane
-// gathers, which takes ten times as long.
+// Returns this invocation's value of SUBGROUP_SIZE values from 4 i on. Each lane loads all of them
+// and selects its own: lavapipe then loads a vector, whereas an address per lane would be a gather,
+// which takes ten times as long.
 STORAGE_T lane_value(uint chunk, uint i)
 {
     STORAGE_T x = STORAGE_T(0.0);
@@ -40,14 +40,15 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
     }
 }
 
-// Clamps a counter below its end: some drivers run a loop's body once more with all lanes off, and
-// addresses are not checked.
+// Clamps a counter below its end, because some drivers run a loop's body once more with all lanes
+// off, and loads by address are not checked.
 uint bounded(uint counter, uint end)
 {
     return min(counter, max(end, 1u) - 1u);
 }
 
-// `first_row` of the block is a constant, so that the offsets of the loads are.
+// Multiplies rows of a block, from `first_row` on, by a panel. `first_row` is a constant, so that the
+// offsets of the loads are constants.
 void multiply(uint block, uint panel, uint depth, uint first_row)
 {
     float sum[BLOCK_ROWS];

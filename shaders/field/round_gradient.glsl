@@ -1,6 +1,6 @@
 // Rounds gradients of activations to the type in which they are stored, and counts how many underflow
 // in f16. The including file declares `state`.
-// Passes: field_backward and those of layer-by-layer models.
+// Passes: field_backward; backward passes of layer-by-layer models.
 
 uvec2 rounded_gradients = uvec2(0u); // so far: gradients that are not 0 after rounding, and before
 
@@ -8,12 +8,12 @@ STORAGE_T round_gradient(float x)
 {
     STORAGE_T rounded = to_storage(ROUND_ACTIVATION_GRADIENTS, x);
 #ifdef F16_STORAGE
-    rounded_gradients += uvec2(rounded != STORAGE_T(0.0), x != 0.0); // without a branch, because gradients are many
+    rounded_gradients += uvec2(rounded != STORAGE_T(0.0), x != 0.0); // without a branch, for speed
 #endif
     return rounded;
 }
 
-// Adds the counts to State, once per subgroup.
+// Adds the counts to STATE, once per subgroup.
 void count_underflowed()
 {
 #ifdef F16_STORAGE

@@ -1,5 +1,5 @@
-// Position, direction and time of a sample.
-// Passes: those that evaluate positions, directions or times. Reads RAYS [ray], SAMPLES [sample].
+// Returns the position, direction and time of a sample.
+// Passes: all that evaluate positions, directions or times. Reads RAYS [ray], SAMPLES [sample].
 
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };

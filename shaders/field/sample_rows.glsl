@@ -1,5 +1,4 @@
-// Returns the number of samples: those of the rays or, with ROWS_CELLS, those of a chunk's cells of
-// the occupancy grid.
+// Returns the number of samples: of all rays or, with ROWS_CELLS, of the current chunk of cells.
 uint sample_rows()
 {
     return push.e == ROWS_CELLS ? state.dispatches[DISPATCH_ONE].finished

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass scatter_gradients_* (hash grid): adds the gradients of each live sample's features to the
-// entries at the corners of its cell, by atomics. The levels of bucket push.d are processed one after
-// the other, so that a level's table stays in cache. How gradients are accumulated: field/accumulate.glsl.
+// entries at the corners of its cell, as field/accumulate.glsl does. The levels of bucket push.d are
+// processed one after the other, so that a level's table stays in cache.
 //
 //   buffer                     shape                                             access
 //   STATE                      live_count, loss scale (read), nonfinite (write)  read, write
@@ -32,7 +32,7 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 #include "field/accumulate.glsl"
 
 #ifdef SUM_FIXED
-const bool MERGES_RUNS = false; // the order of float sums would depend on which samples are neighbours
+const bool MERGES_RUNS = false; // float sums of runs would depend on which samples are neighbours
 #else
 const bool MERGES_RUNS = true;
 #endif
@@ -41,7 +41,7 @@ const bool MERGES_RUNS = true;
 // a run first sum their gradients, and only the run's last lane adds them to the table.
 struct Run {
     uint first; // first lane
-    bool last;  // this lane is the last
+    bool last;  // whether this lane is the run's last
 };
 
 bool find_runs(uint level, uvec3 cell, bool used, out Run run)
@@ -50,12 +50,12 @@ bool find_runs(uint level, uvec3 cell, bool used, out Run run)
     if (!MERGES_RUNS || config.levels[level].resolution > 1024u)
         return false;
     uint key = used ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
-    bool head = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
-    uvec4 heads = subgroupBallot(head);
-    run.first = subgroupBallotFindMSB(heads & gl_SubgroupLeMask);
-    run.last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(heads, lane + 1u);
-    // Sums take shuffles: worth it if they save half of the atomics.
-    return subgroupBallotBitCount(heads) <= SUBGROUP_SIZE / 2u;
+    bool starts = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
+    uvec4 run_starts = subgroupBallot(starts);
+    run.first = subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask);
+    run.last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(run_starts, lane + 1u);
+    // The sums need shuffles, which pay off if they save half of the atomics.
+    return subgroupBallotBitCount(run_starts) <= SUBGROUP_SIZE / 2u;
 }
 
 // Returns the sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms,
@@ -72,7 +72,7 @@ vec4 sum_run(vec4 values, Run run)
     return values;
 }
 
-// All lanes of a subgroup call this; `used`: this one has a sample.
+// All lanes of a subgroup call this function. `used`: this lane has a sample.
 void scatter(uint level, uint i, bool used)
 {
     uint index = gradient_sample(i);

@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
 // Pass scatter_gradients_owned (hash grid, CPU devices): adds the gradients of the live samples'
-// features to the entries of a level, one subgroup per level of bucket push.d. For devices with few
-// subgroups at a time and slow atomics: no other subgroup adds to the level, so sums need no atomics.
-// Lanes are the corners of one sample's cell (twice, for two features, if the subgroup has 16); two
-// lanes share an entry only where corners collide.
+// features to the entries of a level, one subgroup per level of bucket push.d. This suits devices
+// that run few subgroups at a time and have slow atomics: no other subgroup adds to the level, so
+// sums need no atomics. Lanes are the corners of one sample's cell, for one feature per eight lanes;
+// two lanes share an entry only where corners collide.
 //
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read
@@ -43,8 +43,9 @@ void add(uint at, float value)
     subgroupMemoryBarrierBuffer();
 }
 
-// Two corners of different parity never share an entry of a hash table: their hashes differ in the
-// lowest bit. The other pairs of corners differ along two axes.
+// Returns whether two corners of a cell share an entry. In a hash table corners of different parity
+// never do, because their hashes differ in the lowest bit; all other pairs of corners differ along
+// two axes.
 bool corners_collide(Level table, bool dense, uvec3 cell)
 {
     if (dense)

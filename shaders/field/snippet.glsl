@@ -1,12 +1,12 @@
-// Includes the user's snippet of a field in GLSL (docs/fields.md), before everything else, so that it
-// can name nothing of the library but the functions below, whose bodies follow in the including
-// shader. The snippet defines
+// Includes the user's snippet of a field in GLSL (docs/fields.md). The snippet comes before all other
+// code, so that it can use nothing of the library but the functions below, which the including shader
+// defines later. The snippet defines
 //   void encode(vec3 position, uint first_parameter)            puts all features of a position
 //   void encode_backward(vec3 position, uint first_parameter)   adds to the parameters' gradients
-// FIELD_PARAMETERS and FIELD_FEATURES are their numbers. src/gpu/snippet_check.c compares the compiled
-// shader with one that has field/snippet_plain.glsl instead, and rejects it if the library's code
-// differs or the snippet does more than compute. Passes: snippet_encode, snippet_scatter,
-// snippet_check.
+// FIELD_PARAMETERS and FIELD_FEATURES are the numbers of parameters and features.
+// src/gpu/snippet_check.c compares the compiled shader with the same shader of
+// field/snippet_plain.glsl, and rejects it if the library's code differs or the snippet does more
+// than compute. Passes: snippet_encode, snippet_scatter, snippet_check.
 #extension GL_EXT_control_flow_attributes : require
 
 float parameter(uint i);

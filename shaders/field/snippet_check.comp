@@ -1,11 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass snippet_check (fields in GLSL): checks a snippet at one position per invocation: whether it
-// stays within its parameters and features, and whether its gradients are the derivatives of its
-// features. The loss is the sum of the features times random numbers, which are the features'
-// gradients. Its derivatives with respect to some of the parameters that the snippet reads are
-// compared with central differences of two widths. Nothing is stored for that: the snippet runs again
-// for each value.
+// Pass snippet_check (fields in GLSL): checks a snippet at one position per invocation: that it stays
+// within its parameters and features, and that its gradients are the derivatives of its features. The
+// loss is the sum of the features times random numbers, which are the features' gradients. The
+// derivatives of the loss with respect to some of the parameters that the snippet uses are compared
+// with central differences of two widths. The snippet runs again for each value of the loss.
 //   push.a  positions
 //   push.b  parameters per position
 //   push.c  the first parameter
@@ -21,24 +20,24 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float paramete
 layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]; };
 
 const uint NONE = 0xffffffffu;
-const float WIDTH = 1.0 / 64.0;         // of the differences, for parameters around 1
+const float WIDTH = 1.0 / 64.0;         // h, for parameters of magnitude up to 1
 const float TOLERANCE = 1e-2;           // relative error of a derivative
 const float ROUNDING = 8.0 / 8388608.0; // of the loss, relative to the sum of its terms' magnitudes
 
-// The first finding of the position; among derivatives the worst.
+// The first finding at the position; among wrong derivatives the worst.
 uvec4 finding;
 float worst;
 
-// Inputs and results of the functions below, which the snippet calls.
-bool backward;             // encode_backward runs
-uint asked, wanted, found; // parameters used so far; number of the one to find, and its index
-uint perturbed;              // index of the parameter of the derivative
-float offset;               // added to that parameter
-float loss, size, slope;   // the sum; the sum of its terms' magnitudes; the derivative
-uvec4 features_put;        // one bit each
-uint point;
+// State of the functions below, which the snippet calls.
+bool backward;           // whether encode_backward runs, otherwise encode
+uint use_count, wanted_use, found; // uses of parameters so far; number of a use and index of its parameter
+uint perturbed;          // index of the parameter whose derivative is checked
+float offset;            // added to that parameter
+float loss, size, slope; // sum of the terms; sum of their magnitudes; derivative
+uvec4 features_put;      // one bit per feature
+uint point;              // number of the position
 
-// Returns whether nothing is wrong yet, apart from derivatives.
+// Returns whether nothing is wrong so far, except derivatives.
 bool is_right()
 {
     return finding.x == SNIPPET_OK || finding.x == SNIPPET_DERIVATIVE;
@@ -50,22 +49,21 @@ void report(uint kind, uint index)
         finding = uvec4(kind, index, 0u, 0u);
 }
 
-// Counts a parameter that the snippet reads or adds to. Returns false, and reports, if it is out of
-// range.
-bool ask(uint i, uint outside)
+// Counts a use of a parameter or its gradient. Reports an index out of range and returns false.
+bool use_parameter(uint i, uint outside)
 {
     if (i - push.c >= FIELD_PARAMETERS) {
         report(i < push.c ? SNIPPET_PARAMETER_BEFORE_FIRST : outside, i < push.c ? i : i - push.c);
         return false;
     }
-    if (asked++ == wanted)
+    if (use_count++ == wanted_use)
         found = i;
     return true;
 }
 
 float parameter(uint i)
 {
-    if (!ask(i, backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
+    if (!use_parameter(i, backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
         return 0.0;
     return parameters[i] + (i == perturbed ? offset : 0.0);
 }
@@ -108,7 +106,7 @@ float feature_gradient(uint i)
 
 void add_gradient(uint i, float x)
 {
-    if (!ask(i, SNIPPET_WRITES))
+    if (!use_parameter(i, SNIPPET_WRITES))
         return;
     if (isnan(x) || isinf(x))
         report(SNIPPET_GRADIENT_NOT_FINITE, i - push.c);
@@ -118,7 +116,7 @@ void add_gradient(uint i, float x)
 
 void run(vec3 position)
 {
-    asked = 0u;
+    use_count = 0u;
     if (backward) {
         slope = 0.0;
         encode_backward(position, push.c);
@@ -129,8 +127,8 @@ void run(vec3 position)
     }
 }
 
-// Compares the derivative with differences. Losses: unchanged parameter, then less and more by h / 2,
-// then by h.
+// Compares the derivative with differences. Losses are of the unchanged parameter, then of the
+// parameter decreased and increased by h / 2, then by h.
 void compare(float losses[5], float h)
 {
     float difference = (losses[2] - losses[1]) / h, wide = (losses[4] - losses[3]) / (2.0 * h);
@@ -152,38 +150,38 @@ vec3 position_of(uint point)
     return point < 8u ? vec3(point & 1u, point >> 1 & 1u, point >> 2) : random_unit(0u, point, 0u);
 }
 
-const uint STAGES = 7u; // of a parameter: find it, take its derivative, compute five losses
+const uint STAGES = 7u; // per parameter: find it, compute its derivative, compute five losses
 
-void check_place()
+void check_position()
 {
     point = gl_GlobalInvocationID.x;
     if (point >= push.a)
         return;
     vec3 position = position_of(point);
-    uint read = 0u, all = 0u; // parameters that encode reads; that both functions use
+    uint read = 0u, all = 0u; // uses of parameters in encode; in both functions
     float losses[5], h = 0.0;
     finding = uvec4(SNIPPET_OK, 0u, 0u, 0u);
     worst = offset = 0.0;
     perturbed = NONE;
-    // One loop, so that compilers see the snippet once. The first two iterations run both functions at
-    // the position.
+    // One loop, so that compilers see the snippet once. The first two iterations run both functions and
+    // count their uses of parameters.
     for (uint round = 0; round < 2u + STAGES * push.b; round++) {
         uint stage = (round - 2u) % STAGES, number = 0u;
-        bool of_place = round < 2u;
-        if (!of_place && all == 0u)
+        bool counting = round < 2u;
+        if (!counting && all == 0u)
             break;
-        if (!of_place && stage == 0u)
+        if (!counting && stage == 0u)
             number = random_bits(2u, point, round).x % all;
-        backward = of_place ? round == 1u : stage == 0u ? number >= read : stage == 1u;
-        wanted = of_place || stage > 0u ? NONE : backward ? number - read : number;
+        backward = counting ? round == 1u : stage == 0u ? number >= read : stage == 1u;
+        wanted_use = counting || stage > 0u ? NONE : backward ? number - read : number;
         offset = 0.0;
-        if (!of_place && stage > 2u)
+        if (!counting && stage > 2u)
             offset = (stage < 5u ? h / 2.0 : h) * (stage % 2u == 0u ? 1.0 : -1.0);
         found = push.c;
         run(position);
-        if (of_place) {
-            read = backward ? read : asked;
-            all += asked;
+        if (counting) {
+            read = backward ? read : use_count;
+            all += use_count;
             for (uint i = 0; i < FIELD_FEATURES && !backward; i++)
                 if ((features_put[i / 32u] >> i % 32u & 1u) == 0u)
                     report(SNIPPET_FEATURE_MISSING, i);
@@ -199,8 +197,8 @@ void check_place()
     findings[point] = finding;
 }
 
-// Global variables of the snippet are initialised before this.
+// The compiler initialises the snippet's global variables at the beginning of main.
 void main()
 {
-    check_place();
+    check_position();
 }

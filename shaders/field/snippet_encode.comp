@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass encode_samples of a field in GLSL: computes the features at each sample. Their layout is that
-// of a hash grid with two features per level.
+// Pass encode_samples of a field in GLSL: computes the features at each sample. The features have the
+// layout of a hash grid with two features per level.
 //
 //   buffer                shape                                          access
 //   STATE                 sample_count                                   read
@@ -60,8 +60,8 @@ void encode_samples()
     uint count = max(sample_rows(), 1u), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
     if (CPU_SHAPED == 0u && tile >= tiles)
         return;
-    // Every invocation has a sample. Workgroups without a tile repeat the last tile, because lavapipe crashes in
-    // loops of a snippet in which no invocation is active.
+    // Every invocation has a sample. Workgroups without a tile repeat the last tile, because lavapipe
+    // crashes in loops of a snippet in which no invocation is active.
     tile = min(tile, tiles - 1u);
     do {
         current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);
@@ -70,7 +70,7 @@ void encode_samples()
     } while (tile < tiles);
 }
 
-// Global variables of the snippet are initialised before this.
+// The compiler initialises the snippet's global variables at the beginning of main.
 void main()
 {
     encode_samples();

@@ -1,5 +1,5 @@
-// The snippet with which shaders of a user's snippet are compared: calls every function of
-// field/snippet.glsl.
+// Defines the snippet to whose shaders the shaders of a user's snippet are compared: it calls every
+// function of field/snippet.glsl.
 
 void encode(vec3 position, uint first_parameter)
 {

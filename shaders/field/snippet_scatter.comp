@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass scatter_gradients of a field in GLSL: adds the gradients of the parameters, from those of the
-// features, at each live sample. How gradients are accumulated: field/accumulate.glsl.
+// Pass scatter_gradients of a field in GLSL: computes the gradients of the parameters from the
+// gradients of the features at each live sample, and accumulates them as in field/accumulate.glsl.
 //
 //   buffer                     shape                                                      access
 //   STATE                      live_count, loss scale (read), nonfinite (write)           read, write
@@ -60,7 +60,8 @@ float feature_gradient(uint i)
 
 void add_gradient(uint i, float x)
 {
-    // An entry without a gradient is left alone. NaN compares unequal to zero.
+    // The optimiser skips entries without a gradient, so zeros need no addition. NaN is not equal to
+    // 0.
     if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
@@ -89,7 +90,7 @@ void scatter_gradients()
     } while (tile < tiles);
 }
 
-// Global variables of the snippet are initialised before this.
+// The compiler initialises the snippet's global variables at the beginning of main.
 void main()
 {
     scatter_gradients();

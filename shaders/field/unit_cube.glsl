@@ -1,5 +1,5 @@
 // Converts positions from training space to the unit cube that the grid covers.
-// Passes: those that encode positions, and their backward passes.
+// Passes: all that encode positions, and their backward passes.
 #include "shared/contraction.glsl"
 
 vec3 to_unit_cube(vec3 position)

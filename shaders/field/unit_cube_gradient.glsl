@@ -12,18 +12,18 @@ vec3 from_unit_gradient(vec3 position, vec3 slope)
     float norm = maximum_norm(x);
     if (norm <= 1.0)
         return slope;
-    // With the norm n along axis k, contracted y = s(n) x, s = (2 - 1 / n) / n: the other axes have dy
-    // = s dx + s'(n) x dx_k, axis k has dy_k = dx_k / n^2.
+    // If axis k has the norm n, the contracted position is y = s(n) x with s(n) = (2 - 1 / n) / n. So
+    // dy_k = dx_k / n^2, and dy = s dx + s'(n) x dx_k sign(x_k) along the other axes.
     vec3 size = abs(x);
     bvec3 axis = bvec3(size.x == norm, size.y == norm && size.x < norm, size.z > max(size.x, size.y));
-    float near = 1.0 / norm, falling = 2.0 * near * near * (near - 1.0); // s'(n)
+    float inverse = 1.0 / norm, s_slope = 2.0 * inverse * inverse * (inverse - 1.0); // s'(n)
     vec3 across = mix(slope, vec3(0.0), axis);
-    vec3 along = near * near * slope + falling * dot(across, x) * sign(x);
-    return mix((2.0 - near) * near * slope, along, axis);
+    vec3 along = inverse * inverse * slope + s_slope * dot(across, x) * sign(x);
+    return mix((2.0 - inverse) * inverse * slope, along, axis);
 }
 
-// Returns the gradient with respect to the position in training space: 0 along axes on which the
-// position is clamped.
+// Returns the gradient with respect to the position in training space, which is 0 along axes on which
+// to_unit_cube clamps the position.
 vec3 to_training_gradient(vec3 position, vec3 unit, vec3 slope)
 {
     bvec3 free = bvec3(uvec3(greaterThan(unit, vec3(0.0))) & uvec3(lessThan(unit, vec3(1.0))));

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass update_occupancy (ngp): raises the occupancy grid to the field's density. Buffers:
-// rays/update_occupancy.glsl and
+// Pass update_occupancy (ngp): raises the occupancy grid to the field's density. The pass uses the
+// buffers of rays/update_occupancy.glsl and
 //
 //   buffer                shape                   access
 //   PARAMS or F16_PARAMS  [parameter] f32 or f16  read

@@ -1,7 +1,7 @@
 #version 460
 // Measures the best rate of atomic additions: neighbours add to neighbouring words of a buffer that
 // fits into caches, each word again and again.
-//   SUM_FLOAT  f32, otherwise integers
+//   SUM_FLOAT  adds f32; without SUM_FLOAT u32
 //
 //   buffer  shape                                        access
 //   Sums    [words] f32 or u32; words is a power of two  read, write

@@ -1,5 +1,5 @@
 #version 460
-// Self-test of subgroup operations and integer atomics (src/gpu/self_test.c).
+// Runs subgroup operations and integer atomics for the self-test (src/gpu/self_test.c).
 //
 //   buffer  shape                        access
 //   Values  [workgroup][LOCAL_SIZE] u32  read
@@ -24,7 +24,7 @@ struct Slot {
 
 layout(std430, set = 0, binding = 0) readonly buffer Values { uint values[]; };
 layout(std430, set = 0, binding = 1) buffer Slots { Slot slots[]; };
-// [bin][3]: sum, maximum and union of bits of the values with that remainder.
+// [bin][3]: sum, maximum and bitwise or of the values whose remainder is the bin.
 layout(std430, set = 0, binding = 2) buffer Bins { uint bins[]; };
 layout(push_constant) uniform Push { uint bin_count; };
 

@@ -1,5 +1,6 @@
 #version 460
-// Self-test of float atomics (src/gpu/self_test.c): a shader of its own, for its SPIR-V capability.
+// Runs float atomics for the self-test (src/gpu/self_test.c): separate because of the SPIR-V
+// capability.
 //
 //   buffer  shape             access
 //   Values  [invocation] u32  read
@@ -14,7 +15,7 @@ layout(push_constant) uniform Push { uint bin_count; };
 
 void main()
 {
-    // Quarters of small integers: their sums are exact in any order.
+    // Adds quarters of small integers, whose sums are exact in any order.
     uint value = values[gl_GlobalInvocationID.x];
     atomicAdd(sums[value % bin_count], 0.25 * float(value));
 }

@@ -1,6 +1,6 @@
 #version 460
-// Self-test of cooperative matrices (src/gpu/self_test_matrix.c): one product in a literal shape, by
-// one subgroup.
+// Computes one product of cooperative matrices of a literal shape, by one subgroup, for the self-test
+// (src/gpu/self_test_matrix.c).
 //
 //   buffer   shape                                 access
 //   BufferA  [MATRIX_M][MATRIX_K] f16              read

@@ -1,5 +1,5 @@
 #version 460
-// Shader of tests/test_gpu.c: specialisation constants, push constants, bindings and dispatch sizes.
+// Tests specialisation constants, push constants, bindings and dispatch sizes, for tests/test_gpu.c.
 //
 //   buffer  shape        access
 //   From    [count] u32  read

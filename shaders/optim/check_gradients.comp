@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass check_gradients (variant check_coarse_gradients with COARSE): sums the squares of all unscaled
 // gradients; the last workgroup to finish then updates the loss scale. An infinity or NaN anywhere
-// makes the sum not finite. The last workgroup also adds up the losses of composite's workgroups: a
-// dispatch of its own would have to wait for all of this one. With COARSE the field is the coarse one
-// or the proposal, and both sums go to REDUCE_COARSE, where check_gradients finds them: both fields
-// share one loss scale.
+// makes the sum not finite. The last workgroup also sums the losses of composite's workgroups: a
+// separate dispatch would have to wait for this one. With COARSE the pass runs on the coarse field or
+// the proposal and stores both sums in REDUCE_COARSE, from which check_gradients adds them: both
+// fields share one loss scale.
 //
 //   buffer        shape                                                        access
 //   GRADIENTS     [parameter] f32                                              read
@@ -25,7 +25,7 @@ layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; }
 #include "optim/loss_scale.glsl"
 #include "shared/proposal.glsl"
 
-// CPU devices: each workgroup reads one contiguous range, which the prefetcher follows.
+// Sums on CPU devices: each workgroup reads one contiguous range, which the prefetcher follows.
 float sum_squares_cpu(float unscale)
 {
     uint rows = (config.param_count - 1u) / (gl_NumWorkGroups.x * LOCAL_SIZE) + 1u;
@@ -39,7 +39,7 @@ float sum_squares_cpu(float unscale)
     return sum;
 }
 
-// GPUs: several wide loads at once. The number of parameters of a model is a multiple of 16.
+// Sums on GPUs, with several wide loads in flight. A model's number of parameters is a multiple of 16.
 float sum_squares_gpu(float unscale)
 {
     const uint AT_ONCE = 4u;
@@ -78,8 +78,8 @@ bool store_squares(float sum)
 
 shared vec3 sums[LOCAL_SIZE];
 
-// Returns the totals of loss, squared error and squared gradient in invocation 0, summed in a fixed
-// order.
+// Returns the totals of loss, squared error and squared gradient, summed in a fixed order, in
+// invocation 0.
 vec3 sum_groups(uint losses, uint groups)
 {
     const uint AT_ONCE = 8u;
@@ -115,8 +115,7 @@ void main()
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE
-        // A gradient that overflowed fixed point is missing from the sum: the sum counts as not
-        // finite.
+        // The sum lacks gradients that overflowed fixed point, so it counts as not finite.
         reduce[REDUCE_COARSE] = total.x;
         reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else

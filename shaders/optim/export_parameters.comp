@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass export_parameters (parameter averaging): multiplies the values of each optimiser entry by this
 // rank's share of the steps and stores the products in GRADIENTS, which are zero between two steps.
-// The average of the products over the ranks is the weighted average. No arithmetic follows the
-// all-reduce, so that devices cannot round differently.
+// The mean of the products over the ranks is the weighted average of the values. No arithmetic follows
+// the all-reduce, so that devices cannot round differently.
 //
 //   buffer     shape                                                            access
 //   PARAMS     [parameter] f32: parameters, or another buffer that is averaged  read
@@ -22,7 +22,7 @@ void main()
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
         float share = steps[push.a + n];
-        if (share <= 0.0) // GRADIENTS hold zero already
+        if (share <= 0.0) // GRADIENTS already holds zero
             continue;
         uint first = push.d + n * push.e;
         [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass export_step_counts (parameter averaging): stores how many steps this rank has taken with each
-// optimiser entry since the last averaging. The host then averages the numbers over the ranks.
+// Pass export_step_counts (parameter averaging): stores the number of optimiser steps that this rank
+// has taken with each entry since the last averaging. The host averages them over the ranks.
 //
 //   buffer         shape                                      access
 //   STEP_COUNTS    [entry] u32                                read
@@ -11,13 +11,13 @@
 #include "optim/parameter_averaging.glsl"
 
 layout(std430, BINDING(STEP_COUNTS)) readonly buffer CountBuffer { uint counts[]; };
-layout(std430, BINDING(SYNCED_COUNTS)) readonly buffer BeforeBuffer { uint before[]; };
+layout(std430, BINDING(SYNCED_COUNTS)) readonly buffer SyncedCountBuffer { uint synced_counts[]; };
 
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
         uint i = push.a + n;
-        steps[i] = float(counts[i] - before[i]);
+        steps[i] = float(counts[i] - synced_counts[i]);
     }
 }

@@ -1,12 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass export_step_stats (synchronous data parallelism, one workgroup): stores this rank's step statistics
-// where the host reads them for the all-reduce. push.e: FOUND_*.
+// Pass export_step_stats (synchronous data parallelism, one workgroup): stores this rank's step
+// statistics where the host reads them for the all-reduce. push.e: RANK_STATS_*.
 //
 //   buffer  shape                                                   access
 //   STATE   counts of samples, live rays and underflowed gradients  read
 //   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             read
-//   REDUCE  REDUCE_RANK_STATS: struct RankStats                          write
+//   REDUCE  REDUCE_RANK_STATS: [push.e] RankStats                   write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -17,7 +17,7 @@ layout(std430, BINDING(REDUCE)) buffer ReduceWordBuffer { uint reduce_words[]; }
 
 shared vec2 sums[LOCAL_SIZE];
 
-// Returns the sums of loss and squared error over composite's workgroups in invocation 0, in a fixed
+// Returns, in invocation 0, the sums over composite's workgroups of loss and squared error, in fixed
 // order.
 vec2 sum_losses()
 {

@@ -1,6 +1,6 @@
-// Reads and clears gradients, in either form in which the passes before the optimiser store them.
-// Gradients are f32; with F16_SUMS those of the hash grid are pairs of f16. No other file depends on
-// the form. Functions address one gradient, a pair or four, in one load each.
+// Reads and clears gradients, in either form in which the passes before the optimiser store them: f32
+// or, with F16_SUMS, pairs of f16 for the hash grid. No other file depends on the form. Functions
+// access one gradient, a pair or four, by one load each.
 // Passes: reduce_gradients, pack_gradients, check_gradients, update_weights. Reads and writes
 // GRADIENTS [parameter] f32 and ACCUMULATORS [4 parameters] f16.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;

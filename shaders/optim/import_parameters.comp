@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass import_parameters (parameter averaging): copies the average over all ranks back, bit by bit, and
-// sets the gradients to zero again. Entries that no rank has updated keep their values.
+// Pass import_parameters (parameter averaging): copies the average over all ranks from GRADIENTS back,
+// unchanged, and sets GRADIENTS to zero again. Entries that no rank has updated keep their values.
 //
 //   buffer     shape                                                            access
 //   STEPS      [entry] f32: the share, or UNTOUCHED                             read

@@ -1,12 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass import_step_counts (parameter averaging): computes this rank's share of each entry, its steps divided
-// by their average over the ranks, and the step count with which all ranks continue. A count never
-// exceeds Control.min_updates, so that it stays within the updates that each rank has done.
+// Pass import_step_counts (parameter averaging): computes this rank's share of each entry, which is
+// its steps divided by the mean over the ranks, and the step count with which all ranks continue. A
+// count never exceeds Control.min_updates, the updates of any rank.
 //
 //   buffer         shape                                              access
-//   CONTROL        min_updates                                      read
-//   STEPS          [entry] f32: average of the steps, then the share  read, write
+//   CONTROL        min_updates                                        read
+//   STEPS          [entry] f32: mean of the steps, then the share     read, write
 //   STEP_COUNTS    [entry] u32                                        read, write
 //   SYNCED_COUNTS  [entry] u32                                        read, write
 #include "shared/common.glsl"
@@ -14,7 +14,7 @@
 
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(STEP_COUNTS)) buffer CountBuffer { uint counts[]; };
-layout(std430, BINDING(SYNCED_COUNTS)) buffer BeforeBuffer { uint before[]; };
+layout(std430, BINDING(SYNCED_COUNTS)) buffer SyncedCountBuffer { uint synced_counts[]; };
 
 void main()
 {
@@ -22,9 +22,9 @@ void main()
     for (uint n = gl_GlobalInvocationID.x; n < push.c; n += stride) {
         uint i = push.a + n;
         float mean = steps[i];
-        uint count = min(before[i] + uint(ceil(mean)), control.min_updates);
-        steps[i] = mean > 0.0 ? float(counts[i] - before[i]) / mean : UNTOUCHED;
+        uint count = min(synced_counts[i] + uint(ceil(mean)), control.min_updates);
+        steps[i] = mean > 0.0 ? float(counts[i] - synced_counts[i]) / mean : UNTOUCHED;
         counts[i] = count;
-        before[i] = count;
+        synced_counts[i] = count;
     }
 }

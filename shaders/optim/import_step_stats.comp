@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass import_step_stats (synchronous data parallelism, one workgroup): replaces this rank's step statistics
-// by the totals over all ranks. The total loss becomes the loss of workgroup 0, the other workgroups'
-// losses become 0. push.e: FOUND_*.
+// Pass import_step_stats (synchronous data parallelism, one workgroup): replaces this rank's step
+// statistics by the totals over all ranks. The total loss becomes the loss of workgroup 0; the losses
+// of all other workgroups become 0. push.e: RANK_STATS_*.
 //
 //   buffer  shape                                                   access
-//   REDUCE  REDUCE_RANK_STATS: struct RankStats                          read
+//   REDUCE  REDUCE_RANK_STATS: [push.e] RankStats                   read
 //   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             write
 //   STATE   counts of samples, live rays and underflowed gradients  write
 #include "shared/common.glsl"

@@ -1,4 +1,4 @@
-// Returns how many workgroups composite had, each of which stored a loss and a squared error from
+// Returns the number of workgroups of composite, each of which stored a loss and a squared error from
 // REDUCE_LOSS on.
 // Passes: check_gradients, export_step_stats, import_step_stats.
 uint loss_groups()

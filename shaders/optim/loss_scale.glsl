@@ -1,20 +1,19 @@
-// Updates the loss scale once per step (the end of check_gradients): tests loss and gradient for NaN
-// and infinity, computes the gradient norm and the clip factor, adapts the scale, and stores the
-// step's figures in STATS.
+// Updates the loss scale once per step, at the end of check_gradients: tests loss and gradient for
+// NaN and infinity, computes the gradient norm and the clip factor, adapts the scale, and writes
+// STATS.
 //
-// The scale adapts as PyTorch's GradScaler does, between a minimum and a maximum: x growth after
-// `interval` good steps, x backoff on overflow.
+// The scale adapts as in PyTorch's GradScaler, between a minimum and a maximum: times scale_growth
+// after scale_interval good steps, times scale_backoff on overflow.
 //
-// Hysteresis is that of DeepSpeed's DynamicLossScaler with its default, and of Megatron-LM: the first
-// `hysteresis - 1` overflows leave the scale as it is, every further one lowers it, and only a growth
-// of the scale restores the tolerance. A tolerated overflow is a skipped step, but no back-off.
+// Hysteresis works as in DeepSpeed's DynamicLossScaler with its default, and in Megatron-LM: the
+// first `scale_hysteresis - 1` overflows leave the scale unchanged, every further overflow lowers it,
+// and only a growth of the scale resets the count. A tolerated overflow skips the step.
 //
-// Repeated back-offs lower the learning rate: after `max_backoffs` back-offs without an interval of
-// good steps between them, the rate is multiplied by `rate_cut_factor` for the rest of the training. In
-// healthy training the scale goes up and down by one factor; when it only goes down, the gradients
-// grow faster than training absorbs. Back-offs before the first good step do not count: a skipped step
-// changes no weight, so the scale has only begun too high (or, after a cut of the rate, says nothing
-// yet about the new rate).
+// Repeated back-offs lower the learning rate: after `max_backoffs` back-offs without a growth between
+// them, the rate is multiplied by `rate_cut_factor` for the rest of the training. In healthy training
+// the scale goes up and down by one factor; if it only goes down, the training diverges. Back-offs
+// before the first good step do not count: a skipped step changes no weight, so the initial scale was
+// too high or, after a cut of the rate, nothing is known yet about the new rate.
 
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
@@ -51,7 +50,7 @@ void update_loss_scale(vec3 sum)
 {
     float scale = state.loss_scale;
     float norm = sqrt(sum.z);
-    // Tests the loss as well: the derivative of an absolute value hides a NaN from the gradient.
+    // Also tests the loss: the derivative of an absolute value hides a NaN from the gradient.
     bool finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
                   !isinf(sum.x);
     float factor = 1.0 / scale;

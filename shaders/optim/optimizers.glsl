@@ -1,6 +1,6 @@
-// Optimisers: the update of a parameter by its gradient, and the moments that are kept for the next
-// update. A further optimiser needs two functions and their cases here, a name in
-// include/vknerf/choices.h and a row in src/optim/kinds.c.
+// Updates parameters and their moments by their gradients, as each optimiser does. A further optimiser
+// needs two functions and their cases here, a name in include/vknerf/choices.h and a row in
+// src/optim/kinds.c.
 // Pass: update_weights.
 
 // enum vkn_optimizer of include/vknerf/choices.h
@@ -10,8 +10,7 @@ const uint OPTIMIZER_LION = 2u;
 layout(constant_id = SPEC_OPTIMIZER) const uint OPTIMIZER = OPTIMIZER_ADAM;
 const bool HAS_MOMENT2 = OPTIMIZER == OPTIMIZER_ADAM; // otherwise shaders neither read nor write BIND_MOMENT2
 
-// Adam (Kingma and Ba, 2015); the learning rate includes the bias correction of the moments. Weight
-// decay is L2 regularisation: part of the gradient.
+// Returns Adam's learning rate, which includes the bias correction of the moments.
 float adam_rate(float rate, uint count)
 {
     float correction1 = 1.0 - exp2(log2(config.beta1) * float(count));
@@ -19,6 +18,7 @@ float adam_rate(float rate, uint count)
     return rate * sqrt(correction2) / correction1;
 }
 
+// Adam (Kingma and Ba, 2015). Weight decay is L2 regularisation, part of the gradient.
 void adam(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
     if (decay != 0.0)
@@ -37,7 +37,7 @@ void lion(float g, float decay, float rate, inout float w, inout float m)
     w = round_to(ROUND_MASTERS, w - rate * direction);
 }
 
-// Returns the learning rate of an entry's step number `count`, which counts from 1.
+// Returns the learning rate of an entry's step number `count`, from 1 on.
 float rate_of_step(float rate, uint count)
 {
     return OPTIMIZER == OPTIMIZER_LION ? rate : adam_rate(rate, count);

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass pack_gradients (several ranks): rounds the hash grid's gradients of bucket push.d to f16, the
-// communication type of the all-reduce, and sets the f32 gradients to zero. update_weights then reads
+// communication type of the all-reduce, and sets the f32 gradients to zero. update_weights later reads
 // the f16 gradients.
 //
 //   buffer        shape               access

@@ -20,8 +20,8 @@ layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 parti
 layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
 
-// Returns how many partial sums a parameter has: one per workgroup of field_backward, or per split of
-// layer_weights.
+// Returns the number of a parameter's partial sums: of field_backward's workgroups or layer_weights'
+// splits.
 uint summands(uint parameter)
 {
     return config.layer_splits > 0u && parameter >= config.first_layered ? config.layer_splits
@@ -39,8 +39,8 @@ void reduce_cpu(uint stride)
     }
 }
 
-// GPUs: ACROSS neighbouring invocations read 64 bytes of one workgroup's sums, the next ACROSS
-// invocations those of the next workgroup, each with AT_ONCE loads in flight.
+// On GPUs ACROSS neighbouring invocations read 64 bytes of one workgroup's sums, the next ACROSS
+// invocations read the next workgroup's sums, and so on. Each has AT_ONCE loads in flight.
 const uint ACROSS = 4u;
 const uint DOWN = LOCAL_SIZE / ACROSS;
 const uint AT_ONCE = 4u;
@@ -51,7 +51,7 @@ void reduce_gpu()
     uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
         vec4 sum = vec4(0.0);
-        uint groups = summands(4u * first); // equal for all of them: layers have multiples of 256 weights
+        uint groups = summands(4u * first); // equal for the row: layers have multiples of 256 weights
         for (uint group = mine / ACROSS; group < groups; group += AT_ONCE * DOWN) {
             vec4 parts[AT_ONCE];
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {

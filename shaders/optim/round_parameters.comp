@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass round_parameters: makes the f16 copies of parameters that update_weights has not written:
-// initial ones, or those of a checkpoint.
+// Pass round_parameters: writes the f16 copies of parameters that do not come from update_weights:
+// initial parameters, or parameters of a checkpoint.
 //
 //   buffer      shape                                             access
 //   PARAMS      [parameter] f32                                   read

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass update_weights: per optimiser entry (the features of a hash grid entry, or some MLP weights)
-// unscales and clips the gradient, applies the optimiser's step to the f32 parameters, and sets the
-// gradient to zero. An entry of a sparse group that no sample touched is left alone and keeps its own
-// count of steps, so that its bias correction stays right.
+// Pass update_weights: for each optimiser entry (the features of a hash grid entry, or some MLP
+// weights) unscales and clips the gradient, applies the optimiser's step to the f32 parameters, and
+// sets the gradient to zero. An entry of a sparse group that no sample touched is skipped: it keeps
+// its own count of steps, so that its bias correction stays right.
 //
 //   buffer            shape                                      access
 //   STATE             learning rate, gradient_factor, nonfinite  read
@@ -21,7 +21,7 @@
 
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
-// GPUs read and write entries of an even size by pairs: half the accesses.
+// GPUs access entries of an even size by pairs, which halves the number of accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_SHAPED == 0u;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
@@ -61,14 +61,13 @@ void locate_entry(uint number, ParameterGroup group, out Entry e)
     e.exists = e.first < group.first + group.count;
 }
 
-// Returns the index of the entry's pair k, in a form from which compilers see which pairs lie in 16
-// bytes.
+// Returns the index of the entry's pair k, in a form that shows compilers which pairs share 16 bytes.
 uint pair_of(Entry e, uint k)
 {
     return e.first / ENTRY_SIZE * (ENTRY_SIZE / 2u) + k;
 }
 
-// Loads only the gradient: mostly the gradient is zero, and no other load is needed.
+// Loads only the gradient: it is mostly zero, and then no other load is needed.
 void load_gradient(ParameterGroup group, inout Entry e)
 {
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++) {
@@ -164,8 +163,7 @@ void update_entry(Entry e, ParameterGroup group)
     counts[e.number] = count;
 }
 
-// Returns the group of entries [row, row + 1) * LOCAL_SIZE, which is the same for all of them: one
-// lookup serves all lanes.
+// Returns the group of all entries [row, row + 1) * LOCAL_SIZE: one lookup serves all lanes.
 ParameterGroup group_of_row(uint row)
 {
     return config.groups[group_of(row * LOCAL_SIZE)];

@@ -1,7 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass begin_cells (one invocation): sets the number of cells that pick_cells has chosen in this chunk
-// to 0.
+// Pass begin_cells (one invocation): sets the number of cells that pick_cells has chosen to 0.
 //
 //   buffer  shape                              access
 //   STATE   dispatches[DISPATCH_ONE].finished  write

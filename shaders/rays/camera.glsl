@@ -1,5 +1,5 @@
-// Camera model: rays through pixels, and pixels of points. src/scene/camera.c and lenses.c define it
-// in double precision.
+// Computes rays through pixels, and pixels of points, by the camera models that src/scene/camera.c
+// and lenses.c define in double precision.
 // Passes: generate_rays, mark_unseen_cells, mesh_hidden, mesh_seen. Reads CAMERAS [camera].
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
@@ -12,7 +12,7 @@ bool camera_is_pinhole(Camera camera)
            camera.k3 == 0.0;
 }
 
-// OpenCV's radial-tangential model, y down.
+// Applies OpenCV's radial-tangential model, in which y points down.
 vec2 camera_distort(Camera camera, vec2 p)
 {
     float r2 = dot(p, p);
@@ -67,8 +67,8 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 
 // ---- fisheye --------------------------------------------------------------------------------------
 
-// Returns sine and cosine of an angle from 0 to pi by Taylor series of the half angle: the built-in
-// functions need not have single precision.
+// Returns sine and cosine of an angle from 0 to pi by Taylor series of the half angle, because the
+// built-in functions need not have single precision.
 vec2 sine_cosine(float angle)
 {
     float h = 0.5 * angle, h2 = h * h;
@@ -83,7 +83,7 @@ vec2 sine_cosine(float angle)
 float angle_of(float across, float along)
 {
     float angle = atan(across, along);
-    // One step of Newton's method: atan need not have single precision.
+    // Takes one step of Newton's method, because atan need not have single precision.
     vec2 turn = sine_cosine(angle);
     return angle + (across * turn.y - along * turn.x) / max(length(vec2(across, along)), 1e-20);
 }
@@ -98,8 +98,8 @@ vec2 fisheye_distort(Camera camera, float angle)
     return vec2(angle * value, slope);
 }
 
-// Inverts the distortion by Newton's method, or by bisection where a step leaves the bracket; the
-// distortion increases on 0..limit.
+// Inverts the distortion, which increases on 0..limit, by Newton's method, or by bisection where a
+// step leaves the bracket.
 float fisheye_undistort(Camera camera, float distorted)
 {
     float low = 0.0, high = camera.limit, angle = min(distorted, high);
@@ -122,7 +122,7 @@ float fisheye_undistort(Camera camera, float distorted)
 
 // Returns the direction at an angle to the optical axis, towards an image position whose length is
 // `size`.
-vec3 turn_to(vec2 position, float size, float angle)
+vec3 direction_at(vec2 position, float size, float angle)
 {
     vec2 turn = sine_cosine(angle);
     vec2 p = position * (size > 0.0 ? turn.x / size : 1.0);
@@ -133,7 +133,7 @@ bool fisheye_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     float size = length(distorted);
     bool reached = size <= fisheye_distort(camera, camera.limit).x;
-    local = turn_to(distorted, size, reached ? fisheye_undistort(camera, size) : camera.limit);
+    local = direction_at(distorted, size, reached ? fisheye_undistort(camera, size) : camera.limit);
     return reached;
 }
 
@@ -147,14 +147,14 @@ bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
 
 // ---- perspective and thin prism fisheye -----------------------------------------------------------
 
-// An undistorted position is a tangent; for a thin prism fisheye its length is the angle to the
-// optical axis.
+// The length of an undistorted position is the tangent of the angle to the optical axis; for a thin
+// prism fisheye it is the angle.
 bool polynomial_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     vec2 p;
     bool reached = camera_undistort(camera, distorted, p);
     if (camera.lens == LENS_THIN_PRISM_FISHEYE)
-        local = turn_to(p, length(p), min(length(p), camera.limit));
+        local = direction_at(p, length(p), min(length(p), camera.limit));
     else
         local = normalize(vec3(p.x, -p.y, -1.0));
     return reached;
@@ -174,7 +174,7 @@ bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
         p = vec2(local.x, -local.y) / -local.z;
     }
     distorted = lens_distort(camera, p);
-    // Far outside of the image the polynomial can fold back into it: the inverse must agree.
+    // Far outside of the image the polynomial can fold back into it, so the inverse must agree.
     return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
            distance(back, p) <= 1e-2;
 }
@@ -193,7 +193,7 @@ bool equirectangular_ray(vec2 angles, out vec3 local)
     return size.x <= HALF_TURN * 1.00001 && size.y <= 0.5 * HALF_TURN * 1.00001;
 }
 
-// Points right behind the camera are at the image's edges, inside of them.
+// Projects points exactly behind the camera just inside of the image's left and right edges.
 bool equirectangular_project(vec3 local, out vec2 angles)
 {
     float around = length(local.xz);

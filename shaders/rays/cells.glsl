@@ -1,11 +1,11 @@
-// Chooses which cells of the occupancy grid an update evaluates in each group of four neighbours: all
-// during the warm-up, later one random cell and one occupied cell (instant-ngp samples a quarter of
-// the cells each way).
+// Chooses the cells of the occupancy grid that an update evaluates in each group of four neighbours:
+// all cells during the warm-up, later one random cell and one occupied cell (instant-ngp samples a
+// quarter of the cells at random and a quarter among occupied cells).
 // Passes: update_occupancy, pick_cells.
 
 const uint CELL_GROUPS = TIME_BIN_CELLS / 4u;
 
-// Returns how many cells of a group an update evaluates.
+// Returns the number of cells per group that an update evaluates.
 uint cells_per_group()
 {
     return state.step < OCCUPANCY_WARMUP ? 4u : 2u;
@@ -35,8 +35,8 @@ bool in_own_share(uint group)
 uint chosen_cell(uint group, vec4 value, uint round)
 {
     uvec3 bits = random_bits(state.step, group, RANDOM_CELL);
-    uint pick = bits.x & 3u;      // evaluated whatever its value
-    uint occupied = 4u;           // the first other cell above the threshold, from a random one on
+    uint pick = bits.x & 3u; // evaluated whatever its value
+    uint occupied = 4u;      // the first other cell above the threshold, from a random cell on
     for (uint k = 0; k < 4u; k++) {
         uint cell = (k + (bits.x >> 2)) & 3u;
         if (occupied == 4u && cell != pick && value[cell] > state.threshold)

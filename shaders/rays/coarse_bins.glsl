@@ -1,9 +1,9 @@
-// Importance sampling along a ray: draws samples from a piecewise constant density over the bins of
-// the coarse samples. Each coarse sample stands for one bin. The including file includes
-// rays/sample_rays.glsl and defines
-//   float bin_density(uint bin)   density of a bin, not normalised, from coarse_weight()
-//   void stage_positions(uint ray)   prepares the drawn positions in shared memory
-//   void store_samples(Bins bins) writes the samples
+// Samples a ray by importance: draws samples from a piecewise constant density over the bins of the
+// coarse samples. Each coarse sample has one bin. The including file includes rays/sample_rays.glsl
+// and defines
+//   float bin_density(uint bin)     density of a bin, not normalised, from coarse_weight()
+//   void stage_positions(uint ray)  prepares the drawn positions in shared memory
+//   void store_samples(Bins bins)   writes the samples
 // Passes: sample_fine, sample_proposal. Reads COARSE_RESULTS [ray], COARSE_SAMPLES and COARSE_FIELD
 // [bin].
 #include "shared/lane_weights.glsl"
@@ -22,10 +22,10 @@ float coarse_weight(uint bin)
 
 float bin_density(uint bin);
 
-// A ray's bins; samples `begin` to `end` of the ray are written from index `first` on.
+// A ray's bins, and the samples to write: [begin, end) of the ray, from index `first` on.
 struct Bins {
     uint ray;
-    float from, size; // in stepping space
+    float from, size; // start of the first bin and size of a bin, in stepping space
     uint first, begin, end;
 };
 
@@ -34,8 +34,7 @@ float distance_of(Bins bins, float position)
     return from_steps(bins.from + position * bins.size);
 }
 
-// stage_weights and stage_sums are called by all invocations of the subgroup, with wait_for_staged
-// between them.
+// All invocations of the subgroup call stage_weights, wait_for_staged and stage_sums.
 void stage_weights(uint ray, uint first)
 {
     vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
@@ -63,12 +62,11 @@ void stage_sums()
     }
 }
 
-// Inverts the cumulative density: returns the position, in bins, up to which the density sums to
-// `sum`.
+// Inverts the cumulative density: returns the position, in bins, at which its integral is `sum`.
 float invert_cdf(float sum)
 {
     uint low = 0u, high = config.ray_samples - 1u;
-    while (low < high) { // the first bin whose cumulative sum exceeds it
+    while (low < high) { // finds the first bin whose cumulative sum exceeds `sum`
         uint middle = (low + high) / 2u;
         if (staged_cdf[gl_SubgroupID][middle] > sum)
             high = middle;
@@ -81,12 +79,12 @@ float invert_cdf(float sum)
     return float(low) + clamp(inside, 0.0, 1.0);
 }
 
-// Returns the offset of sample `number` of `of` in its stratum, 0 to 1: random in training, the middle
-// in rendering.
-float offset_in_stratum(uint ray, uint number, uint of)
+// Returns the offset of sample `number` of `count` in its stratum, 0 to 1: random in training, the
+// middle in rendering.
+float offset_in_stratum(uint ray, uint number, uint count)
 {
 #ifdef TRAIN
-    return random_unit(state.step, (config.first_ray + ray) * of + number, RANDOM_FINE).x;
+    return random_unit(state.step, (config.first_ray + ray) * count + number, RANDOM_FINE).x;
 #else
     return 0.5;
 #endif
@@ -109,8 +107,8 @@ bool reserve_fine_samples(uint ray, uint count, out uint first)
 void store_samples(Bins bins);
 void stage_positions(uint ray);
 
-// Samples one ray, which has `total` samples in all. No barrier depends on whether the ray has
-// samples.
+// Places samples on a ray, which has `total` samples over all iterations. All invocations reach all
+// barriers, even if the ray has no samples.
 void sample_coarse_ray(uint ray, uint limit, uint total)
 {
     bool exists = ray < ray_count();

@@ -1,4 +1,4 @@
-// Finds the occupancy cell of a point, and how far a ray may skip where cells are empty.
+// Finds the occupancy cell of a point, and the distance that a ray may skip where cells are empty.
 // Passes: march_rays, mesh_points.
 
 // Returns the finest cascade that contains the point and whose cells are not smaller than the step.
@@ -11,7 +11,7 @@ uint cascade_at(vec3 position, float step)
     return wanted <= 1.0 ? 0u : min(uint(int(ceil(log2(wanted)))), CUBE_CASCADES - 1u);
 }
 
-// Returns the point in cells from the cascade's corner.
+// Returns the point's position in units of cells from the cascade's corner.
 vec3 to_cells(vec3 position, uint cascade)
 {
     if (cascade >= CUBE_CASCADES)
@@ -31,11 +31,11 @@ float cascade_distance(vec3 unit, vec3 direction, vec3 low, float edge, uint cas
 
 // ---- contracted space ------------------------------------------------------------------------------
 //
-// Outside of the cube contraction bends rays: where axis a is the largest, of norm r = |x_a|, another
-// coordinate becomes c_b = x_b / f(r) with f(r) = r^2 / (2 r - 1). f is convex: tangents and chords on
-// the inner side of f bound a region that lies within the faces c_b = const and whose own faces are
-// planes. A ray skips as far as it stays in that region: never too far, and nearly as far as possible,
-// because f is close to r / 2 + 1 / 4.
+// Outside of the cube contraction bends rays: where axis a has the largest coordinate, r = |x_a|,
+// another coordinate becomes c_b = x_b / f(r) with f(r) = r^2 / (2 r - 1). f is convex: tangents and
+// chords on the inner side of f bound a region that is within the faces c_b = const and has plane
+// faces. A ray skips to the end of that region: never too far, and nearly as far as possible, because
+// f is close to r / 2 + 1 / 4.
 
 const float UNBOUNDED = 1e9;
 
@@ -50,25 +50,25 @@ float chord_slope(float r, float q)
     return 0.5 - 0.5 / ((2.0 * r - 1.0) * (2.0 * q - 1.0));
 }
 
-// Returns how long value + t * speed stays at or below 0.
-vec2 time_below_zero(vec2 value, vec2 speed)
+// Returns the distance t up to which value + t * speed stays at or below 0.
+vec2 distance_below_zero(vec2 value, vec2 speed)
 {
     return mix(vec2(UNBOUNDED), max(-value, 0.0) / max(speed, 1e-12), greaterThan(speed, vec2(0.0)));
 }
 
-// Returns the distance until one of two coordinates x passes its face `high` of contracted space or
-// |x| = r. The norm r changes at `rate` and stays on this side of `until`.
+// Returns the distance at which one of two coordinates x passes its face `high` of contracted space
+// or |x| = r. The norm r changes at `rate` and does not pass `until`.
 float distance_below(vec2 x, vec2 speed, vec2 high, float r, float rate, float until)
 {
     vec2 slope = mix(vec2(chord_slope(r, until)), vec2(chord_slope(r, r)), greaterThan(high, vec2(0.0)));
-    vec2 to_face = time_below_zero(x - high * norm_over_contracted(r), speed - high * slope * rate);
-    vec2 to_sector = time_below_zero(x - r, speed - rate);
+    vec2 to_face = distance_below_zero(x - high * norm_over_contracted(r), speed - high * slope * rate);
+    vec2 to_sector = distance_below_zero(x - r, speed - rate);
     vec2 both = min(to_face, to_sector);
     return min(both.x, both.y);
 }
 
-// Returns the distance from the point x of norm r >= 1, whose first coordinate is that norm, to the
-// end of the box low..high of contracted space.
+// Returns the distance from the point x, whose first coordinate is its norm r >= 1, to the end of the
+// box low..high of contracted space.
 float outer_distance(vec3 x, vec3 speed, vec3 low, vec3 high)
 {
     float r = x.x;
@@ -78,8 +78,7 @@ float outer_distance(vec3 x, vec3 speed, vec3 low, vec3 high)
     return min(t, distance_below(-x.yz, -speed.yz, -low.yz, r, speed.x, until));
 }
 
-// Returns the distance from the point x outside of the cube, whose norm is 1, to where the ray may
-// leave the empty cells.
+// Returns the distance that a ray may skip in empty cells from the point x, whose norm exceeds 1.
 float contracted_distance(vec3 x, vec3 direction, vec3 low_cell, float edge)
 {
     vec3 speed = direction * (2.0 / config.aabb_scale);

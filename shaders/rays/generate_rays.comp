@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass generate_rays (variants generate_view_rays; random_view_rays with RANDOM_PIXELS): chooses a pixel
-// per ray, computes the ray through it and, in training, loads the pixel's colour. RANDOM_PIXELS: rays go
-// through random positions of one view.
+// Pass generate_rays (variants generate_view_rays; random_view_rays with RANDOM_PIXELS): chooses a
+// pixel per ray, computes the ray through it and, in training, loads the pixel's colour. With
+// RANDOM_PIXELS rays go through random positions of one view.
 //
 //   buffer          shape                                access
 //   CAMERAS         [camera]                             read
@@ -24,9 +24,9 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 #include "shared/progress.glsl"
 
-// Returns how many of the resident views, from the first one on, rays are drawn from: the views whose
-// time the curriculum has reached. Before the curriculum ends, views are sorted by time, or all
-// resident views have been reached (src/images/images.h).
+// Returns the number of resident views, from the first on, whose time the curriculum has reached:
+// rays are drawn from these views. Before the curriculum ends, views are sorted by time, or it has
+// reached all resident views (src/images/images.h).
 uint drawn_views()
 {
     float share = curriculum_share();
@@ -52,7 +52,7 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Draws until the pixel counts, so that all pixels that count are equally likely.
+    // Draws until the pixel is not ignored, so that all other pixels are equally likely.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
@@ -63,24 +63,24 @@ void main()
         view = min(uint(pick.x * float(views)), views - 1u);
         view = config.first_view + view * config.view_stride;
         camera = cameras[view];
-        // Each of the two coordinates has 24 random bits: enough for any image.
+        // Each of the two coordinates has 24 random bits, enough for any image.
         uvec2 size = uvec2(camera.width, camera.height);
         pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
     }
-    vec3 extra = random_unit(state.step, number, RANDOM_BACKGROUND);
+    vec3 random_color = random_unit(state.step, number, RANDOM_BACKGROUND);
     vec2 position = vec2(pixel) + 0.5;
     float jitter = random_unit(state.step, number, RANDOM_BACKGROUND + 16u).x;
 
     vec4 target = unpackUnorm4x8(color);
     ray.target = float[4](target.x, target.y, target.z, target.w);
-    // A scalar choice: drivers miscompile a vector that a specialisation constant chooses.
+    // Chooses a scalar, because drivers miscompile a vector that a specialisation constant chooses.
     float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
-    vec3 background = BACKGROUND == BACKGROUND_RANDOM ? extra : vec3(plain);
+    vec3 background = BACKGROUND == BACKGROUND_RANDOM ? random_color : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
 #else
-    // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c: rays
-    // in the batch; push.d: log2 of the supersampling edge.
+    // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c:
+    // rays in the batch; push.d: log2 of the supersampling edge.
     if (index >= push.c)
         return;
     uint view = push.a;
@@ -110,7 +110,7 @@ void main()
     ray.time = camera.time;
     ray.step = to_steps(span.x) + jitter;
 #ifndef TRAIN
-    // A cropped picture has those samples of the whole picture that are in the box.
+    // A cropped picture keeps the samples of the whole picture that are in the box.
     float whole = to_steps(whole_span(origin, direction).x) + jitter;
     ray.step = whole + max(ceil(to_steps(span.x) - whole), 0.0);
 #endif

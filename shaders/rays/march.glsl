@@ -1,6 +1,6 @@
-// Positions of samples on a ray: conversion between distances and stepping space. The step is clamp(t
-// * cone_angle, step_min, step_max), so positions are whole steps in "stepping space": linear near the
-// camera, then geometric, then linear again (instant-ngp, testbed_nerf.cu, to_stepping_space /
+// Converts between distances along a ray and "stepping space", in which marching steps have length 1.
+// The step is clamp(t * cone_angle, step_min, step_max): linear spacing near the camera, then
+// geometric, then linear again (instant-ngp, testbed_nerf.cu, to_stepping_space /
 // from_stepping_space). In contracted space the last part is linear in 1 / t instead (Mip-NeRF 360,
 // section 3: in disparity) and reaches infinity after 1 / cone_angle more steps. Sampling without an
 // occupancy grid may use another spacing (march.spacing).
@@ -23,8 +23,8 @@ float nearest_distance()
     return max(config.near_distance, config.step_min);
 }
 
-// In disparity spacing the result is proportional to 1 / t and so decreases with distance: 1 - 1 / t
-// would lose its digits at large distances.
+// Converts a distance to stepping space. In disparity spacing the result is proportional to 1 / t and
+// so decreases with distance: 1 - 1 / t would lose its digits at large distances.
 float to_steps(float t)
 {
     if (SPACING == SPACING_LOG)
@@ -34,7 +34,7 @@ float to_steps(float t)
     if (SPACING == SPACING_LINEAR || config.cone_angle <= 1e-5)
         return t / config.step_min;
     float grow = log(1.0 + config.cone_angle);
-    float first = config.step_min / config.cone_angle; // where the geometric part starts and ends
+    float first = config.step_min / config.cone_angle; // begin and end of the geometric part
     float last = config.step_max / config.cone_angle;
     float n = min(t, first) / config.step_min;
     if (t > first)
@@ -67,8 +67,8 @@ float from_steps(float n)
     return last + (n - n_last) * config.step_max;
 }
 
-// Returns the distances of entry into and exit from a cube centred at 0.5; the span is empty when
-// entry exceeds exit.
+// Returns the distances at which a ray enters and leaves a cube centred at 0.5; the span is empty if
+// the first exceeds the second.
 vec2 cube_span(vec3 origin, vec3 direction, float side)
 {
     vec3 inverse = 1.0 / direction; // infinities order correctly below
@@ -78,7 +78,7 @@ vec2 cube_span(vec3 origin, vec3 direction, float side)
     return vec2(max(max(low.x, low.y), low.z), min(min(high.x, high.y), high.z));
 }
 
-// Returns the first and last distance at which the scene has anything to sample.
+// Returns the first and last distance at which the field is sampled.
 vec2 whole_span(vec3 origin, vec3 direction)
 {
     if (CONTRACTION == CONTRACTION_CUBE)
@@ -87,8 +87,8 @@ vec2 whole_span(vec3 origin, vec3 direction)
     return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
 }
 
-// Returns the part of that span in the box that pictures show. The user gives the box: cameras may
-// stand on its faces and look along them, where 0 times infinity would be NaN.
+// Returns the part of whole_span in the box that pictures show. The user sets the box: cameras may be
+// on its faces and look along them, where 0 times infinity would be NaN.
 vec2 crop_span(vec3 origin, vec3 direction)
 {
     vec3 way = mix(direction, vec3(1e-20), lessThan(abs(direction), vec3(1e-20)));

@@ -20,8 +20,9 @@ layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[];
 
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
-// Tests the ray at step n in the time bin whose first cell is `time_bin`. In an empty cell, `exit`
-// becomes the first step beyond the cell, or beyond the whole block where the block is empty.
+// Returns whether the ray at step n is in an occupied cell of the time bin whose first cell is
+// `time_bin`. In an empty cell, `exit` becomes the first step beyond the cell, or beyond an empty
+// block.
 bool probe(vec3 origin, vec3 direction, uint time_bin, float n, out float exit)
 {
     float t = from_steps(n);
@@ -59,8 +60,7 @@ void sample_ray(uint ray, uint limit)
         if (hit && slot < limit)
             staged[gl_SubgroupID][slot] = n;
         count += subgroupBallotBitCount(ballot);
-        // Steps between the last lane's and its exit lie in empty cells: the next iteration skips
-        // them.
+        // Steps between the last lane's step and its exit are in empty cells, which are skipped.
         float skip = subgroupMax(gl_SubgroupInvocationID == SUBGROUP_SIZE - 1u ? exit : 0.0);
         base = max(base + float(SUBGROUP_SIZE), skip);
     }

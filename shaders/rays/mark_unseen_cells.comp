@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mark_unseen_cells (once, before training): marks cells by -1 that must stay empty. These are
-// cells whose middle and corners no camera within the far distance sees, so that no picture would
+// Pass mark_unseen_cells (once, before training): sets cells that must stay empty to -1. These are
+// cells whose middle and corners no camera within the far distance sees, because no image would
 // contradict densities there, and cells of the contracted cascade that a finer cascade covers. A
-// dispatch covers cells push.a to push.d: all at once might exceed a watchdog's time limit.
+// dispatch processes cells [push.a, push.d), to stay within a watchdog's time limit.
 //
 //   buffer     shape                                   access
 //   CAMERAS    [camera]                                read
@@ -39,17 +39,17 @@ bool within_reach(Camera camera, vec3 low, vec3 high)
 void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    // Tests before the loop: some drivers run a loop's body once with all invocations masked off.
+    // Returns before the loop: some drivers run a loop's body once with all lanes masked off.
     uint index = push.a + gl_GlobalInvocationID.x, end = min(push.d, TIME_BINS * TIME_BIN_CELLS);
     if (index >= end)
         return;
     do {
         uvec3 cell = morton_decode(index % CELLS);
         uint cascade = index / CELLS % CASCADES;
-        bool seen = false, asked = cascade < CUBE_CASCADES || lies_outside(cell);
+        bool seen = false, may_be_seen = cascade < CUBE_CASCADES || lies_outside(cell);
         vec3 low, high;
         cell_box(cascade, cell, low, high);
-        for (uint point = 0; point < 9u && asked && !seen; point++) {
+        for (uint point = 0; point < 9u && may_be_seen && !seen; point++) {
             vec3 position = cell_position(cascade, cell, inside_cell(point));
             vec2 pixel;
             for (uint i = 0; i < config.camera_count && !seen; i++)

@@ -1,16 +1,16 @@
-// Layout of the occupancy grid. Cascades of RESOLUTION^3 cells surround (0.5, 0.5, 0.5); cascade c has
-// side 2^c; cells are in Morton order. The bits come 32 cells to a word, followed by one word per
-// block of OCCUPANCY_BLOCK^3 cells that is 0 when the block is empty. In contracted space a last
-// cascade covers all of contracted space, for points outside of the cube; its cells inside of the cube
-// are never occupied. A dynamic scene may have the whole grid once per time bin.
-// Passes: those of the occupancy grid, march_rays, mesh_points, begin_step.
+// Defines the layout of the occupancy grid. Cascades of RESOLUTION^3 cells surround (0.5, 0.5, 0.5);
+// cascade c has side 2^c; cells are in Morton order. Each word holds the bits of 32 cells. One word
+// per block of OCCUPANCY_BLOCK^3 cells follows, which is 0 if the block is empty. In contracted space
+// a last cascade covers all of contracted space, for points outside of the cube; its cells inside of
+// the cube are never occupied. A dynamic scene may have the whole grid once per time bin.
+// Passes: all of the occupancy grid; march_rays, mesh_points, begin_step.
 #include "shared/contraction.glsl"
 
 layout(constant_id = SPEC_RESOLUTION) const uint RESOLUTION = 128;
 layout(constant_id = SPEC_CASCADES) const uint CASCADES = 1;
 layout(constant_id = SPEC_TIME_BINS) const uint TIME_BINS = 1;
 
-// Number of cascades that are cubes; the last cascade of contracted space is none.
+// Number of cascades that are not contracted.
 const uint CUBE_CASCADES = CONTRACTION == CONTRACTION_CUBE ? CASCADES - 1u : CASCADES;
 const uint CELLS = RESOLUTION * RESOLUTION * RESOLUTION;
 const uint BLOCK_CELLS = OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK;
@@ -50,7 +50,7 @@ uvec3 morton_decode(uint code)
     return uvec3(morton_gather(code), morton_gather(code >> 1), morton_gather(code >> 2));
 }
 
-// Returns the position in training space of a point given relative to a cell's corner (0..1).
+// Returns the position in training space of the point `inside` a cell, 0..1 per axis.
 vec3 cell_position(uint cascade, uvec3 cell, vec3 inside)
 {
     vec3 unit = (vec3(cell) + inside) / float(RESOLUTION);

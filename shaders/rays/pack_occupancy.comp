@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass pack_occupancy: packs the occupancy bits of one 8x8x8 block of cells per invocation, and the
-// block's own word. push.c: cascade, counted through all time bins. A cell also counts as occupied
-// when one of the finer cells that it covers is occupied, by the bits of the cascade before.
+// block's own word. push.c: cascade, counted through all time bins. A cell is also occupied if one of
+// the finer cells that it covers is occupied, according to the bits of the previous cascade.
 //
 //   buffer          shape                                              access
 //   STATE           threshold                                          read

@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass pick_cells: decays a chunk's cells of the occupancy grid and makes a sample of each cell to
-// evaluate, for fields that are evaluated by passes of their own. push.d: the chunk; a chunk has
-// config.cells_per_chunk / 4 groups of four cells. With several time bins an update evaluates one bin, and
-// decays this bin and its neighbours, which store_cells also raises: a cell decays once for each
-// update that may raise it.
+// Pass pick_cells: decays a chunk's cells of the occupancy grid and makes a sample in each cell to
+// evaluate, for fields that separate passes evaluate. push.d: the chunk; a chunk has
+// config.cells_per_chunk / 4 groups of four cells. With several time bins an update evaluates one
+// bin, and decays the bin and its neighbours, which store_cells also raises: so a cell decays once
+// for each update that may raise it.
 //
 //   buffer            shape                                                                   access
 //   OCCUPANCY         [time bin][cascade][cell] f32                                           read, write
@@ -26,10 +26,10 @@ layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint cells[]; }; // 
 #include "rays/cells.glsl"
 #include "rays/cell_times.glsl"
 
-const uint TIME_DRAWS = 4u * TIME_BINS; // of views, until one is in the time bin
+const uint TIME_DRAWS = 4u * TIME_BINS; // most draws of a view until it is in the time bin
 
-// Returns the time of a random training view in the bin: cells that are empty at the times of all
-// views need no samples. Returns a random time of the bin if it has hardly a view.
+// Returns the time of a random training view in the bin, because cells that are empty at the times of
+// all views need no samples. If no draw finds such a view, returns a random time of the bin.
 float random_time(uint group, uint k)
 {
     float pick;
@@ -42,12 +42,12 @@ float random_time(uint group, uint k)
     return (float(updated_bin()) + pick) / float(TIME_BINS);
 }
 
-// Returns the time at which to evaluate a cell: a cell chosen for being occupied is evaluated when it
-// was found occupied.
-float query_time(uint group, uint k, float value, bool again)
+// Returns the time at which to evaluate a cell: for a cell that was chosen as occupied, the time at
+// which it was found occupied.
+float query_time(uint group, uint k, float value, bool was_occupied)
 {
     float found = stored_time(value);
-    return again && STORES_TIME && is_in_updated_bin(found) ? found : random_time(group, k);
+    return was_occupied && STORES_TIME && is_in_updated_bin(found) ? found : random_time(group, k);
 }
 
 void make_sample(uint group, uint k, float time)

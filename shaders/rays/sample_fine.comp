@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass sample_fine (variant sample_view_fine): places the samples of the fine field by hierarchical
 // sampling (Mildenhall et al., NeRF, 2020, section 5.2), one subgroup per ray. The weights of the
-// coarse samples, each spread evenly over its bin, are the density of the fine samples, which are
-// drawn by inverting the density's integral at stratified values. The fine field gets fine and coarse
-// samples, sorted by distance. When rendering, an iteration takes the samples from number push.c on.
+// coarse samples, each spread evenly over its bin, are the density from which the fine samples are
+// drawn, by inverting its integral at stratified values. The fine field is evaluated at fine and
+// coarse samples, sorted by distance. A rendering iteration places the samples from number push.c on.
 //
 //   buffer                        shape                                   access
 //   COARSE_RESULTS                [ray]                                   read
@@ -21,7 +21,7 @@
 #include "rays/stratified.glsl"
 #include "rays/coarse_bins.glsl"
 
-// Added to the weight of every bin, so that all bins get fine samples now and then.
+// Weight added to every bin, so that all bins get fine samples now and then.
 const float LEAST_WEIGHT = 1e-5;
 
 shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // positions in bins, increasing
@@ -48,7 +48,8 @@ float fine_position(uint number)
     return staged_fine[gl_SubgroupID][number];
 }
 
-// Coarse and fine ranks follow from the same comparison, so that no two samples get the same index.
+// Returns the number of coarse samples at or before a position. Ranks of coarse and of fine samples
+// follow from this one comparison, so that no two samples get the same index.
 uint count_coarse_up_to(uint ray, float position)
 {
     uint bin = to_unsigned(vec3(floor(position))).x;
@@ -57,8 +58,8 @@ uint count_coarse_up_to(uint ray, float position)
     return bin + (coarse_position(ray, bin) <= position ? 1u : 0u);
 }
 
-// Returns how many of the first `rank` samples are fine ones, by bisection: the rank of a fine sample
-// among all samples increases with its number.
+// Returns the number of fine samples among the first `rank` samples, by bisection: the rank of a fine
+// sample among all samples increases with its number.
 uint count_fine_before(uint ray, uint rank)
 {
     uint low = rank - min(rank, config.ray_samples), high = min(rank, config.fine_samples);
@@ -72,27 +73,25 @@ uint count_fine_before(uint ray, uint rank)
     return low;
 }
 
-// Returns the distances of the sample that follows the given numbers of coarse and fine samples, and
-// of the next one.
+// Returns the distances of the two samples after the first `coarse` coarse and `fine` fine samples.
 vec2 next_distances(Bins bins, uint coarse, uint fine)
 {
     float ends = float(config.ray_samples);
-    float of_coarse = coarse < config.ray_samples ? coarse_position(bins.ray, coarse) : ends;
-    float of_fine = fine < config.fine_samples ? fine_position(fine) : ends;
-    bool takes_fine = of_fine < of_coarse || coarse == config.ray_samples;
+    float next_coarse = coarse < config.ray_samples ? coarse_position(bins.ray, coarse) : ends;
+    float next_fine = fine < config.fine_samples ? fine_position(fine) : ends;
+    bool fine_is_next = next_fine < next_coarse || coarse == config.ray_samples;
     float after = ends;
-    if (takes_fine && fine + 1u < config.fine_samples)
+    if (fine_is_next && fine + 1u < config.fine_samples)
         after = fine_position(fine + 1u);
-    if (!takes_fine && coarse + 1u < config.ray_samples)
+    if (!fine_is_next && coarse + 1u < config.ray_samples)
         after = coarse_position(bins.ray, coarse + 1u);
-    return vec2(distance_of(bins, min(of_coarse, of_fine)),
-                distance_of(bins, min(takes_fine ? of_coarse : of_fine, after)));
+    return vec2(distance_of(bins, min(next_coarse, next_fine)),
+                distance_of(bins, min(fine_is_next ? next_coarse : next_fine, after)));
 }
 
 // Writes the samples in order, one per lane. Samples at equal distances move to the next greater
 // floats: a positive float's bits increase with it, so the bits minus the sample's number must not
-// decrease. Each sample stands for the part of the ray up to the middles between it and its
-// neighbours.
+// decrease. Each sample's interval ends at the middles between it and its neighbours.
 void store_samples(Bins bins)
 {
     uint total = config.ray_samples + config.fine_samples;

@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass sample_proposal (variant sample_view_proposal): places the samples of the field where the
 // proposal has weight (Mip-NeRF 360, section 3), one subgroup per ray. Edges are drawn by inverting
-// the integral of the proposal's weights at stratified values; a sample stands for the interval
-// between two edges. The weights are first blurred, so that objects between two bins of the proposal
-// are not missed when the camera moves (Mip-NeRF, section 3.1), and annealed. When rendering, an
-// iteration takes the samples from number push.c on.
+// the integral of the proposal's weights at stratified values; a sample covers the interval between
+// two edges. The weights are first blurred, so that objects between two bins of the proposal are not
+// missed when the camera moves (Mip-NeRF, section 3.1), and annealed. A rendering iteration places
+// the samples from number push.c on.
 //
 //   buffer                        shape                                         access
 //   COARSE_RESULTS                [ray] of the proposal                         read
@@ -22,7 +22,7 @@
 #include "rays/coarse_bins.glsl"
 #include "shared/proposal.glsl"
 
-// Weight shared by all bins of a ray, so that each bin has samples now and then.
+// Weight that is distributed over all bins of a ray, so that each bin gets samples now and then.
 const float LEAST_SHARE = 0.05;
 
 float bin_density(uint bin)
@@ -33,6 +33,7 @@ float bin_density(uint bin)
     return pow(blurred + LEAST_SHARE / float(config.ray_samples), anneal_exponent());
 }
 
+// Empty: store_samples draws the positions.
 void stage_positions(uint ray)
 {
 }

@@ -1,16 +1,16 @@
-// Main loop of the passes that place samples, one subgroup per ray; one atomic reserves a ray's range
-// of samples.
+// Runs the main loop of passes that place samples: one subgroup per ray, one atomic per ray's range.
 //
 // MARCH_COUNT and MARCH_WRITE split a pass in two around a prefix sum over the rays (scan_rays), so
-// that the order of the samples does not depend on timing: the deterministic mode. When rendering, a
-// ray takes at most push.a samples per iteration and continues from there in the next one; push.b is
+// that in deterministic mode the order of the samples does not depend on timing. A rendering
+// iteration places at most push.a samples per ray, and the next iteration continues there; push.b is
 // the number of rays.
 //
 // The including file defines
-//   void sample_ray(uint ray, uint limit)   places at most `limit` samples on a ray
-//   EQUAL_RAY_COUNTS   if sample_ray has barriers: all subgroups of a workgroup then run the same number of
-//                  iterations, with or without a ray, because lavapipe ends a workgroup soon after its first
-//                  subgroup has ended, even if others wait at barriers
+//   void sample_ray(uint ray, uint limit)  places at most `limit` samples on a ray
+//   EQUAL_RAY_COUNTS                       if sample_ray has barriers: all subgroups of a workgroup then run the
+//                                          same number of iterations, with or without a ray, because lavapipe
+//                                          ends a workgroup soon after its first subgroup has ended, even if
+//                                          other subgroups wait at barriers
 // Passes: march_rays, sample_uniform, sample_fine, sample_proposal, whose files list the buffers.
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
@@ -24,8 +24,7 @@ layout(std430, BINDING(SAMPLES)) writeonly buffer SampleBuffer { Sample samples[
 
 void sample_ray(uint ray, uint limit);
 
-// Sets the ray's range of samples to `count` from `first` on. Returns false, and the ray has no
-// samples, if they do not fit.
+// Sets the ray's samples to `count` from `first` on. If they do not fit, sets none and returns false.
 bool store_range(uint ray, uint count, uint first)
 {
     bool fits = first + count <= config.sample_capacity;
@@ -43,7 +42,7 @@ bool store_range(uint ray, uint count, uint first)
     return fits;
 }
 
-// Reserves `count` samples for the ray. Returns false, and the ray has no samples, if they do not fit.
+// Reserves `count` samples for the ray. Returns false, with no samples for it, if they do not fit.
 bool reserve_samples(uint ray, uint count, out uint first)
 {
     first = 0;
@@ -82,7 +81,7 @@ void main()
 #endif
     if (ray - number >= count)
         return;
-    // Runs more than once only where the device limits the number of workgroups.
+    // Iterates more than once only if the device limits the number of workgroups.
     do {
         sample_ray(ray, limit);
         ray += stride;

@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass sample_uniform (variants sample_uniform_count, sample_uniform_write, sample_view_uniform):
 // places one sample in each of config.ray_samples equal bins in stepping space, on every ray that
-// meets the scene. One subgroup per ray. In training the sample is anywhere in its bin (stratified:
-// Mildenhall et al., NeRF, 2020, section 4), in rendering in the middle; a rendering iteration takes
-// the samples from bin push.c on.
+// meets the scene, one subgroup per ray. In training the sample's position in its bin is random
+// (stratified: Mildenhall et al., NeRF, 2020, section 4), in rendering it is the middle; a rendering
+// iteration places the samples from bin push.c on.
 //
 //   buffer   shape                                         access
 //   RAYS     [ray]                                         read; write: last

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass sum_cells: sums the values of the innermost cascade, in all time bins, per workgroup, for the
-// mean in the threshold.
+// Pass sum_cells: computes per workgroup the sum of the innermost cascade's values in all time bins,
+// for the mean that threshold_occupancy uses.
 //
 //   buffer     shape                             access
 //   OCCUPANCY  [time bin][cascade][cell] f32     read

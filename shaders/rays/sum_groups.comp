@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass sum_groups: sums the values of the innermost cascade per workgroup, bit by bit as
-// update_occupancy does: the rows of a workgroup take groups of four cells in turn. There is one time
-// bin.
+// Pass sum_groups: computes per workgroup the sum of the innermost cascade's values in the order of
+// update_occupancy, so that the results are bit-identical: the rows of a workgroup process groups of
+// four cells in turn. There is one time bin.
 //
 //   buffer     shape                             access
 //   OCCUPANCY  [cascade][cell] f32               read

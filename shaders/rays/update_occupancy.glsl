@@ -1,7 +1,7 @@
 // Pass update_occupancy: decays groups of four neighbouring cells and raises some of the cells to the
-// field's density at a random position in them. The value is density times the smallest marching step
-// (an optical thickness), in contracted units where space is contracted, as the density is. The
-// including file includes rays/occupancy.glsl and declares
+// field's density at a random position in them. A cell's value is the optical thickness of the
+// smallest marching step, density * step_min; in contracted space the density is per unit of
+// contracted radius. The including file includes rays/occupancy.glsl and declares
 //   float density(vec3 position)   in training space; called by whole workgroups
 //   bool any_row(bool needed)      false where density() may be skipped
 //
@@ -48,7 +48,7 @@ void main()
 {
     const uint groups = CELL_GROUPS;
     float sum = 0.0;
-    // Keeps whole workgroups in the loop: the MLPs broadcast between lanes.
+    // Keeps whole workgroups in the loop, because the MLPs broadcast between lanes.
     uint base = gl_WorkGroupID.x * TILE_ROWS;
     if (base >= groups)
         return;

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass difference_normals: computes the samples' normals as sample_normals.comp does, for models without a
-// pass for normals, from densities that the model's own passes evaluate at the corners of a
-// tetrahedron. Dispatch k adds corner k - 1 to the gradient and writes corner k as a sample with a ray
-// of its own; the last dispatch writes the normal.
+// Pass difference_normals: computes the samples' normals as sample_normals.comp does, for models
+// without a pass for normals, from densities that the model's passes evaluate at the corners of a
+// tetrahedron. Dispatch k adds corner k - 1 to the gradient and writes corner k as a sample with its
+// own ray; the last dispatch writes the normal.
 //
 //   buffer                               shape                                          access
 //   STATE                                sample_count                                   read

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass finish_distances: writes 1 / distance of each ray's visible surface, where the transmittance
-// falls to 0.5, or 0 where it never does. The inverse distance is linear across the image of a plane,
-// and defined at infinity.
+// Pass finish_distances: writes 1 / distance of each ray's visible surface, at which the
+// transmittance falls to 0.5, or 0 for a ray without a surface. The inverse distance is linear across
+// the image of a plane, and is defined at infinity.
 //
 //   buffer   shape                             access
 //   RESULTS  [ray]: depth is the median depth  read
@@ -14,7 +14,7 @@ layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { float inverse_di
 
 void main()
 {
-    // push.a: rays.
+    // push.a: number of rays.
     uint ray = gl_GlobalInvocationID.x;
     if (ray >= push.a)
         return;

@@ -1,12 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass finish_pixels (variant finish_normals with NORMALS): averages the rays of each pixel and
-// composites on the background (in sRGB space, as the loss does); finish_normals also averages the
-// normals.
+// composites them on the background (in sRGB space, as the loss does); finish_normals also averages
+// the normals.
 //
 //   buffer         shape                               access
 //   RAYS, RESULTS  [ray]                               read
-//   NORMALS        [sample], then [ray] vec4, NORMALS  read
+//   NORMALS        [sample], then [ray] vec4; NORMALS  read
 //   OUTPUT         [pixel] struct Output               write
 #include "shared/common.glsl"
 

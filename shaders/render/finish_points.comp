@@ -6,7 +6,7 @@
 //   buffer         shape                             access
 //   RAYS, RESULTS  [ray]: depth is the median depth  read
 //   NORMALS        [sample], then [ray] vec4         read
-//   MESH_VERTICES  [ray]; colour 0: no hit           write
+//   MESH_VERTICES  [ray]; colour 0 if no hit         write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
@@ -16,7 +16,7 @@ layout(std430, BINDING(MESH_VERTICES)) writeonly buffer VertexBuffer { MeshVerte
 
 void main()
 {
-    // push.a: rays; push.b to push.e: scale and offset of the dataset, as floats.
+    // push.a: number of rays; push.b to push.e: scale and offset of the dataset, as floats.
     uint ray = gl_GlobalInvocationID.x;
     if (ray >= push.a)
         return;
@@ -26,7 +26,7 @@ void main()
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     vec3 position = (origin + result.depth * direction - offset) / uintBitsToFloat(push.b);
     vec3 normal = ray_normal(ray);
-    // Points that are not finite are no hits.
+    // A position that is not finite counts as no hit.
     bool hit = result.transmittance <= 0.5 && dot(position, position) < 1e38;
     vec3 color = vec3(result.color[0], result.color[1], result.color[2]) / (1.0 - result.transmittance);
     points[ray] = MeshVertex(float[3](position.x, position.y, position.z),

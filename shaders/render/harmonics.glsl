@@ -1,7 +1,7 @@
-// Spherical harmonics coefficients of degrees 0 to 3 by quadrature over SPLAT_VIEWS directions. A
-// coefficient is the sum over the directions of weight times harmonic times value. Four Gauss-Legendre
-// latitudes of seven directions each are exact up to degree 6, the degree of products of two
-// harmonics.
+// Defines a quadrature over SPLAT_VIEWS directions for spherical harmonics coefficients of degrees 0
+// to 3. A coefficient is the sum over the directions of weight times harmonic times value. Four
+// Gauss-Legendre latitudes of seven directions each are exact up to degree 6, the degree of products
+// of two harmonics.
 // Passes: splat_samples, splat_colors.
 
 const uint LATITUDE_VIEWS = SPLAT_VIEWS / 4u;
@@ -13,8 +13,8 @@ const float LATITUDE_WEIGHTS[4] = float[4](0.3478548451, 0.6521451549, 0.6521451
 vec3 view_direction(uint view)
 {
     float z = LATITUDES[min(view / LATITUDE_VIEWS, 3u)];
-    float turn = 6.2831853072 * float(view % LATITUDE_VIEWS) / float(LATITUDE_VIEWS);
-    return vec3(sqrt(1.0 - z * z) * vec2(cos(turn), sin(turn)), z);
+    float longitude = 6.2831853072 * float(view % LATITUDE_VIEWS) / float(LATITUDE_VIEWS);
+    return vec3(sqrt(1.0 - z * z) * vec2(cos(longitude), sin(longitude)), z);
 }
 
 float view_weight(uint view)

@@ -1,7 +1,8 @@
-// Edges and cells of a slab of grid points. A vertex belongs to the grid edge on which it lies, and an
-// edge to the lower of its two points: a point has up to three vertices, along x, y and z. The point
-// (x, y, z) of the slab also stands for the cell between it and (x + 1, y + 1, z - 1): the values of
-// the layers that the cell needs are known when the point's vertices are.
+// Determines which edges of a slab of grid points have vertices, and the triangles of its cells. A
+// vertex belongs to the grid edge on which it is, and an edge to the lower of its two points: a point
+// has up to three vertices, along x, y and z. The point (x, y, z) of the slab also numbers the cell
+// between it and (x + 1, y + 1, z - 1), because the layers that the cell needs are known when the
+// point's vertices are.
 // Passes: mesh_count, mesh_vertices, mesh_triangles. Reads MESH_VALUES [layer][y][x] f32 and
 // MESH_TABLE [case][2] u32.
 #include "render/mesh_grid.glsl"
@@ -9,8 +10,8 @@
 layout(std430, BINDING(MESH_VALUES)) readonly buffer ValueBuffer { float values[]; };
 layout(std430, BINDING(MESH_TABLE)) readonly buffer TableBuffer { uvec2 table[]; };
 
-// Returns the value of the slab's point in layer z of BIND_MESH_VALUES; points beyond the grid's sides
-// are empty.
+// Returns the value of point p, whose z is the layer of MESH_VALUES; points beyond the sides are
+// empty.
 float value_at(ivec3 p)
 {
     ivec2 last = ivec2(grid.points[0], grid.points[1]) - 1;
@@ -19,8 +20,7 @@ float value_at(ivec3 p)
     return held == p.xy ? value : -MESH_LIMIT;
 }
 
-// Returns a mask whose bit a is set if there is a vertex between the point and the next one along axis
-// a.
+// Returns a mask whose bit a is set if there is a vertex between the point and the next along axis a.
 uint edge_vertices(ivec3 p)
 {
     bool inside = value_at(p) > 0.0;
@@ -29,8 +29,8 @@ uint edge_vertices(ivec3 p)
            (inside != (value_at(p + ivec3(0, 0, 1)) > 0.0) ? 4u : 0u);
 }
 
-// Returns a mask whose bit c is set if corner c of the cell above p is inside; the bits of c count
-// along x, y and z.
+// Returns a mask whose bit c is set if corner c of the cell above p is inside. The bits of c are the
+// corner's offsets along x, y and z.
 uint cell_case(ivec3 p)
 {
     uint inside = 0u;
@@ -39,8 +39,9 @@ uint cell_case(ivec3 p)
     return inside;
 }
 
-// A case of the table has four bits for each edge of up to five triangles, and the number of triangles
-// in the last four bits: see render/marching_cubes_table.c.
+// Returns the number of triangles of a case. A case of the table has four bits for each edge of up to
+// five triangles, and the number of triangles in the last four bits: see
+// src/render/marching_cubes_table.c.
 uint case_triangles(uint inside)
 {
     return table[inside].y >> 28;

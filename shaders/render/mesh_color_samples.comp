@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_color_samples: makes a sample at each vertex that looks at the surface along its normal, for the
-// vertex's colour.
+// Pass mesh_color_samples: makes a sample at each vertex, viewed along the surface's normal from
+// outside, for the vertex's colour.
 //
 //   buffer         shape                   access
 //   MESH           struct MeshGrid         read
@@ -15,7 +15,7 @@ layout(std430, BINDING(MESH_VERTICES)) readonly buffer VertexBuffer { MeshVertex
 
 void main()
 {
-    // push.a: vertices.
+    // push.a: number of vertices.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

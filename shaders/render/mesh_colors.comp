@@ -14,7 +14,7 @@ layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices
 
 void main()
 {
-    // push.a: vertices.
+    // push.a: number of vertices.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

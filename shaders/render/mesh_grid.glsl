@@ -1,6 +1,6 @@
-// The slab of grid points on which the mesh passes work: see MeshGrid in layout.h. Includes
-// shared/common.glsl.
-// Passes: those of meshes, textures and splats. Reads MESH.
+// Declares the slab of grid points on which the mesh passes work (MeshGrid in shared/surface.h), and
+// returns positions of its points. This file includes shared/common.glsl.
+// Passes: all of meshes, textures and splats. Reads MESH.
 #include "shared/common.glsl"
 
 layout(std430, BINDING(MESH)) readonly buffer MeshBuffer { MeshGrid grid; };
@@ -18,8 +18,7 @@ uvec3 slab_point(uint i)
     return uvec3(i % grid.points[0], i / grid.points[0] % grid.points[1], i / layer_points());
 }
 
-// Returns the position in training space of a point of the whole grid; z counts from the grid's lowest
-// layer.
+// Returns the position in training space of a point whose z counts from the grid's lowest layer.
 vec3 grid_position(vec3 point)
 {
     return vec3(grid.origin[0], grid.origin[1], grid.origin[2]) + grid.spacing * point;

@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_hidden: raises the value of each grid point of the slab's new layers to at least its depth
-// behind the visible surface, in voxels. Space that training views look at, but that a surface hides
-// in each of them, becomes solid: nothing is known of it, and the largest solid that looks the same
+// Pass mesh_hidden: raises the value of each grid point of the slab's new layers to at least its
+// depth behind the visible surface, in voxels. Space inside training views' images that a surface
+// hides in each view becomes solid: nothing is known of it, and the largest solid that looks the same
 // from all views contains it (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000). Points
-// that fewer than half of the views have in their images are beyond what was captured and stay as they
-// are; otherwise everything far behind the scene would become solid.
+// that are in fewer than half of the views' images keep their values; otherwise everything far behind
+// the scene would become solid.
 //
 //   buffer           shape                            access
 //   MESH             struct MeshGrid                  read
@@ -19,13 +19,13 @@
 layout(std430, BINDING(MESH_VALUES)) buffer ValueBuffer { float values[]; };
 
 // Returns the smallest depth of the point behind the visible surface of any view, in voxels, within
-// -MESH_LIMIT .. MESH_LIMIT; -MESH_LIMIT if too few views have the point in their images. `first`: the
-// view to test first; becomes a view that sees the point clearly, if there is one.
+// -MESH_LIMIT .. MESH_LIMIT, or -MESH_LIMIT if the point is in too few views' images. `first`: the
+// view to test first; becomes a view that shows the point far in front of the surface, if any.
 float min_distance_behind(vec3 position, bool wanted, inout uint first)
 {
     float least = wanted ? MESH_LIMIT : -MESH_LIMIT;
-    uint looking = 0u;
-    // All invocations test the same view at a time.
+    uint image_count = 0u;
+    // All invocations of a subgroup test the same view at a time.
     uint begin = subgroupBroadcastFirst(first);
     for (uint i = 0u; i < push.b && subgroupAny(least > -MESH_LIMIT); i++) {
         uint view = begin + i < push.b ? begin + i : begin + i - push.b;
@@ -33,16 +33,16 @@ float min_distance_behind(vec3 position, bool wanted, inout uint first)
         vec2 pixel;
         if (least > -MESH_LIMIT && camera_sees(camera, position, pixel)) {
             least = max(min(least, distance_behind(camera, pixel, position) / grid.spacing), -MESH_LIMIT);
-            looking++;
+            image_count++;
             first = least > -MESH_LIMIT ? first : view;
         }
     }
-    return 2u * looking >= push.b ? least : -MESH_LIMIT;
+    return 2u * image_count >= push.b ? least : -MESH_LIMIT;
 }
 
 void main()
 {
-    // push.a: the grid's layer of the slab's first new layer; push.b: views.
+    // push.a: the grid's layer of the slab's first new layer; push.b: number of views.
     uint count = grid.layers * layer_points(), before = MESH_OVERLAP * layer_points();
     uvec3 last = uvec3(grid.points[0], grid.points[1], grid.points[2]) - 1u;
     uint view = 0u;

@@ -1,12 +1,12 @@
-// Prefix sums within a tile: an invocation has consecutive points and learns how many vertices or
-// triangles come before its own.
+// Computes prefix sums within a tile: an invocation has consecutive points and gets the number of
+// vertices or triangles before its own.
 // Passes: mesh_vertices, mesh_triangles. Reads MESH_TILES [tile + 1][vertices, triangles] u32.
 
 layout(std430, BINDING(MESH_TILES)) readonly buffer TileBuffer { uvec2 tiles[]; };
 
 shared uint invocation_counts[LOCAL_SIZE];
 
-// Returns the sum over the invocations before this one. Called by whole workgroups.
+// Returns the sum of `made` over the invocations before this one. Called by whole workgroups.
 uint count_before(uint made)
 {
     invocation_counts[gl_LocalInvocationID.x] = made;

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_points: lists the grid points of the slab's new layers that lie in occupied cells, to be
-// evaluated; all other points become empty. So the mesh leaves out what rendering skips. Without an
-// occupancy grid all points in the domain of the field are listed.
+// Pass mesh_points: lists the grid points of the slab's new layers that are in occupied cells, for
+// evaluation; all other points become empty. So the mesh omits the cells that rendering skips.
+// Without an occupancy grid the pass lists all points in the domain of the field.
 //
 //   buffer          shape                            access
 //   MESH            struct MeshGrid                  read

@@ -14,8 +14,8 @@ layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]
 
 void main()
 {
-    // push.a: first of the listed points; push.b: how many; push.c: the grid's layer of the slab's
-    // first new layer.
+    // push.a: first of the listed points; push.b: number of points; push.c: the grid's layer of the
+    // slab's first new layer.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass mesh_scan (one workgroup): computes the exclusive prefix sums of the counts of push.a tiles,
-// with the totals behind the last tile.
+// followed by the totals.
 //
 //   buffer      shape                                access
 //   MESH_TILES  [tile + 1][vertices, triangles] u32  read, write

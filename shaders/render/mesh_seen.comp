@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_seen: marks the vertices that no training view sees from outside. Runs before mesh_colors
-// converts positions to dataset space. The walls of hidden space are seen from within it, at grazing
-// angles alone, and count as unseen.
+// Pass mesh_seen: marks the vertices that no training view sees from outside. The pass runs before
+// mesh_colors converts positions to dataset space. Views see the walls of hidden space only at
+// grazing angles, so these walls count as unseen.
 //
 //   buffer           shape                                                           access
 //   MESH             struct MeshGrid                                                 read
@@ -14,14 +14,14 @@
 
 layout(std430, BINDING(MESH_VERTICES)) buffer VertexBuffer { MeshVertex vertices[]; };
 
-// Tolerance in voxels: how far the mesh may lie behind the visible surface.
+// Largest distance of a seen vertex behind the visible surface, in voxels.
 const float SLACK = 2.0;
-// Cosine between the normal and the flattest direction of view that counts: 84 degrees.
+// Smallest cosine between normal and direction of view of a seen vertex: 84 degrees.
 const float MIN_COSINE = 0.1;
 
 void main()
 {
-    // push.a: vertices; push.b: views.
+    // push.a: number of vertices; push.b: number of views.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_triangles: writes the triangles of each cell, counterclockwise seen from outside (marching
-// cubes: Lorensen and Cline 1987, with the table of render/marching_cubes_table.c).
+// Pass mesh_triangles: writes the triangles of each cell, counterclockwise seen from outside
+// (marching cubes: Lorensen and Cline 1987, with the table of src/render/marching_cubes_table.c).
 //
 //   buffer             shape                                             access
 //   MESH               struct MeshGrid                                   read
@@ -16,8 +16,8 @@
 layout(std430, BINDING(MESH_FIRST_VERTEX)) readonly buffer FirstBuffer { uint firsts[]; };
 layout(std430, BINDING(MESH_TRIANGLES)) writeonly buffer TriangleBuffer { uint corners[]; };
 
-// Returns the number of the vertex on edge 4 * axis + k of the cell above p; the bits of k count along
-// the other axes.
+// Returns the number of the vertex on edge 4 * axis + k of the cell above p. The bits of k are the
+// edge's offsets along the other two axes.
 uint edge_number(ivec3 p, uint edge)
 {
     uint axis = edge >> 2;
@@ -30,7 +30,7 @@ uint edge_number(ivec3 p, uint edge)
 
 void main()
 {
-    // push.a: first triangle of the slab to write; push.b: how many fit.
+    // push.a: first triangle of the slab to write; push.b: number of triangles that fit.
     uint first = tiles[gl_WorkGroupID.x].y;
     if (first == tiles[gl_WorkGroupID.x + 1u].y)
         return;
@@ -46,7 +46,7 @@ void main()
         uint inside = i < count ? cell_case(p) : 0u;
         uint triangles = case_triangles(inside);
         for (uint n = 0u; n < triangles; n++, triangle++) {
-            if (triangle - push.a >= push.b) // unsigned: also true before the first
+            if (triangle - push.a >= push.b) // unsigned: also true before push.a
                 continue;
             for (uint corner = 0u; corner < 3u; corner++)
                 corners[3u * (triangle - push.a) + corner] =

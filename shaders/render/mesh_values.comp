@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_values: stores log(density) - log(surface density) at each listed grid point. Logarithms,
-// because density rises by orders of magnitude from one point to the next at a surface; clamped,
-// because nearly empty or nearly full points say nothing about where the surface is.
+// Pass mesh_values: stores log(density) - log(surface density), clamped, at each listed grid point.
+// The logarithm is needed because at a surface the density rises by orders of magnitude between
+// neighbouring points. Very low and very high densities do not locate it, so values are clamped.
 //
 //   buffer       shape                   access
 //   MESH         struct MeshGrid         read
@@ -18,7 +18,7 @@ layout(std430, BINDING(MESH_POINTS)) readonly buffer PointBuffer { uint points[]
 
 void main()
 {
-    // push.a to push.c: as mesh_samples.
+    // push.a to push.c: as in mesh_samples.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_vertices: writes the vertices on the three edges of each grid point, where the linear
-// interpolation of the values is 0, with the normal of the values' gradient (central differences,
-// interpolated as well). Vertices are numbered in the order of the points, independent of timing.
+// Pass mesh_vertices: writes the vertices on the three edges of each grid point, at which the linear
+// interpolation of the values is 0, with normals from the values' gradient (central differences, also
+// interpolated). Vertices are numbered in the order of the points, whatever the timing.
 //
 //   buffer             shape                                             access
 //   MESH               struct MeshGrid                                   read
@@ -33,7 +33,7 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
     if (dot(outwards, outwards) < 1e-12)
         outwards = vec3(along) * sign(from - to);
     vec3 normal = normalize(outwards);
-    // The slab's layer z is the grid's push.d + z - 1.
+    // The slab's layer z is the grid's layer push.d + z - 1.
     vec3 position = grid_position(vec3(p.xy, p.z + int(push.d) - 1) + t * vec3(along));
     return MeshVertex(float[3](position.x, position.y, position.z),
                       float[3](normal.x, normal.y, normal.z), 0xff000000u);
@@ -41,8 +41,8 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
 
 void main()
 {
-    // push.a: first vertex of the slab to write; push.b: how many fit; push.c: number of the slab's
-    // first vertex; push.d: the slab's lowest layer.
+    // push.a: first vertex of the slab to write; push.b: number of vertices that fit; push.c: number
+    // of the slab's first vertex; push.d: the slab's lowest layer.
     uint first = tiles[gl_WorkGroupID.x].x;
     if (first == tiles[gl_WorkGroupID.x + 1u].x)
         return;
@@ -62,7 +62,7 @@ void main()
         for (uint axis = 0u; axis < 3u; axis++) {
             if ((edges >> axis & 1u) == 0u)
                 continue;
-            if (vertex - push.a < push.b) // unsigned: false before the first and behind the last
+            if (vertex - push.a < push.b) // unsigned: also false before push.a
                 vertices[vertex - push.a] = edge_vertex(p, axis);
             vertex++;
         }

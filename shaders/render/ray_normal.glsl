@@ -1,4 +1,4 @@
-// Returns a ray's normal from the sum that composite_normals has stored. The including file declares
+// Computes a ray's normal from the sum that composite_normals has stored. The including file declares
 // rays.
 // Passes: finish_normals, finish_points. Reads NORMALS [sample], then [ray] vec4.
 
@@ -11,8 +11,8 @@ vec3 unit_or_zero(vec3 v)
     return square > 1e-30 && square < 1e38 ? v * inversesqrt(square) : vec3(0.0);
 }
 
-// Visible surfaces do not face away from the camera: normals that noise has turned beyond the horizon
-// are projected to it.
+// Returns a ray's normal. Visible surfaces do not face away from the camera, so a normal that does,
+// through noise, is projected perpendicular to the ray.
 vec3 ray_normal(uint ray)
 {
     vec3 normal = unit_or_zero(normals[config.sample_capacity + ray].xyz);

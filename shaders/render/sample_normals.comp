@@ -1,13 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass sample_normals: computes the negative gradient of log density at each sample of a picture. The
-// vector is normal to the surface of equal density, and the longer the sharper that surface is, so
-// that sharp surfaces count most in the mean along a ray.
+// vector is normal to the surface of equal density and longer at sharper surfaces, so that these have
+// most weight in the mean along a ray.
 //
 // The gradient is a difference between the corners of a tetrahedron (Quilez, Normals for an SDF) some
-// sample widths wide: the exact gradient would show the kinks of the grid's interpolation at every
-// face of its cells. The pass computes in FP32 for any precision of the field, because differences
-// amplify rounding.
+// sample widths wide: the exact gradient would jump at every face of the hash grid's cells. The pass
+// computes in FP32 for any precision of the field, because differences amplify rounding.
 //
 //   buffer         shape                   access
 //   STATE          sample_count            read
@@ -26,7 +25,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(NORMALS)) writeonly buffer NormalBuffer { vec4 normals[]; };
 
-const float REACH = 1.0;        // of the corners along each axis, in sample widths
+const float REACH = 1.0;        // offset of the corners along each axis, in sample widths
 const float LEAST_ALPHA = 1e-3; // density * width below which a sample is too transparent to need a normal
 
 // Called by whole workgroups.
@@ -46,7 +45,7 @@ void main()
     uint count = min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
-    // As in field_forward: all invocations stay in the loop, workgroups without samples leave.
+    // All invocations stay in the loop, as in field_forward.comp.
     uint first = gl_WorkGroupID.x * TILE_ROWS;
     if (first >= count)
         return;
@@ -54,8 +53,8 @@ void main()
         uint i = min(first + mine, count - 1u);
         float width = samples[i].width;
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
-        // Only samples that need a normal get one, whatever their neighbours need: which samples are
-        // neighbours depends on timing.
+        // Only samples that need a normal get one, even if a neighbour needs one, because it depends
+        // on timing which samples are neighbours.
         bool needed = field[i].w * width >= LEAST_ALPHA;
         if (any_row(needed)) {
             vec3 gradient = density_gradient(position, REACH * width);

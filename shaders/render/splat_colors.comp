@@ -24,7 +24,7 @@ vec3 color_of(uint i)
 
 void main()
 {
-    // push.a: splats.
+    // push.a: number of splats.
     uint i = gl_GlobalInvocationID.x, first = i * (SPLAT_VIEWS + SPLAT_DEPTHS);
     if (i >= push.a)
         return;

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass splat_samples: makes the samples of each splat: SPLAT_VIEWS directions of view at its position,
-// and SPLAT_DEPTHS samples along its normal.
+// Pass splat_samples: makes the samples of each splat: one per direction of SPLAT_VIEWS at its
+// position, and SPLAT_DEPTHS samples along its normal.
 //
 //   buffer         shape                                 access
 //   MESH           struct MeshGrid: scale, offset, time  read
@@ -16,7 +16,7 @@ layout(std430, BINDING(SPLATS)) readonly buffer SplatBuffer { Splat splats[]; };
 
 void main()
 {
-    // push.a: splats.
+    // push.a: number of splats.
     uint i = gl_GlobalInvocationID.x, splat = i / (SPLAT_VIEWS + SPLAT_DEPTHS);
     if (splat >= push.a)
         return;
@@ -27,8 +27,8 @@ void main()
     float width = 2.0 * splats[splat].spacing * grid.scale / float(SPLAT_DEPTHS);
     position = position * grid.scale + vec3(grid.offset[0], grid.offset[1], grid.offset[2]);
     if (k < SPLAT_VIEWS) {
-        // Views from behind the surface get the colour of the mirrored view from in front: no camera
-        // looks from behind, and a symmetric function keeps the low degrees right in front.
+        // Directions from behind the surface get the colour of the mirrored direction from the front:
+        // no camera looks from behind, and with a symmetric function the low degrees fit the front.
         direction = view_direction(k);
         direction -= 2.0 * max(dot(direction, normal), 0.0) * normal;
     } else {

@@ -1,4 +1,4 @@
-// Maps a texture's pixels to positions on its triangles. Includes render/mesh_grid.glsl.
+// Maps a texture's pixels to points of its triangles. This file includes render/mesh_grid.glsl.
 // Passes: texture_rasterize, texture_samples. Reads TEXTURE_TRIANGLES [triangle].
 #include "render/mesh_grid.glsl"
 
@@ -9,15 +9,14 @@ vec2 corner_texel(uint triangle, uint corner)
     return vec2(triangles[triangle].texel[2u * corner], triangles[triangle].texel[2u * corner + 1u]);
 }
 
-// Returns the point of the edge from a to b that is nearest to p, as a fraction 0..1 of the edge.
+// Returns the fraction 0..1 of the edge from a to b at which the edge is nearest to p.
 float nearest_along(vec2 p, vec2 a, vec2 b)
 {
     vec2 edge = b - a;
     return clamp(dot(p - a, edge) / max(dot(edge, edge), 1e-20), 0.0, 1.0);
 }
 
-// Returns the barycentric weights of the triangle's point nearest to p, and the square of its
-// distance.
+// Returns the barycentric weights of the triangle's point nearest to p, and its squared distance.
 vec3 nearest_weights(uint triangle, vec2 p, out float squared)
 {
     vec2 a = corner_texel(triangle, 0u), b = corner_texel(triangle, 1u), c = corner_texel(triangle, 2u);

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass texture_list: lists the texels that show a triangle.
+// Pass texture_list: lists the texels that belong to a triangle.
 //
 //   buffer       shape                           access
 //   TEXELS       [row][column] u32               read
@@ -14,7 +14,7 @@ layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[
 
 void main()
 {
-    // push.b: pixels of a row; push.c: rows.
+    // push.b: texels per row; push.c: number of rows.
     uint i = gl_GlobalInvocationID.x;
     bool wanted = i < push.b * push.c && texels[min(i, push.b * push.c - 1u)] != TEXEL_NONE;
     uvec4 ballot = subgroupBallot(wanted);

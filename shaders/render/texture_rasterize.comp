@@ -1,21 +1,21 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass texture_rasterize: assigns to each triangle the texels whose centres it covers, and a margin for
-// texture filters that no other triangle covers. Where several triangles cover a texel, the first one
-// gets it, independent of timing.
+// Pass texture_rasterize: assigns to each triangle the texels whose centres it covers, and, as a
+// margin for texture filters, texels around it that no triangle covers. If several triangles cover a
+// texel, it is assigned to the first, so that the result does not depend on timing.
 //
-//   buffer             shape                                                       access
-//   TEXTURE_TRIANGLES  [triangle]                                                  read
+//   buffer             shape                                                         access
+//   TEXTURE_TRIANGLES  [triangle]                                                    read
 //   TEXELS             [row][column] u32: triangle, with TEXEL_MARGIN in the margin  read, write
 #include "render/texture.glsl"
 
 layout(std430, BINDING(TEXELS)) buffer TexelBuffer { uint texels[]; };
 
-const float REACH = 1.5; // pixels: a little more than a pixel's diagonal
+const float REACH = 1.5; // width of the margin in texels: a little more than a texel's diagonal
 
 void main()
 {
-    // push.a: triangles; push.b: pixels of a row; push.c: rows.
+    // push.a: number of triangles; push.b: texels per row; push.c: number of rows.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.a)
         return;

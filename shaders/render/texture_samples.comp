@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass texture_samples: makes a short ray at each listed texel, along the surface's normal from one
-// voxel above the surface to one below: triangles lie only near the surface, and away from it the
-// field's colour is untrained.
+// voxel above the surface to one below: triangles only approximate the surface, and the field's
+// colour is untrained far from it.
 //
 //   buffer             shape                            access
 //   MESH               struct MeshGrid                  read
@@ -32,7 +32,7 @@ vec3 corner_normal(uint triangle, uint corner)
 
 void main()
 {
-    // push.a: first of the listed texels; push.b: how many; push.c: pixels of a row.
+    // push.a: first of the listed texels; push.b: number of texels; push.c: texels per row.
     uint i = gl_GlobalInvocationID.x;
     if (i >= push.b)
         return;

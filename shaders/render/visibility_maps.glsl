@@ -1,16 +1,16 @@
-// Looks up the visible surface of the training views in their visibility maps: see src/render/visibility_maps.h.
+// Looks up the visible surface of the training views in their visibility maps: see
+// src/render/visibility_maps.h.
 // Passes: mesh_hidden, mesh_seen. Reads VISIBILITY_MAPS [view][pixel] f32.
 #include "rays/camera.glsl"
 
 layout(std430, BINDING(VISIBILITY_MAPS)) readonly buffer VisibilityMapBuffer { float inverse_distance[]; };
 
 // Largest relative change of 1 / distance between neighbouring pixels on one surface, in units of the
-// pixel's angle: that of a surface seen at 83 degrees from its normal. Larger changes are between
-// surfaces.
+// pixel's angle: of a surface seen at 83 degrees from its normal.
 const float MAX_SLOPE = 8.0;
 
-// Returns 1 / distance of the visible surface at an image position: interpolated on one surface,
-// otherwise that of the surface in front.
+// Returns 1 / distance of the visible surface at an image position: interpolated if the four pixels
+// show one surface, otherwise of the surface in front.
 float visible_inverse_distance(Camera camera, vec2 pixel)
 {
     uvec2 last = uvec2(camera.width, camera.height) - 1u;
@@ -27,8 +27,8 @@ float visible_inverse_distance(Camera camera, vec2 pixel)
     return one_surface ? between : nearest;
 }
 
-// Returns how far a position, which the view has at `pixel`, is behind the visible surface; negative
-// in front of it.
+// Returns the distance of a position behind the surface that the camera shows at the position's
+// `pixel`; negative in front of the surface.
 float distance_behind(Camera camera, vec2 pixel, vec3 position)
 {
     vec3 eye = vec3(camera.pose[3], camera.pose[7], camera.pose[11]);

@@ -1,4 +1,5 @@
-/* Lists every buffer that shaders see, once. Included by C and by GLSL, which uses the numbers. */
+/* Lists every buffer that shaders see, once. C and GLSL include this file; GLSL uses the numbers.
+ */
 /* clang-format off */
 /* A row is
  *
@@ -10,7 +11,7 @@
  *   count    number of elements, from the host's struct buffer_counts *n
  *   memory   GPU_DEVICE, or GPU_HOST if the host reads or writes it between dispatches
  *   kept     SAVED(tensor): in checkpoints under that name, in the order of the rows;
- *            WEIGHTS(tensor): --init reads it as well; UNSAVED: not in checkpoints
+ *            WEIGHTS(tensor): --init also reads it; UNSAVED: not in checkpoints
  *
  * Set 0 is a field and the samples at which it is evaluated: the same for training, pictures, meshes and
  * self-tests, each with buffers of its own. Set 1 belongs to the module that records the pass, so lists of
@@ -30,7 +31,7 @@
  *   CONFIG             Config                                  constants of the run
  *   CONTROL            Control                                 written by the host between two submissions
  *   DISPATCHES         [2 * DISPATCH_COUNT] Dispatch           copy of State.dispatches, then the proposal's
- *   STATS              [STATS_RING] Stats                      ring of the steps' figures, read late by the host
+ *   STATS              [STATS_RING] Stats                      ring of step statistics, which the host reads later
  *   CAMERAS            [camera] Camera                         training views first
  *   PIXELS             [pixel] RGBA8                           training images, premultiplied, or PIXEL_IGNORED:
  *                                                              all views or the resident image strips
@@ -41,38 +42,38 @@
  *   FIELD_GRADIENTS    [sample][rgb, density] f32              gradients of the loss, times the loss scale
  *   FEATURES           [level][sample][feature] f32 or f16     inputs of the MLPs, in their precision; after
  *                                                              field_backward gradients of live samples
- *                      [chunk's column][row] f32 or f16        behind: activations (field/layers.glsl)
+ *                      [chunk's column][row] f32 or f16        then activations (field/layers.glsl)
  *   LIVE               [live sample] u32                       samples that carry a gradient
  *   PARAMS             [parameter] f32                         parameters in training, their average in inference
  *   F16_PARAMS         [parameter] f16                         rounded copy; then MLP weights by output; then
  *                                                              panels of weights (field/layers.glsl)
  *   GRADIENTS          [parameter] f32
- *   ACCUMULATORS       [parameter][low, high word] u32         64-bit fixed point, if gradients are summed so
- *                      [parameter] f16                         behind: gradients in f16, if used
+ *   ACCUMULATORS       [parameter][low, high word] u32         sums in 64-bit fixed point, if used
+ *                      [parameter] f16                         then gradients in f16, if used
  *   AVERAGE            [parameter] f32                         moving average of the parameters
  *   F16_AVERAGE        as F16_PARAMS                           its rounded copy
- *   OCCUPANCY          [time bin][cascade][cell] f32           optical thickness of a smallest step (in contracted
- *                                                              space, of as much contracted radius); negative:
- *                                                              no camera sees the cell. Cells in Morton order.
+ *   OCCUPANCY          [time bin][cascade][cell] f32           density * step_min (in contracted space, a density
+ *                                                              per contracted radius); negative: no camera sees
+ *                                                              the cell. Cells are in Morton order.
  *                                                              Dynamic scenes: the last 8 bits are the time at
  *                                                              which the value was found (rays/cell_times.glsl)
  *   OCCUPANCY_BITS     [time bin][cascade][cell] 1 bit         1: occupied; 32 cells a word
- *                      [time bin][cascade][block] u32          behind: one word per 8x8x8 cells
+ *                      [time bin][cascade][block] u32          then one word per block of 8x8x8 cells
  *   MOMENT1, MOMENT2   [parameter] f32                         moments of the optimiser, as many as its kind has
  *                                                              (src/optim/kinds.c)
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
  *   PARTIALS           [workgroup][summed parameter] f32       partial sums of weight gradients
  *   SCRATCH            [workgroup] bytes                       tiles of field_backward
- *                      [column][row] f32 or f16                behind: gradients of activations
+ *                      [column][row] f32 or f16                then gradients of activations
  *   REDUCE             [REDUCE_SIZE] f32                       partial sums by workgroup, see REDUCE_*
- *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              by position and direction, of live samples; with
- *                                                              SPEC_INPUT_GRADIENTS
+ *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              gradients of live samples by position and by
+ *                                                              direction; with SPEC_INPUT_GRADIENTS
  *   ADDRESSES          [buffer number] u64                     addresses of all buffers, for shaders that read by
  *                                                              address; written by the module gpu
  *
- * DISPATCHES is a buffer of its own because devices read dispatch sizes in another way than shaders write: apart
- * from the shaders' buffers it spares barriers that wait for both. */
+ * DISPATCHES is a buffer of its own because the device reads it as indirect dispatch sizes, not by shaders: barriers
+ * on STATE then need not wait for such reads. */
 #define STEP_BUFFERS(BUFFER)                                                                                           \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, UNSAVED)                                                 \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, UNSAVED)                                               \
@@ -105,24 +106,24 @@
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, UNSAVED)
 /* clang-format on */
 #define BIND_ADDRESSES      14
-/* Coarse samples in the pass that places the fine ones: RESULTS, SAMPLES and FIELD of the coarse
- * set of samples. */
+/* RESULTS, SAMPLES and FIELD of the coarse samples, in the passes that place the fine samples
+ * (sample_fine, sample_proposal). */
 #define BIND_COARSE_RESULTS 26
 #define BIND_COARSE_SAMPLES 27
 #define BIND_COARSE_FIELD   28
-/* Fine samples in the pass that computes a proposal's loss (interlevel). */
+/* RESULTS, SAMPLES and FIELD of the fine samples, in the pass that computes a proposal's loss
+ * (interlevel). */
 #define BIND_FINE_RESULTS   23
 #define BIND_FINE_SAMPLES   24
 #define BIND_FINE_FIELD     25
-/* A picture's samples in the pass that computes normals from densities around them
- * (difference_normals). */
+/* RAYS, SAMPLES and FIELD of a picture, in the pass that computes normals from densities around the
+ * samples (difference_normals). */
 #define BIND_VIEW_RAYS      23
 #define BIND_VIEW_SAMPLES   24
 #define BIND_VIEW_FIELD     25
-/* Parameter averaging, in which PARAMS is the buffer that is averaged: [entry] u32, step counts at
- * the last averaging; [entry] f32, steps since, then the rank's share. */
-#define BIND_SYNCED_COUNTS  26
-#define BIND_STEPS          27
+/* Parameter averaging, in which PARAMS is the buffer that is averaged. */
+#define BIND_SYNCED_COUNTS  26 /* [entry] u32: step counts at the last averaging */
+#define BIND_STEPS          27 /* [entry] f32: steps since then, later the rank's share */
 
 /* Samples for callers that evaluate a field between passes: shapes in stepper/list_samples.comp. */
 #define BIND_LIST_SUMMARY       15
@@ -147,22 +148,22 @@
  *   buffer             shape                                   contents
  *   OUTPUT             [pixel] Output
  *   NORMALS            [sample][4] f32                         view normals of samples
- *                      [ray][4] f32                            behind: sums of weight * normal
+ *                      [ray][4] f32                            then sums of weight * normal
  *   MESH               MeshGrid
- *   MESH_VALUES        [layers + MESH_OVERLAP][y][x] f32         positive inside of the surface
- *   MESH_FIRST_VERTEX  [layers + 1][y][x] u32                  first vertex on a point's edges, if they have any;
- *                                                              layer 0 is the one below the slab
+ *   MESH_VALUES        [layers + MESH_OVERLAP][y][x] f32       positive inside of the surface
+ *   MESH_FIRST_VERTEX  [layers + 1][y][x] u32                  first vertex on a point's edges, if there is one;
+ *                                                              layer 0 is the layer below the slab
  *   MESH_POINTS        [listed point] u32                      indices of MESH_VALUES to evaluate
- *   MESH_TILES         [tile + 1][vertices, triangles] u32     sums over all tiles before; the last: over all
+ *   MESH_TILES         [tile + 1][vertices, triangles] u32     sums over the tiles before; the last: over all tiles
  *   MESH_TABLE         [case][2] u32                           triangles of a cell
  *   MESH_VERTICES      [vertex] MeshVertex
  *   MESH_TRIANGLES     [triangle][3] u32
  *   VISIBILITY_MAPS    [pixel] f32                             1 / distance of the visible surface, for each camera's
  *                                                              pixels from first_pixel on; 0: none
  *   TEXTURE_TRIANGLES  [triangle] TextureTriangle
- *   TEXELS             [row][column] u32                       number of the triangle that the pixel shows; with
- *                                                              TEXEL_MARGIN beyond its edge; TEXEL_NONE; once
- *                                                              evaluated, RGB8
+ *   TEXELS             [row][column] u32                       triangle that the texel shows, with TEXEL_MARGIN if
+ *                                                              the texel is beyond its edge, or TEXEL_NONE; after
+ *                                                              texture_colors RGB8
  *   SPLATS             [splat] Splat
  */
 #define VIEW_BUFFERS(BUFFER)                                                                                           \

@@ -1,13 +1,13 @@
-// Contraction of unbounded scenes (Mip-NeRF 360, Barron et al. 2022, equation 10) in the maximum norm,
-// which keeps the faces of a cube flat, as suits grids. The cube of side aabb_scale around (0.5, 0.5,
+// Contracts unbounded scenes (Mip-NeRF 360, Barron et al. 2022, equation 10) in the maximum norm,
+// which keeps the faces of a cube flat, as grids need. The cube of side aabb_scale around (0.5, 0.5,
 // 0.5) has norm 1 and is not contracted; everything beyond is mapped to norms between 1 and 2.
-// Passes: those that use positions or sample widths.
+// Passes: all that use positions or sample widths.
 #ifndef SHARED_CONTRACTION
 #define SHARED_CONTRACTION
 
 layout(constant_id = SPEC_CONTRACTION) const uint CONTRACTION = CONTRACTION_NONE;
 
-const float CONTRACTED = 2.0;     // norm of points at infinity
+const float CONTRACTED = 2.0;            // norm of points at infinity
 const float MIN_INVERSE_DISTANCE = 1e-4; // 1 / norm of the farthest points that are distinguished
 
 float maximum_norm(vec3 v)
@@ -29,8 +29,8 @@ bool is_trained(vec3 position)
 }
 
 // Returns the width of a sample in the density's unit: training units or, in contracted space, units
-// of contracted radius, d (2 - 1 / r) = d r / r^2. Then empty space needs equally little training
-// everywhere, and no threshold of the occupancy grid depends on the distance.
+// of contracted radius, d(2 - 1 / r) = dr / r^2. Then empty space needs equally little training
+// everywhere, and the threshold of the occupancy grid does not depend on the distance.
 float width_at(vec3 position, float width)
 {
     if (CONTRACTION == CONTRACTION_NONE)

@@ -1,9 +1,9 @@
 /* Values of SPEC_ACTIVATION and SPEC_DIRECTION, for models whose layers are passes of their own.
- * Included by C and by GLSL. */
+ * C and GLSL include this file. */
 #ifndef SHARED_LAYERS_H
 #define SHARED_LAYERS_H
 
-/* enum vkn_activation: activation function of hidden layers; 0 is ReLU as well. */
+/* enum vkn_activation: activation function of hidden layers; 0 is also ReLU. */
 #define ACTIVATION_RELU       1
 #define ACTIVATION_LEAKY_RELU 2
 #define ACTIVATION_SOFTPLUS   3

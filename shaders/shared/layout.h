@@ -1,6 +1,6 @@
 /* Layout that host and shaders share: bindings, specialisation constants and the structs in
- * buffers. Included by C and by GLSL. Structs hold 4-byte scalars only, so that both sides agree on
- * offsets. */
+ * buffers. C and GLSL include this file. Structs hold 4-byte scalars only, so that both sides agree
+ * on offsets. */
 #ifndef SHARED_LAYOUT_H
 #define SHARED_LAYOUT_H
 
@@ -29,12 +29,12 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE    1
 
-#define SPEC_LEVELS             2 /* hash grid levels */
-#define SPEC_FEATURES           3 /* features of a hash grid entry */
-#define SPEC_DENSITY_WIDTH      4
+#define SPEC_LEVELS             2 /* hash grid levels; without a grid octaves of the position */
+#define SPEC_FEATURES           3 /* features of a hash grid entry: 2 or 4; 0: there is no grid */
+#define SPEC_DENSITY_WIDTH      4 /* outputs of each hidden layer */
 #define SPEC_DENSITY_LAYERS     5 /* hidden layers */
 #define SPEC_GEOMETRY           6 /* outputs of the density MLP: raw density, features for colour */
-#define SPEC_SH_DEGREE          7 /* 1..4 */
+#define SPEC_SH_DEGREE          7 /* bands of harmonics, 1..4; otherwise octaves of the direction */
 #define SPEC_COLOR_WIDTH        8
 #define SPEC_COLOR_LAYERS       9  /* 0: there is no colour MLP */
 #define SPEC_RESOLUTION         10 /* cells along an edge of the occupancy grid */
@@ -42,11 +42,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_LOSS               12 /* enum vkn_loss: shaders/volume/loss.glsl */
 #define SPEC_BACKGROUND         13 /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC      14
-#define SPEC_F16                15 /* 1: parameters and activation gradients are stored as f16 */
-#define SPEC_ROW_STRIDE         16 /* tiles: values from a row to the next */
+#define SPEC_F16                15 /* 1: features and their gradients are stored as f16 */
+#define SPEC_ROW_STRIDE         16 /* tiles: values from one row to the next */
 #define SPEC_HOLD_SUMS          17 /* 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
 #define SPEC_TILE_ROWS          18 /* samples in the tile of a workgroup of the MLPs */
-#define SPEC_OWNED_ROWS         19 /* matrices: rows of a tile that subgroups share */
+#define SPEC_OWNED_ROWS         19 /* matrices: rows of a tile that the same subgroups share */
 #define SPEC_GRADIENT_TILES     20 /* fp32, fp16: tiles per product of weight gradients */
 #define SPEC_CONTRACTION        21 /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY       22 /* 1: field_forward computes no colour, which becomes 0 */
@@ -63,17 +63,16 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PRODUCT_BLOCKS     33 /* matrices: blocks of rows per subgroup */
 #define SPEC_PRODUCT_PANELS     34 /* matrices: panels of weights per subgroup */
 #define SPEC_VISIBILITY         35 /* 1: densities first, then colours of visible samples only */
-#define SPEC_F16_SUM_OFFSET \
-    36                      /* offset of the f16 sums in BIND_ACCUMULATORS, in units of 8 bytes */
-#define SPEC_DEFORMED    37 /* 1: the field is evaluated at canonical positions */
-#define SPEC_TIME_INPUTS 38 /* values of the encoded time behind the grid's features */
-#define SPEC_DISTORTION  39 /* 1: the loss includes the distortion loss */
-#define SPEC_TIME_BINS   40 /* time bins of the occupancy grid, each with all cascades */
-#define SPEC_SPACING     41 /* SPACING_* */
-#define SPEC_ACTIVATION  42 /* ACTIVATION_* */
-#define SPEC_DIRECTION   43 /* DIRECTION_* */
-#define SPEC_OPTIMIZER   44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
-#define SPEC_COUNT       45
+#define SPEC_F16_SUM_OFFSET     36 /* offset of f16 sums in BIND_ACCUMULATORS, in units of 8 bytes */
+#define SPEC_DEFORMED           37 /* 1: the field is evaluated at canonical positions */
+#define SPEC_TIME_INPUTS        38 /* values of the encoded time, after the position's features */
+#define SPEC_DISTORTION         39 /* 1: the loss includes the distortion loss */
+#define SPEC_TIME_BINS          40 /* time bins of the occupancy grid, each with all cascades */
+#define SPEC_SPACING            41 /* SPACING_* */
+#define SPEC_ACTIVATION         42 /* ACTIVATION_* */
+#define SPEC_DIRECTION          43 /* DIRECTION_* */
+#define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
+#define SPEC_COUNT              45
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -83,7 +82,7 @@ typedef struct Dispatch Dispatch;
 #define ROUND_MOMENTS              16
 /* MLP products of f16 numbers are computed in f32, as in precision fp32. */
 #define F32_PRODUCTS               32
-/* Stored values, which f16 precisions have in f16 anyway; here rounded to bf16 only. */
+/* Stored values: rounded to bf16 only, because f16 precisions store them as f16 anyway. */
 #define ROUND_ACTIVATIONS          64
 #define ROUND_ACTIVATION_GRADIENTS 128
 /* Factor from the bit that rounds to f16 to the bit that rounds to bf16. */
@@ -95,8 +94,7 @@ typedef struct Dispatch Dispatch;
 #define SAMPLING_OCCUPANCY    0 /* steps of the march in occupied cells */
 #define SAMPLING_UNIFORM      1 /* equal bins along the whole ray */
 #define SAMPLING_HIERARCHICAL 2 /* a coarse field's samples, and more where these have weight */
-
-#define SAMPLING_PROPOSAL 3 /* where a proposal's samples have weight */
+#define SAMPLING_PROPOSAL     3 /* where a proposal's samples have weight */
 
 #define SPACING_STEPS     0 /* the marching step */
 #define SPACING_LINEAR    1
@@ -114,32 +112,32 @@ typedef struct Dispatch Dispatch;
 
 /* Value in BIND_PIXELS of pixels that are not trained on (SCENE_IGNORED). */
 #define PIXEL_IGNORED    0x00ffffffu
-#define PIXEL_DRAWS      16   /* attempts of a ray to find a pixel that counts */
-#define CURRICULUM_START 0.1f /* share of the times with which a curriculum begins */
+#define PIXEL_DRAWS      16   /* most draws of a ray's pixel until it is not PIXEL_IGNORED */
+#define CURRICULUM_START 0.1f /* share of the time range with which a curriculum begins */
 
-/* Kinds of lenses: enum vkn_lens. */
+/* Lens models: enum vkn_lens. */
 #define LENS_PERSPECTIVE        0
 #define LENS_FISHEYE            1
 #define LENS_EQUIRECTANGULAR    2
 #define LENS_THIN_PRISM_FISHEYE 3
 
 #define MAX_LEVELS           32
-#define MAX_PARAMETER_GROUPS 8 /* parameter groups */
-#define MAX_GRADIENT_BUCKETS 8 /* gradient buckets */
-/* Alignment of a parameter group's first entry: a workgroup of update_weights, which has no more
- * invocations, looks up one group. */
+#define MAX_PARAMETER_GROUPS 8
+#define MAX_GRADIENT_BUCKETS 8
+/* Alignment of a parameter group's first entry, and most invocations of a workgroup of
+ * update_weights: so a workgroup looks up one group. */
 #define ENTRY_ALIGN          64
 #define MAX_RAY_SAMPLES      1024 /* most samples of a ray */
 #define MAX_COARSE_SAMPLES   256  /* most samples of a ray of a coarse field */
 #define MAX_FINE_SAMPLES     512  /* most samples of a ray drawn from the coarse ones */
-#define STATS_RING           256
-#define MIN_STEP_RAYS        64 /* fewest rays of a step; more are a multiple of it */
+#define STATS_RING           256  /* latest steps whose statistics BIND_STATS holds */
+#define MIN_STEP_RAYS        64   /* fewest rays of a step; more are a multiple of it */
 #define UPDATE_INTERVAL      16 /* training steps in an update interval, with one occupancy update */
 #define MAX_PARAM_WORKGROUPS 64u /* most workgroups that share all parameters, on CPU devices */
 #define ANY_STEP             (UPDATE_INTERVAL + 1) /* push.a of begin_step: any step may run */
-#define MAX_LAYERS           16  /* layers of both MLPs together that shaders write out */
+#define MAX_LAYERS           16  /* most layers of both MLPs together: shaders unroll them */
 #define COLOR_OUTPUTS        16  /* rgb padded to a matrix tile; the padding's weights stay zero */
-#define OCCUPANCY_BLOCK      8   /* edge, in cells, of the blocks that marching skips at once */
+#define OCCUPANCY_BLOCK      8   /* edge, in cells, of the blocks that a ray skips at once */
 #define CELL_BLOCK           256 /* consecutive groups of four cells in one rank's share */
 #define OCCUPANCY_WARMUP     256 /* first steps: updates visit all cells, alpha_threshold is 0 */
 #define FIXED_SCALE          4398046511104.0 /* 2^42 units per unit of gradient times ray count */
@@ -156,7 +154,7 @@ typedef struct Dispatch Dispatch;
 #define RATE_POINTS      3
 
 #define MAX_SCHEDULE_POINTS 32
-#define MAX_RATE_CUTS       10 /* cuts of the rate by back-offs; more would stop the training */
+#define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
 
 /* ---- structs --------------------------------------------------------------------------------- */
 
@@ -175,7 +173,7 @@ struct ParameterGroup {
     SHARED_UINT first, count; /* parameters */
     SHARED_UINT entry; /* consecutive parameters that share one count of steps; divides `count` */
     SHARED_UINT first_entry; /* its first entry in BIND_STEP_COUNTS, a multiple of ENTRY_ALIGN */
-    SHARED_UINT sparse;      /* 1: an entry without a gradient is left alone */
+    SHARED_UINT sparse;      /* 1: the optimiser skips entries without a gradient */
     SHARED_FLOAT rate;       /* factor of the learning rate; 0: the group does not change */
     SHARED_FLOAT decay;      /* weight decay */
 };
@@ -186,8 +184,8 @@ struct SchedulePoint {
     SHARED_FLOAT value;
 };
 
-/* Where a gradient bucket, the unit of the all-reduce, begins: a level of the hash grid and its
- * first parameter. Bucket 0 also contains the MLPs. */
+/* Begin of a gradient bucket, the unit of the all-reduce: a level of the hash grid and its first
+ * parameter. Bucket 0 also contains the MLPs. */
 struct GradientBucket {
     SHARED_UINT level, parameter;
 };
@@ -201,16 +199,16 @@ struct LayerWeights {
  * (shaders/field/layers.glsl). Numbers of columns are multiples of 32. */
 struct LayerColumns {
     SHARED_UINT from, own; /* reads columns [from, from + own) */
-    SHARED_UINT behind;    /* first of any further columns that it reads */
+    SHARED_UINT behind;    /* first of the further columns that it reads, if any */
     SHARED_UINT to;        /* first column that it writes */
     SHARED_UINT panels;    /* first chunk of the weights' panels in BIND_F16_PARAMS, with a chunk of
-                              biases behind each panel */
+                              biases after each panel */
     SHARED_UINT transposed;      /* the same for the transposed weights of the first `own` inputs */
     SHARED_UINT activated;       /* 1: its outputs go through the activation function */
     SHARED_UINT input_activated; /* 1: its first `own` inputs went through the activation function
                                   */
-    SHARED_UINT also_read_by; /* a later layer that reads the first `own` inputs too, behind others,
-                          when their gradients are needed; 0: none */
+    SHARED_UINT also_read_by; /* later layer that reads the first `own` inputs too, as its columns
+                                 from `behind` on, if their gradients are needed; 0: none */
 };
 
 /* Constants of a run. */
@@ -221,9 +219,9 @@ struct Config {
     /* Resident views, from which rays are drawn: every view_stride-th camera from first_view on. */
     SHARED_UINT first_view, view_stride, view_count;
     SHARED_UINT param_count;
-    SHARED_UINT summed_params; /* first parameters, of the MLPs: gradients are summed over
-                                  workgroups */
-    SHARED_UINT first_layered; /* first of these whose layers are passes of their own */
+    SHARED_UINT summed_params; /* parameters of the MLPs, which come first: their gradients are
+                                  summed over workgroups */
+    SHARED_UINT first_layered; /* first parameter of the layers that are passes of their own */
     SHARED_UINT entry_count;   /* entries of all groups, with the gaps of their alignment */
     SHARED_UINT ray_capacity, sample_capacity;
     SHARED_UINT ray_samples;     /* uniform sampling: samples of each ray; hierarchical sampling and
@@ -233,12 +231,12 @@ struct Config {
     SHARED_UINT target_samples;  /* live samples wanted in a step */
     SHARED_UINT forward_groups;  /* most workgroups of a pass over samples */
     SHARED_UINT backward_groups; /* workgroups of field_backward */
-    SHARED_UINT layer_splits;    /* splits of the rows, whose weight gradients layer_weights sums
+    SHARED_UINT layer_splits;    /* ranges of rows whose weight gradients layer_weights sums
                                     separately; 0: as many as backward_groups */
     SHARED_UINT group_limit;     /* most workgroups of the device in x or y of a dispatch */
     SHARED_UINT time_schedule;   /* 1: progress also follows Control.time_progress */
     SHARED_UINT ranks;           /* ranks of synchronous data parallelism; 1: no others */
-    SHARED_UINT first_ray;       /* number of this rank's first ray among the rays of all ranks */
+    SHARED_UINT first_ray;       /* index of this rank's first ray among the rays of all ranks */
     /* This rank's share of the occupancy grid's cells, and the number of shares. */
     SHARED_UINT cell_share, cell_shares;
 
@@ -281,11 +279,11 @@ struct Config {
     SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
     SHARED_FLOAT render_background[3];           /* background of finished pixels */
-    ParameterGroup groups[MAX_PARAMETER_GROUPS]; /* behind the last: a `first_entry` above all
+    ParameterGroup groups[MAX_PARAMETER_GROUPS]; /* after the last: a `first_entry` above all
                                                     entries */
     Level levels[MAX_LEVELS];
-    LayerWeights layers[MAX_LAYERS]; /* behind the last: a `first` above all parameters */
-    GradientBucket buckets[MAX_GRADIENT_BUCKETS + 1]; /* behind the last: the end */
+    LayerWeights layers[MAX_LAYERS]; /* after the last: a `first` above all parameters */
+    GradientBucket buckets[MAX_GRADIENT_BUCKETS + 1]; /* after the last: the end */
 
     /* Layer-by-layer models (shaders/field/layers.glsl). */
     SHARED_UINT columns;         /* of a row of activations */
@@ -293,10 +291,10 @@ struct Config {
     SHARED_UINT chunk_rows;      /* rows that go through the layers at a time, a multiple of 64 */
     SHARED_UINT cells_per_chunk; /* cells of the occupancy grid in a chunk: at most as many as rays
                                   */
-    SHARED_UINT first_output;    /* column of raw density; features for the colour: 32 behind */
+    SHARED_UINT first_output;    /* column of raw density; 32 columns later: colour features */
     SHARED_UINT color_output;    /* column of raw rgb */
     LayerColumns flows[MAX_LAYERS];
-    SHARED_UINT row_features; /* values of BIND_FEATURES per sample in front of the activations */
+    SHARED_UINT row_features; /* values of BIND_FEATURES per sample before the activations */
 
     /* Deformation. */
     SHARED_UINT deformation_input;  /* first column of its inputs */
@@ -306,7 +304,7 @@ struct Config {
     SHARED_FLOAT curriculum; /* share of the training in which the drawn views grow to all; 0: all
                                 from the beginning */
 
-    /* Proposal: its own values of constants with similar names above, and the schedule of its
+    /* Proposal: its values of the constants with similar names above, and the schedule of its
      * training. */
     SHARED_UINT proposal_params, proposal_summed, proposal_entries, proposal_groups;
     SHARED_UINT anneal_steps, proposal_interval;
@@ -319,7 +317,7 @@ struct Config {
 /* Size of a dispatch, in workgroups. */
 struct Dispatch {
     SHARED_UINT x, y, z;
-    SHARED_UINT finished; /* workgroups that have finished, where the last one continues; else 0 */
+    SHARED_UINT finished; /* workgroups that have finished, if the last one goes on; else 0 */
 };
 
 /* Dispatch sizes of a step: indices of State.dispatches. */
@@ -330,7 +328,7 @@ struct Dispatch {
 #define DISPATCH_BACKWARD  4 /* Config.backward_groups */
 #define DISPATCH_SUMMED    5 /* one invocation per parameter of BIND_PARTIALS */
 #define DISPATCH_PARAMS    6 /* groups that share all parameters */
-#define DISPATCH_ENTRIES   7 /* one invocation per optimiser entry; in rows */
+#define DISPATCH_ENTRIES   7 /* one invocation per optimiser entry; x * y workgroups */
 #define DISPATCH_ONE       8 /* `finished`: number of samples of pick_cells; size unused */
 #define DISPATCH_OCCUPANCY 9 /* passes of the occupancy update */
 #define DISPATCH_THRESHOLD 10
@@ -340,13 +338,13 @@ struct Dispatch {
 /* The same for a proposal's training, in BIND_DISPATCHES only. */
 #define DISPATCH_PROPOSAL  DISPATCH_COUNT
 
-/* Everything that a step changes. With the parameters and the occupancy grid it is the whole state
- * of a run: checkpoints store it as it is. */
+/* State that steps change. Checkpoints store the struct as it is; with the other buffers that they
+ * keep it is the whole state of a run. */
 struct State {
     SHARED_UINT step;      /* finished steps; between begin_step and the end of the step one more */
     SHARED_UINT running;   /* 1: this step runs; 0: it is idle */
     SHARED_UINT ray_count; /* rays of this step */
-    SHARED_UINT sample_count; /* samples that the rays asked for; may exceed the capacity */
+    SHARED_UINT sample_count; /* samples that the rays need; may exceed sample_capacity */
     SHARED_UINT live_count;   /* samples that carry a gradient */
     SHARED_UINT live_rays;    /* rays in the loss: pixel counts and all samples fitted */
     SHARED_FLOAT learning_rate;
@@ -362,7 +360,7 @@ struct State {
     SHARED_FLOAT threshold;  /* occupancy threshold of this update */
     SHARED_UINT underflowed; /* gradients of activations that underflowed in f16, this step */
     SHARED_UINT rounded;     /* gradients of activations that were not zero before rounding */
-    SHARED_UINT settled;     /* 1: a good step since the scale was set anew or the rate was cut */
+    SHARED_UINT settled;     /* 1: a good step since the loss scale was set or the rate was cut */
     SHARED_UINT backoffs;    /* back-offs since the loss scale last grew, once settled */
     SHARED_UINT rate_cuts;   /* cuts of the learning rate by back-offs */
     Dispatch dispatches[DISPATCH_COUNT];
@@ -371,8 +369,8 @@ struct State {
     SHARED_UINT tolerated; /* overflows since the loss scale last grew that have not lowered it */
 };
 
-/* Step statistics beside the gradients: of this rank, after the all-reduce of all ranks. Stored as
- * words of BIND_REDUCE. */
+/* Step statistics that are all-reduced with the gradients: of this rank, then totals of all ranks.
+ * Stored as words of BIND_REDUCE. */
 #define RANK_STATS_STEP   0
 #define RANK_STATS_COARSE 1 /* coarse samples of hierarchical sampling */
 #define RANK_STATS_WORDS  8
@@ -381,7 +379,7 @@ struct RankStats {
     SHARED_FLOAT loss, square;                                             /* sums over the rays */
 };
 
-/* What the host tells the device between two submissions of command buffers. */
+/* Values that the host sets between two submissions of command buffers. */
 struct Control {
     SHARED_FLOAT time_progress; /* share of --seconds that has passed */
     SHARED_UINT step_limit;     /* steps beyond it stay idle, whatever the configuration's limit */
@@ -389,7 +387,7 @@ struct Control {
     SHARED_UINT padding;
 };
 
-/* Figures of one step. The host checks `step` before it trusts the rest. */
+/* Statistics of one step. The host checks `step` before it trusts the rest. */
 struct Stats {
     SHARED_UINT step;
     SHARED_UINT rays, samples, live; /* of all ranks */
@@ -413,7 +411,7 @@ struct Camera {
     SHARED_FLOAT pose[12]; /* camera to world, row-major 3 x 4 */
 };
 
-/* A ray in training space, of which the direction has unit length. */
+/* A ray in training space. The direction has unit length. */
 struct Ray {
     SHARED_FLOAT origin[3];
     SHARED_FLOAT step; /* next position, in stepping space; beyond `last`: finished */
@@ -428,12 +426,12 @@ struct Ray {
     SHARED_FLOAT time;           /* time of the camera */
 };
 
-/* What compositing computes of a ray, and which samples the ray has. */
+/* Results of compositing a ray, and the range of the ray's samples. */
 struct RayResult {
     SHARED_FLOAT color[3]; /* without background */
     SHARED_FLOAT transmittance;
     SHARED_FLOAT depth; /* sum of weight * t, or the median depth */
-    SHARED_UINT first;  /* its samples: first, first + 1, ... */
+    SHARED_UINT first;  /* its samples: [first, first + count) */
     SHARED_UINT count;
     SHARED_UINT padding;
 };
@@ -445,7 +443,7 @@ struct Sample {
     SHARED_UINT ray;    /* index in BIND_RAYS */
 };
 
-/* Counts and figures that list_samples writes beside the samples. */
+/* Counts and state that list_samples writes besides the samples. */
 struct ListSummary {
     SHARED_UINT samples, rays;
     SHARED_UINT rays_in_loss;
@@ -489,13 +487,12 @@ struct Push {
 #define LIST_VIEW  2 /* of push.b rays of a picture */
 
 /* Areas of BIND_REDUCE, in floats. */
-#define REDUCE_GROUPS    16384               /* most workgroups that store partial sums */
-#define REDUCE_LOSS      0                   /* composite: loss, squared error by workgroup */
-#define REDUCE_GRADIENT  (2 * REDUCE_GROUPS) /* check_gradients: sum of squares by workgroup */
-#define REDUCE_OCCUPANCY (3 * REDUCE_GROUPS) /* update_occupancy: sum by workgroup */
-#define REDUCE_COARSE    (4 * REDUCE_GROUPS) /* check_coarse_gradients: loss, sum of squares */
-#define REDUCE_RANK_STATS \
-    (4 * REDUCE_GROUPS + 4) /* export_step_stats, import_step_stats: RankStats [FOUND_*] */
-#define REDUCE_SIZE (REDUCE_RANK_STATS + 2 * RANK_STATS_WORDS)
+#define REDUCE_GROUPS     16384                   /* most workgroups that store partial sums */
+#define REDUCE_LOSS       0                       /* composite: loss, squared error by workgroup */
+#define REDUCE_GRADIENT   (2 * REDUCE_GROUPS)     /* check_gradients: sum of squares by workgroup */
+#define REDUCE_OCCUPANCY  (3 * REDUCE_GROUPS)     /* update_occupancy: sum by workgroup */
+#define REDUCE_COARSE     (4 * REDUCE_GROUPS)     /* check_coarse_gradients: loss, sum of squares */
+#define REDUCE_RANK_STATS (4 * REDUCE_GROUPS + 4) /* RankStats [RANK_STATS_*] */
+#define REDUCE_SIZE       (REDUCE_RANK_STATS + 2 * RANK_STATS_WORDS)
 
 #endif

@@ -1,16 +1,16 @@
-// Selects the types of the precision for which a shader is compiled. Included first, because of the
-// extensions.
+// Selects the types of the precision for which a shader is compiled. Shaders include this file first,
+// because it enables extensions.
 //   FP16     f16 storage, packed f16 arithmetic
 //   COOPMAT  f16 storage, products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K
 //   neither  f32
 //
 //   STORAGE_T  weights, activations and gradients of activations in memory
-//   COMPUTE_T  sum of eight consecutive products
-//   ACCUM_T    accumulators of cooperative matrices, defined in shaders.txt
+//   COMPUTE_T  sums of eight consecutive products
+//   ACCUM_T    accumulators of cooperative matrices; shaders.txt defines it
 //
 // shared/rounding.glsl converts to these types and rounds to types that need no hardware support.
-// TILED: rows of activations are in shared memory, as suits GPUs and all matrices; otherwise in
-// registers, or on a CPU device's stack. ADDRESSES: weights are read by 64-bit addresses.
+// TILED: rows of activations are in shared memory, for GPUs and for matrices on all devices; otherwise
+// in registers or on a CPU device's stack. ADDRESSES: weights are read by 64-bit addresses.
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
 #define F16_STORAGE

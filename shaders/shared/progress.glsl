@@ -1,4 +1,5 @@
-// Progress of the training. The including file declares state and control.
+// Computes the progress of the training and of a curriculum. The including file declares state and
+// control.
 // Passes: begin_step, generate_rays, pick_cells, store_cells.
 
 // Returns whether the training has an end, in steps or time.
@@ -17,9 +18,9 @@ float training_progress()
     return progress;
 }
 
-// Returns the share of the times whose views are drawn. It grows from CURRICULUM_START on, so that a
-// moving object always has a shape that can be followed a little further (D-NeRF, section 4.3); 1
-// without a curriculum and at its end.
+// Returns the share of the time range whose views are drawn. It grows from CURRICULUM_START to 1, so
+// that the field follows a moving object from a known shape (D-NeRF, section 4.3); 1 without a
+// curriculum.
 float curriculum_share()
 {
     if (config.curriculum == 0.0)

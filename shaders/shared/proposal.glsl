@@ -1,9 +1,9 @@
-// Schedule of a proposal's training. The including file declares state; within a step State.step
-// counts from 1.
+// Computes the schedule of a proposal's training. The including file declares state. Within a step
+// State.step counts from 1.
 // Passes: begin_step, check_gradients, sample_proposal.
 
-// Returns whether the proposal is trained in this step: every proposal_interval steps after the
-// annealing.
+// Returns whether this step trains the proposal: all do during annealing, then every
+// proposal_interval-th.
 bool proposal_learns()
 {
     return state.step <= config.anneal_steps || state.step % config.proposal_interval == 0u;

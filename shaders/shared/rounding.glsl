@@ -1,6 +1,6 @@
-// Rounds f32 values to the types in which numbers are stored, or in which the precision policy
-// (settings policy.*) has an operation computed. Policy values stay f32 and are rounded after each
-// operation, which every device can do.
+// Rounds f32 values to the type in which they are stored, or to the type that the precision policy
+// (settings policy.*) sets for an operation. Results of such operations stay f32 variables, rounded
+// after each operation, which every device can do.
 #ifndef SHARED_ROUNDING_GLSL
 #define SHARED_ROUNDING_GLSL
 #include "shared/f16.glsl"
@@ -41,8 +41,8 @@ const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // MLP products in 
 const bool PACKED_PRODUCTS = false;
 #endif
 
-// Converts activations, or with another operation their gradients, to the type in which they are
-// stored.
+// Converts activations or, by ROUND_ACTIVATION_GRADIENTS, their gradients to the type that stores
+// them.
 STORAGE_T to_storage(uint operation, float x)
 {
     return STORAGE_T(round_to(operation, x));

@@ -1,7 +1,7 @@
-// Rows of a workgroup's tile: the TILE_ROWS samples, cells or points that go through the MLPs
-// together. On GPUs a workgroup has INVOCATIONS_PER_ROW invocations per row, so that enough of them
-// share the products and the weight gradients; work that is done row by row is shared among them.
-// Passes: those of field/mlp.glsl.
+// Assigns invocations to the rows of a workgroup's tile, the TILE_ROWS samples, cells or points that
+// go through the MLPs at once. On GPUs INVOCATIONS_PER_ROW invocations share a row, so that enough of
+// them share the products and the weight gradients.
+// Passes: as in field/mlp.glsl.
 #ifndef SHARED_ROWS_GLSL
 #define SHARED_ROWS_GLSL
 
@@ -13,7 +13,7 @@ uint invocation()
     return gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
 }
 
-// Return this invocation's row, and which of the row's invocations it is.
+// Return this invocation's row, and its index among the row's invocations.
 uint tile_row()
 {
     return INVOCATIONS_PER_ROW == 1u ? invocation() : invocation() % TILE_ROWS;

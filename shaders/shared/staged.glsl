@@ -3,9 +3,9 @@
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
-// Waits between a subgroup's writes to staged data and its reads. A CPU device's subgroup is one
-// vector and runs in step. A barrier would stop it in lavapipe all the same, which took a third of the
-// march's time.
+// Waits until the subgroup's writes to staged data can be read. On a CPU device a subgroup is one
+// vector, whose lanes run in lockstep; a barrier would still suspend it in lavapipe, which took a
+// third of the time of march_rays.
 void wait_for_staged()
 {
     if (CPU_SHAPED != 0u)

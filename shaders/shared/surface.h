@@ -1,4 +1,4 @@
-/* Structs in buffers of meshes, their textures, and splats. A part of layout.h. */
+/* Structs in buffers of meshes, their textures, and splats. layout.h includes this file. */
 #ifndef SHARED_SURFACE_H
 #define SHARED_SURFACE_H
 
@@ -21,6 +21,8 @@ struct MeshGrid {
 #define MESH_TABLE_WORDS 512 /* triangles of all 256 cases */
 #define MESH_TILE_STEPS  8   /* points per invocation of a tile */
 
+/* A vertex of a mesh, in training space until mesh_colors converts its position to dataset space,
+ * or a point of a point cloud, in dataset space. */
 struct MeshVertex {
     SHARED_FLOAT position[3];
     SHARED_FLOAT normal[3]; /* outwards, unit length */
@@ -29,12 +31,12 @@ struct MeshVertex {
 
 #define TEXTURE_SAMPLES 8 /* samples per texel, from a voxel above the surface to one below */
 
-/* Flags of a texel: see TEXELS in buffers.h. */
+/* Flag of a texel, and its value without a triangle: see TEXELS in buffers.h. */
 #define TEXEL_MARGIN 0x80000000u
 #define TEXEL_NONE   0xffffffffu
 
-/* Triangle of a textured mesh: positions in dataset space, texture coordinates in pixels from the
- * left and top of the resident rows. */
+/* Triangle of a textured mesh: positions in dataset space; texture coordinates in pixels from the
+ * left, and from the top of the resident rows. */
 struct TextureTriangle {
     SHARED_FLOAT position[9], normal[9]; /* of the three corners */
     SHARED_FLOAT texel[6];
@@ -44,8 +46,7 @@ struct TextureTriangle {
 #define SPLAT_DEPTHS    8  /* samples along the normal, within one spacing of the surface */
 #define SPLAT_HARMONICS 16 /* degrees 0 to 3 */
 
-/* A Gaussian at a position of the surface: the host writes position, normal and spacing, the device
- * the rest. */
+/* A Gaussian on the surface. The host writes position, normal and spacing, the device the rest. */
 struct Splat {
     SHARED_FLOAT position[3]; /* dataset space */
     SHARED_FLOAT normal[3];

@@ -3,11 +3,11 @@
 // Pass begin_step (one invocation): advances the step and its schedules, chooses the ray count, and
 // sets the dispatch sizes of the step's passes.
 //
-// A command buffer holds UPDATE_INTERVAL steps, each begun with its index in the update interval as
-// push.a. A step whose number modulo UPDATE_INTERVAL is not push.a stays idle (all dispatch sizes 0), so
-// a training that was stopped anywhere continues exactly as it would have. push.a = UPDATE_INTERVAL
-// begins the interval and decides whether an occupancy update is due. A command buffer of a single
-// step begins it with ANY_STEP. push.b: workgroup size of the passes.
+// A command buffer holds UPDATE_INTERVAL steps. begin_step gets the step's index in the update
+// interval as push.a. A step whose number modulo UPDATE_INTERVAL is not push.a stays idle (all
+// dispatch sizes 0), so that a training that was stopped at any step continues exactly as it would
+// have. push.a = UPDATE_INTERVAL begins the interval and decides whether an occupancy update is due.
+// In a command buffer of a single step push.a is ANY_STEP. push.b: workgroup size of the passes.
 //
 //   buffer      shape                                                        access
 //   CONTROL     step_limit, time_progress                                    read
@@ -44,14 +44,14 @@ float stepped_rate(float rate)
             if (progress >= config.milestones[i])
                 rate *= config.decay_factor;
     } else if (state.step >= config.decay_start) {
-        float times = float(1u + (state.step - config.decay_start) / config.decay_interval);
-        rate *= pow(config.decay_factor, times);
+        float decays = float(1u + (state.step - config.decay_start) / config.decay_interval);
+        rate *= pow(config.decay_factor, decays);
     }
     return rate;
 }
 
-// Interpolates linearly between the points of the schedule; constant before the first and after the
-// last.
+// Interpolates linearly between the schedule's points, with a constant rate before the first and
+// after the last.
 float interpolated_rate()
 {
     uint last = config.rate_points - 1u, i = 0u;
@@ -73,8 +73,8 @@ float scheduled_rate()
     float progress = clamp(training_progress(), 0.0, 1.0);
     if (config.rate_kind == RATE_EXPONENTIAL)
         return rate * pow(config.final_rate / rate, progress);
-    // (1 + cos(pi p)) / 2 as the square of a half-angle cosine, in which the small rates at the end
-    // suffer least from a device's inexact cosine.
+    // Computes (1 + cos(pi p)) / 2 as the square of a half-angle cosine: so a device's inexact cosine
+    // affects the small rates at the end least.
     float half_cosine = cos(1.5707963 * progress);
     return mix(config.final_rate, rate, half_cosine * half_cosine);
 }
@@ -89,8 +89,8 @@ float learning_rate()
     return rate;
 }
 
-// Returns the scheduled loss scale, constant from each point to the next; before the first point the
-// current one.
+// Returns the scheduled loss scale, which is constant from each point to the next; before the first
+// point returns the current loss scale.
 float scheduled_scale()
 {
     float scale = state.loss_scale;
@@ -145,8 +145,8 @@ void set_dispatches()
         state.rounded = 0u;
         state.step++;
     }
-    // Resets the update's dispatches: a stop within an update interval and a resume leave the very
-    // same state.
+    // Resets the dispatches of the occupancy update, so that a stop within an update interval and a
+    // resume leave the same state.
     set_dispatch(DISPATCH_OCCUPANCY, 0u, false);
     set_dispatch(DISPATCH_THRESHOLD, 0u, false);
     set_dispatch(DISPATCH_PACK, 0u, false);
@@ -180,12 +180,12 @@ void set_dispatches()
 void set_proposal(uint which, uint groups)
 {
     uint row = min(groups, config.group_limit);
-    bool whole = which == DISPATCH_ENTRIES && row > 0u;
-    dispatches[DISPATCH_PROPOSAL + which] = Dispatch(row, whole ? groups_for(groups, row) : 1u, 1u, 0u);
+    bool two_dimensional = which == DISPATCH_ENTRIES && row > 0u;
+    dispatches[DISPATCH_PROPOSAL + which] = Dispatch(row, two_dimensional ? groups_for(groups, row) : 1u, 1u, 0u);
 }
 
-// Sets the dispatch sizes of the passes that train a proposal: those of the step, except where the
-// proposal has sizes of its own.
+// Sets the dispatch sizes of the passes that train a proposal: the step's sizes, except where a size
+// depends on the proposal's parameters.
 void set_proposal_dispatches()
 {
     bool learns = state.running != 0u && proposal_learns();

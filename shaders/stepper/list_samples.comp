@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass list_samples: writes samples and their rays to one array per quantity, for callers that
-// evaluate a field themselves. The arrays have room for all samples and rays. push.a: LIST_*; push.b:
-// number of rays with LIST_VIEW.
+// evaluate a field themselves. The arrays are large enough for all samples and rays. push.a: LIST_*;
+// push.b: number of rays, with LIST_VIEW.
 //
 //   buffer                                         shape                           access
 //   STATE                                          ray and sample counts           read
@@ -49,8 +49,8 @@ void list_sample(uint i)
     ray_indices[i] = s.ray;
 }
 
-// The number of samples is the end of the last ray's range: rays whose samples did not fit leave a gap
-// at the end.
+// Lists a ray. The number of samples is the end of the last range, because other samples may not have
+// fitted.
 void list_ray(uint index)
 {
     Ray ray = rays[index];

@@ -1,12 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass composite: composites each ray front to back in FP32, with early stop (Max, Optical Models for
-// Direct Volume Rendering, 1995), into colour, transmittance and depth; training then computes the
-// loss and its gradient. The gradient is with respect to rgb and density of every live sample, times
-// the loss scale.
-//   TRAIN    loss and gradients; without: push.b rays of a view, continued from the ray's previous result
-//   NORMALS  also sums the samples' normals
-//   MEDIAN_DEPTH     depth is the distance at which the transmittance falls to 0.5 (median depth)
+// Direct Volume Rendering, 1995), into colour, transmittance and depth. In training it then computes
+// the loss and the gradients by rgb and density of every live sample, times the loss scale.
+//   TRAIN         computes loss and gradients; without TRAIN continues push.b rays of a view from their RESULTS
+//   NORMALS       also sums the samples' normals
+//   MEDIAN_DEPTH  depth is the distance at which the transmittance falls to 0.5 (median depth)
 //
 //   buffer           shape                                                        access
 //   RAYS             [ray]                                                        read; write without TRAIN
@@ -43,8 +42,8 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
-// Composite lists live samples unless find_visible has done so. Without a list (deterministic mode),
-// or with find_visible's list, which may differ by a rounding, every sample of a ray is given a
+// The pass lists live samples unless find_visible has listed them. Without a list (deterministic
+// mode), or with find_visible's list, which may differ by a rounding, every sample of a ray gets a
 // gradient, possibly zero.
 const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
 const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
@@ -53,7 +52,7 @@ shared vec2 group_loss[LOCAL_SIZE];
 
 #include "volume/active_ray.glsl"
 
-// Returns loss and squared error of a ray, and the gradient of its colour.
+// Returns loss and squared error of a ray; `color_gradient` becomes the gradient by its colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
@@ -71,21 +70,21 @@ vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, ou
     return loss;
 }
 
-// Returns d loss / d density: the colour gradient dotted with width * (T rgb - colour of everything
-// behind, background included), with T the transmittance behind the sample.
+// Returns d loss / d density: the dot product of the colour gradient and width * (T rgb - colour of
+// everything behind, including the background). T: transmittance behind the sample.
 float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, vec3 color_gradient)
 {
     return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
-// Returns d loss / d distortion loss of a ray, with the scaling of the gradients.
+// Returns d loss / d distortion loss of a ray, scaled as the gradients are.
 float distortion_gradient()
 {
     return distortion_weight() * state.loss_scale / float(state.ray_count);
 }
 
-// Returns where the samples that belong to no ray begin, for the last ray that fitted: deterministic
-// mode processes all samples up to the capacity, and those have gradient 0.
+// Returns the first of the samples that belong to no ray, for a ray that did not fit; otherwise the
+// capacity. Deterministic mode also processes these samples, with gradient 0.
 uint tail_begin(uint ray)
 {
     uint begin = config.sample_capacity;
@@ -94,14 +93,14 @@ uint tail_begin(uint ray)
     return begin;
 }
 
-// Stores the workgroup's loss, the sum of the first `parts` elements of group_loss.
-void store_losses(uint parts)
+// Stores the workgroup's loss and squared error: sums of the first `count` elements of group_loss.
+void store_losses(uint count)
 {
     barrier();
     if (gl_LocalInvocationID.x != 0u)
         return;
     vec2 sum = vec2(0.0);
-    for (uint i = 0; i < parts; i++)
+    for (uint i = 0; i < count; i++)
         sum += group_loss[i];
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
@@ -113,7 +112,7 @@ bool is_active_ray(uint ray)
 }
 #endif
 
-// Running sums of a ray's samples.
+// Running sums over a ray's samples.
 struct Accumulated {
     vec3 color;
     float transmittance, depth;
@@ -143,12 +142,12 @@ void store_result(uint ray, Accumulated accumulated)
     normals[config.sample_capacity + ray].xyz += accumulated.normal;
 #endif
     if (accumulated.transmittance < config.early_stop)
-        rays[ray].last = -1.0; // marching has nothing left to do
+        rays[ray].last = -1.0; // no more samples
 }
 #endif
 
-// Returns the distance, within a sample, at which the transmittance falls to 0.5. `transmittance`: in
-// front of the sample.
+// Returns the distance along the ray at which the transmittance falls to 0.5 in a sample.
+// `transmittance`: in front of the sample.
 float median_distance(float t, float width, float transmittance, float thickness)
 {
     return t + width * (log(2.0 * transmittance) / thickness - 0.5);

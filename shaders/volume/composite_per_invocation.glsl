@@ -1,8 +1,8 @@
-// Composites one ray per invocation, for CPU devices: no lane repeats another lane's work.
+// Composites one ray per invocation, for CPU devices.
 // Pass: composite.
 
 #ifdef TRAIN
-// Writes the gradients with respect to rgb and density of the live samples, which are among the first
+// Writes the gradients with respect to rgb and density of the live samples, all among the first
 // `reached`.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
                      vec3 color_gradient, vec3 prediction, DistortionSums all)
@@ -38,8 +38,8 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(t, extent);
             distortion = add_distortion(distortion, interval, weight);
-            by_density +=
-                width * distortion_gradient() * distortion_derivative(distortion, all, interval, weight, transmittance);
+            by_density += width * distortion_gradient() *
+                          distortion_derivative(distortion, all, interval, weight, transmittance);
         }
         field_gradients[first + i] = vec4(weight * color_gradient, by_density);
         if (LISTS_LIVE)

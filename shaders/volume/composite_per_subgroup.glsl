@@ -1,6 +1,7 @@
 // Composites one ray per subgroup, for GPUs: lanes load neighbouring samples, and the sums over
-// preceding samples are scans over lanes (Blelloch, Prefix Sums and Their Applications, 1990).
-// Compositing in f16 rounds the results of scans, not every product and sum inside of them.
+// preceding samples are scans over lanes (Blelloch, Prefix Sums and Their Applications, 1990). If the
+// precision policy computes compositing in f16, only the results of scans are rounded, not each
+// product and sum in them.
 // Pass: composite.
 
 #include "volume/lane_samples.glsl"
@@ -13,8 +14,8 @@ LaneSample load_color(uint ray, uint first, uint count, uint base, float transmi
     return s;
 }
 
-// Adds the subgroup's live samples to the running sums. Sums of depths and normals stay per lane until
-// add_lanes.
+// Adds the subgroup's live samples to the running sums. Each lane has its own sums of depths and
+// normals until add_lanes.
 void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
 {
     float weight = round_compositing(s.transmittance_in * s.alpha);
@@ -22,8 +23,9 @@ void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
 #ifdef MEDIAN_DEPTH
     uvec4 hits = subgroupBallot(s.live && s.transmittance_in > 0.5 && s.transmittance_out <= 0.5);
     if (hits != uvec4(0u))
-        accumulated.depth = subgroupShuffle(median_distance(s.t, s.width, s.transmittance_in, s.value.w * s.contracted_width),
-                                       subgroupBallotFindLSB(hits));
+        accumulated.depth = subgroupShuffle(
+            median_distance(s.t, s.width, s.transmittance_in, s.value.w * s.contracted_width),
+            subgroupBallotFindLSB(hits));
 #else
     accumulated.depth += s.live ? weight * s.t : 0.0;
 #endif
@@ -43,13 +45,14 @@ void add_lanes(float depth_before, inout Accumulated accumulated)
 }
 
 #ifdef TRAIN
-// Returns the distortion sums of a ray's live samples up to each lane. `previous`: the sums over the
+// Returns the distortion sums of a ray's live samples up to this lane. `previous`: the sums over the
 // samples of earlier iterations.
 DistortionSums distortion_through(LaneSample s, vec2 interval, DistortionSums previous)
 {
     float weight = s.live ? round_compositing(s.transmittance_in * s.alpha) : 0.0;
     vec2 sums = subgroupInclusiveAdd(weight * vec2(1.0, interval.x));
-    DistortionSums through = DistortionSums(previous.weight + sums.x, previous.weighted_position + sums.y, previous.loss);
+    DistortionSums through =
+        DistortionSums(previous.weight + sums.x, previous.weighted_position + sums.y, previous.loss);
     through.loss += subgroupInclusiveAdd(added_distortion(through, interval, weight));
     return through;
 }
@@ -57,14 +60,15 @@ DistortionSums distortion_through(LaneSample s, vec2 interval, DistortionSums pr
 DistortionSums last_lane(DistortionSums s)
 {
     const uint LAST = SUBGROUP_SIZE - 1u;
-    return DistortionSums(subgroupShuffle(s.weight, LAST), subgroupShuffle(s.weighted_position, LAST), subgroupShuffle(s.loss, LAST));
+    return DistortionSums(subgroupShuffle(s.weight, LAST), subgroupShuffle(s.weighted_position, LAST),
+                          subgroupShuffle(s.loss, LAST));
 }
 
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
-// `reached`. `held`: the samples loaded last, mostly all of the ray. The distortion loss loads them
-// again, for want of registers.
+// `reached` samples. `held`: the samples loaded last, mostly all samples of the ray. With the
+// distortion loss they are loaded again, to save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
-                  DistortionSums all, LaneSample held)
+                         DistortionSums all, LaneSample held)
 {
     uint slot = 0;
     if (LISTS_LIVE && live_count > 0u) {
@@ -83,7 +87,8 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(held.t, held.width);
             DistortionSums through = distortion_through(held, interval, distortion);
-            by_distortion = distortion_gradient() * distortion_derivative(through, all, interval, weight, held.transmittance_out);
+            by_distortion = distortion_gradient() *
+                            distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
         bool inside = base + lane < reached;
@@ -94,8 +99,8 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
             slot += subgroupBallotBitCount(ballot);
         }
         if (inside && !held.transparent) {
-            float by_density =
-                density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb, prediction - accumulated, color_gradient);
+            float by_density = density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb,
+                                                prediction - accumulated, color_gradient);
             if (DISTORTION != 0u)
                 by_density += held.contracted_width * by_distortion;
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
@@ -116,7 +121,8 @@ void clear_gradients(uint begin, uint end)
 }
 #endif
 
-// Returns the number of live samples; 0 for a ray that is not active.
+// Composites a ray and adds to `loss`. Returns the number of live samples, 0 for a ray that is not
+// active.
 uint composite_ray(uint ray, bool used, inout vec2 loss)
 {
     uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
@@ -162,7 +168,7 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     return live_count;
 }
 
-// Any number of workgroups share the rays.
+// Composites rays that any number of workgroups share.
 void composite_per_subgroup()
 {
 #ifdef TRAIN

@@ -1,21 +1,21 @@
-// Distortion loss (Barron et al., Mip-NeRF 360, 2022, equations 14 and 15), which pulls the samples
-// that make up a ray's colour together. With weights w, middles m and widths d the loss is the sum of
-// w_i w_j |m_i - m_j| over all pairs plus the sum of w_i^2 d_i / 3. In order along the ray the pairs
-// reduce to prefix sums. The including file includes shared/contraction.glsl.
+// Computes the distortion loss (Barron et al., Mip-NeRF 360, 2022, equations 14 and 15), which pulls
+// the weights of a ray's samples together. With weights w, middles m and widths d the loss is the sum
+// of w_i w_j |m_i - m_j| over all pairs plus the sum of w_i^2 d_i / 3. For samples in order along the
+// ray, prefix sums replace the sum over pairs. The including file includes shared/contraction.glsl.
 // Pass: composite.
 
 layout(constant_id = SPEC_DISTORTION) const uint DISTORTION = 0;
 
-// Prefix sums of a ray's samples: weights, weights times middles, and the loss of these samples alone.
+// Prefix sums over a ray's samples: weights, weights times middles, and the loss of these samples.
 struct DistortionSums {
     float weight, weighted_position, loss;
 };
 
 const DistortionSums NO_DISTORTION = DistortionSums(0.0, 0.0, 0.0);
 
-// Returns the distance from the camera in sides of the cube. In contracted space distances beyond half
-// a side are contracted as positions are, with infinity at 1, so that far samples are not penalised
-// for their large widths.
+// Returns the distance from the camera in sides of the cube. In contracted space, distances beyond
+// half a side are contracted like positions, and infinity becomes 1, so that the large widths of far
+// samples are not penalised.
 float normalized_distance(float t)
 {
     float distance = t / config.aabb_scale;
@@ -31,8 +31,8 @@ vec2 normalized_interval(float t, float width)
                 normalized_distance(t + 0.5 * width) - normalized_distance(max(t - 0.5 * width, 0.0)));
 }
 
-// Returns what a sample adds to the loss. `through`: the sums up to and including this sample, whose
-// own term cancels.
+// Returns the loss that a sample adds: its pairs with earlier samples and its own width. `through`:
+// the sums up to and including this sample, whose distance to itself is 0.
 float added_distortion(DistortionSums through, vec2 interval, float weight)
 {
     return weight * (2.0 * (interval.x * through.weight - through.weighted_position) + weight * interval.y / 3.0);
@@ -40,26 +40,30 @@ float added_distortion(DistortionSums through, vec2 interval, float weight)
 
 DistortionSums add_distortion(DistortionSums before, vec2 interval, float weight)
 {
-    DistortionSums through = DistortionSums(before.weight + weight, before.weighted_position + weight * interval.x, before.loss);
+    DistortionSums through =
+        DistortionSums(before.weight + weight, before.weighted_position + weight * interval.x, before.loss);
     through.loss += added_distortion(through, interval, weight);
     return through;
 }
 
-// Returns d loss / d optical thickness of a sample; `transmittance`: that behind the sample. More
-// thickness moves weight from all samples behind to this one. The weights behind shrink by one factor:
-// loss terms among them change by twice this factor, terms that pair them with this or an earlier
-// sample by once.
-float distortion_derivative(DistortionSums through, DistortionSums all, vec2 interval, float weight, float transmittance)
+// Returns d loss / d optical thickness of a sample. `transmittance`: behind the sample. More
+// thickness moves weight from all samples behind to this sample. All weights behind shrink by one
+// factor: a loss term of two samples behind changes by the factor's square, a term of one sample
+// behind and this or an earlier sample by the factor.
+float distortion_derivative(DistortionSums through, DistortionSums all, vec2 interval, float weight,
+                            float transmittance)
 {
-    float weight_behind = all.weight - through.weight, weighted_position_behind = all.weighted_position - through.weighted_position;
-    float by_weight = 2.0 * (interval.x * (through.weight - weight_behind) - (through.weighted_position - weighted_position_behind)) +
+    float weight_behind = all.weight - through.weight,
+          weighted_position_behind = all.weighted_position - through.weighted_position;
+    float by_weight = 2.0 * (interval.x * (through.weight - weight_behind) -
+                             (through.weighted_position - weighted_position_behind)) +
                       2.0 / 3.0 * weight * interval.y;
     float across = through.weight * weighted_position_behind - through.weighted_position * weight_behind;
     return transmittance * by_weight - 2.0 * (all.loss - through.loss - across);
 }
 
-// Returns the weight of a ray's distortion loss: 0 for coarse samples of hierarchical sampling, which
-// only say where the fine samples lie.
+// Returns the weight of a ray's distortion loss, which is 0 for coarse samples of hierarchical
+// sampling, because they only determine where the fine samples are.
 float distortion_weight()
 {
     return push.e == COMPOSITE_COARSE ? 0.0 : config.loss_distortion;

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass find_visible: lists the samples whose transmittance is above the early-stop threshold and whose
-// alpha is not below the alpha threshold, from their densities alone (NerfAcc's visibility); only
-// these samples need a colour. One subgroup per ray, on CPU devices as well.
+// Pass find_visible: lists from the densities the samples whose transmittance is at least the
+// early-stop threshold and whose alpha is at least the alpha threshold (NerfAcc's visibility); only
+// these samples need a colour. One subgroup processes a ray, also on CPU devices.
 //
 //   buffer         shape                                            access
 //   RAYS, RESULTS  [ray]                                            read

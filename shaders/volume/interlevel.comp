@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass interlevel: computes the loss that trains a proposal (Mip-NeRF 360, equations 12 and 13) and
-// its gradient with respect to the proposal's densities, times the loss scale. One subgroup per ray,
-// FP32. The weight of a sample of the field should not exceed the summed weights of the proposal's
-// bins that the sample overlaps; the excess raises the bins' weights:
+// its gradient with respect to the proposal's densities, times the loss scale, in FP32 with one
+// subgroup per ray. The weight of a sample of the field should not exceed the summed weights of the
+// proposal's bins that the sample overlaps; the excess raises the bins' weights:
 //   sum over samples of max(0, w - sum of the bins' weights)^2 / (w + EPSILON)
 // The field itself gets no gradient from this loss.
 //
@@ -37,16 +37,16 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 const float EPSILON = 1e-7;
 
-// A ray has at most MAX_COARSE_SAMPLES bins, and at most as many samples.
+// A ray has at most MAX_COARSE_SAMPLES bins, and at most MAX_COARSE_SAMPLES samples.
 shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // [bin]: sum of the weights up to its end
 shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // [sample]: sum of d loss / d bound up to this sample
-shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // [sample]: first bin; << 16: the bin behind the last
+shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // [sample]: first bin | (last bin + 1) << 16
 shared float group_loss[SUBGROUPS];
 
 // A ray with its bins (proposal) and samples (field).
 struct ProposalRay {
     vec3 origin, direction;
-    float from, size; // of the bins, in stepping space
+    float from, size; // start of the first bin and size of a bin, in stepping space
     uint first, bins;
     uint first_fine, fine;
 };
@@ -102,7 +102,7 @@ float bin_at(ProposalRay r, float t)
     return clamp((to_steps(t) - r.from) / r.size, 0.0, float(r.bins));
 }
 
-// Returns the ray's loss.
+// Stages the slopes and the bins of the ray's samples, and returns the ray's loss.
 float stage_samples(ProposalRay r)
 {
     float transmittance = 1.0, sum = 0.0, loss = 0.0;
@@ -126,8 +126,8 @@ float stage_samples(ProposalRay r)
     return subgroupAdd(loss);
 }
 
-// Returns how many samples come before the first one that reaches beyond the bin or, with `begins`,
-// begins behind it.
+// Returns the number of samples before the first sample that reaches the bin or, with `begins`,
+// before the first sample that begins after the bin.
 uint samples_before(ProposalRay r, uint bin, bool begins)
 {
     uint low = 0u, high = r.fine;
@@ -153,17 +153,17 @@ void write_gradients(ProposalRay r, float factor)
         uint at = r.first + bin;
         float slope = slope_before(samples_before(r, bin, true)) - slope_before(samples_before(r, bin, false));
         float upto = sum_before(bin + 1u);
-        float lost = used ? slope * (upto - sum_before(bin)) : 0.0;
-        float through = subgroupInclusiveAdd(lost), all = subgroupShuffle(through, SUBGROUP_SIZE - 1u);
+        float weighted_slope = used ? slope * (upto - sum_before(bin)) : 0.0;
+        float through = subgroupInclusiveAdd(weighted_slope), all = subgroupShuffle(through, SUBGROUP_SIZE - 1u);
         float by_thickness = slope * (1.0 - upto) - (behind + all - through);
         float gradient = used ? factor * contracted_width_of(r, samples[at]) * by_thickness : 0.0;
         behind += all;
-        uvec4 taught = subgroupBallot(gradient != 0.0);
-        if (DETERMINISTIC == 0u && taught != uvec4(0u)) {
+        uvec4 nonzero = subgroupBallot(gradient != 0.0);
+        if (DETERMINISTIC == 0u && nonzero != uvec4(0u)) {
             uint slot = 0u;
             if (lane == 0u)
-                slot = atomicAdd(state.live_count, subgroupBallotBitCount(taught));
-            slot = subgroupBroadcast(slot, 0u) + subgroupBallotExclusiveBitCount(taught);
+                slot = atomicAdd(state.live_count, subgroupBallotBitCount(nonzero));
+            slot = subgroupBroadcast(slot, 0u) + subgroupBallotExclusiveBitCount(nonzero);
             if (gradient != 0.0)
                 live[slot] = at;
         }

@@ -1,19 +1,19 @@
-// Loads a ray's samples, one per lane, and scans their transmittances. The scan is of transmittances,
-// not of optical thickness: weights then are exact differences of transmittances, and a sample takes
-// one exponential.
+// Loads a ray's samples, one per lane, and scans their transmittances. The scan multiplies
+// transmittances instead of adding optical thicknesses: so weights are exact differences of
+// transmittances, and a sample needs one exponential.
 // Passes: composite, find_visible. Reads FIELD [sample] vec4, SAMPLES [sample].
 
 const uint NONE = 0xffffffffu;
 uint lane = gl_SubgroupInvocationID;
 
-// A lane's sample: the lanes hold samples base, base + 1, ... of a ray.
+// A lane's sample: lane i holds sample base + i of a ray.
 struct LaneSample {
-    uint base, reached; // samples in front of the early stop, the same in all lanes
-    bool transparent, live; // transparent: alpha below the threshold; live: in front of the stop and not transparent
-    vec4 value;
-    float t, width, contracted_width, alpha; // contracted_width: in the density's unit
-    float transmittance_in, transmittance_out;           // transmittance in front of the sample and behind it
-    vec3 color;                    // sum over the live samples up to this lane, from load_color
+    uint base, reached;     // reached: number of lanes before the early stop, equal in all lanes
+    bool transparent, live; // transparent: alpha below the threshold; live: reached and not transparent
+    vec4 value;             // rgb, density
+    float t, width, contracted_width, alpha;   // contracted_width: in the density's unit
+    float transmittance_in, transmittance_out; // in front of the sample and behind it
+    vec3 color;                                // sum over the samples up to this lane, from load_color
 };
 
 LaneSample load_sample(uint ray, uint first, uint count, uint base, float transmittance)
@@ -33,8 +33,8 @@ LaneSample load_sample(uint ray, uint first, uint count, uint base, float transm
     s.transmittance_out = round_compositing(transmittance * subgroupInclusiveMul(1.0 - s.alpha));
     float transmittance_in = subgroupShuffle(s.transmittance_out, max(lane, 1u) - 1u);
     s.transmittance_in = lane == 0u ? transmittance : transmittance_in;
-    // Lanes behind the first one below early_stop are not reached, even if rounding makes their
-    // transmittance larger again.
+    // Lanes after the first below early_stop are not reached, even if rounding raises their
+    // transmittance.
     uvec4 stops = subgroupBallot(!(used && s.transmittance_in >= config.early_stop));
     s.reached = stops == uvec4(0u) ? SUBGROUP_SIZE : subgroupBallotFindLSB(stops);
     s.live = lane < s.reached && !s.transparent;

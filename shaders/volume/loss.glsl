@@ -1,5 +1,6 @@
-// Losses of one colour channel: value and derivative with respect to the difference of prediction and
-// target. A further loss needs a function and a case here, and a name in include/vknerf/choices.h.
+// Computes the loss of one colour channel: (value, derivative) with respect to the difference of
+// prediction and target. A further loss needs a function and a case here, and a name in
+// include/vknerf/choices.h.
 // Pass: composite.
 
 // enum vkn_loss of include/vknerf/choices.h
@@ -30,7 +31,8 @@ vec2 l1_loss(float difference)
     return vec2(abs(difference), sign(difference));
 }
 
-// Charbonnier et al., Two Deterministic Half-Quadratic Regularization Algorithms for Computed Imaging, 1994.
+// Charbonnier et al., Two Deterministic Half-Quadratic Regularization Algorithms for Computed
+// Imaging, 1994.
 vec2 charbonnier_loss(float difference)
 {
     float size = sqrt(difference * difference + config.loss_delta * config.loss_delta);

@@ -1,4 +1,5 @@
-// Opacity (alpha) of a sample, and the alpha threshold. The including file declares state and rays.
+// Computes the opacity (alpha) of a sample, and the alpha threshold. The including file declares
+// state and rays.
 // Passes: composite, find_visible.
 #include "shared/contraction.glsl"
 #include "shared/rounding.glsl"
@@ -18,8 +19,8 @@ float density_width(uint ray, float t, float width)
 
 // Returns the alpha below which samples count as empty and have no gradient (NerfAcc's alpha_thre).
 // The threshold never exceeds the occupancy threshold, so that a sample that keeps its cell occupied
-// counts. It is 0 during the warm-up: an untrained field, equally transparent everywhere, would stay
-// empty.
+// has a gradient. It is 0 during the warm-up, because an untrained field, which is equally
+// transparent everywhere, would stay empty.
 float current_alpha_threshold()
 {
     if (state.step < OCCUPANCY_WARMUP)
