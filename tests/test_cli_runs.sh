@@ -62,7 +62,7 @@ refuses 2 'config: policy.matmul: f16 needs precision fp16 or coopmat' train "$d
     --downscale 8 --precision fp32 --set policy.matmul=f16 --quiet
 refuses 2 'run: holds a run already; go on with --resume run' train "$demo" --out run
 mkdir unseen && ln -s checkpoint.safetensors unseen/checkpoint.safetensors
-refuses 2 'unseen/checkpoint.safetensors: cannot be looked at: ' train "$demo" --out unseen
+refuses 2 'unseen/checkpoint.safetensors: cannot be examined: ' train "$demo" --out unseen
 rm -r unseen
 
 # A test view with another view's picture, and sparse points behind all cameras.

@@ -130,7 +130,7 @@ static void test_next_device(void **state)
     ok(status);
     assert_int_equal(gpu_device_index(device), 1);
     assert_non_null(strstr(log, "fails the self-test"));
-    assert_non_null(strstr(log, "the next device is taken"));
+    assert_non_null(strstr(log, "the next device is tried"));
     gpu_close(&device);
     free(log);
 
@@ -257,11 +257,11 @@ static void test_issue_is_named(void **state)
     char *log, *info = info_of_driver(VK_DRIVER_ID_MESA_NVK, &log);
     assert_non_null(strstr(info, "\"known_problems\":"));
     assert_non_null(strstr(info, "is experimental before Mesa 24.1"));
-    assert_non_null(strstr(info, "take NVIDIA's own driver"));
+    assert_non_null(strstr(info, "use NVIDIA's own driver"));
     assert_non_null(strstr(log, "warning: \""));
     assert_non_null(strstr(log,
                            " is experimental before Mesa 24.1: wrong results and hangs; update "
-                           "Mesa, or take NVIDIA's own driver\n"));
+                           "Mesa, or use NVIDIA's own driver\n"));
     free(info);
     free(log);
     info = info_of_driver(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, &log);

@@ -7,8 +7,8 @@
 
 /* ---- structures of the caller ---------------------------------------------------------------- */
 
-/* A caller may be compiled with another version of the headers; handled like the kernel's
- * copy_struct_from_user. A larger size is a structure that was not zeroed. */
+/* A caller may be compiled with another version of the headers; this is handled like the kernel's
+ * copy_struct_from_user. Larger sizes mean that the caller did not zero the structure. */
 #define MOST_BYTES 65536u
 
 static vkn_status size_of(const struct base_sizes *sizes, const void *given, size_t *size)
@@ -82,7 +82,7 @@ vkn_status base_check_range(const char *what, const char *member, double value, 
 /* ---- guards: which thread may use an object, and when ---------------------------------------- */
 
 /* Name of the running callback that may not use the library; NULL: none. */
-static _Thread_local const char *closed;
+static _Thread_local const char *forbidding;
 
 static uintptr_t this_thread(void)
 {
@@ -92,18 +92,18 @@ static uintptr_t this_thread(void)
 
 const char *base_forbid_calls(const char *name)
 {
-    const char *before = closed;
-    closed = name;
-    return before;
+    const char *previous = forbidding;
+    forbidding = name;
+    return previous;
 }
 
 vkn_status base_check_calls_allowed(const char *what)
 {
-    if (!closed)
+    if (!forbidding)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "%s: called by the callback of %s, which must not use the library", what,
-                     closed);
+                     forbidding);
 }
 
 void base_guard_create(struct base_guard *guard)
@@ -127,8 +127,8 @@ vkn_status base_check_process(const struct base_guard *guard, const char *what)
                      what, (long)guard->process);
 }
 
-/* Takes the guard for this thread; *first: no call of this thread had it. */
-static vkn_status take(struct base_guard *guard, const char *what, bool *first)
+/* Acquires the guard for this thread; *first: the thread did not hold it before. */
+static vkn_status acquire(struct base_guard *guard, const char *what, bool *first)
 {
     uintptr_t none = 0;
     *first = atomic_compare_exchange_strong(&guard->thread, &none, this_thread());
@@ -154,7 +154,7 @@ vkn_status base_use_enter(struct base_use *use, struct base_guard *guard, const 
 {
     bool first;
     BASE_TRY(base_check_process(guard, what));
-    BASE_TRY(take(guard, what, &first));
+    BASE_TRY(acquire(guard, what, &first));
     BASE_TRY(check_callback(guard, what, object)); /* the guard is this thread's now */
     *use =
         (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
@@ -167,7 +167,7 @@ void base_use_callback(struct base_use *use, struct base_guard *guard, const cha
                        const char *callback, const void *object, bool idle)
 {
     bool first = false;
-    take(guard, call, &first);
+    acquire(guard, call, &first);
     *use =
         (struct base_use){guard, guard->call, guard->callback, guard->object, guard->idle, first};
     guard->call = call;

@@ -10,20 +10,21 @@
 
 /* Copies a structure of the public API, which begins with its size (see <vknerf/api.h>), from
  * `given` (NULL: all zeros) to `own`, and sets its size to this version's. `last`: last member of
- * the structure's first version. VKN_BAD_INPUT: the size is none that a version had, a member
- * unknown to this version is set, or a callback that may not use the library makes the call. */
+ * the structure's first version. VKN_BAD_INPUT: the size is invalid, a member unknown to this
+ * version is set, or a callback that may not use the library makes the call. */
 #define BASE_READ(what, tag, given, own, last) \
     base_read_sized(what, BASE_SIZES(tag, last), given, BASE_OF_TYPE(tag, own))
-/* Copies `own` to the caller's `given`, up to given's size, which does not change. */
+/* Copies `own` to the caller's `given`, up to given->size, which does not change. */
 #define BASE_FILL(tag, own, given, last) \
     base_fill_sized(BASE_SIZES(tag, last), BASE_OF_TYPE(tag, own), given)
 #define BASE_SIZES(tag, last)                                       \
     (&(const struct base_sizes){"struct " #tag, sizeof(struct tag), \
                                 offsetof(struct tag, last) + sizeof(((struct tag *)NULL)->last)})
 #define BASE_OF_TYPE(tag, own) (true ? (own) : (struct tag *)NULL) /* warns of another type */
+/* Name of a public structure, and its bytes in this version and in the first. */
 struct base_sizes {
-    const char *name;  /* name of the structure */
-    size_t now, first; /* bytes of this version's structure, of the first version's */
+    const char *name;
+    size_t now, first;
 };
 vkn_status base_read_sized(const char *what, const struct base_sizes *sizes, const void *given,
                            void *own);
@@ -66,8 +67,8 @@ struct base_use {
 
 /* Initialises the guard for this process. */
 void base_guard_create(struct base_guard *guard);
-/* Returns whether this process is a fork of the one that opened the device: nothing of it can be
- * used or destroyed then. */
+/* Returns whether this process is a fork of the one that opened the device: then neither the device
+ * nor its objects can be used or destroyed. */
 bool base_guard_is_foreign(const struct base_guard *guard);
 /* Returns VKN_BAD_INPUT in a forked process or a callback that may not use the library. */
 vkn_status base_check_process(const struct base_guard *guard, const char *what);
@@ -94,8 +95,8 @@ bool base_guard_refuses_destroy(const struct base_guard *guard, const char *what
                                 const void *object);
 
 /* Forbids this thread all public functions that return a status, while it runs the callback `name`;
- * NULL: allows them again. Returns the previous name, to be restored afterwards. The pointer is
- * kept. */
+ * NULL: allows them again. Keeps the pointer and returns the previous name, which the caller
+ * restores afterwards. */
 const char *base_forbid_calls(const char *name);
 /* Returns VKN_BAD_INPUT in a callback that may not use the library. */
 vkn_status base_check_calls_allowed(const char *what);

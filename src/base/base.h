@@ -47,16 +47,17 @@ void base_error_restore(struct base_kept_error *kept);
 
 /* ---- log ------------------------------------------------------------------------------------ */
 
-/* NOTHING is a threshold only, which hides all lines; no line has this level. */
+/* Levels of log lines. NOTHING is only a threshold, which hides all lines. */
 enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_NOTHING };
 
 /* Writes one line to standard error, or to the callback of vkn_log_to, if `level` is at or above
- * the threshold (default INFO; --quiet raises it to WARNING). Callable from any thread. */
+ * the threshold (default INFO; --quiet: WARNING), which base_log_threshold sets. Callable from any
+ * thread. */
 __attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format,
                                                     ...);
 void base_log_threshold(enum base_log_level level);
 /* Prefixes the lines of this thread with "NAME: " and drops those below WARNING, for threads whose
- * progress another thread reports. The pointer is kept; NULL: ends it. */
+ * progress another thread reports. Keeps the pointer. NULL: no prefix. */
 void base_log_prefix(const char *name);
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -72,9 +73,9 @@ void *base_alloc_pointers(size_t count, size_t size);
 void *base_realloc(void *memory, size_t size);
 /* Injects a failure for tests: the nth allocation of this module from now on fails; 0: none. */
 void base_memory_fail_at(long nth);
-long base_memory_until_failure(void); /* allocations up to the injected failure; 0: it has happened
-                                       */
-/* Prints into fresh memory, which the caller frees. NULL: recorded an error. */
+/* Returns the number of allocations up to the injected failure; 0: it has happened. */
+long base_memory_until_failure(void);
+/* Prints into fresh memory, which the caller frees. NULL: failed, with an error recorded. */
 __attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
 
 /* A text that grows by appending. Zero-initialise it; free `data` at the end. After a failed
@@ -92,7 +93,7 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
 
 /* ---- text of users and other programs -------------------------------------------------------- */
 
-/* Every error and every line of the log passes through vkn_clean_line. */
+/* Returns whether the text is valid UTF-8. Errors and log lines pass through vkn_clean_line. */
 bool base_is_utf8(const char *text);
 /* Decodes the UTF-8 character at `text`, a zero-terminated string, into its code point (RFC 3629).
  * Returns its size in bytes; 0: not valid. */
@@ -105,7 +106,7 @@ size_t base_read_character(const char *text, uint32_t *character);
     __attribute__((cleanup(base_c_locale_leave))) struct base_c_locale base_c_locale; \
     base_c_locale_enter(&base_c_locale)
 struct base_c_locale {
-    void *before;
+    void *previous; /* locale_t of the thread */
 };
 void base_c_locale_enter(struct base_c_locale *scope);
 void base_c_locale_leave(struct base_c_locale *scope);
@@ -127,14 +128,15 @@ double base_seconds(void); /* monotonic clock */
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Errors of this section name the file and the reason. VKN_BAD_INPUT: the path cannot be opened
- * (absent, no permission, a folder). VKN_ERROR: a later failure (disk full, I/O error). */
+/* Returns the status for an errno. VKN_BAD_INPUT: the path cannot be opened (absent, no permission,
+ * a folder); VKN_ERROR: any other failure (disk full, I/O error). Messages of this section name the
+ * file and the reason. */
 vkn_status base_status_of_errno(int error);
-/* Reads a whole file into fresh memory with a zero byte behind it; the caller frees *data. Refuses
+/* Reads a whole file into fresh memory and appends a zero byte; the caller frees *data. Refuses
  * files larger than `limit` bytes. Refuses pipes and devices, since reading may block or have side
- * effects: for files that were found, or that other files name. */
+ * effects. For files that the program found or that other files name. */
 vkn_status base_file_read(const char *path, size_t limit, char **data, size_t *size);
-/* As base_file_read, but accepts pipes and devices, up to 64 MiB: for files that the user names,
+/* As base_file_read, but accepts pipes and devices, up to 64 MiB. For files that the user names,
  * such as <(COMMAND) of a shell. */
 vkn_status base_file_read_any(const char *path, size_t limit, char **data, size_t *size);
 /* As base_file_read and base_file_read_any, for text: removes a byte order mark, and turns carriage
@@ -261,8 +263,8 @@ char *base_program_find(const char *name);
  * Returns 0, or the errno of the failure. */
 int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
                        pid_t *process);
-/* Returns whether the program has ended, and how: "" for success, else "exit status 1" or "signal
- * 9". */
+/* Returns whether the program has ended, after waiting for its end if `wait` is set. Writes how it
+ * ended: "" for success, else "exit status 1" or "signal 9". */
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 

@@ -151,8 +151,8 @@ vkn_status base_file_read_beginning(const char *path, void *data, size_t most, s
     return error == 0 ? VKN_OK : fail_errno(path, "cannot be read: ", error);
 }
 
-/* Creates a file beside `path` with the permissions of the user's umask. The name is unique per
- * process and call, so that runs never share a temporary file. */
+/* Creates a file in the folder of `path` with the permissions of the user's umask. The name is
+ * unique per process and call, so that runs never share a temporary file. */
 static int open_temporary(const char *path, char **temporary)
 {
     static atomic_uint counter;

@@ -4,8 +4,7 @@
 
 #include "base/base.h"
 
-/* ---- memory_limits.c
- * ----------------------------------------------------------------------------- */
+/* ---- memory_limits.c ------------------------------------------------------------------------- */
 
 /* Memory limits of the process in bytes; UINT64_MAX: unknown. base_memory_limits reads /proc and
  * /sys below `root`: "", except in tests. */
@@ -14,7 +13,7 @@ struct base_memory_limits {
 };
 struct base_memory_limits base_memory_limits(const char *root);
 
-/* Allocations below this size are not checked: asking the kernel takes longer than they do. */
+/* Smaller allocations are not checked: reading the limits would take longer than they do. */
 #define MEMORY_LARGE ((size_t)64 << 20)
 /* Returns whether `old`, a block of malloc or NULL, can grow to `size` bytes. */
 bool memory_suffices(const void *old, size_t size);

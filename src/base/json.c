@@ -39,7 +39,7 @@ struct scan {
     size_t size, at;
     struct base_text copy;
     bool quoted;
-    size_t opened; /* position in `copy` of the last string */
+    size_t opened; /* position in `copy` where the last string begins */
     size_t last;   /* position of the last non-space character outside of strings */
     unsigned depth, values;
 };
@@ -104,7 +104,7 @@ static size_t word_size(const struct scan *scan)
     return 0;
 }
 
-/* cJSON reads other characters as zeros. */
+/* Checks the digits of \u escapes: cJSON reads other characters as zeros. */
 static vkn_status check_escape(const struct scan *scan)
 {
     static const char digits[] = "0123456789abcdefABCDEF";
@@ -201,8 +201,8 @@ vkn_status base_json_read(const char *path, size_t limit, struct cJSON **json)
 
 /* ---- printing -------------------------------------------------------------------------------- */
 
-/* Returns whether cJSON would not print the number exactly: it prints 15 digits where they are
- * close enough; `text` receives the exact digits. */
+/* Returns whether cJSON would not print the number exactly: cJSON prints 15 digits if they are
+ * close enough. Writes the exact digits to `text`. */
 static bool is_rounded(const cJSON *item, char text[32])
 {
     double value = item->valuedouble;

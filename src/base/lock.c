@@ -13,9 +13,9 @@
 
 #include "base/base.h"
 
-#define MOST_HOST 128
-#define MOST_NAME 64
-#define PATIENCE  1.0 /* seconds */
+#define MOST_HOST    128
+#define MOST_NAME    64
+#define WAIT_SECONDS 1.0
 
 /* ---- the owner ------------------------------------------------------------------------------- */
 
@@ -63,9 +63,9 @@ static bool has_open(const char *process, const struct stat *file)
     DIR *stream = folder != NULL ? opendir(folder) : NULL;
     bool found = false;
     for (struct dirent *entry; !found && stream != NULL && (entry = readdir(stream)) != NULL;) {
-        struct stat there;
-        found = fstatat(dirfd(stream), entry->d_name, &there, 0) == 0 &&
-                there.st_dev == file->st_dev && there.st_ino == file->st_ino;
+        struct stat opened;
+        found = fstatat(dirfd(stream), entry->d_name, &opened, 0) == 0 &&
+                opened.st_dev == file->st_dev && opened.st_ino == file->st_ino;
     }
     if (stream != NULL)
         closedir(stream);
@@ -109,7 +109,7 @@ static long find_holder(int descriptor, char name[MOST_NAME])
 
 static vkn_status refuse(const char *folder, const char *doing, int descriptor)
 {
-    static const char advice[] = "wait for its end, or name another with --out";
+    static const char advice[] = "wait for its end, or name another folder with --out";
     char host[MOST_HOST], name[MOST_NAME];
     long process;
     if (!read_owner(descriptor, &process, host))
@@ -130,7 +130,7 @@ static vkn_status refuse(const char *folder, const char *doing, int descriptor)
         folder, holder, name, doing);
 }
 
-/* Locks by flock. If the owner has ended, waits PATIENCE seconds for its children to end. */
+/* Locks by flock. If the owner has ended, waits WAIT_SECONDS for its children to end. */
 static int try_lock(int descriptor)
 {
     char host[MOST_HOST];
@@ -139,7 +139,7 @@ static int try_lock(int descriptor)
     while (flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
         int error = errno;
         bool may_end = error == EWOULDBLOCK && read_owner(descriptor, &process, host) &&
-                       has_ended(process, host) && base_seconds() - began < PATIENCE;
+                       has_ended(process, host) && base_seconds() - began < WAIT_SECONDS;
         if (!may_end)
             return error;
         poll(NULL, 0, 20);

@@ -19,7 +19,8 @@ long base_memory_until_failure(void)
     return atomic_load(&left);
 }
 
-static bool runs_out(void)
+/* Counts down; returns whether this allocation must fail. */
+static bool inject_failure(void)
 {
     long now = atomic_load(&left);
     while (now > 0 && !atomic_compare_exchange_weak(&left, &now, now - 1))
@@ -31,14 +32,14 @@ static bool runs_out(void)
 
 void *base_realloc(void *memory, size_t size)
 {
-    return runs_out() || !memory_suffices(memory, size) ? NULL : realloc(memory, size);
+    return inject_failure() || !memory_suffices(memory, size) ? NULL : realloc(memory, size);
 }
 
 void *base_alloc(size_t count, size_t size)
 {
     /* At least one byte, so that NULL always means failure. */
-    bool refused =
-        runs_out() || (size > 0 && count > SIZE_MAX / size) || !memory_suffices(NULL, count * size);
+    bool refused = inject_failure() || (size > 0 && count > SIZE_MAX / size) ||
+                   !memory_suffices(NULL, count * size);
     void *memory = refused ? NULL : calloc(count > 0 ? count : 1, size > 0 ? size : 1);
     if (memory == NULL)
         base_fail(VKN_ERROR, "out of memory (%zu x %zu bytes)", count, size);

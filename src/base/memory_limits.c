@@ -9,7 +9,7 @@
 
 #include "base/internal.h"
 
-#define TEXT_BYTES 16384 /* most of a file of /proc or /sys */
+#define TEXT_BYTES 16384 /* largest part of a file of /proc or /sys that is read */
 #define PATH_BYTES 4096
 
 /* A sixteenth of the memory is reserved for untracked use: drivers' compilers, other processes. */
@@ -58,18 +58,18 @@ static bool read_number(const char *root, const char *folder, const char *file, 
 
 /* ---- the machine ----------------------------------------------------------------------------- */
 
-static void take_least(uint64_t *least, uint64_t value)
+static void lower_to(uint64_t *least, uint64_t value)
 {
     *least = value < *least ? value : *least;
 }
 
-static void take_machine(const char *root, struct base_memory_limits *limits)
+static void apply_machine(const char *root, struct base_memory_limits *limits)
 {
     uint64_t kibibytes;
     if (read_number(root, "/proc", "meminfo", "MemTotal", &kibibytes))
-        take_least(&limits->total, kibibytes << 10);
+        lower_to(&limits->total, kibibytes << 10);
     if (read_number(root, "/proc", "meminfo", "MemAvailable", &kibibytes))
-        take_least(&limits->available, kibibytes << 10);
+        lower_to(&limits->available, kibibytes << 10);
 }
 
 /* ---- control groups -------------------------------------------------------------------------- */
@@ -83,10 +83,10 @@ static const struct group_files version_1 = {"memory.limit_in_bytes", "memory.us
 static const struct group_files version_2 = {"memory.max", "memory.current", "inactive_file",
                                              "active_file"};
 
-/* Applies the limits of one group. Cached file pages count as used there, but the kernel drops them
+/* Applies the limits of one group. Its usage includes cached file pages, which the kernel drops
  * when memory is short. */
-static void take_group(const char *root, const char *folder, const struct group_files *files,
-                       struct base_memory_limits *limits)
+static void apply_group(const char *root, const char *folder, const struct group_files *files,
+                        struct base_memory_limits *limits)
 {
     uint64_t limit, usage, inactive = 0, active = 0;
     if (!read_number(root, folder, files->limit, "", &limit) ||
@@ -95,22 +95,21 @@ static void take_group(const char *root, const char *folder, const struct group_
     (void)read_number(root, folder, "memory.stat", files->inactive, &inactive);
     (void)read_number(root, folder, "memory.stat", files->active, &active);
     uint64_t cached = inactive + active < usage ? inactive + active : usage;
-    take_least(&limits->total, limit);
-    take_least(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
+    lower_to(&limits->total, limit);
+    lower_to(&limits->available, limit > usage - cached ? limit - (usage - cached) : 0);
 }
 
 /* Applies the limits of a control group and its ancestors. In a container without its own
- * namespace, the first folders of the path are not visible, and the root is the container's group.
- */
-static void take_groups(const char *root, const char *mount, const char *path,
-                        const struct group_files *files, struct base_memory_limits *limits)
+ * namespace, the path's first folders are not visible, and the root is the container's group. */
+static void apply_groups(const char *root, const char *mount, const char *path,
+                         const struct group_files *files, struct base_memory_limits *limits)
 {
     char folder[PATH_BYTES];
     size_t base = strlen(mount);
     if ((size_t)snprintf(folder, sizeof folder, "%s%s", mount, path) >= sizeof folder)
         return;
     for (char *slash = folder; slash != NULL;) {
-        take_group(root, folder, files, limits);
+        apply_group(root, folder, files, limits);
         slash = strrchr(folder + base, '/');
         if (slash != NULL)
             *slash = '\0';
@@ -130,7 +129,7 @@ static bool names_memory(const char *controllers)
     return false;
 }
 
-static void take_control_groups(const char *root, struct base_memory_limits *limits)
+static void apply_control_groups(const char *root, struct base_memory_limits *limits)
 {
     char text[TEXT_BYTES], *rest = NULL;
     if (!read_text(root, "/proc/self/cgroup", text))
@@ -143,9 +142,9 @@ static void take_control_groups(const char *root, struct base_memory_limits *lim
             continue;
         *path++ = '\0';
         if (strncmp(line, "0:", 2) == 0 && controllers[1] == '\0')
-            take_groups(root, "/sys/fs/cgroup", path, &version_2, limits);
+            apply_groups(root, "/sys/fs/cgroup", path, &version_2, limits);
         else if (names_memory(controllers + 1))
-            take_groups(root, "/sys/fs/cgroup/memory", path, &version_1, limits);
+            apply_groups(root, "/sys/fs/cgroup/memory", path, &version_1, limits);
     }
 }
 
@@ -171,7 +170,7 @@ uint64_t base_address_space(void)
 }
 
 /* Applies the limits of the address space and of private writable memory (ulimit -v, -d). */
-static void take_process(const char *root, struct base_memory_limits *limits)
+static void apply_process(const char *root, struct base_memory_limits *limits)
 {
     const struct {
         int limit, column;
@@ -183,8 +182,8 @@ static void take_process(const char *root, struct base_memory_limits *limits)
         uint64_t used = bytes[rows[i].column];
         if (used == 0 || getrlimit(rows[i].limit, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
             continue;
-        take_least(&limits->total, limit.rlim_cur);
-        take_least(&limits->available, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
+        lower_to(&limits->total, limit.rlim_cur);
+        lower_to(&limits->available, limit.rlim_cur > used ? limit.rlim_cur - used : 0);
     }
 }
 
@@ -193,9 +192,9 @@ static void take_process(const char *root, struct base_memory_limits *limits)
 struct base_memory_limits base_memory_limits(const char *root)
 {
     struct base_memory_limits limits = {UINT64_MAX, UINT64_MAX};
-    take_machine(root, &limits);
-    take_control_groups(root, &limits);
-    take_process(root, &limits);
+    apply_machine(root, &limits);
+    apply_control_groups(root, &limits);
+    apply_process(root, &limits);
     return limits;
 }
 
@@ -228,7 +227,7 @@ vkn_status base_memory_check(uint64_t bytes, const char *what, const char *setti
     if (bytes <= usable)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s needs %.2f GiB of memory, and %.2f GiB can be had: reduce %s", what,
+                     "%s needs %.2f GiB of memory, but %.2f GiB are available: reduce %s", what,
                      0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
 }
 

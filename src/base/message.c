@@ -88,29 +88,29 @@ void vkn_log_to(vkn_log_callback *callback, void *user)
 }
 
 /* Calls the log callback; preserves the last error, which the callback may overwrite. */
-static void tell(enum base_log_level level, const char *line)
+static void call_listener(enum base_log_level level, const char *line)
 {
     BASE_KEEP_ERROR;
-    const char *before = base_forbid_calls("vkn_log_to");
+    const char *previous = base_forbid_calls("vkn_log_to");
     in_listener = true;
     listener(listener_user, level >= BASE_LOG_WARNING ? VKN_LOG_WARNING : VKN_LOG_INFO, line);
     in_listener = false;
-    base_forbid_calls(before);
+    base_forbid_calls(previous);
 }
 
 static void write_line(enum base_log_level level, char *line, size_t prefix)
 {
     size_t size = strlen(line);
-    bool within = in_listener; /* caused by the callback itself: written to stderr */
-    if (!within)
+    bool nested = in_listener; /* logged by the callback itself: goes to stderr */
+    if (!nested)
         pthread_mutex_lock(&lock);
-    if (listener && !within)
-        tell(level, line + prefix);
+    if (listener && !nested)
+        call_listener(level, line + prefix);
     else {
         line[size++] = '\n';
         fwrite(line, 1, size, stderr);
     }
-    if (!within)
+    if (!nested)
         pthread_mutex_unlock(&lock);
 }
 

@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 /* Sets *exists and returns 0, or the errno if existence cannot be determined. */
-static int look(const char *path, bool *exists)
+static int find_file(const char *path, bool *exists)
 {
     struct stat information;
     bool found = stat(path, &information) == 0;
@@ -17,10 +17,10 @@ static int look(const char *path, bool *exists)
 
 vkn_status base_file_find(const char *path, bool *exists)
 {
-    int problem = look(path, exists);
+    int problem = find_file(path, exists);
     if (problem == 0)
         return VKN_OK;
-    return base_fail(base_status_of_errno(problem), "%s: cannot be looked at: %s", path,
+    return base_fail(base_status_of_errno(problem), "%s: cannot be examined: %s", path,
                      strerror(problem));
 }
 
@@ -28,7 +28,7 @@ bool base_file_exists(const char *path)
 {
     bool exists = false;
     /* If existence cannot be determined, opening the file will report why. */
-    return look(path, &exists) != 0 || exists;
+    return find_file(path, &exists) != 0 || exists;
 }
 
 bool base_is_folder(const char *path)
@@ -62,8 +62,8 @@ static vkn_status make_one(const char *path)
     if (mkdir(path, 0777) == 0)
         return VKN_OK;
     int error = errno;
-    struct stat there;
-    if (stat(path, &there) == 0 && S_ISDIR(there.st_mode))
+    struct stat information;
+    if (stat(path, &information) == 0 && S_ISDIR(information.st_mode))
         return VKN_OK;
     if (errno != error && errno != ENOENT) /* something exists that cannot be examined */
         error = errno;

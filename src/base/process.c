@@ -27,8 +27,7 @@ char *base_program_find(const char *name)
     return NULL;
 }
 
-/* ---- between fork and exec ---------------------------------------------------------------------
- */
+/* ---- between fork and exec ------------------------------------------------------------------- */
 
 /* Inputs of the new process, which may call only async-signal-safe functions. */
 struct start {
@@ -58,7 +57,7 @@ static int redirect(const int streams[3])
     return 0;
 }
 
-/* Checks the parent after prctl: it may have ended before. */
+/* Ends this process with its parent. Checks the parent last: it may have ended before prctl. */
 static int follow_parent(const struct start *start)
 {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)
@@ -66,7 +65,7 @@ static int follow_parent(const struct start *start)
     return getppid() == start->parent ? 0 : ESRCH;
 }
 
-static _Noreturn void become(struct start *start)
+static _Noreturn void exec_program(struct start *start)
 {
     struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
@@ -88,20 +87,19 @@ static _Noreturn void become(struct start *start)
     _exit(written == (ssize_t)sizeof(error) ? 127 : 126);
 }
 
-/* ---- starting ----------------------------------------------------------------------------------
- */
+/* ---- starting -------------------------------------------------------------------------------- */
 
 /* Blocks signals around the fork, because handlers of this process must not run in the new one. */
 static pid_t fork_off(struct start *start)
 {
-    sigset_t all, before;
+    sigset_t all, previous;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
     pid_t process = fork();
     if (process == 0)
-        become(start);
+        exec_program(start);
     int error = errno;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
     errno = error;
     return process;
 }

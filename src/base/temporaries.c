@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* Returns the end of `text` without a trailing dot and number; NULL: there are none. */
+/* Returns where the dot and number before `end` begin; NULL: there are none. */
 static const char *before_number(const char *text, const char *end)
 {
     const char *digits = end;
@@ -42,7 +42,7 @@ static bool is_written(const char *name, const char *end)
 
 /* Returns whether the process is a zombie: the first process of a container may never reap its
  * children. */
-static bool has_ended(long process)
+static bool is_zombie(long process)
 {
     char path[64], text[512] = "";
     snprintf(path, sizeof(path), "/proc/%ld/stat", process);
@@ -56,15 +56,15 @@ static bool has_ended(long process)
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
-/* The caller holds the folder's lock, so a file with its process number is of an earlier process
- * with the same number. */
+/* Returns whether the process no longer exists. The caller holds the folder's lock, so a file with
+ * this process's number was left by an earlier process with the same number. */
 static bool is_gone(long process)
 {
     if (process == (long)getpid())
         return true;
     if (process <= 0)
         return false;
-    return (kill((pid_t)process, 0) != 0 && errno == ESRCH) || has_ended(process);
+    return (kill((pid_t)process, 0) != 0 && errno == ESRCH) || is_zombie(process);
 }
 
 /* Returns whether the name is "FILE.PROCESS.COUNTER.tmp" and the process no longer exists or the

@@ -15,7 +15,7 @@ struct mark {
     const char *encoding; /* NULL: UTF-8 */
 };
 
-/* UTF-32's little-endian mark begins with that of UTF-16, so it comes first. */
+/* UTF-32 precedes UTF-16, because its little-endian mark begins with that of UTF-16. */
 static const struct mark marks[] = {{"\xef\xbb\xbf", 3, NULL},
                                     {"\xff\xfe\0\0", 4, "UTF-32"},
                                     {"\0\0\xfe\xff", 4, "UTF-32"},
@@ -189,10 +189,10 @@ void base_c_locale_enter(struct base_c_locale *scope)
 {
     static pthread_once_t made = PTHREAD_ONCE_INIT;
     pthread_once(&made, make_c_locale);
-    scope->before = (void *)uselocale(c_locale);
+    scope->previous = (void *)uselocale(c_locale);
 }
 
 void base_c_locale_leave(struct base_c_locale *scope)
 {
-    uselocale((locale_t)scope->before);
+    uselocale((locale_t)scope->previous);
 }

@@ -24,6 +24,7 @@ bool base_stop_asked(const volatile sig_atomic_t *stop)
     return stop && __atomic_load_n(stop, __ATOMIC_RELAXED);
 }
 
+/* A base_parallel loop. */
 struct loop {
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an index finished */
@@ -73,13 +74,13 @@ static void *run_indices(void *argument)
 static size_t start_threads(void *(*run)(void *argument), void *argument, size_t wanted,
                             pthread_t *threads)
 {
-    sigset_t all, before;
+    sigset_t all, previous;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
     size_t started = 0;
     while (started < wanted && pthread_create(&threads[started], NULL, run, argument) == 0)
         started++;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
     return started;
 }
 

@@ -63,13 +63,13 @@ uint32_t bench_list_backends(const struct gpu_capabilities *device,
                              struct bench_backend backends[BENCH_MAX_BACKENDS])
 {
     enum vkn_precision only = params->precision;
-    bool all = only == VKN_PRECISION_AUTO, half = device->float16 && device->storage16;
+    bool all = only == VKN_PRECISION_AUTO, f16 = device->float16 && device->storage16;
     uint32_t count = 0;
     if (all || only == VKN_PRECISION_FP32)
         add_scalar(backends, &count, VKN_PRECISION_FP32);
-    if (half && (all || only == VKN_PRECISION_FP16))
+    if (f16 && (all || only == VKN_PRECISION_FP16))
         add_scalar(backends, &count, VKN_PRECISION_FP16);
-    if (half && device->cooperative_matrix && (all || only == VKN_PRECISION_COOPMAT))
+    if (f16 && device->cooperative_matrix && (all || only == VKN_PRECISION_COOPMAT))
         for (size_t i = 0; i < BASE_COUNT(shapes); i++)
             add_shape(device, params, i, backends, &count);
     return count;

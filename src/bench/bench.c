@@ -18,9 +18,9 @@ static vkn_status run_suites(struct bench *bench)
         enum vkn_bench_suite suite;
         vkn_status (*run)(struct bench *bench);
     } suites[] = {
-        {VKN_BENCH_GEMM, bench_gemm},         {VKN_BENCH_MLP, bench_mlp},
-        {VKN_BENCH_GRID, bench_grid},         {VKN_BENCH_STEP, bench_step},
-        {VKN_BENCH_PROGRAMS, bench_programs}, {VKN_BENCH_SAMPLING, bench_sampling},
+        {VKN_BENCH_GEMM, bench_gemm},          {VKN_BENCH_MLP, bench_mlp},
+        {VKN_BENCH_GRID, bench_grid},          {VKN_BENCH_STEP, bench_step},
+        {VKN_BENCH_PROGRAMS, bench_pipelines}, {VKN_BENCH_SAMPLING, bench_sampling},
     };
     enum vkn_bench_suite wanted = bench->params->suite;
     if (wanted != VKN_BENCH_STEP && wanted < VKN_BENCH_PROGRAMS)
@@ -124,15 +124,14 @@ static void open_vendor(struct bench *bench)
              bench->vendor ? vendor_version(bench->vendor) : why);
 }
 
-/* Refuses training settings without the sampling suite, and settings that the suite chooses itself.
- */
+/* Refuses training settings without the sampling suite, and settings that the suite itself sets. */
 static vkn_status check_training(const struct vkn_bench_params *params, bool sampling)
 {
     static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
-    bool open = params->seeds == 0;
+    bool unset = params->seeds == 0;
     for (size_t i = 0; i < config_setting_count; i++)
-        open = open && config_is_unset(params->config, config_settings[i].key);
-    if (!sampling && !open)
+        unset = unset && config_is_unset(params->config, config_settings[i].key);
+    if (!sampling && !unset)
         return base_fail(VKN_BAD_INPUT, "settings of training: only of use with --suite sampling");
     if (sampling && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--suite sampling: no scene is given");
@@ -163,7 +162,7 @@ static vkn_status check_params(const struct vkn_bench_params *params)
     return check_training(params, sampling);
 }
 
-#define QUICK_DOWNSCALE 4 /* of the images, in the sampling suite */
+#define QUICK_DOWNSCALE 4 /* downscale of the images in quick runs of the sampling suite */
 
 /* Checks the arguments and opens scene, output folder and device. */
 static vkn_status begin(struct bench *bench)
@@ -206,7 +205,7 @@ static vkn_status run(struct bench *bench)
     return count_and_run(bench);
 }
 
-/* Also writes the results of an interrupted run. */
+/* Runs the command and writes its results, also of an interrupted run. */
 static vkn_status run_and_write(struct bench *bench, char **json)
 {
     vkn_status status = run(bench);

@@ -9,7 +9,7 @@ struct cost_peaks;
 struct field_backend;
 struct gpu_device;
 
-/* Measures the peak rates of a device, for comparison with the same run, in about a second:
+/* Measures the peak rates of a device in about a second, to compare a profiled run with them:
  * multiply-adds in registers in the backend's precision (FLOP/s), a copy in memory (B/s), and
  * atomic additions of the backend's kind to adjacent words (per second). Rates that cannot be
  * measured are 0. */

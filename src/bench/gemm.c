@@ -10,7 +10,7 @@
 #define MOST_GROUPS 32768u
 #define MOST_CASES  32u
 
-/* Layouts: row-major, or those of shaders/field/product.glsl. */
+/* Layouts: row-major, or the layouts of shaders/field/product.glsl. */
 enum gemm_layout { GEMM_ROWS, GEMM_BLOCKS, GEMM_PANELS };
 
 struct gemm {
@@ -50,8 +50,8 @@ void gemm_describe(const struct gemm_case *c, struct bench_result *result)
     result->flops = gemm_flops(c);
 }
 
-/* The first four are corners, the others are spread; alternately from the first and the last set.
- */
+/* The first four outputs are corners, the others are spread over C. They are alternately of the
+ * first and of the last set. */
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set)
 {
     uint64_t count = (uint64_t)c->m * c->n;
@@ -60,8 +60,8 @@ uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint3
 }
 
 /* Returns the index of an element in a matrix of rows x columns. */
-static uint64_t place(enum gemm_layout layout, uint64_t rows, uint64_t columns, uint64_t row,
-                      uint64_t column)
+static uint64_t index_of(enum gemm_layout layout, uint64_t rows, uint64_t columns, uint64_t row,
+                         uint64_t column)
 {
     switch (layout) {
     case GEMM_BLOCKS:
@@ -84,8 +84,8 @@ void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *pattern
     uint64_t a = (uint64_t)set * c->m * c->k, b = (uint64_t)set * c->k * c->n;
     double want = 0;
     for (uint64_t k = 0; k < c->k; k++)
-        want += (double)patterns->a[(a + place(a_layout, c->m, c->k, row, k)) % GEMM_PATTERN] *
-                (double)patterns->b[(b + place(b_layout, c->k, c->n, k, column)) % GEMM_PATTERN];
+        want += (double)patterns->a[(a + index_of(a_layout, c->m, c->k, row, k)) % GEMM_PATTERN] *
+                (double)patterns->b[(b + index_of(b_layout, c->k, c->n, k, column)) % GEMM_PATTERN];
     bench_compare(check, (double)got, want, sqrt(c->k) / 3);
 }
 
@@ -98,7 +98,7 @@ double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs
 
 /* ---- product on the device ------------------------------------------------------------------- */
 
-static uint32_t share(uint32_t count, uint32_t by)
+static uint32_t div_up(uint32_t count, uint32_t by)
 {
     return (count + by - 1) / by;
 }
@@ -118,8 +118,8 @@ static void choose_sizes(struct gemm *gemm)
                                              .count = 5};
     gemm->suffix = matrices || cpu_kernels ? "" : "_tiled";
     gemm->local_size = matrices ? 4 * subgroup : cpu_kernels ? subgroup : 256;
-    gemm->groups = !matrices ? cpu_kernels ? blocks : share(blocks, 8) * share(panels, 4)
-                             : share(share(blocks, tile.blocks) * share(panels, tile.panels), 4);
+    gemm->groups = !matrices ? cpu_kernels ? blocks : div_up(blocks, 8) * div_up(panels, 4)
+                             : div_up(div_up(blocks, tile.blocks) * div_up(panels, tile.panels), 4);
 }
 
 static vkn_status allocate(struct gemm *gemm)
@@ -144,7 +144,7 @@ static vkn_status allocate(struct gemm *gemm)
 static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *patterns)
 {
     char pipeline[80];
-    bool half = gemm->backend->precision != VKN_PRECISION_FP32;
+    bool f16 = gemm->backend->precision != VKN_PRECISION_FP32;
     choose_sizes(gemm);
     gemm->groups = gemm->groups > MOST_GROUPS ? MOST_GROUPS : gemm->groups;
     snprintf(pipeline, sizeof pipeline, "bench_gemm_%s%s", gemm->backend->pipeline, gemm->suffix);
@@ -152,8 +152,8 @@ static vkn_status prepare(struct gemm *gemm, const struct gemm_patterns *pattern
         .name = pipeline, .local_size = gemm->local_size, .constants = &gemm->constants};
     BASE_TRY(gpu_pipeline_create(gemm->bench->device, &options, &gemm->pipeline));
     BASE_TRY(allocate(gemm));
-    const void *a = half ? (const void *)patterns->f16_a : patterns->a;
-    const void *b = half ? (const void *)patterns->f16_b : patterns->b;
+    const void *a = f16 ? (const void *)patterns->f16_a : patterns->a;
+    const void *b = f16 ? (const void *)patterns->f16_b : patterns->b;
     uint64_t size = (uint64_t)GEMM_PATTERN * gemm->size;
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->a, a, size));
     BASE_TRY(bench_upload_pattern(gemm->bench, &gemm->b, b, size));
@@ -189,8 +189,8 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
     BASE_TRY(bench_run(gemm->bench, record, gemm, gemm->sets, &seconds));
     for (uint32_t i = 0; i < GEMM_OUTPUTS; i++) {
         union {
-            float full;
-            uint16_t half[2];
+            float f32;
+            uint16_t f16[2];
         } got;
         uint32_t set;
         uint64_t at = gemm_output(&gemm->sizes, gemm->sets, i, &set);
@@ -198,7 +198,7 @@ static vkn_status check(struct gemm *gemm, const struct gemm_patterns *patterns,
         /* Downloads are multiples of 4 bytes. */
         BASE_TRY(gpu_download(gemm->bench->device, &gemm->c, index * gemm->size / 4 * 4, &got, 4));
         gemm_compare(&gemm->sizes, patterns, true, set, at,
-                     gemm->size == 4 ? got.full : base_from_f16(got.half[index % 2]), check);
+                     gemm->size == 4 ? got.f32 : base_from_f16(got.f16[index % 2]), check);
     }
     return VKN_OK;
 }

@@ -10,18 +10,18 @@ static vkn_status check(struct vendor *vendor, const struct gemm_case *c,
                         const struct gemm_patterns *patterns, const struct vendor_product *product,
                         struct bench_check *check)
 {
-    bool half = product->kind == VENDOR_F16_F16;
+    bool f16_output = product->kind == VENDOR_F16_F16;
     double seconds;
     BASE_TRY(vendor_run(vendor, product->sets, &seconds));
     for (uint32_t i = 0; i < GEMM_OUTPUTS; i++) {
-        float full = 0;
-        uint16_t low = 0;
+        float f32 = 0;
+        uint16_t f16 = 0;
         uint32_t set;
         uint64_t at = gemm_output(c, product->sets, i, &set);
         uint64_t index = (uint64_t)set * c->m * c->n + at;
-        BASE_TRY(half ? vendor_download(vendor, &low, 2 * index, 2)
-                      : vendor_download(vendor, &full, 4 * index, 4));
-        gemm_compare(c, patterns, false, set, at, half ? base_from_f16(low) : full, check);
+        BASE_TRY(f16_output ? vendor_download(vendor, &f16, 2 * index, 2)
+                            : vendor_download(vendor, &f32, 4 * index, 4));
+        gemm_compare(c, patterns, false, set, at, f16_output ? base_from_f16(f16) : f32, check);
     }
     return VKN_OK;
 }
@@ -49,19 +49,20 @@ static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct benc
 static vkn_status measure(struct bench *bench, const struct gemm_case *c, enum vendor_kind kind,
                           const struct gemm_patterns *patterns, struct gemm_vendor *vendor)
 {
-    bool half = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16, f16_sums = kind == VENDOR_F16_F16;
+    bool f16_inputs = kind == VENDOR_F16_F32 || kind == VENDOR_F16_F16,
+         f16_sums = kind == VENDOR_F16_F16;
     struct bench_result result = {.backend = vendor_names[kind]};
     gemm_describe(c, &result);
-    uint64_t bytes = gemm_bytes(c, half ? 2 : 4, f16_sums ? 2 : 4);
+    uint64_t bytes = gemm_bytes(c, f16_inputs ? 2 : 4, f16_sums ? 2 : 4);
     const struct vendor_product product = {
         .kind = kind,
         .m = c->m,
         .n = c->n,
         .k = c->k,
         .sets = bench_sets(bench, bytes),
-        .a = half ? (const void *)patterns->f16_a : patterns->a,
-        .b = half ? (const void *)patterns->f16_b : patterns->b,
-        .pattern = (uint64_t)GEMM_PATTERN * (half ? 2 : 4),
+        .a = f16_inputs ? (const void *)patterns->f16_a : patterns->a,
+        .b = f16_inputs ? (const void *)patterns->f16_b : patterns->b,
+        .pattern = (uint64_t)GEMM_PATTERN * (f16_inputs ? 2 : 4),
     };
     result.bytes = (double)bytes;
     /* TF32 has a 10-bit mantissa like f16, so A and B are exact. */

@@ -14,11 +14,12 @@
 struct kind {
     const char *name; /* name in the results */
     const char *pipeline;
-    bool half;          /* parameters, features and gradients of features are f16 */
+    bool f16;           /* parameters, features and gradients of features are f16 */
     const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
     uint32_t sum_bytes; /* bytes of an accumulator */
 };
 
+/* Buffers and pipeline of a case. */
 struct on_device {
     struct bench *bench;
     const struct grid *grid;
@@ -36,13 +37,13 @@ struct on_device {
 static vkn_status allocate(struct on_device *d)
 {
     const struct grid *grid = d->grid;
-    uint64_t number = d->kind->half ? 2 : 4;
+    uint64_t value_bytes = d->kind->f16 ? 2 : 4;
     struct gpu_buffer_request requests[6 + 2 * GRID_SETS] = {
         {&d->config, "bench config", sizeof(struct Config), GPU_DEVICE},
         {&d->state, "bench state", sizeof(struct State), GPU_DEVICE},
         {&d->live, "bench live", 4ull * grid->samples, GPU_DEVICE},
-        {&d->params, "bench parameters", grid->model.param_count * number, GPU_DEVICE},
-        {&d->features, "bench features", grid_features(grid) * number, GPU_DEVICE},
+        {&d->params, "bench parameters", grid->model.param_count * value_bytes, GPU_DEVICE},
+        {&d->features, "bench features", grid_features(grid) * value_bytes, GPU_DEVICE},
         {&d->sums, "bench sums", (uint64_t)grid->model.param_count * d->kind->sum_bytes,
          GPU_DEVICE},
     };
@@ -76,12 +77,12 @@ static bool is_owned(const struct kind *kind)
     return kind->sums && strcmp(kind->sums, "owned") == 0;
 }
 
-static vkn_status create_program(struct on_device *d, struct Config *constants)
+static vkn_status create_pipeline(struct on_device *d, struct Config *constants)
 {
     const struct grid *grid = d->grid;
     struct gpu_constants specialization = {.count = SPEC_COUNT};
     field_configure(&grid->config, &grid->model, constants, &specialization);
-    specialization.values[SPEC_F16] = d->kind->half;
+    specialization.values[SPEC_F16] = d->kind->f16;
     constants->aabb_scale = 1;
     constants->sample_capacity = grid->samples;
     /* One subgroup per level, or workgroups that loop over tiles of samples and levels. */
@@ -110,16 +111,16 @@ static vkn_status upload(struct on_device *d, const struct Config *constants)
     }
     if (!d->kind->sums)
         return bench_upload_values(d->bench, &d->params, grid->params, grid->model.param_count,
-                                   d->kind->half);
+                                   d->kind->f16);
     BASE_TRY(bench_upload_indices(d->bench, &d->live));
     return bench_upload_values(d->bench, &d->features, grid->gradients, grid_features(grid),
-                               d->kind->half);
+                               d->kind->f16);
 }
 
 static vkn_status prepare(struct on_device *d)
 {
     struct Config constants = {0};
-    BASE_TRY(create_program(d, &constants));
+    BASE_TRY(create_pipeline(d, &constants));
     BASE_TRY(allocate(d));
     BASE_TRY(bind(d));
     BASE_TRY(upload(d, &constants));
@@ -157,12 +158,12 @@ static vkn_status check_gather(struct on_device *d, struct bench_check *check)
             double want[4] = {0};
             uint32_t s = (uint32_t)((i * 0x9e3779b97f4a7c15u >> 20) % grid->samples);
             uint64_t at = ((uint64_t)level * grid->samples + s) * features;
-            uint64_t number = d->kind->half ? 2 : 4;
-            BASE_TRY(
-                gpu_download(d->bench->device, &d->features, number * at, got, number * features));
+            uint64_t value_bytes = d->kind->f16 ? 2 : 4;
+            BASE_TRY(gpu_download(d->bench->device, &d->features, value_bytes * at, got,
+                                  value_bytes * features));
             grid_gather(grid, 0, s, level, want);
             for (uint32_t f = 0; f < features; f++)
-                bench_compare(check, bench_read_value(got, f, d->kind->half), want[f], 1);
+                bench_compare(check, bench_read_value(got, f, d->kind->f16), want[f], 1);
         }
     return VKN_OK;
 }
@@ -221,10 +222,10 @@ static vkn_status check(struct on_device *d, struct bench_check *check)
 static double count_bytes(const struct grid *grid, const struct kind *kind)
 {
     double samples = grid->samples, levels = grid->model.levels, features = grid->model.features;
-    double number = kind->half ? 2 : 4, sample = sizeof(struct Sample);
+    double value_bytes = kind->f16 ? 2 : 4, sample = sizeof(struct Sample);
     if (!kind->sums)
-        return samples * (sample + levels * features * (8 * number + number));
-    return samples * levels * (sample + 4 + features * (number + 8 * 2.0 * kind->sum_bytes));
+        return samples * (sample + levels * features * (8 * value_bytes + value_bytes));
+    return samples * levels * (sample + 4 + features * (value_bytes + 8 * 2.0 * kind->sum_bytes));
 }
 
 static vkn_status measure(struct bench *bench, const struct grid *grid, const struct kind *kind)
@@ -263,9 +264,9 @@ static bool offered(const struct bench *bench, const struct kind *kind)
 {
     const struct gpu_capabilities *device = bench->capabilities;
     enum vkn_precision only = bench->params->precision;
-    if (only != VKN_PRECISION_AUTO && kind->half != (only != VKN_PRECISION_FP32))
+    if (only != VKN_PRECISION_AUTO && kind->f16 != (only != VKN_PRECISION_FP32))
         return false;
-    if (kind->half && !(device->float16 && device->storage16))
+    if (kind->f16 && !(device->float16 && device->storage16))
         return false;
     if (!gpu_shader_exists(kind->pipeline) || (is_owned(kind) && !bench->cpu))
         return false;

@@ -10,7 +10,7 @@
 
 /* ---- inputs ---------------------------------------------------------------------------------- */
 
-/* All samples are in the unit cube. */
+/* Fills in rays and samples; all samples are in the unit cube. */
 static void fill_set(struct grid *grid, uint32_t set, uint64_t *random)
 {
     for (uint32_t r = 0; r < grid->rays; r++) {
@@ -94,6 +94,7 @@ uint64_t grid_features(const struct grid *grid)
 
 /* ---- grid ------------------------------------------------------------------------------------ */
 
+/* A grid cell: its lowest corner, and the position inside, from 0 to 1. */
 struct cell {
     uint32_t corner[3];
     double inside[3];

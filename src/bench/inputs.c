@@ -22,10 +22,10 @@ void bench_random_direction(uint64_t *state, float direction[3])
         direction[i] /= sqrtf(square);
 }
 
-double bench_read_value(const void *numbers, uint64_t index, bool half)
+double bench_read_value(const void *numbers, uint64_t index, bool f16)
 {
-    return (double)(half ? base_from_f16(((const uint16_t *)numbers)[index])
-                         : ((const float *)numbers)[index]);
+    return (double)(f16 ? base_from_f16(((const uint16_t *)numbers)[index])
+                        : ((const float *)numbers)[index]);
 }
 
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
@@ -53,18 +53,18 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
         size = buffer->size;
     BASE_TRY(gpu_upload(bench->device, buffer, 0, pattern, size));
     GPU_ONCE(bench->device, "bench pattern");
-    for (uint64_t there = size; there < buffer->size; there *= 2) {
-        uint64_t left = buffer->size - there;
+    for (uint64_t filled = size; filled < buffer->size; filled *= 2) {
+        uint64_t left = buffer->size - filled;
         gpu_record_barrier(recording);
-        gpu_record_copy(recording, buffer, 0, buffer, there, left < there ? left : there);
+        gpu_record_copy(recording, buffer, 0, buffer, filled, left < filled ? left : filled);
     }
     return gpu_run_once(&recording);
 }
 
 vkn_status bench_upload_values(struct bench *bench, const struct gpu_buffer *buffer,
-                               const float *numbers, uint64_t count, bool half)
+                               const float *numbers, uint64_t count, bool f16)
 {
-    if (!half)
+    if (!f16)
         return gpu_upload(bench->device, buffer, 0, numbers, 4 * count);
     uint16_t *values = base_alloc(count, sizeof *values);
     if (!values)

@@ -41,15 +41,15 @@ struct bench {
     struct gpu_device *device;
     const struct gpu_capabilities *capabilities;
     bool cpu;   /* it is a CPU device */
-    bool small; /* use the small sizes for CPU devices */
+    bool small; /* whether to use the small sizes for CPU devices */
     struct bench_backend backends[BENCH_MAX_BACKENDS];
     uint32_t backend_count;
     double copy_peak;        /* B/s, reads plus writes; 0: not measured */
     struct vendor *vendor;   /* library for matrix products; NULL: see vendor_text */
-    char vendor_text[256];   /* its version, or why it is missing */
+    char vendor_text[256];   /* version of the library, or why it is missing */
     struct cJSON *results;   /* array of results */
     struct cJSON *tuning;    /* of bench_tune; NULL: none */
-    struct cJSON *pipelines; /* array of bench_programs; NULL: none */
+    struct cJSON *pipelines; /* array of bench_pipelines; NULL: none */
     struct cJSON *sampling;  /* of bench_sampling; NULL: none */
     struct report_progress *progress;
     vkn_scene *scene;     /* params->scene; NULL: none */
@@ -57,23 +57,23 @@ struct bench {
     uint32_t done, total; /* number of cases */
 };
 
+/* Returns whether Ctrl-C was pressed. */
 bool bench_stopped(const struct bench *bench);
-/* Called before each case. Returns false if the case must not run, because cases are only counted
- * or Ctrl-C was pressed. */
+/* Counts a case that is about to run. Returns false if it must not run, because cases are only
+ * counted or Ctrl-C was pressed. */
 bool bench_next(struct bench *bench);
 
-/* ---- suites: each calls bench_next before and bench_add_result after a case
- * ------------------------ */
+/* ---- suites ---------------------------------------------------------------------------------- */
 
-/* Run a suite. Fail only if no further case can run: the device was lost, or memory for a reference
- * is short. */
+/* Run a suite: call bench_next before each case and bench_add_result after it. Fail only if no
+ * further case can run: the device was lost, or memory for a reference is short. */
 vkn_status bench_peaks(struct bench *bench);
 vkn_status bench_gemm(struct bench *bench);
 vkn_status bench_grid(struct bench *bench);
 vkn_status bench_mlp(struct bench *bench);
 vkn_status bench_step(struct bench *bench);
-/* Compiles shaders and reports the compiler's statistics in bench->programs; a case is a shader. */
-vkn_status bench_programs(struct bench *bench);
+/* Compiles shaders and stores the compiler's statistics in bench->pipelines; a case is a shader. */
+vkn_status bench_pipelines(struct bench *bench);
 /* Trains with each way of sampling alternately, and reports in bench->sampling; a case is a time
  * slice. */
 vkn_status bench_sampling(struct bench *bench);
@@ -101,11 +101,11 @@ struct bench_check {
 /* Result of a case: a row of the report. */
 struct bench_result {
     const char *suite, *backend; /* backend: its name, "copy", or the vendor library's name */
-    char name[64];               /* of the case */
+    char name[64];               /* name of the case */
     struct {
         const char *name;
         double value;
-    } sizes[BENCH_MAX_SIZES];     /* of the case; the first NULL name ends the list */
+    } sizes[BENCH_MAX_SIZES];     /* sizes of the case; the first NULL name ends the list */
     const char *unit;             /* "FLOP/s", "B/s" or "samples/s" */
     double flops, bytes, samples; /* per iteration; 0: does not apply */
     double peak;                  /* in `unit`; 0: none */
@@ -125,8 +125,7 @@ void bench_add_size(struct bench_result *result, const char *name, double value)
 /* Turns the failure of a case into its fault and returns VKN_OK; passes on VKN_NO_DEVICE and
  * VKN_INTERRUPTED. */
 vkn_status bench_record_failure(struct bench_result *result, vkn_status status);
-/* Adds an output to the check; `scale` is a typical output's size, to which the error is relative.
- */
+/* Adds an output to the check; its error is relative to `scale`, a typical output's size. */
 void bench_compare(struct bench_check *check, double got, double want, double scale);
 /* Returns whether the check passed; else sets the fault. */
 bool bench_passed(struct bench_result *result);
@@ -137,7 +136,7 @@ bool bench_passed(struct bench_result *result);
  * not speed them up. */
 typedef void (*bench_record)(void *context, struct gpu_recording *recording, uint32_t iteration);
 
-/* Runs so many iterations once and measures their time. */
+/* Runs the iterations in one submission and measures their time. */
 vkn_status bench_run(struct bench *bench, bench_record record, void *context, uint32_t iterations,
                      double *seconds);
 /* Warms up, then measures the time of an iteration repeatedly. */
@@ -150,8 +149,7 @@ uint32_t bench_repetitions(const struct bench *bench);
 
 /* ---- buffers and values -------------------------------------------------------------------- */
 
-/* Returns how many copies of a case's buffers, of `bytes` each, the iterations alternate between.
- */
+/* Returns how many copies of a case's buffers the iterations alternate between; bytes: per copy. */
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes);
 /* Fills a buffer with a 32-bit value. */
 vkn_status bench_fill(struct bench *bench, const struct gpu_buffer *buffer, uint32_t value);
@@ -162,10 +160,9 @@ vkn_status bench_upload_pattern(struct bench *bench, const struct gpu_buffer *bu
 vkn_status bench_upload_indices(struct bench *bench, const struct gpu_buffer *buffer);
 /* Uploads values, rounded to f16 if requested. */
 vkn_status bench_upload_values(struct bench *bench, const struct gpu_buffer *buffer,
-                               const float *numbers, uint64_t count, bool half);
+                               const float *numbers, uint64_t count, bool f16);
 
-double bench_read_value(const void *numbers, uint64_t index,
-                        bool half);                               /* reads an f16 or an f32 */
+double bench_read_value(const void *numbers, uint64_t index, bool f16); /* reads an f16 or an f32 */
 float bench_random(uint64_t *state);                              /* in [-1, 1), exact in f16 */
 void bench_random_direction(uint64_t *state, float direction[3]); /* almost of unit length */
 

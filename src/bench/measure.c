@@ -5,7 +5,7 @@
 #include "bench/internal.h"
 #include "report/report.h"
 
-#define MAX_TURNS       4096u
+#define MAX_ITERATIONS  4096u
 #define MAX_REPETITIONS 1000u
 
 bool bench_stopped(const struct bench *bench)
@@ -26,19 +26,19 @@ bool bench_next(struct bench *bench)
     return true;
 }
 
-/* The least length of a run: in a shorter one, submission dominates. */
+/* Returns the least length of a run: in a shorter one, submission dominates. */
 static double least_seconds(const struct bench *bench)
 {
     return bench->cpu ? 4e-3 : 2e-3;
 }
 
-/* The warm-up lets clocks rise. */
+/* Returns the length of the warm-up, which lets clocks rise. */
 static double warm_up_seconds(const struct bench *bench)
 {
     return bench->cpu ? 0.02 : bench->params->quick ? 0.05 : 0.2;
 }
 
-/* A case is repeated no longer than this. */
+/* Returns the time after which a case is not repeated any more. */
 static double most_seconds(const struct bench *bench)
 {
     return bench->params->quick ? 1 : bench->cpu ? 1.5 : 4;
@@ -56,7 +56,7 @@ static vkn_status record_iterations(struct bench *bench, bench_record record, vo
                                     uint32_t iterations, struct gpu_recording **recording)
 {
     BASE_TRY(gpu_record_begin(bench->device, "bench", 2, recording));
-    gpu_record_timestamp(*recording, "turns");
+    gpu_record_timestamp(*recording, "iterations");
     for (uint32_t iteration = 0; iteration < iterations; iteration++) {
         record(context, *recording, iteration);
         gpu_record_barrier(*recording);
@@ -142,9 +142,9 @@ vkn_status bench_measure(struct bench *bench, bench_record record, void *context
     BASE_TRY(bench_run(bench, record, context, 1, &once));
     BASE_TRY(bench_run(bench, record, context, 1, &once)); /* the first run may compile or page */
     double iterations = ceil(least_seconds(bench) / fmax(once, 1e-7));
-    times->iterations = iterations < 1           ? 1
-                        : iterations > MAX_TURNS ? MAX_TURNS
-                                                 : (uint32_t)iterations;
+    times->iterations = iterations < 1                ? 1
+                        : iterations > MAX_ITERATIONS ? MAX_ITERATIONS
+                                                      : (uint32_t)iterations;
     times->device = bench->capabilities->timestamp_period > 0;
     struct gpu_recording *recording = NULL;
     vkn_status status = record_iterations(bench, record, context, times->iterations, &recording);

@@ -31,7 +31,7 @@ static uint64_t feature_count(const struct on_device *d)
     return (uint64_t)d->sizes->batch * MLP_INPUTS;
 }
 
-static vkn_status create_program(struct on_device *d, struct Config *constants)
+static vkn_status create_pipeline(struct on_device *d, struct Config *constants)
 {
     const struct mlp_model *mlp = d->mlp;
     struct gpu_constants specialization = {.count = SPEC_COUNT};
@@ -109,7 +109,7 @@ static vkn_status upload_features(struct on_device *d)
     return status;
 }
 
-/* Uploads f32 weights, and their f16 copies in the backend's layout (0 copies: it reads none). */
+/* Uploads f32 weights, and their f16 copies in the backend's layout; f16_count 0: no copies. */
 static vkn_status upload_weights(struct on_device *d, uint64_t f16_count)
 {
     const struct field_model *model = &d->mlp->model;
@@ -143,7 +143,7 @@ static vkn_status prepare(struct on_device *d)
 {
     struct Config constants = {0};
     struct buffer_counts counts;
-    BASE_TRY(create_program(d, &constants));
+    BASE_TRY(create_pipeline(d, &constants));
     BASE_TRY(allocate(d, &counts));
     BASE_TRY(put(d, BIND_CONFIG, &constants, sizeof constants));
     BASE_TRY(upload_samples(d));
@@ -174,7 +174,7 @@ static void record(void *context, struct gpu_recording *recording, uint32_t iter
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-/* Sums of squares: of the difference, of the expected values. */
+/* Sums of squares: `error` of the differences, `size` of the expected values. */
 struct distance {
     double error, size;
     uint32_t outputs;
@@ -315,8 +315,8 @@ static vkn_status measure_both(struct bench *bench, const struct mlp_case *c,
     return status;
 }
 
-/* On GPUs: all models with one batch and one model with all batches; with --full, all combinations.
- * On CPU devices: several models, but only one with matrices, which compile slowly. */
+/* Selects, on GPUs, all models with one batch and one model with all batches; with --full, all
+ * combinations; on CPU devices, one batch and several models. */
 static bool is_listed(const struct bench *bench, const struct mlp_case *c)
 {
     const struct vkn_bench_params *params = bench->params;
@@ -360,9 +360,10 @@ vkn_status bench_mlp(struct bench *bench)
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t p = 0; p < bench->backend_count; p++) {
             const struct bench_backend *backend = &bench->backends[p];
-            bool choosy = bench->small && backend->precision == VKN_PRECISION_COOPMAT &&
-                          !bench->params->width && cases[i].width != 64 && !bench->params->quick;
-            if (!choosy)
+            /* Matrices compile slowly on CPU devices, so only one width is measured. */
+            bool skipped = bench->small && backend->precision == VKN_PRECISION_COOPMAT &&
+                           !bench->params->width && cases[i].width != 64 && !bench->params->quick;
+            if (!skipped)
                 BASE_TRY(measure_both(bench, &cases[i], backend));
         }
     return VKN_OK;

@@ -17,7 +17,7 @@ struct row {
     uint32_t at[FIELD_MAX_LAYERS + 1];
 };
 
-static void place(const struct mlp_model *mlp, struct row *row)
+static void set_offsets(const struct mlp_model *mlp, struct row *row)
 {
     uint32_t at = 0;
     for (uint32_t i = 0; i <= mlp->model.layer_count; i++) {
@@ -43,15 +43,16 @@ static void forward(const struct mlp_model *mlp, uint32_t layer, struct row *row
 static void backward(struct mlp_model *mlp, uint32_t layer, struct row *row)
 {
     const struct field_layer *l = &mlp->model.layers[layer];
-    const double *input = row->value + row->at[layer], *by = row->gradient + row->at[layer + 1];
+    const double *input = row->value + row->at[layer],
+                 *output_gradient = row->gradient + row->at[layer + 1];
     double *gradient = row->gradient + row->at[layer];
     bool rectified = layer > 0 && !l[-1].last;
     for (uint32_t i = 0; i < l->inputs; i++) {
         double sum = 0;
         for (uint32_t o = 0; o < l->outputs; o++) {
             uint32_t weight = l->first + i * l->outputs + o;
-            sum += by[o] * (double)mlp->weights[weight];
-            mlp->weight_gradients[weight] += input[i] * by[o];
+            sum += output_gradient[o] * (double)mlp->weights[weight];
+            mlp->weight_gradients[weight] += input[i] * output_gradient[o];
         }
         gradient[i] = rectified && input[i] <= 0 ? 0 : sum;
     }
@@ -65,7 +66,7 @@ static void encode_direction(const float direction[3], double harmonics[HARMONIC
     double cosine = 1, sine = 0; /* (x + i y)^m */
     for (int m = 0; m < 4; m++) {
         /* Associated Legendre functions P(l, m) / (1 - z^2)^(m/2), by recurrence over l. */
-        double before = 0, legendre = m == 0 ? 1 : m == 1 ? -1 : m == 2 ? 3 : -15;
+        double previous = 0, legendre = m == 0 ? 1 : m == 1 ? -1 : m == 2 ? 3 : -15;
         for (int l = m; l < 4; l++) {
             double factorials = m ? 2 : 1; /* times (l - m)! / (l + m)! */
             for (int i = l - m + 1; i <= l + m; i++)
@@ -74,13 +75,13 @@ static void encode_direction(const float direction[3], double harmonics[HARMONIC
             harmonics[l * l + l + m] = scale * cosine;
             if (m > 0)
                 harmonics[l * l + l - m] = scale * sine;
-            double next = ((2 * l + 1) * z * legendre - (l + m) * before) / (l - m + 1);
-            before = legendre;
+            double next = ((2 * l + 1) * z * legendre - (l + m) * previous) / (l - m + 1);
+            previous = legendre;
             legendre = next;
         }
-        double turned = cosine * x - sine * y;
+        double rotated = cosine * x - sine * y;
         sine = cosine * y + sine * x;
-        cosine = turned;
+        cosine = rotated;
     }
 }
 
@@ -94,7 +95,7 @@ static uint32_t feature_at(uint32_t row, uint32_t i)
 static void run_row(struct mlp_model *mlp, uint32_t index, struct row *row)
 {
     uint32_t last = mlp->model.layer_count, end = mlp->density_end;
-    float *value = mlp->values[index], *by = mlp->gradients[index];
+    float *value = mlp->values[index], *output_gradient = mlp->gradients[index];
     for (uint32_t i = 0; i < MLP_INPUTS; i++)
         row->value[i] = (double)mlp->features[feature_at(index, i)];
     for (uint32_t i = 0; i < last; i++) {
@@ -106,20 +107,20 @@ static void run_row(struct mlp_model *mlp, uint32_t index, struct row *row)
     memset(row->gradient, 0, sizeof row->gradient);
     for (uint32_t i = 0; i < 3; i++) {
         double color = 1 / (1 + exp(-row->value[row->at[last] + i]));
-        row->gradient[row->at[last] + i] = (double)by[i] * color * (1 - color);
+        row->gradient[row->at[last] + i] = (double)output_gradient[i] * color * (1 - color);
         value[i] = (float)color;
     }
     value[3] = (float)exp(row->value[row->at[end]]);
     for (uint32_t i = last; i > 0; i--) {
         if (i == end)
-            row->gradient[row->at[end]] += (double)by[3] * (double)value[3];
+            row->gradient[row->at[end]] += (double)output_gradient[3] * (double)value[3];
         backward(mlp, i - 1, row);
     }
     for (uint32_t i = 0; i < MLP_INPUTS; i++)
         mlp->feature_gradients[feature_at(index, i)] = row->gradient[i];
 }
 
-/* Returns a value in (0, 1], exact in f16. */
+/* Returns a value in [0.5, 1], exact in f16. */
 static float positive(uint64_t *random)
 {
     return 0.5f + 0.5f * fabsf(bench_random(random));
@@ -129,7 +130,7 @@ static float positive(uint64_t *random)
  * except for encoded directions, which are too small to change the sign of a sum. So half of the
  * activations are zero, none is near the kink of the ReLU, and no sum cancels: precisions differ
  * only by rounding. The weights of a unit sum to about 1. */
-static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_t *random)
+static void fill_layer(struct mlp_model *mlp, uint32_t index, bool f16, uint64_t *random)
 {
     const struct field_layer *layer = &mlp->model.layers[index];
     bool first = index == 0 || index == mlp->density_end;
@@ -139,15 +140,15 @@ static void fill_layer(struct mlp_model *mlp, uint32_t index, bool half, uint64_
             float weight = scale * positive(random);
             weight = o % 2 == 1 && !layer->last ? -weight : weight;
             mlp->weights[layer->first + i * layer->outputs + o] =
-                half ? base_from_f16(base_to_f16(weight)) : weight;
+                f16 ? base_from_f16(base_to_f16(weight)) : weight;
         }
 }
 
-static void fill(struct mlp_model *mlp, bool half)
+static void fill(struct mlp_model *mlp, bool f16)
 {
     uint64_t random = mlp->config.mlp.density_width;
     for (uint32_t i = 0; i < mlp->model.layer_count; i++)
-        fill_layer(mlp, i, half, &random);
+        fill_layer(mlp, i, f16, &random);
     for (uint32_t i = 0; i < BASE_COUNT(mlp->features); i++)
         mlp->features[i] = positive(&random);
     for (uint32_t i = 0; i < MLP_PATTERN * 4; i++)
@@ -190,7 +191,7 @@ vkn_status mlp_create(const struct mlp_case *c, const struct bench_backend *back
     }
     if (status == VKN_OK) {
         fill(mlp, backend->precision != VKN_PRECISION_FP32);
-        place(mlp, row);
+        set_offsets(mlp, row);
         for (uint32_t i = 0; i < MLP_PATTERN; i++)
             run_row(mlp, i, row);
     }

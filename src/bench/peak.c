@@ -1,16 +1,15 @@
-/* Measures the peak rates of multiply-adds in registers, for each backend, and of copies in memory.
- */
+/* Measures peak rates: multiply-adds in registers, for each backend, and copies in memory. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/internal.h"
 
-/* As in shaders/bench/peak.comp and peak_matrix.comp. */
+/* Sizes as in shaders/bench/peak.comp and peak_matrix.comp. */
 #define MOST_CHAINS   12u
 #define MATRIX_CHAINS 8u
 #define MATRIX_STEPS  8u
-#define INPUTS        1024u /* most elements */
+#define INPUTS        1024u /* largest number of elements */
 
 struct peak {
     struct bench *bench;
@@ -22,7 +21,7 @@ struct peak {
     uint32_t groups, local_size;
     uint32_t packed, chains, steps; /* scalar: values per chain; chains; unrolled steps */
     uint32_t push[4];
-    uint64_t part; /* copies: bytes per iteration */
+    uint64_t copy_bytes; /* copies: bytes per iteration */
 };
 
 static void record(void *context, struct gpu_recording *recording, uint32_t iteration)
@@ -31,7 +30,8 @@ static void record(void *context, struct gpu_recording *recording, uint32_t iter
     uint32_t push[4];
     memcpy(push, peak->push, sizeof push);
     if (!peak->backend) /* copies alternate between parts of the buffer */
-        push[0] = (uint32_t)(iteration % (peak->inputs.size / peak->part) * (peak->part / 16));
+        push[0] = (uint32_t)(iteration % (peak->inputs.size / peak->copy_bytes) *
+                             (peak->copy_bytes / 16));
     gpu_record_dispatch(recording, peak->pipeline, peak->bindings, push, sizeof push, peak->groups);
 }
 
@@ -74,7 +74,7 @@ static vkn_status measure_long(struct peak *peak, struct bench_times *times)
 
 /* ---- scalar ---------------------------------------------------------------------------------- */
 
-/* With x = 1 and y = 1, a sum counts the steps; with x = -1, it stays small. */
+/* Uploads x, y = 1 and initial sums. With x = 1 a sum counts the steps; with -1 it stays small. */
 static vkn_status put_scalar(struct peak *peak, float x)
 {
     float inputs[2 + MOST_CHAINS] = {x, 1};
@@ -102,14 +102,14 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 
 static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 {
-    bool half = peak->backend->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
+    bool f16 = peak->backend->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
     char pipeline[64];
     snprintf(pipeline, sizeof pipeline, "bench_peak_%s", peak->backend->pipeline);
     peak->local_size = 64;
     peak->groups = cpu ? 64 : 1u << 15;
-    peak->packed = half ? 2 : 1;
-    peak->chains = half ? 8 : MOST_CHAINS;
-    peak->steps = half && cpu ? 4 : 32; /* lavapipe compiles long sequences of f16 slowly */
+    peak->packed = f16 ? 2 : 1;
+    peak->chains = f16 ? 8 : MOST_CHAINS;
+    peak->steps = f16 && cpu ? 4 : 32; /* lavapipe compiles long sequences of f16 slowly */
     uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
     BASE_TRY(prepare(peak, pipeline, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
     BASE_TRY(check_scalar(peak, &result->check));
@@ -161,21 +161,21 @@ static double expected_sum(const struct gpu_matrix_shape *shape, uint32_t m, uin
     return MATRIX_CHAINS * (MATRIX_CHAINS - 1) / 2.0 + 2.0 * MATRIX_CHAINS * MATRIX_STEPS * product;
 }
 
-/* Runs one iteration with B twice, whose sums are exact. */
+/* Runs one iteration that multiplies by B twice instead of by B and -B; its sums are exact. */
 static vkn_status check_matrices(struct peak *peak, struct bench_check *check)
 {
     const struct gpu_matrix_shape *shape = &peak->backend->shape;
     uint32_t count = shape->m * shape->n;
     float sums[256];
-    bool half = peak->backend->f16_accumulate;
+    bool f16 = peak->backend->f16_accumulate;
     double seconds;
     peak->push[0] = 1;
     peak->push[3] = peak->push[2];
     BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
-    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, count * (half ? 2u : 4u)));
+    BASE_TRY(gpu_download(peak->bench->device, &peak->outputs, 0, sums, count * (f16 ? 2u : 4u)));
     for (uint32_t i = 0; i < count; i++) {
         double want = expected_sum(shape, i / shape->n, i % shape->n);
-        bench_compare(check, bench_read_value(sums, i, half), want, fmax(1, fabs(want)));
+        bench_compare(check, bench_read_value(sums, i, f16), want, fmax(1, fabs(want)));
     }
     peak->push[3] = shape->m * shape->k + shape->k * shape->n;
     return VKN_OK;
@@ -212,7 +212,7 @@ static vkn_status check_copy(struct peak *peak, const uint32_t *pattern, struct 
     uint32_t words[16];
     double seconds;
     BASE_TRY(bench_fill(peak->bench, &peak->outputs, UINT32_MAX));
-    uint32_t iterations = (uint32_t)(peak->inputs.size / peak->part);
+    uint32_t iterations = (uint32_t)(peak->inputs.size / peak->copy_bytes);
     BASE_TRY(bench_run(peak->bench, record, peak, iterations, &seconds));
     for (uint32_t i = 0; i < 16; i++) {
         uint64_t at =
@@ -229,17 +229,17 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
     uint32_t pattern[COPY_PATTERN / 4];
     for (uint32_t i = 0; i < BASE_COUNT(pattern); i++)
         pattern[i] = i * 2654435761u;
-    peak->part = peak->bench->cpu ? 16u << 20 : 64u << 20;
-    uint64_t size = peak->part * (peak->bench->cpu ? 4 : 8);
+    peak->copy_bytes = peak->bench->cpu ? 16u << 20 : 64u << 20;
+    uint64_t size = peak->copy_bytes * (peak->bench->cpu ? 4 : 8);
     peak->local_size = 64;
     peak->groups = peak->bench->cpu ? 64 : 16384;
-    peak->push[1] = (uint32_t)(peak->part / 16);
+    peak->push[1] = (uint32_t)(peak->copy_bytes / 16);
     BASE_TRY(prepare(peak, "bench_copy", 0, size, size));
     BASE_TRY(bench_upload_pattern(peak->bench, &peak->inputs, pattern, sizeof pattern));
     BASE_TRY(check_copy(peak, pattern, &result->check));
     if (!bench_passed(result))
         return VKN_OK;
-    result->bytes = 2.0 * (double)peak->part;
+    result->bytes = 2.0 * (double)peak->copy_bytes;
     return bench_measure(peak->bench, record, peak, &result->times);
 }
 

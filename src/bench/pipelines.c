@@ -33,7 +33,7 @@ struct compilation {
     size_t step_count, count;                 /* shaders of steps come first */
 };
 
-static void add_programs(struct compilation *work, const struct setup *owner, size_t count)
+static void add_pipelines(struct compilation *work, const struct setup *owner, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         work->owner[work->count++] = owner;
@@ -41,19 +41,19 @@ static void add_programs(struct compilation *work, const struct setup *owner, si
 
 /* Lists the shaders of all steps, default first, then those of rendering; is_listed skips
  * duplicates. */
-static void list_programs(struct compilation *work)
+static void list_pipelines(struct compilation *work)
 {
     for (size_t i = 0; i < STEPS; i++) {
         struct step *step = &work->steps[i];
         struct field_pass_request *requests = work->requests;
-        add_programs(work, &step->setup, step_list_pipelines(step, false, requests + work->count));
-        add_programs(work, &step->coarse_setup,
-                     step_list_pipelines(step, true, requests + work->count));
+        add_pipelines(work, &step->setup, step_list_pipelines(step, false, requests + work->count));
+        add_pipelines(work, &step->coarse_setup,
+                      step_list_pipelines(step, true, requests + work->count));
     }
     work->step_count = work->count;
     for (size_t i = 0; i < STEPS; i++) {
         const struct setup *setup = &work->steps[i].setup;
-        add_programs(work, setup, render_list_pipelines(setup, work->requests + work->count));
+        add_pipelines(work, setup, render_list_pipelines(setup, work->requests + work->count));
     }
 }
 
@@ -72,10 +72,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
-        config->march.visibility = VKN_SWITCH_ON; /* compiles shaders of this option, too */
+        config->march.visibility = VKN_SWITCH_ON; /* to compile its shaders, too */
         config->parallel.mode = VKN_PARALLEL_AVERAGE;
     }
-    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* and of these options */
+    if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* likewise */
         config->parallel.ranks_per_device = 2;
         config->parallel.communication_type = VKN_COMMUNICATION_F16;
     }
@@ -100,7 +100,7 @@ static vkn_status configure(struct compilation *work, const struct bench_backend
     work->expected = strcmp(field_backend_describe(&setup->backend, name),
                             field_backend_describe(&promising, expected)) == 0;
     work->path = backend->name;
-    list_programs(work);
+    list_pipelines(work);
     return VKN_OK;
 }
 
@@ -197,7 +197,7 @@ static vkn_status compile_all(struct compilation *work)
     return VKN_OK;
 }
 
-vkn_status bench_programs(struct bench *bench)
+vkn_status bench_pipelines(struct bench *bench)
 {
     if (!bench->pipelines)
         bench->pipelines = cJSON_CreateArray();

@@ -61,17 +61,17 @@ struct atomics {
     struct gpu_device *device;
     struct gpu_arena *arena;
     struct gpu_buffer sums;
-    struct gpu_pipeline *program;
+    struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
     uint32_t groups, local_size;
 };
 
-static vkn_status prepare(struct atomics *atomics, const char *program)
+static vkn_status prepare(struct atomics *atomics, const char *pipeline)
 {
     const struct gpu_buffer_request request = {&atomics->sums, "sums", 4ull * WORDS, GPU_DEVICE};
-    const struct gpu_pipeline_options options = {.name = program,
+    const struct gpu_pipeline_options options = {.name = pipeline,
                                                  .local_size = atomics->local_size};
-    BASE_TRY(gpu_pipeline_create(atomics->device, &options, &atomics->program));
+    BASE_TRY(gpu_pipeline_create(atomics->device, &options, &atomics->pipeline));
     BASE_TRY(gpu_arena_create(atomics->device, &request, 1, &atomics->arena));
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {&atomics->sums};
     return gpu_bindings_create(atomics->device, buffers, &atomics->bindings);
@@ -87,7 +87,7 @@ static vkn_status time_rounds(const struct atomics *atomics, uint32_t rounds, do
     vkn_status status = gpu_record_begin(atomics->device, "atomics", 2, &recording);
     if (status == VKN_OK) {
         gpu_record_timestamp(recording, "atomics");
-        gpu_record_dispatch(recording, atomics->program, atomics->bindings, push, sizeof(push),
+        gpu_record_dispatch(recording, atomics->pipeline, atomics->bindings, push, sizeof(push),
                             atomics->groups);
         gpu_record_timestamp(recording, NULL);
         status = gpu_record_end(recording);
@@ -135,7 +135,7 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
     if (status == VKN_OK)
         status = time_atomics(&atomics, &peaks->atomics);
     gpu_bindings_destroy(&atomics.bindings);
-    gpu_pipeline_destroy(&atomics.program);
+    gpu_pipeline_destroy(&atomics.pipeline);
     gpu_arena_destroy(&atomics.arena);
     return status;
 }

@@ -12,16 +12,16 @@
 #include "report/report.h"
 #include "train/train.h"
 
-/* SAMPLINGS: number of ways. */
+/* SAMPLINGS: number of ways of sampling. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 
-/* Seconds of training per way. */
+/* Seconds of training per way of sampling. */
 #define USUAL_SECONDS 30.0
 #define QUICK_SECONDS 1.0
 #define QUICK_SAMPLES 4096u /* samples per step on CPU devices */
-#define LONGEST_SLICE 4.0
-#define USUAL_VIEWS   4u /* evaluated at every mark */
+#define LONGEST_SLICE 4.0   /* seconds */
+#define USUAL_VIEWS   4u    /* evaluated at every mark */
 /* Marks: evaluations at the end of training, at half of its time, at a quarter, ... */
 #define MOST_MARKS    5u
 #define QUICK_MARKS   3u
@@ -57,7 +57,7 @@ struct comparison {
 /* ---- a run ----------------------------------------------------------------------------------- */
 
 /* Turns VKN_ERROR, such as missing memory, into a fault of the run; passes on other errors. */
-static vkn_status judge(struct run *run, vkn_status status)
+static vkn_status record_fault(struct run *run, vkn_status status)
 {
     if (status != VKN_ERROR)
         return status;
@@ -76,13 +76,13 @@ static vkn_status train_steps(const struct comparison *c, struct run *run, uint6
     vkn_trainer *trainer = run->trainer;
     double began = vkn_trainer_seconds(trainer);
     uint64_t from = vkn_trainer_step(trainer);
-    const struct vkn_train_run order = {
+    const struct vkn_train_run run_params = {
         .until_step = (uint32_t)(from + steps),
         .stop = c->bench->params->job->stop,
         .report_seconds = 1e9,
         .warn = ignore,
     };
-    BASE_TRY(vkn_trainer_run(trainer, &order));
+    BASE_TRY(vkn_trainer_run(trainer, &run_params));
     uint64_t done = vkn_trainer_step(trainer) - from;
     if (done > 0)
         run->step_seconds = (vkn_trainer_seconds(trainer) - began) / (double)done;
@@ -129,11 +129,11 @@ static vkn_status advance(const struct comparison *c, struct run *run, double ta
 {
     for (;;) {
         double left = target - vkn_trainer_seconds(run->trainer);
-        double period = UPDATE_INTERVAL * run->step_seconds;
-        double periods = period > 0 ? round(left / period) : 1;
-        if (!(periods >= 1) || vkn_trainer_finished(run->trainer))
+        double interval_seconds = UPDATE_INTERVAL * run->step_seconds;
+        double intervals = interval_seconds > 0 ? round(left / interval_seconds) : 1;
+        if (!(intervals >= 1) || vkn_trainer_finished(run->trainer))
             return VKN_OK;
-        BASE_TRY(train_steps(c, run, UPDATE_INTERVAL * (uint64_t)fmin(periods, 1e6)));
+        BASE_TRY(train_steps(c, run, UPDATE_INTERVAL * (uint64_t)fmin(intervals, 1e6)));
     }
 }
 
@@ -188,29 +188,29 @@ static vkn_status train_slice(struct comparison *c, struct run *run, uint32_t sl
 static double seconds_to(const struct run *run, double psnr)
 {
     for (uint32_t i = 0; i < run->mark_count; i++) {
-        const struct mark *mark = &run->marks[i], *before = mark - 1;
+        const struct mark *mark = &run->marks[i], *previous = mark - 1;
         if (!(mark->psnr >= psnr))
             continue;
         if (i == 0)
             return mark->seconds;
-        double part = (psnr - before->psnr) / (mark->psnr - before->psnr);
-        return before->seconds * pow(mark->seconds / before->seconds, part);
+        double fraction = (psnr - previous->psnr) / (mark->psnr - previous->psnr);
+        return previous->seconds * pow(mark->seconds / previous->seconds, fraction);
     }
     return (double)NAN;
 }
 
-/* Returns the PSNR at a training time, interpolated likewise; before the first and after the last
- * mark, that mark's PSNR. */
+/* Returns the PSNR at a training time, interpolated as in seconds_to; before the first and after
+ * the last mark, that mark's PSNR. */
 static double psnr_at(const struct run *run, double seconds)
 {
     for (uint32_t i = 0; i < run->mark_count; i++) {
-        const struct mark *mark = &run->marks[i], *before = mark - 1;
+        const struct mark *mark = &run->marks[i], *previous = mark - 1;
         if (mark->seconds < seconds)
             continue;
         if (i == 0)
             return mark->psnr;
-        double part = log(seconds / before->seconds) / log(mark->seconds / before->seconds);
-        return before->psnr + part * (mark->psnr - before->psnr);
+        double fraction = log(seconds / previous->seconds) / log(mark->seconds / previous->seconds);
+        return previous->psnr + fraction * (mark->psnr - previous->psnr);
     }
     return run->marks[run->mark_count - 1].psnr;
 }
@@ -305,7 +305,7 @@ static vkn_status train_interleaved(struct comparison *c)
         for (uint32_t i = 0; i < SAMPLINGS; i++) {
             struct run *run = &c->runs[(slice + i) % SAMPLINGS];
             if (bench_next(c->bench) && !run->fault[0])
-                BASE_TRY(judge(run, train_slice(c, run, slice)));
+                BASE_TRY(record_fault(run, train_slice(c, run, slice)));
         }
     return VKN_OK;
 }

@@ -9,7 +9,7 @@
 #include "train/train.h"
 
 #define MAX_RUNS      64u
-#define QUICK_SECONDS 2.0 /* of timed runs, after which a quick case ends */
+#define QUICK_SECONDS 2.0 /* time of timed runs after which a quick case ends */
 
 struct training {
     struct bench *bench;
@@ -19,7 +19,7 @@ struct training {
     double first_loss, live;     /* mean loss of the first run; live samples per step */
 };
 
-static void keep(void *context, const struct vkn_train_stats *stats)
+static void store_stats(void *context, const struct vkn_train_stats *stats)
 {
     ((struct training *)context)->last = *stats;
 }
@@ -33,15 +33,15 @@ static void ignore(void *context, const char *line)
 
 static vkn_status run(struct training *training)
 {
-    const struct vkn_train_run order = {
+    const struct vkn_train_run run_params = {
         .until_step = (uint32_t)vkn_trainer_step(training->trainer) + training->run_steps,
         .stop = training->bench->params->job->stop,
         .report_seconds = 1e9,
-        .report = keep,
+        .report = store_stats,
         .warn = ignore,
         .context = training,
     };
-    return vkn_trainer_run(training->trainer, &order);
+    return vkn_trainer_run(training->trainer, &run_params);
 }
 
 /* Returns whether a quick case has run long enough, on a slow or busy machine. */
@@ -65,8 +65,8 @@ static vkn_status warm_up(struct training *training)
 
 /* Returns whether the trainer used the requested backend and the loss decreased; else sets the
  * fault. */
-static bool right(struct training *training, const struct bench_backend *backend,
-                  struct bench_result *result)
+static bool check_training(struct training *training, const struct bench_backend *backend,
+                           struct bench_result *result)
 {
     struct field_backend wanted = {.precision = backend->precision,
                                    .f16 = backend->precision != VKN_PRECISION_FP32,
@@ -125,7 +125,7 @@ static vkn_status train(struct training *training, vkn_scene *scene,
     config.batch.max_rays = samples > 1u << 17 ? 1u << 17 : samples;
     BASE_TRY(vkn_trainer_create(training->bench->context, scene, &config, &training->trainer));
     BASE_TRY(warm_up(training));
-    if (!right(training, backend, result))
+    if (!check_training(training, backend, result))
         return VKN_OK;
     BASE_TRY(repeat(training, &result->times));
     result->samples = training->live;
@@ -151,8 +151,8 @@ static vkn_status measure(struct bench *bench, vkn_scene *scene,
  * there unless a precision is requested. */
 static bool is_tried(const struct bench *bench, const struct bench_backend *backend)
 {
-    bool choosy = bench->small && bench->params->precision == VKN_PRECISION_AUTO;
-    return !choosy || !(backend->conversions || backend->f16_accumulate);
+    bool only_one = bench->small && bench->params->precision == VKN_PRECISION_AUTO;
+    return !only_one || !(backend->conversions || backend->f16_accumulate);
 }
 
 static vkn_status run_cases(struct bench *bench, vkn_scene *scene)

@@ -6,7 +6,7 @@
 
 #define DISTANCE 1.32 /* of the cameras from the centre, as in instant-ngp's Blender scenes */
 #define RADIUS   0.28
-#define FOCAL    1.39 /* in image sizes; 40 degrees */
+#define FOCAL    1.39 /* in sides of the image; 40 degrees of view */
 
 static void cross(const double a[3], const double b[3], double c[3])
 {

@@ -11,7 +11,7 @@
 
 /* Types of A and B, then type of the accumulator. */
 enum vendor_kind { VENDOR_F16_F32, VENDOR_F16_F16, VENDOR_TF32, VENDOR_F32, VENDOR_KINDS };
-/* "cublaslt f16 f32": types of A and B, and of C. */
+/* Names in results: "cublaslt f16 f32" has the types of A and B, then of C. */
 extern const char *const vendor_names[VENDOR_KINDS];
 
 /* C = A * B, row-major; `sets` copies of each matrix follow one another. The kind determines
@@ -28,7 +28,7 @@ struct vendor;
  * is not in the system's folders. Returns NULL and writes to `why` what is missing. */
 struct vendor *vendor_open(const char *device, char *why, size_t size);
 void vendor_close(struct vendor **vendor);
-/* "cuBLASLt 12.8.4" */
+/* Returns "cuBLASLt 12.8.4". */
 const char *vendor_version(const struct vendor *vendor);
 /* Allocates and fills the matrices and selects an algorithm. The caller calls vendor_end, also
  * after a failure. */
@@ -54,7 +54,7 @@ struct gemm_patterns {
     uint16_t *f16_a, *f16_b;
 };
 
-/* FLOP/s of the vendor's library for the present case; 0: not measured. */
+/* FLOP/s of the vendor's library for the current case; 0: not measured. */
 struct gemm_vendor {
     struct vendor *library; /* NULL: not available */
     double rates[VENDOR_KINDS];
@@ -64,12 +64,11 @@ double gemm_flops(const struct gemm_case *c);
 /* Returns the bytes of A, B and C; input, output: bytes per element. */
 uint64_t gemm_bytes(const struct gemm_case *c, uint32_t input, uint32_t output);
 void gemm_describe(const struct gemm_case *c, struct bench_result *result);
-/* Selects the GEMM_OUTPUTS outputs to check. gemm_output returns the index in C of number `i`, and
- * its set. */
+/* Returns the index in C of checked output number `i` < GEMM_OUTPUTS, and its set. */
 #define GEMM_OUTPUTS 64u
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set);
-/* Compares an output with the exact product. Layout of the matrices: that of our shaders if `ours`,
- * else row-major. */
+/* Compares an output with the exact product. Matrices have the shaders' layout if `ours`, else they
+ * are row-major. */
 void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
                   uint32_t set, uint64_t output, float got, struct bench_check *check);
 /* Returns the allowed error relative to a typical output. */
@@ -90,8 +89,7 @@ struct mlp_case {
     uint32_t width, depth, batch; /* depth: hidden layers of the density MLP */
 };
 
-/* A field without its hash grid, on the host: the pattern's rows and the exact outputs of the MLPs.
- */
+/* A field without its hash grid, on the host: the pattern's rows and the MLPs' exact outputs. */
 struct mlp_model {
     struct vkn_config config;
     struct field_model model;

@@ -8,7 +8,7 @@
 #include "tuner/tuner.h"
 #include "step/step.h"
 
-/* A value must save 3% of the time; medians on one machine differ by less. */
+/* A value must save 3% of the time; repeated medians on one machine differ by less. */
 #define WORTHWHILE 0.97
 #define SWEEPS     2
 
@@ -37,13 +37,13 @@ static bool is_over(const struct tuner *tuner)
 
 /* ---- comparing times ----------------------------------------------------------------------- */
 
-/* Seconds for comparing two backends, in at least least_turns iterations each. */
+/* Returns the seconds for comparing two backends, in at least least_iterations iterations each. */
 static double comparison_seconds(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;
 }
 
-static uint32_t least_turns(const struct tuner *tuner)
+static uint32_t least_iterations(const struct tuner *tuner)
 {
     return tuner->bench->params->quick ? 3 : tuner->bench->cpu ? 5 : 9;
 }
@@ -63,7 +63,7 @@ static bool affects(enum field_tunable tunable, int pass)
     }
 }
 
-/* Destroys the contender unless it is the untuned or the best one. */
+/* Destroys the benchmark unless it is the untuned or the fastest one. */
 static void release(struct tuner *tuner, int pass, struct field_benchmark **benchmark)
 {
     if (*benchmark != tuner->started[pass] && *benchmark != tuner->fastest[pass])
@@ -71,17 +71,18 @@ static void release(struct tuner *tuner, int pass, struct field_benchmark **benc
     *benchmark = NULL;
 }
 
-/* Sums the times of the passes that the tunable affects, for the best and for the new backend. */
-static vkn_status compare_passes(struct tuner *tuner, struct field_benchmark *news[FIELD_PASSES],
+/* Sums the times of the passes that have contenders, for the best and for the new backend. */
+static vkn_status compare_passes(struct tuner *tuner,
+                                 struct field_benchmark *contenders[FIELD_PASSES],
                                  double milliseconds[2])
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         double both[2];
-        struct field_benchmark *const pair[2] = {tuner->fastest[pass], news[pass]};
-        if (!news[pass])
+        struct field_benchmark *const pair[2] = {tuner->fastest[pass], contenders[pass]};
+        if (!contenders[pass])
             continue;
-        BASE_TRY(
-            field_benchmark_compare(pair, comparison_seconds(tuner), least_turns(tuner), both));
+        BASE_TRY(field_benchmark_compare(pair, comparison_seconds(tuner), least_iterations(tuner),
+                                         both));
         milliseconds[0] += both[0];
         milliseconds[1] += both[1];
     }
@@ -115,14 +116,14 @@ static void report_candidate(struct tuner *tuner, enum field_tunable tunable, ui
 
 /* ---- candidates ---------------------------------------------------------------------------- */
 
-static void take(struct tuner *tuner, const struct field_backend *backend,
-                 struct field_benchmark *news[FIELD_PASSES])
+static void adopt(struct tuner *tuner, const struct field_backend *backend,
+                  struct field_benchmark *contenders[FIELD_PASSES])
 {
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         struct field_benchmark *old = tuner->fastest[pass];
-        if (!news[pass])
+        if (!contenders[pass])
             continue;
-        tuner->fastest[pass] = news[pass];
+        tuner->fastest[pass] = contenders[pass];
         release(tuner, pass, &old);
     }
     tuner->best = *backend;
@@ -131,20 +132,20 @@ static void take(struct tuner *tuner, const struct field_backend *backend,
 
 static vkn_status create_benchmarks(struct tuner *tuner, enum field_tunable tunable,
                                     const struct field_backend *backend,
-                                    struct field_benchmark *news[FIELD_PASSES],
+                                    struct field_benchmark *contenders[FIELD_PASSES],
                                     struct field_trial *trial)
 {
     for (int pass = 0; pass < FIELD_PASSES && !trial->fault[0]; pass++)
         if (affects(tunable, pass))
-            BASE_TRY(field_benchmark_create(tuner->work, backend, (enum field_find_pass)pass,
-                                            &news[pass], trial));
+            BASE_TRY(field_benchmark_create(tuner->work, backend, (enum field_trial_pass)pass,
+                                            &contenders[pass], trial));
     return VKN_OK;
 }
 
 static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uint32_t value,
                             bool *taken)
 {
-    struct field_benchmark *news[FIELD_PASSES] = {NULL};
+    struct field_benchmark *contenders[FIELD_PASSES] = {NULL};
     struct field_trial trial = {0};
     struct field_backend backend = tuner->start;
     struct field_tuning tuning = field_backend_tuning(&tuner->best);
@@ -153,22 +154,22 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
     *taken = false;
     if (!field_backend_tune(&tuning, &tuner->model, tuner->bench->capabilities, &backend))
         return VKN_OK;
-    vkn_status status = create_benchmarks(tuner, tunable, &backend, news, &trial);
+    vkn_status status = create_benchmarks(tuner, tunable, &backend, contenders, &trial);
     /* A backend may need too much memory; this counts as its fault. */
     if (status != VKN_OK && status != VKN_NO_DEVICE) {
         snprintf(trial.fault, sizeof trial.fault, "%s", vkn_last_error());
         status = VKN_OK;
     }
     if (status == VKN_OK && !trial.fault[0])
-        status = compare_passes(tuner, news, milliseconds);
+        status = compare_passes(tuner, contenders, milliseconds);
     if (status == VKN_OK) {
         *taken = !trial.fault[0] && milliseconds[1] <= WORTHWHILE * milliseconds[0];
         report_candidate(tuner, tunable, value, milliseconds, trial.fault, *taken);
     }
     if (*taken)
-        take(tuner, &backend, news);
+        adopt(tuner, &backend, contenders);
     for (int pass = 0; pass < FIELD_PASSES; pass++)
-        release(tuner, pass, &news[pass]);
+        release(tuner, pass, &contenders[pass]);
     return status;
 }
 
@@ -213,9 +214,8 @@ static vkn_status search(struct tuner *tuner)
     return VKN_OK;
 }
 
-/* The best of many comparisons may be best by chance. It is compared once more with the untuned
- * backend: it must be faster by the margin in at least one pass, not slower in any other, and
- * faster in the sum. */
+/* Compares the best backend once more with the untuned one, since it may be best by chance: it must
+ * be faster by the margin in at least one pass, not slower in any other, and faster in the sum. */
 static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
 {
     bool faster = false, slower = false;
@@ -223,7 +223,7 @@ static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES]
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         struct field_benchmark *const pair[2] = {tuner->started[pass], tuner->fastest[pass]};
         BASE_TRY(field_benchmark_compare(pair, 2 * comparison_seconds(tuner),
-                                         2 * least_turns(tuner), milliseconds[pass]));
+                                         2 * least_iterations(tuner), milliseconds[pass]));
         bool same = pair[0] == pair[1];
         faster = faster || (!same && milliseconds[pass][1] <= WORTHWHILE * milliseconds[pass][0]);
         slower = slower || (!same && WORTHWHILE * milliseconds[pass][1] > milliseconds[pass][0]);
@@ -282,7 +282,7 @@ static cJSON *result_json(struct tuner *tuner, double milliseconds[FIELD_PASSES]
     return json;
 }
 
-static bool keep(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
+static bool save_tuning(const struct tuner *tuner, double milliseconds[FIELD_PASSES][2])
 {
     const struct field_speedups speedups = {
         .forward = milliseconds[FIELD_PASS_FORWARD][0] / milliseconds[FIELD_PASS_FORWARD][1],
@@ -328,7 +328,7 @@ static vkn_status start(struct tuner *tuner)
     BASE_TRY(field_workload_create_large(tuner->bench->device, &tuner->config,
                                          tuner->config.batch.samples, &tuner->work));
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        BASE_TRY(field_benchmark_create(tuner->work, &tuner->start, (enum field_find_pass)pass,
+        BASE_TRY(field_benchmark_create(tuner->work, &tuner->start, (enum field_trial_pass)pass,
                                         &tuner->started[pass], &trial));
         if (trial.fault[0])
             return base_fail(VKN_ERROR, "cannot tune: the untuned backend fails: %s", trial.fault);
@@ -344,7 +344,7 @@ static vkn_status tune(struct tuner *tuner)
     BASE_TRY(start(tuner));
     BASE_TRY(search(tuner));
     BASE_TRY(confirm(tuner, milliseconds));
-    bool kept = keep(tuner, milliseconds);
+    bool kept = save_tuning(tuner, milliseconds);
     tuner->bench->tuning = result_json(tuner, milliseconds, kept);
     return bench_stopped(tuner->bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
 }

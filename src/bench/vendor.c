@@ -39,7 +39,7 @@ struct vendor {
     bool retained;
     void *handle, *events[2];
     char version[48];
-    /* The current product. */
+    /* State of the current product. */
     struct vendor_product product;
     uint64_t a, b, c, workspace;     /* device addresses */
     uint64_t a_size, b_size, c_size; /* bytes per set */
@@ -130,12 +130,12 @@ struct vendor *vendor_open(const char *device, char *why, size_t size)
         snprintf(why, size, "%s", vkn_last_error());
         return NULL;
     }
-    bool good = open_libraries(vendor, why, size) && find_symbols(vendor, why, size);
-    if (good && start(vendor, device) != VKN_OK) {
+    bool opened = open_libraries(vendor, why, size) && find_symbols(vendor, why, size);
+    if (opened && start(vendor, device) != VKN_OK) {
         snprintf(why, size, "%s", vkn_last_error());
-        good = false;
+        opened = false;
     }
-    if (good)
+    if (opened)
         name_version(vendor);
     else
         vendor_close(&vendor);
@@ -176,10 +176,10 @@ static uint64_t size_of(int type)
 /* Doubles the filled part with every copy. */
 static vkn_status fill(struct vendor *vendor, uint64_t to, uint64_t size, const void *pattern)
 {
-    uint64_t there = vendor->product.pattern < size ? vendor->product.pattern : size;
-    CALL(vendor, cuMemcpyHtoD_v2, to, pattern, there);
-    for (; there < size; there *= 2)
-        CALL(vendor, cuMemcpyDtoD_v2, to + there, to, size - there < there ? size - there : there);
+    uint64_t done = vendor->product.pattern < size ? vendor->product.pattern : size;
+    CALL(vendor, cuMemcpyHtoD_v2, to, pattern, done);
+    for (; done < size; done *= 2)
+        CALL(vendor, cuMemcpyDtoD_v2, to + done, to, size - done < done ? size - done : done);
     return VKN_OK;
 }
 
@@ -247,13 +247,13 @@ static vkn_status multiply(struct vendor *vendor, uint32_t set)
 {
     /* alpha and beta in the accumulator's type. */
     static const float one = 1, zero = 0;
-    static const uint16_t half_one = 0x3c00, half_zero = 0;
-    bool half = kinds[vendor->product.kind].sum == VENDOR_R_16F;
+    static const uint16_t f16_one = 0x3c00, f16_zero = 0;
+    bool f16 = kinds[vendor->product.kind].sum == VENDOR_R_16F;
     void *c = address(vendor->c, vendor->c_size, set);
     CALL(vendor, cublasLtMatmul, vendor->handle, vendor->description,
-         half ? (const void *)&half_one : &one, address(vendor->b, vendor->b_size, set),
-         vendor->left, address(vendor->a, vendor->a_size, set), vendor->right,
-         half ? (const void *)&half_zero : &zero, c, vendor->result, c, vendor->result,
+         f16 ? (const void *)&f16_one : &one, address(vendor->b, vendor->b_size, set), vendor->left,
+         address(vendor->a, vendor->a_size, set), vendor->right,
+         f16 ? (const void *)&f16_zero : &zero, c, vendor->result, c, vendor->result,
          vendor->plan.algorithm, address(vendor->workspace, 0, 0), WORKSPACE, NULL);
     return VKN_OK;
 }

@@ -4,8 +4,7 @@
 
 #include "gpu/internal.h"
 
-/* Smaller requests are not checked. */
-#define LITTLE ((uint64_t)1 << 20)
+#define LEAST_CHECKED ((uint64_t)1 << 20) /* bytes; smaller requests are not checked */
 
 uint64_t gpu_padded_size(uint64_t asked)
 {
@@ -29,7 +28,7 @@ uint64_t gpu_memory_available(const struct gpu_device *device)
     for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; i++) {
         const VkMemoryHeap *heap = &memory.memoryProperties.memoryHeaps[i];
         uint64_t total = device->support.memory_budget ? budget.heapBudget[i] : heap->size;
-        uint64_t used = device->support.memory_budget ? budget.heapUsage[i] : device->held;
+        uint64_t used = device->support.memory_budget ? budget.heapUsage[i] : device->allocated;
         if ((heap->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) && total > used && total - used > best)
             best = total - used;
     }
@@ -55,7 +54,7 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
 }
 
 #define MOST_NAMED  3u /* settings in a message */
-#define LEAST_SHARE 8u /* a setting is named from this fraction (1/8) of the size on */
+#define LEAST_SHARE 8u /* a message names settings that cause at least 1/8 of the size */
 
 /* Returns the setting that causes most of the bytes and is not in `named`; NULL: no other causes
  * enough. */
@@ -81,7 +80,7 @@ static const char *find_cause(const struct gpu_need *needs, size_t count, uint64
 }
 
 static vkn_status fail_need(const struct gpu_device *device, const struct gpu_need *needs,
-                            size_t count, uint64_t needed, uint64_t room, const char *what)
+                            size_t count, uint64_t needed, uint64_t available, const char *what)
 {
     const char *named[MOST_NAMED] = {NULL};
     struct base_text list = {0};
@@ -92,7 +91,7 @@ static vkn_status fail_need(const struct gpu_device *device, const struct gpu_ne
     }
     vkn_status status = base_fail(
         VKN_BAD_INPUT, "%s: %.1f MiB of memory are needed, and \"%s\" has %.1f MiB left: reduce %s",
-        what, base_mib(needed), device->support.capabilities.name, base_mib(room),
+        what, base_mib(needed), device->support.capabilities.name, base_mib(available),
         list.data && !list.failed ? list.data : "the data (--downscale) or the model");
     free(list.data);
     return status;
@@ -100,15 +99,15 @@ static vkn_status fail_need(const struct gpu_device *device, const struct gpu_ne
 
 /* Returns the memory available on the device, plus the host memory that device memory can fall back
  * to. */
-static uint64_t memory_room(const struct gpu_device *device)
+static uint64_t usable_memory(const struct gpu_device *device)
 {
-    uint64_t room = gpu_memory_available(device), host = 0;
+    uint64_t available = gpu_memory_available(device), host = 0;
     if (device->support.capabilities.type == GPU_CPU)
-        return room < base_memory_usable() ? room : base_memory_usable();
+        return available < base_memory_usable() ? available : base_memory_usable();
     for (uint32_t i = 0; i < device->memory.memoryHeapCount; i++)
         if (!(device->memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT))
             host += device->memory.memoryHeaps[i].size;
-    return room + (host < base_memory_usable() ? host : base_memory_usable());
+    return available + (host < base_memory_usable() ? host : base_memory_usable());
 }
 
 vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
@@ -119,8 +118,8 @@ vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_ne
         uint64_t size = gpu_padded_size(needs[i].size);
         needed = size > UINT64_MAX - needed ? UINT64_MAX : needed + size;
     }
-    if (needed < LITTLE)
+    if (needed < LEAST_CHECKED)
         return VKN_OK;
-    uint64_t room = memory_room(device);
-    return needed <= room ? VKN_OK : fail_need(device, needs, count, needed, room, what);
+    uint64_t available = usable_memory(device);
+    return needed <= available ? VKN_OK : fail_need(device, needs, count, needed, available, what);
 }

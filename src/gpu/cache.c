@@ -7,7 +7,7 @@
 
 static const char magic[16] = "VKNERF CACHE 2";
 
-#define CACHE_LIMIT ((size_t)256 << 20)
+#define CACHE_LIMIT ((size_t)256 << 20) /* bytes of the file */
 
 uint64_t gpu_hash(const void *data, size_t size)
 {
@@ -66,25 +66,25 @@ vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir)
 {
     char *file = NULL;
     size_t size = 0, header = sizeof(struct gpu_cache_header);
-    bool whole = false;
+    bool valid = false;
     if (!gpu_disabled("pipeline_cache")) {
         device->cache_folder = cache_dir ? base_format("%s", cache_dir) : default_folder();
         device->cache_path = gpu_cache_path(device, "pipelines", "bin");
     }
-    /* With a cache, the second compilation of a shader would take no time. */
+    /* Measured compile times must not depend on a cache. */
     if (device->statistics)
         return VKN_OK;
     if (device->cache_path && base_file_exists(device->cache_path)) {
-        whole = base_file_read(device->cache_path, CACHE_LIMIT, &file, &size) == VKN_OK &&
+        valid = base_file_read(device->cache_path, CACHE_LIMIT, &file, &size) == VKN_OK &&
                 gpu_cache_valid(file, size, magic, 0);
-        device->cache_hash = whole ? ((struct gpu_cache_header *)(void *)file)->hash : 0;
-        if (!whole)
+        device->cache_hash = valid ? ((struct gpu_cache_header *)(void *)file)->hash : 0;
+        if (!valid)
             base_log(BASE_LOG_DEBUG, "%s: a damaged pipeline cache; ignored", device->cache_path);
     }
     VkPipelineCacheCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
-        .initialDataSize = whole ? size - header : 0,
-        .pInitialData = whole ? file + header : NULL,
+        .initialDataSize = valid ? size - header : 0,
+        .pInitialData = valid ? file + header : NULL,
     };
     VkResult result = device->vk.vkCreatePipelineCache(device->handle, &info, NULL, &device->cache);
     free(file);

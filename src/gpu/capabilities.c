@@ -67,8 +67,8 @@ static void read_properties(VkPhysicalDevice physical, const struct gpu_support 
 
 enum { VENDOR_AMD = 0x1002, VENDOR_INTEL = 0x8086, VENDOR_NVIDIA = 0x10de };
 
-/* Subgroup sizes of pipelines that request none, on devices that leave the choice. Intel's
- * registers per invocation halve with every doubling of the subgroup, and spill. */
+/* Subgroup sizes of pipelines that request none, on devices with several sizes. On Intel, every
+ * doubling of the subgroup halves the registers per invocation, which then spill. */
 static const struct {
     uint32_t vendor, size;
 } preferred_subgroups[] = {
@@ -81,10 +81,11 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
 {
     struct gpu_capabilities *capabilities = &support->capabilities;
     const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *size = &properties->subgroup_size;
-    uint32_t own = properties->vulkan11.subgroupSize;
-    bool controlled = capabilities->subgroup_pinnable && own >= size->minSubgroupSize &&
-                      own <= size->maxSubgroupSize;
-    capabilities->subgroup_size = capabilities->subgroup_min = capabilities->subgroup_max = own;
+    uint32_t default_size = properties->vulkan11.subgroupSize;
+    bool controlled = capabilities->subgroup_pinnable && default_size >= size->minSubgroupSize &&
+                      default_size <= size->maxSubgroupSize;
+    capabilities->subgroup_size = capabilities->subgroup_min = capabilities->subgroup_max =
+        default_size;
     support->subgroup_required =
         controlled && (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
     /* A device with a single size needs no request (NVK, RADV before RDNA). */
@@ -106,8 +107,8 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
 uint32_t gpu_largest_workgroup(const struct gpu_capabilities *device, uint32_t subgroup_size)
 {
     uint32_t most = device->max_workgroup_size;
-    uint64_t resident = (uint64_t)subgroup_size * device->max_subgroups;
-    return resident && resident < most ? (uint32_t)resident : most;
+    uint64_t subgroup_limit = (uint64_t)subgroup_size * device->max_subgroups;
+    return subgroup_limit && subgroup_limit < most ? (uint32_t)subgroup_limit : most;
 }
 
 static void read_memory(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)

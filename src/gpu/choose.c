@@ -14,7 +14,7 @@ static struct {
     pthread_mutex_t lock;
     VkInstance handle;
     uint32_t users;
-    pid_t process; /* that created it: a driver's threads do not survive fork() */
+    pid_t process; /* process that created it: a driver's threads do not survive fork() */
     uint32_t version;
     bool debug_utils;
     VkDebugUtilsMessengerEXT messenger; /* with VKNERF_VALIDATION=1 */
@@ -342,8 +342,8 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
                          uint32_t *index)
 {
     if (!wanted || !parse_index(wanted, list->count, index)) {
-        /* One or two digits are an index, and never part of a name such as "LLVM 19.1.7"; "4070"
-         * is. */
+        /* One or two digits are always an index, never part of a name such as "LLVM 19.1.7"; longer
+         * numbers, such as "4070", can be part of a name. */
         bool no_name =
             wanted && strlen(wanted) <= 2 && strspn(wanted, "0123456789") == strlen(wanted);
         int best = no_name ? -1 : best_match(list, wanted, skipped);

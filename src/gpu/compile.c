@@ -97,7 +97,8 @@ static uint32_t environment_version(const char *environment)
 }
 
 /* Counts the threads in the compiler. A process forked while a thread is in the compiler would find
- * its locks held for ever. Not a rwlock, which a child could not unlock. */
+ * the compiler's locks held for ever. A rwlock would not do, because a child could not unlock it.
+ */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t left;
@@ -129,7 +130,7 @@ static shaderc_compile_options_t make_options(const struct gpu_glsl *glsl)
     shaderc_compile_options_t options = is_loaded() ? shaderc.compile_options_initialize() : NULL;
     if (!options)
         return NULL;
-    /* No optimisation, as in the build: it breaks cooperative matrices. */
+    /* No optimisation, as in the build: shaderc's optimiser breaks cooperative matrices. */
     shaderc.compile_options_set_optimization_level(options, shaderc_optimization_level_zero);
     shaderc.compile_options_set_target_env(options, shaderc_target_env_vulkan,
                                            environment_version(glsl->environment));
@@ -151,8 +152,8 @@ static bool copy_result(shaderc_compilation_result_t result, char **bytes, size_
 }
 
 /* Compiles or preprocesses; the caller frees *bytes. */
-static bool make(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size,
-                 char *message, size_t message_size)
+static bool run_compiler(const struct gpu_glsl *glsl, bool preprocess, char **bytes, size_t *size,
+                         char *message, size_t message_size)
 {
     *bytes = NULL;
     *size = 0;
@@ -185,7 +186,7 @@ bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_cou
 {
     char *bytes = NULL;
     size_t size = 0;
-    bool done = make(glsl, false, &bytes, &size, message, message_size);
+    bool done = run_compiler(glsl, false, &bytes, &size, message, message_size);
     *words = (uint32_t *)(void *)bytes; /* malloc aligns for any type */
     *word_count = size / sizeof **words;
     return done;
@@ -194,7 +195,7 @@ bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_cou
 bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, size_t message_size)
 {
     size_t size = 0;
-    return make(glsl, true, text, &size, message, message_size);
+    return run_compiler(glsl, true, text, &size, message, message_size);
 }
 
 /* ---- sources in a folder --------------------------------------------------------------------- */

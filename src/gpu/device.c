@@ -28,8 +28,8 @@ static vkn_status create_device(struct gpu_device *device)
         .enabledExtensionCount = device->features.extension_count,
         .ppEnabledExtensionNames = device->features.extensions,
     };
-    /* VK_INCOMPLETE, which the loader may pass on from its own listing of extensions, means that
-     * there is no device, too. */
+    /* The loader may return VK_INCOMPLETE from its own listing of extensions; then no device was
+     * created either. */
     VkResult result = vkCreateDevice(device->physical, &info, NULL, &device->handle);
     if (result != VK_SUCCESS)
         return gpu_vulkan_fail(result, "vkCreateDevice", name_of(device));
@@ -92,8 +92,8 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
     return gpu_self_test_run(device);
 }
 
-/* Opens the device that is asked for, else the best one that is not skipped. If it fails, marks it
- * as skipped; *another: a further device can be tried. */
+/* Opens the requested device, else the best one that is not skipped. If opening fails, adds the
+ * device to the mask *skipped; *another: a further device can be tried. */
 static vkn_status open_next(const struct gpu_options *options, uint64_t *skipped,
                             struct gpu_device **opened, bool *another)
 {
@@ -133,7 +133,7 @@ vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **opene
         vkn_status status = open_next(options ? options : &defaults, &skipped, opened, &another);
         if (status != VKN_NO_DEVICE || !another)
             return status;
-        base_log(BASE_LOG_WARNING, "%s; the next device is taken", vkn_last_error());
+        base_log(BASE_LOG_WARNING, "%s; the next device is tried", vkn_last_error());
     }
 }
 

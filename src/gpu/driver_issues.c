@@ -1,4 +1,4 @@
-/* Lists known faults of drivers that others have reported and the self-test does not find. */
+/* Lists reported faults of drivers that the self-test does not find. */
 #include "gpu/internal.h"
 
 #define ANY_TYPE (-1)
@@ -6,14 +6,14 @@
 struct row {
     VkDriverId driver;
     int type;        /* enum gpu_device_type, or ANY_TYPE */
-    uint32_t device; /* its id; 0: any */
+    uint32_t device; /* device id; 0: any */
     /* First driver version without the fault, as the driver encodes versions; 0: none is known. */
     uint32_t fixed;
-    struct gpu_driver_issue hazard;
+    struct gpu_driver_issue issue;
 };
 
 #define RX_6800_XT     0x73bfu
-/* One after the newest version that is known to crash. */
+/* The version after the newest one that is known to crash. */
 #define AMD_IGPU_FIXED VK_MAKE_VERSION(2, 0, 389)
 
 static const struct row rows[] = {
@@ -56,14 +56,14 @@ static const struct row rows[] = {
      0,
      VK_MAKE_VERSION(24, 1, 0),
      {"is experimental before Mesa 24.1: wrong results and hangs",
-      "update Mesa, or take NVIDIA's own driver", true, false}},
+      "update Mesa, or use NVIDIA's own driver", true, false}},
     /* The driver prints this itself when it starts. */
     {VK_DRIVER_ID_MESA_DOZEN,
      ANY_TYPE,
      0,
      0,
      {"is not a conformant Vulkan driver: results may be wrong",
-      "take the GPU's own driver, or the CPU with --device llvmpipe", true, false}},
+      "use the GPU's own driver, or the CPU with --device llvmpipe", true, false}},
     /* Seen on one card, in f32 sums by compare-and-swap, with an unknown driver. */
     {VK_DRIVER_ID_AMD_PROPRIETARY,
      GPU_DISCRETE,
@@ -85,12 +85,12 @@ static bool concerns(const struct row *row, const struct gpu_capabilities *devic
            (row->fixed == 0 || device->driver_version < row->fixed);
 }
 
-size_t gpu_driver_issues(const struct gpu_capabilities *of,
-                         struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES])
+size_t gpu_driver_issues(const struct gpu_capabilities *device,
+                         struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES])
 {
     size_t count = 0;
     for (size_t i = 0; i < BASE_COUNT(rows) && count < GPU_MAX_DRIVER_ISSUES; i++)
-        if (concerns(&rows[i], of))
-            hazards[count++] = rows[i].hazard;
+        if (concerns(&rows[i], device))
+            issues[count++] = rows[i].issue;
     return count;
 }

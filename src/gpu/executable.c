@@ -1,4 +1,4 @@
-/* Creates what the driver runs from a shader's SPIR-V: a compute pipeline or a shader object. */
+/* Creates a compute pipeline or a shader object from a shader's SPIR-V. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
 
 /* ---- pipelines and shader objects ------------------------------------------------------------ */
 
-/* Creates the pipeline of a stage, whose module is still missing. */
+/* Creates the pipeline of a stage and sets the stage's module, which the caller leaves empty. */
 static vkn_status create_pipeline(struct gpu_device *device, const char *name,
                                   const VkPipelineShaderStageCreateInfo *stage,
                                   const uint32_t *words, size_t word_count, VkPipeline *pipeline)

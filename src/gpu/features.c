@@ -87,7 +87,7 @@ static const struct optional_feature {
         .flag = SUPPORT(capabilities.cooperative_matrix2),
     },
     {
-        .name = "maintenance4", /* SPIR-V 1.6 specialises workgroup sizes by it */
+        .name = "maintenance4", /* SPIR-V 1.6 needs it to specialise workgroup sizes */
         .extension = VK_KHR_MAINTENANCE_4_EXTENSION_NAME,
         .core = VK_API_VERSION_1_3,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES,
@@ -159,9 +159,9 @@ static const struct optional_feature {
     },
 };
 
-/* Further names for VKNERF_DISABLE, which are no device features. */
 /* Name of packed_f16_atomics in earlier versions, which VKNERF_DISABLE may still list. */
 #define OLD_PACKED_F16_ATOMICS "packed_half_atomics"
+/* Further names for VKNERF_DISABLE, which are not device features. */
 static const char *const other_switches[] = {
     OLD_PACKED_F16_ATOMICS, "pipeline_cache", "timestamps", "tuning",
     "owned_sums",           "cpu_kernels",    "self_test",  "mapped_memory"};

@@ -18,7 +18,7 @@ extern const char *const gpu_device_type_names[];
 /* Shape and types of cooperative matrices: C (m x n) += A (m x k) * B (k x n). */
 struct gpu_matrix_shape {
     uint32_t m, n, k;
-    const char *a_type, *c_type; /* types of A and B, and of C: "f16", "f32", ... */
+    const char *a_type, *c_type; /* a_type: of A and B; "f16", "f32", ... */
     bool flexible; /* only through the flexible dimensions of VK_NV_cooperative_matrix2 */
 };
 
@@ -45,6 +45,11 @@ struct gpu_capabilities {
     double timestamp_period;                    /* nanoseconds per tick; 0: no timestamps */
 };
 
+/* Options of gpu_open.
+ *
+ * A device and all objects made from it may be used by one thread at a time. Exception: several
+ * threads may call gpu_pipeline_create and gpu_pipeline_destroy at once, because compilation
+ * dominates the start. */
 struct gpu_options {
     const char *device;     /* index in gpu_list, or part of a name; NULL: the first that passes its
                                self-test, discrete before integrated before CPU */
@@ -52,9 +57,6 @@ struct gpu_options {
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
     bool statistics;        /* collect gpu_pipeline_statistics; disables the pipeline cache */
 };
-/* A device and all objects made from it may be used by one thread at a time. Exception: several
- * threads may call gpu_pipeline_create and gpu_pipeline_destroy at once, because compilation
- * dominates the start. */
 
 /* Lists the devices: fills up to `capacity` entries, by index, and sets *count to the number of
  * devices. VKN_NO_DEVICE: there is none. */
@@ -66,11 +68,12 @@ vkn_status gpu_open(const struct gpu_options *options, struct gpu_device **devic
 void gpu_close(struct gpu_device **device);
 /* Sets the stop flag of a device and returns the previous flag; NULL: none. Once *stop is not zero,
  * a wait that takes 20 seconds more returns VKN_NO_DEVICE; the device counts as hung then, and its
- * objects are not destroyed before the process ends. *stop must outlive its use here. */
+ * objects are not destroyed before the process ends. The device keeps the pointer. */
 const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
                                                const volatile sig_atomic_t *stop);
-/* Sets after how many seconds a wait fails and the device counts as hung; 0: never. Pipelines with
- * a user's snippet set a limit if there is none. Returns the previous limit. */
+/* Sets the number of seconds after which a wait fails and the device counts as hung; 0: no limit.
+ * Creating a pipeline with a user's snippet sets a limit if there is none. Returns the previous
+ * limit. */
 double gpu_set_wait_limit(struct gpu_device *device, double seconds);
 struct base_guard *gpu_guard(struct gpu_device *device); /* for BASE_USE */
 const struct gpu_capabilities *gpu_device_capabilities(const struct gpu_device *device);
@@ -89,26 +92,27 @@ struct gpu_driver_issue {
 #define GPU_MAX_DRIVER_ISSUES 4
 /* Lists the known faults of a device's driver, by driver, version, device type and device id.
  * Returns their number. */
-size_t gpu_driver_issues(const struct gpu_capabilities *of,
-                         struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES]);
-bool gpu_disabled(const char *feature); /* whether VKNERF_DISABLE lists the feature */
+size_t gpu_driver_issues(const struct gpu_capabilities *device,
+                         struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES]);
+/* Returns whether VKNERF_DISABLE lists the feature. */
+bool gpu_disabled(const char *feature);
 /* Returns whether pipelines use the kernels for CPU devices: on CPU devices, unless VKNERF_DISABLE
  * lists cpu_kernels. */
 bool gpu_cpu_kernels(const struct gpu_capabilities *device);
-/* Returns "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION" in fresh memory: a file beside
- * the pipeline cache for results that depend on device and driver. NULL: caching is off or memory
+/* Returns "FOLDER/KIND-PIPELINE_CACHE_UUID-DRIVER_VERSION.EXTENSION" in fresh memory: a file in the
+ * cache folder for results that depend on device and driver. NULL: caching is off or memory
  * is short. */
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
 /* Returns the bytes that this process has allocated on the device. */
 uint64_t gpu_memory_allocated(const struct gpu_device *device);
-/* Lists the allocated bytes by buffer name, largest first, each including the padding behind the
+/* Lists the allocated bytes by buffer name, largest first, each including the padding after the
  * buffer. Fills up to `most` entries (at least 1); the last one sums up the rest as "others".
  * Returns their number. */
 struct gpu_memory_use {
-    const char *name;
+    const char *name; /* literal */
     uint64_t bytes;
-    bool host;
-}; /* name: a literal; host: requested as GPU_HOST */
+    bool host; /* requested as GPU_HOST */
+};
 size_t gpu_memory_uses(const struct gpu_device *device, struct gpu_memory_use *uses, size_t most);
 /* Returns the bytes that can still be allocated: from the driver's memory budget if it has one,
  * else from the heap's size; on CPU devices at most the memory left to the process. */
@@ -123,7 +127,7 @@ struct gpu_buffer {
     const char *name; /* literal */
 };
 
-/* Device-local memory; host-visible memory, which is mapped. */
+/* GPU_DEVICE: device-local memory; GPU_HOST: host-visible memory, which is mapped. */
 enum gpu_memory_kind { GPU_DEVICE, GPU_HOST };
 /* A buffer to allocate. gpu_arena_create fills in `buffer`; `name`, a literal, is for messages; a
  * size of 0 is rounded up so that the buffer can be bound. */
@@ -214,12 +218,13 @@ void gpu_pipeline_destroy(struct gpu_pipeline **pipeline); /* releases it and se
 bool gpu_shader_exists(const char *name);
 /* Returns a hash of the shader's embedded SPIR-V; 0: the shader is compiled at run time. */
 uint64_t gpu_shader_hash(const struct gpu_device *device, const char *name);
-/* Adds the shader `name`: `template`, a file of shaders/, which includes the user's GLSL as
- * "snippet". Its first use compiles it, and fails with VKN_BAD_INPUT and "FILE:LINE: ..." if the
- * GLSL is wrong. VKN_ERROR: out of memory. */
+/* A user's GLSL: its file name in messages, and its text. Both must live until the process ends. */
 struct gpu_snippet {
     const char *file, *text;
-}; /* file: its name in messages; both texts must live until the process ends */
+};
+/* Adds the shader `name`: `template`, a file of shaders/, which includes the user's GLSL as
+ * "snippet". The first pipeline of the shader compiles it, and fails with VKN_BAD_INPUT and
+ * "FILE:LINE: ..." if the GLSL is wrong. VKN_ERROR: out of memory. */
 vkn_status gpu_add_snippet(const char *name, const char *template, const char *defines,
                            const struct gpu_snippet *snippet);
 /* Returns the statistics of the driver's compiler (docs/bench.md lists them) as a fresh object that
@@ -238,7 +243,7 @@ void gpu_bindings_destroy(struct gpu_bindings **bindings);
 /* A command buffer that can be submitted repeatedly. gpu_record_end returns the first error that
  * occurred during recording. */
 struct gpu_recording;
-/* Begins a recording; `name` is for messages, max_timestamps the most that it may record. */
+/* Begins a recording with up to max_timestamps timestamps; `name` is for messages. */
 vkn_status gpu_record_begin(struct gpu_device *device, const char *name, uint32_t max_timestamps,
                             struct gpu_recording **recording);
 /* Records a dispatch of `groups` workgroups with `push_size` bytes of push constants. */
@@ -256,8 +261,8 @@ void gpu_record_dispatch_indirect(struct gpu_recording *recording,
  * makes writes of shaders visible to shaders only, not to copies and indirect group counts. */
 void gpu_record_barrier(struct gpu_recording *recording);
 void gpu_record_compute_barrier(struct gpu_recording *recording);
-/* Record a fill and a copy. Offsets and sizes in bytes; those of a fill are multiples of 4, and
- * size UINT64_MAX fills to the end. */
+/* Record a fill and a copy. Offsets and sizes are in bytes, and multiples of 4 for a fill; size
+ * UINT64_MAX fills to the end. */
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
                      uint64_t offset, uint64_t size, uint32_t value);
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
@@ -267,11 +272,11 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
  * the work that follows. Does nothing if max_timestamps is 0 or the device has no timestamps. */
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label);
 /* Continues in a further command buffer, which is submitted separately, so that a driver's watchdog
- * does not add up the time of both. */
+ * does not time both as one submission. */
 void gpu_record_split(struct gpu_recording *recording);
 vkn_status gpu_record_end(struct gpu_recording *recording);
-/* Submit and wait. Submissions run in order. gpu_submit of a recording in flight waits for it
- * first. */
+/* Submit a recording and wait for it. Submissions run in order. gpu_submit first waits for the
+ * recording if it is in flight. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
 /* Waits up to `seconds`. Returns false if the recording is still running; after true, gpu_wait is
@@ -293,18 +298,19 @@ double gpu_recording_start(struct gpu_recording *recording);
 /* Waits for the recording if it is in flight, destroys it and sets it to NULL. */
 void gpu_recording_destroy(struct gpu_recording **recording);
 
-/* Device and host clock read at the same time, within `deviation` seconds. gpu_read_clocks returns
- * false if the driver cannot read both. */
+/* The clocks of gpu_recording_start and base_seconds, read at the same time within `deviation`; all
+ * in seconds. */
 struct gpu_clocks {
     double device, host, deviation;
-}; /* seconds on the clocks of gpu_recording_start and base_seconds */
+};
+/* Reads both clocks. Returns false if the driver cannot read them at the same time. */
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks);
 
 /* Returns the number of messages of the validation layer so far; needs VKNERF_VALIDATION=1. */
 uint64_t gpu_validation_messages(void);
 
 /* ---- self-test ------------------------------------------------------------------------------- */
-/* Results of the self-test, which gpu_open runs once: small problems, compared with scalar results.
+/* Results of the self-test, which gpu_open runs once: small problems, checked by the host.
  * A failed optional feature is switched off in the capabilities with a warning; failed subgroup
  * operations or integer atomics give VKN_NO_DEVICE. */
 struct gpu_self_test {

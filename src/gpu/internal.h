@@ -1,5 +1,5 @@
-/* Declarations shared by the files of the gpu module. Outside of it, only tests/gpu_fixture.h
- * includes this file, to inject failures. */
+/* Declarations shared by the files of the gpu module. Outside of the module, only
+ * tests/gpu_fixture.h includes this file, to inject failures. */
 #ifndef GPU_INTERNAL_H
 #define GPU_INTERNAL_H
 
@@ -113,11 +113,11 @@ struct gpu_transfer {
 #define GPU_IDLE_PIPELINES 64u
 
 /* Pipelines of a device, used and unused. */
-struct gpu_programs {
+struct gpu_pipeline_list {
     pthread_mutex_t lock;
     struct gpu_pipeline *first;
-    uint32_t idle; /* pipelines in the list without a user */
-    uint64_t releases;
+    uint32_t idle;     /* pipelines in the list without a user */
+    uint64_t releases; /* counts gpu_pipeline_destroy calls that left a pipeline without a user */
 };
 
 struct gpu_device {
@@ -131,10 +131,10 @@ struct gpu_device {
     VkQueue queue;
     const volatile sig_atomic_t *stop; /* see gpu_set_stop_flag */
     bool hung;                         /* the device hung: waits fail, and nothing is destroyed */
-    double limit;                      /* seconds, see gpu_set_wait_limit */
+    double wait_limit;                 /* seconds, see gpu_set_wait_limit */
     VkInstance instance;               /* the instance that `physical` belongs to */
     VkPhysicalDeviceMemoryProperties memory;
-    uint64_t held;                    /* bytes allocated */
+    uint64_t allocated;               /* bytes, see gpu_memory_allocated */
     struct gpu_arena *arenas;         /* list of the open arenas */
     uint64_t last_ticks;              /* last reading of the device clock, see gpu_extend_ticks */
     VkDescriptorSetLayout set_layout; /* layout of each set */
@@ -144,7 +144,7 @@ struct gpu_device {
     bool statistics;     /* see gpu_options */
     uint64_t cache_hash; /* hash of the cache file's data when it was read */
     struct gpu_transfer transfer;
-    struct gpu_programs pipelines;
+    struct gpu_pipeline_list pipelines;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a pipeline has no buffer */
     struct gpu_self_test self_test;
@@ -177,7 +177,7 @@ vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t skipped,
 /* If VKNERF_VALIDATION=1 and the validation layer is installed, adds the layer and its message
  * callback to `info` and returns true. */
 bool gpu_validation_request(VkInstanceCreateInfo *info);
-/* Returns whether an instance of the process, abandoned ones included, runs under the layer. */
+/* Returns whether an instance of the process, even an abandoned one, uses the layer. */
 bool gpu_validating(void);
 /* Creates the messenger that logs the messages of the layer. */
 VkDebugUtilsMessengerEXT gpu_validation_listen(VkInstance instance);
@@ -215,9 +215,9 @@ void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *suppo
 
 /* ---- budget.c -------------------------------------------------------------------------------- */
 
-/* Buffers are padded to a multiple of this, so that shaders can read whole vectors at the end and
- * fills reach every byte. */
-#define GPU_BUFFER_GRANULE 16u
+/* Buffer sizes are rounded up to this, so that shaders can read whole vectors at the end and fills
+ * reach every byte. */
+#define GPU_BUFFER_GRANULE 16u /* bytes */
 /* Returns the padded size of a buffer, without gaps to its neighbours; UINT64_MAX: overflow. */
 uint64_t gpu_padded_size(uint64_t asked);
 
@@ -232,15 +232,15 @@ uint64_t gpu_hash(const void *data, size_t size);
 /* Load and save the pipeline cache; cache_dir: see gpu_options. */
 vkn_status gpu_cache_open(struct gpu_device *device, const char *cache_dir);
 void gpu_cache_close(struct gpu_device *device);
-/* Header of a file with driver data. Drivers do not check such data themselves. 32 bytes long, so
- * that the data behind it has the alignment that shader binaries need. */
+/* Header of a file with driver data, which drivers do not check themselves. It has 32 bytes, so
+ * that the data after it has the alignment that shader binaries need. */
 struct gpu_cache_header {
     char magic[16];     /* kind of the file and version of its layout */
     uint64_t key, hash; /* key: hash of the data's source (0: several sources); hash: of the data */
 };
 /* Fills in the header of a file of `size` bytes, header included. */
 void gpu_cache_fill_header(void *file, size_t size, const char magic[16], uint64_t key);
-/* Returns whether the file is complete, undamaged, and has that kind and key. */
+/* Returns whether the file is complete and undamaged and has this magic and key. */
 bool gpu_cache_valid(const void *file, size_t size, const char magic[16], uint64_t key);
 /* Returns whether `path` is a regular file or does not exist: opening a pipe would block until it
  * has a reader. */
@@ -251,16 +251,16 @@ bool gpu_cache_may_replace(const char *path);
 /* Record barriers: between any two uses of buffers on the queue; before the host reads. */
 void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands);
 void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands);
-/* Submits one command buffer; `name` is for messages. */
+/* Submits a command buffer; `fence` (may be VK_NULL_HANDLE) signals its end. */
 vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
                             const char *name);
+/* Creates a pool, a command buffer and a fence; `name` is for messages. */
 vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCommandPool *pool,
                               VkCommandBuffer *commands, VkFence *fence);
 
 /* ---- wait.c ---------------------------------------------------------------------------------- */
 
-/* Waits until a submission has finished and resets its fence. See gpu_set_stop_flag for failures.
- */
+/* Waits until a submission has finished and resets its fence. Fails as gpu_set_stop_flag says. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name);
 /* Returns VKN_NO_DEVICE if the device hung: further Vulkan calls could block. */
 vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject);
@@ -272,7 +272,7 @@ double gpu_snippet_seconds(void);
 
 /* ---- clock.c --------------------------------------------------------------------------------- */
 
-/* Returns the device clock without wrap-around, from a reading that may have wrapped. */
+/* Extends a reading of the device clock, which may have wrapped, to a count that never wraps. */
 uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
 /* Converts ticks of the device clock to seconds. */
 double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
@@ -307,9 +307,9 @@ uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint
 uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
                          uint32_t value_count, const uint32_t *words, size_t *count);
 
-/* ---- pipeline.c -------------------------------------------------------------------------------
- */
+/* ---- pipeline.c ------------------------------------------------------------------------------ */
 
+/* Create the empty list of pipelines, and destroy the list with its pipelines. */
 void gpu_pipelines_open(struct gpu_device *device);
 void gpu_pipelines_close(struct gpu_device *device);
 /* Returns the number of the device's pipelines, unused ones included. */
@@ -327,14 +327,13 @@ vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
 
 /* ---- statistics.c ---------------------------------------------------------------------------- */
 
-/* Returns the processor time of the whole process in seconds: some compilers have threads of their
- * own. */
+/* Returns the processor time of the process in seconds, which includes threads of the compiler. */
 double gpu_processor_seconds(void);
 /* Implements gpu_pipeline_statistics. */
 struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
                                   double compile_seconds);
 
-/* ---- bindings.c ------------------------------------------------------------------------------ */
+/* ---- sizes of pipelines (executable.c, pipeline.c) ------------------------------------------- */
 
 /* Ids of the specialisation constants that this module sets. */
 #define GPU_SUBGROUP_SIZE 0u
@@ -342,6 +341,8 @@ struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pi
 
 uint32_t gpu_pipeline_local_size(const struct gpu_pipeline *pipeline);
 uint32_t gpu_pipeline_subgroup_size(const struct gpu_pipeline *pipeline);
+
+/* ---- bindings.c ------------------------------------------------------------------------------ */
 
 /* Returns the GPU_SETS descriptor sets. */
 const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);

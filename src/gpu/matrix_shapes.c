@@ -38,8 +38,8 @@ static const char *component_name(VkComponentTypeKHR type)
 
 static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_matrix_shape *shape)
 {
-    bool half = strcmp(shape->a_type, "f16") == 0 || strcmp(shape->c_type, "f16") == 0;
-    if (half && !capabilities->float16)
+    bool f16 = strcmp(shape->a_type, "f16") == 0 || strcmp(shape->c_type, "f16") == 0;
+    if (f16 && !capabilities->float16)
         return;
     for (uint32_t i = 0; i < capabilities->shape_count; i++) {
         const struct gpu_matrix_shape *known = &capabilities->shapes[i];
@@ -83,7 +83,7 @@ static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities
 
 #ifdef VK_NV_cooperative_matrix2
 
-/* Shapes that the shaders are compiled for: those of NVIDIA, AMD, Intel and lavapipe. */
+/* Shapes that the shaders are compiled for, as NVIDIA, AMD, Intel and lavapipe have them. */
 static const uint32_t compiled_shapes[][3] = {
     {8, 8, 8}, {16, 8, 8}, {16, 8, 16}, {16, 16, 16}, {8, 16, 16}, {8, 8, 16},
 };
@@ -138,21 +138,21 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
 
 #endif
 
-/* lavapipe of Mesa 26.1 offers matrices for any vector width, but crashes when it compiles a load
- * for subgroups other than 8 wide. */
+/* Returns whether the driver crashes when it compiles a matrix load: lavapipe of Mesa 26.1 does for
+ * subgroups other than 8 wide, although it offers matrices for them. */
 static bool crashes_on_load(const struct gpu_support *support)
 {
     return support->capabilities.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
            support->capabilities.subgroup_size != 8;
 }
 
-/* The driver crashes when the shapes are listed, see driver_issues.c. */
+/* Returns whether the driver crashes when the shapes are listed, see driver_issues.c. */
 static bool crashes_on_listing(const struct gpu_capabilities *capabilities)
 {
-    struct gpu_driver_issue hazards[GPU_MAX_DRIVER_ISSUES];
-    size_t count = gpu_driver_issues(capabilities, hazards);
+    struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
+    size_t count = gpu_driver_issues(capabilities, issues);
     for (size_t i = 0; i < count; i++)
-        if (hazards[i].matrices)
+        if (issues[i].matrices)
             return true;
     return false;
 }

@@ -14,7 +14,7 @@ struct gpu_arena {
     uint32_t block_count;
     struct gpu_memory_use *uses; /* one per buffer */
     size_t use_count;
-    struct gpu_arena *next, **link; /* in the device's list; link: what points to this one */
+    struct gpu_arena *next, **link; /* in the device's list; link: the pointer to this one */
 };
 
 static uint64_t round_up(uint64_t value, uint64_t granule)
@@ -139,8 +139,8 @@ static vkn_status fail_memory(const struct gpu_device *device, const struct bloc
                      (unsigned long long)largest->size);
 }
 
-/* Allocates from the best memory type that has room; warns if device memory falls back to host
- * memory. */
+/* Allocates from the best memory type with enough memory left; warns if device memory falls back to
+ * host memory. */
 static vkn_status allocate_memory(struct gpu_device *device, const struct block *block,
                                   VkDeviceMemory *memory)
 {
@@ -180,7 +180,7 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
     }
 }
 
-/* Stores the size of each buffer of the block, including the gap behind it. */
+/* Stores the size of each buffer of the block, including the gap after it. */
 static void note_uses(struct gpu_arena *arena, const struct block *block)
 {
     for (size_t i = 0; i < block->count; i++) {
@@ -202,14 +202,14 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     BASE_TRY(allocate_memory(device, block, &memory));
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
-    device->held += block->size;
+    device->allocated += block->size;
     note_uses(arena, block);
     gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, first->name);
 
     char *mapped = NULL;
     bool host = first->kind == GPU_HOST;
-    bool alike = device->support.capabilities.type == GPU_CPU; /* device memory is host memory */
-    if (host || (alike && !gpu_disabled("mapped_memory")))
+    bool unified = device->support.capabilities.type == GPU_CPU; /* device memory is host memory */
+    if (host || (unified && !gpu_disabled("mapped_memory")))
         GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                  (void **)&mapped);
     if (host)
@@ -228,7 +228,7 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     return VKN_OK;
 }
 
-/* Creates the buffers of one kind and their memory; `placed` has room for all requests. */
+/* Creates the buffers of one kind and their memory. `placed` is an array of `count` entries. */
 static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                               size_t count, enum gpu_memory_kind kind, struct placed *placed)
 {
@@ -282,8 +282,8 @@ static vkn_status check_ranges(const struct gpu_device *device,
 }
 
 /* Checks the sum of all requests, under the name of the largest. */
-static vkn_status check_room(const struct gpu_device *device,
-                             const struct gpu_buffer_request *requests, size_t count)
+static vkn_status check_available(const struct gpu_device *device,
+                                  const struct gpu_buffer_request *requests, size_t count)
 {
     struct gpu_need all = {0};
     uint64_t largest = 0;
@@ -299,14 +299,14 @@ static vkn_status check_room(const struct gpu_device *device,
 
 /* Allocated memory counts as used only when it is written. So this lock covers the check of
  * available memory, the allocation and the zero fill, against arenas of other threads, such as
- * those of ranks on the same device. */
+ * other ranks on the same device. */
 static pthread_mutex_t allocation_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static vkn_status take_memory(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
-                              size_t count, struct placed *placed)
+static vkn_status allocate_all(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
+                               size_t count, struct placed *placed)
 {
     pthread_mutex_lock(&allocation_lock);
-    vkn_status status = check_room(arena->device, requests, count);
+    vkn_status status = check_available(arena->device, requests, count);
     if (status == VKN_OK)
         status = create_kind(arena, requests, count, GPU_DEVICE, placed);
     if (status == VKN_OK)
@@ -337,7 +337,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     struct placed *placed = base_alloc(count + 1, sizeof *placed);
     vkn_status status = VKN_ERROR;
     if (arena->uses && arena->buffers && arena->blocks && arena->block_sizes && placed)
-        status = take_memory(arena, requests, count, placed);
+        status = allocate_all(arena, requests, count, placed);
     free(placed);
     if (status == VKN_OK)
         *created = arena;
@@ -357,7 +357,7 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
         device->vk.vkDestroyBuffer(device->handle, arena->buffers[i], NULL);
     for (uint32_t i = 0; i < arena->block_count; i++) {
         device->vk.vkFreeMemory(device->handle, arena->blocks[i], NULL);
-        device->held -= arena->block_sizes[i];
+        device->allocated -= arena->block_sizes[i];
     }
     *arena->link = arena->next;
     if (arena->next)
@@ -373,7 +373,7 @@ void gpu_arena_destroy(struct gpu_arena **destroyed)
 
 uint64_t gpu_memory_allocated(const struct gpu_device *device)
 {
-    return device->held;
+    return device->allocated;
 }
 
 /* Adds to the entry of the same name, or adds an entry; when all are taken, the last one sums up

@@ -10,10 +10,11 @@
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
+/* Shaders from gpu_add_shaders. */
 static struct {
     const struct gpu_shader *sources;
     size_t count;
-} added; /* by gpu_add_shaders */
+} added;
 
 void gpu_add_shaders(const struct gpu_shader *sources, size_t count)
 {
@@ -103,8 +104,8 @@ struct code {
 };
 
 /* Returns the embedded words, or compiles the shader's file; the caller frees code->compiled. */
-static vkn_status take_code(struct gpu_device *device, const struct gpu_shader *source,
-                            const char *name, struct code *code)
+static vkn_status get_code(struct gpu_device *device, const struct gpu_shader *source,
+                           const char *name, struct code *code)
 {
     *code = (struct code){.words = source->words, .word_count = gpu_shader_word_count(source)};
     if (!device->shader_dir || source->snippet)
@@ -120,7 +121,7 @@ static vkn_status take_code(struct gpu_device *device, const struct gpu_shader *
 }
 
 /* ---- sharing ---------------------------------------------------------------------------------
- * Compilation dominates the start: drivers cache machine code at most and repeat all other work. So
+ * Compilation dominates the start: drivers cache at most machine code and repeat all other work. So
  * a device keeps up to GPU_IDLE_PIPELINES unused pipelines. */
 
 struct gpu_pipeline {
@@ -129,9 +130,9 @@ struct gpu_pipeline {
     struct gpu_executable executable;
     uint32_t local_size, subgroup_size;
     const struct gpu_shader *source; /* NULL: compiled at run time, never shared */
-    struct gpu_constants constants;  /* 0 for those that the shader does not have */
-    uint32_t holders;
-    uint64_t released;      /* value of gpu_programs.releases when the last user released it */
+    struct gpu_constants constants;  /* 0: the shader does not have the constant */
+    uint32_t holders;                /* users */
+    uint64_t released;      /* value of gpu_pipeline_list.releases when the last user released it */
     double compile_seconds; /* processor time */
     struct gpu_pipeline *next;
 };
@@ -224,7 +225,7 @@ static vkn_status compile(struct gpu_device *device, const struct gpu_pipeline_o
 {
     const struct gpu_shader *source = gpu_traced(source_for(device, options->name));
     struct code code;
-    BASE_TRY(take_code(device, source, options->name, &code));
+    BASE_TRY(get_code(device, source, options->name, &code));
     vkn_status status =
         gpu_executable_create(device, options, subgroup_size_of(device, options),
                               source->snippet != NULL, code.words, code.word_count, executable);
@@ -236,8 +237,8 @@ static vkn_status compile(struct gpu_device *device, const struct gpu_pipeline_o
 static void limit_waits(struct gpu_device *device)
 {
     pthread_mutex_lock(&device->pipelines.lock);
-    if (device->limit <= 0)
-        device->limit = gpu_snippet_seconds();
+    if (device->wait_limit <= 0)
+        device->wait_limit = gpu_snippet_seconds();
     pthread_mutex_unlock(&device->pipelines.lock);
 }
 
@@ -293,7 +294,7 @@ void gpu_pipeline_destroy(struct gpu_pipeline **destroyed)
     if (!pipeline)
         return;
     *destroyed = NULL;
-    struct gpu_programs *pipelines = &pipeline->device->pipelines;
+    struct gpu_pipeline_list *pipelines = &pipeline->device->pipelines;
     pthread_mutex_lock(&pipelines->lock);
     if (--pipeline->holders == 0) {
         /* A shader compiled at run time may differ next time, so its pipeline is removed first. */
@@ -315,7 +316,7 @@ struct creation {
     size_t *order;                 /* indices of requests, largest shader first */
     atomic_bool *begun, *finished; /* [request] */
     size_t count;
-    double start, told; /* base_seconds() */
+    double start, reported; /* base_seconds() */
 };
 
 static size_t code_size(const struct creation *creation, size_t request)
@@ -325,7 +326,7 @@ static size_t code_size(const struct creation *creation, size_t request)
     return source ? gpu_shader_word_count(source) : 0;
 }
 
-/* Sorts by size: the longest compilations start first, and shorter ones fill other processors. */
+/* Sorts by size, largest first, so that a long compilation does not start last. */
 static void sort_by_code(struct creation *creation)
 {
     for (size_t i = 0; i < creation->count; i++) {
@@ -349,13 +350,13 @@ static vkn_status create_one(void *context, size_t index)
 }
 
 /* Logs which pipelines are being compiled: after one second, then every ten seconds. */
-static void tell(void *context, size_t finished)
+static void report_progress(void *context, size_t finished)
 {
     struct creation *creation = context;
     double now = base_seconds();
-    if (finished == creation->count || now - creation->start < 1 || now - creation->told < 10)
+    if (finished == creation->count || now - creation->start < 1 || now - creation->reported < 10)
         return;
-    creation->told = now;
+    creation->reported = now;
     char names[512] = "";
     for (size_t i = 0, used = 0; i < creation->count && used < sizeof names; i++)
         if (atomic_load(&creation->begun[i]) && !atomic_load(&creation->finished[i]))
@@ -377,13 +378,13 @@ vkn_status gpu_pipelines_create(struct gpu_device *device,
         .count = count,
         .start = base_seconds(),
     };
-    creation.told = creation.start - 10;
+    creation.reported = creation.start - 10;
     for (size_t i = 0; i < count; i++)
         *requests[i].pipeline = NULL;
     vkn_status status = VKN_ERROR;
     if (creation.order && creation.begun && creation.finished) {
         sort_by_code(&creation);
-        status = base_parallel(count, create_one, &creation, tell);
+        status = base_parallel(count, create_one, &creation, report_progress);
     }
     free(creation.order);
     free(creation.begun);

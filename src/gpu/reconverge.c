@@ -1,8 +1,8 @@
-/* Makes the invocations of a subgroup reconverge after branches. Subgroup operations rely on it,
- * but without one of two extensions Vulkan guarantees it only while control flow is uniform for the
- * whole workgroup. Not every GLSL compiler supports their keywords, and a module that requires an
- * extension is invalid on devices without it, so this file inserts the requirement into the SPIR-V.
- */
+/* Makes the invocations of a subgroup reconverge after branches, as subgroup operations need.
+ * Without one of two extensions Vulkan guarantees reconvergence only while control flow is uniform
+ * for the whole workgroup. Not every GLSL compiler supports the extensions' keywords, and a module
+ * that requires an extension is invalid on devices without it, so this file inserts the requirement
+ * into the SPIR-V. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "gpu/spirv.h"
 
-/* Further codes (SPIR-V specification, 3.6 and 3.52.2). */
+/* Further opcodes and execution modes (SPIR-V specification, 3.6 and 3.52.2). */
 enum {
     OP_EXECUTION_MODE_ID = 331,
     MODE_SUBGROUP_UNIFORM_CONTROL_FLOW = 4421,
@@ -21,8 +21,8 @@ enum {
 
 /* Finds where to insert the extension and the execution mode, and the entry point. Returns false if
  * there is no entry point. */
-static bool find_places(const uint32_t *words, size_t count, size_t *extension, size_t *mode,
-                        uint32_t *entry)
+static bool find_insertions(const uint32_t *words, size_t count, size_t *extension, size_t *mode,
+                            uint32_t *entry)
 {
     *extension = *mode = 0;
     for (size_t i = SPIRV_HEADER; i < count; i += words[i] >> 16) {
@@ -48,7 +48,7 @@ uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *word
     uint32_t entry = 0;
     if (!support->maximal_reconvergence && !support->subgroup_uniform_control_flow)
         return NULL;
-    if (!find_places(words, *count, &extension, &mode, &entry))
+    if (!find_insertions(words, *count, &extension, &mode, &entry))
         return NULL;
     uint32_t *made = base_alloc(*count + 1 + length + 3, sizeof *made), *to = made;
     if (!made)

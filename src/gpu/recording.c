@@ -8,9 +8,9 @@ struct gpu_recording {
     struct gpu_device *device;
     const char *name;
     VkCommandPool pool;
-    VkCommandBuffer commands; /* the last part */
-    VkCommandBuffer *parts;   /* preceding parts, see gpu_record_split */
-    uint32_t part_count;
+    VkCommandBuffer commands; /* the last command buffer */
+    VkCommandBuffer *earlier; /* command buffers before it, see gpu_record_split */
+    uint32_t earlier_count;
     VkFence fence;
     bool ended, submitted, in_flight;
     VkQueryPool queries;
@@ -57,38 +57,39 @@ vkn_status gpu_command_create(struct gpu_device *device, const char *name, VkCom
     return VKN_OK;
 }
 
-/* Barriers are as narrow as possible, since drivers wait for and flush every stage named. Stages
- * that only read need not be in `before`: a wait for a command's last stage includes its earlier
- * stages. */
+/* Barriers name as few stages as possible, since drivers wait for each. source_stages needs no
+ * stages that only read: a wait for a command's last stage includes its earlier stages. */
 static void barrier(const struct gpu_device *device, VkCommandBuffer commands,
-                    VkPipelineStageFlags before, VkAccessFlags written, VkPipelineStageFlags after,
-                    VkAccessFlags used)
+                    VkPipelineStageFlags source_stages, VkAccessFlags source_access,
+                    VkPipelineStageFlags target_stages, VkAccessFlags target_access)
 {
     VkMemoryBarrier memory = {
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
-        .srcAccessMask = written,
-        .dstAccessMask = used,
+        .srcAccessMask = source_access,
+        .dstAccessMask = target_access,
     };
-    device->vk.vkCmdPipelineBarrier(commands, before, after, 0, 1, &memory, 0, NULL, 0, NULL);
+    device->vk.vkCmdPipelineBarrier(commands, source_stages, target_stages, 0, 1, &memory, 0, NULL,
+                                    0, NULL);
 }
 
-#define PROGRAMS     VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
-#define COPIES       VK_PIPELINE_STAGE_TRANSFER_BIT
-#define GROUP_COUNTS VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT
-#define SHADERS_USE  (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT)
-#define COPIES_USE   (VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
-#define ALL_WRITE    (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+#define COMPUTE_STAGE   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT
+#define TRANSFER_STAGE  VK_PIPELINE_STAGE_TRANSFER_BIT
+#define INDIRECT_STAGE  VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT
+#define SHADER_ACCESS   (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT)
+#define TRANSFER_ACCESS (VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+#define WRITE_ACCESS    (VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
 
 void gpu_device_barrier(const struct gpu_device *device, VkCommandBuffer commands)
 {
-    barrier(device, commands, PROGRAMS | COPIES, ALL_WRITE, PROGRAMS | COPIES | GROUP_COUNTS,
-            SHADERS_USE | COPIES_USE | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
+    barrier(device, commands, COMPUTE_STAGE | TRANSFER_STAGE, WRITE_ACCESS,
+            COMPUTE_STAGE | TRANSFER_STAGE | INDIRECT_STAGE,
+            SHADER_ACCESS | TRANSFER_ACCESS | VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
 void gpu_host_barrier(const struct gpu_device *device, VkCommandBuffer commands)
 {
-    barrier(device, commands, PROGRAMS | COPIES, ALL_WRITE, VK_PIPELINE_STAGE_HOST_BIT,
-            VK_ACCESS_HOST_READ_BIT);
+    barrier(device, commands, COMPUTE_STAGE | TRANSFER_STAGE, WRITE_ACCESS,
+            VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
 }
 
 vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands, VkFence fence,
@@ -186,19 +187,19 @@ static void keep_error(struct gpu_recording *recording, vkn_status status)
     snprintf(recording->message, sizeof recording->message, "%s", vkn_last_error());
 }
 
-static vkn_status cut(struct gpu_recording *recording)
+static vkn_status split(struct gpu_recording *recording)
 {
     struct gpu_device *device = recording->device;
-    VkCommandBuffer *parts = base_alloc(recording->part_count + 1, sizeof *parts), next;
-    if (!parts)
+    VkCommandBuffer *earlier = base_alloc(recording->earlier_count + 1, sizeof *earlier), next;
+    if (!earlier)
         return VKN_ERROR;
-    if (recording->part_count)
-        memcpy(parts, recording->parts, recording->part_count * sizeof *parts);
-    free(recording->parts);
-    recording->parts = parts;
+    if (recording->earlier_count)
+        memcpy(earlier, recording->earlier, recording->earlier_count * sizeof *earlier);
+    free(recording->earlier);
+    recording->earlier = earlier;
     BASE_TRY(allocate_commands(device, recording->name, recording->pool, &next));
     BASE_TRY(end_commands(recording));
-    parts[recording->part_count++] = recording->commands;
+    earlier[recording->earlier_count++] = recording->commands;
     recording->commands = next;
     return begin_commands(recording);
 }
@@ -206,7 +207,7 @@ static vkn_status cut(struct gpu_recording *recording)
 /* Barriers also apply between submissions, so the split needs no further synchronisation. */
 void gpu_record_split(struct gpu_recording *recording)
 {
-    vkn_status status = recording->status == VKN_OK ? cut(recording) : VKN_OK;
+    vkn_status status = recording->status == VKN_OK ? split(recording) : VKN_OK;
     if (status != VKN_OK)
         keep_error(recording, status);
 }
@@ -242,7 +243,7 @@ void gpu_recording_destroy(struct gpu_recording **destroyed)
     device->vk.vkDestroyCommandPool(device->handle, recording->pool, NULL);
     gpu_arena_destroy(&recording->arena);
     free(recording->labels);
-    free(recording->parts);
+    free(recording->earlier);
     free(recording);
 }
 
@@ -327,8 +328,8 @@ void gpu_record_barrier(struct gpu_recording *recording)
 
 void gpu_record_compute_barrier(struct gpu_recording *recording)
 {
-    barrier(recording->device, recording->commands, PROGRAMS, VK_ACCESS_SHADER_WRITE_BIT, PROGRAMS,
-            SHADERS_USE);
+    barrier(recording->device, recording->commands, COMPUTE_STAGE, VK_ACCESS_SHADER_WRITE_BIT,
+            COMPUTE_STAGE, SHADER_ACCESS);
 }
 
 void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *buffer,
@@ -405,13 +406,13 @@ vkn_status gpu_submit(struct gpu_recording *recording)
         return base_fail(VKN_ERROR, "%s: submitted before gpu_record_end", recording->name);
     BASE_TRY(gpu_wait(recording));
     vkn_status status = VKN_OK;
-    for (uint32_t i = 0; i <= recording->part_count && status == VKN_OK; i++) {
-        bool last = i == recording->part_count;
+    for (uint32_t i = 0; i <= recording->earlier_count && status == VKN_OK; i++) {
+        bool last = i == recording->earlier_count;
         status =
-            gpu_queue_submit(recording->device, last ? recording->commands : recording->parts[i],
+            gpu_queue_submit(recording->device, last ? recording->commands : recording->earlier[i],
                              last ? recording->fence : VK_NULL_HANDLE, recording->name);
     }
-    if (status != VKN_OK && recording->part_count) /* submitted parts have no fence to wait for */
+    if (status != VKN_OK && recording->earlier_count) /* no fence covers the earlier ones */
         recording->device->vk.vkDeviceWaitIdle(recording->device->handle);
     BASE_TRY(status);
     recording->submitted = recording->in_flight = true;
@@ -443,7 +444,7 @@ uint32_t gpu_recording_times(struct gpu_recording *recording, const char **label
     const uint64_t *ticks = finished_ticks(recording);
     uint32_t count = 0, unused_bits = 64 - device->support.timestamp_bits;
     for (; ticks && count + 1 < recording->timestamp_count && count < capacity; count++) {
-        /* The difference is right even if the counter wrapped once, in the bits that it has. */
+        /* The counter has timestamp_bits bits; the difference is right even if it wrapped once. */
         uint64_t passed = (ticks[count + 1] - ticks[count]) << unused_bits >> unused_bits;
         labels[count] = recording->labels[count];
         milliseconds[count] = 1e3 * gpu_tick_seconds(device, passed);

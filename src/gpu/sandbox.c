@@ -34,8 +34,8 @@ static void limit(int resource, uint64_t most)
     setrlimit(resource, &now);
 }
 
-/* Resets the handlers of signals. Terminal signals are left to the parent, whose end kills this
- * process. */
+/* Resets signal handlers and sets the limits. Ignores terminal signals: the parent handles them,
+ * and its end kills this process. */
 static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
 {
     static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV,
@@ -134,12 +134,12 @@ static enum ending read_all(int from, pid_t child, struct base_text *text)
     char bytes[65536];
     for (;;) {
         double left = end - base_seconds();
-        bool whole = left > gpu_sandbox.stall;
+        bool full = left > gpu_sandbox.stall;
         struct pollfd wait = {.fd = from, .events = POLLIN};
         if (left <= 0 || text->size > GPU_SANDBOX_RESULT + sizeof(struct header))
             return TOO_MUCH;
-        int ready = poll(&wait, 1, (int)(1000 * (whole ? gpu_sandbox.stall : left)) + 1);
-        if (ready == 0 && whole) {
+        int ready = poll(&wait, 1, (int)(1000 * (full ? gpu_sandbox.stall : left)) + 1);
+        if (ready == 0 && full) {
             double now = seconds_of(child);
             if (now == before)
                 return STALLED;
@@ -174,8 +174,8 @@ static vkn_status explain(const char *name, int status, uint64_t bytes)
         WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* Waits for the child and returns its exit status; 0 if another waiter in the process has reaped
- * it. */
+/* Waits for the child and returns its exit status; 0: another waiter in this process has reaped it.
+ * Sets *bytes to the child's peak memory. */
 static int wait_for(pid_t child, uint64_t *bytes)
 {
     struct rusage usage = {0};
@@ -189,7 +189,7 @@ static int wait_for(pid_t child, uint64_t *bytes)
 }
 
 /* Copies the child's output to status and result. Returns false if the output is incomplete. */
-static bool take(const struct base_text *text, vkn_status *status, struct base_text *result)
+static bool read_output(const struct base_text *text, vkn_status *status, struct base_text *result)
 {
     struct header header;
     if (text->failed || text->size < sizeof header)
@@ -229,9 +229,9 @@ static vkn_status run_once(const char *name,
         uint64_t before = (uint64_t)own.ru_maxrss * 1024;
         if (ending != ENDED)
             status = base_fail(VKN_BAD_INPUT,
-                               "%s: compiling takes more than %u s, or gives more than %zu MiB",
+                               "%s: compiling takes more than %u s, or produces more than %zu MiB",
                                name, gpu_sandbox.seconds, GPU_SANDBOX_RESULT >> 20);
-        else if (!take(&text, &status, result))
+        else if (!read_output(&text, &status, result))
             status =
                 text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
     }

@@ -28,14 +28,14 @@ struct results {
 struct test {
     struct gpu_device *device;
     uint32_t local_size, subgroup_size;
-    bool float_atomics; /* test them */
+    bool float_atomics; /* whether to test them */
     struct gpu_arena *arena;
-    struct gpu_buffer values, slots, bins, sums, back;
+    struct gpu_buffer values, slots, bins, sums, readback;
     struct gpu_pipeline *pipeline, *pipeline_float;
     struct gpu_bindings *bindings;
 };
 
-/* Small enough that every f32 sum of quarters of it is exact. */
+/* Returns an input, small enough that every f32 sum of quarters of inputs is exact. */
 static uint32_t value_at(uint32_t index)
 {
     return (index * 2654435761u >> 13) % 1000u;
@@ -57,7 +57,7 @@ static vkn_status create_buffers(struct test *test)
         {&test->slots, "self-test slots", sizeof(struct slot) * MAX_LOCAL_SIZE, GPU_DEVICE},
         {&test->bins, "self-test bins", sizeof(struct bin) * BINS, GPU_DEVICE},
         {&test->sums, "self-test sums", sizeof(float) * BINS, GPU_DEVICE},
-        {&test->back, "self-test results", sizeof(struct results), GPU_HOST},
+        {&test->readback, "self-test results", sizeof(struct results), GPU_HOST},
     };
     BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
     uint32_t *values = test->values.mapped;
@@ -101,19 +101,19 @@ static vkn_status run(struct test *test)
         gpu_record_dispatch(recording, test->pipeline_float, test->bindings, &bin_count,
                             sizeof bin_count, GROUPS);
     gpu_record_barrier(recording);
-    gpu_record_copy(recording, &test->slots, 0, &test->back, offsetof(struct results, slots),
+    gpu_record_copy(recording, &test->slots, 0, &test->readback, offsetof(struct results, slots),
                     sizeof(struct slot) * MAX_LOCAL_SIZE);
-    gpu_record_copy(recording, &test->bins, 0, &test->back, offsetof(struct results, bins),
+    gpu_record_copy(recording, &test->bins, 0, &test->readback, offsetof(struct results, bins),
                     sizeof(struct bin) * BINS);
-    gpu_record_copy(recording, &test->sums, 0, &test->back, offsetof(struct results, sums),
+    gpu_record_copy(recording, &test->sums, 0, &test->readback, offsetof(struct results, sums),
                     sizeof(float) * BINS);
     return gpu_run_once(&recording);
 }
 
 /* ---- checking -------------------------------------------------------------------------------- */
 
-static bool same(const struct test *test, const char *what, const char *where, uint32_t index,
-                 uint32_t got, uint32_t expected)
+static bool equals(const struct test *test, const char *what, const char *where, uint32_t index,
+                   uint32_t got, uint32_t expected)
 {
     if (got == expected)
         return true;
@@ -137,14 +137,14 @@ static bool check_subgroup(const struct test *test, const struct slot *slots, ui
         const struct slot *slot = &slots[first + lane];
         uint32_t i = first + lane, value = value_at(i);
         sum += value;
-        if (!same(test, "subgroup size", "invocation", i, slot->subgroup_size, size) ||
-            !same(test, "number of runs", "invocation", i, slot->visits, 1) ||
-            !same(test, "ballot", "invocation", i, slot->ballot_word, words[lane / 32]) ||
-            !same(test, "exclusive bit count", "invocation", i, slot->ones_before, ones_before) ||
-            !same(test, "bit count", "invocation", i, slot->ones, ones) ||
-            !same(test, "inclusive add", "invocation", i, slot->sum, sum) ||
-            !same(test, "shuffle", "invocation", i, slot->shuffled,
-                  value_at(first + size - 1 - lane)))
+        if (!equals(test, "subgroup size", "invocation", i, slot->subgroup_size, size) ||
+            !equals(test, "number of runs", "invocation", i, slot->visits, 1) ||
+            !equals(test, "ballot", "invocation", i, slot->ballot_word, words[lane / 32]) ||
+            !equals(test, "exclusive bit count", "invocation", i, slot->ones_before, ones_before) ||
+            !equals(test, "bit count", "invocation", i, slot->ones, ones) ||
+            !equals(test, "inclusive add", "invocation", i, slot->sum, sum) ||
+            !equals(test, "shuffle", "invocation", i, slot->shuffled,
+                    value_at(first + size - 1 - lane)))
             return false;
         ones_before += value & 1u;
     }
@@ -176,9 +176,9 @@ static bool check_bins(const struct test *test, struct bin *bins)
     if (gpu_fault_injected("integer_atomics"))
         bins[2].sum++;
     for (uint32_t i = 0; i < BINS; i++)
-        if (!same(test, "atomic add", "bin", i, bins[i].sum, expected[i].sum) ||
-            !same(test, "atomic maximum", "bin", i, bins[i].maximum, expected[i].maximum) ||
-            !same(test, "atomic or", "bin", i, bins[i].bits, expected[i].bits))
+        if (!equals(test, "atomic add", "bin", i, bins[i].sum, expected[i].sum) ||
+            !equals(test, "atomic maximum", "bin", i, bins[i].maximum, expected[i].maximum) ||
+            !equals(test, "atomic or", "bin", i, bins[i].bits, expected[i].bits))
             return false;
     return true;
 }
@@ -204,10 +204,10 @@ static bool check_sums(const struct test *test, const float *sums)
     return true;
 }
 
-static vkn_status judge(struct test *test)
+static vkn_status check_results(struct test *test)
 {
     struct gpu_self_test *result = &test->device->self_test;
-    struct results *results = test->back.mapped;
+    struct results *results = test->readback.mapped;
     result->subgroups = check_subgroups(test, results->slots);
     if (!result->subgroups)
         return VKN_NO_DEVICE;
@@ -219,7 +219,7 @@ static vkn_status judge(struct test *test)
     return VKN_OK;
 }
 
-static vkn_status trust(struct gpu_device *device)
+static vkn_status skip_tests(struct gpu_device *device)
 {
     bool floats = device->support.capabilities.float_atomic_add;
     device->self_test = (struct gpu_self_test){true, true, floats};
@@ -230,7 +230,7 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = &device->support.capabilities;
     if (gpu_disabled("self_test"))
-        return trust(device);
+        return skip_tests(device);
     struct test test = {
         .device = device,
         .subgroup_size = capabilities->subgroup_size,
@@ -242,7 +242,7 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
         test.local_size -= test.subgroup_size;
     vkn_status status = run(&test);
     if (status == VKN_OK)
-        status = judge(&test);
+        status = check_results(&test);
     gpu_bindings_destroy(&test.bindings);
     gpu_pipeline_destroy(&test.pipeline);
     gpu_pipeline_destroy(&test.pipeline_float);

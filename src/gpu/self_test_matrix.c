@@ -8,8 +8,8 @@
 struct matrix_test {
     struct gpu_device *device;
     struct gpu_matrix_shape shape;
-    bool half; /* f16 accumulators */
-    char program_name[48];
+    bool f16_accumulate;
+    char shader_name[48];
     struct gpu_arena *arena;
     struct gpu_buffer a, b, sums;
     struct gpu_pipeline *pipeline;
@@ -41,7 +41,7 @@ static int expected(const struct matrix_test *test, uint32_t m, uint32_t n)
 
 static void write_sum(const struct matrix_test *test, uint32_t at, int value)
 {
-    if (test->half)
+    if (test->f16_accumulate)
         ((uint16_t *)test->sums.mapped)[at] = base_to_f16((float)value);
     else
         ((float *)test->sums.mapped)[at] = (float)value;
@@ -49,7 +49,7 @@ static void write_sum(const struct matrix_test *test, uint32_t at, int value)
 
 static bool sum_is(const struct matrix_test *test, uint32_t at, int value)
 {
-    if (test->half)
+    if (test->f16_accumulate)
         return ((const uint16_t *)test->sums.mapped)[at] == base_to_f16((float)value);
     return ((const float *)test->sums.mapped)[at] == (float)value;
 }
@@ -64,7 +64,7 @@ static void fill(struct matrix_test *test)
         for (uint32_t n = 0; n < shape->n; n++)
             b[n * shape->k + k] = base_to_f16((float)b_at(k, n));
     }
-    if (gpu_fault_injected(test->program_name + strlen("gpu_")))
+    if (gpu_fault_injected(test->shader_name + strlen("gpu_")))
         a[shape->k] = base_to_f16((float)(a_at(1, 0) + 1));
     for (uint32_t m = 0; m < shape->m; m++)
         for (uint32_t n = 0; n < shape->n; n++)
@@ -79,7 +79,7 @@ static vkn_status run(struct matrix_test *test)
         {&test->sums, "self-test sums", 4ull * MAX_EDGE * MAX_EDGE, GPU_HOST},
     };
     struct gpu_pipeline_options options = {
-        .name = test->program_name,
+        .name = test->shader_name,
         .local_size = test->device->support.capabilities.subgroup_size,
     };
     BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
@@ -93,7 +93,7 @@ static vkn_status run(struct matrix_test *test)
 }
 
 /* Describes the first wrong element in `fault`; empty: all are right. */
-static void judge(const struct matrix_test *test, char *fault, size_t size)
+static void check_product(const struct matrix_test *test, char *fault, size_t size)
 {
     fault[0] = 0;
     for (uint32_t m = 0; m < test->shape.m; m++)
@@ -105,17 +105,17 @@ static void judge(const struct matrix_test *test, char *fault, size_t size)
             }
 }
 
-static void take_out(struct gpu_device *device, uint32_t index)
+static void remove_shape(struct gpu_device *device, uint32_t index)
 {
     struct gpu_capabilities *capabilities = &device->support.capabilities;
-    uint32_t behind = --capabilities->shape_count - index;
+    uint32_t following = --capabilities->shape_count - index;
     memmove(&capabilities->shapes[index], &capabilities->shapes[index + 1],
-            behind * sizeof capabilities->shapes[0]);
+            following * sizeof capabilities->shapes[0]);
     memmove(&device->matrices_tested[index], &device->matrices_tested[index + 1],
-            behind * sizeof device->matrices_tested[0]);
+            following * sizeof device->matrices_tested[0]);
 }
 
-/* *removed: the test failed, and the shape was removed from the list. */
+/* Tests one shape. *removed: the test failed, and the shape was removed from the list. */
 static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *removed)
 {
     struct matrix_test test = {.device = device,
@@ -124,14 +124,14 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
     char fault[256] = "";
     *removed = false;
     device->matrices_tested[index] = true;
-    test.half = strcmp(shape->c_type, "f16") == 0;
-    snprintf(test.program_name, sizeof test.program_name, "gpu_matrix_%ux%ux%u%s", shape->m,
-             shape->n, shape->k, test.half ? "_f16" : "");
-    if (!gpu_shader_exists(test.program_name))
+    test.f16_accumulate = strcmp(shape->c_type, "f16") == 0;
+    snprintf(test.shader_name, sizeof test.shader_name, "gpu_matrix_%ux%ux%u%s", shape->m, shape->n,
+             shape->k, test.f16_accumulate ? "_f16" : "");
+    if (!gpu_shader_exists(test.shader_name))
         return VKN_OK;
     vkn_status status = run(&test);
     if (status == VKN_OK)
-        judge(&test, fault, sizeof fault);
+        check_product(&test, fault, sizeof fault);
     else if (status != VKN_NO_DEVICE)
         snprintf(fault, sizeof fault, "%s", vkn_last_error());
     gpu_bindings_destroy(&test.bindings);
@@ -142,8 +142,8 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
     base_log(BASE_LOG_WARNING,
              "\"%s\": %ux%ux%u matrices of f16 with %s accumulation are switched off: %s: %s",
              device->support.capabilities.name, shape->m, shape->n, shape->k, shape->c_type,
-             test.program_name, fault);
-    take_out(device, index);
+             test.shader_name, fault);
+    remove_shape(device, index);
     *removed = true;
     return VKN_OK;
 }
@@ -154,10 +154,10 @@ vkn_status gpu_self_test_matrices(struct gpu_device *device, uint32_t m, uint32_
     for (uint32_t i = 0; i < capabilities->shape_count;) {
         const struct gpu_matrix_shape *shape = &capabilities->shapes[i];
         bool removed = false;
-        bool meant = shape->m == m && shape->n == n && shape->k == k &&
-                     strcmp(shape->a_type, "f16") == 0 &&
-                     (strcmp(shape->c_type, "f16") == 0 || strcmp(shape->c_type, "f32") == 0);
-        if (meant && !device->matrices_tested[i] && !gpu_disabled("self_test"))
+        bool matches = shape->m == m && shape->n == n && shape->k == k &&
+                       strcmp(shape->a_type, "f16") == 0 &&
+                       (strcmp(shape->c_type, "f16") == 0 || strcmp(shape->c_type, "f32") == 0);
+        if (matches && !device->matrices_tested[i] && !gpu_disabled("self_test"))
             BASE_TRY(test_matrix(device, i, &removed));
         i += !removed;
     }

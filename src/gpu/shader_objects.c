@@ -3,19 +3,18 @@
  * lavapipe caches machine code, but translates SPIR-V into its intermediate representation anew in
  * every process; VkPipelineCache does not hold that representation. A binary of
  * VK_EXT_shader_object does, and the driver reads it thirty times as fast. The pipeline caches of
- * GPU drivers hold everything. */
+ * GPU drivers hold the machine code. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The name of a binary's file is its key modulo this number; a binary may replace another one with
- * the same name. */
+/* A binary's file is named by its key modulo FILES, so it may replace another binary. */
 #define FILES      2048u
 #define FILE_LIMIT ((size_t)16 << 20)
 
 _Static_assert(sizeof(struct gpu_cache_header) % 16 == 0, "malloc() aligns the file to 16 bytes");
-/* The number changes with the layout of all pipelines, as far as the key does not hold it. */
+/* The number changes when the layout of all pipelines changes in a way that the key misses. */
 static const char magic[16] = "VKNERF SHADER 1";
 
 struct shader {
@@ -27,13 +26,13 @@ struct shader {
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Hashes all inputs of the driver, and the driver. */
+/* Hashes all inputs of the driver's compiler, and name and version of the driver. */
 static uint64_t key_of(const struct shader *shader)
 {
     const struct gpu_capabilities *capabilities = &shader->device->support.capabilities;
     const VkShaderCreateInfoEXT *info = &shader->info;
     const VkSpecializationInfo *constants = info->pSpecializationInfo;
-    const uint64_t parts[] = {
+    const uint64_t inputs[] = {
         gpu_hash(info->pCode, info->codeSize),
         /* Includes the sizes of subgroup and workgroup. */
         gpu_hash(constants->pData, constants->dataSize),
@@ -45,7 +44,7 @@ static uint64_t key_of(const struct shader *shader)
         gpu_hash(capabilities->name, strlen(capabilities->name)),
         gpu_hash(capabilities->driver, strlen(capabilities->driver)),
     };
-    return gpu_hash(parts, sizeof parts);
+    return gpu_hash(inputs, sizeof inputs);
 }
 
 static char *path_of(const struct shader *shader)

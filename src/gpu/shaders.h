@@ -1,5 +1,6 @@
-/* Sources of shaders: those of shaders/shaders.txt, embedded as SPIR-V by the build or compiled at
- * run time, and templates with a user's snippet, always compiled at run time. */
+/* Declares the sources of shaders: shaders of shaders/shaders.txt, which the build embeds as SPIR-V
+ * or which are compiled at run time, and templates with a user's snippet, always compiled at run
+ * time. */
 #ifndef GPU_SHADERS_H
 #define GPU_SHADERS_H
 
@@ -20,11 +21,11 @@ struct gpu_shader {
     const char *environment;           /* "vulkan1.2" */
     const struct gpu_snippet *snippet; /* NULL: none */
     const uint32_t *words;             /* SPIR-V after gpu_snippet_compile or gpu_shader_unpack */
-    size_t count;
+    size_t count;                      /* of words */
 };
 
-/* Returns the shader; in builds with VKNERF_TRACE, tells the tests (tests/trace.c) that a pipeline
- * of it is created. */
+/* Returns the shader; in builds with VKNERF_TRACE, reports to tests/trace.c that a pipeline of the
+ * shader is created. */
 void gpu_trace_shader(const char *name, const char *source);
 static inline const struct gpu_shader *gpu_traced(const struct gpu_shader *shader)
 {
@@ -34,13 +35,13 @@ static inline const struct gpu_shader *gpu_traced(const struct gpu_shader *shade
     return shader;
 }
 
-/* In the order of shaders/shaders.txt, without shaders that the build's GLSL compiler does not
- * support. */
+/* Shaders in the order of shaders/shaders.txt, without shaders that the build's GLSL compiler does
+ * not support. */
 extern struct gpu_shader gpu_shaders[];
 extern const size_t gpu_shader_count;
 
-/* Registers further shaders, of tests or of fields that are not the project's. `sources` must live
- * until the process ends. */
+/* Registers further shaders, of tests or of fields outside the library. `sources` must live until
+ * the process ends. */
 void gpu_add_shaders(const struct gpu_shader *sources, size_t count);
 
 /* Returns the length of the SPIR-V in words. */
@@ -82,7 +83,7 @@ bool gpu_compile(const struct gpu_glsl *glsl, uint32_t **words, size_t *word_cou
 /* As gpu_compile, but only preprocesses. *text is zero-terminated, keeps the source's line numbers,
  * and is freed by the caller. */
 bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, size_t message_size);
-/* Waits until no thread is in the compiler, and blocks all threads from it until
+/* Waits until no thread is in the compiler, and keeps threads from entering it until
  * gpu_compiler_unlock. */
 void gpu_compiler_lock(void);
 void gpu_compiler_unlock(void);
@@ -105,8 +106,8 @@ extern const size_t gpu_shader_text_count;
 vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char *defines,
                                   char **text);
 
-/* Records the first line of the compiler's message as an error of the field `file`, with the file
- * name in front unless it is there. Cuts `message`. Returns VKN_BAD_INPUT. */
+/* Records the first line of the compiler's message as an error of the field `file`, prefixed by the
+ * file name unless it has it. Cuts `message` after that line. Returns VKN_BAD_INPUT. */
 vkn_status gpu_snippet_fail(const char *file, char *message);
 
 /* Limits of gpu_run_sandboxed; tests set lower ones.
@@ -118,7 +119,7 @@ vkn_status gpu_snippet_fail(const char *file, char *message);
 struct gpu_sandbox {
     unsigned seconds;
     uint64_t memory; /* bytes beyond the parent's address space */
-    double stall;    /* seconds without processor time after which the child is replaced */
+    double stall;    /* seconds; a child that uses no processor time for so long is replaced */
 };
 extern struct gpu_sandbox gpu_sandbox;
 #define GPU_SANDBOX_RESULT ((size_t)4 << 20)
@@ -141,7 +142,7 @@ uint32_t *gpu_disable_unrolling(const uint32_t *words, size_t word_count);
 /* Returns a copy of the module with the specialisation constants replaced by their values
  * given[SpecId], or by their defaults from given_count on, and without code that the values make
  * unreachable. Sets *count to its length in words. The caller frees it. NULL: out of memory, or the
- * module is unlike what GLSL compilers write; the driver specialises it then. */
+ * module has constructs that GLSL compilers do not write; the driver specialises it then. */
 uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given,
                          uint32_t given_count);
 

@@ -30,7 +30,7 @@ static const char *name_of_capability(uint32_t capability)
             return names[i].name;
     return capability >= 61 && capability <= 68
                ? "operations of subgroups"
-               : "what a device may lack or what reaches beyond a computation";
+               : "a feature that devices may lack or that does more than compute";
 }
 
 static bool has_instruction(const struct spirv *module, const uint32_t *wanted)
@@ -331,9 +331,7 @@ static vkn_status check_instruction(const struct check *check, size_t function, 
         char what[64];
         spirv_name(user, id, what);
         return base_fail(VKN_BAD_INPUT,
-                         "%s: a field only computes: it may not name %s, which is not its own, "
-                         "other than by the "
-                         "functions for it",
+                         "%s: a field only computes: it may not name %s, which is the library's",
                          check->name, what[0] ? what : "something");
     }
     return is_right(check, at)

@@ -46,7 +46,7 @@ vkn_status gpu_snippet_check(const char *name, const uint32_t *reference, size_t
 
 /* ---- shared by snippet_*.c ------------------------------------------------------------------- */
 
-/* [user id]: of a type, how many scalars (of 4 bytes) it holds, and how deep it is nested. */
+/* Sizes of types, [user id]: number of 4-byte scalars, and nesting depth. */
 struct snippet_types {
     uint32_t *scalars, *depth;
 };

@@ -21,14 +21,14 @@ struct rewriting {
     bool failed; /* out of memory */
 };
 
-static void put(struct base_text *text, const uint32_t *words, size_t count)
+static void append(struct base_text *text, const uint32_t *words, size_t count)
 {
     base_text_add_bytes(text, words, count * sizeof *words);
 }
 
 /* ---- constants ------------------------------------------------------------------------------- */
 
-/* Returns the id of the constant, which it adds if needed; 0: out of memory. */
+/* Returns the id of the constant, after adding it to the module if needed; 0: out of memory. */
 static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t last)
 {
     for (size_t i = 0; i < rewriting->limit_count; i++)
@@ -45,7 +45,7 @@ static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t la
     uint32_t id = rewriting->bound++;
     rewriting->limits[rewriting->limit_count++] = (struct limit){type, last, id};
     const uint32_t constant[] = {4u << 16 | OP_CONSTANT, type, id, last};
-    put(&rewriting->globals, constant, BASE_COUNT(constant));
+    append(&rewriting->globals, constant, BASE_COUNT(constant));
     return id;
 }
 
@@ -68,9 +68,10 @@ static bool is_constant(const struct spirv *user, uint32_t id, uint32_t *value)
     return true;
 }
 
-/* Returns the number of members of a composite type, and in *part the type of member `index`; 0:
- * not a composite. */
-static uint32_t parts_of(const struct spirv *user, uint32_t type, uint32_t index, uint32_t *part)
+/* Returns the number of members of a composite type and sets *member to the type of member `index`.
+ * 0: not a composite. */
+static uint32_t members_of(const struct spirv *user, uint32_t type, uint32_t index,
+                           uint32_t *member)
 {
     size_t at = user->definition[type];
     const uint32_t *word = user->words + at;
@@ -82,7 +83,7 @@ static uint32_t parts_of(const struct spirv *user, uint32_t type, uint32_t index
     if (code == OP_TYPE_STRUCT)
         count = spirv_length(user, at) - 2;
     if (count > 0)
-        *part = word[code == OP_TYPE_STRUCT ? 2 + (index < count ? index : 0) : 2];
+        *member = word[code == OP_TYPE_STRUCT ? 2 + (index < count ? index : 0) : 2];
     return count;
 }
 
@@ -97,13 +98,13 @@ static vkn_status limit_index(struct rewriting *rewriting, uint32_t *index, uint
                                          rewriting->name, (int)value, count);
     if (type == 0 || spirv_code_of(user, type) != OP_TYPE_INT ||
         user->words[user->definition[type] + 2] != 32)
-        return base_fail(VKN_BAD_INPUT, "%s: an index is no number", rewriting->name);
+        return base_fail(VKN_BAD_INPUT, "%s: an index is not a 32-bit integer", rewriting->name);
     /* As an unsigned number, a negative index is larger than any limit. */
     uint32_t last = limit_of(rewriting, type, count - 1), id = rewriting->bound++;
     const uint32_t smaller[] = {
         7u << 16 | OP_EXT_INST, type, id, rewriting->import, GLSL_U_MIN, *index, last};
     rewriting->failed = rewriting->failed || last == 0;
-    put(&rewriting->functions, smaller, BASE_COUNT(smaller));
+    append(&rewriting->functions, smaller, BASE_COUNT(smaller));
     *index = id;
     return VKN_OK;
 }
@@ -118,9 +119,10 @@ static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint3
         uint32_t value = 0, count = 0;
         bool constant = is_constant(user, word[k], &value),
              is_struct = type && spirv_code_of(user, type) == OP_TYPE_STRUCT;
-        count = type ? parts_of(user, type, value, &type) : 0;
+        count = type ? members_of(user, type, value, &type) : 0;
         if (count == 0 || (is_struct && !constant))
-            return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
+            return base_fail(VKN_BAD_INPUT, "%s: an index into a value without components",
+                             rewriting->name);
         BASE_TRY(limit_index(rewriting, &word[k], count));
     }
     return VKN_OK;
@@ -128,10 +130,11 @@ static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint3
 
 static vkn_status limit_component(struct rewriting *rewriting, uint32_t vector, uint32_t *index)
 {
-    uint32_t type = type_of(rewriting->user, vector), part = 0;
-    uint32_t count = type ? parts_of(rewriting->user, type, 0, &part) : 0;
+    uint32_t type = type_of(rewriting->user, vector), member = 0;
+    uint32_t count = type ? members_of(rewriting->user, type, 0, &member) : 0;
     if (count == 0 || spirv_code_of(rewriting->user, type) != OP_TYPE_VECTOR)
-        return base_fail(VKN_BAD_INPUT, "%s: an index of what has no parts", rewriting->name);
+        return base_fail(VKN_BAD_INPUT, "%s: an index into a value without components",
+                         rewriting->name);
     return limit_index(rewriting, index, count);
 }
 
@@ -159,7 +162,7 @@ static vkn_status rewrite(struct rewriting *rewriting, size_t at)
         word[0] = length << 16 | OP_LOOP_MERGE;
         word[3] = 0;
     }
-    put(&rewriting->functions, word, length);
+    append(&rewriting->functions, word, length);
     free(word);
     return status;
 }
@@ -174,13 +177,13 @@ static vkn_status rewrite_all(struct rewriting *rewriting)
     if (rewriting->import == 0)
         return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V does not import GLSL.std.450",
                          rewriting->name);
-    put(&rewriting->globals, user->words, at);
+    append(&rewriting->globals, user->words, at);
     for (; at < user->count; at += spirv_length(user, at)) {
         function = spirv_code(user, at) == OP_FUNCTION ? at : function;
         if (snippet_has(rewriting->match, function))
             BASE_TRY(rewrite(rewriting, at));
         else
-            put(&rewriting->functions, user->words + at, spirv_length(user, at));
+            append(&rewriting->functions, user->words + at, spirv_length(user, at));
     }
     return VKN_OK;
 }

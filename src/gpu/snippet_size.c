@@ -16,7 +16,7 @@
 enum { UNSEEN, MEASURING, MEASURED };
 
 struct function {
-    uint32_t scalars, bytes, calls; /* including all callees; calls: nesting of calls */
+    uint32_t scalars, bytes, calls; /* of the function and all callees; calls: their nesting */
     uint32_t state;
 };
 

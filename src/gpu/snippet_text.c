@@ -30,7 +30,7 @@ vkn_status gpu_snippet_fail(const char *file, char *message)
         return base_fail(VKN_BAD_INPUT, "%s", message);
     /* The error is in the library's source: snippet and library define the same name. */
     if (strncmp(message, "field/", 6) == 0 || strncmp(message, library, strlen(library)) == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: it does not go with vknerf's GLSL: %s", file, message);
+        return base_fail(VKN_BAD_INPUT, "%s: it conflicts with vknerf's GLSL: %s", file, message);
     return base_fail(VKN_BAD_INPUT, "%s: %s", file, message);
 }
 
@@ -93,7 +93,7 @@ static vkn_status add_line(struct line *line, struct base_text *text)
 {
     size_t at = skip_spaces(line, 0);
     if (memchr(line->at, '\\', line->length))
-        return base_fail(VKN_BAD_INPUT, "%s:%lu: a \\ stands where GLSL has none", line->file,
+        return base_fail(VKN_BAD_INPUT, "%s:%lu: a \\ is not allowed here", line->file,
                          line->number);
     if (at < line->length && line->at[at] == '#')
         BASE_TRY(add_directive(line, at + 1, text));

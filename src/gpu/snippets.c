@@ -60,9 +60,9 @@ vkn_status gpu_add_snippet(const char *name, const char *template, const char *d
                            const struct gpu_snippet *snippet)
 {
     pthread_mutex_lock(&all.lock);
-    bool there = find(name) || add(name, template, defines, snippet);
+    bool exists = find(name) || add(name, template, defines, snippet);
     pthread_mutex_unlock(&all.lock);
-    return there ? VKN_OK : VKN_ERROR;
+    return exists ? VKN_OK : VKN_ERROR;
 }
 
 /* ---- compiling ------------------------------------------------------------------------------- */
@@ -80,16 +80,16 @@ static vkn_status include(const void *context, const char *requested, const char
 {
     const struct gpu_snippet *snippet = context;
     const struct gpu_shader_text *text = find_text(requested);
-    bool own = strcmp(requested, "snippet") == 0;
-    if (!own && !text)
+    bool is_snippet = strcmp(requested, "snippet") == 0;
+    if (!is_snippet && !text)
         return base_fail(VKN_BAD_INPUT, "%s: it includes a file that is not among vknerf's shaders",
                          requesting);
-    included->name = base_format("%s", own ? snippet->file : requested);
-    included->size = own ? strlen(snippet->text) : (size_t)(text->end - text->text);
+    included->name = base_format("%s", is_snippet ? snippet->file : requested);
+    included->size = is_snippet ? strlen(snippet->text) : (size_t)(text->end - text->text);
     included->text = base_alloc(included->size + 1, 1);
     if (!included->name || !included->text)
         return VKN_ERROR;
-    memcpy(included->text, own ? snippet->text : text->text, included->size);
+    memcpy(included->text, is_snippet ? snippet->text : text->text, included->size);
     return VKN_OK;
 }
 
@@ -116,7 +116,7 @@ static vkn_status compile_pair(const struct pair *pair, uint32_t **words, size_t
     return gpu_snippet_fail(pair->snippet.file, message);
 }
 
-/* Work of gpu_run_sandboxed: compiles a user's snippet to SPIR-V. */
+/* Compiles a user's snippet to SPIR-V, as work of gpu_run_sandboxed. */
 static vkn_status compile_sandboxed(const void *context, struct base_text *result)
 {
     struct pair pair = *(const struct pair *)context;
@@ -160,12 +160,12 @@ static vkn_status find_reference(const struct gpu_shader *source, size_t *found)
     references[*found].words = NULL;
     references[*found].source = base_format("%s", source->source);
     references[*found].defines = base_format("%s", source->defines);
-    char *own = text ? base_format("%.*s", (int)(text->end - text->text), text->text) : NULL;
+    char *plain = text ? base_format("%.*s", (int)(text->end - text->text), text->text) : NULL;
     vkn_status status = VKN_ERROR;
-    if (references[*found].source && references[*found].defines && own)
-        status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", own}},
+    if (references[*found].source && references[*found].defines && plain)
+        status = compile_pair(&(struct pair){source, {"field/snippet_plain.glsl", plain}},
                               &references[*found].words, &references[*found].count);
-    free(own);
+    free(plain);
     return status;
 }
 

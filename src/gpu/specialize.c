@@ -153,7 +153,7 @@ static void reach(struct specializer *s, uint32_t block)
     if (!block) /* the word is half of a 64-bit case literal of an OpSwitch */
         s->failed = true;
     if (!has(s, block, REACHED) && has(s, block, SCANNED))
-        s->failed = true; /* a backward branch that is not a loop's */
+        s->failed = true; /* a backward branch outside of a loop */
     s->facts[block] |= REACHED;
 }
 
@@ -335,7 +335,7 @@ uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *g
         words[3] > s.count)
         return NULL;
     s.bound = words[3];
-    /* A stub is at most two words longer than what it replaces. */
+    /* A stub is at most two words longer than the block that it replaces. */
     struct writer w = {.words = base_alloc(2 * s.count, sizeof *w.words)};
     s.facts = base_alloc(s.bound + 1, sizeof *s.facts);
     s.value = base_alloc(s.bound + 1, sizeof *s.value);

@@ -1,5 +1,5 @@
-/* Data shared by src/gpu/specialize.c and src/gpu/specialize_write.c: what is known of a module
- * during specialisation. */
+/* Declares the state of a module during specialisation, shared by src/gpu/specialize.c and
+ * src/gpu/specialize_write.c. */
 #ifndef GPU_SPECIALIZE_H
 #define GPU_SPECIALIZE_H
 
@@ -66,7 +66,7 @@ struct specializer {
     uint32_t *value;  /* [id]: value if KNOWN; SpecId if only NUMBERED; SCALAR type: is bool */
     uint32_t *end_of; /* [block]: position of its merge instruction, if none, of its branch */
     uint32_t *loop;   /* [block]: of a loop header its continue target, and vice versa */
-    bool failed;      /* unlike what GLSL compilers write: the module is not specialised */
+    bool failed;      /* unexpected construct: the module is not specialised */
 };
 
 static inline uint32_t code_at(const struct specializer *s, size_t at)

@@ -49,7 +49,7 @@ static bool defines_value(uint32_t code)
 }
 
 /* Marks the ids that only removed instructions define. result_of can mistake an operand for a
- * result, so the second pass takes the mark from every id that a kept instruction defines. */
+ * result, so the second pass removes the mark from every id that a kept instruction defines. */
 static void mark_removed(struct specializer *s, size_t first)
 {
     struct position p = {.at = first};

@@ -20,7 +20,7 @@ static const struct instructions known[] = {
     {62, 62, "iil*", true},      /* OpStore */
     {65, 66, "trii*", true},     /* OpAccessChain, OpInBoundsAccessChain */
     {59, 59, "trli*", true},     /* OpVariable */
-    {43, 43, "trll*", false},     /* OpConstant */
+    {43, 43, "trll*", false},    /* OpConstant */
     {248, 248, "r", true},       /* OpLabel */
     {249, 249, "i", true},       /* OpBranch */
     {250, 250, "iiil*", true},   /* OpBranchConditional */
@@ -37,7 +37,7 @@ static const struct instructions known[] = {
     {79, 79, "triil*", true},    /* OpVectorShuffle */
     {80, 80, "tri*", true},      /* OpCompositeConstruct */
     {81, 81, "trill*", true},    /* OpCompositeExtract */
-    {82, 82, "triill*", true},    /* OpCompositeInsert */
+    {82, 82, "triill*", true},   /* OpCompositeInsert */
     {83, 84, "tri*", true},      /* OpCopyObject, OpTranspose */
     {245, 245, "tri*", true},    /* OpPhi */
     {246, 246, "iil*", true},    /* OpLoopMerge */
@@ -81,9 +81,9 @@ static const struct instructions known[] = {
     {48, 49, "tr", false},       /* OpSpecConstantTrue, OpSpecConstantFalse */
     {50, 50, "trl*", false},     /* OpSpecConstant */
     {51, 51, "tri*", false},     /* OpSpecConstantComposite */
-    {52, 52, "trlii*", false},    /* OpSpecConstantOp */
+    {52, 52, "trlii*", false},   /* OpSpecConstantOp */
     {71, 71, "ill*", false},     /* OpDecorate */
-    {72, 72, "illl*", false},     /* OpMemberDecorate */
+    {72, 72, "illl*", false},    /* OpMemberDecorate */
     /* In the library's functions only. */
     {68, 68, "tril", false},     /* OpArrayLength */
     {227, 227, "tri*", false},   /* OpAtomicLoad */
@@ -161,7 +161,7 @@ struct reader {
     size_t at;
     uint32_t length;
     uint32_t function; /* position of the OpFunction; 0: outside of functions */
-    bool behind_globals;
+    bool after_globals;
 };
 
 static bool has_right_length(const char *operands, uint32_t length)
@@ -200,7 +200,7 @@ static bool read_operands(struct reader *reader, const char *operands)
     return true;
 }
 
-/* Instructions of functions that may also stand outside. */
+/* Returns whether an instruction of functions may also stand outside of functions. */
 static bool may_stand_outside(uint32_t code)
 {
     return code == OP_VARIABLE || code == OP_UNDEF || code == OP_LINE || code == OP_NO_LINE;
@@ -219,15 +219,15 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
     if (reader->length > module->count - reader->at ||
         !has_right_length(operands, reader->length) || !read_operands(reader, operands) ||
         (begins && reader->function) ||
-        (!begins && !reader->function && (pure || reader->behind_globals) &&
-         (reader->behind_globals || !may_stand_outside(code))))
+        (!begins && !reader->function && (pure || reader->after_globals) &&
+         (reader->after_globals || !may_stand_outside(code))))
         return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V is damaged at word %zu", name, reader->at);
-    reader->behind_globals = reader->behind_globals || begins;
+    reader->after_globals = reader->after_globals || begins;
     reader->function = begins ? (uint32_t)reader->at : ends ? 0 : reader->function;
     return VKN_OK;
 }
 
-/* Prepends, last decoration first, so that each list starts with its first decoration. */
+/* Prepends the last decoration first, so that each list is in the module's order. */
 static void list_annotations(struct spirv *module, const uint32_t *at, size_t count)
 {
     while (count-- > 0) {

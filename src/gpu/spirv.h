@@ -91,10 +91,9 @@ struct spirv {
  * l literal, s string; "i*", "l*": any number; x: alternating literals and ids. NULL: opcode not
  * allowed. *pure: whether user code may contain the instruction. */
 const char *spirv_operands(uint32_t code, bool *pure);
-/* Returns VKN_BAD_INPUT with a message that a field may not use the instruction, and what it is. */
+/* Records that a field may not use the instruction, with its name; returns VKN_BAD_INPUT. */
 vkn_status spirv_refuse(const char *name, uint32_t code);
-/* Returns the letter of operand `k`, the index of its word in the instruction, from 1; '\0': past
- * the end. */
+/* Returns the letter of the operand in word `k`, from 1, of an instruction; '\0': past the end. */
 char spirv_operand(const char *operands, uint32_t k);
 /* Return opcode and length in words of the instruction at a position. */
 static inline uint32_t spirv_code(const struct spirv *module, size_t at)

@@ -40,8 +40,8 @@ static bool is_snippet(const struct spirv_match *match, uint32_t reference)
 }
 
 /* Returns whether ids are compared by content: types and constants. Compilers may merge or
- * duplicate those with the same meaning: depending on the order, a variable shares the array type
- * of a buffer or gets its own. */
+ * duplicate equal ones: depending on the order, a variable shares the array type of a buffer or has
+ * its own. */
 static bool is_by_meaning(uint32_t code)
 {
     return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) ||
@@ -61,8 +61,7 @@ static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t use
         return false;
     bool by_meaning = is_by_meaning(spirv_code(a, from));
     if (by_meaning) {
-        /* Paired before the comparison, because an instruction contains its own id as its result.
-         */
+        /* Paired before the comparison, which meets the id again as the instruction's result. */
         uint32_t before = match->user_of[reference];
         match->user_of[reference] = user;
         bool same = match_instruction(match, from, to);
@@ -81,7 +80,7 @@ static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t use
 }
 
 /* Removes all pairs but the first `count`. */
-static void forget(struct spirv_match *match, size_t count)
+static void undo_pairs(struct spirv_match *match, size_t count)
 {
     while (match->found_count > count) {
         uint32_t reference = match->found[--match->found_count];
@@ -96,7 +95,7 @@ static bool match_function(struct spirv_match *match, uint32_t reference)
 {
     const struct spirv *a = match->reference, *b = match->user;
     size_t from = a->definition[reference], to = b->definition[match->user_of[reference]];
-    /* Of the snippet's functions, only the type must match. */
+    /* Only the types of the snippet's functions must match. */
     if (is_snippet(match, reference))
         return match_instruction(match, from, to);
     for (bool more = true; more;) {
@@ -113,7 +112,7 @@ static bool match_function(struct spirv_match *match, uint32_t reference)
     return true;
 }
 
-/* Compares the functions paired from number `first` on, and those paired meanwhile. */
+/* Compares the functions paired from number `first` on, and functions that this pairs in turn. */
 static vkn_status match_functions(const char *name, struct spirv_match *match, size_t first)
 {
     for (size_t i = first; i < match->found_count; i++) {
@@ -255,7 +254,7 @@ static bool find_interface(struct spirv_match *match, uint32_t reference)
             continue;
         if (match_id(match, reference, b->words[at + 2]))
             return true;
-        forget(match, before);
+        undo_pairs(match, before);
     }
     return false;
 }

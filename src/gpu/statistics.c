@@ -8,12 +8,12 @@
 #include <string.h>
 #include <time.h>
 
-/* Statistics with the same meaning on all drivers, by the drivers' names for them: RADV, NVK, ANV,
- * NVIDIA. NULL: the driver does not report it. */
+/* Statistics with the same meaning on all drivers, and their names on RADV, NVK, ANV and NVIDIA.
+ * NULL: the driver does not report the statistic. */
 #define DRIVERS 4
 static const struct {
     const char *name; /* key in the JSON object */
-    const char *told[DRIVERS];
+    const char *reported[DRIVERS];
 } statistics[] = {
     /* Per invocation; Intel reports only how many are live at once. */
     {"registers", {"VGPRs", "Number of GPRs", "Max live registers", "Register Count"}},
@@ -22,7 +22,7 @@ static const struct {
     {"scratch_bytes", {"Scratch size", "SLM size", "Scratch Memory Size", "Local Memory Size"}},
     {"shared_bytes", {"LDS size", NULL, "Workgroup Memory Size", "Shared Memory Size"}},
     {"code_bytes", {"Code size", "Code size", "Code size", "Binary Size"}},
-    /* Subgroups that registers and shared memory allow: per SIMD, per SM. */
+    /* Resident subgroups that registers and shared memory allow, per SIMD or SM. */
     {"occupancy", {"Subgroups per SIMD", "Max warps/SM", NULL, NULL}},
     {"instructions", {"Instructions", "Instruction count", "Instructions", NULL}},
     /* Estimate for one subgroup by itself. */
@@ -52,7 +52,7 @@ static double value_of(const VkPipelineExecutableStatisticKHR *statistic)
     }
 }
 
-/* If a driver creates several executables for a pipeline, the last one counts. */
+/* Sets a field. If a driver creates several executables for a pipeline, the last one counts. */
 static void set(cJSON *json, const char *name, double value)
 {
     cJSON_DeleteItemFromObjectCaseSensitive(json, name);
@@ -60,13 +60,13 @@ static void set(cJSON *json, const char *name, double value)
         cJSON_AddNumberToObject(json, name, value);
 }
 
-static void add(cJSON *json, cJSON *told, const VkPipelineExecutableStatisticKHR *statistic)
+static void add(cJSON *json, cJSON *reported, const VkPipelineExecutableStatisticKHR *statistic)
 {
     double value = value_of(statistic);
-    set(told, statistic->name, value);
+    set(reported, statistic->name, value);
     for (size_t i = 0; i < BASE_COUNT(statistics); i++)
         for (size_t driver = 0; driver < DRIVERS; driver++) {
-            const char *name = statistics[i].told[driver];
+            const char *name = statistics[i].reported[driver];
             if (!name || strcmp(name, statistic->name) != 0)
                 continue;
             set(json, statistics[i].name, value);
@@ -75,7 +75,7 @@ static void add(cJSON *json, cJSON *told, const VkPipelineExecutableStatisticKHR
 }
 
 static void read_executable(const struct gpu_device *device, VkPipeline pipeline, uint32_t index,
-                            cJSON *json, cJSON *told)
+                            cJSON *json, cJSON *reported)
 {
     const VkPipelineExecutableInfoKHR info = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR,
@@ -91,7 +91,7 @@ static void read_executable(const struct gpu_device *device, VkPipeline pipeline
         list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
     if (list && get(device->handle, &info, &count, list) >= 0)
         for (uint32_t i = 0; i < count; i++)
-            add(json, told, &list[i]);
+            add(json, reported, &list[i]);
     free(list);
 }
 
@@ -109,12 +109,12 @@ cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
             .sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR};
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "compile_ms", 1e3 * compile_seconds);
-    cJSON *told = cJSON_AddObjectToObject(json, "told");
+    cJSON *reported = cJSON_AddObjectToObject(json, "told");
     if (device->support.pipeline_statistics && device->vk.vkGetPipelineExecutablePropertiesKHR(
                                                    device->handle, &info, &count, executables) >= 0)
         for (uint32_t i = 0; i < count; i++) {
             set(json, "subgroup_size", executables[i].subgroupSize);
-            read_executable(device, pipeline, i, json, told);
+            read_executable(device, pipeline, i, json, reported);
         }
     return json;
 }

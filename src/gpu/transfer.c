@@ -71,10 +71,10 @@ vkn_status gpu_upload(struct gpu_device *device, const struct gpu_buffer *buffer
     }
     const struct gpu_buffer *staging = &device->transfer.staging;
     for (uint64_t done = 0; done < size;) {
-        uint64_t piece = size - done < STAGING_BYTES ? size - done : STAGING_BYTES;
-        memcpy(staging->mapped, (const char *)data + done, piece);
-        BASE_TRY(run(device, staging, 0, buffer, offset + done, piece));
-        done += piece;
+        uint64_t chunk = size - done < STAGING_BYTES ? size - done : STAGING_BYTES;
+        memcpy(staging->mapped, (const char *)data + done, chunk);
+        BASE_TRY(run(device, staging, 0, buffer, offset + done, chunk));
+        done += chunk;
     }
     return VKN_OK;
 }
@@ -91,10 +91,10 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
     }
     const struct gpu_buffer *staging = &device->transfer.staging;
     for (uint64_t done = 0; done < size;) {
-        uint64_t piece = size - done < STAGING_BYTES ? size - done : STAGING_BYTES;
-        BASE_TRY(run(device, buffer, offset + done, staging, 0, piece));
-        memcpy((char *)data + done, staging->mapped, piece);
-        done += piece;
+        uint64_t chunk = size - done < STAGING_BYTES ? size - done : STAGING_BYTES;
+        BASE_TRY(run(device, buffer, offset + done, staging, 0, chunk));
+        memcpy((char *)data + done, staging->mapped, chunk);
+        done += chunk;
     }
     return VKN_OK;
 }

@@ -7,7 +7,7 @@
 
 double gpu_stop_timeout = 20;
 
-/* An update interval of a field in GLSL takes less on a slow CPU device, including compilation. */
+/* Longer than an update interval of a field in GLSL on a slow CPU device, including compilation. */
 #define FIELD_SECONDS 600.0
 
 double gpu_snippet_seconds(void)
@@ -20,8 +20,8 @@ double gpu_snippet_seconds(void)
 
 double gpu_set_wait_limit(struct gpu_device *device, double seconds)
 {
-    double before = device->limit;
-    device->limit = seconds;
+    double before = device->wait_limit;
+    device->wait_limit = seconds;
     return before;
 }
 
@@ -103,11 +103,11 @@ static vkn_status fail_endless(struct gpu_device *device, const char *name)
     return base_fail(VKN_NO_DEVICE,
                      "%s: not finished after %g seconds: a loop in the field's GLSL may never end "
                      "(VKNERF_FIELD_SECONDS allows more)",
-                     name, device->limit);
+                     name, device->wait_limit);
 }
 
-/* For a device that shares its threads with another device of the process, which hung. */
-static vkn_status fail_beside(struct gpu_device *device, const char *name)
+/* Fails on a device that shares its threads with a hung device of the process. */
+static vkn_status fail_shared_threads(struct gpu_device *device, const char *name)
 {
     give_up(device);
     return base_fail(
@@ -133,7 +133,7 @@ vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Waits in time slices to notice a stop request and the limit: a hung device never signals the
+/* Waits in short intervals to notice a stop request and the limit: a hung device never signals the
  * fence. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name)
 {
@@ -148,10 +148,10 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
         asked = stop && asked <= 0 ? now : asked;
         if (stop && now - asked >= gpu_stop_timeout)
             return fail_stopped(device, name);
-        if (device->limit > 0 && now - began >= device->limit)
+        if (device->wait_limit > 0 && now - began >= device->wait_limit)
             return fail_endless(device, name);
         if (now - began >= gpu_stop_timeout && lost_threads(device))
-            return fail_beside(device, name);
+            return fail_shared_threads(device, name);
     }
     if (result < 0)
         return gpu_vulkan_fail(result, "vkWaitForFences", name);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_TURNS 101u
+#define MOST_ITERATIONS 101u
 
 struct field_benchmark {
     struct workload_attempt attempt;
@@ -13,7 +13,7 @@ struct field_benchmark {
 
 /* ---- passes ready to be timed ------------------------------------------------------------ */
 
-static vkn_status check(struct field_benchmark *benchmark, enum field_find_pass pass,
+static vkn_status check(struct field_benchmark *benchmark, enum field_trial_pass pass,
                         struct field_trial *trial)
 {
     struct workload_attempt *attempt = &benchmark->attempt;
@@ -28,7 +28,7 @@ static vkn_status check(struct field_benchmark *benchmark, enum field_find_pass 
 }
 
 vkn_status field_benchmark_create(struct field_workload *work, const struct field_backend *backend,
-                                  enum field_find_pass pass, struct field_benchmark **created,
+                                  enum field_trial_pass pass, struct field_benchmark **created,
                                   struct field_trial *trial)
 {
     const bool wanted[FIELD_PASSES] = {[FIELD_PASS_FORWARD] = pass == FIELD_PASS_FORWARD,
@@ -81,11 +81,11 @@ static double median(double *values, uint32_t count)
 vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double seconds,
                                    uint32_t least, double milliseconds[2])
 {
-    double times[2][MOST_TURNS] = {{0}}, ignored, first;
+    double times[2][MOST_ITERATIONS] = {{0}}, ignored, first;
     uint32_t count = 0;
     for (int i = 0; i < 2; i++)
         BASE_TRY(workload_time(pair[i]->recording, &ignored));
-    for (first = base_seconds(); count < MOST_TURNS; count++) {
+    for (first = base_seconds(); count < MOST_ITERATIONS; count++) {
         if (count >= least && base_seconds() - first >= seconds)
             break;
         /* The backends swap their order in every iteration, so that neither always runs second. */

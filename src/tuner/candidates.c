@@ -90,24 +90,24 @@ static const char *switched_off(const char *const *features)
 static void explain_absence(const struct gpu_capabilities *device,
                             struct field_candidate *candidate)
 {
-    static const char *const half[] = {"float16", "storage16", NULL};
-    static const char *const matrices[] = {"cooperative_matrix",
-                                           "memory_model",
-                                           "subgroup_size_control",
-                                           "float16",
-                                           "storage16",
-                                           NULL};
-    static const char *const matrices2[] = {"cooperative_matrix2", "maintenance4", NULL};
+    static const char *const f16_features[] = {"float16", "storage16", NULL};
+    static const char *const matrix_features[] = {"cooperative_matrix",
+                                                  "memory_model",
+                                                  "subgroup_size_control",
+                                                  "float16",
+                                                  "storage16",
+                                                  NULL};
+    static const char *const matrix2_features[] = {"cooperative_matrix2", "maintenance4", NULL};
     const char *what = NULL, *const *features = NULL;
     if (!device->float16 || !device->storage16) {
         what = "16-bit arithmetic and storage";
-        features = half;
+        features = f16_features;
     } else if (candidate->precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) {
         what = "cooperative matrices";
-        features = matrices;
+        features = matrix_features;
     } else if (candidate->conversions && !device->cooperative_matrix2) {
         what = "VK_NV_cooperative_matrix2";
-        features = matrices2;
+        features = matrix2_features;
     }
     const char *off = features ? switched_off(features) : NULL;
     if (!what)
@@ -128,7 +128,8 @@ static struct vkn_config settings_of(const struct vkn_config *config,
     return wanted;
 }
 
-/* When the self-test removes the chosen matrix shape, tries the next shape. */
+/* Creates the candidate's backend. If the self-test removes its matrix shape, tries the next shape.
+ */
 static vkn_status create_backend(struct gpu_device *device, const struct vkn_config *config,
                                  const struct field_model *model, struct field_candidate *candidate,
                                  bool *shapes_removed)

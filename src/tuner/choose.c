@@ -10,12 +10,12 @@ struct chooser {
     struct vkn_config *config;
     struct field_model model;
     struct field_choice *choice;
-    struct field_trial_cache *records;
+    struct field_trial_cache *cache;
     struct field_workload *workload; /* created when the first backend is run */
     bool shapes_removed;             /* the self-test removed matrix shapes */
 };
 
-static vkn_status offer(struct chooser *chooser, struct field_candidate *candidate)
+static vkn_status create_candidate(struct chooser *chooser, struct field_candidate *candidate)
 {
     return field_candidate_create(chooser->device, chooser->config, &chooser->model, candidate,
                                   &chooser->shapes_removed);
@@ -29,7 +29,7 @@ static vkn_status run_backend(struct chooser *chooser, const struct field_backen
     if (!chooser->workload)
         BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
     BASE_TRY(field_workload_try(chooser->workload, backend, trial));
-    field_trial_cache_add(chooser->records, chooser->config, backend, trial);
+    field_trial_cache_add(chooser->cache, chooser->config, backend, trial);
     return VKN_OK;
 }
 
@@ -47,8 +47,8 @@ static vkn_status run(struct chooser *chooser, struct field_candidate *candidate
     return run_backend(chooser, &candidate->backend, trial);
 }
 
-static void judge(const struct chooser *chooser, struct field_candidate *candidate,
-                  const struct field_trial *trial)
+static void set_verdict(const struct chooser *chooser, struct field_candidate *candidate,
+                        const struct field_trial *trial)
 {
     if (trial->given_up) {
         snprintf(candidate->why, sizeof candidate->why,
@@ -70,10 +70,10 @@ static vkn_status test_candidate(struct chooser *chooser, struct field_candidate
 {
     struct field_trial trial = {0};
     if (candidate->precision != VKN_PRECISION_FP32 &&
-        (!field_trial_cache_find(chooser->records, chooser->config, &candidate->backend, &trial) ||
+        (!field_trial_cache_find(chooser->cache, chooser->config, &candidate->backend, &trial) ||
          trial.given_up))
         BASE_TRY(run(chooser, candidate, &trial));
-    judge(chooser, candidate, &trial);
+    set_verdict(chooser, candidate, &trial);
     return VKN_OK;
 }
 
@@ -87,12 +87,12 @@ static bool tried_before(const struct field_choice *choice, uint32_t index)
     return false;
 }
 
-static vkn_status choose_asked(struct chooser *chooser)
+static vkn_status choose_requested(struct chooser *chooser)
 {
     struct field_choice *choice = chooser->choice;
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
-        BASE_TRY(offer(chooser, candidate));
+        BASE_TRY(create_candidate(chooser, candidate));
         /* The device does not support the precision asked for; field_backend_create has recorded
          * why. */
         if (candidate->verdict == FIELD_UNSUPPORTED && i == 0 && !chooser->shapes_removed)
@@ -117,7 +117,7 @@ static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
 {
     const char *measure = getenv("VKNERF_MEASURE");
     if (chooser->config->deterministic)
-        return "deterministic: no measurement decides about the result";
+        return "deterministic: the result must not depend on a measurement";
     if (!chooser->model.kind->precisions)
         return "the model has no other";
     if (offered == 1)
@@ -151,7 +151,7 @@ static void order_candidates(struct measurement *measurement)
                 measurement->order[measurement->count++] = i;
 }
 
-/* Work of base_parallel. A failure is ignored here: the trial meets it again. */
+/* Compiles a candidate, as work of base_parallel. Ignores failures: the trial meets them again. */
 static vkn_status compile_next(void *context, size_t index)
 {
     struct measurement *measurement = context;
@@ -190,26 +190,25 @@ static vkn_status measure(struct chooser *chooser)
     struct measurement measurement = {.chooser = chooser};
     struct field_choice *choice = chooser->choice;
     struct field_trial trials[FIELD_MAX_CANDIDATES];
-    bool known = true;
+    bool cached = true;
     for (uint32_t i = 0; i < choice->count; i++)
         if (choice->candidates[i].verdict != FIELD_UNSUPPORTED)
-            known = known && field_trial_cache_find(chooser->records, chooser->config,
-                                                    &choice->candidates[i].backend, &trials[i]);
+            cached = cached && field_trial_cache_find(chooser->cache, chooser->config,
+                                                      &choice->candidates[i].backend, &trials[i]);
     order_candidates(&measurement);
-    if (!known)
+    if (!cached)
         BASE_TRY(compile_all(&measurement));
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
         if (candidate->verdict == FIELD_UNSUPPORTED)
             continue;
-        if (!known && measurement.given_up[i]) {
+        if (!cached && measurement.given_up[i]) {
             trials[i] = (struct field_trial){.given_up = true};
-            field_trial_cache_add(chooser->records, chooser->config, &candidate->backend,
-                                  &trials[i]);
-        } else if (!known) {
+            field_trial_cache_add(chooser->cache, chooser->config, &candidate->backend, &trials[i]);
+        } else if (!cached) {
             BASE_TRY(run(chooser, candidate, &trials[i]));
         }
-        judge(chooser, candidate, &trials[i]);
+        set_verdict(chooser, candidate, &trials[i]);
     }
     return VKN_OK;
 }
@@ -225,7 +224,7 @@ static void explain_fastest(struct field_choice *choice)
         if (i != choice->chosen && choice->candidates[i].verdict == FIELD_CORRECT)
             others[count++] = choice->candidates[i];
     if (count == 0) {
-        snprintf(choice->why, sizeof choice->why, "all else failed the self-test");
+        snprintf(choice->why, sizeof choice->why, "all others failed the self-test");
         return;
     }
     const struct field_candidate *other =
@@ -239,7 +238,7 @@ static vkn_status choose_fastest(struct chooser *chooser)
     struct field_choice *choice = chooser->choice;
     uint32_t offered = 0;
     for (uint32_t i = 0; i < choice->count; i++) {
-        BASE_TRY(offer(chooser, &choice->candidates[i]));
+        BASE_TRY(create_candidate(chooser, &choice->candidates[i]));
         if (i == 0 && choice->candidates[0].verdict == FIELD_UNSUPPORTED)
             return VKN_BAD_INPUT;
         offered += choice->candidates[i].verdict != FIELD_UNSUPPORTED;
@@ -302,17 +301,17 @@ vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
     };
     *choice = (struct field_choice){0};
     BASE_TRY(field_model_create_canonical(config, &chooser.model));
-    chooser.records = field_trial_cache_open(device);
+    chooser.cache = field_trial_cache_open(device);
     choice->count = field_list_candidates(config, choice->candidates);
     if (!chooser.model.kind->precisions)
         choice->count = 1;
-    vkn_status status =
-        config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser) : choose_asked(&chooser);
+    vkn_status status = config->precision == VKN_PRECISION_AUTO ? choose_fastest(&chooser)
+                                                                : choose_requested(&chooser);
     if (status == VKN_OK) {
         explain_sums(&chooser);
         apply_backend(config, &choice->candidates[choice->chosen].backend);
     }
-    field_trial_cache_close(&chooser.records);
+    field_trial_cache_close(&chooser.cache);
     field_workload_destroy(&chooser.workload);
     return status;
 }

@@ -13,21 +13,20 @@ struct field_trial_cache;
  * VKNERF_SELF_TEST_BREAK. A file that is damaged or of another driver counts as empty; so does any
  * file with VKNERF_MEASURE=1. */
 struct field_trial_cache *field_trial_cache_open(const struct gpu_device *device);
-/* Finds the trial of the backend for the model of `config`; false: not cached. `records` may be
+/* Finds the trial of the backend for the model of `config`; false: not cached. `cache` may be
  * NULL. */
-bool field_trial_cache_find(const struct field_trial_cache *records,
-                            const struct vkn_config *config, const struct field_backend *backend,
-                            struct field_trial *trial);
+bool field_trial_cache_find(const struct field_trial_cache *cache, const struct vkn_config *config,
+                            const struct field_backend *backend, struct field_trial *trial);
 /* Adds or replaces the trial of the backend. */
-void field_trial_cache_add(struct field_trial_cache *records, const struct vkn_config *config,
+void field_trial_cache_add(struct field_trial_cache *cache, const struct vkn_config *config,
                            const struct field_backend *backend, const struct field_trial *trial);
 /* Saves added trials and closes the cache. If saving fails, the next start only measures again. */
-void field_trial_cache_close(struct field_trial_cache **records);
+void field_trial_cache_close(struct field_trial_cache **cache);
 
 /* ---- the workload ---------------------------------------------------------------------------- */
 
 #define WORKLOAD_RAYS       64u
-#define WORKLOAD_LOCAL_SIZE 64u /* of shaders that do not choose their own size */
+#define WORKLOAD_LOCAL_SIZE 64u /* workgroup size of shaders that do not choose it themselves */
 
 /* Outputs of a backend. */
 struct workload_results {
@@ -48,9 +47,9 @@ struct field_workload {
     struct field_backend fp32; /* untuned reference */
     struct Ray *rays;
     struct Sample *samples;
-    uint32_t *live;
-    float (*gradients)[4]; /* [sample]: gradients of rgb and density */
-    float *params;
+    uint32_t *live;                   /* [live sample]: index of the sample */
+    float (*gradients)[4];            /* [sample]: gradients of rgb and density */
+    float *params;                    /* [parameter]: of the MLPs, then of the hash grid */
     struct workload_results expected; /* outputs of fp32 */
     double milliseconds;              /* time of fp32 */
 };
@@ -59,13 +58,14 @@ struct field_workload {
 vkn_status workload_fill(struct field_workload *work);
 /* Returns the number of grid features: levels * samples * features. */
 uint64_t workload_features(const struct field_workload *work);
+/* Allocates the arrays. The caller calls workload_results_destroy, also after a failure. */
 vkn_status workload_results_create(const struct field_workload *work,
                                    struct workload_results *results);
 void workload_results_destroy(struct workload_results *results);
 /* Returns whether the results of a pass agree with fp32's; else describes the first difference in
  * trial->fault. */
 bool workload_check(const struct field_workload *work, const struct field_backend *backend,
-                    enum field_find_pass pass, const struct workload_results *results,
+                    enum field_trial_pass pass, const struct workload_results *results,
                     struct field_trial *trial);
 
 /* ---- a backend on the device ---------------------------------------------------------------- */
@@ -82,22 +82,21 @@ struct workload_attempt {
     struct buffers buffers;
     struct gpu_bindings *bindings;
     char names[FIELD_PASSES][FIELD_SHADER_NAME];
-    struct gpu_pipeline *pipelines[FIELD_PASSES][WORKLOAD_PASSES]; /* in the order of workload_list
-                                                                    */
+    struct gpu_pipeline *pipelines[FIELD_PASSES][WORKLOAD_PASSES]; /* as in workload_list */
     struct gpu_pipeline *round_parameters, *reduce;
     uint32_t partials; /* number of partial sums of weight gradients in BIND_PARTIALS */
 };
 
 /* Lists the passes that a trial of `pass` runs, in order; those from *timed on count for its time.
  * Returns their number. */
-size_t workload_list(const struct field_model *model, enum field_find_pass pass,
+size_t workload_list(const struct field_model *model, enum field_trial_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed);
 /* Returns the pass that stands for the trial in messages; NULL: the model has none. */
-const struct pass *workload_pass(const struct field_model *model, enum field_find_pass pass);
-/* Writes the name of that pass's shader, and returns a hash of all timed shaders; 0: there is none,
- * or it is compiled at run time. */
+const struct pass *workload_pass(const struct field_model *model, enum field_trial_pass pass);
+/* Writes the shader name of workload_pass, and returns a hash of all timed shaders; 0: there are
+ * none, or one is compiled at run time. */
 uint64_t workload_hash(const struct gpu_device *device, const struct field_model *model,
-                       const struct field_backend *backend, enum field_find_pass pass,
+                       const struct field_backend *backend, enum field_trial_pass pass,
                        char name[FIELD_SHADER_NAME]);
 
 /* Creates pipelines of the wanted passes and their buffers. *compiled is false if a pipeline could
@@ -106,16 +105,16 @@ vkn_status workload_open(struct workload_attempt *attempt, struct field_workload
                          const struct field_backend *backend, const bool wanted[FIELD_PASSES],
                          bool *compiled);
 void workload_close(struct workload_attempt *attempt);
-/* Compiles the pipelines of both passes; the device keeps them for their next use. Callable from
- * several threads. */
+/* Compiles the pipelines of the forward and backward pass; the device keeps them for their next
+ * use. Callable from several threads. */
 vkn_status workload_compile(struct field_workload *work, const struct field_backend *backend);
 /* Records a trial of the pass. Only the pass itself is timed, not the preparation of its inputs. */
-vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pass pass,
+vkn_status workload_record(struct workload_attempt *attempt, enum field_trial_pass pass,
                            struct gpu_recording **recording);
 /* Submits the recording once and measures its time. */
 vkn_status workload_time(struct gpu_recording *recording, double *milliseconds);
 /* Fills the pass's outputs with NaN, runs the pass and downloads the outputs. */
-vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pass pass,
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_trial_pass pass,
                             struct workload_results *results, double *milliseconds);
 
 #endif

@@ -38,7 +38,7 @@ static uint32_t hash_constants(const struct vkn_config *config, const struct fie
 }
 
 /* Returns false if the trial cannot be cached, because a shader is compiled at run time. */
-static bool write_key(const struct field_trial_cache *records, const struct vkn_config *config,
+static bool write_key(const struct field_trial_cache *cache, const struct vkn_config *config,
                       const struct field_backend *backend, char key[KEY_SIZE])
 {
     char forward[FIELD_SHADER_NAME], backward[FIELD_SHADER_NAME];
@@ -46,11 +46,11 @@ static bool write_key(const struct field_trial_cache *records, const struct vkn_
     if (field_model_create_canonical(config, &model) != VKN_OK)
         return false;
     uint64_t hashes[2] = {
-        workload_hash(records->device, &model, backend, FIELD_PASS_FORWARD, forward),
-        workload_hash(records->device, &model, backend, FIELD_PASS_BACKWARD, backward)};
+        workload_hash(cache->device, &model, backend, FIELD_PASS_FORWARD, forward),
+        workload_hash(cache->device, &model, backend, FIELD_PASS_BACKWARD, backward)};
     snprintf(key, KEY_SIZE, "%s %016" PRIx64 ", %s %016" PRIx64 ", constants %08x, subgroup %u%s",
              forward, hashes[0], backward, hashes[1], hash_constants(config, &model, backend),
-             gpu_device_capabilities(records->device)->subgroup_size,
+             gpu_device_capabilities(cache->device)->subgroup_size,
              config->deterministic ? ", deterministic" : "");
     return hashes[0] != 0 && hashes[1] != 0;
 }
@@ -62,20 +62,20 @@ static bool same_text(const cJSON *object, const char *name, const char *text)
 }
 
 /* Leaves root and backends NULL if the file is absent, damaged or of another device or driver. */
-static void read_file(struct field_trial_cache *records)
+static void read_file(struct field_trial_cache *cache)
 {
-    const struct gpu_capabilities *device = gpu_device_capabilities(records->device);
-    const char *anew = getenv("VKNERF_MEASURE");
-    if ((anew && strcmp(anew, "1") == 0) || !base_file_exists(records->file))
+    const struct gpu_capabilities *device = gpu_device_capabilities(cache->device);
+    const char *measure = getenv("VKNERF_MEASURE");
+    if ((measure && strcmp(measure, "1") == 0) || !base_file_exists(cache->file))
         return;
     cJSON *root = NULL;
-    if (base_json_read(records->file, FILE_LIMIT, &root) != VKN_OK)
+    if (base_json_read(cache->file, FILE_LIMIT, &root) != VKN_OK)
         base_log(BASE_LOG_DEBUG, "%s; measured again", vkn_last_error());
     cJSON *backends = cJSON_GetObjectItemCaseSensitive(root, "paths");
     if (cJSON_IsObject(backends) && same_text(root, "device", device->name) &&
         same_text(root, "driver", device->driver)) {
-        records->root = root;
-        records->backends = backends;
+        cache->root = root;
+        cache->backends = backends;
     } else {
         cJSON_Delete(root);
     }
@@ -86,36 +86,35 @@ struct field_trial_cache *field_trial_cache_open(const struct gpu_device *device
     if (gpu_fault_injected(NULL) || gpu_disabled("self_test"))
         return NULL;
     char *file = gpu_cache_path(device, "paths", "json");
-    struct field_trial_cache *records = file ? base_alloc(1, sizeof *records) : NULL;
-    if (!records) {
+    struct field_trial_cache *cache = file ? base_alloc(1, sizeof *cache) : NULL;
+    if (!cache) {
         free(file);
         return NULL;
     }
-    *records = (struct field_trial_cache){.device = device, .file = file};
-    read_file(records);
-    if (!records->backends) {
+    *cache = (struct field_trial_cache){.device = device, .file = file};
+    read_file(cache);
+    if (!cache->backends) {
         const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-        records->root = cJSON_CreateObject();
-        cJSON_AddStringToObject(records->root, "device", capabilities->name);
-        cJSON_AddStringToObject(records->root, "driver", capabilities->driver);
-        records->backends = cJSON_AddObjectToObject(records->root, "paths");
+        cache->root = cJSON_CreateObject();
+        cJSON_AddStringToObject(cache->root, "device", capabilities->name);
+        cJSON_AddStringToObject(cache->root, "driver", capabilities->driver);
+        cache->backends = cJSON_AddObjectToObject(cache->root, "paths");
     }
-    return records;
+    return cache;
 }
 
-bool field_trial_cache_find(const struct field_trial_cache *records,
-                            const struct vkn_config *config, const struct field_backend *backend,
-                            struct field_trial *trial)
+bool field_trial_cache_find(const struct field_trial_cache *cache, const struct vkn_config *config,
+                            const struct field_backend *backend, struct field_trial *trial)
 {
     char key[KEY_SIZE];
-    if (!records || !write_key(records, config, backend, key))
+    if (!cache || !write_key(cache, config, backend, key))
         return false;
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(records->backends, key);
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(cache->backends, key);
     const cJSON *fault = cJSON_GetObjectItemCaseSensitive(item, "fault");
     bool given_up = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(item, "given_up"));
     double milliseconds = 0;
     if (!item || (fault && !cJSON_IsString(fault)) ||
-        base_json_number(item, "milliseconds", records->file, !fault && !given_up, 0, 1e9,
+        base_json_number(item, "milliseconds", cache->file, !fault && !given_up, 0, 1e9,
                          &milliseconds) != VKN_OK)
         return false;
     *trial = (struct field_trial){.milliseconds = milliseconds, .given_up = given_up};
@@ -124,28 +123,28 @@ bool field_trial_cache_find(const struct field_trial_cache *records,
     return true;
 }
 
-void field_trial_cache_add(struct field_trial_cache *records, const struct vkn_config *config,
+void field_trial_cache_add(struct field_trial_cache *cache, const struct vkn_config *config,
                            const struct field_backend *backend, const struct field_trial *trial)
 {
     char key[KEY_SIZE];
-    if (!records || !write_key(records, config, backend, key))
+    if (!cache || !write_key(cache, config, backend, key))
         return;
-    cJSON_DeleteItemFromObjectCaseSensitive(records->backends, key);
-    cJSON *item = cJSON_AddObjectToObject(records->backends, key);
+    cJSON_DeleteItemFromObjectCaseSensitive(cache->backends, key);
+    cJSON *item = cJSON_AddObjectToObject(cache->backends, key);
     if (trial->given_up)
         cJSON_AddBoolToObject(item, "given_up", true);
     else if (trial->fault[0])
         cJSON_AddStringToObject(item, "fault", trial->fault);
     else
         cJSON_AddNumberToObject(item, "milliseconds", trial->milliseconds);
-    records->changed = true;
+    cache->changed = true;
 }
 
-static void save(const struct field_trial_cache *records)
+static void save(const struct field_trial_cache *cache)
 {
-    char *text = base_json_print(records->root), *folder = base_path_folder(records->file);
+    char *text = base_json_print(cache->root), *folder = base_path_folder(cache->file);
     if (!text || !folder || base_make_folder(folder) != VKN_OK ||
-        base_file_replace(records->file, text, strlen(text)) != VKN_OK)
+        base_file_replace(cache->file, text, strlen(text)) != VKN_OK)
         base_log(BASE_LOG_DEBUG, "measurements are not saved: %s", vkn_last_error());
     free(text);
     free(folder);
@@ -154,13 +153,13 @@ static void save(const struct field_trial_cache *records)
 void field_trial_cache_close(struct field_trial_cache **closed)
 {
     BASE_KEEP_ERROR;
-    struct field_trial_cache *records = *closed;
-    if (!records)
+    struct field_trial_cache *cache = *closed;
+    if (!cache)
         return;
     *closed = NULL;
-    if (records->changed)
-        save(records);
-    cJSON_Delete(records->root);
-    free(records->file);
-    free(records);
+    if (cache->changed)
+        save(cache);
+    cJSON_Delete(cache->root);
+    free(cache->file);
+    free(cache);
 }

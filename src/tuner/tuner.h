@@ -68,8 +68,8 @@ struct field_choice {
  * self-test; takes fp32 without timing on CPU devices, where it is the fastest, and for
  * deterministic runs, whose result must not depend on a measurement. Another precision: tests it
  * once; if it fails, warns and takes other matrix shapes, then fp16, then fp32. VKN_BAD_INPUT: the
- * device does not support what is asked for (as field_backend_create). VKN_NO_DEVICE: the device
- * was lost. */
+ * device does not support the requested precision (as field_backend_create). VKN_NO_DEVICE: the
+ * device was lost. */
 vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
                         struct field_choice *choice);
 /* Seconds after which the measurement starts compiling no further backend for a GPU. 0 (in tests):
@@ -80,7 +80,7 @@ const char *field_choice_why(const struct field_choice *choice, enum field_opera
 
 /* ---- tuning ---------------------------------------------------------------------------------- */
 
-/* Returns "rounds", "hold_sums", ... */
+/* Returns the tunable's name in files and messages: "rounds", "hold_sums", ... */
 const char *field_tunable_name(enum field_tunable tunable);
 
 #define FIELD_MAX_OPTIONS 12u
@@ -142,7 +142,7 @@ vkn_status field_workload_try(struct field_workload *workload, const struct fiel
 /* ---- comparing times of backends ------------------------------------------------------------- */
 
 /* Passes that are timed separately. */
-enum field_find_pass {
+enum field_trial_pass {
     FIELD_PASS_FORWARD,
     FIELD_PASS_BACKWARD,
     FIELD_PASS_GRID, /* encode_samples and scatter_gradients, whose number of workgroups is
@@ -153,11 +153,11 @@ enum field_find_pass {
 struct field_benchmark;
 
 /* Compiles a pass of the backend for the workload, runs it and compares the results with those of
- * the untuned fp32 backend. *contender is NULL and trial->fault set if it does not compile or is
- * wrong. Errors: the device was lost or memory is short. The caller destroys *contender, before the
+ * the untuned fp32 backend. *benchmark is NULL and trial->fault set if it does not compile or is
+ * wrong. Errors: the device was lost or memory is short. The caller destroys *benchmark, before the
  * workload. */
 vkn_status field_benchmark_create(struct field_workload *work, const struct field_backend *backend,
-                                  enum field_find_pass pass, struct field_benchmark **benchmark,
+                                  enum field_trial_pass pass, struct field_benchmark **benchmark,
                                   struct field_trial *trial);
 void field_benchmark_destroy(struct field_benchmark **benchmark);
 /* Times two backends alternately, at least `least` times each and for `seconds` in all; returns the

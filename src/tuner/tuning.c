@@ -57,8 +57,8 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
     uint32_t now = tuning.values[tunable];
     if (model->fused == 0 || !has_tunable(backend, tunable))
         return 0;
-    /* Numbers of workgroups: from a quarter to four times the present one. Other tunables: powers
-     * of two. */
+    /* Numbers of workgroups range from a quarter to four times the current one; values of other
+     * tunables are powers of two. */
     uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
     for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
          value = value ? 2 * value : 1) {
@@ -120,8 +120,9 @@ static bool read_tuning(const cJSON *entry, const char *file, struct field_tunin
 
 static bool switched_off(const struct vkn_config *config)
 {
-    const char *anew = getenv("VKNERF_MEASURE");
-    return config->deterministic || gpu_disabled("tuning") || (anew && strcmp(anew, "1") == 0) ||
+    const char *measure = getenv("VKNERF_MEASURE");
+    return config->deterministic || gpu_disabled("tuning") ||
+           (measure && strcmp(measure, "1") == 0) ||
            (gpu_fault_injected(NULL) && !gpu_fault_injected("tuning"));
 }
 

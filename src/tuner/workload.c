@@ -78,7 +78,7 @@ static bool check_gradients(const struct field_workload *work,
 }
 
 bool workload_check(const struct field_workload *work, const struct field_backend *backend,
-                    enum field_find_pass pass, const struct workload_results *results,
+                    enum field_trial_pass pass, const struct workload_results *results,
                     struct field_trial *trial)
 {
     char pipeline[FIELD_SHADER_NAME];
@@ -116,7 +116,7 @@ static vkn_status run_both(struct field_workload *work, const struct field_backe
     struct workload_attempt attempt;
     vkn_status status = workload_open(&attempt, work, backend, both, compiled);
     for (int pass = 0; pass <= FIELD_PASS_BACKWARD && status == VKN_OK; pass++)
-        status = workload_compute(&attempt, (enum field_find_pass)pass, results, &each[pass]);
+        status = workload_compute(&attempt, (enum field_trial_pass)pass, results, &each[pass]);
     workload_close(&attempt);
     *milliseconds = each[FIELD_PASS_FORWARD] + each[FIELD_PASS_BACKWARD];
     return status;
@@ -180,7 +180,7 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     return work;
 }
 
-/* log2. Larger tables miss all caches just as often. */
+/* log2 of entries per level. Larger tables miss all caches just as often. */
 #define MOST_ENTRIES 19u
 /* Rows per chunk of layers; more do not fit into the buffers of every device. */
 #define MOST_ROWS    4096u

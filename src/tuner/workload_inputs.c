@@ -33,7 +33,7 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
     }
 }
 
-/* Returns how many inputs of the layer are positive: the first ones. Encoded directions or
+/* Returns the number of positive inputs of the layer, which come first. Encoded directions or
  * frequencies, of either sign, follow. */
 static uint32_t positive_inputs(const struct field_model *model, uint32_t number)
 {
@@ -44,12 +44,12 @@ static uint32_t positive_inputs(const struct field_model *model, uint32_t number
     return first ? model->layers[number - 1].used_outputs : layer->used_inputs;
 }
 
-/* Behind a ReLU: every other hidden unit has positive weights, the others have negative ones.
+/* With ReLUs every other hidden unit has positive weights, the others have negative ones.
  * Inputs are positive, so units with positive weights are active, units with negative weights are
  * not, and outputs are positive again.
  *
- * Behind other activations, gradients of both signs would cancel and large sums saturate: all
- * weights are positive there, and biases small.
+ * With other activations, gradients of both signs would cancel and large sums saturate, so all
+ * weights are positive and biases small.
  *
  * Encoded directions and frequencies have weights too small to change a sign. The weights of a unit
  * sum to about 1. */

@@ -2,12 +2,12 @@
 #include "tuner/internal.h"
 
 static const struct pass_list *pass_list_of(const struct field_model *model,
-                                            enum field_find_pass pass)
+                                            enum field_trial_pass pass)
 {
     return pass == FIELD_PASS_FORWARD ? &model->kind->forward : &model->kind->backward;
 }
 
-const struct pass *workload_pass(const struct field_model *model, enum field_find_pass pass)
+const struct pass *workload_pass(const struct field_model *model, enum field_trial_pass pass)
 {
     static const enum field_variant variants[2][FIELD_PASSES] = {
         {[FIELD_PASS_FORWARD] = FIELD_FORWARD,
@@ -23,7 +23,7 @@ const struct pass *workload_pass(const struct field_model *model, enum field_fin
 
 /* Lists the passes of layered models: the recipe without the final sums, which belong to the
  * optimiser and the grid. */
-static size_t list_layers(const struct field_model *model, enum field_find_pass pass,
+static size_t list_layers(const struct field_model *model, enum field_trial_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
     const struct pass *listed[FIELD_MAX_PASSES];
@@ -47,7 +47,7 @@ static size_t list_layers(const struct field_model *model, enum field_find_pass 
     return count;
 }
 
-size_t workload_list(const struct field_model *model, enum field_find_pass pass,
+size_t workload_list(const struct field_model *model, enum field_trial_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {
     if (model->fused == 0)
@@ -59,7 +59,7 @@ size_t workload_list(const struct field_model *model, enum field_find_pass pass,
 }
 
 uint64_t workload_hash(const struct gpu_device *device, const struct field_model *model,
-                       const struct field_backend *backend, enum field_find_pass pass,
+                       const struct field_backend *backend, enum field_trial_pass pass,
                        char name[FIELD_SHADER_NAME])
 {
     const struct pass *passes[WORKLOAD_PASSES], *named = workload_pass(model, pass);
@@ -69,10 +69,10 @@ uint64_t workload_hash(const struct gpu_device *device, const struct field_model
     size_t timed, count = workload_list(model, pass, passes, &timed);
     for (size_t i = timed; i < count; i++) {
         field_backend_shader_name(backend, passes[i]->name, passes[i]->variant, name);
-        uint64_t own = gpu_shader_hash(device, name);
-        if (own == 0)
+        uint64_t shader_hash = gpu_shader_hash(device, name);
+        if (shader_hash == 0)
             return 0;
-        hash = hash * 0x9e3779b97f4a7c15u + own;
+        hash = hash * 0x9e3779b97f4a7c15u + shader_hash;
     }
     field_backend_shader_name(backend, named->name, named->variant, name);
     return hash;

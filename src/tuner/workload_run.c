@@ -91,12 +91,12 @@ static vkn_status create_pipelines(struct workload_attempt *attempt,
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         const struct pass *passes[WORKLOAD_PASSES];
         size_t listed =
-            wanted[pass] ? workload_list(model, (enum field_find_pass)pass, passes, &timed) : 0;
+            wanted[pass] ? workload_list(model, (enum field_trial_pass)pass, passes, &timed) : 0;
         for (size_t i = 0; i < listed; i++)
             requests[count++] = (struct field_pass_request){
                 passes[i]->name, &attempt->pipelines[pass][i], passes[i]->variant};
     }
-    /* Only the sums over workgroups: those of the grid are not part of the trial. */
+    /* Sums of weight gradients over workgroups; sums of the grid are not part of the trial. */
     if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
         requests[count++] = (struct field_pass_request){
             field_find_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
@@ -123,7 +123,7 @@ static void prepare(struct workload_attempt *attempt, struct field_workload *wor
             groups_of(samples, backend->backward_rows, backend->backward_groups);
     }
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        const struct pass *tried = workload_pass(&work->model, (enum field_find_pass)pass);
+        const struct pass *tried = workload_pass(&work->model, (enum field_trial_pass)pass);
         if (tried)
             field_backend_shader_name(backend, tried->name, tried->variant, attempt->names[pass]);
     }
@@ -171,16 +171,16 @@ static vkn_status break_weights(struct workload_attempt *attempt, const char *pi
 {
     const uint32_t f16_fours[2] = {0x48004800u, 0x48004800u};
     const float floats[2] = {8, 8};
-    bool half = attempt->backend.copies;
+    bool f16 = attempt->backend.copies;
     /* The transposed copy begins with the same weight. */
-    uint64_t places[2] = {0, half ? 2ull * attempt->backend.transposed : 0};
+    uint64_t offsets[2] = {0, f16 ? 2ull * attempt->backend.transposed : 0};
     if (!(attempt->backend.f16 && gpu_fault_injected(pipeline)) &&
         !(attempt->backend.tuned && gpu_fault_injected("tuning")))
         return VKN_OK;
     for (int i = 0; i < 2; i++)
         BASE_TRY(gpu_upload(attempt->work->device,
-                            &attempt->buffers.at[half ? BIND_F16_PARAMS : BIND_PARAMS], places[i],
-                            half ? (const void *)f16_fours : floats, sizeof floats));
+                            &attempt->buffers.at[f16 ? BIND_F16_PARAMS : BIND_PARAMS], offsets[i],
+                            f16 ? (const void *)f16_fours : floats, sizeof floats));
     return VKN_OK;
 }
 
@@ -229,7 +229,7 @@ static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs,
 }
 
 /* Encodes the features before each run, because field_backward replaces them by their gradients. */
-static void record_trial(struct workload_attempt *attempt, enum field_find_pass pass,
+static void record_trial(struct workload_attempt *attempt, enum field_trial_pass pass,
                          struct gpu_recording *recording)
 {
     const struct field_model *model = &attempt->work->model;
@@ -247,7 +247,7 @@ static void record_trial(struct workload_attempt *attempt, enum field_find_pass 
     passes_record(&repeats, recording, dispatches + timed, count - timed, attempt->bindings);
 }
 
-vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pass pass,
+vkn_status workload_record(struct workload_attempt *attempt, enum field_trial_pass pass,
                            struct gpu_recording **created)
 {
     struct gpu_recording *recording = NULL;
@@ -268,8 +268,8 @@ vkn_status workload_record(struct workload_attempt *attempt, enum field_find_pas
     return status;
 }
 
-static vkn_status run_program(struct workload_attempt *attempt, enum field_find_pass pass,
-                              double *milliseconds)
+static vkn_status run_pass(struct workload_attempt *attempt, enum field_trial_pass pass,
+                           double *milliseconds)
 {
     struct gpu_recording *recording = NULL;
     BASE_TRY(round_parameters(attempt, attempt->names[pass]));
@@ -320,12 +320,12 @@ static vkn_status compute_forward(struct workload_attempt *attempt,
                                   struct workload_results *results, double *milliseconds)
 {
     BASE_TRY(poison(attempt, BIND_FIELD));
-    BASE_TRY(run_program(attempt, FIELD_PASS_FORWARD, milliseconds));
+    BASE_TRY(run_pass(attempt, FIELD_PASS_FORWARD, milliseconds));
     return gpu_download(attempt->work->device, &attempt->buffers.at[BIND_FIELD], 0, results->values,
                         16ull * attempt->work->sample_count);
 }
 
-vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pass pass,
+vkn_status workload_compute(struct workload_attempt *attempt, enum field_trial_pass pass,
                             struct workload_results *results, double *milliseconds)
 {
     if (pass == FIELD_PASS_FORWARD)
@@ -335,7 +335,7 @@ vkn_status workload_compute(struct workload_attempt *attempt, enum field_find_pa
     BASE_TRY(put(attempt, BIND_FIELD_GRADIENTS, attempt->work->gradients));
     BASE_TRY(poison(attempt, BIND_PARTIALS));
     BASE_TRY(poison(attempt, BIND_FEATURES));
-    BASE_TRY(run_program(attempt, FIELD_PASS_BACKWARD, milliseconds));
+    BASE_TRY(run_pass(attempt, FIELD_PASS_BACKWARD, milliseconds));
     BASE_TRY(download_weights(attempt, results->weights));
     return download_features(attempt, results->features);
 }
