@@ -216,8 +216,8 @@ static void test_devices(void **state)
     check(compare_rank_devices, given, VKN_OK, NULL);
     strcpy(other.device.driver, "driver 2");
     check(compare_rank_devices, given, VKN_BAD_INPUT,
-          "rank 1: its device or driver differs from rank 0's, and --deterministic needs the same "
-          "bits of all: "
+          "rank 1: its device or driver differs from rank 0's, and --deterministic needs "
+          "bit-identical results on all ranks: "
           "GPU (driver 2) instead of GPU (driver 1)");
     assert_string_equal(lines, "");
     first.config.parallel.mode = other.config.parallel.mode = VKN_PARALLEL_AVERAGE;

@@ -265,7 +265,7 @@ static void test_skipped_advice(void **state)
     } cases[] = {
         {SCALE_STATIC, 1, 1, 0.5f, 8, "use a smaller static scale, or --loss-scale dynamic"},
         {SCALE_STATIC, 1, 1, 0.5f, 1, "finite; lower optimizer.learning_rate"},
-        {SCALE_SCHEDULE, 1, 1, 0.5f, 8, "lower the scale that loss_scale.schedule has there"},
+        {SCALE_SCHEDULE, 1, 1, 0.5f, 8, "lower the scale of loss_scale.schedule at this step"},
         {SCALE_DYNAMIC, 2000, 64, 0.5f, 8, "loss_scale.growth (64 now, 2 by default)"},
         {SCALE_DYNAMIC, 2000, 2, 0.99f, 8, "loss_scale.backoff (0.99 now, 0.5 by default)"},
         {SCALE_DYNAMIC, 2000, 2, 0.5f, 8, "finite; lower optimizer.learning_rate, or compute in"},
