@@ -363,7 +363,7 @@ static void test_units(void **state)
     float far[3] = {1e-6f, 6.5535f, 0};
     const struct render_depths depths_of_far = {.farthest = 6.5535, .values = far};
     uint16_t steps[3];
-    render_depths_count(&depths_of_far, 3, steps);
+    render_depths_quantize(&depths_of_far, 3, steps);
     assert_true(steps[0] == 1 && steps[1] == 65535 && steps[2] == 0);
 }
 

@@ -634,7 +634,7 @@ static void test_drawing(void **state)
     assert_non_null(strstr(svg, "1 test views"));
     assert_non_null(strstr(svg, ">from above<"));
     /* The focus point is the cube's centre: 0.5 0.5 0.5 in training space. */
-    assert_int_equal(count_of(svg, "class=\"attention\""), 3 * 2 + 2);
+    assert_int_equal(count_of(svg, "class=\"focus\""), 3 * 2 + 2);
     free(svg);
 }
 

@@ -242,11 +242,11 @@ static void train_lines(void **state)
     report_train_line(line, 200, &steps, &example, 41.2);
     assert_string_equal(line,
                         "step 1234/5000 (24%)  loss 0.0012  psnr 28.31 dB  41.2 steps/s  "
-                        "1.10 M rays/s  900 k samples/s  6% exchange  elapsed 0:31  ETA 1:31");
+                        "1.10 M rays/s  900 k samples/s  6% all-reduce  elapsed 0:31  ETA 1:31");
     struct report_metrics single_rank = example;
     single_rank.exchange_share = (double)NAN;
     report_train_line(line, 200, &steps, &single_rank, 41.2);
-    assert_null(strstr(line, "exchange"));
+    assert_null(strstr(line, "all-reduce"));
     report_train_line(line, 200, &none, &example, 41.2);
     assert_non_null(strstr(line, "step 1234  loss"));
     assert_null(strstr(line, "ETA"));
@@ -390,7 +390,7 @@ static void progress_in_a_file(void **state)
         run_progress_on(file, quiet);
         close(file);
         const char *tail = "  loss 0.0012  psnr 28.31 dB  41.2 steps/s  1.10 M rays/s  "
-                           "900 k samples/s  6% exchange  elapsed 0:31";
+                           "900 k samples/s  6% all-reduce  elapsed 0:31";
         char expected[512];
         snprintf(expected, sizeof(expected),
                  "step 1234/5000 (24%%)%s  ETA 1:31\nstep 5000/5000 (100%%)%s  ETA 0:00\n", tail,

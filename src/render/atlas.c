@@ -7,12 +7,12 @@
 
 #include "shared/layout.h"
 
-#define NONE        UINT32_MAX
-#define MIN_COSINE  0.5 /* cosine between a triangle's normal and its chart's axis */
-#define GOOD_FACING 0.9 /* the same for triangles that start charts in the first pass */
-/* Edge, in cells, of the squares that a chart must not leave: large charts waste texture space. */
-#define TILE        64.0
-#define APART       1e-4 /* overlap of projected triangles that is tolerated, cells */
+#define NONE              UINT32_MAX
+#define MIN_COSINE        0.5 /* least cosine between a triangle's normal and its chart's axis */
+#define GOOD_FACING       0.9 /* least cosine of a chart's first triangle, first pass */
+/* Edge, in cells, of the squares that charts stay in: large charts waste texture space. */
+#define TILE              64.0
+#define OVERLAP_TOLERANCE 1e-4 /* overlap of projected triangles that is tolerated, cells */
 
 /* ---- projection of triangles along an axis --------------------------------------------------- */
 
@@ -25,15 +25,15 @@ struct cutter {
     const struct render_mesh *mesh;
     struct atlas *atlas;
     uint32_t *first,
-        *adjacent;      /* triangles of vertex v: around[first[v]] to around[first[v + 1]] */
+        *adjacent;      /* vertex v's triangles: adjacent[first[v]] to adjacent[first[v + 1] - 1] */
     uint32_t *chart_of; /* [triangle]; NONE: not in a chart yet */
-    size_t chart_room;
-    /* Hash table from chart and cell to the projected triangles in the cell: chains of links. */
+    size_t chart_capacity;
+    /* Hash table from chart and cell to a chain of links: the projected triangles in the cell. */
     uint32_t *heads, mask;
     struct link {
         uint32_t triangle, next;
     } *links;
-    size_t link_count, link_room;
+    size_t link_count, link_capacity;
 };
 
 static double in_cells(const struct atlas *atlas, const float position[3], uint32_t axis)
@@ -97,7 +97,7 @@ static bool separates(const struct projected *a, const struct projected *b)
 {
     for (int i = 0; i < 3; i++) {
         const double *from = a->at[i], *to = a->at[(i + 1) % 3];
-        double slack = APART * hypot(to[0] - from[0], to[1] - from[1]);
+        double slack = OVERLAP_TOLERANCE * hypot(to[0] - from[0], to[1] - from[1]);
         bool outside = true;
         for (int corner = 0; corner < 3; corner++)
             outside = outside && cross(from, to, b->at[corner]) <= slack;
@@ -155,14 +155,14 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart,
     cells_of(projected, low, high);
     size_t wanted =
         cutter->link_count + (size_t)(high[0] - low[0] + 1) * (size_t)(high[1] - low[1] + 1);
-    if (wanted > cutter->link_room) {
-        size_t room = wanted + wanted / 2;
+    if (wanted > cutter->link_capacity) {
+        size_t capacity = wanted + wanted / 2;
         void *grown =
-            room < NONE ? base_realloc(cutter->links, room * sizeof *cutter->links) : NULL;
+            capacity < NONE ? base_realloc(cutter->links, capacity * sizeof *cutter->links) : NULL;
         if (!grown)
             return base_fail(VKN_ERROR, "out of memory for the charts of a texture");
         cutter->links = grown;
-        cutter->link_room = room;
+        cutter->link_capacity = capacity;
     }
     for (long y = low[1]; y <= high[1]; y++)
         for (long x = low[0]; x <= high[0]; x++) {
@@ -219,13 +219,13 @@ static vkn_status begin_chart(struct cutter *cutter, uint32_t axis)
     uint32_t first = 0;
     if (atlas->count > 0)
         first = atlas->charts[atlas->count - 1].first + atlas->charts[atlas->count - 1].count;
-    if (atlas->count == cutter->chart_room) {
-        size_t room = 2 * cutter->chart_room + 64;
-        void *grown = base_realloc(atlas->charts, room * sizeof *atlas->charts);
+    if (atlas->count == cutter->chart_capacity) {
+        size_t capacity = 2 * cutter->chart_capacity + 64;
+        void *grown = base_realloc(atlas->charts, capacity * sizeof *atlas->charts);
         if (!grown)
             return base_fail(VKN_ERROR, "out of memory for the charts of a texture");
         atlas->charts = grown;
-        cutter->chart_room = room;
+        cutter->chart_capacity = capacity;
     }
     atlas->charts[atlas->count++] = (struct atlas_chart){
         .axis = axis, .first = first, .low = {INFINITY, INFINITY}, .high = {-INFINITY, -INFINITY}};
@@ -252,7 +252,7 @@ static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, doub
 /* Starts charts at triangles that face an axis, in a second pass at all that are left. */
 static vkn_status grow_all(struct cutter *cutter)
 {
-    for (int late = 0; late < 2; late++)
+    for (int second_pass = 0; second_pass < 2; second_pass++)
         for (uint32_t t = 0; t < cutter->mesh->triangle_count; t++) {
             double normal[3];
             uint32_t axis = 0;
@@ -262,7 +262,7 @@ static vkn_status grow_all(struct cutter *cutter)
             for (uint32_t i = 1; i < 3; i++)
                 if (fabs(normal[i]) > fabs(normal[axis]))
                     axis = i;
-            if (late || (area > 0 && fabs(normal[axis]) > GOOD_FACING))
+            if (second_pass || (area > 0 && fabs(normal[axis]) > GOOD_FACING))
                 BASE_TRY(grow(cutter, t, axis, normal[axis] < 0 ? -1.0 : 1.0));
         }
     return VKN_OK;

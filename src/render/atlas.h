@@ -6,18 +6,18 @@
 
 #define ATLAS_GUTTER 2u /* pixels around every chart that repeat its border */
 
-/* A chart: connected triangles that do not overlap when projected along an axis. */
+/* Connected triangles that do not overlap when projected along an axis. */
 struct atlas_chart {
     uint32_t axis;          /* 0..2: projection along x, y or z */
     uint32_t first, count;  /* range of the chart's triangles in atlas.order */
     double low[2], high[2]; /* bounds of the projected coordinates, cells */
-    double tile[2];         /* square of the plane that the chart must stay in, see TILE */
-    uint32_t x, y;          /* top left corner of the gutter, pixels */
+    double tile[2]; /* square of the projection plane that the chart must stay in, see TILE */
+    uint32_t x, y;  /* top left corner of the gutter, pixels */
 };
 
 struct atlas {
-    double cell, origin[3]; /* edge of a voxel (cell) and a corner of one */
-    uint32_t *order;        /* the mesh's triangles, chart by chart */
+    double cell, origin[3]; /* edge of a cell (voxel); corner of a cell */
+    uint32_t *order;        /* [triangle]: the mesh's triangles, chart by chart */
     struct atlas_chart *charts;
     uint32_t count;
     uint32_t size;  /* pixels along the texture's edge */
@@ -25,11 +25,11 @@ struct atlas {
 };
 
 /* Cuts the mesh into charts. The normals of a chart's triangles are within 60 degrees of its axis.
- * Takes any mesh; fast for meshes whose triangles lie within cells, such as those of marching
- * cubes. The caller destroys *atlas, also after a failure. */
+ * Takes any mesh; fast for meshes whose triangles lie within cells, as after marching cubes. The
+ * caller destroys *atlas, also after a failure. */
 vkn_status atlas_cut(const struct render_mesh *mesh, double cell, const double origin[3],
                      struct atlas *atlas);
-/* Packs the charts into the texture; `size` as in render_mesh_unwrap. */
+/* Packs the charts into the texture. `size`: see render_mesh_unwrap. */
 vkn_status atlas_pack(struct atlas *atlas, uint32_t size);
 void atlas_destroy(struct atlas *atlas);
 

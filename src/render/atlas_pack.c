@@ -7,16 +7,17 @@
 #define ATLAS_LEAST   256u  /* least size chosen automatically, pixels along an edge */
 #define ATLAS_LARGE   8192u /* every graphics card supports this size */
 #define ATLAS_DENSITY 4.0   /* pixels along a cell's edge, chosen automatically */
-#define LEAST_DENSITY 1.0   /* with fewer, vertex colours show as much */
-#define MOST_DENSITY  64.0  /* more show no further detail */
-#define STEPS         24    /* of the bisection of the density */
+#define LEAST_DENSITY 1.0   /* with fewer, a texture shows no more than vertex colours */
+#define MOST_DENSITY  64.0  /* with more, a texture shows no further detail */
+#define STEPS         24    /* iterations of the bisection of the density */
 
+/* Returns the chart's extent along an axis in pixels, gutters included. */
 static uint32_t pixels(const struct atlas_chart *chart, int axis, double density)
 {
     return (uint32_t)ceil((chart->high[axis] - chart->low[axis]) * density) + 2 * ATLAS_GUTTER;
 }
 
-/* Sorts the highest chart first; equal heights by number, so that the order is deterministic. */
+/* Sorts by falling height, charts of equal height by number: the order is deterministic. */
 static int compare_heights(const void *a, const void *b)
 {
     const struct atlas_chart *one = *(struct atlas_chart *const *)a;
@@ -30,17 +31,17 @@ static int compare_heights(const void *a, const void *b)
 /* Places the charts in rows, each as high as its highest chart. Returns whether they fit. */
 static bool place(struct atlas_chart *const *sorted, uint32_t count, uint32_t size, double density)
 {
-    uint32_t x = 0, y = 0, row = 0;
+    uint32_t x = 0, y = 0, row_height = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t width = pixels(sorted[i], 0, density), height = pixels(sorted[i], 1, density);
         if (x + width > size) {
             x = 0;
-            y += row;
-            row = 0;
+            y += row_height;
+            row_height = 0;
         }
         if (width > size || y + height > size)
             return false;
-        row = row > height ? row : height;
+        row_height = row_height > height ? row_height : height;
         sorted[i]->x = x;
         sorted[i]->y = y;
         x += width;

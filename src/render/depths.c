@@ -127,7 +127,7 @@ double render_depths_unit(const struct render_depths *depths)
     return 20.0 * power; /* the logarithm was rounded down */
 }
 
-void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps)
+void render_depths_quantize(const struct render_depths *depths, size_t pixels, uint16_t *steps)
 {
     double unit = render_depths_unit(depths);
     for (size_t i = 0; i < pixels; i++) {

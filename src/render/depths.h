@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 struct render_depths {
-    const char *folder;       /* of depth_scale.json; named in messages */
+    const char *folder;       /* receives depth_scale.json; messages name it */
     double nearest, farthest; /* range of all maps so far, dataset units; farthest 0: no surface */
     FILE *maps;               /* raw maps, one after the other; NULL: not stored */
     float *values;            /* current map, dataset units; 0: no surface */
@@ -20,7 +20,7 @@ vkn_status render_depths_open(const char *folder, bool keep, struct render_depth
 /* Copies the picture's depth map to depths->values, stores it and extends the range. Pixels below
  * RENDER_SOLID_OPACITY count as no surface. */
 vkn_status render_depths_add(struct render_depths *depths, const struct vkn_picture *picture);
-/* Returns to the first stored map and writes depth_scale.json. Call it after the last map. */
+/* Writes depth_scale.json and returns to the first stored map. Call it after the last map. */
 vkn_status render_depths_rewind(struct render_depths *depths);
 /* Reads the next stored map, of `pixels` pixels, into depths->values. */
 vkn_status render_depths_next(struct render_depths *depths, size_t pixels);
@@ -30,7 +30,7 @@ void render_depths_shade(struct render_depths *depths, size_t pixels);
  * ten with which 65535 steps reach the farthest depth of all maps. 0: no surface. */
 double render_depths_unit(const struct render_depths *depths);
 /* Converts depths->values to 16-bit steps, rounded to the nearest, at least 1; 0: no surface. */
-void render_depths_count(const struct render_depths *depths, size_t pixels, uint16_t *steps);
+void render_depths_quantize(const struct render_depths *depths, size_t pixels, uint16_t *steps);
 void render_depths_close(struct render_depths *depths);
 
 #endif

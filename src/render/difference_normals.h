@@ -9,10 +9,10 @@ struct difference_normals;
 
 /* Creates the passes for the samples of the renderer's march iterations. They use the renderer's
  * field and buffers, NORMALS among them, so the renderer must outlive *corners. The caller destroys
- * *corners, also after a failure. */
+ * *difference_normals, also after a failure. */
 vkn_status difference_normals_create(const vkn_renderer *renderer,
                                      struct difference_normals **difference_normals);
-/* Frees and nulls *corners, which may be NULL. */
+/* Frees and nulls *difference_normals, which may be NULL. */
 void difference_normals_destroy(struct difference_normals **difference_normals);
 /* Records the passes that read the renderer's BIND_SAMPLES and BIND_FIELD and write BIND_NORMALS
  * ([sample] xyz, 0), in at most `groups` workgroups, with barriers before and after. */

@@ -7,7 +7,7 @@
 
 #include "report/report.h"
 
-/* Limits of a batch. Its views are rendered one by one, then measured and written in parallel. */
+/* Limits of a batch: views that are rendered one by one, then measured and written in parallel. */
 #define BATCH_VIEWS  8u
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
@@ -40,8 +40,8 @@ static float background_of(const struct render_evaluation *request)
     return request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
 }
 
-/* Replaces pixels of the target that do not count: by `color`, so that the error picture is black
- * there, or by grey where `color` is NULL. */
+/* Replaces the unused pixels of the target by `color`, so that the error picture is black there, or
+ * by grey where `color` is NULL. */
 static void fill_unused(const struct vkn_picture *target, size_t count, const float *color)
 {
     for (size_t i = 0; i < count; i++)
@@ -93,8 +93,8 @@ static vkn_status write_pictures(const struct render_evaluation *request, const 
     return status;
 }
 
-/* Returns whether a pixel that counts is not opaque. */
-static bool is_clear(const struct vkn_picture *target, size_t count)
+/* Returns whether any used pixel of the target is not opaque. */
+static bool has_transparency(const struct vkn_picture *target, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (target->used[i] && target->opacity[i] < 1.0F)
@@ -102,15 +102,15 @@ static bool is_clear(const struct vkn_picture *target, size_t count)
     return false;
 }
 
-/* Measures the PSNR of a picture of the background alone, for dynamic scenes. NaN for other scenes,
- * and for targets without transparency, whose background is unknown. */
+/* Measures the PSNR of a picture that shows only the background, for dynamic scenes. NaN for other
+ * scenes, and for targets without transparency, whose background is unknown. */
 static vkn_status measure_blank(const struct render_evaluation *request,
                                 const struct vkn_picture *target, uint32_t width, uint32_t height,
                                 double *psnr)
 {
     size_t pixels = (size_t)width * height, count = 3 * pixels;
     *psnr = (double)NAN;
-    if (!request->scene->dynamic || !is_clear(target, pixels))
+    if (!request->scene->dynamic || !has_transparency(target, pixels))
         return VKN_OK;
     float *blank = base_alloc(count, sizeof *blank);
     if (!blank)
@@ -203,7 +203,7 @@ static vkn_status name_views(const struct render_evaluation *request,
     return VKN_OK;
 }
 
-/* Adds a value unless it is NaN, as for views of which no pixel counts, or too few for SSIM. */
+/* Adds a value unless it is NaN, as for views without used pixels or smaller than SSIM's window. */
 static void add_to_mean(double value, double *sum, size_t *count)
 {
     if (isnan(value))
@@ -279,9 +279,9 @@ void vkn_evaluation_free(struct vkn_evaluation **evaluation)
     *evaluation = NULL;
 }
 
-enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config)
+enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config)
 {
-    if (asked == VKN_BACKGROUND_WHITE || asked == VKN_BACKGROUND_BLACK)
-        return asked;
+    if (request == VKN_BACKGROUND_WHITE || request == VKN_BACKGROUND_BLACK)
+        return request;
     return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
 }

@@ -9,7 +9,7 @@
 /* Pointers into the renderer, valid as long as the renderer. */
 struct render_field {
     struct gpu_device *device;
-    const struct setup *setup; /* of the renderer's batches of rays and samples */
+    const struct setup *setup; /* sized for the renderer's batches of rays and samples */
     const struct gpu_buffer *buffers[GPU_BINDINGS]; /* the parameters and the occupancy grid */
 };
 /* Returns the renderer's field. */

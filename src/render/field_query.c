@@ -8,16 +8,16 @@
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(RAYS) | BUFFERS(SAMPLES) | BUFFERS(FEATURES) | \
      BUFFERS(FIELD))
 
-vkn_status field_query_create_forward(const struct render_field *of, bool density_only,
-                                      struct gpu_pipeline **program)
+vkn_status field_query_create_forward(const struct render_field *field, bool density_only,
+                                      struct gpu_pipeline **pipeline)
 {
-    const struct field_model *model = &of->setup->model;
+    const struct field_model *model = &field->setup->model;
     const struct pass *forward[FIELD_MAX_PASSES];
     const struct pass *last = forward[field_list_passes(model, &model->kind->forward, forward) - 1];
-    struct gpu_constants constants = of->setup->specialization;
+    struct gpu_constants constants = field->setup->specialization;
     constants.values[SPEC_DENSITY_ONLY] = density_only;
-    return field_backend_create_pipeline(of->device, &of->setup->backend, last->name, last->variant,
-                                         PASS_LOCAL_SIZE, &constants, program);
+    return field_backend_create_pipeline(field->device, &field->setup->backend, last->name,
+                                         last->variant, PASS_LOCAL_SIZE, &constants, pipeline);
 }
 
 static vkn_status create_forward(struct query *query)
@@ -31,7 +31,7 @@ static vkn_status create_forward(struct query *query)
             query->device, &setup->backend, pass->name, pass->variant, PASS_LOCAL_SIZE,
             &setup->specialization, &query->forward[query->forward_count]));
     }
-    return field_query_create_forward(&query->of, true, &query->find_density);
+    return field_query_create_forward(&query->field, true, &query->find_density);
 }
 
 vkn_status field_query_create(const vkn_renderer *renderer, struct query *query)
@@ -44,10 +44,10 @@ vkn_status field_query_create(const vkn_renderer *renderer, struct query *query)
 vkn_status field_query_create_for(const vkn_renderer *renderer, const struct setup *setup,
                                   uint32_t capacity, struct query *query)
 {
-    *query = (struct query){.of = render_field_of(renderer)};
-    query->device = query->of.device;
+    *query = (struct query){.field = render_field_of(renderer)};
+    query->device = query->field.device;
     query->setup = *setup;
-    query->of.setup = &query->setup;
+    query->field.setup = &query->setup;
     query->capacity = capacity;
     query->setup.constants.ray_capacity = query->capacity;
     query->setup.constants.sample_capacity = query->capacity;
@@ -69,8 +69,8 @@ void field_query_destroy(struct query *query)
 void field_query_bind(const struct query *query, const struct gpu_buffer *buffers[GPU_BINDINGS])
 {
     for (uint32_t i = 0; i < GPU_BINDINGS; i++)
-        if (query->of.buffers[i])
-            buffers[i] = query->of.buffers[i];
+        if (query->field.buffers[i])
+            buffers[i] = query->field.buffers[i];
     buffers_bind(&query->buffers, OF_QUERY, buffers);
 }
 

@@ -5,11 +5,12 @@
 #include "render/field.h"
 #include "render/internal.h"
 
+/* The field's forward passes and the buffers of one evaluation. */
 struct query {
     struct gpu_device *device;
-    struct render_field of;
+    struct render_field field;
     uint32_t capacity;  /* samples of one evaluation */
-    struct setup setup; /* of the field, for `capacity` samples and rays */
+    struct setup setup; /* the field's, for `capacity` samples and rays */
     struct buffers buffers;
     struct gpu_pipeline *forward[RENDER_MAX_FORWARD]; /* the field's forward passes */
     size_t forward_count;
@@ -17,14 +18,14 @@ struct query {
 };
 
 /* Creates the pipeline of the field's last forward pass, in workgroups of PASS_LOCAL_SIZE.
- * `density_only`: it computes no colours. */
-vkn_status field_query_create_forward(const struct render_field *of, bool density_only,
-                                      struct gpu_pipeline **program);
+ * `density_only`: it computes densities but no colours. */
+vkn_status field_query_create_forward(const struct render_field *field, bool density_only,
+                                      struct gpu_pipeline **pipeline);
 
 /* Creates pipelines and buffers for as many samples as suit the device. Uses the renderer's field,
- * so the renderer must outlive *probe. The caller destroys *probe, also after a failure. */
+ * so the renderer must outlive *query. The caller destroys *query, also after a failure. */
 vkn_status field_query_create(const vkn_renderer *renderer, struct query *query);
-/* Creates them for `capacity` samples and the backend of `setup`. *probe must not be moved. */
+/* Does the same for `capacity` samples and the backend of `setup`. *query must not be moved. */
 vkn_status field_query_create_for(const vkn_renderer *renderer, const struct setup *setup,
                                   uint32_t capacity, struct query *query);
 void field_query_destroy(struct query *query);

@@ -7,14 +7,14 @@ vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene
                            const struct scene_camera *camera, double *share)
 {
     double nearest = scene_nearest_point(scene, camera), sum = 0;
-    float *end = &renderer->setup.constants.far_distance, whole = *end;
+    float *end = &renderer->setup.constants.far_distance, full = *end;
     struct vkn_picture picture;
     *share = (double)NAN;
     if (nearest == 0)
         return VKN_OK;
-    *end = fminf(whole, (float)(0.5 * nearest));
+    *end = fminf(full, (float)(0.5 * nearest));
     vkn_status status = render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture);
-    *end = whole;
+    *end = full;
     BASE_TRY(status);
     size_t count = (size_t)picture.width * picture.height;
     for (size_t i = 0; i < count; i++)

@@ -9,7 +9,8 @@
  * turned to y up by its node's rotation, with the mesh's texture or else its vertex colours, unlit
  * (KHR_materials_unlit). VKN_BAD_INPUT: the file would exceed the format's 4 GiB. */
 vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *mesh);
-/* Writes a PLY file in the layout of Kerbl et al. 2023. An origin other than 0 0 0 is a comment. */
+/* Writes a PLY file in the layout of Kerbl et al. 2023. A comment holds
+ * an origin other than 0 0 0. */
 vkn_status ply_write_splats(struct base_file_writer *writer, const struct render_splats *splats);
 
 #endif

@@ -26,7 +26,7 @@ struct render_frames {
     bool wanted[MAPS];
     struct render_listing listing;
     struct render_video *videos[MAPS]; /* NULL: not wanted or failed */
-    char *no_video;                    /* error of the first video that failed */
+    char *failure;                     /* error of the first video that failed */
     struct render_depths depths;
     struct render_writer writer;
     size_t count; /* frames added so far */
@@ -44,9 +44,9 @@ bool render_wants_color(const struct vkn_render_params *params)
 static vkn_status fail_video(struct render_frames *frames)
 {
     base_log(BASE_LOG_WARNING, "%s", vkn_last_error());
-    if (!frames->no_video)
-        frames->no_video = base_format("%s", vkn_last_error());
-    return frames->no_video ? VKN_OK : VKN_ERROR;
+    if (!frames->failure)
+        frames->failure = base_format("%s", vkn_last_error());
+    return frames->failure ? VKN_OK : VKN_ERROR;
 }
 
 static vkn_status check_sizes(const struct scene_camera_path *views, const char *video)
@@ -75,7 +75,7 @@ static vkn_status begin_videos(struct render_frames *frames)
         .fps = fps > 0.0 ? fps : RENDER_DEFAULT_FPS,
     };
     /* If ffmpeg cannot be started for one video, it cannot be started for the others. */
-    for (unsigned map = 0; map < MAPS && !frames->no_video; map++) {
+    for (unsigned map = 0; map < MAPS && !frames->failure; map++) {
         if (!paths[map])
             continue;
         BASE_TRY(check_sizes(frames->views, paths[map]));
@@ -92,7 +92,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 {
     if (!frames->videos[map] || render_video_add(frames->videos[map], pixels) == VKN_OK)
         return VKN_OK;
-    render_video_end(&frames->videos[map], true); /* records ffmpeg's error */
+    render_video_end(&frames->videos[map], true); /* sets vkn_last_error to ffmpeg's */
     return fail_video(frames);
 }
 
@@ -152,7 +152,7 @@ static vkn_status write_normals(struct render_frames *frames, const struct vkn_p
     return status;
 }
 
-static vkn_status keep_depth(struct render_frames *frames, const struct vkn_picture *picture)
+static vkn_status add_depth(struct render_frames *frames, const struct vkn_picture *picture)
 {
     BASE_TRY(render_depths_add(&frames->depths, picture));
     if (!frames->params->depth_values)
@@ -174,7 +174,7 @@ vkn_status render_frames_add(struct render_frames *frames, const struct vkn_pict
     if (frames->wanted[MAP_NORMAL])
         BASE_TRY(write_normals(frames, picture));
     if (frames->wanted[MAP_DEPTH] || frames->params->depth16 || frames->params->depth_values)
-        BASE_TRY(keep_depth(frames, picture));
+        BASE_TRY(add_depth(frames, picture));
     frames->count++;
     return VKN_OK;
 }
@@ -184,7 +184,7 @@ static vkn_status write_depth16(struct render_frames *frames, size_t frame)
     size_t pixels = pixels_of(frames, frame);
     uint16_t *values = base_alloc(pixels, sizeof(*values));
     if (values)
-        render_depths_count(&frames->depths, pixels, values);
+        render_depths_quantize(&frames->depths, pixels, values);
     return write_pixels(frames, frame, RENDER_KIND_DEPTH16, values, 1, 16);
 }
 
@@ -261,9 +261,9 @@ static vkn_status end_videos(struct render_frames *frames, bool keep)
     for (unsigned map = 0; map < MAPS; map++)
         if (render_video_end(&frames->videos[map], keep && frames->count > 0) != VKN_OK)
             BASE_TRY(fail_video(frames));
-    if (!keep || !frames->no_video)
+    if (!keep || !frames->failure)
         return VKN_OK;
-    return base_fail(VKN_ERROR, "%s; the frames are in %s", frames->no_video, frames->params->out);
+    return base_fail(VKN_ERROR, "%s; the frames are in %s", frames->failure, frames->params->out);
 }
 
 vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
@@ -271,22 +271,22 @@ vkn_status render_frames_end(struct render_frames **ending, vkn_status rendered,
 {
     struct render_frames *frames = *ending;
     struct outcome outcome = {VKN_OK, NULL};
-    bool proper = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
+    bool usable = rendered == VKN_OK || rendered == VKN_INTERRUPTED;
     *ending = NULL;
     keep_first_error(&outcome, rendered);
-    if (proper && frames->depths.maps)
+    if (usable && frames->depths.maps)
         keep_first_error(&outcome, write_depths(frames));
     keep_first_error(&outcome, render_writer_finish(&frames->writer));
-    if (outcome.status == rendered && proper)
+    if (outcome.status == rendered && usable)
         keep_first_error(&outcome,
                          render_listing_end(&frames->listing, frames->count, rendered == VKN_OK));
-    keep_first_error(&outcome, end_videos(frames, proper));
+    keep_first_error(&outcome, end_videos(frames, usable));
     *result = (struct vkn_render_result){.frames = frames->count,
                                          .depth_nearest = frames->depths.nearest,
                                          .depth_farthest = frames->depths.farthest,
                                          .depth_unit = render_depths_unit(&frames->depths)};
     render_depths_close(&frames->depths);
-    free(frames->no_video);
+    free(frames->failure);
     free(frames);
     if (outcome.status != VKN_OK)
         base_fail(outcome.status, "%s", outcome.message ? outcome.message : "out of memory");

@@ -28,13 +28,13 @@ enum {
 #define CHUNK_JSON 0x4e4f534au
 #define CHUNK_BIN  0x004e4942u
 
-/* Parts of the binary chunk, in this order, each at a multiple of 4 bytes. */
-enum part { POSITIONS, NORMALS, COLORS, INDICES, IMAGE, PARTS };
+/* Buffer views in the binary chunk, in this order, each at a multiple of 4 bytes. */
+enum view { POSITIONS, NORMALS, COLORS, INDICES, IMAGE, BUFFER_VIEWS };
 
 struct glb {
     const struct render_mesh *mesh;
     uint8_t *png; /* the texture; NULL: the vertices have colours */
-    uint64_t sizes[PARTS];
+    uint64_t sizes[BUFFER_VIEWS];
     char *json;
 };
 
@@ -92,11 +92,11 @@ static void add_node(cJSON *root, const struct render_mesh *mesh)
         cJSON_AddNumberToObject(node, "mesh", 0);
 }
 
-static void add_texture(cJSON *root, cJSON *look)
+static void add_texture(cJSON *root, cJSON *pbr)
 {
     cJSON *texture = add_to(root, "textures"), *image = add_to(root, "images");
     cJSON *sampler = add_to(root, "samplers");
-    cJSON_AddNumberToObject(cJSON_AddObjectToObject(look, "baseColorTexture"), "index", 0);
+    cJSON_AddNumberToObject(cJSON_AddObjectToObject(pbr, "baseColorTexture"), "index", 0);
     cJSON_AddNumberToObject(texture, "sampler", 0);
     cJSON_AddNumberToObject(texture, "source", 0);
     cJSON_AddNumberToObject(image, "bufferView", IMAGE);
@@ -111,14 +111,14 @@ static void add_material(cJSON *root, const struct glb *glb)
 {
     static const char unlit[] = "KHR_materials_unlit";
     cJSON *material = add_to(root, "materials");
-    cJSON *look = cJSON_AddObjectToObject(material, "pbrMetallicRoughness");
-    cJSON_AddNumberToObject(look, "metallicFactor", 0);
-    cJSON_AddNumberToObject(look, "roughnessFactor", 1);
+    cJSON *pbr = cJSON_AddObjectToObject(material, "pbrMetallicRoughness");
+    cJSON_AddNumberToObject(pbr, "metallicFactor", 0);
+    cJSON_AddNumberToObject(pbr, "roughnessFactor", 1);
     cJSON_AddBoolToObject(material, "doubleSided", true); /* meshes may be open */
     cJSON_AddObjectToObject(cJSON_AddObjectToObject(material, "extensions"), unlit);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(root, "extensionsUsed"), cJSON_CreateString(unlit));
     if (glb->png)
-        add_texture(root, look);
+        add_texture(root, pbr);
 }
 
 static void add_primitive(cJSON *root, const struct glb *glb)
@@ -181,7 +181,7 @@ static uint64_t padded(uint64_t size)
 static uint64_t add_views(cJSON *root, const struct glb *glb)
 {
     uint64_t offset = 0;
-    for (int i = 0; i < PARTS && glb->sizes[i] > 0; i++) {
+    for (int i = 0; i < BUFFER_VIEWS && glb->sizes[i] > 0; i++) {
         cJSON *view = add_to(root, "bufferViews");
         cJSON_AddNumberToObject(view, "buffer", 0);
         cJSON_AddNumberToObject(view, "byteOffset", (double)offset);
@@ -195,8 +195,8 @@ static uint64_t add_views(cJSON *root, const struct glb *glb)
     return offset;
 }
 
-/* Describes an empty mesh as a node without a mesh, because glTF allows no empty arrays. */
-static vkn_status describe(struct glb *glb, uint64_t *binary)
+/* Writes an empty mesh as a node without a mesh, because glTF allows no empty arrays. */
+static vkn_status make_json(struct glb *glb, uint64_t *binary)
 {
     cJSON *root = cJSON_CreateObject(), *asset = cJSON_AddObjectToObject(root, "asset");
     cJSON_AddStringToObject(asset, "version", "2.0");
@@ -226,13 +226,13 @@ static void make_linear(uint32_t linear[256])
 }
 
 static void put_vectors(struct file_buffer *file_buffer, const struct render_mesh *mesh,
-                        enum part part)
+                        enum view view)
 {
     for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
         file_buffer_reserve(file_buffer);
         for (int i = 0; i < 3; i++)
-            file_buffer_f32(file_buffer, part == NORMALS ? vertex->normal[i] : vertex->position[i]);
+            file_buffer_f32(file_buffer, view == NORMALS ? vertex->normal[i] : vertex->position[i]);
     }
 }
 
@@ -309,10 +309,10 @@ vkn_status glb_write(struct base_file_writer *writer, const struct render_mesh *
     if (mesh->texture)
         BASE_TRY(scene_image_encode_png(mesh->texture, mesh->texture_size, mesh->texture_size, 3,
                                         &glb.png, &png));
-    const uint64_t sizes[PARTS] = {12 * mesh->vertex_count, 12 * mesh->vertex_count,
-                                   8 * mesh->vertex_count, 12 * mesh->triangle_count, png};
+    const uint64_t sizes[BUFFER_VIEWS] = {12 * mesh->vertex_count, 12 * mesh->vertex_count,
+                                          8 * mesh->vertex_count, 12 * mesh->triangle_count, png};
     memcpy(glb.sizes, sizes, sizeof sizes);
-    vkn_status status = describe(&glb, &binary);
+    vkn_status status = make_json(&glb, &binary);
     if (status == VKN_OK)
         status = put_all(writer, &glb, binary);
     free(glb.json);

@@ -1,4 +1,4 @@
-/* Declares struct vkn_renderer and what the files of this module need to render with it. */
+/* Declares struct vkn_renderer and the functions that the files of this module render with. */
 #ifndef RENDER_INTERNAL_H
 #define RENDER_INTERNAL_H
 
@@ -22,9 +22,9 @@ struct vkn_renderer {
     const struct step *step;    /* step whose field is rendered; NULL: the field of a checkpoint */
     const uint64_t *steps_done; /* training steps of `step`; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
-    struct setup setup; /* of the renderer's batches of rays and samples */
+    struct setup setup; /* sized for the renderer's batches of rays and samples */
     bool has_time;      /* `time` replaces the time of every camera */
-    float time;         /* scene time, 0..1; also of samples that belong to no camera */
+    float time;         /* scene time, 0..1; also the time of samples that belong to no camera */
     uint32_t march_iterations_per_submit; /* march iterations of one submission; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
@@ -42,20 +42,20 @@ struct vkn_renderer {
     struct gpu_pipeline *forward[RENDER_MAX_FORWARD]; /* the field's forward passes */
     render_evaluate_samples *evaluate; /* set by render_set_evaluator; NULL: the field has passes */
     void *evaluate_context;
-    /* NULL until normals or points are requested. */
-    struct buffers normals, points; /* NORMALS; MESH_VERTICES */
+    /* Empty until normals or points are requested. */
+    struct buffers normals, points; /* hold NORMALS and MESH_VERTICES */
     struct gpu_pipeline *sample_normals, *composite_normals, *finish_normals;
     struct difference_normals *difference_normals; /* replaces sample_normals for models without a
                                                       pass for normals */
 };
 
-/* Each lists pipelines with the renderer's fields that receive them, and returns their number:
- * the pipelines of views, those of the proposal (for coarse_setup; none without a proposal), and
- * those of normals (with sample_normals only where the model has such a pass). */
+/* Lists the pipelines of views and the renderer's fields for them; returns their number. */
 size_t render_list_views(struct vkn_renderer *r,
                          struct field_pass_request passes[RENDER_MAX_PIPELINES]);
+/* Does the same for the pipelines of the proposal, with coarse_setup; 0 without a proposal. */
 size_t render_list_proposal(struct vkn_renderer *r,
                             struct field_pass_request passes[RENDER_MAX_PIPELINES]);
+/* Does the same for normals; sample_normals only where the model has a pass for normals. */
 size_t render_list_normals(struct vkn_renderer *r,
                            struct field_pass_request passes[RENDER_NORMAL_PIPELINES]);
 /* Creates a renderer of a step's field. With `step` NULL the caller fills the renderer's field
@@ -65,7 +65,7 @@ vkn_status render_create(struct gpu_device *device, const struct vkn_config *con
                          const struct step *step, const uint64_t *steps_done,
                          vkn_renderer **renderer);
 /* Allocates BIND_MESH_VERTICES for the points that a batch of rays hits. */
-vkn_status render_want_points(struct vkn_renderer *r);
+vkn_status render_enable_points(struct vkn_renderer *r);
 /* Creates pipelines with workgroups of PASS_LOCAL_SIZE for the renderer's backend. */
 vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_request *passes,
                                 size_t count);
@@ -74,18 +74,18 @@ vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camer
 /* Uploads the configuration constants of the field and of the coarse field. */
 vkn_status render_upload_constants(struct vkn_renderer *r);
 /* Reads the image of a view, composited on a grey background of 0..1: colours, opacity, and the
- * mask of pixels that count. The caller frees what *picture owns, also after a failure. */
+ * mask of used pixels. The caller frees what *picture owns, also after a failure. */
 vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
                                   size_t view, float background, struct vkn_picture *picture);
 /* Sets how many march iterations later submissions hold, from the seconds of the last batch. */
 void render_choose_submit_size(struct vkn_renderer *r, double seconds);
-/* Measures floaters: the mean opacity of what a view shows within half of the distance to the
- * nearest point of the sparse model (scene_nearest_point), where nothing should be. NaN where the
- * sparse model has too few points. */
+/* Measures floaters: the mean opacity of a view up to half of the distance to the nearest point of
+ * the sparse model (scene_nearest_point), where space should be empty. NaN where the sparse model
+ * has too few points. */
 vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share);
 /* Records the march of the first `rays` of BIND_RAYS until all have ended, and a barrier. `density`
- * (or NULL) replaces the field's last forward pass. `composite` composites each iteration. */
+ * replaces the field's last forward pass unless it is NULL. `composite` runs in each iteration. */
 void render_record_march(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                          const struct gpu_pipeline *density, const struct gpu_pipeline *composite);
 /* Runs the same march with the caller's evaluation of samples, see render_set_evaluator. */

@@ -73,9 +73,9 @@ static vkn_status write_list(const struct render_listing *listing)
 static bool frame_exists(const struct render_listing *listing, size_t frame, enum render_kind kind)
 {
     char *path = render_frame_path(listing->folder, frame, kind);
-    bool there = !path || access(path, F_OK) == 0;
+    bool exists = !path || access(path, F_OK) == 0;
     free(path);
-    return there;
+    return exists;
 }
 
 /* The list is written before the first frame, so that it is right even if the process is killed:
@@ -146,9 +146,9 @@ static bool looks_older(const struct render_listing *listing, const char *name, 
         return false;
     size_t frame = strtoul(name + sizeof(prefix) - 1, NULL, 10);
     for (unsigned kind = 0; kind < RENDER_KINDS; kind++) {
-        char *own = frame_name(frame, kind);
-        bool same = own && strcmp(own, name) == 0;
-        free(own);
+        char *expected = frame_name(frame, kind);
+        bool same = expected && strcmp(expected, name) == 0;
+        free(expected);
         if (same)
             return frame >= written(listing, kind, frames);
     }

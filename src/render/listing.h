@@ -8,8 +8,8 @@
 /* Kinds of files, named as in --maps. */
 enum render_kind {
     RENDER_KIND_COLOR,
-    RENDER_KIND_DEPTH,   /* and depth_scale.json with the first */
-    RENDER_KIND_DEPTH16, /* likewise */
+    RENDER_KIND_DEPTH,   /* and depth_scale.json */
+    RENDER_KIND_DEPTH16, /* and depth_scale.json */
     RENDER_KIND_DEPTH_VALUES,
     RENDER_KIND_OPACITY,
     RENDER_KIND_NORMAL,
@@ -19,7 +19,7 @@ enum render_kind {
 struct render_listing {
     const char *folder;
     bool wanted[RENDER_KINDS];   /* kinds that this rendering writes */
-    size_t counts[RENDER_KINDS]; /* files of frames below this number are vknerf's, if present */
+    size_t counts[RENDER_KINDS]; /* vknerf wrote the files of frames below this number */
 };
 
 /* Returns "FOLDER/frame_0012_depth.png", which the caller frees; NULL when out of memory. */
@@ -30,8 +30,8 @@ char *render_frame_path(const char *folder, size_t frame, enum render_kind kind)
  * must outlive *listing) and listing->wanted. VKN_BAD_INPUT: the folder cannot be written. */
 vkn_status render_listing_begin(struct render_listing *listing, size_t frames);
 /* Writes the final list after `frames` frames of each wanted kind are written. `whole`: the
- * rendering is complete; removes listed files that it did not write. Files in no list stay. Logs
- * the number of removed and of remaining older files. */
+ * rendering is complete, and listed files that it did not write are removed. Files that are not
+ * listed stay. Logs the numbers of removed and of remaining older files. */
 vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole);
 
 #endif

@@ -37,8 +37,8 @@ static vkn_status allocate(struct marching *m)
         .layer = layer_points(m),
         .layers = m->grid.layers,
         .tiles = m->tile_count,
-        .vertices = m->vertex_room,
-        .triangles = m->triangle_room,
+        .vertices = m->max_vertices,
+        .triangles = m->max_triangles,
     };
     return buffers_create(m->device, BUFFERS_OF_VIEW, OF_MESH, &counts, &m->buffers);
 }
@@ -70,12 +70,12 @@ static vkn_status create_pipelines(struct marching *m)
     return VKN_OK;
 }
 
-vkn_status marching_create(struct gpu_device *device, const struct MeshGrid *grid, uint32_t room,
+vkn_status marching_create(struct gpu_device *device, const struct MeshGrid *grid, uint32_t batch,
                            const struct gpu_buffer *const buffers[GPU_BINDINGS],
                            struct marching *marching)
 {
     *marching = (struct marching){
-        .device = device, .grid = *grid, .vertex_room = room, .triangle_room = 2 * room};
+        .device = device, .grid = *grid, .max_vertices = batch, .max_triangles = 2 * batch};
     choose_layers(marching);
     BASE_TRY(allocate(marching));
     BASE_TRY(bind(marching, buffers));
@@ -108,9 +108,8 @@ void render_mesh_free(struct render_mesh *mesh)
     *mesh = (struct render_mesh){0};
 }
 
-/* Makes room for `more` elements after the first `count`; allocates half as many again. */
-static vkn_status make_room(void **elements, size_t size, size_t count, size_t more,
-                            size_t *capacity)
+/* Reserves `more` elements after the first `count`; allocates `count` / 2 beyond them. */
+static vkn_status reserve(void **elements, size_t size, size_t count, size_t more, size_t *capacity)
 {
     if (count + more <= *capacity)
         return VKN_OK;
@@ -126,11 +125,11 @@ static vkn_status make_room(void **elements, size_t size, size_t count, size_t m
     return VKN_OK;
 }
 
-static vkn_status take_vertices(const struct marching *m, struct render_mesh *mesh, uint32_t count)
+static vkn_status add_vertices(const struct marching *m, struct render_mesh *mesh, uint32_t count)
 {
     void *vertices = mesh->vertices;
-    vkn_status status = make_room(&vertices, sizeof *mesh->vertices, mesh->vertex_count, count,
-                                  &mesh->vertex_capacity);
+    vkn_status status = reserve(&vertices, sizeof *mesh->vertices, mesh->vertex_count, count,
+                                &mesh->vertex_capacity);
     mesh->vertices = vertices;
     BASE_TRY(status);
     memcpy(mesh->vertices + mesh->vertex_count, m->buffers.at[BIND_MESH_VERTICES].mapped,
@@ -139,11 +138,11 @@ static vkn_status take_vertices(const struct marching *m, struct render_mesh *me
     return VKN_OK;
 }
 
-static vkn_status take_triangles(const struct marching *m, struct render_mesh *mesh, uint32_t count)
+static vkn_status add_triangles(const struct marching *m, struct render_mesh *mesh, uint32_t count)
 {
     void *triangles = mesh->triangles;
-    vkn_status status = make_room(&triangles, sizeof *mesh->triangles, mesh->triangle_count, count,
-                                  &mesh->triangle_capacity);
+    vkn_status status = reserve(&triangles, sizeof *mesh->triangles, mesh->triangle_count, count,
+                                &mesh->triangle_capacity);
     mesh->triangles = triangles;
     BASE_TRY(status);
     memcpy(mesh->triangles + mesh->triangle_count, m->buffers.at[BIND_MESH_TRIANGLES].mapped,
@@ -156,11 +155,11 @@ static vkn_status take_triangles(const struct marching *m, struct render_mesh *m
 
 struct slab {
     struct marching *marching;
-    int64_t lowest;   /* grid layer of the slab's lowest own layer; -1 in the first slab */
-    uint32_t made[2]; /* vertices, triangles */
-    /* Pipeline and range of record_window's dispatch. */
+    int64_t lowest;     /* grid layer of the lowest layer above the overlap; -1: first slab */
+    uint32_t totals[2]; /* vertices, triangles */
+    /* Pipeline of record_range's dispatch, and the range that it writes. */
     const struct gpu_pipeline *pipeline;
-    struct Push window;
+    struct Push range;
 };
 
 static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gpu_recording *))
@@ -170,8 +169,9 @@ static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gp
     return gpu_run_once(&recording);
 }
 
-/* Copies the previous slab's highest layers to this slab's lowest; empty for the first slab. */
-static void record_carry(struct slab *slab, struct gpu_recording *recording)
+/* Copies the previous slab's highest layers to this slab's lowest ones, or fills the first slab's
+ * with negative values. */
+static void record_overlap(struct slab *slab, struct gpu_recording *recording)
 {
     struct marching *m = slab->marching;
     uint64_t layer = 4 * layer_points(m), layers = m->grid.layers;
@@ -197,14 +197,14 @@ static void record_count(struct slab *slab, struct gpu_recording *recording)
     gpu_record_dispatch(recording, m->scan, m->bindings, &push, sizeof push, 1);
 }
 
-static void record_window(struct slab *slab, struct gpu_recording *recording)
+static void record_range(struct slab *slab, struct gpu_recording *recording)
 {
     struct marching *m = slab->marching;
-    gpu_record_dispatch(recording, slab->pipeline, m->bindings, &slab->window, sizeof slab->window,
+    gpu_record_dispatch(recording, slab->pipeline, m->bindings, &slab->range, sizeof slab->range,
                         m->tile_count);
 }
 
-static uint32_t less(uint32_t a, uint32_t b)
+static uint32_t smaller(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -214,28 +214,28 @@ static vkn_status make(struct slab *slab, const struct marching_source *source,
                        struct render_mesh *mesh)
 {
     struct marching *m = slab->marching;
-    if (mesh->vertex_count + slab->made[0] > RENDER_MAX_VERTICES)
+    if (mesh->vertex_count + slab->totals[0] > RENDER_MAX_VERTICES)
         return base_fail(
             VKN_BAD_INPUT,
             "resolution: the mesh has more than %u vertices; choose a lower resolution",
             RENDER_MAX_VERTICES);
     slab->pipeline = m->make_vertices;
-    slab->window = (struct Push){.c = (uint32_t)mesh->vertex_count, .d = (uint32_t)slab->lowest};
-    for (uint32_t first = 0; first < slab->made[0]; first += m->vertex_room) {
-        uint32_t count = less(slab->made[0] - first, m->vertex_room);
-        slab->window.a = first;
-        slab->window.b = count;
-        BASE_TRY(run(slab, record_window));
+    slab->range = (struct Push){.c = (uint32_t)mesh->vertex_count, .d = (uint32_t)slab->lowest};
+    for (uint32_t first = 0; first < slab->totals[0]; first += m->max_vertices) {
+        uint32_t count = smaller(slab->totals[0] - first, m->max_vertices);
+        slab->range.a = first;
+        slab->range.b = count;
+        BASE_TRY(run(slab, record_range));
         if (source->finish)
             BASE_TRY(source->finish(source->context, count));
-        BASE_TRY(take_vertices(m, mesh, count));
+        BASE_TRY(add_vertices(m, mesh, count));
     }
     slab->pipeline = m->make_triangles;
-    for (uint32_t first = 0; first < slab->made[1]; first += m->triangle_room) {
-        uint32_t count = less(slab->made[1] - first, m->triangle_room);
-        slab->window = (struct Push){.a = first, .b = count};
-        BASE_TRY(run(slab, record_window));
-        BASE_TRY(take_triangles(m, mesh, count));
+    for (uint32_t first = 0; first < slab->totals[1]; first += m->max_triangles) {
+        uint32_t count = smaller(slab->totals[1] - first, m->max_triangles);
+        slab->range = (struct Push){.a = first, .b = count};
+        BASE_TRY(run(slab, record_range));
+        BASE_TRY(add_triangles(m, mesh, count));
     }
     return VKN_OK;
 }
@@ -246,22 +246,22 @@ vkn_status marching_run(struct marching *marching, const struct marching_source 
                         struct render_mesh *mesh)
 {
     uint32_t total = marching->grid.points[2], layers = marching->grid.layers;
-    bool before = false; /* the previous slab may have positive values */
+    bool previous_any = false; /* the previous slab may have positive values */
     for (struct slab slab = {.marching = marching, .lowest = -1}; slab.lowest < total;
          slab.lowest += layers) {
         bool any = false;
-        BASE_TRY(run(&slab, record_carry));
+        BASE_TRY(run(&slab, record_overlap));
         BASE_TRY(source->fill(source->context, (uint32_t)(slab.lowest + MESH_OVERLAP - 1), &any));
-        if (any || before) {
+        if (any || previous_any) {
             BASE_TRY(run(&slab, record_count));
             BASE_TRY(gpu_download(marching->device, &marching->buffers.at[BIND_MESH_TILES],
-                                  8ull * marching->tile_count, slab.made, sizeof slab.made));
+                                  8ull * marching->tile_count, slab.totals, sizeof slab.totals));
             BASE_TRY(make(&slab, source, mesh));
         }
-        before = any;
+        previous_any = any;
         uint32_t done = (uint32_t)(slab.lowest + layers);
         if (source->report)
-            BASE_TRY(source->report(source->context, less(done, total), total));
+            BASE_TRY(source->report(source->context, smaller(done, total), total));
     }
     return VKN_OK;
 }

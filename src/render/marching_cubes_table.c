@@ -1,6 +1,6 @@
-/* Derives the triangle table of marching cubes. In each face of a cell the surface is a set of
- * lines from edge to edge. The lines of all faces join to closed loops around the cell, and each
- * loop is filled with triangles. */
+/* Computes the triangle table of marching cubes. In each face of a cell the surface is a set of
+ * lines from edge to edge. The lines of all faces form closed loops around the cell, and each loop
+ * is filled with triangles. */
 #include "render/marching_cubes.h"
 
 #include <string.h>
@@ -41,12 +41,13 @@ static void trace_lines(uint32_t inside, uint32_t next[EDGES])
         uint32_t corners[4];
         face_corners(face / 2, face % 2, corners);
         for (uint32_t i = 0; i < 4; i++) {
-            uint32_t here = corners[i], there = corners[(i + 1) % 4], back = i;
-            if (!(inside >> here & 1u) || inside >> there & 1u)
+            uint32_t corner = corners[i], next_corner = corners[(i + 1) % 4], back = i;
+            if (!(inside >> corner & 1u) || inside >> next_corner & 1u)
                 continue;
             while (inside >> corners[back] & 1u)
                 back = (back + 3) % 4;
-            next[edge_between(here, there)] = edge_between(corners[back], corners[(back + 1) % 4]);
+            next[edge_between(corner, next_corner)] =
+                edge_between(corners[back], corners[(back + 1) % 4]);
         }
     }
 }
@@ -57,8 +58,8 @@ static bool share_face(uint32_t a, uint32_t b)
     for (uint32_t axis = 0; axis < 3; axis++) {
         uint32_t side[2], edge[2] = {a, b};
         for (uint32_t i = 0; i < 2; i++) {
-            uint32_t place = (axis + 2 - edge[i] / 4) % 3; /* bit of k for `axis` */
-            side[i] = edge[i] / 4 == axis ? 2 + i : edge[i] >> place & 1u;
+            uint32_t bit = (axis + 2 - edge[i] / 4) % 3; /* bit of k for `axis` */
+            side[i] = edge[i] / 4 == axis ? 2 + i : edge[i] >> bit & 1u;
         }
         if (side[0] == side[1])
             return true;

@@ -7,7 +7,7 @@
 #include "render/field_query.h"
 
 #define LOCAL_SIZE_MESH      64u
-/* Default surface density: transmittance 1/2 over 1 / this of the unit cube's edge. */
+/* Inverse of the path length with transmittance 1/2 at the default surface density. */
 #define SURFACE_SIZE_INVERSE 128.0
 
 /* ---- the grid ------------------------------------------------------------------------------ */
@@ -215,7 +215,7 @@ static vkn_status evaluate(struct mesher *mesher, uint32_t first, uint32_t count
     return gpu_run_once(&recording);
 }
 
-/* Makes grid points that no training view sees solid. */
+/* Makes those grid points solid that no training view sees. */
 static vkn_status fill_unseen(struct mesher *mesher, uint32_t first_layer)
 {
     GPU_ONCE(mesher->query.device, "mesh unseen");
@@ -271,15 +271,15 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
                          struct mesher *mesher)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
-    struct MeshGrid moment = *grid;
-    moment.time = renderer->time;
+    struct MeshGrid timed_grid = *grid;
+    timed_grid.time = renderer->time;
     BASE_TRY(field_query_create(renderer, &mesher->query));
     field_query_bind(&mesher->query, buffers);
     if (mesher->visibility_maps) {
         buffers[BIND_CAMERAS] = &mesher->visibility_maps->cameras;
         buffers[BIND_VISIBILITY_MAPS] = &mesher->visibility_maps->inverse_distance;
     }
-    BASE_TRY(marching_create(mesher->query.device, &moment, mesher->query.capacity, buffers,
+    BASE_TRY(marching_create(mesher->query.device, &timed_grid, mesher->query.capacity, buffers,
                              &mesher->marching));
     for (int pass = 0; pass < PASSES; pass++) {
         if ((pass == HIDDEN && !mesher->visibility_maps) || (pass == SEEN && !mesher->drop))

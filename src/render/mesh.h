@@ -6,12 +6,12 @@
 #include "render/render.h"
 #include "render/visibility_maps.h"
 
-/* Returns whether a box is given: all zero means none. */
+/* Returns whether a box is given: no box is all zero. */
 bool render_box_given(const double low[3], const double high[3]);
 
 /* Returns whether the origin is not 0 0 0. */
 bool render_has_origin(const double origin[3]);
-/* Returns `offset` of training = local * scale + offset, local = dataset - render_local_origin. */
+/* Computes `offset` of training = local * scale + offset, local = dataset - render_local_origin. */
 void render_local_offset(const struct vkn_scene *scene, float offset[3]);
 
 /* Computes the voxel grid of `params` in training space, of the unit cube without a box. Voxels are
@@ -29,8 +29,8 @@ void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,
  * colours as seen along the inward normal, at the renderer's frozen time, else at time 0. Density
  * counts as zero in cells that rendering skips as empty, and on the box's faces and beyond, so that
  * the mesh is closed. With VKN_UNSEEN_DROP vertices that no training view sees are marked for
- * render_mesh_drop_unseen. `sight`: visibility maps of the same renderer; may be NULL for
- * VKN_UNSEEN_KEEP. `progress`, `stop`: or NULL. The caller frees *mesh, also after a failure. */
+ * render_mesh_drop_unseen. `visibility_maps`: the renderer's; or NULL for VKN_UNSEEN_KEEP.
+ * `progress`, `stop`: or NULL. The caller frees *mesh, also after a failure. */
 vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum vkn_unseen unseen,
                        const struct visibility_maps *visibility_maps,
                        struct report_progress *progress, const volatile sig_atomic_t *stop,

@@ -81,31 +81,31 @@ static void join(const struct render_mesh *mesh, uint32_t *parents)
 static size_t count_components(const struct render_mesh *mesh, const uint32_t *parents,
                                uint32_t *sizes, uint32_t *largest)
 {
-    size_t parts = 0;
+    size_t components = 0;
     *largest = 0;
     for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-        parts += parents[v] == v;
+        components += parents[v] == v;
         sizes[parents[v]]++;
     }
     for (uint32_t v = 0; v < mesh->vertex_count; v++)
         if (sizes[v] > sizes[*largest])
             *largest = v;
-    return parts;
+    return components;
 }
 
 vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool largest,
-                                       size_t *parts, size_t *removed)
+                                       size_t *components, size_t *removed)
 {
     uint32_t *parents = base_alloc(mesh->vertex_count + 1, sizeof *parents);
     uint32_t *sizes = base_alloc(mesh->vertex_count + 1, sizeof *sizes);
     bool *kept = base_alloc(mesh->vertex_count + 1, sizeof *kept);
-    *parts = *removed = 0;
+    *components = *removed = 0;
     if (parents && sizes && kept) {
         uint32_t first;
         join(mesh, parents);
-        *parts = count_components(mesh, parents, sizes, &first);
+        *components = count_components(mesh, parents, sizes, &first);
         for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-            uint32_t root = parents[v]; /* at most v: already decided unless it is v */
+            uint32_t root = parents[v]; /* at most v: kept[root] is set unless root is v */
             kept[v] = root == v ? (largest ? v == first : sizes[v] >= vertices) : kept[root];
             *removed += root == v && !kept[v];
         }

@@ -1,5 +1,5 @@
 /* Finds nearest neighbours by an implicit k-d tree (Bentley 1975): the root of a range of points is
- * its median along the widest axis, with lower points in its left half, higher ones right. */
+ * its median along the widest axis; lower points are in the left half, higher ones in the right. */
 #include "render/neighbours.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 #include "shared/layout.h"
 
-#define NEAREST 3
-#define SHARE   4096u /* points of one task */
+#define NEAREST     3
+#define TASK_POINTS 4096u /* points of one task */
 
 struct node {
     double at[3];
@@ -25,9 +25,9 @@ struct tree {
 
 static void swap(struct node *a, struct node *b)
 {
-    struct node kept = *a;
+    struct node old = *a;
     *a = *b;
-    *b = kept;
+    *b = old;
 }
 
 /* Moves the element of rank `middle` along the axis to index `middle`, smaller ones before it,
@@ -107,10 +107,9 @@ static void insert_distance(struct found *found, double square)
         }
 }
 
-/* Searches the point's side first, then the other side if it may have a nearer point. */
-static void search(const struct node *nodes, size_t count,
-                   const struct node *from, // NOLINT(misc-no-recursion)
-                   struct found *found)
+/* Searches the half of `from` first, then the other half if it may have a nearer point. */
+static void search(const struct node *nodes, size_t count, // NOLINT(misc-no-recursion)
+                   const struct node *from, struct found *found)
 {
     while (count > 0) {
         size_t middle = count / 2;
@@ -129,18 +128,18 @@ static void search(const struct node *nodes, size_t count,
     }
 }
 
-static vkn_status find_spacings(void *context, size_t share)
+static vkn_status find_spacings(void *context, size_t task)
 {
     const struct tree *tree = context;
-    size_t end = (share + 1) * SHARE < tree->count ? (share + 1) * SHARE : tree->count;
-    for (size_t i = share * SHARE; i < end; i++) {
+    size_t end = (task + 1) * TASK_POINTS < tree->count ? (task + 1) * TASK_POINTS : tree->count;
+    for (size_t i = task * TASK_POINTS; i < end; i++) {
         struct found found = {{INFINITY, INFINITY, INFINITY}};
         double sum = 0;
-        int have = 0;
+        int used = 0;
         search(tree->nodes, tree->count, &tree->nodes[i], &found);
-        for (; have < NEAREST && isfinite(found.squares[have]); have++)
-            sum += found.squares[have];
-        tree->spacing[tree->nodes[i].point] = have > 0 ? (float)sqrt(sum / have) : 0.0F;
+        for (; used < NEAREST && isfinite(found.squares[used]); used++)
+            sum += found.squares[used];
+        tree->spacing[tree->nodes[i].point] = used > 0 ? (float)sqrt(sum / used) : 0.0F;
     }
     return VKN_OK;
 }
@@ -157,7 +156,8 @@ vkn_status neighbours_spacing(const struct MeshVertex *points, size_t count, flo
             tree.nodes[i].at[axis] = (double)points[i].position[axis];
     }
     build(tree.nodes, count);
-    vkn_status status = base_parallel((count + SHARE - 1) / SHARE, find_spacings, &tree, NULL);
+    vkn_status status =
+        base_parallel((count + TASK_POINTS - 1) / TASK_POINTS, find_spacings, &tree, NULL);
     free(tree.nodes);
     return status;
 }

@@ -5,10 +5,10 @@
 #include "rays/rays.h"
 #include "render/internal.h"
 
-/* Tensors of a checkpoint that pictures need, and the buffers that receive them. */
+/* Buffers whose tensors in a checkpoint pictures need, and the buffers that receive them. */
 static const struct {
-    uint32_t kept, into;
-} shown[] = {
+    uint32_t saved, to;
+} tensors[] = {
     {BIND_AVERAGE, BIND_PARAMS},
     {BIND_OCCUPANCY, BIND_OCCUPANCY},
     {BIND_STATE, BIND_STATE},
@@ -17,19 +17,19 @@ static const struct {
 static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors_file *file,
                                 uint32_t number, bool coarse, const struct gpu_buffer *buffer)
 {
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
     const struct safetensors_tensor *tensor = NULL;
-    size_t count = buffers_list_saved(BUFFERS_ALL, coarse, kept), i = 0;
-    while (i + 1 < count && (kept[i].number != number || kept[i].coarse != coarse))
+    size_t count = buffers_list_saved(BUFFERS_ALL, coarse, saved), i = 0;
+    while (i + 1 < count && (saved[i].number != number || saved[i].coarse != coarse))
         i++;
-    BASE_TRY(checkpoint_find(file, &kept[i], buffer->size / 4, &tensor));
+    BASE_TRY(checkpoint_find(file, &saved[i], buffer->size / 4, &tensor));
     return gpu_upload(r->device, buffer, 0, tensor->data, tensor->size);
 }
 
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
 {
-    for (size_t i = 0; i < BASE_COUNT(shown); i++)
-        BASE_TRY(upload_tensor(r, file, shown[i].kept, false, &r->buffers.at[shown[i].into]));
+    for (size_t i = 0; i < BASE_COUNT(tensors); i++)
+        BASE_TRY(upload_tensor(r, file, tensors[i].saved, false, &r->buffers.at[tensors[i].to]));
     if (r->coarse.arena)
         BASE_TRY(upload_tensor(r, file, BIND_AVERAGE, true, &r->coarse.at[BIND_PARAMS]));
     BASE_TRY(render_upload_constants(r));

@@ -7,7 +7,7 @@
 #include "render/write_view.h"
 
 /* Moves *made into a new picture of the caller; frees it after a failure. */
-static vkn_status hand_over(struct vkn_picture *made, struct vkn_picture **picture)
+static vkn_status move_to_caller(struct vkn_picture *made, struct vkn_picture **picture)
 {
     *picture = base_alloc(1, sizeof **picture);
     if (!*picture) {
@@ -65,13 +65,13 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
     BASE_TRY(render_crop(renderer, params->crop));
-    enum vkn_background behind =
+    enum vkn_background background =
         params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
-    vkn_status status = render_picture(renderer, &view, behind, params->supersample, &made);
+    vkn_status status = render_picture(renderer, &view, background, params->supersample, &made);
     render_crop(renderer, (const double[6]){0});
     if (status == VKN_OK && params->transparent)
         render_unpremultiply(&made);
-    return status == VKN_OK ? hand_over(&made, picture) : status;
+    return status == VKN_OK ? move_to_caller(&made, picture) : status;
 }
 
 void vkn_picture_free(struct vkn_picture **picture)
@@ -89,9 +89,9 @@ void vkn_picture_free(struct vkn_picture **picture)
 static void composite(const uint32_t *pixels, size_t count, float background, float *rgb)
 {
     for (size_t i = 0; i < count; i++) {
-        float behind = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
+        float added = (1.0F - (float)(pixels[i] >> 24) / 255.0F) * background;
         for (size_t c = 0; c < 3; c++) {
-            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + behind;
+            float value = (float)(pixels[i] >> 8 * c & 255) / 255.0F + added;
             rgb[3 * i + c] = value < 1.0F ? value : 1.0F;
         }
     }
@@ -131,10 +131,10 @@ vkn_status vkn_scene_image(vkn_scene *scene, enum vkn_split split, size_t view,
     BASE_TRY(base_check_choice(__func__, "background", background, VKN_BACKGROUND_BLACK));
     BASE_TRY(scene_find_view(scene, split, view, &name));
     struct vkn_picture made;
-    float behind = background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
-    vkn_status status = render_read_photograph(scene, name, view, behind, &made);
+    float grey = background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
+    vkn_status status = render_read_photograph(scene, name, view, grey, &made);
     if (status == VKN_OK)
-        return hand_over(&made, picture);
+        return move_to_caller(&made, picture);
     render_picture_free(&made);
     return status;
 }

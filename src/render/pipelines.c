@@ -10,8 +10,8 @@ static size_t add_forward(const struct setup *setup, struct gpu_pipeline *pipeli
                           struct field_pass_request passes[RENDER_MAX_PIPELINES])
 {
     const struct pass *forward[FIELD_MAX_PASSES];
-    size_t most = field_list_passes(&setup->model, &setup->model.kind->forward, forward);
-    for (size_t i = 0; i < most && i < RENDER_MAX_FORWARD; i++)
+    size_t total = field_list_passes(&setup->model, &setup->model.kind->forward, forward);
+    for (size_t i = 0; i < total && i < RENDER_MAX_FORWARD; i++)
         passes[count++] =
             (struct field_pass_request){forward[i]->name, &pipelines[i], forward[i]->variant};
     return count;
@@ -57,16 +57,16 @@ size_t render_list_normals(struct vkn_renderer *r,
 {
     const struct pass *normals[FIELD_MAX_PASSES];
     size_t count = field_list_passes(&r->setup.model, &r->setup.model.kind->normals, normals);
-    const struct field_pass_request own[] = {
+    const struct field_pass_request fixed[] = {
         {volume_viewing.passes[VOLUME_NORMALS].name, &r->composite_normals, FIELD_NO_VARIANT},
         {"finish_normals", &r->finish_normals, FIELD_NO_VARIANT},
     };
-    memcpy(passes, own, sizeof own);
+    memcpy(passes, fixed, sizeof fixed);
     if (count == 0)
-        return BASE_COUNT(own);
-    passes[BASE_COUNT(own)] =
+        return BASE_COUNT(fixed);
+    passes[BASE_COUNT(fixed)] =
         (struct field_pass_request){normals[0]->name, &r->sample_normals, normals[0]->variant};
-    return BASE_COUNT(own) + 1;
+    return BASE_COUNT(fixed) + 1;
 }
 
 size_t render_list_pipelines(const struct setup *setup, struct field_pass_request *pipelines)

@@ -6,11 +6,12 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* Sampling ends early if less than LEAST_SHARE of ENOUGH_RAYS rays hit, or none of EMPTY_RAYS. */
+/* Sampling ends early if no ray of EMPTY_RAYS hits a surface, or after ENOUGH_RAYS rays less than
+ * LEAST_SHARE of all. */
 #define LEAST_SHARE (1.0 / 256)
 #define ENOUGH_RAYS (1u << 16)
 #define EMPTY_RAYS  (1u << 14)
-#define LEAST_RAYS  256u /* of a batch, at least */
+#define LEAST_RAYS  256u /* of a batch */
 
 struct cloud {
     struct vkn_renderer *renderer;
@@ -36,14 +37,14 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
     struct Push pick = {.b = batch, .c = rays};
     float offset[3];
     render_local_offset(scene, offset);
-    struct Push place = {.a = rays,
-                         .b = float_bits((float)scene->scale),
-                         .c = float_bits(offset[0]),
-                         .d = float_bits(offset[1]),
-                         .e = float_bits(offset[2])};
+    struct Push placed = {.a = rays,
+                          .b = float_bits((float)scene->scale),
+                          .c = float_bits(offset[0]),
+                          .d = float_bits(offset[1]),
+                          .e = float_bits(offset[2])};
     gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
     render_record_march(r, recording, rays, NULL, cloud->composite);
-    gpu_record_dispatch(recording, cloud->finish, r->bindings, &place, sizeof place, groups);
+    gpu_record_dispatch(recording, cloud->finish, r->bindings, &placed, sizeof placed, groups);
 }
 
 static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
@@ -74,35 +75,35 @@ static vkn_status collect_from_view(struct cloud *cloud, const struct scene_came
     return VKN_OK;
 }
 
-static bool hits_too_rarely(uint64_t rays, size_t have)
+static bool hits_too_rarely(uint64_t rays, size_t collected)
 {
-    return (have == 0 && rays > EMPTY_RAYS) ||
-           (rays > ENOUGH_RAYS && (double)have < LEAST_SHARE * (double)rays);
+    return (collected == 0 && rays > EMPTY_RAYS) ||
+           (rays > ENOUGH_RAYS && (double)collected < LEAST_SHARE * (double)rays);
 }
 
-/* Goes through the views again and again, with as many rays each as would complete the cloud if all
- * hit a surface. After a first round without a hit, batches have the most rays that fit. */
+/* Goes through the views repeatedly, with as many rays each as would complete the cloud if all hit
+ * a surface. After a first round of views without a hit, batches are as large as possible. */
 static vkn_status collect_points(struct cloud *cloud, struct report_progress *progress,
                                  const volatile sig_atomic_t *stop)
 {
     const struct scene_split *train = &cloud->scene->splits[SCENE_TRAIN];
     uint64_t rays = 0;
-    size_t *have = &cloud->points->vertex_count;
-    for (uint32_t batch = 0; *have < cloud->params->count; batch++) {
-        size_t missing = cloud->params->count - *have, view = batch % train->camera_count;
+    size_t *collected = &cloud->points->vertex_count;
+    for (uint32_t batch = 0; *collected < cloud->params->count; batch++) {
+        size_t missing = cloud->params->count - *collected, view = batch % train->camera_count;
         size_t share = missing / train->camera_count + 1;
         uint32_t most = cloud->renderer->setup.constants.ray_capacity;
-        uint32_t now = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
+        uint32_t chosen = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
-            report_progress_count(progress, "collecting points", *have, cloud->params->count);
+            report_progress_count(progress, "collecting points", *collected, cloud->params->count);
         if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
-        if (view == 0 && hits_too_rarely(rays, *have))
+        if (view == 0 && hits_too_rarely(rays, *collected))
             break;
-        if (*have == 0 && batch >= train->camera_count)
-            now = most;
-        BASE_TRY(collect_from_view(cloud, &train->cameras[view], now, batch));
-        rays += now;
+        if (*collected == 0 && batch >= train->camera_count)
+            chosen = most;
+        BASE_TRY(collect_from_view(cloud, &train->cameras[view], chosen, batch));
+        rays += chosen;
     }
     return VKN_OK;
 }
@@ -123,7 +124,7 @@ static vkn_status prepare(struct cloud *cloud)
     if (!cloud->points->vertices)
         return VKN_ERROR;
     BASE_TRY(vkn_renderer_enable_normals(r));
-    BASE_TRY(render_want_points(r));
+    BASE_TRY(render_enable_points(r));
     r->setup.constants.seed = cloud->params->seed;
     BASE_TRY(render_upload_constants(r));
     return render_create_passes(r, passes, BASE_COUNT(passes));

@@ -45,7 +45,7 @@ struct ssim {
     size_t valid_width; /* windows in a row, times 3 */
     double *line;       /* [MOMENTS][width]: moments of one image row */
     double *rows;       /* [WINDOW][MOMENTS][valid_width]: ring of rows blurred along x */
-    uint32_t *unused;   /* [column]: pixels of the last WINDOW rows that do not count */
+    uint32_t *unused;   /* [column]: unused pixels of the last WINDOW rows */
     size_t windows;     /* windows summed so far; each colour counts as one */
 };
 

@@ -17,9 +17,9 @@ struct setup;
 #define RENDER_MAX_FORWARD   16u /* passes of a field's forward recipe */
 #define RENDER_MAX_PIPELINES (RENDER_MAX_FORWARD + 9u)
 
-/* Lists the pipelines that render pictures and normal maps of a setup's field. Their workgroups
- * have PASS_LOCAL_SIZE invocations, those of MLPs a tile's. The requests' `program` pointers are
- * NULL. `programs` has RENDER_MAX_PIPELINES elements. Returns the number of pipelines. */
+/* Lists the pipelines that render pictures and normal maps of a setup's field, with NULL in the
+ * requests' `pipeline`. Workgroups of MLPs have as many invocations as a tile needs, all others
+ * PASS_LOCAL_SIZE. `pipelines`: [RENDER_MAX_PIPELINES]. Returns the number of pipelines. */
 size_t render_list_pipelines(const struct setup *setup, struct field_pass_request *pipelines);
 
 /* ---- a picture ----------------------------------------------------------------------------- */
@@ -50,7 +50,7 @@ vkn_status render_write_color(const char *path, const float *rgb, uint32_t width
 /* Writes a grey PNG file from one float per pixel, clamped to 0..1. */
 vkn_status render_write_grey(const char *path, const float *values, uint32_t width,
                              uint32_t height);
-/* Writes a PNG file of a picture's depth map, scaled by the depth range of this picture alone. */
+/* Writes a PNG file of a picture's depth map, scaled by this picture's depth range. */
 vkn_status render_write_depth(const char *path, const struct vkn_picture *picture);
 /* Writes a PNG heat map of the mean absolute colour difference: black 0, yellow 0.25 and above. */
 vkn_status render_write_error(const char *path, const float *a, const float *b, uint32_t width,
@@ -78,7 +78,7 @@ struct render_evaluation {
     enum vkn_background background; /* white or black */
     size_t stride;                  /* evaluates every stride-th view */
     const char *folder;             /* of picture files, PREFIX VIEW KIND.png; NULL: none */
-    unsigned pictures;              /* bits RENDER_COLOR ...: pictures to write to `folder` */
+    unsigned pictures;              /* bits RENDER_COLOR ...: written to `folder` */
     const char *prefix;             /* of the names of renders, "" or "step_000500_" */
     struct report_progress *progress;
     const volatile sig_atomic_t *stop; /* may be NULL */
@@ -90,20 +90,20 @@ vkn_status render_evaluate(const struct render_evaluation *request,
                            struct vkn_evaluation **evaluation);
 
 /* Returns the requested background, else the one that the field was trained on (white or black). */
-enum vkn_background render_background(enum vkn_background asked, const struct vkn_config *config);
+enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config);
 
 /* ---- files of a rendering: a picture of each map of each frame, and a video of each map ------ */
 
 struct render_frames;
 
-/* Returns whether colours are written: when they are requested, or no map is requested. */
+/* Returns whether colours are written: they are requested, or no map is. */
 bool render_wants_color(const struct vkn_render_params *params);
 
 enum render_video_kind { RENDER_VIDEO_NONE, RENDER_VIDEO_MP4, RENDER_VIDEO_GIF };
 /* Returns the kind of video from the extension, NONE for any other than .mp4 and .gif. */
 enum render_video_kind render_video_kind(const char *path);
 
-/* Creates the folder and starts the videos of these views. Where ffmpeg fails, this function warns,
+/* Creates the folder and starts the videos of `views`. Where ffmpeg fails, this function warns,
  * and render_frames_end returns the error. `params` and `views` must outlive *frames. VKN_BAD_INPUT
  * when a file cannot be written or the frames of a video differ in size; *frames is then NULL. */
 vkn_status render_frames_begin(const struct vkn_render_params *params,
@@ -114,8 +114,8 @@ vkn_status render_frames_add(struct render_frames *frames, const struct vkn_pict
 /* Finishes the files: writes depth maps, which need the depth range of all frames, ends the videos,
  * and, after a complete rendering, removes the frames that an earlier rendering left in the folder.
  * `rendered`: status of the rendering. After VKN_INTERRUPTED, depth maps and videos hold the frames
- * so far; after another failure neither is written. Frees and nulls *frames. Returns the first
- * error; `rendered` counts as the earliest. */
+ * so far; after another failure neither is written. Frees and nulls *frames. Returns `rendered` if
+ * it is a failure, else the first error. */
 vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
                              struct vkn_render_result *result);
 
@@ -134,7 +134,7 @@ struct render_mesh {
     size_t vertex_capacity, triangle_capacity;
     uint64_t device_bytes; /* device memory held while the mesh was made */
     double up[3];          /* up direction for formats that store it: unit length; all zero: +y */
-    /* Set by render_mesh_unwrap (texels) and render_mesh_paint (texture); owned as well. */
+    /* Set by render_mesh_unwrap (texels) and render_mesh_paint (texture); also owned. */
     uint32_t texture_size; /* pixels along an edge */
     float (*texels)[2];    /* [vertex]: texture position in pixels from the left and the top */
     uint8_t *texture;      /* RGB rows from the top, sRGB */
@@ -160,9 +160,9 @@ struct render_voxels {
 };
 
 /* Extracts the surface of the renderer's field in dataset space, see render_mesh. The default box
- * bounds the points that the training views see, without outliers far behind the rest where
- * aabb_scale is above 1. VKN_BAD_INPUT names the wrong parameter: "crop", "resolution" or
- * "threshold". `progress`, `stop`: may be NULL. The caller frees *mesh, also after a failure. */
+ * bounds the points that the training views see, without outliers where aabb_scale is above 1.
+ * VKN_BAD_INPUT names the wrong parameter: "crop", "resolution" or "threshold". `progress`, `stop`:
+ * may be NULL. The caller frees *mesh, also after a failure. */
 vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
                           const struct render_mesh_params *params, struct report_progress *progress,
                           const volatile sig_atomic_t *stop, struct render_mesh *mesh,
@@ -173,10 +173,10 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
 vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 
 /* Removes connected components with fewer than `vertices` vertices; with `largest`, all components
- * but the largest (the first of equally large ones). Keeps the order of the others. *parts: number
- * of components before, *removed: number of removed components. */
+ * but the largest (the first of equally large ones). Keeps the order of the others. *components:
+ * their number before, *removed: number of removed components. */
 vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool largest,
-                                       size_t *parts, size_t *removed);
+                                       size_t *components, size_t *removed);
 
 #define RENDER_MOST_TEXTURE 16384u
 /* Unwraps the mesh into charts of a texture; vertices on chart borders are duplicated. `voxels`:
@@ -194,7 +194,7 @@ vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *sce
                              const volatile sig_atomic_t *stop, struct render_mesh *mesh);
 
 struct render_points_params {
-    uint32_t count; /* of points; fewer are returned when rays rarely hit anything */
+    uint32_t count; /* of points; fewer are returned when rays rarely hit a surface */
     uint32_t seed;
     double low[3], high[3]; /* box in dataset units; all zero: everywhere */
 };
@@ -216,8 +216,8 @@ struct render_splats {
     uint64_t device_bytes; /* device memory held while the splats were made */
 };
 /* Creates Gaussians at the points of render_points: flat along the surface, as wide as the spacing
- * of the points, with spherical harmonics fitted to the field's colours as seen from the
- * directions in front of the surface. The caller frees *splats, also after a failure. */
+ * of the points, with spherical harmonics fitted to the field's colours from directions in front of
+ * the surface. The caller frees *splats, also after a failure. */
 vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
                          const struct render_points_params *params,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,

@@ -10,7 +10,7 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
-/* Buffers of pictures. The field's buffers belong to the step, or to the renderer without one. */
+/* Buffers of pictures. The field's buffers belong to the step, else to the renderer. */
 #define OF_PICTURES                                                                           \
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(CAMERAS) | BUFFERS(RAYS) | BUFFERS(RESULTS) | \
      BUFFERS(SAMPLES) | BUFFERS(FEATURES) | BUFFERS(FIELD) | BUFFERS(OUTPUT))
@@ -23,7 +23,7 @@ static vkn_status allocate(struct vkn_renderer *r)
                           OF_PICTURES | (r->step ? 0 : BUFFERS_OF_FIELD), &counts, &r->buffers);
 }
 
-/* Buffers that a coarse field has apart from the fine field. */
+/* Buffers that the coarse field does not share with the fine field. */
 #define OF_COARSE_FIELD (BUFFERS(PARAMS) | BUFFERS(F16_PARAMS))
 #define OF_COARSE       (BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD))
 
@@ -72,7 +72,7 @@ static vkn_status configure_as_is(struct vkn_renderer *r, struct vkn_config *con
 
 /* Configures the renderer, with fallbacks where the device does not support the backend of the
  * training: first other matrix shapes, then fp32 unless the caller `asked` for a precision. */
-static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool asked)
+static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool requested)
 {
     vkn_status status = configure_as_is(r, config);
     if (status != VKN_BAD_INPUT)
@@ -80,14 +80,14 @@ static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, b
     memset(&config->matrix, 0, sizeof config->matrix);
     field_policy_reset(config);
     status = configure_as_is(r, config);
-    if (status != VKN_BAD_INPUT || asked || config->precision == VKN_PRECISION_FP32)
+    if (status != VKN_BAD_INPUT || requested || config->precision == VKN_PRECISION_FP32)
         return status;
     base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
     config->precision = VKN_PRECISION_FP32;
     return configure_as_is(r, config);
 }
 
-/* Binds the averaged parameters and the occupancy grid of the step, or the renderer's own. */
+/* Binds the averaged parameters and the occupancy grid of the step, else of the renderer. */
 static void bind_field(const struct vkn_renderer *r, const struct gpu_buffer *bound[GPU_BINDINGS])
 {
     buffers_bind(r->step ? &r->step->buffers : &r->buffers, BUFFERS_OF_FIELD, bound);
@@ -119,7 +119,7 @@ static vkn_status bind_buffers(struct vkn_renderer *r)
     return gpu_bindings_create(r->device, bound, &r->bindings);
 }
 
-/* Binds the coarse field and its samples; all other buffers are those of the fine field. */
+/* Binds the coarse field and its samples, and the fine field's buffers for all others. */
 static vkn_status bind_coarse(struct vkn_renderer *r)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
@@ -158,7 +158,7 @@ static vkn_status prepare(struct vkn_renderer *r, const struct vkn_config *confi
     struct vkn_config wanted = *config;
     if (precision != VKN_PRECISION_AUTO)
         wanted.precision = precision;
-    /* No gradients are computed: settings of the training for them do not matter. */
+    /* Nothing is trained, so settings of gradients do not matter. */
     wanted.gradient_sums = VKN_SUMS_DEFAULT;
     wanted.mlp.activation_checkpointing = VKN_CHECKPOINTING_ON;
     BASE_TRY(configure(r, &wanted, precision != VKN_PRECISION_AUTO));
@@ -239,7 +239,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     struct vkn_renderer *r = renderer ? *renderer : NULL;
     if (!r)
         return;
-    if (base_guard_is_foreign(gpu_guard(r->device))) { /* in a forked process: leak it */
+    if (base_guard_is_foreign(gpu_guard(r->device))) { /* in a forked process: not freed */
         *renderer = NULL;
         return;
     }
@@ -322,7 +322,7 @@ vkn_status vkn_renderer_enable_normals(vkn_renderer *renderer)
     return r->sample_normals ? VKN_OK : difference_normals_create(r, &r->difference_normals);
 }
 
-vkn_status render_want_points(struct vkn_renderer *r)
+vkn_status render_enable_points(struct vkn_renderer *r)
 {
     const struct buffer_counts counts = {.vertices = r->setup.constants.ray_capacity};
     if (r->points.arena)
@@ -380,7 +380,7 @@ static vkn_status run_batch(const struct batch *batch,
     return gpu_run_once(&recording);
 }
 
-static void take_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
+static void read_pixels(const struct vkn_renderer *r, struct vkn_picture *picture, uint64_t first,
                         uint32_t count)
 {
     const struct Output *output = r->buffers.at[BIND_OUTPUT].mapped;
@@ -408,7 +408,7 @@ static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *pictu
         BASE_TRY(run_batch(&batch, record_batch));
         render_choose_submit_size(r, base_seconds() - began);
     }
-    take_pixels(r, picture, first_pixel, pixels);
+    read_pixels(r, picture, first_pixel, pixels);
     return VKN_OK;
 }
 

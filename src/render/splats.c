@@ -17,7 +17,7 @@
  * the field's at 0.4 with 20000 splats and at 0.3 with 60000. */
 #define WIDTH      0.4
 #define FLATNESS   0.1  /* standard deviation along the normal / along the surface */
-#define LEAST      1e-7 /* least standard deviation: two points may coincide */
+#define LEAST      1e-7 /* least standard deviation, since points may coincide */
 #define MOST_SEEN  0.99 /* opacity is clamped to LEAST_SEEN..MOST_SEEN; 1 has no logit */
 #define LEAST_SEEN 0.005
 
@@ -28,7 +28,7 @@ struct splatter {
     struct buffers buffers;
     struct gpu_bindings *bindings;
     struct gpu_pipeline *samples, *colors;
-    uint32_t room; /* splats of one batch */
+    uint32_t batch; /* splats of one dispatch */
 };
 
 static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *scene,
@@ -39,8 +39,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     struct query *query = &splatter->query;
     BASE_TRY(field_query_create(renderer, query));
     render_local_offset(scene, grid.offset);
-    splatter->room = query->capacity / SAMPLES;
-    const struct buffer_counts counts = {.splats = splatter->room};
+    splatter->batch = query->capacity / SAMPLES;
+    const struct buffer_counts counts = {.splats = splatter->batch};
     BASE_TRY(
         buffers_create(query->device, BUFFERS_OF_VIEW, OF_SPLATS, &counts, &splatter->buffers));
     field_query_bind(query, bound);
@@ -90,14 +90,14 @@ static vkn_status find_all_colors(struct splatter *splatter, struct render_splat
                                   struct report_progress *progress,
                                   const volatile sig_atomic_t *stop)
 {
-    for (size_t first = 0; first < splats->count; first += splatter->room) {
+    for (size_t first = 0; first < splats->count; first += splatter->batch) {
         size_t left = splats->count - first;
         if (progress)
             report_progress_count(progress, "colouring splats", first, splats->count);
         if (base_stop_asked(stop))
             return base_fail(VKN_INTERRUPTED, "interrupted while colouring splats");
         BASE_TRY(find_colors(splatter, splats->splats + first,
-                             left < splatter->room ? (uint32_t)left : splatter->room));
+                             left < splatter->batch ? (uint32_t)left : splatter->batch));
     }
     return VKN_OK;
 }
@@ -196,8 +196,7 @@ static void put_harmonics(struct file_buffer *file_buffer, const struct Splat *s
     for (int c = 0; c < 3; c++)
         file_buffer_f32(file_buffer, splat->harmonics[c] - grey);
     for (int c = 0; c < 3; c++) {
-        file_buffer_reserve(file_buffer); /* each part is an element within FILE_BUFFER_MAX_ELEMENT
-                                           */
+        file_buffer_reserve(file_buffer); /* a colour's coefficients are one element */
         for (int n = 1; n < SPLAT_HARMONICS; n++)
             file_buffer_f32(file_buffer, splat->harmonics[3 * n + c]);
     }

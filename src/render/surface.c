@@ -1,15 +1,15 @@
-/* Extracts the surface of a field within a box: the given one, or that of the visible surface. */
+/* Extracts the surface of a field within the given box, else within the box of visible points. */
 #include "render/mesh.h"
 
-#define PLACE_OUTLIERS 0.01 /* share of the visible points ignored at each end of an axis */
+#define BOX_OUTLIERS 0.01 /* share of the visible points ignored at each end of an axis */
 
-/* Finds the box of the visible surface. Scenes with aabb_scale above 1 have surroundings, so points
- * far behind the rest are ignored there. */
+/* Finds the box of the visible surface. Scenes with aabb_scale above 1 have surroundings, so the
+ * farthest points are ignored. */
 static vkn_status find_box(const struct vkn_scene *scene,
                            const struct visibility_maps *visibility_maps,
                            struct render_mesh_params *request)
 {
-    double outliers = scene->aabb_scale > 1 ? PLACE_OUTLIERS : 0.0;
+    double outliers = scene->aabb_scale > 1 ? BOX_OUTLIERS : 0.0;
     return visibility_maps_box(visibility_maps, scene, outliers, request->low, request->high);
 }
 

@@ -9,7 +9,7 @@
 #include "scene/scene.h"
 
 #define LOCAL_SIZE_TEXTURE 64u
-#define BAND_PIXELS        (1u << 18) /* of a band of rows, about */
+#define BAND_PIXELS        (1u << 18) /* about, of a band of rows */
 
 /* ---- unwrapping ------------------------------------------------------------------------------ */
 
@@ -17,7 +17,7 @@
 struct unwrapped {
     const struct render_mesh *mesh;
     struct render_mesh made;
-    /* [vertex of mesh]: 1 + the last chart that has a copy of the vertex, and the copy's index. */
+    /* [vertex of mesh]: 1 + the last chart that has a copy of the vertex; index of the copy. */
     uint32_t *chart_of, *number_of;
 };
 
@@ -27,14 +27,15 @@ static vkn_status add_corner(struct unwrapped *work, const struct atlas *atlas, 
     struct render_mesh *made = &work->made;
     if (work->chart_of[vertex] != chart + 1) {
         if (made->vertex_count == made->vertex_capacity) {
-            size_t room = made->vertex_count + made->vertex_count / 2 + work->mesh->vertex_count;
-            void *vertices = base_realloc(made->vertices, room * sizeof *made->vertices);
+            size_t capacity =
+                made->vertex_count + made->vertex_count / 2 + work->mesh->vertex_count;
+            void *vertices = base_realloc(made->vertices, capacity * sizeof *made->vertices);
             made->vertices = vertices ? vertices : made->vertices;
-            void *texels = base_realloc(made->texels, room * sizeof *made->texels);
+            void *texels = base_realloc(made->texels, capacity * sizeof *made->texels);
             made->texels = texels ? texels : made->texels;
             if (!vertices || !texels)
                 return base_fail(VKN_ERROR, "out of memory for a texture's mesh");
-            made->vertex_capacity = room;
+            made->vertex_capacity = capacity;
         }
         const struct MeshVertex *from = &work->mesh->vertices[vertex];
         work->chart_of[vertex] = chart + 1;
@@ -151,7 +152,7 @@ static vkn_status sort_bands(const struct render_mesh *mesh, struct bands *bands
 
 /* ---- painting -------------------------------------------------------------------------------- */
 
-enum texture_pass { CLAIM, LIST, SAMPLES, COLORS, PASSES };
+enum texture_pass { RASTERIZE, LIST, SAMPLES, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"texture_rasterize", "texture_list",
                                                "texture_samples", "texture_colors"};
 
@@ -167,7 +168,7 @@ struct painter {
     struct bands bands;
     struct TextureTriangle *triangles; /* of the current band */
     uint32_t *texels;                  /* of the current band */
-    uint8_t *shown;                    /* one bit per texel of the texture: belongs to a chart */
+    uint8_t *covered;                  /* one bit per texel of the texture: belongs to a chart */
     uint64_t sums[3], painted;         /* sum of RGB and number of the texels of charts */
 };
 
@@ -196,8 +197,8 @@ static vkn_status upload_triangles(struct painter *painter, uint32_t band, uint3
                       painter->triangles, count * sizeof *painter->triangles);
 }
 
-/* Assigns the band's texels to its triangles. *listed: number of texels that belong to one. */
-static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed)
+/* Assigns the band's texels to its triangles. *listed: number of texels inside triangles. */
+static vkn_status rasterize(struct painter *painter, uint32_t band, uint32_t *listed)
 {
     const struct bands *bands = &painter->bands;
     struct query *query = &painter->query;
@@ -213,7 +214,7 @@ static vkn_status claim(struct painter *painter, uint32_t band, uint32_t *listed
     gpu_record_fill(recording, &query->buffers.at[BIND_STATE], offsetof(struct State, live_count),
                     4, 0);
     gpu_record_barrier(recording);
-    record(painter, recording, CLAIM, push, push.a);
+    record(painter, recording, RASTERIZE, push, push.a);
     gpu_record_compute_barrier(recording);
     record(painter, recording, LIST, push, bands->rows * size);
     BASE_TRY(gpu_run_once(&recording));
@@ -248,7 +249,7 @@ static vkn_status read_band(struct painter *painter, uint32_t band)
         if (painter->texels[i] == TEXEL_NONE)
             continue;
         size_t pixel = (size_t)first * mesh->texture_size + i;
-        painter->shown[pixel / 8] |= (uint8_t)(1u << pixel % 8);
+        painter->covered[pixel / 8] |= (uint8_t)(1u << pixel % 8);
         painter->painted++;
         for (int c = 0; c < 3; c++) {
             rgb[3 * i + c] = (uint8_t)(painter->texels[i] >> 8 * c & 255u);
@@ -261,7 +262,7 @@ static vkn_status read_band(struct painter *painter, uint32_t band)
 static vkn_status paint_band(struct painter *painter, uint32_t band)
 {
     uint32_t listed, batch = painter->query.capacity / TEXTURE_SAMPLES;
-    BASE_TRY(claim(painter, band, &listed));
+    BASE_TRY(rasterize(painter, band, &listed));
     if (listed == 0)
         return VKN_OK;
     for (uint32_t first = 0; first < listed; first += batch)
@@ -300,8 +301,8 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     painter->mesh->texture = base_alloc((size_t)size * size, 3);
     painter->triangles = base_alloc(painter->bands.most + (size_t)1, sizeof *painter->triangles);
     painter->texels = base_alloc(pixels, sizeof *painter->texels);
-    painter->shown = base_alloc((size_t)size * size / 8 + 1, 1);
-    if (!painter->mesh->texture || !painter->triangles || !painter->texels || !painter->shown)
+    painter->covered = base_alloc((size_t)size * size / 8 + 1, 1);
+    if (!painter->mesh->texture || !painter->triangles || !painter->texels || !painter->covered)
         return VKN_ERROR;
     BASE_TRY(field_query_create(renderer, &painter->query));
     BASE_TRY(buffers_create(painter->query.device, BUFFERS_OF_VIEW, OF_TEXTURE, &counts,
@@ -326,7 +327,7 @@ static void fill_uncovered(struct painter *painter)
     size_t count = (size_t)mesh->texture_size * mesh->texture_size;
     uint64_t half = painter->painted / 2;
     for (size_t i = 0; i < count && painter->painted > 0; i++)
-        for (int c = 0; c < 3 && !(painter->shown[i / 8] >> i % 8 & 1); c++)
+        for (int c = 0; c < 3 && !(painter->covered[i / 8] >> i % 8 & 1); c++)
             mesh->texture[3 * i + c] = (uint8_t)((painter->sums[c] + half) / painter->painted);
 }
 
@@ -341,7 +342,7 @@ static void destroy(struct painter *painter)
     free(painter->bands.triangles);
     free(painter->triangles);
     free(painter->texels);
-    free(painter->shown);
+    free(painter->covered);
 }
 
 vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *scene,
@@ -354,8 +355,8 @@ vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *sce
         status = paint_all(&painter, progress, stop);
     if (status == VKN_OK)
         fill_uncovered(&painter);
-    uint64_t held = painter.query.device ? gpu_memory_allocated(painter.query.device) : 0;
-    mesh->device_bytes = held > mesh->device_bytes ? held : mesh->device_bytes;
+    uint64_t allocated = painter.query.device ? gpu_memory_allocated(painter.query.device) : 0;
+    mesh->device_bytes = allocated > mesh->device_bytes ? allocated : mesh->device_bytes;
     destroy(&painter);
     return status;
 }

@@ -12,7 +12,7 @@
 struct render_video {
     char *path;
     struct base_file_writer file; /* ffmpeg writes its temporary file */
-    FILE *words;                  /* ffmpeg's standard error, an unnamed file */
+    FILE *messages;               /* ffmpeg's standard error, an unnamed file */
     int pipe;                     /* ffmpeg's standard input; -1: closed */
     pid_t process;                /* 0: none */
     size_t frame_size;            /* bytes */
@@ -30,14 +30,14 @@ enum render_video_kind render_video_kind(const char *path)
 
 /* ---- ffmpeg -------------------------------------------------------------------------------- */
 
-/* Players need 4:2:0 and therefore even sides: an odd last row or column is cropped. Most players
- * assume BT.709. A GIF has one palette, so ffmpeg keeps all frames in memory until the end. */
+/* Players need 4:2:0 and therefore even widths and heights: an odd last row or column is cropped.
+ * Most players assume BT.709. ffmpeg keeps all frames of a GIF in memory, for a common palette. */
 static char mp4_filter[] = "crop=trunc(iw/2)*2:trunc(ih/2)*2:0:0,"
                            "scale=out_color_matrix=bt709:out_range=tv,format=yuv420p";
 static char gif_filter[] = "split[a][b];[a]palettegen[p];[b][p]paletteuse=dither=sierra2_4a";
 
 #define MOST_ARGUMENTS 40
-#define MOST_WORDS     200 /* bytes of a line of ffmpeg's messages */
+#define MAX_MESSAGE    200 /* bytes of a line of ffmpeg's messages */
 
 static char **append(char **at, char *const *arguments, size_t count)
 {
@@ -75,18 +75,18 @@ static vkn_status start(struct render_video *video, const char *program,
     const char *file = video->file.temporary != NULL ? video->file.temporary : video->path;
     snprintf(size, sizeof(size), "%ux%u", format->width, format->height);
     snprintf(rate, sizeof(rate), "%.6g", format->fps);
-    /* With the prefix "file:", ffmpeg takes no name for an option or another protocol. */
+    /* The prefix "file:" keeps ffmpeg from reading a name as an option or a protocol. */
     char *output = base_format("file:%s", file);
     if (output == NULL)
         return VKN_ERROR;
     list_arguments(kind, format->channels, size, rate, output, arguments);
-    /* A socket and not a pipe: MSG_NOSIGNAL avoids SIGPIPE, which would end this process. */
-    int ends[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0 ? errno : 0;
+    /* A socket, unlike a pipe, has MSG_NOSIGNAL: SIGPIPE would end this process. */
+    int pair[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ? errno : 0;
     if (error == 0) {
-        video->pipe = ends[0];
-        const int streams[3] = {ends[1], -1, fileno(video->words)};
+        video->pipe = pair[0];
+        const int streams[3] = {pair[1], -1, fileno(video->messages)};
         error = base_program_start(program, arguments, streams, -1, &video->process);
-        close(ends[1]);
+        close(pair[1]);
     }
     free(output);
     return error == 0 ? VKN_OK
@@ -117,10 +117,10 @@ static vkn_status begin(struct render_video *video, const char *path,
                          "%s: no ffmpeg in PATH; install it (apt-get install ffmpeg, or "
                          "https://ffmpeg.org) to get a video",
                          path);
-    video->words = tmpfile();
-    vkn_status status = video->words != NULL ? start(video, program, kind, format)
-                                             : base_fail(VKN_ERROR, "%s: no temporary file: %s",
-                                                         path, strerror(errno));
+    video->messages = tmpfile();
+    vkn_status status = video->messages != NULL ? start(video, program, kind, format)
+                                                : base_fail(VKN_ERROR, "%s: no temporary file: %s",
+                                                            path, strerror(errno));
     free(program);
     return status;
 }
@@ -145,12 +145,12 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
 vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 {
     for (size_t sent = 0; sent < video->frame_size;) {
-        ssize_t now = send(video->pipe, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
-        video->broken = now < 0 && errno != EINTR;
+        ssize_t written = send(video->pipe, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
+        video->broken = written < 0 && errno != EINTR;
         if (video->broken)
             return base_fail(VKN_ERROR, "%s: ffmpeg takes no more frames: %s", video->path,
                              strerror(errno));
-        sent += now > 0 ? (size_t)now : 0;
+        sent += written > 0 ? (size_t)written : 0;
     }
     return VKN_OK;
 }
@@ -158,34 +158,34 @@ vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 /* ---- the end ------------------------------------------------------------------------------- */
 
 /* Reads the first non-empty line, which mostly names the cause, and the last one. */
-static void read_words(FILE *words, char said[2 * MOST_WORDS])
+static void summarize_messages(FILE *messages, char summary[2 * MAX_MESSAGE])
 {
-    char line[MOST_WORDS], last[MOST_WORDS] = "";
-    snprintf(said, MOST_WORDS, "it says nothing");
-    rewind(words);
-    for (unsigned lines = 0; fgets(line, sizeof(line), words) != NULL;) {
+    char line[MAX_MESSAGE], last[MAX_MESSAGE] = "";
+    snprintf(summary, MAX_MESSAGE, "it says nothing");
+    rewind(messages);
+    for (unsigned lines = 0; fgets(line, sizeof(line), messages) != NULL;) {
         line[strcspn(line, "\r\n")] = '\0';
         if (line[0] != '\0' && lines++ == 0)
-            memcpy(said, line, sizeof(line));
+            memcpy(summary, line, sizeof(line));
         else if (line[0] != '\0')
             memcpy(last, line, sizeof(line));
     }
     if (last[0] != '\0')
-        snprintf(said + strlen(said), MOST_WORDS, " ... %s", last);
+        snprintf(summary + strlen(summary), MAX_MESSAGE, " ... %s", last);
 }
 
 /* Waits for ffmpeg and returns an error with its exit status and messages if it failed. */
 static vkn_status end_process(struct render_video *video)
 {
-    char how[BASE_HOW_SIZE];
-    base_program_ended(video->process, true, how);
+    char exit_text[BASE_HOW_SIZE];
+    base_program_ended(video->process, true, exit_text);
     video->process = 0;
-    if (how[0] == '\0')
+    if (exit_text[0] == '\0')
         return video->broken ? base_fail(VKN_ERROR, "%s: ffmpeg ended too early", video->path)
                              : VKN_OK;
-    char said[2 * MOST_WORDS];
-    read_words(video->words, said);
-    return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s): %s", video->path, how, said);
+    char summary[2 * MAX_MESSAGE];
+    summarize_messages(video->messages, summary);
+    return base_fail(VKN_ERROR, "%s: ffmpeg failed (%s): %s", video->path, exit_text, summary);
 }
 
 vkn_status render_video_end(struct render_video **ending, bool keep)
@@ -201,8 +201,8 @@ vkn_status render_video_end(struct render_video **ending, bool keep)
         close(video->pipe); /* ffmpeg sees the end of its input */
     if (video->process > 0)
         status = end_process(video);
-    if (video->words != NULL)
-        fclose(video->words);
+    if (video->messages != NULL)
+        fclose(video->messages);
     if (status == VKN_OK && keep)
         status = base_file_commit(&video->file);
     else

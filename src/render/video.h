@@ -23,8 +23,8 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
 /* Sends the next frame, rows from the top. Blocks while ffmpeg is busy. VKN_ERROR when ffmpeg has
  * ended; render_video_end returns the reason. */
 vkn_status render_video_add(struct render_video *video, const uint8_t *pixels);
-/* Waits for ffmpeg to finish, frees and nulls *video (which may be NULL). VKN_ERROR tells ffmpeg's
- * exit status and messages. `keep` false: ends ffmpeg and writes no video. */
+/* Waits for ffmpeg to finish, frees and nulls *video (which may be NULL). VKN_ERROR: its
+ * message has ffmpeg's exit status and output. `keep` false: ends ffmpeg and writes no video. */
 vkn_status render_video_end(struct render_video **video, bool keep);
 
 #endif

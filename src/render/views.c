@@ -1,4 +1,4 @@
-/* Makes the cameras of a rendering: a split, an orbit, an interpolation or a camera path. */
+/* Creates the cameras of a rendering: a split, an orbit, an interpolation or a camera path. */
 #include "render/render.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ static vkn_status make_panoramas(const struct vkn_scene *scene,
                                  const struct vkn_render_params *params,
                                  struct scene_camera_path *views)
 {
-    bool made_up = params->orbit > 0 || params->interpolate > 0;
+    bool level = params->orbit > 0 || params->interpolate > 0;
     double up[3];
     if (params->lens != VKN_LENS_EQUIRECTANGULAR)
         return base_fail(VKN_BAD_INPUT, "lens: %u is not supported; only equirectangular is",
@@ -38,7 +38,7 @@ static vkn_status make_panoramas(const struct vkn_scene *scene,
     scene_up(&scene->splits[SCENE_TRAIN], up);
     for (size_t i = 0; i < views->count; i++)
         views->cameras[i] =
-            scene_panorama(&views->cameras[i], params->width, params->height, made_up ? up : NULL);
+            scene_panorama(&views->cameras[i], params->width, params->height, level ? up : NULL);
     return VKN_OK;
 }
 

@@ -29,15 +29,15 @@ static vkn_status choose_views(struct map_renderer *map_renderer, const struct v
     bool cpu = gpu_device_capabilities(visibility_maps->device)->type == GPU_CPU;
     if (count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", scene->path);
-    visibility_maps->shown = base_alloc(count, sizeof *visibility_maps->shown);
-    if (!visibility_maps->shown)
+    visibility_maps->map_cameras = base_alloc(count, sizeof *visibility_maps->map_cameras);
+    if (!visibility_maps->map_cameras)
         return VKN_ERROR;
     for (uint64_t i = 0; i < count; i++) {
         const struct scene_camera *view = &train->cameras[i * train->camera_count / count];
         struct scene_camera camera =
             scene_fit_camera(view, (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
         camera.first_pixel = visibility_maps->pixels;
-        visibility_maps->shown[i] = camera;
+        visibility_maps->map_cameras[i] = camera;
         visibility_maps->pixels += (uint64_t)camera.width * camera.height;
     }
     visibility_maps->views = (uint32_t)count;
@@ -50,7 +50,7 @@ static vkn_status upload_views(const struct visibility_maps *visibility_maps)
     if (!cameras)
         return VKN_ERROR;
     for (uint32_t i = 0; i < visibility_maps->views; i++)
-        cameras[i] = setup_camera(&visibility_maps->shown[i]);
+        cameras[i] = setup_camera(&visibility_maps->map_cameras[i]);
     vkn_status status = gpu_upload(visibility_maps->device, &visibility_maps->cameras, 0, cameras,
                                    visibility_maps->views * sizeof *cameras);
     free(cameras);
@@ -62,9 +62,10 @@ static vkn_status prepare(struct map_renderer *map_renderer)
     struct vkn_renderer *r = map_renderer->renderer;
     struct visibility_maps *visibility_maps = map_renderer->visibility_maps;
     const struct gpu_buffer_request requests[] = {
-        {&visibility_maps->cameras, "sight cameras", visibility_maps->views * sizeof(struct Camera),
+        {&visibility_maps->cameras, "visibility map cameras",
+         visibility_maps->views * sizeof(struct Camera), GPU_DEVICE},
+        {&visibility_maps->inverse_distance, "visibility maps", 4 * visibility_maps->pixels,
          GPU_DEVICE},
-        {&visibility_maps->inverse_distance, "sight", 4 * visibility_maps->pixels, GPU_DEVICE},
     };
     const struct field_pass_request passes[] = {
         {volume_viewing.passes[VOLUME_DISTANCES].name, &map_renderer->composite, FIELD_NO_VARIANT},
@@ -80,21 +81,21 @@ static vkn_status prepare(struct map_renderer *map_renderer)
 
 /* ---- maps ---------------------------------------------------------------------------------- */
 
-/* Renders `rays` pixels of the uploaded camera from `first` on, into the maps from `place` on. */
+/* Renders `rays` pixels of the uploaded camera from `first` on, into the maps from `offset` on. */
 static vkn_status render_rays(const struct map_renderer *map_renderer, uint32_t first,
-                              uint32_t rays, uint64_t place)
+                              uint32_t rays, uint64_t offset)
 {
     struct vkn_renderer *r = map_renderer->renderer;
     uint32_t groups = (rays + PASS_LOCAL_SIZE - 1) / PASS_LOCAL_SIZE;
     struct Push view = {.b = first, .c = rays}, finish = {.a = rays};
-    GPU_ONCE(r->device, "sight");
+    GPU_ONCE(r->device, "visibility maps");
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view, groups);
     render_record_march(r, recording, rays, map_renderer->find_density, map_renderer->composite);
     gpu_record_dispatch(recording, map_renderer->finish, r->bindings, &finish, sizeof finish,
                         groups);
     gpu_record_barrier(recording);
     gpu_record_copy(recording, &r->buffers.at[BIND_OUTPUT], 0,
-                    &map_renderer->visibility_maps->inverse_distance, 4 * place, 4ull * rays);
+                    &map_renderer->visibility_maps->inverse_distance, 4 * offset, 4ull * rays);
     return gpu_run_once(&recording);
 }
 
@@ -103,7 +104,7 @@ static vkn_status render_maps(const struct map_renderer *map_renderer,
 {
     struct vkn_renderer *r = map_renderer->renderer;
     for (uint32_t i = 0; i < map_renderer->visibility_maps->views; i++) {
-        const struct scene_camera *camera = &map_renderer->visibility_maps->shown[i];
+        const struct scene_camera *camera = &map_renderer->visibility_maps->map_cameras[i];
         uint32_t pixels = camera->width * camera->height, most = r->setup.constants.ray_capacity;
         if (progress)
             report_progress_count(progress, "rendering visibility maps", i,
@@ -140,8 +141,8 @@ vkn_status visibility_maps_create(vkn_renderer *renderer, const struct vkn_scene
 void visibility_maps_destroy(struct visibility_maps *visibility_maps)
 {
     gpu_arena_destroy(&visibility_maps->arena);
-    free(visibility_maps->shown);
-    visibility_maps->shown = NULL;
+    free(visibility_maps->map_cameras);
+    visibility_maps->map_cameras = NULL;
 }
 
 /* ---- the box of surface points -------------------------------------------------------------- */
@@ -157,19 +158,19 @@ struct surface_points {
 static void add_pixel(struct surface_points *surface_points, const struct vkn_scene *scene,
                       const struct scene_camera *camera, uint32_t pixel, double inverse_distance)
 {
-    double origin[3], direction[3], place[3], reach = 0.0;
+    double origin[3], direction[3], position[3], reach = 0.0;
     uint32_t column = pixel % camera->width, row = pixel / camera->width;
     if (!(inverse_distance > 0.0) ||
         !scene_camera_ray(camera, column + 0.5, row + 0.5, origin, direction))
         return;
     for (int i = 0; i < 3; i++) {
-        place[i] = origin[i] + direction[i] / inverse_distance;
-        reach = fmax(reach, fabs(place[i] - 0.5));
+        position[i] = origin[i] + direction[i] / inverse_distance;
+        reach = fmax(reach, fabs(position[i] - 0.5));
     }
     if (reach > 0.5 * scene->aabb_scale)
         return;
     for (int i = 0; i < 3; i++)
-        surface_points->along[i][surface_points->count] = (float)place[i];
+        surface_points->along[i][surface_points->count] = (float)position[i];
     surface_points->count++;
 }
 
@@ -179,7 +180,7 @@ static void add_pixels(struct surface_points *surface_points,
 {
     uint64_t stride = visibility_maps->pixels / BOX_POINTS + 1, number = 0;
     for (uint32_t v = 0; v < visibility_maps->views; v++) {
-        const struct scene_camera *camera = &visibility_maps->shown[v];
+        const struct scene_camera *camera = &visibility_maps->map_cameras[v];
         for (uint32_t i = 0; i < camera->width * camera->height; i++)
             if (number++ % stride == 0)
                 add_pixel(surface_points, scene, camera, i,
@@ -199,12 +200,12 @@ static void bound(const struct surface_points *surface_points, double outliers, 
 {
     double longest = 0.0;
     for (int i = 0; i < 3; i++) {
-        size_t out = (size_t)(outliers * (double)surface_points->count);
+        size_t ignored = (size_t)(outliers * (double)surface_points->count);
         qsort(surface_points->along[i], surface_points->count, sizeof *surface_points->along[i],
               compare);
-        low[i] = surface_points->count ? (double)surface_points->along[i][out] : 0.0;
+        low[i] = surface_points->count ? (double)surface_points->along[i][ignored] : 0.0;
         high[i] = surface_points->count
-                      ? (double)surface_points->along[i][surface_points->count - 1 - out]
+                      ? (double)surface_points->along[i][surface_points->count - 1 - ignored]
                       : 1.0;
         longest = fmax(longest, high[i] - low[i]);
     }
@@ -220,15 +221,15 @@ vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
 {
     struct surface_points surface_points = {0};
     float *inverse_distance = base_alloc(visibility_maps->pixels, sizeof *inverse_distance);
-    bool room = inverse_distance != NULL;
+    bool ready = inverse_distance != NULL;
     for (int i = 0; i < 3; i++) {
         surface_points.along[i] = base_alloc(BOX_POINTS, sizeof *surface_points.along[i]);
-        room = room && surface_points.along[i];
+        ready = ready && surface_points.along[i];
     }
     vkn_status status =
-        room ? gpu_download(visibility_maps->device, &visibility_maps->inverse_distance, 0,
-                            inverse_distance, visibility_maps->pixels * sizeof *inverse_distance)
-             : VKN_ERROR;
+        ready ? gpu_download(visibility_maps->device, &visibility_maps->inverse_distance, 0,
+                             inverse_distance, visibility_maps->pixels * sizeof *inverse_distance)
+              : VKN_ERROR;
     if (status == VKN_OK) {
         add_pixels(&surface_points, visibility_maps, scene, inverse_distance);
         bound(&surface_points, outliers, low, high);

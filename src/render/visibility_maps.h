@@ -13,10 +13,10 @@
 struct visibility_maps {
     struct gpu_device *device;
     uint32_t views;
-    uint64_t pixels;            /* of all views */
-    struct scene_camera *shown; /* [views], in the maps' sizes; first_pixel: offset of the map */
+    uint64_t pixels;                  /* of all views */
+    struct scene_camera *map_cameras; /* [views], in the maps' sizes; first_pixel: map's offset */
     struct gpu_arena *arena;
-    struct gpu_buffer cameras;          /* [views] struct Camera: `shown` for the device */
+    struct gpu_buffer cameras;          /* [views] struct Camera: `map_cameras` */
     struct gpu_buffer inverse_distance; /* [pixels] float: 1 / distance, 0: no surface;
                                            BIND_VISIBILITY_MAPS */
 };
@@ -24,7 +24,7 @@ struct visibility_maps {
 /* Renders the distance at which the transmittance falls to 1/2, for every training view (1024
  * evenly chosen ones where the scene has more), scaled down to the device's budget of pixels.
  * VKN_BAD_INPUT: the scene has no training views; VKN_INTERRUPTED. `progress`, `stop`: may be NULL.
- * The caller destroys *sight, also after a failure. */
+ * The caller destroys *visibility_maps, also after a failure. */
 vkn_status visibility_maps_create(vkn_renderer *renderer, const struct vkn_scene *scene,
                                   struct report_progress *progress,
                                   const volatile sig_atomic_t *stop,
@@ -32,8 +32,8 @@ vkn_status visibility_maps_create(vkn_renderer *renderer, const struct vkn_scene
 void visibility_maps_destroy(struct visibility_maps *visibility_maps);
 
 /* Computes the bounding box of the visible surface points within the trained cube, in dataset
- * units, with a margin of 1/64 of its longest edge; without such points that of the unit cube of
- * training space. `outliers`: share of the points that is ignored at each end of each axis. */
+ * units, with a margin of 1/64 of its longest edge; without such points the box of the unit cube.
+ * `outliers`: share of the points that is ignored at each end of each axis. */
 vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
                                const struct vkn_scene *scene, double outliers, double low[3],
                                double high[3]);

@@ -95,7 +95,7 @@ vkn_status render_write_npy(const char *path, const float *values, uint32_t widt
 
 #define LARGEST_ERROR 0.25F
 
-/* Maps 0..1 to dark..bright; lightness alone is enough to tell errors apart. */
+/* Maps 0..1 from dark to bright, so that errors differ in lightness, not only in hue. */
 static void heat(float share, float rgb[3])
 {
     static const float stops[5][3] = {{0.00F, 0.00F, 0.02F},

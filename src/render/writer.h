@@ -20,7 +20,7 @@ struct render_writer {
     struct render_write_slot {
         struct render_file file;
         struct base_task *task;
-    } places[RENDER_MOST_FILES];
+    } slots[RENDER_MOST_FILES];
     size_t count; /* files added so far */
 };
 

@@ -25,7 +25,7 @@ const char *const chart_colors[CHART_COLORS] = {"#4269d0", "#efb118", "#ff725c",
 
 struct chart {
     const cJSON *results;
-    const char *backends[MOST_BACKENDS]; /* that have results, in their order */
+    const char *backends[MOST_BACKENDS]; /* with results, in the results' order */
     size_t backend_count;
     double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
     struct base_text svg;
@@ -96,7 +96,7 @@ static void add_text(struct chart *chart, double x, double y, const char *kind, 
     chart_text(&chart->svg, x, y, kind, text);
 }
 
-/* "12.3 GFLOP/s" */
+/* Formats "12.3 GFLOP/s". */
 static void write_rate(double rate, const char *unit, char *text, size_t size)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
@@ -121,7 +121,7 @@ static double to_y(const struct chart *chart, double rate)
 }
 
 /* Computes the axes' ranges. False when there is no point to show. */
-static bool fit(struct chart *chart)
+static bool fit_axes(struct chart *chart)
 {
     double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
     const cJSON *result;
@@ -353,7 +353,7 @@ static void add_title(struct chart *chart, const struct section *section, const 
     add_text(chart, LEFT - 50, y + 12, "title", title);
 }
 
-/* Returns the y where the next section starts. */
+/* Adds a section and returns the y where the next one starts. */
 static double add_bars(struct chart *chart, const struct section *section, double y)
 {
     double most = 0;
@@ -412,7 +412,7 @@ char *report_bench_chart(const char *json)
     list_backends(&chart);
     draw(&chart, cJSON_GetObjectItemCaseSensitive(bench, "device"));
     double y = 60;
-    if (fit(&chart)) {
+    if (fit_axes(&chart)) {
         add_rooflines(&chart);
         y = fmax(ROOF_BOTTOM + 60, ROOF_TOP + 18.0 * (double)chart.backend_count + 50);
     }

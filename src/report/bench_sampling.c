@@ -1,4 +1,4 @@
-/* Draws PSNR over seconds for each sampling, and when each is as good as uniform sampling. */
+/* Draws PSNR over seconds for each sampling, and the time when it equals uniform sampling. */
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static bool is_point(const cJSON *mark)
 }
 
 /* Computes the axes' ranges. False when there is nothing to draw. */
-static bool fit(const cJSON *runs, struct frame *frame)
+static bool fit_axes(const cJSON *runs, struct frame *frame)
 {
     double low = HUGE_VAL, high = -HUGE_VAL, first = HUGE_VAL, last = 0.0;
     const cJSON *run, *mark;
@@ -168,7 +168,7 @@ double chart_sampling(struct base_text *svg, const struct cJSON *sampling, doubl
 {
     const cJSON *runs = cJSON_GetObjectItemCaseSensitive(sampling, "runs"), *run;
     struct frame frame = {.top = y + 40, .bottom = y + 40 + HEIGHT};
-    if (!fit(runs, &frame))
+    if (!fit_axes(runs, &frame))
         return y;
     double legend = frame.top + 8;
     chart_text(svg, CHART_LEFT - 50, y + 12, "title", "PSNR of test views by march.sampling");

@@ -14,12 +14,12 @@
 #define TOP          78.0
 #define WIDTH        (3 * PANEL + 4 * GAP)
 #define HEIGHT       (TOP + PANEL + 92)
-#define FRUSTUM      0.055 /* length, as a share of what a panel shows */
-#define MANY_CAMERAS 100.0 /* more are drawn smaller */
+#define FRUSTUM      0.055 /* length, as a share of a panel's side */
+#define MANY_CAMERAS 100.0 /* more cameras are drawn smaller */
 #define MARGIN       1.12
 #define MOST_CAMERAS 600u
 #define MOST_POINTS  3000u
-#define LARGER_CUBE  2.5 /* the reconstructed cube is shown if at most this much larger */
+#define LARGER_CUBE  2.5 /* the reconstructed cube is shown if at most this times as large */
 
 static const char *const split_colors[SCENE_SPLITS] = {"#2a78c9", "#3b9c4f", "#e07b1f"};
 static const char *const axis_colors[3] = {"#c8322f", "#2f8f3a", "#2f55c8"};
@@ -35,7 +35,7 @@ struct drawing {
     struct inspect_overview shown;
     struct panel panels[3];
     double center[3], reach; /* panels show `center` +- reach, training units */
-    bool whole;              /* aabb_scale is above 1, and the cube of that side is shown */
+    bool shows_region;       /* aabb_scale is above 1, and the cube of that side is shown */
     double frustum;          /* length of a drawn camera, training units */
     struct base_text svg;
 };
@@ -60,7 +60,8 @@ static void copy(const double from[3], double to[3], double sign)
         to[i] = sign * from[i];
 }
 
-/* `right` is the dataset's x made perpendicular to up, or its y where up is close to x. */
+/* Sets the panels' directions. `right`: the dataset's x made perpendicular to up, or its y where up
+ * is close to x. */
 static void set_directions(struct drawing *drawing)
 {
     double up[3], right[3] = {0}, back[3];
@@ -113,10 +114,10 @@ static void set_range(struct drawing *drawing)
     double largest = 0;
     for (int i = 0; i < 3; i++)
         largest = fmax(largest, high[i] - low[i]);
-    drawing->whole = side > 1 && side <= LARGER_CUBE * largest;
-    if (drawing->whole)
+    drawing->shows_region = side > 1 && side <= LARGER_CUBE * largest;
+    if (drawing->shows_region)
         include_cube(low, high, side);
-    /* The box's half diagonal is needed where up is not an axis. */
+    /* Where up is not an axis, panels show half of the box's diagonal in every direction. */
     double squared = 0;
     drawing->reach = 0;
     for (int i = 0; i < 3; i++) {
@@ -124,34 +125,34 @@ static void set_range(struct drawing *drawing)
         drawing->reach = fmax(drawing->reach, 0.5 * (high[i] - low[i]));
         squared += pow(0.5 * (high[i] - low[i]), 2);
     }
-    bool straight = true;
+    bool aligned = true;
     for (int i = 0; i < 3; i++) {
         double share = fabs(drawing->panels[1].up[i]);
-        straight = straight && (share < 1e-6 || share > 0.999);
+        aligned = aligned && (share < 1e-6 || share > 0.999);
     }
-    drawing->reach = MARGIN * (straight ? drawing->reach : sqrt(squared)) / (1 - FRUSTUM);
-    double crowd = sqrt(MANY_CAMERAS / (double)shown->views);
-    drawing->frustum = 2 * FRUSTUM * drawing->reach * fmin(1, fmax(0.5, crowd));
+    drawing->reach = MARGIN * (aligned ? drawing->reach : sqrt(squared)) / (1 - FRUSTUM);
+    double shrink = sqrt(MANY_CAMERAS / (double)shown->views);
+    drawing->frustum = 2 * FRUSTUM * drawing->reach * fmin(1, fmax(0.5, shrink));
 }
 
 /* Projects a point to a position in a panel, user units. */
 static void project(const struct drawing *drawing, const struct panel *panel, const double point[3],
-                    double place[2])
+                    double at[2])
 {
     double offset[3];
     for (int i = 0; i < 3; i++)
         offset[i] = point[i] - drawing->center[i];
     double scale = 0.5 * PANEL / drawing->reach;
-    place[0] = panel->left + 0.5 * PANEL + scale * dot(offset, panel->right);
-    place[1] = TOP + 0.5 * PANEL - scale * dot(offset, panel->up);
+    at[0] = panel->left + 0.5 * PANEL + scale * dot(offset, panel->right);
+    at[1] = TOP + 0.5 * PANEL - scale * dot(offset, panel->up);
 }
 
-/* ---- parts ----------------------------------------------------------------------------------- */
+/* ---- elements -------------------------------------------------------------------------------- */
 
-static void add_label(struct drawing *drawing, double x, double y, const char *look,
+static void add_label(struct drawing *drawing, double x, double y, const char *attr,
                       const char *text)
 {
-    base_text_add(&drawing->svg, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, look);
+    base_text_add(&drawing->svg, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, attr);
     page_text(&drawing->svg, text);
     base_text_add(&drawing->svg, "</text>\n");
 }
@@ -167,9 +168,9 @@ static void add_line(struct drawing *drawing, const struct panel *panel, const d
 
 /* Draws the edges of the cube with side `side` around the centre of training space. */
 static void draw_cube(struct drawing *drawing, const struct panel *panel, double side,
-                      const char *look)
+                      const char *attr)
 {
-    base_text_add(&drawing->svg, "<path %s d=\"", look);
+    base_text_add(&drawing->svg, "<path %s d=\"", attr);
     for (unsigned corner = 0; corner < 8; corner++) {
         for (unsigned axis = 0; axis < 3; axis++) {
             double from[3], to[3];
@@ -192,32 +193,32 @@ static void draw_points(struct drawing *drawing, const struct panel *panel)
         return;
     base_text_add(&drawing->svg, "<path class=\"point\" d=\"");
     for (size_t n = 0; n < findings->point_count; n += 1 + findings->point_count / MOST_POINTS) {
-        double place[2];
-        project(drawing, panel, findings->points[n], place);
-        bool visible = fabs(place[0] - panel->left - 0.5 * PANEL) < 0.5 * PANEL &&
-                       fabs(place[1] - TOP - 0.5 * PANEL) < 0.5 * PANEL;
+        double at[2];
+        project(drawing, panel, findings->points[n], at);
+        bool visible = fabs(at[0] - panel->left - 0.5 * PANEL) < 0.5 * PANEL &&
+                       fabs(at[1] - TOP - 0.5 * PANEL) < 0.5 * PANEL;
         if (visible)
-            base_text_add(&drawing->svg, "M%.1f %.1fh0", place[0], place[1]);
+            base_text_add(&drawing->svg, "M%.1f %.1fh0", at[0], at[1]);
     }
     base_text_add(&drawing->svg, "\"/>\n");
 }
 
-/* Draws a camera's frustum. */
 static void draw_camera(struct drawing *drawing, const struct panel *panel,
                         const struct scene_camera *view)
 {
     /* Panoramas are drawn with a frustum of 90 degrees around their centre. */
     static const double corners[4][2] = {{0, 0}, {1, 0}, {1, 1}, {0, 1}};
-    static const double part[4][2] = {{0.375, 0.25}, {0.625, 0.25}, {0.625, 0.75}, {0.375, 0.75}};
-    const double(*places)[2] = scene_is_panoramic(view->lens) ? part : corners;
+    static const double panorama[4][2] = {
+        {0.375, 0.25}, {0.625, 0.25}, {0.625, 0.75}, {0.375, 0.75}};
+    const double(*shares)[2] = scene_is_panoramic(view->lens) ? panorama : corners;
     double ends[4][3], at[3], middle[2], length = drawing->frustum;
     for (int corner = 0; corner < 4; corner++) {
         double direction[3], forward = 0;
-        scene_camera_ray(view, places[corner][0] * view->width, places[corner][1] * view->height,
+        scene_camera_ray(view, shares[corner][0] * view->width, shares[corner][1] * view->height,
                          at, direction);
         for (int i = 0; i < 3; i++)
             forward -= direction[i] * (double)view->pose[4 * i + 2];
-        /* Frusta of perspective lenses have equal heights, those of other lenses equal sides. */
+        /* Frusta of perspective lenses have equal heights, frusta of other lenses equal sides. */
         double along = scene_is_perspective(view->lens) ? length / fmax(forward, 0.3) : length;
         for (int i = 0; i < 3; i++)
             ends[corner][i] = at[i] + along * direction[i];
@@ -256,9 +257,9 @@ static void draw_axes(struct drawing *drawing, const struct panel *panel)
         base_text_add(&drawing->svg,
                       "<path stroke=\"%s\" stroke-width=\"2\" d=\"M%.1f %.1fl%.1f %.1f\"/>\n",
                       axis_colors[axis], x, y, 22 * right, -22 * up);
-        char look[96];
-        snprintf(look, sizeof(look), "class=\"small middle\" style=\"fill:%s\"", axis_colors[axis]);
-        add_label(drawing, x + 30 * right, y - 30 * up + 4, look, axis_names[axis]);
+        char attr[96];
+        snprintf(attr, sizeof(attr), "class=\"small middle\" style=\"fill:%s\"", axis_colors[axis]);
+        add_label(drawing, x + 30 * right, y - 30 * up + 4, attr, axis_names[axis]);
     }
 }
 
@@ -280,14 +281,14 @@ static void draw_scale(struct drawing *drawing, const struct panel *panel)
 
 static void draw_focus(struct drawing *drawing, const struct panel *panel)
 {
-    double place[2];
+    double at[2];
     if (!drawing->shown.has_focus)
         return;
-    project(drawing, panel, drawing->shown.focus, place);
+    project(drawing, panel, drawing->shown.focus, at);
     base_text_add(&drawing->svg,
-                  "<path class=\"attention\" d=\"M%.1f %.1fm-7 0h14m-7 -7v14\"/>"
-                  "<circle class=\"attention\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
-                  place[0], place[1], place[0], place[1]);
+                  "<path class=\"focus\" d=\"M%.1f %.1fm-7 0h14m-7 -7v14\"/>"
+                  "<circle class=\"focus\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
+                  at[0], at[1], at[0], at[1]);
 }
 
 static void draw_panel(struct drawing *drawing, const struct panel *panel)
@@ -298,7 +299,7 @@ static void draw_panel(struct drawing *drawing, const struct panel *panel)
     base_text_add(&drawing->svg, "<g clip-path=\"url(#clip%.0f)\">\n", panel->left);
     draw_points(drawing, panel);
     draw_cube(drawing, panel, 1, "class=\"unit\"");
-    if (drawing->whole)
+    if (drawing->shows_region)
         draw_cube(drawing, panel, drawing->shown.scene->aabb_scale, "class=\"whole\"");
     draw_cameras(drawing, panel);
     draw_focus(drawing, panel);
@@ -358,8 +359,8 @@ static void draw_legend(struct drawing *drawing)
         x = add_split_entry(drawing, x, y, split);
     if (shown->has_focus)
         x = add_entry(drawing, x, y,
-                      "<path class=\"attention\" d=\"M5 0h14m-7 -7v14\"/>"
-                      "<circle class=\"attention\" cx=\"12\" cy=\"0\" r=\"4.5\"/>",
+                      "<path class=\"focus\" d=\"M5 0h14m-7 -7v14\"/>"
+                      "<circle class=\"focus\" cx=\"12\" cy=\"0\" r=\"4.5\"/>",
                       "focus point of the training views");
     if (shown->findings->point_count > 0) {
         snprintf(text, sizeof(text), "%zu points", shown->findings->point_count);
@@ -374,7 +375,7 @@ static void draw_legend(struct drawing *drawing)
     if (side <= 1)
         return;
     snprintf(text, sizeof(text), "reconstructed region: a cube of side %g%s", side,
-             drawing->whole ? "" : ", larger than this drawing");
+             drawing->shows_region ? "" : ", larger than this drawing");
     add_entry(drawing, x, y, "<path class=\"whole\" d=\"M2 -8H22V8H2Z\"/>", text);
 }
 
@@ -396,7 +397,7 @@ char *report_camera_drawing(const struct inspection *inspection)
                   ".frame{fill:none;stroke:#999}.unit{stroke:#444;stroke-width:1.2}"
                   ".whole{stroke:#999;stroke-dasharray:5 4}"
                   ".camera{stroke-width:0.8;stroke-opacity:0.75}"
-                  ".attention{fill:none;stroke:#c81f8c;stroke-width:1.6}"
+                  ".focus{fill:none;stroke:#c81f8c;stroke-width:1.6}"
                   ".point{stroke:#8a8a8a;stroke-width:1.4;stroke-linecap:round;"
                   "stroke-opacity:0.6}</style>\n"
                   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n");

@@ -45,6 +45,7 @@ void ticks_round_out(double *low, double *high, size_t wanted);
 
 #define PLOT_CURVES 12
 
+/* One curve of a chart. */
 struct plot_curve {
     const char *name;      /* for the legend */
     const char *css_class; /* CSS class of its colour in page_style: "c1", "r1"; not escaped */
@@ -56,8 +57,8 @@ struct plot_curve {
 struct plot {
     const char *id, *title; /* of the figure; not escaped */
     const char *unit;       /* of the last value in the caption: "dB", "/s" or "" */
-    int decimals;           /* of the last value; 0: 3 digits and a prefix (k, M); -1: all */
-    bool logarithmic;       /* logarithmic y axis, without values that are not positive */
+    int decimals;           /* of the last value; 0: 3 digits and a prefix (k, M); -1: 7 digits */
+    bool logarithmic;       /* logarithmic y axis; leaves out values that are not positive */
     bool from_zero;         /* the linear axis starts at 0 */
     bool smooth;            /* draws a strong smooth curve over the faint raw one */
     bool hide_raw;          /* draws smooth curves only: no raw curves, no dots */
@@ -85,11 +86,11 @@ extern const char *const chart_colors[CHART_COLORS];
 
 /* Adds a text with a CSS class: "middle", "end", "start", "title" or "faint". */
 void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text);
-/* Return a member's text or number; "" or NaN where it is missing. */
+/* Return the text or the number of an object's member; "" or NaN where it is missing. */
 const char *chart_text_of(const struct cJSON *object, const char *name);
 double chart_number_of(const struct cJSON *object, const char *name);
 
-/* Draws PSNR over seconds of training from "sampling" of the results (NULL: nothing) at `y`.
+/* Draws PSNR over seconds of training from "sampling" of the results at `y`; nothing if it is NULL.
  * Returns the y where the next drawing starts. */
 double chart_sampling(struct base_text *svg, const struct cJSON *sampling, double y);
 

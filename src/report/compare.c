@@ -75,8 +75,8 @@ static size_t add_views(struct base_text *page, const struct comparison *compari
     for (size_t i = 0; i < compared->run.summary.picture_count && added < most; i++) {
         const char *view = compared->run.summary.pictures[i].name;
         bool shown = view == NULL;
-        for (size_t before = 0; before < index && !shown; before++)
-            shown = find_view(&comparison->runs[before], compared->scene, view) != NULL;
+        for (size_t earlier = 0; earlier < index && !shown; earlier++)
+            shown = find_view(&comparison->runs[earlier], compared->scene, view) != NULL;
         if (shown)
             continue;
         add_view(page, comparison, compared->scene, view, budget);

@@ -8,7 +8,7 @@
 /* Most runs on a page: one CSS class of curves for each. */
 #define COMPARE_MOST PLOT_CURVES
 
-struct compared {
+struct compared { /* a run on the page */
     struct run run;
     char *name;            /* of the folder; its path where two folders have the same name */
     char *scene;           /* last part of the scene's path; "" when unknown */
@@ -25,7 +25,7 @@ struct comparison {
 enum better { BETTER_NONE, BETTER_HIGH, BETTER_LOW };
 enum format { FORMAT_NUMBER, FORMAT_COUNT, FORMAT_DURATION, FORMAT_QUANTITY };
 
-/* A column of a table with a number of each run. The best number is bold. */
+/* A table's column with one number per run; the best number is bold. */
 struct measure {
     const char *title;
     /* `seconds`: training time that all runs have reached, see compare_seconds. */
@@ -35,7 +35,7 @@ struct measure {
     int digits;
 };
 
-/* Adds a table, a row per run. `text_of`: texts of the column `second`; NULL: unknown. */
+/* Adds a table with a row per run. `text_of` returns texts, or NULL, of the column `second`. */
 void compare_table(struct base_text *page, const struct comparison *comparison, const char *name,
                    const char *second, const char *(*text_of)(const struct run *run),
                    const struct measure *measures, size_t count);
@@ -44,7 +44,7 @@ double compare_seconds(const struct comparison *comparison);
 /* Returns the mean of a column over the lines that have a value; NaN when none has. */
 double compare_mean(const struct run *run, enum run_column column);
 
-/* Each adds a section of the page, in this order. */
+/* Add the page's header and its sections, in this order. */
 void compare_head(struct base_text *page, const struct comparison *comparison);
 void compare_results(struct base_text *page, const struct comparison *comparison);
 void compare_samples(struct base_text *page, const struct comparison *comparison);

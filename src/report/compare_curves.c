@@ -7,7 +7,7 @@
 enum axis { AXIS_STEP, AXIS_TIME };
 
 /* A unit of time. */
-struct clock {
+struct time_unit {
     const char *name;
     double seconds;
 };
@@ -78,14 +78,14 @@ static const struct chart rays = {
 
 /* ---- points --------------------------------------------------------------------------------- */
 
-static struct clock choose_clock(const struct comparison *comparison)
+static struct time_unit choose_time_unit(const struct comparison *comparison)
 {
     double longest = 0.0;
     for (size_t i = 0; i < comparison->count; i++)
         longest = fmax(longest, run_last(&comparison->runs[i].run.metrics, RUN_SECONDS));
-    return longest > 3.0 * 3600.0 ? (struct clock){"hours", 3600.0}
-           : longest > 180.0      ? (struct clock){"min", 60.0}
-                                  : (struct clock){"sec", 1.0};
+    return longest > 3.0 * 3600.0 ? (struct time_unit){"hours", 3600.0}
+           : longest > 180.0      ? (struct time_unit){"min", 60.0}
+                                  : (struct time_unit){"sec", 1.0};
 }
 
 /* Points of one curve; one allocation at `x`. */
@@ -97,15 +97,15 @@ struct points {
 /* Adds a point unless its x is unknown or less than the previous one. */
 static void add_point(struct points *points, double x, double y)
 {
-    bool after = points->count == 0 || x >= points->x[points->count - 1];
-    if (!isfinite(x) || x < 0.0 || !after)
+    bool in_order = points->count == 0 || x >= points->x[points->count - 1];
+    if (!isfinite(x) || x < 0.0 || !in_order)
         return;
     points->x[points->count] = x;
     points->y[points->count++] = y;
 }
 
-static bool take_points(const struct run *run, const struct chart *chart, enum axis axis,
-                        const struct clock *clock, struct points *points)
+static bool collect_points(const struct run *run, const struct chart *chart, enum axis axis,
+                           const struct time_unit *time_unit, struct points *points)
 {
     struct run_series series = {0};
     if (chart->test && run_test_quality(run, chart->quality, &series) != VKN_OK)
@@ -119,7 +119,7 @@ static bool take_points(const struct run *run, const struct chart *chart, enum a
     if (points->x) {
         points->y = points->x + count;
         for (size_t i = 0; i < count; i++)
-            add_point(points, axis == AXIS_STEP ? steps[i] : seconds[i] / clock->seconds,
+            add_point(points, axis == AXIS_STEP ? steps[i] : seconds[i] / time_unit->seconds,
                       values[i]);
     }
     free(series.steps);
@@ -131,7 +131,7 @@ static bool take_points(const struct run *run, const struct chart *chart, enum a
 static void add_chart(struct base_text *page, const struct comparison *comparison,
                       const struct chart *chart, enum axis axis)
 {
-    struct clock clock = choose_clock(comparison);
+    struct time_unit time_unit = choose_time_unit(comparison);
     char id[40], title[80];
     snprintf(id, sizeof(id), "%s-%s", chart->id, axis == AXIS_STEP ? "steps" : "time");
     snprintf(title, sizeof(title), "%s <small>by %s</small>", chart->title,
@@ -146,13 +146,13 @@ static void add_chart(struct base_text *page, const struct comparison *compariso
         .smooth = !chart->stepwise,
         .hide_raw = true,
         .stepwise = chart->stepwise,
-        .x_name = axis == AXIS_STEP ? "step" : clock.name,
+        .x_name = axis == AXIS_STEP ? "step" : time_unit.name,
     };
     double *memory[COMPARE_MOST] = {0};
     for (size_t i = 0; i < comparison->count; i++) {
         const struct compared *compared = &comparison->runs[i];
         struct points points = {0};
-        page->failed |= !take_points(&compared->run, chart, axis, &clock, &points);
+        page->failed |= !collect_points(&compared->run, chart, axis, &time_unit, &points);
         memory[i] = points.x;
         plot.curves[plot.curve_count++] = (struct plot_curve){
             .name = compared->name,
@@ -211,7 +211,7 @@ static bool any_finite(const struct comparison *comparison, enum run_column colu
     return false;
 }
 
-/* Adds only charts in which some run has anything to show. */
+/* Adds the charts that are not empty or constant in all runs. */
 static void add_gradient_charts(struct base_text *page, const struct comparison *comparison)
 {
     if (any_finite(comparison, RUN_GRAD_NORM))

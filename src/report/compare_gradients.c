@@ -44,7 +44,7 @@ static const struct measure gradients[] = {
 void compare_gradients(struct base_text *page, const struct comparison *comparison)
 {
     page_section(page, "gradients", "Gradients and idle time");
-    compare_table(page, comparison, "Gradients", "Precision", page_path, gradients,
+    compare_table(page, comparison, "Gradients", "Precision", page_backend, gradients,
                   BASE_COUNT(gradients));
     base_text_add(page,
                   "<p>Skipped: steps whose loss or gradient was not finite. Underflowed: "

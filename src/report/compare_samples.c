@@ -7,13 +7,13 @@
 #include "report/compare.h"
 #include "report/progress_text.h"
 
-/* Training PSNR is a mean over this share of the time before, because single lines are noisy. */
+/* Training PSNR is a mean over this last share of the time, because single lines are noisy. */
 #define WINDOW    0.1
 /* Tolerance of times, which are rounded in the files. */
 #define SAME_TIME 1.001
 
 /* Falls back to the log for runs of versions that did not record "sampling". */
-static double either(double recorded, double logged)
+static double recorded_or_logged(double recorded, double logged)
 {
     return isfinite(recorded) ? recorded : logged;
 }
@@ -21,15 +21,15 @@ static double either(double recorded, double logged)
 static double evaluated_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return either(run->summary.sampling.evaluated,
-                  compare_mean(run, RUN_MARCHED) / compare_mean(run, RUN_RAYS));
+    return recorded_or_logged(run->summary.sampling.evaluated,
+                              compare_mean(run, RUN_MARCHED) / compare_mean(run, RUN_RAYS));
 }
 
 static double live_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return either(run->summary.sampling.live,
-                  compare_mean(run, RUN_SAMPLES) / compare_mean(run, RUN_RAYS));
+    return recorded_or_logged(run->summary.sampling.live,
+                              compare_mean(run, RUN_SAMPLES) / compare_mean(run, RUN_RAYS));
 }
 
 static double empty_of(const struct run *run, double seconds)
@@ -38,7 +38,7 @@ static double empty_of(const struct run *run, double seconds)
     return 100.0 * run->summary.sampling.empty_share;
 }
 
-static double behind_of(const struct run *run, double seconds)
+static double not_live_of(const struct run *run, double seconds)
 {
     (void)seconds;
     return 100.0 * run->summary.sampling.behind_share;
@@ -47,26 +47,26 @@ static double behind_of(const struct run *run, double seconds)
 static double ray_rate_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return either(run->summary.sampling.rays_per_second, compare_mean(run, RUN_RAYS));
+    return recorded_or_logged(run->summary.sampling.rays_per_second, compare_mean(run, RUN_RAYS));
 }
 
-/* Interpolates linearly between the evaluations before and after; NaN where one is missing. */
+/* Interpolates between the evaluations before and after `seconds`; NaN where one is missing. */
 static double test_psnr_at(const struct run *run, double seconds)
 {
-    const struct run_evaluation *before = NULL;
+    const struct run_evaluation *previous = NULL;
     for (size_t i = 0; i < run->summary.evaluation_count; i++) {
         const struct run_evaluation *at = &run->summary.evaluations[i];
         if (!isfinite(at->seconds) || !isfinite(at->psnr))
             continue;
-        if (at->seconds >= seconds && before && at->seconds > before->seconds) {
-            double part = (seconds - before->seconds) / (at->seconds - before->seconds);
-            return before->psnr + part * (at->psnr - before->psnr);
+        if (at->seconds >= seconds && previous && at->seconds > previous->seconds) {
+            double fraction = (seconds - previous->seconds) / (at->seconds - previous->seconds);
+            return previous->psnr + fraction * (at->psnr - previous->psnr);
         }
         if (at->seconds >= seconds)
             return at->seconds <= SAME_TIME * seconds ? at->psnr : (double)NAN;
-        before = at;
+        previous = at;
     }
-    return before && SAME_TIME * before->seconds >= seconds ? before->psnr : (double)NAN;
+    return previous && SAME_TIME * previous->seconds >= seconds ? previous->psnr : (double)NAN;
 }
 
 static double train_psnr_at(const struct run *run, double seconds)
@@ -88,7 +88,7 @@ static const struct measure samples[] = {
     {"Samples per ray", evaluated_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Live", live_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Empty, %", empty_of, BETTER_NONE, FORMAT_NUMBER, 1},
-    {"Not live, %", behind_of, BETTER_NONE, FORMAT_NUMBER, 1},
+    {"Not live, %", not_live_of, BETTER_NONE, FORMAT_NUMBER, 1},
     {"Rays/s", ray_rate_of, BETTER_HIGH, FORMAT_QUANTITY, 0},
     {"Test PSNR, dB", test_psnr_at, BETTER_HIGH, FORMAT_NUMBER, 2},
     {"Training PSNR, dB", train_psnr_at, BETTER_HIGH, FORMAT_NUMBER, 2},
@@ -109,7 +109,7 @@ void compare_samples(struct base_text *page, const struct comparison *comparison
     page_section(page, "samples", "Samples and equal time");
     compare_table(page, comparison, "Samples", "Sampling", kind_of, samples, BASE_COUNT(samples));
     base_text_add(page,
-                  "<p>Samples per ray: samples that the field is evaluated at. Live: those with "
+                  "<p>Samples per ray: samples that the field is evaluated at. Live: samples with "
                   "a gradient. Empty: share of a ray's steps that the occupancy grid skips.");
     if (isfinite(seconds)) {
         report_duration(time, seconds);

@@ -148,7 +148,7 @@ static void add_run_name(struct base_text *page, const struct compared *compared
     base_text_add(page, "</th>");
 }
 
-/* Begins a table up to the last column of measures in its head; the caller may add columns. */
+/* Begins a table and its head with the columns of measures; the caller may add columns. */
 static void open_table(struct base_text *page, const char *name, const char *second,
                        const struct measure *measures, size_t count)
 {
@@ -161,7 +161,7 @@ static void open_table(struct base_text *page, const char *name, const char *sec
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", measures[i].title);
 }
 
-/* Begins a row up to its measures; the caller may add cells. */
+/* Begins a row with its measures; the caller may add cells. */
 static void open_row(struct base_text *page, const struct comparison *comparison, size_t index,
                      const char *second, const struct measure *measures, size_t count)
 {
@@ -204,7 +204,7 @@ static bool same_text(const char *a, const char *b)
     return a && b && strcmp(a, b) == 0;
 }
 
-/* Returns whether all runs used one device and driver, which then stand below the table. */
+/* Returns whether all runs used one device and driver, which are then shown below the table. */
 static bool one_machine(const struct comparison *comparison)
 {
     const struct run *first = &comparison->runs[0].run;
@@ -230,7 +230,7 @@ static void add_result(struct base_text *page, const struct comparison *comparis
 {
     const struct run *run = &comparison->runs[index].run;
     const struct run_summary *summary = &run->summary;
-    open_row(page, comparison, index, page_path(run), results, BASE_COUNT(results));
+    open_row(page, comparison, index, page_backend(run), results, BASE_COUNT(results));
     if (!one_machine(comparison)) {
         add_text(page, page_device(run));
         add_text(page, page_driver(run));
@@ -264,32 +264,32 @@ struct setting {
 
 struct settings {
     struct setting *items;
-    size_t *places; /* hash table of 2 * capacity: 1 + index of an item, 0: empty */
+    size_t *slots; /* hash table of 2 * capacity: 1 + index of an item, 0: empty */
     size_t count, capacity, run;
     bool failed;
 };
 
-/* Returns whether the table leaves a key out: the results show it, or every run has its own. */
-static bool is_told(const char *key)
+/* Returns whether the table leaves a key out: the results show it, or it differs in every run. */
+static bool is_left_out(const char *key)
 {
-    static const char *const told[] = {"device", "driver", "path", "command", "resumed_with"};
-    for (size_t i = 0; i < BASE_COUNT(told); i++)
-        if (strcmp(told[i], key) == 0)
+    static const char *const left_out[] = {"device", "driver", "path", "command", "resumed_with"};
+    for (size_t i = 0; i < BASE_COUNT(left_out); i++)
+        if (strcmp(left_out[i], key) == 0)
             return true;
     return false;
 }
 
 /* Returns the hash table's slot of the key, empty if it is new (FNV-1a, linear probing). */
-static size_t *find_place(const struct settings *settings, const char *key)
+static size_t *find_slot(const struct settings *settings, const char *key)
 {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *c = key; *c; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    size_t places = 2 * settings->capacity, at = (size_t)(hash % places);
-    while (settings->places[at] > 0 &&
-           strcmp(settings->items[settings->places[at] - 1].key, key) != 0)
-        at = (at + 1) % places;
-    return &settings->places[at];
+    size_t slots = 2 * settings->capacity, at = (size_t)(hash % slots);
+    while (settings->slots[at] > 0 &&
+           strcmp(settings->items[settings->slots[at] - 1].key, key) != 0)
+        at = (at + 1) % slots;
+    return &settings->slots[at];
 }
 
 static bool grow(struct settings *settings)
@@ -299,14 +299,14 @@ static bool grow(struct settings *settings)
     if (items == NULL)
         return false;
     settings->items = items;
-    size_t *places = base_alloc(2 * capacity, sizeof(*places));
-    if (places == NULL)
+    size_t *slots = base_alloc(2 * capacity, sizeof(*slots));
+    if (slots == NULL)
         return false;
-    free(settings->places);
-    settings->places = places;
+    free(settings->slots);
+    settings->slots = slots;
     settings->capacity = capacity;
     for (size_t i = 0; i < settings->count; i++)
-        *find_place(settings, items[i].key) = i + 1;
+        *find_slot(settings, items[i].key) = i + 1;
     return true;
 }
 
@@ -314,22 +314,22 @@ static struct setting *find_setting(struct settings *settings, const char *key)
 {
     if (settings->count == settings->capacity && !grow(settings))
         return NULL;
-    size_t *place = find_place(settings, key);
-    if (*place > 0)
-        return &settings->items[*place - 1];
+    size_t *slot = find_slot(settings, key);
+    if (*slot > 0)
+        return &settings->items[*slot - 1];
     char *copy = base_format("%s", key);
     if (copy == NULL)
         return NULL;
     settings->items[settings->count] = (struct setting){.key = copy};
-    *place = ++settings->count;
-    return &settings->items[*place - 1];
+    *slot = ++settings->count;
+    return &settings->items[*slot - 1];
 }
 
 /* Stores a leaf of one run's configuration; called by page_config_walk. */
-static void take_setting(void *context, const char *key, const struct cJSON *value)
+static void store_setting(void *context, const char *key, const struct cJSON *value)
 {
     struct settings *settings = context;
-    if (is_told(key))
+    if (is_left_out(key))
         return;
     struct setting *setting = find_setting(settings, key);
     char *text = page_config_value(value);
@@ -394,7 +394,7 @@ void compare_settings(struct base_text *page, const struct comparison *compariso
     struct settings settings = {0};
     for (size_t i = 0; i < comparison->count; i++) {
         settings.run = i;
-        page_config_walk(comparison->runs[i].run.config, take_setting, &settings);
+        page_config_walk(comparison->runs[i].run.config, store_setting, &settings);
     }
     page_section(page, "settings", "Settings that differ");
     add_settings(page, comparison, &settings);
@@ -406,5 +406,5 @@ void compare_settings(struct base_text *page, const struct comparison *compariso
             free(settings.items[i].values[run]);
     }
     free(settings.items);
-    free(settings.places);
+    free(settings.slots);
 }

@@ -128,16 +128,16 @@ static void add_argument(struct base_text *page, const char *argument)
         return;
     }
     base_text_add(page, "&#39;");
-    for (const char *part = argument; *part;) {
-        size_t length = strcspn(part, "'");
-        char *piece = base_format("%.*s", (int)length, part);
-        if (piece)
-            page_text(page, piece);
-        free(piece);
-        part += length;
-        if (*part == '\'') {
+    for (const char *rest = argument; *rest;) {
+        size_t length = strcspn(rest, "'");
+        char *span = base_format("%.*s", (int)length, rest);
+        if (span)
+            page_text(page, span);
+        free(span);
+        rest += length;
+        if (*rest == '\'') {
             base_text_add(page, "&#39;\\&#39;&#39;");
-            part++;
+            rest++;
         }
     }
     base_text_add(page, "&#39;");

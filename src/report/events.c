@@ -2,7 +2,7 @@
  *
  * Record (TFRecord), little-endian: length (8 bytes), masked CRC32C of the length, the message,
  * masked CRC32C of the message. Message: fields with a key (number << 3 | wire type) and a value,
- * see "Encoding" in the protocol-buffer documentation. Field numbers are those of TensorBoard's
+ * see "Encoding" in the protocol-buffer documentation. Field numbers are from TensorBoard's
  * event.proto and summary.proto. */
 #include <errno.h>
 #include <fcntl.h>

@@ -28,7 +28,7 @@ static const struct run_picture *find_picture(const struct run_evaluation *evalu
     return NULL;
 }
 
-static void take_rows(struct strip *strip, const struct run_evaluation *evaluation)
+static void add_rows(struct strip *strip, const struct run_evaluation *evaluation)
 {
     for (size_t i = 0; i < evaluation->picture_count && strip->row_count < MOST_ROWS; i++) {
         const char *name = evaluation->pictures[i].name;
@@ -40,8 +40,8 @@ static void take_rows(struct strip *strip, const struct run_evaluation *evaluati
     }
 }
 
-/* Chooses evaluations with pictures: all, or evenly spread ones with the first and the last. */
-static vkn_status plan(const struct run *run, struct strip *strip)
+/* Chooses the evaluations with pictures: all, or the first, the last and evenly spread ones. */
+static vkn_status choose_columns(const struct run *run, struct strip *strip)
 {
     *strip = (struct strip){.run = run, .budget = STRIP_BUDGET};
     size_t count = 0, most = run->summary.evaluation_count;
@@ -55,7 +55,7 @@ static vkn_status plan(const struct run *run, struct strip *strip)
     for (size_t i = 0; i < strip->column_count; i++) {
         size_t index = strip->column_count > 1 ? i * (count - 1) / (strip->column_count - 1) : 0;
         strip->columns[i] = all[index];
-        take_rows(strip, all[index]);
+        add_rows(strip, all[index]);
     }
     free(all);
     return VKN_OK;
@@ -128,7 +128,7 @@ static void add_head(struct base_text *page, const struct strip *strip)
 void page_filmstrip(struct base_text *page, const struct run *run)
 {
     struct strip strip;
-    if (plan(run, &strip) != VKN_OK) {
+    if (choose_columns(run, &strip) != VKN_OK) {
         page->failed = true;
         return;
     }

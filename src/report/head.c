@@ -9,7 +9,7 @@
 #include "report/progress_text.h"
 
 /* Returns a text of summary.json, else of config.json (a run that has just started), else NULL. */
-static const char *either(const struct run *run, const char *in_summary, const char *key)
+static const char *lookup(const struct run *run, const char *in_summary, const char *key)
 {
     const cJSON *in_config = cJSON_GetObjectItemCaseSensitive(run->config, key);
     return in_summary ? in_summary : cJSON_IsString(in_config) ? in_config->valuestring : NULL;
@@ -17,17 +17,17 @@ static const char *either(const struct run *run, const char *in_summary, const c
 
 const char *page_device(const struct run *run)
 {
-    return either(run, run->summary.device, "device");
+    return lookup(run, run->summary.device, "device");
 }
 
 const char *page_driver(const struct run *run)
 {
-    return either(run, run->summary.driver, "driver");
+    return lookup(run, run->summary.driver, "driver");
 }
 
-const char *page_path(const struct run *run)
+const char *page_backend(const struct run *run)
 {
-    return either(run, run->summary.path ? run->summary.path : run->summary.precision, "path");
+    return lookup(run, run->summary.path ? run->summary.path : run->summary.precision, "path");
 }
 
 const char *page_scene(const struct run *run)
@@ -54,8 +54,8 @@ char *page_last_part(const char *path)
 
 char *page_run_name(const char *folder)
 {
-    char *whole = realpath(folder, NULL), *name = page_last_part(whole ? whole : folder);
-    free(whole);
+    char *absolute = realpath(folder, NULL), *name = page_last_part(absolute ? absolute : folder);
+    free(absolute);
     return name;
 }
 
@@ -112,7 +112,7 @@ static const struct run_evaluation *last_evaluation(const struct run_summary *su
     return NULL;
 }
 
-/* Quality at the end of the run, else at its last evaluation, with captions of the two tiles. */
+/* Quality at the end of the run, else at its last evaluation, with the captions of both tiles. */
 struct quality {
     double psnr, ssim;
     char views[96], background[192];
@@ -185,7 +185,7 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
     close_tile(page, isfinite(step / seconds) ? more : "not recorded");
 }
 
-/* Adds nothing for runs of versions that did not record this. */
+/* Adds nothing for runs of versions that did not record the samples. */
 static void add_sampling_tile(struct base_text *page, const struct run_sampling *sampling)
 {
     char rays[32], more[160];
@@ -204,7 +204,6 @@ static void add_sampling_tile(struct base_text *page, const struct run_sampling 
     close_tile(page, more);
 }
 
-/* Adds the tile of a training with several ranks. */
 static void add_parallel_tile(struct base_text *page, const struct run_parallel *parallel)
 {
     char bytes[32], more[96] = "";
@@ -222,7 +221,7 @@ static void add_parallel_tile(struct base_text *page, const struct run_parallel 
 static void add_machine_tiles(struct base_text *page, const struct run *run)
 {
     open_tile(page, "Precision");
-    const char *precision = either(run, run->summary.precision, "path"), *device = page_device(run);
+    const char *precision = lookup(run, run->summary.precision, "path"), *device = page_device(run);
     page_text(page, precision ? precision : "–");
     close_tile(page, device ? device : "device not recorded");
     double bytes = run_last(&run->metrics, RUN_MEMORY);
@@ -234,7 +233,6 @@ static void add_machine_tiles(struct base_text *page, const struct run *run)
 
 /* ---- facts ---------------------------------------------------------------------------------- */
 
-/* Adds a fact, or nothing when it is unknown. */
 static void add_fact(struct base_text *page, const char *name, const char *value)
 {
     if (value == NULL)
@@ -251,7 +249,7 @@ static void add_facts(struct base_text *page, const struct run *run)
     add_fact(page, "Scene", page_scene(run));
     add_fact(page, "Background", summary->background);
     add_fact(page, "Colour space", summary->color_space);
-    add_fact(page, "Path", page_path(run));
+    add_fact(page, "Backend", page_backend(run));
     add_fact(page, "Gradient sums", summary->gradient_sums);
     add_fact(page, "Changed defaults", summary->policy);
     add_fact(page, "Device", page_device(run));

@@ -49,8 +49,8 @@ double column_value(const struct report_metrics *metrics, enum run_column column
 {
     if (columns[column].whole)
         return (double)column_count(metrics, column);
-    const void *place = (const char *)metrics + columns[column].offset;
-    double value = *(const double *)place;
+    const void *field = (const char *)metrics + columns[column].offset;
+    double value = *(const double *)field;
     return column == RUN_GRAD_NORM && value < 0.0 ? (double)NAN : value;
 }
 
@@ -75,7 +75,7 @@ vkn_status report_append(int descriptor, const char *path, const void *data, siz
         if (written <= 0) {
             int error = written < 0 ? errno : ENOSPC;
             if (before < 0 || ftruncate(descriptor, before) != 0)
-                base_log(BASE_LOG_WARNING, "%s: its last record may be torn", path);
+                base_log(BASE_LOG_WARNING, "%s: its last record may be incomplete", path);
             return base_fail(VKN_ERROR, "%s: cannot write: %s", path, strerror(error));
         }
         done += (size_t)written;
@@ -90,9 +90,9 @@ struct report_log {
     int descriptor;
 };
 
-/* ---- opening, with repair ------------------------------------------------------------------- */
+/* ---- opening --------------------------------------------------------------------------------- */
 
-/* Lines kept so far, and where each starts in `text`. */
+/* Lines kept so far, and the offset in `text` at which each begins. */
 struct kept_lines {
     struct base_text text;
     struct kept_line {
@@ -102,8 +102,8 @@ struct kept_lines {
     size_t count;
 };
 
-/* Returns whether to keep a line: it is a JSON object with a step of at most `resume_step`. A crash
- * can leave the last line incomplete. Later steps will be trained again. *at: the step. Sets
+/* Returns whether to keep a line: it is a JSON object (a crash can leave the last line incomplete)
+ * with a step of at most `resume_step` (later steps will be trained again). *at: the step. Sets
  * *short_of_memory when the line cannot be parsed for lack of memory. */
 static bool read_step(const char *line, size_t size, uint64_t resume_step, double *at,
                       bool *short_of_memory)

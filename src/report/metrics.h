@@ -36,7 +36,7 @@ struct column {
 
 extern const struct column columns[RUN_COLUMNS];
 
-/* Returns the value of a column with `whole`. */
+/* Returns the value of a column whose `whole` is true. */
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column);
 /* Returns the value of any column; NaN when not measured. */
 double column_value(const struct report_metrics *metrics, enum run_column column);

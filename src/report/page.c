@@ -55,10 +55,10 @@ void page_text(struct base_text *page, const char *text)
 {
     const unsigned char *at = (const unsigned char *)text;
     while (*at) {
-        const char *instead = replacement(*at);
+        const char *escaped = replacement(*at);
         size_t length = utf8_length(at);
-        if (instead || length == 0)
-            base_text_add(page, "%s", instead ? instead : "\xef\xbf\xbd");
+        if (escaped || length == 0)
+            base_text_add(page, "%s", escaped ? escaped : "\xef\xbf\xbd");
         else
             base_text_add_bytes(page, at, length);
         at += length ? length : 1;
@@ -129,15 +129,15 @@ static void add_base64(struct base_text *page, const unsigned char *bytes, size_
     }
 }
 
-/* Returns whether a path stays inside the run directory. A run directory may come from someone
- * else: its summary must not embed other files of this machine into a page that is passed on. */
+/* Returns whether a path stays inside the run directory. The summary of another user's run must not
+ * embed other files of this machine into a page that is passed on. */
 static bool is_inside(const char *path)
 {
     if (path[0] == '/')
         return false;
-    for (const char *part = path; part; part = strchr(part, '/')) {
-        part += *part == '/' ? 1 : 0;
-        if (strncmp(part, "..", 2) == 0 && (part[2] == 0 || part[2] == '/'))
+    for (const char *component = path; component; component = strchr(component, '/')) {
+        component += *component == '/' ? 1 : 0;
+        if (strncmp(component, "..", 2) == 0 && (component[2] == 0 || component[2] == '/'))
             return false;
     }
     return true;

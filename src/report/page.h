@@ -1,5 +1,5 @@
-/* Adds the parts of report.html and of comparisons. The functions escape all texts except those
- * marked "not escaped", which are literals of this module. The page is well-formed XML as well, so
+/* Adds the HTML of report.html and of comparisons. The functions escape all texts except texts
+ * marked "not escaped", which are literals of this module. The page is also well-formed XML, so
  * that a strict parser can check it. */
 #ifndef REPORT_PAGE_H
 #define REPORT_PAGE_H
@@ -30,7 +30,7 @@ bool page_picture(struct base_text *page, const char *folder, const char *path, 
 /* Most bytes of pictures in a page. Further views are listed with their numbers only. */
 #define PAGE_PICTURE_BUDGET ((size_t)64 << 20)
 
-/* One of the pictures of the same view. */
+/* One of the pictures of a view. */
 struct page_cell {
     const char *css_class;     /* CSS class of the cell: "target", "render", "r1"; not escaped */
     const char *name;          /* caption */
@@ -47,11 +47,11 @@ struct page_view {
 void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
                size_t count, size_t *budget);
 
-typedef void (*page_part)(struct base_text *page, const void *context);
+typedef void (*page_function)(struct base_text *page, const void *context);
 /* A document: title and style, `head`, list of contents, `sections`, footer, script. */
 struct page_document {
     const char *title, *footer; /* the footer is not escaped */
-    page_part head, sections;
+    page_function head, sections;
 };
 /* Adds the document; `context` is passed to its functions. */
 void page_document(struct base_text *page, const struct page_document *document,
@@ -61,7 +61,7 @@ vkn_status page_fail(const char *path);
 /* Begins a section; the list of contents repeats its title. `id`, `title`: not escaped. */
 void page_section(struct base_text *page, const char *id, const char *title);
 
-/* Each adds a section of report.html; page_head its header. */
+/* Add the header and the sections of report.html. */
 void page_head(struct base_text *page, const struct run *run);
 void page_curves(struct base_text *page, const struct run *run);
 void page_passes(struct base_text *page, const struct run *run);
@@ -82,11 +82,11 @@ char *page_config_value(const struct cJSON *item);
 const char *page_scene(const struct run *run);
 const char *page_device(const struct run *run);
 const char *page_driver(const struct run *run);
-const char *page_path(const struct run *run);
-/* Returns the last part of a path ("lego" of "shared/data/lego/"), or the path if it has none. The
- * caller frees it; NULL when out of memory. */
+const char *page_backend(const struct run *run);
+/* Returns the last component of a path ("lego" of "shared/data/lego/"), or the path if it has none.
+ * The caller frees it; NULL when out of memory. */
 char *page_last_part(const char *path);
-/* Returns the name of a run's folder, also of a path that ends in "." or "..". Caller frees it. */
+/* Returns the name of a run's folder, also for paths that end in "." or "..". Caller frees it. */
 char *page_run_name(const char *folder);
 /* Finds the names of the run and of its scene; *scene is NULL when it is unknown or the same. The
  * caller frees both, also after a failure. False when out of memory. */

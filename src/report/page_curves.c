@@ -82,7 +82,7 @@ static void add_ssim(struct base_text *page, const struct run *run)
     free(tests.steps);
 }
 
-/* Adds the PSNR of a dynamic scene by time, and of the background alone; nothing for others. */
+/* Adds the PSNR of a dynamic scene and of only its background by time; nothing for other scenes. */
 static void add_psnr_by_time(struct base_text *page, const struct run *run)
 {
     const struct run_summary *summary = &run->summary;
@@ -131,7 +131,7 @@ static void add_optimizer_curves(struct base_text *page, const struct run *run)
     plot_figure(page, &norm);
 }
 
-/* Adds the curves of loss scaling: only those in which anything happened. */
+/* Adds the curves of loss scaling that leave their usual value. */
 static void add_loss_scaling(struct base_text *page, const struct run *run)
 {
     if (run_differs(&run->metrics, RUN_LOSS_SCALE, 1.0)) {

@@ -3,7 +3,7 @@
 
 #include "report/page.h"
 
-/* Returns whether the run was profiled. */
+/* Returns whether the passes have work (operations, bytes, atomics): the run was profiled. */
 static bool has_work(const struct run_summary *summary)
 {
     for (size_t i = 0; i < summary->pass_count; i++)
@@ -19,7 +19,7 @@ static void add_number(struct base_text *page, double value, int digits, const c
     base_text_add(page, "%s</td>", isfinite(value) ? unit : "");
 }
 
-/* Adds a bar with a darker part for the floor; both are shares of the longest bar. */
+/* Adds a bar with a dark part for the floor. Both lengths are shares of the longest bar. */
 static void add_bar(struct base_text *page, double share, double floor_share)
 {
     base_text_add(page,
@@ -149,14 +149,14 @@ void page_passes(struct base_text *page, const struct run *run)
 
 /* ---- device memory -------------------------------------------------------------------------- */
 
-static void add_buffer(struct base_text *page, const struct run_buffer *buffer, double all,
+static void add_buffer(struct base_text *page, const struct run_buffer *buffer, double total,
                        double largest)
 {
     base_text_add(page, "<tr><th scope=\"row\">");
     page_text(page, buffer->name ? buffer->name : "unnamed");
     base_text_add(page, "</th>");
     add_bar(page, largest > 0.0 ? buffer->bytes / largest : 0.0, 0.0);
-    add_number(page, 100.0 * buffer->bytes / all, 1, " %");
+    add_number(page, 100.0 * buffer->bytes / total, 1, " %");
     add_number(page, buffer->bytes / (1024.0 * 1024.0), 3, " MiB");
     base_text_add(page, "</tr>\n");
 }
@@ -164,12 +164,12 @@ static void add_buffer(struct base_text *page, const struct run_buffer *buffer, 
 void page_buffers(struct base_text *page, const struct run *run)
 {
     const struct run_summary *summary = &run->summary;
-    double all = 0.0, largest = 0.0;
+    double total = 0.0, largest = 0.0;
     for (size_t i = 0; i < summary->buffer_count; i++) {
-        all += summary->buffers[i].bytes;
+        total += summary->buffers[i].bytes;
         largest = fmax(largest, summary->buffers[i].bytes);
     }
-    if (!(all > 0.0))
+    if (!(total > 0.0))
         return;
     page_section(page, "memory", "Device memory by buffer");
     base_text_add(page,
@@ -179,6 +179,6 @@ void page_buffers(struct base_text *page, const struct run *run)
                   "<th scope=\"col\" class=\"number\">Share</th>"
                   "<th scope=\"col\" class=\"number\">Size</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < summary->buffer_count; i++)
-        add_buffer(page, &summary->buffers[i], all, largest);
+        add_buffer(page, &summary->buffers[i], total, largest);
     base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
 }

@@ -80,7 +80,7 @@ void page_view(struct base_text *page, const struct page_view *view, const struc
 /* ---- views of one run ----------------------------------------------------------------------- */
 
 /* Returns the CSS order of a view with the worst view first, as a 32-bit integer. */
-static long place(double value, double scale)
+static long css_order(double value, double scale)
 {
     return isfinite(value) ? lround(fmax(-1e9, fmin(1e9, value * scale))) : 2000000000L;
 }
@@ -108,8 +108,8 @@ static void add_view(struct base_text *page, const struct run *run, size_t index
     base_text_add(&facts, "</span>");
     char number[32], style[64];
     snprintf(number, sizeof(number), "view %zu", index);
-    snprintf(style, sizeof(style), "--psnr:%ld;--ssim:%ld", place(picture->psnr, 1e3),
-             place(picture->ssim, 1e6));
+    snprintf(style, sizeof(style), "--psnr:%ld;--ssim:%ld", css_order(picture->psnr, 1e3),
+             css_order(picture->ssim, 1e6));
     const struct page_view view = {.name = picture->name ? picture->name : number,
                                    .facts = facts.data ? facts.data : "",
                                    .style = style};

@@ -7,7 +7,7 @@
 #include "report/page.h"
 #include "report/progress_text.h"
 
-/* The drawing, in user units (about one pixel each on a desktop). */
+/* Sizes of the drawing in user units, about one pixel each on a desktop. */
 #define WIDTH           560.0
 #define HEIGHT          250.0
 #define LEFT            55.0
@@ -114,13 +114,13 @@ static double time_at(const struct plot *plot, double step)
             continue;
         if (curve->x[i] >= step) {
             double span = curve->x[i] - step_before;
-            double part = span > 0.0 ? (step - step_before) / span : 1.0;
-            return time_before + part * (plot->seconds[i] - time_before);
+            double fraction = span > 0.0 ? (step - step_before) / span : 1.0;
+            return time_before + fraction * (plot->seconds[i] - time_before);
         }
         step_before = curve->x[i];
         time_before = plot->seconds[i];
     }
-    /* After the last log line, where only an evaluation can be. */
+    /* Steps after the last log line have no known time. */
     return step <= step_before ? time_before : (double)NAN;
 }
 
@@ -302,12 +302,12 @@ static void add_legend_entry(struct base_text *page, const struct plot *plot,
         report_quantity(text, last);
     /* "1.1 M" and "/s" make "1.1 M/s", "28.31" and "dB" make "28.31 dB". */
     const char *unit = isfinite(last) ? plot->unit : "";
-    bool apart = unit[0] && unit[0] != '/';
+    bool spaced = unit[0] && unit[0] != '/';
     base_text_add(page, "<span class=\"key\">");
     page_swatch(page, curve->css_class);
     page_text(page, curve->name);
     if (!plot->hide_last)
-        base_text_add(page, " <b>%s%s%s</b>", text, apart ? " " : "", unit);
+        base_text_add(page, " <b>%s%s%s</b>", text, spaced ? " " : "", unit);
     base_text_add(page, "</span>\n");
 }
 
@@ -320,7 +320,7 @@ static void add_caption(struct base_text *page, const struct plot *plot)
     base_text_add(page, "</span></figcaption>\n");
 }
 
-static void describe(struct base_text *page, const struct plot *plot)
+static void add_description(struct base_text *page, const struct plot *plot)
 {
     base_text_add(page, "<title id=\"%s-title\">%s against %s</title><desc id=\"%s-desc\">%s axis.",
                   plot->id, plot->title, plot->x_name, plot->id,
@@ -349,7 +349,7 @@ void plot_figure(struct base_text *page, const struct plot *plot)
             page,
             "<svg viewBox=\"0 0 %.0f %.0f\" role=\"img\" aria-labelledby=\"%s-title %s-desc\">\n",
             WIDTH, HEIGHT, plot->id, plot->id);
-        describe(page, plot);
+        add_description(page, plot);
         draw_y_axis(page, &frame);
         draw_x_axis(page, plot, &frame);
         draw_curves(page, plot, &frame);

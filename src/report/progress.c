@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 /* Seconds between updates. */
-#define TERMINAL_PERIOD 0.1
-#define PLAIN_INTERVAL  5.0
+#define TERMINAL_INTERVAL 0.1
+#define PLAIN_INTERVAL    5.0
 
 struct report_progress {
     bool quiet, terminal;
@@ -65,9 +65,9 @@ static void show(struct report_progress *progress)
 
 static void show_when_due(struct report_progress *progress, bool now)
 {
-    double period = progress->terminal ? TERMINAL_PERIOD : PLAIN_INTERVAL;
+    double interval = progress->terminal ? TERMINAL_INTERVAL : PLAIN_INTERVAL;
     progress->pending = true;
-    if (now || base_seconds() - progress->last_shown >= period)
+    if (now || base_seconds() - progress->last_shown >= interval)
         show(progress);
 }
 
@@ -81,7 +81,7 @@ vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_
     (*progress)->terminal = is_terminal();
     (*progress)->goal = (struct report_goal){total_steps, total_seconds};
     /* A terminal shows the first update at once, a file only after PLAIN_INTERVAL. */
-    (*progress)->last_shown = base_seconds() - ((*progress)->terminal ? TERMINAL_PERIOD : 0.0);
+    (*progress)->last_shown = base_seconds() - ((*progress)->terminal ? TERMINAL_INTERVAL : 0.0);
     return VKN_OK;
 }
 
@@ -111,7 +111,7 @@ void report_progress_count(struct report_progress *progress, const char *what, s
     }
     report_count_line(progress->line, line_width(progress), what, done, total,
                       base_seconds() - progress->count_began);
-    /* In a file, work that ends before a line is due has no line. */
+    /* A file gets no line of work that ends before the first line is due. */
     bool complete = done >= total;
     show_when_due(progress, complete && (progress->terminal || progress->count_shown));
     progress->count_shown |= !progress->pending;

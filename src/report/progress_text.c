@@ -48,7 +48,7 @@ void report_quantity(char text[32], double value)
 /* ---- fitting -------------------------------------------------------------------------------- */
 
 #define MAX_PARTS     10
-#define NOTABLE_SHARE 0.05 /* of skipped steps, from which on it is shown */
+#define NOTABLE_SHARE 0.05 /* larger shares of skipped steps are shown */
 
 struct parts {
     char text[MAX_PARTS][96];
@@ -105,7 +105,7 @@ static void join(char line[REPORT_LINE_SIZE], size_t width, struct parts *parts)
 
 /* ---- lines ---------------------------------------------------------------------------------- */
 
-/* Formats " (24%)" of the limit that is nearer, " (24% of the time)" for the time limit. */
+/* Formats " (24%)" of the steps or " (24% of the time)", whichever limit is nearer. */
 static void add_percent(char text[32], const struct report_goal *goal,
                         const struct report_metrics *metrics)
 {
@@ -162,7 +162,7 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     add(&parts, 40, "%s samples/s", text);
     add_skipped(&parts, metrics);
     if (isfinite(metrics->exchange_share))
-        add(&parts, 30, "%.0f%% exchange", 100.0 * metrics->exchange_share);
+        add(&parts, 30, "%.0f%% all-reduce", 100.0 * metrics->exchange_share);
     report_duration(text, metrics->seconds);
     add(&parts, 50, "elapsed %s", text);
     double left = seconds_left(goal, metrics, steps_per_second);
@@ -172,7 +172,7 @@ void report_train_line(char line[REPORT_LINE_SIZE], size_t width, const struct r
     join(line, width, &parts);
 }
 
-#define LEAST_SECONDS 0.1 /* before that, the rate of a count would be meaningless */
+#define LEAST_SECONDS 0.1 /* shorter times give no meaningful rate */
 
 void report_count_line(char line[REPORT_LINE_SIZE], size_t width, const char *what, size_t done,
                        size_t total, double seconds)

@@ -1,5 +1,5 @@
-/* report: writes what users read of a run, a scene or a device: progress lines, metrics.jsonl,
- * event files, report.html, trace.json, drawings. Depends on neither Vulkan nor the trainer. */
+/* report: writes progress lines, metrics.jsonl, event files, report.html, trace.json and drawings
+ * of scenes and devices. Depends on neither Vulkan nor the trainer. */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
@@ -66,7 +66,7 @@ void report_progress_count(struct report_progress *progress, const char *what, s
 /* Shows the latest update and ends an open line, so that other output starts on a new line. The
  * next update opens a line again. */
 void report_progress_pause(struct report_progress *progress);
-/* Does the same and frees *progress, which may be NULL. */
+/* Shows the latest update, ends the line, frees and nulls *progress, which may be NULL. */
 void report_progress_end(struct report_progress **progress);
 
 /* Writes a self-contained page about a run (inline CSS, SVG curves, embedded pictures) from
@@ -90,7 +90,7 @@ struct trace_event {
 
 struct trace {
     const char *device, *driver;
-    const char *clocks; /* text on how the clocks of host and device were aligned */
+    const char *clocks; /* text: how the clocks of host and device were aligned */
     double deviation;   /* largest error of the alignment, seconds; negative: unknown */
     double origin;      /* time 0 of the file */
     const struct trace_event *events;

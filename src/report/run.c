@@ -12,8 +12,8 @@
 
 /* ---- metrics.jsonl -------------------------------------------------------------------------- */
 
-/* Moves the line `at` in front of all earlier lines of the same or later steps and drops these: a
- * run that was resumed from an earlier step, or a second run in the folder, trained them again. */
+/* Drops all earlier lines of the same step as line `at` or of later steps, which were trained again
+ * after a resume from an earlier step or by a second run in the folder. */
 static void replace_later_lines(struct run_metrics *metrics, size_t at)
 {
     size_t to = at;
@@ -42,8 +42,8 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
     return VKN_OK;
 }
 
-/* `last`: the file ends with this line, without a line break. A crash while writing leaves such a
- * line; it is ignored if it is not valid JSON. */
+/* Parses a line. `last`: the file ends with this line, without a line break, as after a crash; the
+ * line is then ignored if it is not valid JSON. */
 static vkn_status parse_line(const char *path, size_t number, const char *text, size_t size,
                              bool last, struct run_metrics *metrics)
 {
@@ -162,7 +162,7 @@ static vkn_status read_summary(const char *path, struct run *run)
     return run_read_summary(path, run->summary_json, &run->summary);
 }
 
-static vkn_status read_part(struct run *run, const char *name,
+static vkn_status read_file(struct run *run, const char *name,
                             vkn_status (*read)(const char *path, struct run *run))
 {
     char *path = base_path_join(run->folder, name);
@@ -180,11 +180,11 @@ vkn_status run_read(const char *folder, struct run *run)
     if (!base_is_folder(folder))
         status = base_fail(VKN_BAD_INPUT, "%s: not a run directory", folder);
     if (status == VKN_OK)
-        status = read_part(run, "config.json", read_config);
+        status = read_file(run, "config.json", read_config);
     if (status == VKN_OK)
-        status = read_part(run, "metrics.jsonl", read_metrics);
+        status = read_file(run, "metrics.jsonl", read_metrics);
     if (status == VKN_OK)
-        status = read_part(run, "summary.json", read_summary);
+        status = read_file(run, "summary.json", read_summary);
     if (status != VKN_OK)
         run_free(run);
     return status;

@@ -5,12 +5,12 @@
 #include "report/metrics.h"
 
 struct run_metrics {
-    size_t count; /* lines without those of steps that were trained again later */
+    size_t count; /* lines, without lines of steps that were trained again later */
     /* [column][line]; steps increase strictly; NaN where a line has no value */
     double *values[RUN_COLUMNS];
 };
 
-/* Pictures of a view. Paths are relative to the run directory; NULL when missing. */
+/* Pictures of a view: paths relative to the run directory, NULL when missing. */
 struct run_picture {
     const char *name, *render, *target, *error, *depth, *opacity;
     double psnr, ssim;
@@ -18,14 +18,13 @@ struct run_picture {
 
 struct run_evaluation {
     double step, seconds, psnr, ssim;
-    struct run_picture *pictures; /* render and target of a few views */
+    struct run_picture *pictures; /* renders and targets of a few views */
     size_t picture_count;
 };
 
 /* A test view of a dynamic scene. NaN when missing. */
 struct run_view {
-    double time, psnr,
-        background_psnr; /* background_psnr: PSNR of a picture of the background alone */
+    double time, psnr, background_psnr; /* background_psnr: of the background alone */
 };
 
 struct run_pass {
@@ -45,7 +44,7 @@ struct run_buffer {
 
 /* "profile" of summary.json: numbers of the whole step. NaN when missing. */
 struct run_profile {
-    double steps, periods;
+    double steps, intervals;
     double idle_milliseconds, interval_idle_milliseconds; /* per step */
     double rays, marched_samples, live_samples;           /* per step */
     double peak_flops, peak_bytes, peak_atomics;          /* per second */
@@ -96,7 +95,7 @@ struct run {
 vkn_status run_read(const char *folder, struct run *run);
 void run_free(struct run *run);
 
-/* Parts of run_read. */
+/* Read one file each for run_read. */
 vkn_status run_read_metrics(const char *path, struct run_metrics *metrics);
 vkn_status run_read_summary(const char *path, const struct cJSON *json,
                             struct run_summary *summary);

@@ -1,4 +1,4 @@
-/* Style sheet of report.html. It has no "<" or "&", because the page is XML as well. */
+/* Style sheet of report.html. It has no "<" or "&", because the page is also XML. */
 #include "report/page.h"
 
 const char page_style[] =

@@ -1,5 +1,5 @@
 /* Style sheet of the pictures and wide tables of report.html, and the script of the sliders.
- * Neither has "<" or "&", because the page is XML as well. */
+ * Neither has "<" or "&", because the page is also XML. */
 #include "report/page.h"
 
 const char page_style_pictures[] =
@@ -91,9 +91,9 @@ const char page_script[] =
     "    stage.replaceChildren(layers[0], layers[1]);\n"
     "  }\n"
     "  function drag(event) {\n"
-    "    var place = stage.getBoundingClientRect();\n"
+    "    var bounds = stage.getBoundingClientRect();\n"
     "    if (!event.buttons) return;\n"
-    "    slider.value = 100 * (event.clientX - place.left) / place.width;\n"
+    "    slider.value = 100 * (event.clientX - bounds.left) / bounds.width;\n"
     "    slide();\n"
     "  }\n"
     "  stage.onpointerdown = stage.onpointermove = drag;\n"

@@ -189,7 +189,7 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* Finds an object; *object is NULL when it is missing. `where`: prefix of its fields in errors. */
+/* Finds an object; *object is NULL when it is missing. *where: prefix of its fields in errors. */
 static vkn_status find_object(const cJSON *json, const char *path, const char *name,
                               const cJSON **object, char where[512])
 {
@@ -207,7 +207,7 @@ static vkn_status read_profile(const cJSON *json, const char *path, struct run_p
     BASE_TRY(find_object(json, path, "profile", &object, where));
     const struct number_field numbers[] = {
         {"steps", 0.0, HUGE_VAL, &profile->steps},
-        {"periods", 0.0, HUGE_VAL, &profile->periods},
+        {"periods", 0.0, HUGE_VAL, &profile->intervals},
         {"idle_milliseconds", 0.0, HUGE_VAL, &profile->idle_milliseconds},
         {"period_idle_milliseconds", 0.0, HUGE_VAL, &profile->interval_idle_milliseconds},
         {"rays", 0.0, HUGE_VAL, &profile->rays},

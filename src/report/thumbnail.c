@@ -39,7 +39,7 @@ static uint32_t scaled(uint32_t side, uint32_t longest, uint32_t edge)
     return result > 0 ? (uint32_t)result : 1;
 }
 
-static vkn_status make(const char *path, uint32_t edge, struct thumbnail *thumbnail)
+static vkn_status scale(const char *path, uint32_t edge, struct thumbnail *thumbnail)
 {
     uint8_t *rgba = NULL;
     uint32_t width = 0, height = 0;
@@ -73,5 +73,5 @@ vkn_status thumbnail_read(const char *path, uint32_t edge, struct thumbnail *thu
         return VKN_OK;
     }
     free(data);
-    return make(path, edge, thumbnail);
+    return scale(path, edge, thumbnail);
 }

@@ -1,5 +1,5 @@
 /* Writes trace.json in the "Trace Event Format" (Google, 2016), JSON object form: complete events
- * ("X"), counters ("C") and names of processes and threads ("M"). Times are microseconds. */
+ * ("X"), counters ("C") and names of processes and threads ("M"). Times are in microseconds. */
 #include "report/report.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@ static const struct track {
     const char *category, *name;
 } tracks[TRACE_TRACKS] = {
     [TRACE_HOST] = {1, 1, "host", "training"},
-    [TRACE_DEVICE_INTERVALS] = {2, 1, "period", "periods"},
+    [TRACE_DEVICE_INTERVALS] = {2, 1, "period", "update intervals"},
     [TRACE_DEVICE_PASSES] = {2, 2, "pass", "passes"},
 };
 
@@ -22,12 +22,12 @@ static double micros(double seconds)
     return round(1e9 * seconds) / 1e3;
 }
 
-static void add_json(struct base_text *text, cJSON *json, const char *behind)
+static void add_json(struct base_text *text, cJSON *json, const char *suffix)
 {
     char *printed = base_json_print_unformatted(json);
     cJSON_Delete(json);
     if (printed)
-        base_text_add(text, "%s%s\n", printed, behind);
+        base_text_add(text, "%s%s\n", printed, suffix);
     else
         text->failed = true;
     free(printed);
@@ -49,11 +49,11 @@ static cJSON *begin_event(const char *phase, const char *name, int process, int 
 
 /* Names a process or a thread: `kind` is "process_name" or "thread_name". */
 static void add_name(struct base_text *text, const char *kind, int process, int thread,
-                     const char *name, const char *behind)
+                     const char *name, const char *suffix)
 {
     cJSON *args, *json = begin_event("M", kind, process, thread, 0, &args);
     cJSON_AddStringToObject(args, "name", name);
-    add_json(text, json, behind);
+    add_json(text, json, suffix);
 }
 
 static void add_event(struct base_text *text, const struct trace_event *event, double origin)
@@ -83,18 +83,18 @@ static void add_counter(struct base_text *text, const struct trace_event *event,
     add_json(text, json, ",");
 }
 
-static void add_about(struct base_text *text, const struct trace *trace)
+static void add_metadata(struct base_text *text, const struct trace *trace)
 {
-    cJSON *about = cJSON_CreateObject();
-    cJSON_AddStringToObject(about, "version", VKNERF_VERSION);
-    cJSON_AddStringToObject(about, "device", trace->device);
-    cJSON_AddStringToObject(about, "driver", trace->driver);
-    cJSON_AddStringToObject(about, "clock_alignment", trace->clocks);
+    cJSON *metadata = cJSON_CreateObject();
+    cJSON_AddStringToObject(metadata, "version", VKNERF_VERSION);
+    cJSON_AddStringToObject(metadata, "device", trace->device);
+    cJSON_AddStringToObject(metadata, "driver", trace->driver);
+    cJSON_AddStringToObject(metadata, "clock_alignment", trace->clocks);
     if (trace->deviation >= 0.0)
-        cJSON_AddNumberToObject(about, "clock_deviation_us", 1e6 * trace->deviation);
-    cJSON_AddNumberToObject(about, "lost_events", (double)trace->lost);
+        cJSON_AddNumberToObject(metadata, "clock_deviation_us", 1e6 * trace->deviation);
+    cJSON_AddNumberToObject(metadata, "lost_events", (double)trace->lost);
     base_text_add(text, "],\n\"displayTimeUnit\":\"ms\",\"otherData\":");
-    add_json(text, about, "}");
+    add_json(text, metadata, "}");
 }
 
 vkn_status report_write_trace(const char *path, const struct trace *trace)
@@ -110,7 +110,7 @@ vkn_status report_write_trace(const char *path, const struct trace *trace)
         add_name(&text, "thread_name", tracks[i].process, tracks[i].thread, tracks[i].name, ",");
     add_name(&text, "process_name", tracks[TRACE_HOST].process, 0, "host", ",");
     add_name(&text, "process_name", tracks[TRACE_DEVICE_PASSES].process, 0, "device", "");
-    add_about(&text, trace);
+    add_metadata(&text, trace);
     vkn_status status = text.failed ? base_fail(VKN_ERROR, "%s: out of memory", path)
                                     : base_file_replace(path, text.data, text.size);
     free(text.data);

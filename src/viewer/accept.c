@@ -1,9 +1,10 @@
 /* Accepts connections and passes those whose request line has the token to libmicrohttpd.
  *
- * Until then a connection is pending. Connections without the token are passed on at a limited rate
- * once their request head is complete: the viewer answers with the reason and closes them. Beyond
- * that rate they are closed without an answer, and connections are accepted at a limited rate, so
- * that a flood costs a training little. The thread also closes connections that take too long. */
+ * A connection is pending until it is passed on or closed. Connections without the token are
+ * passed on at a limited rate once their request head is complete: the viewer answers with the
+ * reason and closes them. Beyond that rate they are closed without an answer, and connections are
+ * accepted at a limited rate, so that a flood costs a training little. The thread also closes
+ * connections that take too long. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -24,16 +25,16 @@
 #define REFUSALS_AT_ONCE   100.0
 #define REFUSALS_OPEN      32u /* most connections without the token in libmicrohttpd */
 #define BATCH              16u /* connections accepted between two pauses of a flood */
-#define REST_NANOSECONDS   8000000
+#define PAUSE_NANOSECONDS  8000000
 #define TICK_MILLISECONDS  100 /* between checks of incomplete heads */
 
 struct pending {
     int socket;
     double since;
-    bool paid;    /* has taken one of the answers without the token from the rate limit */
+    bool paid;    /* may be answered without the token: one answer was taken from the rate limit */
     bool partial; /* a part of the head has arrived */
     bool ended;   /* the peer has closed its side */
-    bool look;    /* new bytes may have arrived */
+    bool check;   /* new bytes may have arrived */
     struct sockaddr_storage address;
     socklen_t size;
 };
@@ -81,7 +82,7 @@ static void forget(struct acceptor *acceptor, size_t number)
     memmove(pending, pending + 1, (--acceptor->count - number) * sizeof *pending);
 }
 
-/* Closes a pending connection by a reset, so that the system keeps no state of it. */
+/* Closes a pending connection by a TCP reset, so that the system keeps no state of it. */
 static void reset_connection(struct acceptor *acceptor, size_t number)
 {
     const struct linger none = {.l_onoff = 1};
@@ -98,13 +99,13 @@ static bool reserve(struct viewer *viewer, bool token)
 {
     pthread_mutex_lock(&viewer->lock);
     uint32_t others = viewer->handed_over - connections_with_token(viewer);
-    bool room = viewer->handed_over < VIEWER_CONNECTIONS && (token || others < REFUSALS_OPEN);
-    viewer->handed_over += room;
+    bool allowed = viewer->handed_over < VIEWER_CONNECTIONS && (token || others < REFUSALS_OPEN);
+    viewer->handed_over += allowed;
     pthread_mutex_unlock(&viewer->lock);
-    return room;
+    return allowed;
 }
 
-static void hand_over(struct acceptor *acceptor, size_t number, bool token)
+static void pass_on(struct acceptor *acceptor, size_t number, bool token)
 {
     const struct pending pending = acceptor->pending[number];
     struct viewer *viewer = acceptor->viewer;
@@ -123,7 +124,7 @@ static void hand_over(struct acceptor *acceptor, size_t number, bool token)
     pthread_mutex_unlock(&viewer->lock);
 }
 
-static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *address)
+static void evict_one(struct acceptor *acceptor, const struct sockaddr_storage *address)
 {
     size_t oldest = 0, same = 0;
     for (size_t i = acceptor->count; i-- > 0;)
@@ -140,7 +141,7 @@ static void make_room(struct acceptor *acceptor, const struct sockaddr_storage *
 static void accept_some(struct acceptor *acceptor, double now)
 {
     for (size_t i = 0; i < BATCH; i++) {
-        struct pending new = {.since = now, .look = true, .size = sizeof new.address};
+        struct pending new = {.since = now, .check = true, .size = sizeof new.address};
         new.socket = accept4(acceptor->socket, (struct sockaddr *)&new.address, &new.size,
                              SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (new.socket < 0) {
@@ -150,7 +151,7 @@ static void accept_some(struct acceptor *acceptor, double now)
             return;
         }
         new.paid = allowance_take(&acceptor->refusals, now);
-        make_room(acceptor, &new.address);
+        evict_one(acceptor, &new.address);
         acceptor->pending[acceptor->count++] = new;
     }
 }
@@ -161,44 +162,44 @@ static void accept_some(struct acceptor *acceptor, double now)
 static bool shows_token(const struct viewer *viewer, const char *head, size_t size)
 {
     static const char name[] = "token=";
-    const size_t before = sizeof name - 1;
+    const size_t name_length = sizeof name - 1;
     const char *end = memchr(head, '\n', size);
-    const char *found = memmem(head, end ? (size_t)(end - head) : size, name, before);
+    const char *found = memmem(head, end ? (size_t)(end - head) : size, name, name_length);
     char token[VIEWER_NAME + 1] = "";
-    if (!found || (size_t)(head + size - found) < before + VIEWER_NAME)
+    if (!found || (size_t)(head + size - found) < name_length + VIEWER_NAME)
         return false;
-    memcpy(token, found + before, VIEWER_NAME);
+    memcpy(token, found + name_length, VIEWER_NAME);
     return address_token_is(viewer, token);
 }
 
 /* Returns whether the head is complete, so that libmicrohttpd need not wait. A head must not begin
  * with an empty line, which libmicrohttpd would skip. */
-static bool is_whole(const char *head, size_t size)
+static bool is_complete_head(const char *head, size_t size)
 {
     return size > 0 && head[0] > ' ' && memmem(head, size, "\r\n\r\n", 4);
 }
 
 enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_RESET };
 
-/* Decides by the part of the head that has arrived; peeks, so that it stays in the socket. */
-static enum verdict judge(const struct acceptor *acceptor, struct pending *pending, double now)
+/* Decides by the bytes of the head that have arrived, which it leaves in the socket (MSG_PEEK). */
+static enum verdict decide(const struct acceptor *acceptor, struct pending *pending, double now)
 {
     char head[PENDING_HEAD];
-    ssize_t got = recv(pending->socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
-    size_t size = got > 0 ? (size_t)got : 0;
-    pending->look = false;
+    ssize_t received = recv(pending->socket, head, sizeof head, MSG_PEEK | MSG_DONTWAIT);
+    size_t size = received > 0 ? (size_t)received : 0;
+    pending->check = false;
     pending->partial = size > 0;
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+    if (received == 0 || (received < 0 && errno != EAGAIN && errno != EINTR))
         return VERDICT_RESET;
     if (shows_token(acceptor->viewer, head, size))
         return VERDICT_TOKEN;
-    if (pending->paid && is_whole(head, size))
+    if (pending->paid && is_complete_head(head, size))
         return VERDICT_REFUSED;
     bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
     return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_RESET : VERDICT_PENDING;
 }
 
-static void look_at_pending(struct acceptor *acceptor, double now)
+static void check_pending(struct acceptor *acceptor, double now)
 {
     bool tick = now - acceptor->ticked >= 1e-3 * TICK_MILLISECONDS;
     if (tick)
@@ -206,11 +207,11 @@ static void look_at_pending(struct acceptor *acceptor, double now)
     for (size_t i = acceptor->count; i-- > 0;) {
         struct pending *pending = &acceptor->pending[i];
         enum verdict verdict =
-            pending->look || tick ? judge(acceptor, pending, now) : VERDICT_PENDING;
+            pending->check || tick ? decide(acceptor, pending, now) : VERDICT_PENDING;
         if (verdict == VERDICT_RESET)
             reset_connection(acceptor, i);
         else if (verdict != VERDICT_PENDING)
-            hand_over(acceptor, i, verdict == VERDICT_TOKEN);
+            pass_on(acceptor, i, verdict == VERDICT_TOKEN);
     }
 }
 
@@ -229,12 +230,12 @@ static void wait_for_more(struct acceptor *acceptor)
     if (poll(polled, acceptor->count + 1, TICK_MILLISECONDS) <= 0)
         return;
     for (size_t i = 0; i < acceptor->count; i++) {
-        acceptor->pending[i].look = polled[i + 1].revents != 0;
+        acceptor->pending[i].check = polled[i + 1].revents != 0;
         acceptor->pending[i].ended = polled[i + 1].revents & POLLRDHUP;
     }
 }
 
-static bool goes_on(struct acceptor *acceptor)
+static bool keep_running(struct acceptor *acceptor)
 {
     struct viewer *viewer = acceptor->viewer;
     pthread_mutex_lock(&viewer->lock);
@@ -247,15 +248,15 @@ static bool goes_on(struct acceptor *acceptor)
 static void *run(void *context)
 {
     struct acceptor *acceptor = context;
-    const struct timespec rest = {.tv_nsec = REST_NANOSECONDS};
+    const struct timespec pause = {.tv_nsec = PAUSE_NANOSECONDS};
     pthread_setname_np(pthread_self(), "viewer-accept");
-    while (goes_on(acceptor)) {
+    while (keep_running(acceptor)) {
         double now = viewer_now();
         acceptor->flooded = false;
         accept_some(acceptor, now);
-        look_at_pending(acceptor, now);
+        check_pending(acceptor, now);
         if (acceptor->flooded)
-            nanosleep(&rest, NULL);
+            nanosleep(&pause, NULL);
         wait_for_more(acceptor);
     }
     while (acceptor->count > 0)

@@ -107,7 +107,7 @@ static void name_host(struct viewer *viewer, const struct viewer_params *params,
 
 int address_listen(struct viewer *viewer, const struct viewer_params *params, char *message)
 {
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     const char *given = params->address ? params->address : "127.0.0.1";
     struct addrinfo *found = NULL;
     uint8_t token[VIEWER_NAME / 2];
@@ -117,7 +117,7 @@ int address_listen(struct viewer *viewer, const struct viewer_params *params, ch
         return -1;
     }
     address_hex(token, sizeof token, viewer->token);
-    int failure = getaddrinfo(given, NULL, &wanted, &found);
+    int failure = getaddrinfo(given, NULL, &hints, &found);
     if (failure != 0) {
         snprintf(message, VIEWER_MESSAGE, "--view-address: %s: %s", given, gai_strerror(failure));
         return -1;
@@ -144,7 +144,7 @@ bool address_token_is(const struct viewer *viewer, const char *token)
     return differs == 0;
 }
 
-/* Returns the host without the port, which a tunnel may change. False: not HOST or HOST:PORT. */
+/* Returns the host without the port, which a tunnel may change. False: not HOST[:PORT]. */
 static bool split_host(const char *text, char *host, size_t size)
 {
     const char *end = text[0] == '[' ? strchr(text, ']') : NULL;
@@ -174,12 +174,12 @@ static bool is_number(const char *host)
 
 bool address_host_is(const struct viewer *viewer, const char *text)
 {
-    static const char *const own[] = {"127.0.0.1", "localhost", "[::1]"};
+    static const char *const local_names[] = {"127.0.0.1", "localhost", "[::1]"};
     char host[256];
     if (!text || !split_host(text, host, sizeof host))
         return false;
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        if (strcasecmp(host, own[i]) == 0)
+    for (size_t i = 0; i < sizeof local_names / sizeof local_names[0]; i++)
+        if (strcasecmp(host, local_names[i]) == 0)
             return true;
     return strcasecmp(host, viewer->host) == 0 || (viewer->open && is_number(host));
 }

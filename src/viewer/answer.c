@@ -1,4 +1,4 @@
-/* Makes answers and sends them by libmicrohttpd. */
+/* Creates answers and sends them by libmicrohttpd. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -117,7 +117,7 @@ enum MHD_Result answer_queue(struct exchange *exchange)
     mhd.add_response_header(response, "Referrer-Policy", "no-referrer");
     if (exchange->closes)
         mhd.add_response_header(response, "Connection", "close");
-    connection_begins(exchange->own, PHASE_ANSWER);
+    connection_begin_phase(exchange->connection_data, PHASE_ANSWER);
     enum MHD_Result result = mhd.queue_response(exchange->connection, answer->code, response);
     mhd.destroy_response(response);
     return result;
@@ -132,7 +132,7 @@ void answer_park(struct exchange *exchange)
     mhd.suspend_connection(exchange->connection);
 }
 
-void answer_give(struct exchange *exchange, const struct answer *answer)
+void answer_set(struct exchange *exchange, const struct answer *answer)
 {
     free(exchange->answer.data);
     exchange->answer = *answer;
@@ -150,5 +150,5 @@ void answer_fail(struct exchange *exchange, unsigned code, const char *format, .
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     const struct answer answer = answer_error(code, message);
-    answer_give(exchange, &answer);
+    answer_set(exchange, &answer);
 }

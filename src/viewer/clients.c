@@ -1,4 +1,4 @@
-/* Keeps the open pages: each waits for one frame at a time, and they are served round robin. */
+/* Keeps the list of open pages, each of which waits for one frame at a time, served round robin. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -15,23 +15,23 @@ static struct client *find(struct viewer *viewer, const char *name)
     return NULL;
 }
 
-/* Returns a free slot, or that of the page closed longest ago; NULL: all are in use. */
-static struct client *find_place(struct viewer *viewer, double now)
+/* Returns a free slot, or the slot of the page closed longest ago; NULL: all are in use. */
+static struct client *find_slot(struct viewer *viewer, double now)
 {
-    struct client *place = NULL;
+    struct client *slot = NULL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
         struct client *client = &viewer->clients[i];
         bool free =
             !client->name[0] || (!client->waiting && now - client->seen > VIEWER_PRESENT_SECONDS);
-        if (free && (!place || client->seen < place->seen))
-            place = client;
+        if (free && (!slot || client->seen < slot->seen))
+            slot = client;
     }
-    return place;
+    return slot;
 }
 
 static struct client *admit(struct viewer *viewer, const char *name, double now)
 {
-    struct client *client = find_place(viewer, now);
+    struct client *client = find_slot(viewer, now);
     if (!client)
         return NULL;
     strncpy(client->name, name, VIEWER_NAME);
@@ -70,12 +70,12 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
         answer_fail(client->waiting, 409, "replaced by a newer request of this page");
     client->seen = now;
     client->waiting = exchange;
-    if (!exchange->frame.still || !client->asked.still ||
-        !frame_same(&exchange->frame, &client->asked))
+    if (!exchange->frame.still || !client->last_request.still ||
+        !frame_same(&exchange->frame, &client->last_request))
         client->ready = now;
-    client->asked = exchange->frame;
+    client->last_request = exchange->frame;
     answer_park(exchange);
-    pthread_cond_signal(&viewer->renders);
+    pthread_cond_signal(&viewer->wake_renderer);
 }
 
 bool clients_present(const struct viewer *viewer, double now)
@@ -90,11 +90,11 @@ bool clients_present(const struct viewer *viewer, double now)
 struct client *clients_next(struct viewer *viewer, double now)
 {
     for (uint32_t i = 1; i <= VIEWER_CLIENTS; i++) {
-        uint32_t turn = (viewer->turn + i) % VIEWER_CLIENTS;
-        struct client *client = &viewer->clients[turn];
+        uint32_t slot = (viewer->last_served + i) % VIEWER_CLIENTS;
+        struct client *client = &viewer->clients[slot];
         if (!client->waiting || client->ready > now)
             continue;
-        viewer->turn = turn;
+        viewer->last_served = slot;
         return client;
     }
     return NULL;
@@ -137,7 +137,7 @@ static void end_wait(struct client *client, double waited)
     struct exchange *exchange = client->waiting;
     const struct answer nothing = {.code = 204};
     if (exchange->frame.still && waited > VIEWER_STILL_TIMEOUT)
-        answer_give(exchange, &nothing);
+        answer_set(exchange, &nothing);
     else if (waited > VIEWER_REQUEST_TIMEOUT)
         answer_fail(exchange, 503, "the device was busy for too long");
     else
@@ -176,7 +176,7 @@ void viewer_wait_for_request(struct viewer *viewer, double seconds)
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&viewer->lock);
     if (clients_ready(viewer) > viewer_now())
-        pthread_cond_timedwait(&viewer->renders, &viewer->lock, &until);
+        pthread_cond_timedwait(&viewer->wake_renderer, &viewer->lock, &until);
     pthread_mutex_unlock(&viewer->lock);
 }
 

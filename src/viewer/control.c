@@ -9,7 +9,7 @@
 #define SAVE_SECONDS 10.0
 
 /* Requests a checkpoint. Returns an error, or NULL. */
-static const char *save(struct viewer *viewer, unsigned *code)
+static const char *request_save(struct viewer *viewer, unsigned *code)
 {
     double now = viewer_now();
     if (viewer->saved > 0 && now - viewer->saved < SAVE_SECONDS) {
@@ -21,7 +21,7 @@ static const char *save(struct viewer *viewer, unsigned *code)
     return NULL;
 }
 
-static const char *act(struct viewer *viewer, const char *action, unsigned *code)
+static const char *run_action(struct viewer *viewer, const char *action, unsigned *code)
 {
     bool pause = strcmp(action, "pause") == 0, stop = strcmp(action, "stop") == 0;
     if (!stop && !allowance_take(&viewer->commands, viewer_now())) {
@@ -29,7 +29,7 @@ static const char *act(struct viewer *viewer, const char *action, unsigned *code
         return "too many requests that change something: wait a second";
     }
     if (strcmp(action, "save") == 0)
-        return save(viewer, code);
+        return request_save(viewer, code);
     if (pause && !viewer->can_pause)
         return "a training with several ranks cannot be paused: the other ranks would wait";
     if (pause)
@@ -53,11 +53,11 @@ struct answer control_answer(struct viewer *viewer, const char *body)
         problem = "nothing is being trained here";
         code = 409;
     } else if (cJSON_IsString(action)) {
-        problem = act(viewer, action->valuestring, &code);
+        problem = run_action(viewer, action->valuestring, &code);
     }
     cJSON_Delete(json);
     if (problem)
         return answer_error(code, problem);
-    pthread_cond_signal(&viewer->renders);
+    pthread_cond_signal(&viewer->wake_renderer);
     return answer_text(200, "application/json", strdup("{\"ok\": true}"));
 }

@@ -28,7 +28,7 @@ static double number_of(const cJSON *object, const char *name)
 
 /* ---- metrics --------------------------------------------------------------------------------- */
 
-static void note_rate(struct curves *curves)
+static void update_rate(struct curves *curves)
 {
     size_t last = curves->metric_count - 1, first = last;
     while (first > 0 &&
@@ -43,17 +43,17 @@ static void add_metric(struct viewer *viewer, const struct metric *metric)
 {
     struct curves *curves = &viewer->curves;
     pthread_mutex_lock(&viewer->lock);
-    if (curves->metric_count == curves->metric_room) {
-        size_t room = curves->metric_room > 0 ? 2 * curves->metric_room : 1024;
-        struct metric *larger = realloc(curves->metrics, room * sizeof *larger);
-        if (larger) {
-            curves->metrics = larger;
-            curves->metric_room = room;
+    if (curves->metric_count == curves->metric_capacity) {
+        size_t capacity = curves->metric_capacity > 0 ? 2 * curves->metric_capacity : 1024;
+        struct metric *grown = realloc(curves->metrics, capacity * sizeof *grown);
+        if (grown) {
+            curves->metrics = grown;
+            curves->metric_capacity = capacity;
         }
     }
-    if (curves->metric_count < curves->metric_room) {
+    if (curves->metric_count < curves->metric_capacity) {
         curves->metrics[curves->metric_count++] = *metric;
-        note_rate(curves);
+        update_rate(curves);
     }
     pthread_mutex_unlock(&viewer->lock);
 }
@@ -68,8 +68,8 @@ static void add_line(struct viewer *viewer, const char *line)
         add_metric(viewer, &metric);
 }
 
-/* A file that has become another, or shorter, is read anew. */
-static void begin_anew(struct viewer *viewer, uint64_t file)
+/* Drops all log lines, to read a file that was replaced or has become shorter. */
+static void start_again(struct viewer *viewer, uint64_t file)
 {
     pthread_mutex_lock(&viewer->lock);
     viewer->curves.metric_count = 0;
@@ -82,12 +82,12 @@ static void begin_anew(struct viewer *viewer, uint64_t file)
 static void read_metrics(struct viewer *viewer, FILE *stream)
 {
     struct curves *curves = &viewer->curves;
-    static char line[LONGEST_LINE]; /* the worker's alone */
+    static char line[LONGEST_LINE]; /* used by the worker only */
     struct stat now;
     if (fstat(fileno(stream), &now) != 0)
         return;
     if (now.st_ino != curves->file || now.st_size < curves->offset)
-        begin_anew(viewer, now.st_ino);
+        start_again(viewer, now.st_ino);
     if (fseek(stream, curves->offset, SEEK_SET) != 0)
         return;
     while (fgets(line, sizeof line, stream)) {
@@ -101,7 +101,7 @@ static void read_metrics(struct viewer *viewer, FILE *stream)
 
 /* ---- evaluations ----------------------------------------------------------------------------- */
 
-static void take_evaluations(struct viewer *viewer, const cJSON *list)
+static void store_evaluations(struct viewer *viewer, const cJSON *list)
 {
     int count = cJSON_GetArraySize(list), i = 0;
     struct evaluation *evaluations = count > 0 ? calloc((size_t)count, sizeof *evaluations) : NULL;
@@ -130,7 +130,7 @@ static void read_summary(struct viewer *viewer, FILE *stream)
     char *text = calloc(size + 1, 1);
     if (text && fread(text, 1, size, stream) == size) {
         cJSON *json = cJSON_Parse(text);
-        take_evaluations(viewer, cJSON_GetObjectItemCaseSensitive(json, "evaluations"));
+        store_evaluations(viewer, cJSON_GetObjectItemCaseSensitive(json, "evaluations"));
         cJSON_Delete(json);
         viewer->curves.summary_time = time;
     }

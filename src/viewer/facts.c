@@ -1,4 +1,4 @@
-/* Makes the answer of /api/scene: the run, its cameras, and a first view. */
+/* Creates the answer of /api/scene: the run, its cameras, and a first view. */
 #include "viewer/internal.h"
 
 #include <math.h>
@@ -10,10 +10,10 @@
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
-static bool config_is(const vkn_config *config, const char *key, const char *wanted)
+static bool config_is(const vkn_config *config, const char *key, const char *expected)
 {
     char *text = NULL;
-    bool is = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, wanted) == 0;
+    bool is = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, expected) == 0;
     vkn_free(text);
     return is;
 }
@@ -97,7 +97,7 @@ static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split,
     if (!view || !cJSON_AddItemToArray(views, view) ||
         vkn_scene_camera(scene, split, index, &camera) != VKN_OK)
         return false;
-    bool middle = camera.center_x == 0 && camera.center_y == 0;
+    bool centred = camera.center_x == 0 && camera.center_y == 0;
     return cJSON_AddStringToObject(view, "split", name) &&
            cJSON_AddNumberToObject(view, "index", (double)index) &&
            answer_add_text(view, "name",
@@ -110,9 +110,9 @@ static bool add_view(cJSON *views, const vkn_scene *scene, enum vkn_split split,
            cJSON_AddNumberToObject(view, "focal_y",
                                    camera.focal_y > 0 ? camera.focal_y : camera.focal_x) &&
            cJSON_AddNumberToObject(view, "center_x",
-                                   middle ? 0.5 * camera.width : camera.center_x) &&
+                                   centred ? 0.5 * camera.width : camera.center_x) &&
            cJSON_AddNumberToObject(view, "center_y",
-                                   middle ? 0.5 * camera.height : camera.center_y) &&
+                                   centred ? 0.5 * camera.height : camera.center_y) &&
            cJSON_AddNumberToObject(view, "time", camera.time) &&
            add_numbers(view, "pose", camera.pose, 12);
 }
@@ -167,24 +167,24 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
 
 /* ---- the scene ------------------------------------------------------------------------------- */
 
-/* Opens the scene; a run can be shown without one, with a message. */
+/* Opens the scene. A run whose scene cannot be opened is shown with a message. */
 static void open_scene(struct viewer *viewer, const char *path, enum vkn_scene_format format,
                        const vkn_config *config)
 {
     static const char *const formats[] = {"auto", VKN_SCENE_FORMATS(VKN_NAME)};
-    vkn_config *own = NULL;
-    vkn_status status = vkn_config_copy(config, &own);
+    vkn_config *scene_config = NULL;
+    vkn_status status = vkn_config_copy(config, &scene_config);
     if (status == VKN_OK && format != VKN_SCENE_AUTO)
-        status = vkn_config_set(own, NULL, "scene.format", formats[format]);
+        status = vkn_config_set(scene_config, NULL, "scene.format", formats[format]);
     if (status == VKN_OK)
-        status = vkn_scene_open(path, own, &viewer->scene);
+        status = vkn_scene_open(path, scene_config, &viewer->scene);
     if (status != VKN_OK)
         viewer_set_message(
             viewer,
             "no cameras and photographs: %s; if the scene has moved, pass its folder "
             "by --scene",
             vkn_last_error());
-    vkn_config_destroy(&own);
+    vkn_config_destroy(&scene_config);
 }
 
 vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,

@@ -19,13 +19,13 @@ vkn_status renderers_get(struct renderers *renderers, const struct frame_request
                          vkn_renderer **renderer)
 {
     bool normals = request->map == MAP_NORMAL;
-    vkn_renderer **own = normals ? &renderers->normal : &renderers->color;
-    vkn_status status = *own ? VKN_OK : open_renderer(renderers, own);
+    vkn_renderer **cached = normals ? &renderers->normal : &renderers->color;
+    vkn_status status = *cached ? VKN_OK : open_renderer(renderers, cached);
     if (status == VKN_OK && normals)
-        status = vkn_renderer_enable_normals(*own);
+        status = vkn_renderer_enable_normals(*cached);
     if (status != VKN_OK)
-        vkn_renderer_destroy(own);
-    *renderer = *own;
+        vkn_renderer_destroy(cached);
+    *renderer = *cached;
     return status;
 }
 
@@ -35,13 +35,11 @@ void renderers_close(struct renderers *renderers)
     vkn_renderer_destroy(&renderers->normal);
 }
 
-/* ---- frames ---------------------------------------------------------------------------------- */
+/* ---- rendering ------------------------------------------------------------------------------- */
 
 #define MOVING_QUALITY 80 /* of JPEG */
 #define LEAST_RAYS     1536.0
 #define FIRST_RAY_RATE 40000.0 /* rays per second, until they are measured */
-
-/* ---- rendering ------------------------------------------------------------------------------- */
 
 /* Returns the camera of a part: the whole picture's camera with a shifted principal point. */
 static struct vkn_camera camera_of(const struct frame_request *request, const struct part *part)
@@ -74,8 +72,8 @@ static void update_ray_rate(struct renderers *renderers, const struct frame_requ
                             double rays, double seconds)
 {
     double *ray_rate = &renderers->ray_rate[request->map == MAP_NORMAL],
-           now = rays / fmax(seconds, 1e-5);
-    *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + now) : now;
+           measured = rays / fmax(seconds, 1e-5);
+    *ray_rate = *ray_rate > 0 ? 0.5 * (*ray_rate + measured) : measured;
 }
 
 static vkn_status render(struct viewer *viewer, const struct frame_request *request,
@@ -131,7 +129,7 @@ static bool answer(struct viewer *viewer, struct client *client, uint64_t exchan
     pthread_mutex_lock(&viewer->lock);
     bool waits = client->waiting && client->waiting->number == exchange;
     if (waits) {
-        answer_give(client->waiting, answer);
+        answer_set(client->waiting, answer);
         client->waiting = NULL;
         client->seen = viewer_now();
     }

@@ -1,9 +1,9 @@
-/* Declares what the viewer's files share.
+/* Declares the types and functions that the viewer's files share.
  *
  * Threads:
- *   acceptor        accepts connections and closes those that exceed their time
- *   libmicrohttpd   takes requests and answers those that need neither files nor the device
- *   worker          reads files (photographs, paths, curves) and ends waits that exceed their time
+ *   acceptor        accepts connections and closes connections that exceed their time limits
+ *   libmicrohttpd   answers requests that need neither files nor the device; queues the others
+ *   worker          reads files (photographs, curves), writes paths, ends waits at their time limit
  *   renderer        the caller's thread, which has the device; renders frames
  * The viewer's lock guards everything below unless a comment names another owner. */
 #ifndef VIEWER_INTERNAL_H
@@ -18,24 +18,24 @@
 
 struct cJSON;
 
-#define VIEWER_CLIENTS     8u          /* open pages */
-#define VIEWER_CONNECTIONS 192u        /* connections handed to libmicrohttpd */
-#define VIEWER_JOBS        24u         /* requests queued for the worker */
-#define VIEWER_BODY        (64u << 10) /* bytes of a request's body */
-#define VIEWER_NAME        32          /* characters of a client's name, and of the token */
-#define VIEWER_PIXELS      (1u << 22)  /* of a picture; larger requests are scaled down */
-#define VIEWER_MOST_SIDE   4096u       /* pixels of a picture's width or height */
-#define VIEWER_STILL_TIMEOUT \
-    2.0 /* seconds until a still frame without changes is answered by 204 */
-#define VIEWER_REQUEST_TIMEOUT 20.0 /* seconds until any other request fails */
-#define VIEWER_PRESENT_SECONDS \
-    3.0 /* seconds without a request after which a page counts as closed */
+#define VIEWER_CLIENTS         8u          /* open pages */
+#define VIEWER_CONNECTIONS     192u        /* connections handed to libmicrohttpd */
+#define VIEWER_JOBS            24u         /* requests queued for the worker */
+#define VIEWER_BODY            (64u << 10) /* bytes of a request's body */
+#define VIEWER_NAME            32          /* characters of a client's name, and of the token */
+#define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger requests are scaled down */
+#define VIEWER_MOST_SIDE       4096u       /* pixels of a picture's width or height */
+/* Seconds: an unchanged still frame is answered by 204, other requests fail, a page without
+ * requests counts as closed. */
+#define VIEWER_STILL_TIMEOUT   2.0
+#define VIEWER_REQUEST_TIMEOUT 20.0
+#define VIEWER_PRESENT_SECONDS 3.0
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 /* A rate limit: `credit` grows by `rate` per second up to `most`. */
 struct allowance {
-    double rate, most, credit, at; /* at: viewer_now() of the last refill */
+    double rate, most, credit, refilled; /* refilled: viewer_now() of the last refill */
 };
 
 /* Phases of a request, each with a time limit. */
@@ -43,7 +43,7 @@ enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
 
 /* A connection of libmicrohttpd. */
 struct connection {
-    bool open, token; /* token: a request on it had the right token */
+    bool open, token; /* token: one of its requests had the right token */
     int socket;
     double until; /* viewer_now() at which the phase's time limit ends */
 };
@@ -71,7 +71,7 @@ struct photo_request {
 struct frame_facts {
     uint32_t width, height;
     uint64_t step;
-    double milliseconds, refined; /* refined: 0..1, share of the final quality */
+    double milliseconds, refined; /* refined: share of the final quality, 0..1 */
 };
 
 struct answer {
@@ -90,9 +90,9 @@ enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
 struct exchange {
     struct viewer *viewer;
     struct MHD_Connection *connection;
-    struct connection *own; /* the viewer's data of `connection` */
-    uint64_t number;        /* unique */
-    double since;           /* viewer_now() when it was parked */
+    struct connection *connection_data; /* the viewer's data of `connection` */
+    uint64_t number;                    /* unique */
+    double since;                       /* viewer_now() when it was parked */
     bool parked, answered;
     bool closes; /* the connection is closed after the answer */
     enum job job;
@@ -115,9 +115,9 @@ struct refinement {
     uint32_t edge;   /* rays along a pixel's edge in the current pass */
     uint8_t *rgb;
     uint64_t model; /* stage.model at the start of the pass */
-    bool whole;     /* a pass has covered all tiles */
+    bool covered;   /* a pass has covered all tiles */
     bool complete;  /* cannot be refined further for this model */
-    bool fresh;     /* has changes that were not sent */
+    bool fresh;     /* has changes that have not been sent */
     double spent;   /* seconds of rendering since the last picture was sent */
     double sent;    /* viewer_now() when the last picture was sent */
 };
@@ -127,10 +127,10 @@ struct client {
     char name[VIEWER_NAME + 1]; /* "": free slot */
     uint64_t number;            /* unique */
     double seen;                /* viewer_now() of its last request or answer */
-    struct exchange *waiting;   /* its one parked request of a frame */
-    struct frame_request asked; /* its last request */
-    double ready;               /* viewer_now() from which on its frame can be rendered */
-    uint64_t refined_of;        /* `number` that `refinement` is for; the renderer's thread only */
+    struct exchange *waiting;   /* its parked request of a frame */
+    struct frame_request last_request;
+    double ready;        /* viewer_now() from which on its frame can be rendered */
+    uint64_t refined_of; /* `number` that `refinement` is for; the renderer's thread only */
     struct refinement refinement;
 };
 
@@ -159,7 +159,7 @@ struct evaluation {
 /* Curves of the run, read from its folder by the worker. */
 struct curves {
     struct metric *metrics;
-    size_t metric_count, metric_room;
+    size_t metric_count, metric_capacity;
     struct evaluation *evaluations;
     size_t evaluation_count;
     double rate; /* latest steps per second */
@@ -185,15 +185,15 @@ struct viewer {
     struct MHD_Daemon *daemon;
     struct acceptor *acceptor;
     pthread_t worker;
-    bool working;
+    bool worker_started;
     pthread_mutex_t lock;
-    pthread_cond_t renders, works; /* wake the renderer's thread and the worker */
+    pthread_cond_t wake_renderer, wake_worker;
     struct connection connections[VIEWER_CONNECTIONS];
     uint32_t handed_over; /* connections that libmicrohttpd has or is about to get */
     uint64_t exchanges;   /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
     uint64_t client_count; /* number of the latest client */
-    uint32_t turn;         /* client that was served last */
+    uint32_t last_served;  /* index in `clients` */
     struct exchange *jobs; /* the worker's queue */
     uint32_t job_count;
     bool ending; /* the program is ending */
@@ -201,29 +201,29 @@ struct viewer {
     enum viewer_state state;
     char *folder, *run; /* folder of curves and paths, or NULL; the run as the user named it */
     char *facts;        /* JSON of /api/scene; NULL: not known yet */
-    vkn_scene *scene;   /* used by the worker only once `facts` is set; NULL: missing */
+    vkn_scene *scene;   /* the worker's once `facts` is set; NULL: not found */
     /* Constant once `facts` is set: distance of the focus point, default background. */
     double focus_distance;
     enum vkn_background background;
     struct curves curves;
     uint64_t step;
     double seconds;            /* of training */
-    double share;              /* share of the training time that the viewer took lately */
+    double share;              /* share of the recent training time that the viewer took */
     char message[256];         /* last error */
     char end[1024];            /* result of a training that has ended; "": not known yet */
-    double state_asked;        /* viewer_now() of the last request of the state */
-    bool pause, save;          /* requested by a page */
-    double saved;              /* viewer_now() of the last request or end of a checkpoint */
+    double state_polled;       /* viewer_now() of the last request of the state */
+    bool pause, save;          /* a page has requested them */
+    double saved;              /* viewer_now() of the last checkpoint's request or end */
     struct allowance commands; /* limits requests that change something */
     struct allowance reading;  /* limits the worker's seconds during training; the worker's only */
     bool can_pause;
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
-    /* Rendering time during training, in seconds: limit, used since `shown`, viewer_now() of the
-     * last update of `share`. Used by the renderer's thread only. */
+    /* Rendering time during training: its limit, the seconds used since `share` was updated, and
+     * viewer_now() of that update. Used by the renderer's thread only. */
     struct {
         struct allowance time;
-        double taken, shown;
+        double rendering_time, reported;
     } budget;
 };
 
@@ -240,7 +240,7 @@ void viewer_wait_for_request(struct viewer *viewer, double seconds);
 /* Marks all frames as outdated: the parameters have changed. */
 void viewer_new_model(struct viewer *viewer, uint64_t step);
 void viewer_set_state(struct viewer *viewer, enum viewer_state state);
-/* Fills viewer->visitor. */
+/* Fills viewer->callbacks. */
 void train_set_callbacks(struct viewer *viewer);
 
 /* ---- address.c ------------------------------------------------------------------------------- */
@@ -264,14 +264,15 @@ double allowance_left(struct allowance *allowance, double now);
 /* Takes 1 of the credit; false: less than 1 is left. */
 bool allowance_take(struct allowance *allowance, double now);
 /* Handles MHD_OPTION_NOTIFY_CONNECTION; `context`: the viewer. */
-void connection_notice(void *context, struct MHD_Connection *connection, void **own,
+void connection_notice(void *context, struct MHD_Connection *connection, void **data,
                        enum MHD_ConnectionNotificationCode what);
 /* Returns the viewer's data of a connection, or NULL. */
 struct connection *connection_of(struct MHD_Connection *connection);
-/* These three are called under the lock: start a phase's time limit (NULL: nothing), close
- * connections that exceeded theirs, count connections that have shown the token. */
-void connection_begins(struct connection *connection, enum phase phase);
+/* Starts a phase's time limit; NULL: nothing. Called under the lock, like the next two. */
+void connection_begin_phase(struct connection *connection, enum phase phase);
+/* Shuts down the connections whose time limit has ended. */
 void connections_expire(struct viewer *viewer, double now);
+/* Counts the connections that have shown the token. */
 uint32_t connections_with_token(const struct viewer *viewer);
 /* Starts the acceptor's thread on a listening socket and, on success, takes ownership of it. */
 bool accept_start(struct viewer *viewer, int socket);
@@ -284,7 +285,7 @@ bool server_start(struct viewer *viewer, int socket, char *message);
 void server_stop(struct viewer *viewer);
 /* Sets the answer, whose data the exchange then owns, and resumes a parked connection. Called under
  * the lock, like answer_fail and answer_park. */
-void answer_give(struct exchange *exchange, const struct answer *answer);
+void answer_set(struct exchange *exchange, const struct answer *answer);
 /* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -311,7 +312,7 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
                    char problem[128]);
 bool request_photo(struct MHD_Connection *connection, struct photo_request *request,
                    char problem[128]);
-/* Returns whether two requests are equal, `still` aside. */
+/* Returns whether two requests are equal in everything but `still`. */
 bool frame_same(const struct frame_request *a, const struct frame_request *b);
 
 /* ---- clients.c: called under the lock -------------------------------------------------------- */
@@ -332,9 +333,9 @@ bool clients_waiting(const struct viewer *viewer);
 void clients_refuse_waiting(struct viewer *viewer, const char *why);
 /* Returns the earliest viewer_now() at which a frame can be rendered; HUGE_VAL: none waits. */
 double clients_ready(const struct viewer *viewer);
-/* Answers requests that exceeded their time. */
+/* Answers requests that have waited for longer than their time limit. */
 void clients_expire(struct viewer *viewer, double now);
-/* Removes an exchange that ends from clients and the worker's queue. */
+/* Removes an exchange that has ended from its client and from the worker's queue. */
 void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 
 /* ---- frames.c, refine.c, picture.c: called by the renderer's thread -------------------------- */
@@ -342,11 +343,11 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Renders a frame or a tile for the next client and answers if the picture is due. Returns the
  * seconds taken; 0: nothing to do. */
 double frames_work(struct viewer *viewer);
-/* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, `edge`^2 rays a pixel. */
+/* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, edge^2 rays per pixel. */
 struct part {
     uint32_t full[2], x, y, width, height, edge;
 };
-/* Renders a part as RGB, `pitch` bytes a row. False: failed, see viewer->message. */
+/* Renders a part as RGB8, `pitch` bytes per row. False: failed, see viewer->message. */
 bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
 /* Returns the expected rays per second. */
@@ -360,7 +361,7 @@ bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange
 bool refine_work(struct viewer *viewer, struct client *client, const struct frame_request *request,
                  uint64_t exchange);
 void refine_free(struct refinement *refinement);
-/* Converts the requested map to RGB8. `typical`: distance of the middle colour of depth maps. */
+/* Converts the requested map to RGB8. `focus_distance`: depth of the depth map's middle colour. */
 void picture_colors(const struct vkn_picture *picture, const struct frame_request *request,
                     double focus_distance, uint8_t *rgb, size_t pitch);
 /* Scales RGB8 pictures up, bilinearly. Sizes are width, height. */

@@ -16,9 +16,9 @@ double viewer_now(void)
 
 double allowance_left(struct allowance *allowance, double now)
 {
-    double earned = allowance->rate * fmax(now - allowance->at, 0);
+    double earned = allowance->rate * fmax(now - allowance->refilled, 0);
     allowance->credit = fmin(allowance->credit + earned, allowance->most);
-    allowance->at = now;
+    allowance->refilled = now;
     return allowance->credit;
 }
 
@@ -45,27 +45,27 @@ static void open_connection(struct viewer *viewer, struct MHD_Connection *connec
 {
     const union MHD_ConnectionInfo *info =
         mhd.get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct connection *own = find_free(viewer);
-    *context = own;
-    if (own && info) {
-        *own = (struct connection){.open = true, .socket = info->connect_fd};
-        connection_begins(own, PHASE_HEAD);
+    struct connection *data = find_free(viewer);
+    *context = data;
+    if (data && info) {
+        *data = (struct connection){.open = true, .socket = info->connect_fd};
+        connection_begin_phase(data, PHASE_HEAD);
     } else if (info) {
-        shutdown(info->connect_fd, SHUT_RDWR); /* never: VIEWER_CONNECTIONS bounds them */
+        shutdown(info->connect_fd, SHUT_RDWR); /* cannot happen, see accept.c */
     }
 }
 
-void connection_notice(void *context, struct MHD_Connection *connection, void **own,
+void connection_notice(void *context, struct MHD_Connection *connection, void **data,
                        enum MHD_ConnectionNotificationCode what)
 {
     struct viewer *viewer = context;
     pthread_mutex_lock(&viewer->lock);
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-        open_connection(viewer, connection, own);
+        open_connection(viewer, connection, data);
     } else {
         viewer->handed_over--;
-        if (*own)
-            *(struct connection *)*own =
+        if (*data)
+            *(struct connection *)*data =
                 (struct connection){0}; /* before its descriptor is closed */
     }
     pthread_mutex_unlock(&viewer->lock);
@@ -86,7 +86,7 @@ struct connection *connection_of(struct MHD_Connection *connection)
     return info ? info->socket_context : NULL;
 }
 
-void connection_begins(struct connection *connection, enum phase phase)
+void connection_begin_phase(struct connection *connection, enum phase phase)
 {
     static const double seconds[] = {
         [PHASE_HEAD] = 10, [PHASE_BODY] = 10, [PHASE_WORK] = HUGE_VAL, [PHASE_ANSWER] = 60};

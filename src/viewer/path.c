@@ -21,7 +21,6 @@ static bool is_name(const char *name)
                length;
 }
 
-/* Writes a new file. */
 static bool write_file(const char *file, const char *text)
 {
     FILE *stream = fopen(file, "wxe");
@@ -32,13 +31,13 @@ static bool write_file(const char *file, const char *text)
     return fclose(stream) == 0 && written;
 }
 
-/* Returns the parser's error, with the path's name in place of the temporary file's. */
-static struct answer refusal(const char *trial, const char *name)
+/* Returns the parser's error, with the path's name for the name of the temporary file. */
+static struct answer refusal(const char *temporary, const char *name)
 {
     char message[VIEWER_MESSAGE];
-    const char *error = vkn_last_error(), *found = strstr(error, trial);
+    const char *error = vkn_last_error(), *found = strstr(error, temporary);
     if (found)
-        snprintf(message, sizeof message, "%s%s", name, found + strlen(trial));
+        snprintf(message, sizeof message, "%s%s", name, found + strlen(temporary));
     else
         snprintf(message, sizeof message, "%s", error);
     return answer_error(400, message);
@@ -51,21 +50,21 @@ static struct answer cannot_write(const char *file)
     return answer_error(500, message);
 }
 
-/* Writes `trial` and renames it to `file` if `vknerf render --path` would accept it. */
-static struct answer save(struct viewer *viewer, const char *name, const char *trial,
+/* Writes `temporary` and renames it to `file` if `vknerf render --path` would accept it. */
+static struct answer save(struct viewer *viewer, const char *name, const char *temporary,
                           const char *file, const char *text)
 {
-    unlink(trial);
-    if (!write_file(trial, text))
-        return cannot_write(trial);
-    if (vkn_scene_check_path(viewer->scene, trial) != VKN_OK)
-        return refusal(trial, name);
-    if (rename(trial, file) != 0)
+    unlink(temporary);
+    if (!write_file(temporary, text))
+        return cannot_write(temporary);
+    if (vkn_scene_check_path(viewer->scene, temporary) != VKN_OK)
+        return refusal(temporary, name);
+    if (rename(temporary, file) != 0)
         return cannot_write(file);
     return (struct answer){.code = 200};
 }
 
-static struct answer describe(const char *run, const char *file, const char *name)
+static struct answer saved_answer(const char *run, const char *file, const char *name)
 {
     char *command = NULL, *run_word = vkn_shell_word(run), *file_word = vkn_shell_word(file);
     cJSON *json = cJSON_CreateObject();
@@ -87,22 +86,22 @@ static struct answer describe(const char *run, const char *file, const char *nam
 static struct answer save_in(struct viewer *viewer, const char *folder, const char *name,
                              const char *text)
 {
-    char *trial = NULL, *file = NULL;
+    char *temporary = NULL, *file = NULL;
     struct answer answer = {.code = 500};
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return cannot_write(folder);
-    bool named = asprintf(&trial, "%s/.%s.json.part", folder, name) >= 0;
-    trial = named ? trial : NULL;
+    bool named = asprintf(&temporary, "%s/.%s.json.part", folder, name) >= 0;
+    temporary = named ? temporary : NULL;
     named = named && asprintf(&file, "%s/%s.json", folder, name) >= 0;
     if (named) {
-        answer = save(viewer, name, trial, file, text);
+        answer = save(viewer, name, temporary, file, text);
         if (answer.code == 200)
-            answer = describe(viewer->run, file, name);
+            answer = saved_answer(viewer->run, file, name);
         else
-            unlink(trial);
+            unlink(temporary);
         free(file);
     }
-    free(trial);
+    free(temporary);
     return answer;
 }
 

@@ -13,7 +13,7 @@ static uint8_t to_byte(double value)
 /* Maps 0..1 from black to white through blue and green with perceptually uniform brightness: D. A.
  * Green, "A colour scheme for the display of astronomical intensity images", 2011 (cubehelix),
  * start 0.5, -1.5 rotations, hue 1. */
-static void scheme(double brightness, double rgb[3])
+static void cubehelix(double brightness, double rgb[3])
 {
     const double pi = 3.14159265358979323846;
     double angle = 2.0 * pi * (0.5 / 3.0 + 1.0 - 1.5 * brightness);
@@ -23,11 +23,11 @@ static void scheme(double brightness, double rgb[3])
     rgb[2] = brightness + amplitude * 1.97294 * cos(angle);
 }
 
-/* Maps depth to brightness 1 at the camera, 1/2 at distance `typical`, 0 at infinity. The scale
- * does not depend on the picture, so that all tiles match. */
+/* Maps depth to brightness 1 at the camera, 1/2 at `focus_distance`, 0 at infinity. The scale does
+ * not depend on the picture, so that all tiles match. */
 static void depth_color(double depth, double focus_distance, double rgb[3])
 {
-    scheme(depth > 0 ? focus_distance / (focus_distance + depth) : 0.0, rgb);
+    cubehelix(depth > 0 ? focus_distance / (focus_distance + depth) : 0.0, rgb);
 }
 
 static void pixel_color(const struct vkn_picture *picture, size_t pixel, enum viewer_map map,
@@ -63,12 +63,12 @@ void picture_colors(const struct vkn_picture *picture, const struct frame_reques
 }
 
 /* Returns the source pixels around a target pixel along an axis, and the second one's weight. */
-static double between(uint32_t place, uint32_t from, uint32_t to, uint32_t pixels[2])
+static double between(uint32_t target, uint32_t from, uint32_t to, uint32_t pixels[2])
 {
-    double at = fmin(fmax(((double)place + 0.5) * from / to - 0.5, 0.0), (double)from - 1.0);
-    pixels[0] = (uint32_t)at;
+    double position = fmin(fmax(((double)target + 0.5) * from / to - 0.5, 0.0), (double)from - 1.0);
+    pixels[0] = (uint32_t)position;
     pixels[1] = pixels[0] + 1 < from ? pixels[0] + 1 : pixels[0];
-    return at - pixels[0];
+    return position - pixels[0];
 }
 
 void picture_enlarge(const uint8_t *small, const uint32_t from[2], uint8_t *large,

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL_QUALITY  92 /* of JPEG */
-#define FINE_EDGE      2u /* rays along a pixel's edge in the second pass */
-#define LEAST_TILE     32u
-#define MOST_TILE      1024u
-/* Seconds between unfinished pictures that are sent, without and with a training in progress. */
-#define SLICE          0.35
-#define TRAINING_SLICE 0.9
-/* Seconds of a pass during a training; the picture is scaled down to that. */
-#define PASS_SECONDS   2.0
-#define OTHER_SIZE     1.5 /* ratio of pixels from which on a restart is worthwhile */
+#define STILL_QUALITY         92 /* of JPEG */
+#define FINE_EDGE             2u /* rays along a pixel's edge in the second pass */
+#define LEAST_TILE            32u
+#define MOST_TILE             1024u
+/* Seconds between sent pictures that are unfinished, without and during a training. */
+#define SEND_SECONDS          0.35
+#define TRAINING_SEND_SECONDS 0.9
+/* Seconds of a pass during a training: the picture is scaled down accordingly. */
+#define PASS_SECONDS          2.0
+#define MAX_SIZE_RATIO        1.5 /* of pixel counts; the refinement restarts beyond it */
 
 void refine_free(struct refinement *refinement)
 {
@@ -26,18 +26,18 @@ void refine_free(struct refinement *refinement)
 
 /* ---- tiles ----------------------------------------------------------------------------------- */
 
-static int nearer_middle(const void *left, const void *right, void *context)
+static int compare_distances(const void *left, const void *right, void *context)
 {
     const struct refinement *r = context;
     const uint32_t tiles[2] = {*(const uint32_t *)left, *(const uint32_t *)right};
-    double away[2];
+    double distance[2];
     for (int i = 0; i < 2; i++) {
         uint32_t column = tiles[i] % r->columns, row = tiles[i] / r->columns;
-        away[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width,
-                        (row + 0.5) * r->tile - 0.5 * r->height);
+        distance[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width,
+                            (row + 0.5) * r->tile - 0.5 * r->height);
     }
-    if (away[0] < away[1] || away[0] > away[1])
-        return away[0] < away[1] ? -1 : 1;
+    if (distance[0] < distance[1] || distance[0] > distance[1])
+        return distance[0] < distance[1] ? -1 : 1;
     return tiles[0] < tiles[1] ? -1 : tiles[0] > tiles[1];
 }
 
@@ -59,7 +59,7 @@ static bool begin_pass(const struct renderers *renderers, struct refinement *r, 
     r->order = order;
     for (uint32_t i = 0; i < r->tiles; i++)
         order[i] = i;
-    qsort_r(order, r->tiles, sizeof *order, nearer_middle, r);
+    qsort_r(order, r->tiles, sizeof *order, compare_distances, r);
     return true;
 }
 
@@ -85,8 +85,8 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 
 /* ---- beginning ------------------------------------------------------------------------------- */
 
-/* Computes the size of the picture: as requested, or during a training what PASS_SECONDS allow. */
-static void wanted_size(const struct renderers *renderers, const struct frame_request *request,
+/* Computes the picture's size: as requested or, during a training, as PASS_SECONDS allow. */
+static void target_size(const struct renderers *renderers, const struct frame_request *request,
                         uint32_t size[2])
 {
     double rays = renderers->allowance < 1
@@ -115,13 +115,13 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
     return NULL;
 }
 
-/* Begins a refinement from the present picture of the `same` view, or from a coarse picture. */
+/* Begins a refinement: of the present picture if the view is the `same`, else of a coarse one. */
 static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request,
                   bool same)
 {
     uint32_t size[2];
     uint8_t *rgb;
-    wanted_size(&viewer->renderers, request, size);
+    target_size(&viewer->renderers, request, size);
     if (same) {
         rgb = malloc(3 * (size_t)size[0] * size[1]);
         if (rgb)
@@ -145,15 +145,15 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
 static bool fits(const struct renderers *renderers, const struct refinement *r)
 {
     uint32_t size[2];
-    wanted_size(renderers, &r->request, size);
+    target_size(renderers, &r->request, size);
     double ratio = (double)size[0] * size[1] / ((double)r->width * r->height);
-    return ratio < OTHER_SIZE && ratio > 1.0 / OTHER_SIZE;
+    return ratio < MAX_SIZE_RATIO && ratio > 1.0 / MAX_SIZE_RATIO;
 }
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
 /* Returns the share of the final quality: 1 only for a complete picture of full size. */
-static double refined(const struct renderers *renderers, const struct refinement *r)
+static double refined_share(const struct renderers *renderers, const struct refinement *r)
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
     double done = r->tiles > 0 ? (double)r->next / r->tiles : 0,
@@ -161,10 +161,10 @@ static double refined(const struct renderers *renderers, const struct refinement
     if (r->complete && size >= 1)
         return 1;
     if (renderers->allowance < 1)
-        return fmin(size, 0.999) * (r->whole ? 1 : done);
-    return fmin(size, 0.999) * (r->edge > 1 ? first + (1 - first) * done
-                                : r->whole  ? first
-                                            : first * done);
+        return fmin(size, 0.999) * (r->covered ? 1 : done);
+    return fmin(size, 0.999) * (r->edge > 1  ? first + (1 - first) * done
+                                : r->covered ? first
+                                             : first * done);
 }
 
 static void send_picture(struct viewer *viewer, struct client *client, uint64_t exchange)
@@ -175,17 +175,17 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
         .height = r->height,
         .step = viewer->step,
         .milliseconds = 1e3 * r->spent,
-        .refined = refined(&viewer->renderers, r),
+        .refined = refined_share(&viewer->renderers, r),
     };
     r->fresh = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
     r->spent = 0;
     r->sent = viewer_now();
 }
 
-/* Begins the second pass after the first, unless a training goes on or the parameters changed. */
+/* Begins the second pass after the first, except during a training or with changed parameters. */
 static bool end_pass(const struct renderers *renderers, struct refinement *r)
 {
-    r->whole = true;
+    r->covered = true;
     bool fine = renderers->allowance >= 1 && r->edge < FINE_EDGE && r->model == renderers->model;
     if (fine)
         return begin_pass(renderers, r, FINE_EDGE);
@@ -215,8 +215,8 @@ static bool advance(struct viewer *viewer, struct client *client,
     return r->next < r->tiles || end_pass(renderers, r);
 }
 
-/* Lets the client wait until its frame can change. */
-static void rest(struct viewer *viewer, struct client *client, uint64_t exchange)
+/* Lets the client wait until its frame may change. */
+static void wait_for_change(struct viewer *viewer, struct client *client, uint64_t exchange)
 {
     pthread_mutex_lock(&viewer->lock);
     if (client->waiting && client->waiting->number == exchange)
@@ -228,16 +228,17 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
                  uint64_t exchange)
 {
     struct refinement *r = &client->refinement;
-    double began = viewer_now(), slice = viewer->renderers.allowance < 1 ? TRAINING_SLICE : SLICE;
+    double began = viewer_now(),
+           interval = viewer->renderers.allowance < 1 ? TRAINING_SEND_SECONDS : SEND_SECONDS;
     if (!advance(viewer, client, request)) {
         refine_free(r);
         return false;
     }
     double now = viewer_now();
     r->spent += now - began;
-    if (r->fresh && (r->complete || now - r->sent > slice))
+    if (r->fresh && (r->complete || now - r->sent > interval))
         send_picture(viewer, client, exchange);
     else if (r->complete && !r->fresh)
-        rest(viewer, client, exchange);
+        wait_for_change(viewer, client, exchange);
     return true;
 }

@@ -25,28 +25,28 @@ static bool read_numbers(const char *text, double *numbers, size_t count)
     return true;
 }
 
-static bool fails(char problem[128], const char *name, const char *wanted)
+static bool fail(char problem[128], const char *name, const char *wanted)
 {
     snprintf(problem, 128, "%s: %s", name, wanted);
     return false;
 }
 
 /* Reads a number in [low, high]; keeps *number when it is missing and not `needed`. */
-static bool number_of(struct MHD_Connection *connection, const char *name, double low, double high,
-                      bool needed, double *number, char problem[128])
+static bool read_number(struct MHD_Connection *connection, const char *name, double low,
+                        double high, bool needed, double *number, char problem[128])
 {
     const char *text = parameter(connection, name);
     char wanted[64];
     snprintf(wanted, sizeof wanted, "is not a number from %g to %g", low, high);
     if (!text)
-        return !needed || fails(problem, name, "is missing");
+        return !needed || fail(problem, name, "is missing");
     return (read_numbers(text, number, 1) && *number >= low && *number <= high) ||
-           fails(problem, name, wanted);
+           fail(problem, name, wanted);
 }
 
 /* Reads the index of a word in a list that ends with NULL; keeps *number when it is missing. */
-static bool word_of(struct MHD_Connection *connection, const char *name, const char *const *words,
-                    uint32_t *number, char problem[128])
+static bool read_choice(struct MHD_Connection *connection, const char *name,
+                        const char *const *words, uint32_t *number, char problem[128])
 {
     const char *text = parameter(connection, name);
     if (!text)
@@ -56,7 +56,7 @@ static bool word_of(struct MHD_Connection *connection, const char *name, const c
             *number = i;
             return true;
         }
-    return fails(problem, name, "is not one of its values");
+    return fail(problem, name, "is not one of its values");
 }
 
 /* Scales the picture's size down to VIEWER_PIXELS. */
@@ -75,10 +75,10 @@ static bool read_crop(struct MHD_Connection *connection, struct frame_request *r
     if (!crop)
         return true;
     if (!read_numbers(crop, request->crop, 6))
-        return fails(problem, "crop", "is not 6 numbers");
+        return fail(problem, "crop", "is not 6 numbers");
     for (int i = 0; i < 3; i++)
         if (!(request->crop[i] < request->crop[i + 3]))
-            return fails(problem, "crop", "its first corner is not less than its second");
+            return fail(problem, "crop", "its first corner is not less than its second");
     return true;
 }
 
@@ -104,7 +104,7 @@ static bool read_center(struct MHD_Connection *connection, struct frame_request 
     return !center ||
            (read_numbers(center, request->center, 2) && fabs(request->center[0]) <= 10 &&
             fabs(request->center[1]) <= 10) ||
-           fails(problem, "center", "is not 2 shares of the picture's width and height");
+           fail(problem, "center", "is not 2 shares of the picture's width and height");
 }
 
 bool request_frame(struct MHD_Connection *connection, struct frame_request *request,
@@ -119,17 +119,17 @@ bool request_frame(struct MHD_Connection *connection, struct frame_request *requ
     uint32_t lens = 0;
     memset(request, 0, sizeof *request);
     if (!pose || !read_numbers(pose, request->pose, 12))
-        return fails(problem, "pose", "is not 12 numbers");
+        return fail(problem, "pose", "is not 12 numbers");
     if (!is_rigid(request->pose))
-        return fails(problem, "pose", "is not a rotation and a position");
-    if (!number_of(connection, "fov", 1, 170, true, &request->fov, problem) ||
-        !number_of(connection, "width", 1, VIEWER_MOST_SIDE, true, &width, problem) ||
-        !number_of(connection, "height", 1, VIEWER_MOST_SIDE, true, &height, problem) ||
-        !number_of(connection, "time", 0, 1, false, &request->time, problem) ||
-        !word_of(connection, "map", maps, &request->map, problem) ||
-        !word_of(connection, "background", backgrounds, &request->background, problem) ||
-        !word_of(connection, "still", stills, &request->still, problem) ||
-        !word_of(connection, "lens", lenses, &lens, problem) ||
+        return fail(problem, "pose", "is not a rotation and a position");
+    if (!read_number(connection, "fov", 1, 170, true, &request->fov, problem) ||
+        !read_number(connection, "width", 1, VIEWER_MOST_SIDE, true, &width, problem) ||
+        !read_number(connection, "height", 1, VIEWER_MOST_SIDE, true, &height, problem) ||
+        !read_number(connection, "time", 0, 1, false, &request->time, problem) ||
+        !read_choice(connection, "map", maps, &request->map, problem) ||
+        !read_choice(connection, "background", backgrounds, &request->background, problem) ||
+        !read_choice(connection, "still", stills, &request->still, problem) ||
+        !read_choice(connection, "lens", lenses, &lens, problem) ||
         !read_crop(connection, request, problem) || !read_center(connection, request, problem))
         return false;
     limit_size(width, height, request);
@@ -142,9 +142,9 @@ bool request_photo(struct MHD_Connection *connection, struct photo_request *requ
     static const char *const splits[] = {"", "train", "val", "test", NULL};
     double view = 0, width = 320;
     uint32_t split = VKN_SPLIT_TRAIN;
-    if (!word_of(connection, "split", splits, &split, problem) ||
-        !number_of(connection, "view", 0, 1e7, true, &view, problem) ||
-        !number_of(connection, "width", 16, VIEWER_MOST_SIDE, false, &width, problem))
+    if (!read_choice(connection, "split", splits, &split, problem) ||
+        !read_number(connection, "view", 0, 1e7, true, &view, problem) ||
+        !read_number(connection, "width", 16, VIEWER_MOST_SIDE, false, &width, problem))
         return false;
     *request = (struct photo_request){(enum vkn_split)split, (size_t)view, (uint32_t)width};
     return true;

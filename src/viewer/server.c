@@ -10,9 +10,9 @@
 
 /* ---- routes ---------------------------------------------------------------------------------- */
 
-static void take(struct exchange *exchange, struct answer answer)
+static void set_answer(struct exchange *exchange, struct answer answer)
 {
-    answer_give(exchange, &answer);
+    answer_set(exchange, &answer);
 }
 
 static const char *header(const struct exchange *exchange, const char *name)
@@ -27,11 +27,11 @@ static const char *argument(const struct exchange *exchange, const char *name)
 
 static void get_page(struct exchange *exchange)
 {
-    take(exchange, answer_page(200, viewer_page, viewer_page_end));
+    set_answer(exchange, answer_page(200, viewer_page, viewer_page_end));
 }
 
 /* Returns why the run cannot be shown yet. */
-static const char *setting_up(const struct viewer *viewer)
+static const char *not_ready(const struct viewer *viewer)
 {
     return viewer->end[0] ? viewer->end : "the training is still being set up";
 }
@@ -40,22 +40,22 @@ static void get_scene(struct exchange *exchange)
 {
     const char *facts = exchange->viewer->facts;
     if (facts)
-        take(exchange, answer_text(200, "application/json", strdup(facts)));
+        set_answer(exchange, answer_text(200, "application/json", strdup(facts)));
     else
-        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
 }
 
 static void get_state(struct exchange *exchange)
 {
     const char *from = argument(exchange, "from");
-    exchange->viewer->state_asked = viewer_now();
-    take(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
+    exchange->viewer->state_polled = viewer_now();
+    set_answer(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
 }
 
-static void hand_to_worker(struct exchange *exchange, enum job job)
+static void queue_job(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
     else if (!worker_enqueue(exchange, job))
         answer_fail(exchange, 503, "too many requests at once");
 }
@@ -64,7 +64,7 @@ static void get_photo(struct exchange *exchange)
 {
     char problem[128];
     if (request_photo(exchange->connection, &exchange->photo, problem))
-        hand_to_worker(exchange, JOB_PHOTO);
+        queue_job(exchange, JOB_PHOTO);
     else
         answer_fail(exchange, 400, "%s", problem);
 }
@@ -88,20 +88,20 @@ static void get_frame(struct exchange *exchange)
     else if (!request_frame(exchange->connection, &exchange->frame, problem))
         answer_fail(exchange, 400, "%s", problem);
     else if (!exchange->viewer->facts)
-        answer_fail(exchange, 503, "%s", setting_up(exchange->viewer));
+        answer_fail(exchange, 503, "%s", not_ready(exchange->viewer));
     else
         clients_wait(exchange->viewer, client, exchange);
 }
 
 static void post_control(struct exchange *exchange)
 {
-    take(exchange, control_answer(exchange->viewer, exchange->body));
+    set_answer(exchange, control_answer(exchange->viewer, exchange->body));
 }
 
 static void post_path(struct exchange *exchange)
 {
     if (allowance_take(&exchange->viewer->commands, viewer_now()))
-        hand_to_worker(exchange, JOB_PATH);
+        queue_job(exchange, JOB_PATH);
     else
         answer_fail(exchange, 429, "too many requests that change something: wait a second");
 }
@@ -127,8 +127,8 @@ static const struct route *find_route(const char *path)
 
 /* ---- permission ------------------------------------------------------------------------------ */
 
-/* Returns why a request is refused; NULL: it is not. The checks of Host and Origin refuse pages of
- * other sites, which may make a browser send requests, also by DNS rebinding. */
+/* Returns why a request is refused; NULL: it is allowed. Host and Origin are checked because pages
+ * of other sites can make a browser send requests, also by DNS rebinding. */
 static const char *refusal(const struct exchange *exchange, bool post)
 {
     const struct viewer *viewer = exchange->viewer;
@@ -158,10 +158,10 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
     const struct route *route = find_route(path);
     const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
     exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
-    if (exchange->own && !exchange->closes)
-        exchange->own->token = true;
+    if (exchange->connection_data && !exchange->closes)
+        exchange->connection_data->token = true;
     if (why && strcmp(path, "/") == 0 && !post)
-        take(exchange, answer_page(403, viewer_denied, viewer_denied_end));
+        set_answer(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
         answer_fail(exchange, 403, "%s", why);
     else if (!route)
@@ -177,8 +177,8 @@ static bool refuse(struct exchange *exchange, const char *path, const char *meth
 
 /* ---- libmicrohttpd --------------------------------------------------------------------------- */
 
-static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *connection,
-                             const char *path, const char *method, void **context)
+static enum MHD_Result begin_request(struct viewer *viewer, struct MHD_Connection *connection,
+                                     const char *path, const char *method, void **context)
 {
     struct exchange *exchange = calloc(1, sizeof *exchange);
     if (!exchange)
@@ -186,9 +186,9 @@ static enum MHD_Result begin(struct viewer *viewer, struct MHD_Connection *conne
     *context = exchange;
     exchange->viewer = viewer;
     exchange->connection = connection;
-    exchange->own = connection_of(connection);
+    exchange->connection_data = connection_of(connection);
     exchange->number = ++viewer->exchanges;
-    connection_begins(exchange->own, PHASE_BODY);
+    connection_begin_phase(exchange->connection_data, PHASE_BODY);
     return refuse(exchange, path, method) ? answer_queue(exchange) : MHD_YES;
 }
 
@@ -208,13 +208,13 @@ static enum MHD_Result add_body(struct exchange *exchange, const char *data, siz
     return MHD_YES;
 }
 
-static enum MHD_Result go_on(struct exchange *exchange, const char *path, const char *data,
-                             size_t *size)
+static enum MHD_Result continue_request(struct exchange *exchange, const char *path,
+                                        const char *data, size_t *size)
 {
     const struct route *route = find_route(path);
     if (*size > 0)
         return add_body(exchange, data, size);
-    connection_begins(exchange->own, PHASE_WORK);
+    connection_begin_phase(exchange->connection_data, PHASE_WORK);
     if (!exchange->answered && exchange->viewer->ending)
         answer_fail(exchange, 503, "the program is ending");
     if (!exchange->answered && route)
@@ -229,8 +229,8 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     struct viewer *viewer = context;
     (void)version;
     pthread_mutex_lock(&viewer->lock);
-    enum MHD_Result result = *exchange ? go_on(*exchange, path, data, size)
-                                       : begin(viewer, connection, path, method, exchange);
+    enum MHD_Result result = *exchange ? continue_request(*exchange, path, data, size)
+                                       : begin_request(viewer, connection, path, method, exchange);
     pthread_mutex_unlock(&viewer->lock);
     return result;
 }
@@ -246,7 +246,7 @@ static void complete(void *context, struct MHD_Connection *connection, void **ex
         return;
     pthread_mutex_lock(&viewer->lock);
     clients_forget(viewer, ended);
-    connection_begins(ended->own, PHASE_HEAD); /* of the next request */
+    connection_begin_phase(ended->connection_data, PHASE_HEAD); /* of the next request */
     pthread_mutex_unlock(&viewer->lock);
     free(ended->answer.data);
     free(ended->body);

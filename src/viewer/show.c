@@ -43,7 +43,7 @@ static bool is_folder(const char *path)
     return stat(path, &now) == 0 && S_ISDIR(now.st_mode);
 }
 
-/* Finds the checkpoint and the run's folder; a checkpoint alone has no folder. */
+/* Finds the checkpoint and the run's folder; a run given as a checkpoint has no folder. */
 static vkn_status find_files(struct show *show)
 {
     const char *run = show->run->run;
@@ -53,11 +53,11 @@ static vkn_status find_files(struct show *show)
         show->checkpoint = NULL;
         return VKN_ERROR;
     }
-    char *own = folder ? strdup(run) : NULL;
+    char *folder_copy = folder ? strdup(run) : NULL;
     pthread_mutex_lock(&viewer->lock);
-    viewer->folder = own;
+    viewer->folder = folder_copy;
     pthread_mutex_unlock(&viewer->lock);
-    return folder && !own ? VKN_ERROR : VKN_OK;
+    return folder && !folder_copy ? VKN_ERROR : VKN_OK;
 }
 
 /* Loads the checkpoint; keeps the present model after a failure. */
@@ -66,7 +66,7 @@ static vkn_status load(struct show *show)
     struct renderers *renderers = &show->viewer->renderers;
     vkn_renderer *renderer = NULL;
     (void)check_file(show->checkpoint,
-                     &show->version); /* before reading, so that a change meanwhile is noticed */
+                     &show->version); /* before loading: a change during it is noticed */
     vkn_status status =
         vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
     if (status != VKN_OK)
@@ -77,11 +77,11 @@ static vkn_status load(struct show *show)
     return VKN_OK;
 }
 
-static void follow(struct show *show)
+static void reload_if_changed(struct show *show)
 {
     struct version now;
-    bool there = check_file(show->checkpoint, &now);
-    if (!there || memcmp(&now, &show->version, sizeof now) == 0)
+    bool exists = check_file(show->checkpoint, &now);
+    if (!exists || memcmp(&now, &show->version, sizeof now) == 0)
         return;
     if (load(show) == VKN_OK)
         viewer_set_message(show->viewer, "%s", "");
@@ -116,12 +116,12 @@ static vkn_status open_run(struct show *show)
 
 static void serve(struct show *show)
 {
-    double looked = viewer_now();
+    double last_check = viewer_now();
     while (!__atomic_load_n(show->viewer->stop, __ATOMIC_RELAXED)) {
         double now = viewer_now();
-        if (now - looked > CHECK_SECONDS) {
-            follow(show);
-            looked = viewer_now();
+        if (now - last_check > CHECK_SECONDS) {
+            reload_if_changed(show);
+            last_check = viewer_now();
         }
         if (frames_work(show->viewer) <= 0)
             viewer_wait_for_request(show->viewer, 0.1);

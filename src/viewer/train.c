@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Share of the time for rendering. With the overhead of single steps a training loses up to 10 %.
- */
+/* Share of the time for rendering. Single steps cost time too: a training loses up to 10 %. */
 #define SHARE          0.08
 #define MOST_CREDIT    0.05  /* seconds that accumulate while no page asks for a frame */
 #define MOVING_SECONDS 0.016 /* 5 frames per second within SHARE */
@@ -30,26 +29,26 @@ static void set_time_limits(struct viewer *viewer, bool paused)
 static void begin_share(struct viewer *viewer)
 {
     double now = viewer_now();
-    viewer->budget.time.at = viewer->budget.shown = now;
-    viewer->budget.taken = 0;
+    viewer->budget.time.refilled = viewer->budget.reported = now;
+    viewer->budget.rendering_time = 0;
 }
 
-static void spend(struct viewer *viewer, double seconds)
+static void count_rendering_time(struct viewer *viewer, double seconds)
 {
     viewer->budget.time.credit -= seconds;
-    viewer->budget.taken += seconds;
+    viewer->budget.rendering_time += seconds;
 }
 
-static void tell_share(struct viewer *viewer, double now)
+static void report_share(struct viewer *viewer, double now)
 {
-    double passed = now - viewer->budget.shown;
+    double passed = now - viewer->budget.reported;
     if (passed < SHARE_SECONDS)
         return;
     pthread_mutex_lock(&viewer->lock);
-    viewer->share = fmin(viewer->budget.taken / passed, 1);
+    viewer->share = fmin(viewer->budget.rendering_time / passed, 1);
     pthread_mutex_unlock(&viewer->lock);
-    viewer->budget.taken = 0;
-    viewer->budget.shown = now;
+    viewer->budget.rendering_time = 0;
+    viewer->budget.reported = now;
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -57,20 +56,21 @@ static void tell_share(struct viewer *viewer, double now)
 static void opened(void *context, vkn_trainer *trainer, const char *folder, const char *scene)
 {
     struct viewer *viewer = context;
-    struct vkn_communication exchange = {.size = sizeof exchange};
-    char *own = strdup(folder);
+    struct vkn_communication communication = {.size = sizeof communication};
+    char *folder_copy = strdup(folder);
     viewer->renderers.trainer = trainer;
     viewer->budget.time = (struct allowance){.rate = SHARE, .most = MOST_CREDIT};
     begin_share(viewer);
     set_time_limits(viewer, false);
-    if (vkn_trainer_communication(trainer, &exchange) != VKN_OK)
-        exchange.ranks = 1;
+    if (vkn_trainer_communication(trainer, &communication) != VKN_OK)
+        communication.ranks = 1;
     pthread_mutex_lock(&viewer->lock);
     viewer->state = STATE_TRAINING;
-    viewer->folder = own;
+    viewer->folder = folder_copy;
     viewer->step = vkn_trainer_step(trainer);
     viewer->seconds = vkn_trainer_seconds(trainer);
-    viewer->can_pause = exchange.ranks <= 1 || exchange.ranks == exchange.ranks_per_device;
+    viewer->can_pause =
+        communication.ranks <= 1 || communication.ranks == communication.ranks_per_device;
     pthread_mutex_unlock(&viewer->lock);
     if (facts_find(viewer, folder, scene, VKN_SCENE_AUTO, vkn_trainer_config(trainer)) != VKN_OK)
         viewer_set_message(viewer, "%s", vkn_last_error());
@@ -85,24 +85,24 @@ static double due(void *context)
         wait = 0;
     else if (clients_present(viewer, now))
         wait = READY_SECONDS;
-    /* A waiting page is served as soon as the rendering time has credit again. */
+    /* Waiting pages are served as soon as the rendering time has credit again. */
     if (wait > 0 && clients_waiting(viewer))
         wait = fmax(0, -credit / SHARE);
     pthread_mutex_unlock(&viewer->lock);
     return wait;
 }
 
-static void note_progress(struct viewer *viewer, const vkn_trainer *trainer)
+static void update_progress(struct viewer *viewer, const vkn_trainer *trainer)
 {
     uint64_t step = vkn_trainer_step(trainer);
-    bool moved = step != viewer->step;
+    bool trained = step != viewer->step;
     pthread_mutex_lock(&viewer->lock);
     viewer->seconds = vkn_trainer_seconds(trainer);
     if (viewer->state == STATE_SAVING)
         viewer->saved =
             viewer_now(); /* the checkpoint that the last callback requested is written */
     pthread_mutex_unlock(&viewer->lock);
-    if (moved)
+    if (trained)
         viewer_new_model(viewer, step);
 }
 
@@ -128,7 +128,6 @@ static bool is_paused(struct viewer *viewer)
     return paused && !save; /* the callback returns to save; the next one continues the pause */
 }
 
-/* Renders frames until the pause ends. */
 static void serve_while_paused(struct viewer *viewer)
 {
     set_time_limits(viewer, true);
@@ -143,13 +142,13 @@ static vkn_status between_steps(void *context, vkn_trainer *trainer, bool *save)
 {
     struct viewer *viewer = context;
     double began = viewer_now(), seconds = 1;
-    note_progress(viewer, trainer);
+    update_progress(viewer, trainer);
     while (viewer->budget.time.credit >= 0 && seconds > 0) {
         seconds = frames_work(viewer);
-        spend(viewer, seconds);
+        count_rendering_time(viewer, seconds);
     }
     allowance_left(&viewer->budget.time, viewer_now());
-    tell_share(viewer, began);
+    report_share(viewer, began);
     serve_while_paused(viewer);
     *save = take_save(viewer);
     return VKN_OK;

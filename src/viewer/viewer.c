@@ -33,8 +33,8 @@ static bool init_locks(struct viewer *viewer)
     if (!made)
         return false;
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    made = pthread_cond_init(&viewer->renders, &attributes) == 0 &&
-           pthread_cond_init(&viewer->works, &attributes) == 0;
+    made = pthread_cond_init(&viewer->wake_renderer, &attributes) == 0 &&
+           pthread_cond_init(&viewer->wake_worker, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
     return made;
 }
@@ -91,7 +91,7 @@ void viewer_set_result(struct viewer *viewer, const char *text)
     snprintf(viewer->end, sizeof viewer->end, "%s", text);
     vkn_clean_line(viewer->end);
     bool watched =
-        viewer->state_asked > 0 && viewer_now() - viewer->state_asked < VIEWER_PRESENT_SECONDS;
+        viewer->state_polled > 0 && viewer_now() - viewer->state_polled < VIEWER_PRESENT_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
     if (watched)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
@@ -110,8 +110,8 @@ void viewer_stop(struct viewer **viewer)
         refine_free(&v->clients[i].refinement);
     vkn_scene_close(&v->scene);
     curves_free(&v->curves);
-    pthread_cond_destroy(&v->renders);
-    pthread_cond_destroy(&v->works);
+    pthread_cond_destroy(&v->wake_renderer);
+    pthread_cond_destroy(&v->wake_worker);
     pthread_mutex_destroy(&v->lock);
     free(v->facts);
     free(v->folder);

@@ -1,4 +1,4 @@
-/* The worker's thread: reads files and ends waits that exceed their time. */
+/* Runs the worker's thread, which reads files and ends waits that exceed their time limit. */
 #define _GNU_SOURCE
 #include "viewer/internal.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define PERIOD 0.25 /* seconds between reads of the curves, and of a wait */
+#define POLL_SECONDS 0.25 /* seconds between reads of the curves, and of a wait for work */
 
 bool worker_enqueue(struct exchange *exchange, enum job job)
 {
@@ -22,7 +22,7 @@ bool worker_enqueue(struct exchange *exchange, enum job job)
     exchange->job = job;
     viewer->job_count++;
     answer_park(exchange);
-    pthread_cond_signal(&viewer->works);
+    pthread_cond_signal(&viewer->wake_worker);
     return true;
 }
 
@@ -54,7 +54,7 @@ static void do_job(struct viewer *viewer, struct exchange *exchange)
     pthread_mutex_lock(&viewer->lock);
     if (viewer->state == STATE_TRAINING)
         viewer->reading.credit -= viewer_now() - began;
-    answer_give(exchange, &answer);
+    answer_set(exchange, &answer);
 }
 
 static void refuse_jobs(struct viewer *viewer)
@@ -67,16 +67,16 @@ static void wait_for_work(struct viewer *viewer)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += (long)(PERIOD * 1e9);
+    until.tv_nsec += (long)(POLL_SECONDS * 1e9);
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    pthread_cond_timedwait(&viewer->works, &viewer->lock, &until);
+    pthread_cond_timedwait(&viewer->wake_worker, &viewer->lock, &until);
 }
 
-static void *work(void *context)
+static void *run_worker(void *context)
 {
     struct viewer *viewer = context;
-    double read = -HUGE_VAL;
+    double last_read = -HUGE_VAL;
     pthread_setname_np(pthread_self(), "viewer-worker");
     pthread_mutex_lock(&viewer->lock);
     while (!viewer->ending) {
@@ -85,11 +85,11 @@ static void *work(void *context)
         clients_expire(viewer, now);
         if (job) {
             do_job(viewer, job);
-        } else if (now - read > PERIOD) {
+        } else if (now - last_read > POLL_SECONDS) {
             pthread_mutex_unlock(&viewer->lock);
             curves_read(viewer);
             pthread_mutex_lock(&viewer->lock);
-            read = now;
+            last_read = now;
         } else {
             wait_for_work(viewer);
         }
@@ -102,17 +102,17 @@ static void *work(void *context)
 
 bool worker_start(struct viewer *viewer)
 {
-    viewer->working = pthread_create(&viewer->worker, NULL, work, viewer) == 0;
-    return viewer->working;
+    viewer->worker_started = pthread_create(&viewer->worker, NULL, run_worker, viewer) == 0;
+    return viewer->worker_started;
 }
 
 void worker_stop(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
     viewer->ending = true;
-    pthread_cond_signal(&viewer->works);
+    pthread_cond_signal(&viewer->wake_worker);
     pthread_mutex_unlock(&viewer->lock);
-    if (viewer->working)
+    if (viewer->worker_started)
         pthread_join(viewer->worker, NULL);
-    viewer->working = false;
+    viewer->worker_started = false;
 }

@@ -3,7 +3,7 @@
 const $ = (id) => document.getElementById(id);
 const token = new URLSearchParams(location.search).get('token') || '';
 const client = Array.from(crypto.getRandomValues(new Uint8Array(8)), (b) => b.toString(16).padStart(2, '0')).join('');
-const calm = matchMedia('(prefers-reduced-motion: reduce)');
+const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)');
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
@@ -17,7 +17,7 @@ const settings = {
 // ---- layout: the picture's centre is the centre of the area that panels leave free ----
 
 const stage = { W: 1, H: 1, x: 0, y: 0 }; // size of the picture and position of its principal point, pixels
-const free = { W: 1, H: 1 }; // largest uncovered area around the principal point
+const free = { W: 1, H: 1 }; // largest area around the principal point that no panel covers
 const BAR = 58; // height of the bar at the bottom of a narrow window
 const isNarrow = () => innerWidth <= 640;
 
@@ -64,8 +64,8 @@ async function fetched(path, parameters, options) {
   return response;
 }
 
-const ask = async (path, parameters) => (await fetched(path, parameters)).json();
-const tell = async (path, body) => (await fetched(path, {}, {
+const getJson = async (path, parameters) => (await fetched(path, parameters)).json();
+const postJson = async (path, body) => (await fetched(path, {}, {
   method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body),
 })).json();
 
@@ -97,13 +97,13 @@ function download(name, blob) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10000);
 }
 
-// Copies by the clipboard API, which exists on 127.0.0.1 and under https; else by the old command.
+// Copies by the clipboard API, which exists on 127.0.0.1 and under https; else by execCommand.
 async function copy(text) {
   if (navigator.clipboard && window.isSecureContext) {
     try {
       await navigator.clipboard.writeText(text);
       return true;
-    } catch { /* not allowed: use the old command */ }
+    } catch { /* not allowed: use execCommand */ }
   }
   const area = document.createElement('textarea');
   area.value = text;

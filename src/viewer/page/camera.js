@@ -1,12 +1,12 @@
 // Moves the camera: orbit, fly, animated flights between views, and the URL fragment that stores a view.
 
-let lastMove = -Infinity; // time of the last change of what the picture shows
+let lastMove = -Infinity; // performance.now() of the last change of the picture
 let flight = null;        // {from, to, begin, ms}
 let homeView;
 
 const pivotOf = (c) => add(c.position, c.axes[2], -c.distance);
 const copyOf = (c) => ({ ...c, position: c.position.slice(), axes: c.axes.map((axis) => axis.slice()) });
-// 3 x 4, row by row, as in the protocol and in transforms.json.
+// Returns the 3 x 4 pose, row by row, as in the protocol and in transforms.json.
 const poseOf = (c) => [0, 1, 2].flatMap((i) => [c.axes[0][i], c.axes[1][i], c.axes[2][i], c.position[i]]);
 
 function fromPose(pose, fov, distance) {
@@ -92,7 +92,7 @@ function lookAt(point) {
 // ---- flights ----
 
 function flyTo(to, ms = 700) {
-  if (calm.matches)
+  if (reducedMotion.matches)
     return setCamera(to);
   flight = { from: copyOf(camera), to: copyOf(to), begin: performance.now(), ms };
   wake();
@@ -119,8 +119,8 @@ function flightStep(now) {
 
 // ---- the first view ----
 
-// Returns a camera at the first training camera's position that looks at the focus point; in a narrow window with a
-// wider field of view, so that it shows as much.
+// Returns a camera at the first training camera's position that looks at the focus point. A narrow window gets a wider
+// field of view, so that it shows as much of the scene.
 function firstView() {
   const view = scene.views[0];
   let back = [1, 1, 0.7], position;
@@ -136,8 +136,8 @@ function firstView() {
   return { position, axes: lookAlong(back, scene.up), distance, fov: fitted(scene.fov, scene.width / scene.height) };
 }
 
-// Converts the vertical field of view of a picture with the given aspect to that of the stage which shows all of the
-// picture in the free area, and back.
+// Converts the vertical field of view of a picture with the given aspect ratio to the stage's field of view with which
+// the whole picture fits the free area, and back.
 const fitted = (fov, aspect) => Math.min(degrees(2 * Math.atan(Math.tan(radians(fov) / 2) * fit(aspect))), 170);
 const unfitted = (fov, aspect) => degrees(2 * Math.atan(Math.tan(radians(fov) / 2) / fit(aspect)));
 const fit = (aspect) => Math.max(1, aspect * free.H / free.W) * stage.H / free.H;

@@ -1,7 +1,7 @@
 // The scene's cameras: the list with photographs, selecting a camera, and its photograph as an overlay.
 
 let picked = null;  // the selected view
-const wanted = []; // options whose photographs are to be loaded
+const loadQueue = []; // options whose photographs are to be loaded
 let loading = 0;
 
 const viewFov = (view) => degrees(2 * Math.atan(view.height / 2 / view.focal_y));
@@ -65,8 +65,8 @@ function placeBlend() {
 // ---- the list: photographs are loaded when they are scrolled into view, two at a time ----
 
 function loadNext() {
-  while (loading < 2 && wanted.length > 0) {
-    const option = wanted.shift(), image = option.firstChild;
+  while (loading < 2 && loadQueue.length > 0) {
+    const option = loadQueue.shift(), image = option.firstChild;
     loading++;
     image.onload = image.onerror = () => {
       loading--;
@@ -83,7 +83,7 @@ function makeList() {
       if (!isIntersecting)
         continue;
       seen.unobserve(target);
-      wanted.push(target);
+      loadQueue.push(target);
     }
     loadNext();
   }, { root: list, rootMargin: '60px' });

@@ -12,7 +12,7 @@ function ticks(low, high, count) {
   return all;
 }
 
-// Returns powers of ten between low and high; 3, or 2 and 5, times these where there are few.
+// Returns powers of ten between low and high; where there are few, also 3 times, or 2 and 5 times, the powers.
 function logTicks(low, high) {
   const factors = Math.log10(high / low) > 2.2 ? [1] : Math.log10(high / low) > 1.1 ? [1, 3] : [1, 2, 5], all = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++)
@@ -25,7 +25,7 @@ function logTicks(low, high) {
 const steps = (x) => (x >= 1e6 ? `${+(x / 1e6).toPrecision(3)}M` : x >= 1e4 ? `${+(x / 1e3).toPrecision(3)}k` : `${x}`);
 const plain = (x) => (x > 0 && x < 1e-3 ? x.toExponential(0) : String(+x.toPrecision(3)));
 
-// Averages groups of points to at most `most`, so that the time to draw does not grow with the run.
+// Averages groups of points, to at most `most` points, so that the time to draw does not grow with the run.
 function thinned(points, most) {
   if (points.length <= most)
     return points;
@@ -36,7 +36,7 @@ function thinned(points, most) {
   });
 }
 
-// Returns the exponential moving average, with Adam's bias correction.
+// Returns the exponential moving average, with a bias correction as in Adam.
 function smoothed(points) {
   const keep = 1 - 1 / Math.max(1, SMOOTH * points.length);
   let mean = 0, weight = 0;
@@ -49,9 +49,9 @@ function smoothed(points) {
 
 class Curve {
   constructor(id, color, logarithmic) {
-    Object.assign(this, { canvas: $('curve-' + id), at: $(id + '-at'), color, logarithmic, raw: [], dots: [], over: null });
-    this.canvas.onpointermove = (event) => { this.over = event.offsetX; this.draw(); };
-    this.canvas.onpointerleave = this.canvas.onblur = () => { this.over = null; this.draw(); };
+    Object.assign(this, { canvas: $('curve-' + id), at: $(id + '-at'), color, logarithmic, raw: [], dots: [], hoverX: null });
+    this.canvas.onpointermove = (event) => { this.hoverX = event.offsetX; this.draw(); };
+    this.canvas.onpointerleave = this.canvas.onblur = () => { this.hoverX = null; this.draw(); };
     this.canvas.onkeydown = (event) => this.key(event);
   }
 
@@ -70,7 +70,7 @@ class Curve {
       return;
     event.preventDefault();
     event.stopPropagation();
-    this.over = clamp((this.over ?? this.canvas.clientWidth / 2) + by, 0, this.canvas.clientWidth);
+    this.hoverX = clamp((this.hoverX ?? this.canvas.clientWidth / 2) + by, 0, this.canvas.clientWidth);
     this.draw();
   }
 
@@ -82,8 +82,8 @@ class Curve {
     let low = Math.min(...values.filter(Number.isFinite)), high = Math.max(...values.filter(Number.isFinite));
     if (this.logarithmic)
       return [low / 1.15, high * 1.15];
-    const room = Math.max((high - low) * 0.06, 0.05);
-    return [low - room, high + room];
+    const margin = Math.max((high - low) * 0.06, 0.05);
+    return [low - margin, high + margin];
   }
 
   draw() {
@@ -151,8 +151,8 @@ class Curve {
   readOut(context, x, y, bottom) {
     const points = this.line.length ? this.line : this.dots;
     let point = points[points.length - 1];
-    if (this.over !== null) {
-      point = points.reduce((best, p) => (Math.abs(x(p[0]) - this.over) < Math.abs(x(best[0]) - this.over) ? p : best));
+    if (this.hoverX !== null) {
+      point = points.reduce((best, p) => (Math.abs(x(p[0]) - this.hoverX) < Math.abs(x(best[0]) - this.hoverX) ? p : best));
       context.strokeStyle = colors.faint;
       context.beginPath();
       context.moveTo(x(point[0]), 6);
@@ -164,6 +164,6 @@ class Curve {
       context.fill();
     }
     const value = this.logarithmic ? point[1].toExponential(2) : point[1].toFixed(2);
-    this.at.textContent = this.over === null ? value : `${value} at step ${point[0].toLocaleString('en')}`;
+    this.at.textContent = this.hoverX === null ? value : `${value} at step ${point[0].toLocaleString('en')}`;
   }
 }

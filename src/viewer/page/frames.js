@@ -1,54 +1,54 @@
 // The picture: requests one frame at a time, coarse while something moves and refined when it is still. Until the next
 // frame arrives, the last one is warped to the current camera.
 
-const REST = 160;      // ms without a change after which the camera is still
-const LONGEST = 1920;  // most pixels of a request along the longer side
-let shown = null;      // {bitmap, camera, place, key, refined}
+const STILL_MS = 160;   // ms without a change after which the camera is still
+const MAX_SIDE = 1920;  // most pixels of a request along the longer side
+let shown = null;       // {bitmap, camera, layout, key, refined}
 let outstanding = null; // {still, controller}
-let pumping = false, troubles = 0, training = false, ended = false, nudge = () => {};
+let frameLoopRuns = false, failures = 0, training = false, ended = false, interruptPause = () => {};
 
 const busy = () => held.size > 0 || flight || previewing() || timePlaying();
 
-function frameWish() {
+function frameParameters() {
   const ratio = Math.min(devicePixelRatio || 1, 2) * settings.resolution;
-  const scale = Math.min(ratio, LONGEST / Math.max(stage.W, stage.H));
-  const wish = {
+  const scale = Math.min(ratio, MAX_SIDE / Math.max(stage.W, stage.H));
+  const parameters = {
     pose: poseOf(camera).join(','), fov: camera.fov.toPrecision(6),
     width: Math.max(8, Math.round(stage.W * scale)), height: Math.max(8, Math.round(stage.H * scale)),
     center: `${(stage.x / stage.W).toFixed(5)},${(stage.y / stage.H).toFixed(5)}`,
     map: settings.map, background: settings.background, time: settings.time.toPrecision(5), lens: 'perspective',
   };
   if (settings.cropOn)
-    wish.crop = settings.crop.join(',');
-  return wish;
+    parameters.crop = settings.crop.join(',');
+  return parameters;
 }
 
-// Handles a change of what the picture shows: aborts a request of a still picture and asks again.
+// Handles a change of the camera or of a setting: aborts a request of a still picture and sends a new one.
 function pictureChanged() {
   lastMove = performance.now();
   emit('refined', 0);
   if (outstanding && outstanding.still)
     outstanding.controller.abort();
-  nudge();
-  pump();
+  interruptPause();
+  frameLoop();
 }
 
-async function takeFrame(response, key, asked) {
+async function receiveFrame(response, key, sent) {
   const number = (name) => Number(response.headers.get(name));
   const bitmap = await createImageBitmap(await response.blob());
   if (shown)
     shown.bitmap.close();
-  shown = { bitmap, camera: asked.camera, place: asked.place, key, refined: number('X-Refined') };
+  shown = { bitmap, camera: sent.camera, layout: sent.layout, key, refined: number('X-Refined') };
   emit('frame', {
     width: number('X-Width'), height: number('X-Height'), step: number('X-Step'), ms: number('X-Milliseconds'),
   });
-  if (JSON.stringify(frameWish()) === key)
+  if (JSON.stringify(frameParameters()) === key)
     emit('refined', shown.refined);
   wake();
 }
 
 // Shows an error and returns the ms to wait before the next request, longer after each further error.
-function trouble(error) {
+function showError(error) {
   if (error.status === 409)
     return 50;
   if (error.status === 403) {
@@ -56,49 +56,49 @@ function trouble(error) {
     cover('The program was restarted', 'Open the address that it printed: the token has changed.');
     return 0;
   }
-  troubles = Math.min(troubles + 1, 6);
+  failures = Math.min(failures + 1, 6);
   if (error.status)
     notice(sentence(error.message));
-  else if (troubles > 1)
+  else if (failures > 1)
     notice('The program does not answer; trying again');
-  return 250 * 2 ** troubles;
+  return 250 * 2 ** failures;
 }
 
-async function requestFrame(wish, key, still) {
-  const begin = performance.now(), asked = { camera: copyOf(camera), place: { ...stage } };
+async function requestFrame(parameters, key, still) {
+  const begin = performance.now(), sent = { camera: copyOf(camera), layout: { ...stage } };
   outstanding = { still, controller: new AbortController() };
   try {
-    const response = await fetched('/api/frame', { ...wish, still: still ? 1 : 0, client },
+    const response = await fetched('/api/frame', { ...parameters, still: still ? 1 : 0, client },
       { signal: outstanding.controller.signal });
     if (response.status === 200)
-      await takeFrame(response, key, asked);
+      await receiveFrame(response, key, sent);
     else if (performance.now() - begin < 300)
       await sleep(700); // no new frame, answered at once
-    if (troubles > 0 && !ended)
+    if (failures > 0 && !ended)
       notice('');
-    troubles = 0;
+    failures = 0;
     return 0;
   } catch (error) {
-    return error.name === 'AbortError' || ended ? 0 : trouble(error);
+    return error.name === 'AbortError' || ended ? 0 : showError(error);
   } finally {
     outstanding = null;
   }
 }
 
-const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { nudge = done; })]);
+const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { interruptPause = done; })]);
 
 // Requests frames while something moves, refined ones while it is still, and new ones while the model is trained; ends
 // when the picture is final.
-async function pump() {
-  if (pumping || !scene)
+async function frameLoop() {
+  if (frameLoopRuns || !scene)
     return;
-  pumping = true;
+  frameLoopRuns = true;
   let last = '';
   while (!document.hidden && !ended) {
-    const wish = frameWish(), key = JSON.stringify(wish), rest = performance.now() - lastMove;
-    const still = rest >= REST && !busy();
+    const parameters = frameParameters(), key = JSON.stringify(parameters), sinceMove = performance.now() - lastMove;
+    const still = sinceMove >= STILL_MS && !busy();
     if (!still && key === last && shown && shown.key === key) {
-      await pause(clamp(REST - rest, 8, REST));
+      await pause(clamp(STILL_MS - sinceMove, 8, STILL_MS));
       continue;
     }
     if (still && shown && shown.key === key && shown.refined >= 1 && !training) {
@@ -106,21 +106,21 @@ async function pump() {
       break;
     }
     last = key;
-    const wait = await requestFrame(wish, key, still);
+    const wait = await requestFrame(parameters, key, still);
     if (wait > 0)
       await sleep(wait);
   }
-  pumping = false;
+  frameLoopRuns = false;
 }
 
 // ---- drawing ----
 
-// Returns the affine map that warps the shown frame to the current camera, exact for the plane through the pivot; null
-// when the distortion is too large.
-function bend() {
+// Returns the affine map that reprojects the shown frame to the current camera, exact for the plane through the pivot;
+// null when the distortion is too large.
+function reprojection() {
   const from = shown.camera, pivot = pivotOf(from), reach = from.distance * 0.25;
   const points = [pivot, add(pivot, from.axes[0], reach), add(pivot, from.axes[1], reach)];
-  const a = points.map((p) => project(from, p, shown.place)), b = points.map((p) => project(camera, p, stage));
+  const a = points.map((p) => project(from, p, shown.layout)), b = points.map((p) => project(camera, p, stage));
   if (b.some((p) => p[2] < camera.distance * 0.02))
     return null;
   const ax = a[1][0] - a[0][0], ay = a[2][1] - a[0][1]; // the frame's own axes: a diagonal matrix
@@ -148,14 +148,14 @@ function drawPicture() {
   context.fillRect(0, 0, W, H);
   if (!shown)
     return;
-  const m = bend();
+  const m = reprojection();
   if (m)
     context.transform(...m);
   context.imageSmoothingQuality = 'high';
-  context.drawImage(shown.bitmap, 0, 0, m ? shown.place.W : W, m ? shown.place.H : H);
+  context.drawImage(shown.bitmap, 0, 0, m ? shown.layout.W : W, m ? shown.layout.H : H);
 }
 
-// Saves the shown frame as PNG in its original size.
+// Saves the shown frame as a PNG file in its original size.
 function savePicture(name) {
   if (!shown)
     return;

@@ -65,8 +65,8 @@ function pointerUp(event) {
   if (pointers.size === 0) {
     held.delete('pointer');
     $('picture').classList.remove('dragging');
-    nudge();
-    pump();
+    interruptPause();
+    frameLoop();
   }
 }
 
@@ -77,12 +77,12 @@ function tap(event) {
   if (view)
     return pickCamera(view);
   if (at - lastTap.at < 350 && Math.hypot(x - lastTap.x, y - lastTap.y) < 24)
-    lookThere(x, y);
+    pivotAtPixel(x, y);
   lastTap = { at, x, y };
 }
 
 // Makes the point of the pivot's plane at this pixel the new pivot.
-function lookThere(x, y) {
+function pivotAtPixel(x, y) {
   const ray = direction(camera, x, y, stage);
   lookAt(add(camera.position, ray, camera.distance / -dot(ray, camera.axes[2])));
 }
@@ -113,7 +113,7 @@ const TURNS = { arrowleft: [1, 0], arrowright: [-1, 0], arrowup: [0, 1], arrowdo
 let fast = false;
 
 // Returns whether a field, a dialog, a slider, a choice or a list handles the key.
-function taken(event) {
+function handledElsewhere(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]'))
     return true;
   const slide = event.target.closest('[type=range], [type=checkbox], [role=radiogroup], [role=listbox]');
@@ -125,7 +125,7 @@ function keyDown(event) {
   const key = event.key.toLowerCase();
   if (key === 'escape' && !document.querySelector('dialog[open]'))
     return shortcut(key, event);
-  if (taken(event))
+  if (handledElsewhere(event))
     return;
   if (key in MOVES || key in TURNS) {
     event.preventDefault();
@@ -162,7 +162,7 @@ function keysStep(dt) {
   return any;
 }
 
-function listen() {
+function listenForInput() {
   const picture = $('picture');
   picture.addEventListener('pointerdown', pointerDown);
   picture.addEventListener('pointermove', pointerMove);

@@ -4,7 +4,7 @@
 
 function showPanel(name, open) {
   if (!open && settings.panel === null)
-    return; // switches an open panel only
+    return; // without `open`, only replaces an open panel
   settings.panel = name;
   for (const button of document.querySelectorAll('#rail button'))
     button.setAttribute('aria-expanded', button.dataset.panel === name);
@@ -15,10 +15,10 @@ function showPanel(name, open) {
     sessionStorage.setItem('vknerf panel', name || '');
   } catch { /* not allowed */ }
   emit('panel');
-  placeChanged();
+  layoutChanged();
 }
 
-function placeChanged() {
+function layoutChanged() {
   const before = JSON.stringify(stage);
   measure();
   emit(JSON.stringify(stage) === before ? 'overlay' : 'picture');
@@ -30,7 +30,7 @@ function startPanels() {
   for (const button of document.querySelectorAll('#rail button'))
     button.onclick = () => togglePanel(button.dataset.panel);
   $('home').onclick = goHome;
-  $('save-picture').onclick = saveThis;
+  $('save-picture').onclick = saveShownPicture;
   $('copy-view').onclick = copyView;
   $('open-help').onclick = () => $('help').showModal();
   $('help').onclick = (event) => {
@@ -52,7 +52,7 @@ function goHome() {
   flyTo(firstView());
 }
 
-function saveThis() {
+function saveShownPicture() {
   const name = scene.run.split('/').filter(Boolean).pop() || 'vknerf';
   savePicture(`${name}_${settings.map}_${shown ? shown.bitmap.width : 0}x${shown ? shown.bitmap.height : 0}.png`);
 }
@@ -69,7 +69,7 @@ function shortcut(key, event) {
     b: () => setBackground(settings.background === 'white' ? 'black' : 'white'),
     c: () => setCameras(!settings.cameras), x: () => toggleCrop(!settings.cropOn),
     ',': () => stepCamera(-1), '.': () => stepCamera(1), k: addKey, p: playPath,
-    ' ': () => scene.dynamic && playTime(!playing), i: saveThis, l: copyView, v: () => togglePanel('view'),
+    ' ': () => scene.dynamic && playTime(!playing), i: saveShownPicture, l: copyView, v: () => togglePanel('view'),
     t: () => togglePanel('training'), '?': () => $('help').showModal(), escape: () => showPanel(null, true),
     '+': () => zoom(0.9, stage.x, stage.y), '=': () => zoom(0.9, stage.x, stage.y),
     '-': () => zoom(1 / 0.9, stage.x, stage.y),
@@ -129,10 +129,10 @@ function themeChanged() {
 async function readScene() {
   for (;;) {
     try {
-      return await ask('/api/scene');
+      return await getJson('/api/scene');
     } catch (error) {
       if (error.status === 403) {
-        trouble(error);
+        showError(error);
         throw error;
       }
       notice(error.status === 503 ? sentence(error.message) : 'The program does not answer; trying again');
@@ -149,7 +149,7 @@ async function begin() {
   settings.crop = scene.box.slice();
   measure();
   setCamera(firstView());
-  const there = readAddress();
+  const hasView = readAddress();
   const name = scene.run.split('/').filter(Boolean).pop() || scene.run;
   $('run-name').textContent = name;
   $('run-name').title = scene.run;
@@ -164,16 +164,16 @@ async function begin() {
   startPath();
   startPanels();
   startTraining();
-  listen();
-  setCamera(there ? camera : firstView()); // again: the open panel has changed the layout
+  listenForInput();
+  setCamera(hasView ? camera : firstView()); // again: the open panel has changed the layout
   dark.addEventListener('change', themeChanged);
-  addEventListener('resize', placeChanged);
-  new ResizeObserver(placeChanged).observe($('panels'));
+  addEventListener('resize', layoutChanged);
+  new ResizeObserver(layoutChanged).observe($('panels'));
   addEventListener('hashchange', () => {
     readAddress();
     showSettings();
   });
-  document.addEventListener('visibilitychange', () => { nudge(); pump(); });
+  document.addEventListener('visibilitychange', () => { interruptPause(); frameLoop(); });
 }
 
 begin();

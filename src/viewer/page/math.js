@@ -68,15 +68,15 @@ function splineAt(points, loop, time) {
   const count = points.length, last = count - 1;
   if (count < 2)
     return points[0].slice();
-  const piece = clamp(Math.floor(time), 0, (loop ? count : last) - 1);
+  const segment = clamp(Math.floor(time), 0, (loop ? count : last) - 1);
   const tangent = (i, c) => {
     const before = i > 0 ? i - 1 : loop ? last : 0, after = i < last || loop ? i + 1 : last;
     const span = after - (i === 0 && loop ? -1 : before);
     return (points[after % count][c] - points[before][c]) / span;
   };
-  const next = (piece + 1) % count, t = time - piece, t2 = t * t, t3 = t2 * t;
+  const next = (segment + 1) % count, t = time - segment, t2 = t * t, t3 = t2 * t;
   return points[0].map((_, c) =>
-    (2 * t3 - 3 * t2 + 1) * points[piece][c] + (t3 - 2 * t2 + t) * tangent(piece, c) +
+    (2 * t3 - 3 * t2 + 1) * points[segment][c] + (t3 - 2 * t2 + t) * tangent(segment, c) +
     (3 * t2 - 2 * t3) * points[next][c] + (t3 - t2) * tangent(next, c));
 }
 

@@ -2,7 +2,7 @@
 
 const colors = {}; // of the style sheet
 let hovered = null; // the view under the pointer
-let frusta = [];    // [{view, points: [[x, y]], away, world}] as drawn last
+let frusta = [];    // [{view, points: [[x, y]], distance, world}] as drawn last
 
 function readColors() {
   const style = getComputedStyle(document.documentElement);
@@ -60,16 +60,16 @@ function drawCameras(context) {
   frusta = [];
   for (const view of scene.views) {
     const world = frustum(view, size), points = world.map((p) => project(camera, p, stage));
-    const away = length(subtract(world[0], camera.position));
-    if (points.some((p) => p[2] < size * 0.05) || away < size * 0.5)
+    const distance = length(subtract(world[0], camera.position));
+    if (points.some((p) => p[2] < size * 0.05) || distance < size * 0.5)
       continue;
-    frusta.push({ view, points, away, world });
+    frusta.push({ view, points, distance, world });
   }
-  frusta.sort((a, b) => b.away - a.away);
-  for (const { view, points, away } of frusta) {
+  frusta.sort((a, b) => b.distance - a.distance);
+  for (const { view, points, distance } of frusta) {
     const chosen = view === hovered || view === picked;
     const faint = settings.panel === 'path' ? 0.45 : 1; // fainter than the path
-    context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * away / scene.distance, 0.35, 0.95);
+    context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * distance / scene.distance, 0.35, 0.95);
     haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => {
       context.beginPath();
       for (const i of [1, 2, 3, 4]) {
@@ -116,7 +116,7 @@ function segmentDistance(x, y, a, b) {
   return Math.hypot(x - a[0] - t * dx, y - a[1] - t * dy);
 }
 
-// Returns the camera whose lines are nearest to a pixel, within `reach` pixels; of equal ones that closest to the viewer.
+// Returns the camera whose lines are nearest to a pixel, within `reach` pixels; of several the closest camera.
 function cameraAt(x, y, reach) {
   let best = null, least = reach;
   if (!settings.cameras)
@@ -149,9 +149,9 @@ function drawBox(context, box) {
 function drawPath(context) {
   if (path.keys.length === 0)
     return;
-  const values = pathValues(), pieces = path.loop && values.length > 1 ? values.length : values.length - 1;
+  const values = pathValues(), segments = path.loop && values.length > 1 ? values.length : values.length - 1;
   const line = [];
-  for (let i = 0; i <= pieces * 24; i++)
+  for (let i = 0; i <= segments * 24; i++)
     line.push(splineAt(values, path.loop, i / 24).slice(0, 3));
   haloed(context, LINES.path, 2, () => worldLine(context, line, false));
   values.forEach((value, i) => {

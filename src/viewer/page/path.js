@@ -5,7 +5,7 @@ const path = {
   keys: [], // {position, look_at, up, fov, time, thumb}
   seconds: 6, fps: 24, loop: false, width: 640, height: 360, name: 'path',
 };
-let preview = null; // {begin} while the preview runs, {at} while the slider shows one position
+let preview = null; // {begin} while the preview runs, {at} while the slider is dragged
 
 const previewing = () => preview !== null;
 
@@ -14,11 +14,11 @@ const pathValues = () => path.keys.map((key) => [...key.position, ...key.look_at
 
 const frameCount = () => Math.max(1, Math.round(path.seconds * path.fps));
 
-// Returns camera and time at a position 0..1 of the path. The last frame of an open path is at 1; a loop ends one frame
-// before 1, which equals 0.
-function pathAt(moment) {
+// Returns the path's camera and time at t in 0..1. The last frame of an open path is at 1; the last frame of a loop is
+// one frame before 1, where the loop is at its start again.
+function pathAt(t) {
   const loop = path.loop && path.keys.length > 1;
-  const v = splineAt(pathValues(), loop, moment * (loop ? path.keys.length : path.keys.length - 1));
+  const v = splineAt(pathValues(), loop, t * (loop ? path.keys.length : path.keys.length - 1));
   const position = v.slice(0, 3), back = subtract(position, v.slice(3, 6));
   const axes = lookAlong(length(back) > 0 ? back : camera.axes[2], v.slice(6, 9));
   return {
@@ -27,9 +27,9 @@ function pathAt(moment) {
   };
 }
 
-// Returns the current view within the path's frame as a keyframe. A camera without roll gets the scene's up, so that the
-// curve between such keyframes has no roll either.
-function keyHere() {
+// Returns the current view within the path's frame as a keyframe. A camera without roll gets the scene's up: the curve
+// between such keyframes then has no roll either.
+function keyframeOfView() {
   const upright = lookAlong(camera.axes[2], scene.up), level = dot(upright[1], camera.axes[1]) > 0.99999;
   const aspect = path.width / path.height;
   return {
@@ -60,7 +60,8 @@ function pathFile() {
   };
 }
 
-// Parses such JSON; throws an Error that names the field. A keyframe inherits missing fields from the one before.
+// Parses the JSON of pathFile; throws an Error that names the field. A keyframe inherits missing fields from the
+// previous one.
 function readPathFile(json) {
   const number = (value, name, low, high) => {
     if (typeof value !== 'number' || !(value >= low && value <= high))
@@ -101,7 +102,7 @@ function readPathFile(json) {
   };
 }
 
-// ---- the draft, which survives a reload of the page ----
+// ---- the draft in sessionStorage, which survives a reload of the page ----
 
 const draftName = () => `vknerf path ${scene.run}`;
 
@@ -119,12 +120,12 @@ function readDraft() {
 
 // ---- preview ----
 
-function showMoment(moment) {
-  const at = pathAt(moment);
+function showPathAt(t) {
+  const at = pathAt(t);
   if (scene.dynamic)
     setTime(at.time);
-  $('path-scrub').value = moment;
-  $('path-scrub-value').textContent = `${(moment * path.seconds).toFixed(1)} s`;
+  $('path-scrub').value = t;
+  $('path-scrub-value').textContent = `${(t * path.seconds).toFixed(1)} s`;
   flight = null;
   setCamera(at);
 }
@@ -135,12 +136,12 @@ function previewStep(now) {
     return false;
   const count = frameCount(), loop = path.loop && path.keys.length > 1, frame = (now - preview.begin) / 1000 * path.fps;
   if (frame >= count && !path.loop) {
-    showMoment(1);
+    showPathAt(1);
     stopPreview();
     return false;
   }
   const i = Math.floor(frame) % count;
-  showMoment(loop || count === 1 ? i / count : i / (count - 1));
+  showPathAt(loop || count === 1 ? i / count : i / (count - 1));
   return true;
 }
 
@@ -150,8 +151,8 @@ function stopPreview() {
   preview = null;
   showPlaying();
   emit('overlay');
-  nudge();
-  pump();
+  interruptPause();
+  frameLoop();
 }
 
 function playPath() {

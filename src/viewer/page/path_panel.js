@@ -54,7 +54,7 @@ function pathChanged() {
 }
 
 function addKey() {
-  path.keys.push(keyHere());
+  path.keys.push(keyframeOfView());
   pathChanged();
   showPanel('path', true);
   $('keys').lastChild.scrollIntoView({ block: 'nearest' });
@@ -75,7 +75,7 @@ function keyAction(event) {
   if (act === 'delete')
     path.keys.splice(i, 1);
   else if (act === 'update')
-    path.keys[i] = keyHere();
+    path.keys[i] = keyframeOfView();
   else
     path.keys.splice(to, 0, path.keys.splice(i, 1)[0]);
   pathChanged();
@@ -91,7 +91,7 @@ function keyAction(event) {
 async function savePath(event) {
   event.preventDefault();
   try {
-    const answer = await tell('/api/path', { name: path.name, path: pathFile() });
+    const answer = await postJson('/api/path', { name: path.name, path: pathFile() });
     $('path-command').textContent = answer.command;
     $('path-saved').hidden = false;
     $('path-saved').scrollIntoView({ block: 'nearest' });
@@ -152,7 +152,7 @@ function startPath() {
   $('path-scrub').oninput = (event) => {
     preview = { at: true };
     showPlaying();
-    showMoment(Number(event.target.value));
+    showPathAt(Number(event.target.value));
   };
   $('path-scrub').onchange = stopPreview;
   $('path-form').onsubmit = savePath;

@@ -4,7 +4,7 @@ const WORDS = {
   training: 'training', paused: 'paused', saving: 'saving', finished: 'finished', stopped: 'stopped', viewing: 'viewing',
 };
 const MOST_METRICS = 20000; // log lines in one answer
-let state = null, metrics = [], evaluations = [], nextMetric = 0, silence = 0, said = '', stopping = false;
+let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '', stopping = false;
 let curves;
 
 function clock(seconds) {
@@ -13,29 +13,29 @@ function clock(seconds) {
     `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
 }
 
-const known = (x, text) => (typeof x === 'number' && Number.isFinite(x) ? text(x) : '–');
+const formatted = (x, text) => (typeof x === 'number' && Number.isFinite(x) ? text(x) : '–');
 
 function showState() {
   const live = scene.mode === 'train';
   const word = WORDS[state.state] || state.state;
   $('run-state').textContent = word;
-  $('run-step').textContent = `step ${known(state.step, (x) => x.toLocaleString('en'))}`;
+  $('run-step').textContent = `step ${formatted(state.step, (x) => x.toLocaleString('en'))}`;
   $('dot').className = state.state;
   $('training-state').textContent = scene.mode === 'view' ? 'recorded run' : word;
-  $('t-step').textContent = known(state.step, (x) => x.toLocaleString('en'));
-  $('t-time').textContent = known(state.seconds, clock);
-  $('t-rate').textContent = known(live && state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
-  $('t-psnr').textContent = known(state.psnr, (x) => `${x.toFixed(2)}`);
-  $('t-loss').textContent = known(state.loss, (x) => x.toExponential(1));
-  $('t-share').textContent = known(live && state.share, (x) => `${(100 * x).toFixed(1)} %`);
+  $('t-step').textContent = formatted(state.step, (x) => x.toLocaleString('en'));
+  $('t-time').textContent = formatted(state.seconds, clock);
+  $('t-rate').textContent = formatted(live && state.steps_per_second, (x) => x.toFixed(x < 10 ? 2 : 1));
+  $('t-psnr').textContent = formatted(state.psnr, (x) => `${x.toFixed(2)}`);
+  $('t-loss').textContent = formatted(state.loss, (x) => x.toExponential(1));
+  $('t-share').textContent = formatted(live && state.share, (x) => `${(100 * x).toFixed(1)} %`);
   const can = state.can || {}, paused = state.state === 'paused';
   $('pause').textContent = paused ? 'Resume' : 'Pause';
   $('pause').disabled = !can.pause;
   $('save').disabled = !can.save;
   $('stop').disabled = !can.stop;
-  if (state.message && state.message !== said)
+  if (state.message && state.message !== lastMessage)
     notice(state.message, 8000);
-  said = state.message;
+  lastMessage = state.message;
 }
 
 function showCurves() {
@@ -46,8 +46,8 @@ function showCurves() {
 }
 
 // Polls the state once, and again while more log lines remain.
-async function look() {
-  const answer = await ask('/api/state', { from: nextMetric });
+async function pollState() {
+  const answer = await getJson('/api/state', { from: nextMetric });
   const more = answer.next - nextMetric >= MOST_METRICS;
   if (answer.next < nextMetric)
     metrics = []; // another run in this folder: the answer starts from its first line
@@ -64,9 +64,9 @@ async function look() {
     return;
   }
   if (training && !before)
-    pump();
+    frameLoop();
   if (more)
-    await look();
+    await pollState();
 }
 
 // Shows the result of the training. The program ends now; the last picture stays.
@@ -80,10 +80,10 @@ function showEnd(text) {
     $(id).disabled = true;
 }
 
-// Handles a poll without an answer; the third in a row is shown. After a training it means that the program has ended.
-function unanswered() {
+// Handles a poll without an answer. The third in a row is shown, after a training as the program's end.
+function noteMissedPoll() {
   const over = stopping || (state && ['finished', 'stopped', 'saving'].includes(state.state));
-  if (++silence < 3)
+  if (++missedPolls < 3)
     return;
   ended = over;
   if (!over)
@@ -96,33 +96,33 @@ function unanswered() {
     $(id).disabled = true;
 }
 
-async function watch() {
+async function pollLoop() {
   while (!ended) {
     if (!document.hidden) {
       try {
-        await look();
-        if (silence >= 3 && !ended) {
+        await pollState();
+        if (missedPolls >= 3 && !ended) {
           notice('');
-          pump();
+          frameLoop();
         }
-        silence = 0;
+        missedPolls = 0;
       } catch (error) {
         if (error.status === 403)
-          trouble(error);
+          showError(error);
         else
-          unanswered();
+          noteMissedPoll();
       }
     }
     await sleep(scene.mode === 'train' || !state ? 1000 : 5000);
   }
 }
 
-async function control(action, words) {
+async function control(action, message) {
   try {
-    await tell('/api/control', { action });
+    await postJson('/api/control', { action });
     stopping ||= action === 'stop';
-    notice(words, 3000);
-    await look();
+    notice(message, 3000);
+    await pollState();
   } catch (error) {
     notice(`Failed: ${error.message}`, 6000);
   }
@@ -139,5 +139,5 @@ function startTraining() {
     $('confirm').returnValue = '';
   };
   on('panel', showCurves);
-  watch();
+  pollLoop();
 }
