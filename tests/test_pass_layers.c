@@ -382,9 +382,10 @@ static const double *row_of(const struct bench *bench, const struct rows *rows, 
 }
 
 /* Returns the column of a layer's input. */
-static uint32_t source_of(const struct LayerColumns *flow, uint32_t input)
+static uint32_t source_of(const struct LayerColumns *io, uint32_t input)
 {
-    return input < flow->own ? flow->from + input : flow->behind + input - flow->own;
+    return input < io->input_count ? io->input_column + input
+                                   : io->second_column + input - io->input_count;
 }
 
 /* Returns a weight as products use it. */
@@ -398,7 +399,7 @@ static double weight_of(const struct bench *bench, const struct inputs *inputs, 
 /* Returns the number of outputs that read a layer's own columns, those of a skip layer included. */
 static uint32_t consumer_count(const struct bench *bench, uint32_t n)
 {
-    uint32_t also_read_by = bench->model.flows[n].also_read_by;
+    uint32_t also_read_by = bench->model.layer_columns[n].also_read_by;
     return bench->model.layers[n].outputs +
            (also_read_by ? bench->model.layers[also_read_by].outputs : 0);
 }
@@ -407,21 +408,22 @@ static uint32_t consumer_count(const struct bench *bench, uint32_t n)
 static double consumer_weight(const struct bench *bench, const struct inputs *inputs, uint32_t n,
                               uint32_t input, uint32_t output)
 {
-    uint32_t also_read_by = bench->model.flows[n].also_read_by,
+    uint32_t also_read_by = bench->model.layer_columns[n].also_read_by,
              outputs = bench->model.layers[n].outputs;
     return output < outputs
                ? weight_of(bench, inputs, n, input, output)
                : weight_of(bench, inputs, also_read_by,
-                           bench->model.flows[also_read_by].own + input, output - outputs);
+                           bench->model.layer_columns[also_read_by].input_count + input,
+                           output - outputs);
 }
 
 /* Returns the column of such an output's gradient. */
 static uint32_t consumer_column(const struct bench *bench, uint32_t n, uint32_t output)
 {
-    const struct LayerColumns *flows = bench->model.flows;
+    const struct LayerColumns *ios = bench->model.layer_columns;
     uint32_t outputs = bench->model.layers[n].outputs;
-    return output < outputs ? flows[n].to + output
-                            : flows[flows[n].also_read_by].to + output - outputs;
+    return output < outputs ? ios[n].output_column + output
+                            : ios[ios[n].also_read_by].output_column + output - outputs;
 }
 
 /* ---- pack_weights --------------------------------------------------------------------------- */
@@ -432,19 +434,19 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
     uint8_t *written = base_alloc(512ull * bench->model.panel_chunks, 1);
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
-        const struct LayerColumns *flow = &bench->model.flows[n];
+        const struct LayerColumns *io = &bench->model.layer_columns[n];
         for (uint32_t o = 0; o < layer->outputs; o++) {
             uint32_t panel = o / 16 * (layer->inputs + 32);
             for (uint32_t k = 0; k < layer->inputs + 32; k++) {
-                size_t at = flow->panels * 512ull + (panel + k) * 16ull + o % 16;
+                size_t at = io->panels * 512ull + (panel + k) * 16ull + o % 16;
                 uint32_t input = k < layer->inputs ? k : layer->inputs; /* row of biases */
                 assert_true(number_at(bench, data, at) == weight_of(bench, inputs, n, input, o));
                 assert_true(written[at]++ == 0);
             }
         }
         for (uint32_t o = 0; o < consumer_count(bench, n); o++)
-            for (uint32_t k = 0; k < flow->own; k++) {
-                size_t at = flow->transposed * 512ull +
+            for (uint32_t k = 0; k < io->input_count; k++) {
+                size_t at = io->transposed * 512ull +
                             (k / 16 * consumer_count(bench, n) + o) * 16ull + k % 16;
                 assert_true(number_at(bench, data, at) == consumer_weight(bench, inputs, n, k, o));
                 assert_true(written[at]++ == 0);
@@ -511,17 +513,17 @@ static void check_forward(const struct bench *bench, const struct inputs *inputs
                           const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
-    const struct LayerColumns *flow = &bench->model.flows[n];
+    const struct LayerColumns *io = &bench->model.layer_columns[n];
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *values = row_of(bench, rows, row);
         for (uint32_t o = 0; o < layer->outputs; o++) {
             double sum = weight_of(bench, inputs, n, layer->inputs, o), size = fabs(sum);
             for (uint32_t k = 0; k < layer->inputs; k++) {
-                double term = weight_of(bench, inputs, n, k, o) * values[source_of(flow, k)];
+                double term = weight_of(bench, inputs, n, k, o) * values[source_of(io, k)];
                 sum += term;
                 size += fabs(term);
             }
-            assert_sum(bench, values[flow->to + o], layer->last ? sum : fmax(sum, 0), size,
+            assert_sum(bench, values[io->output_column + o], layer->last ? sum : fmax(sum, 0), size,
                        layer->inputs, "output", n, row);
         }
     }
@@ -532,21 +534,22 @@ static void check_backward(const struct bench *bench, const struct inputs *input
                            const struct rows *values, const struct rows *rows, uint32_t n)
 {
     const struct field_layer *layer = &bench->model.layers[n];
-    const struct LayerColumns *flow = &bench->model.flows[n];
+    const struct LayerColumns *io = &bench->model.layer_columns[n];
     bool activated = n > 0 && layer->mlp == bench->model.layers[n - 1].mlp;
     uint32_t outputs = consumer_count(bench, n);
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *gradients = row_of(bench, rows, row);
-        for (uint32_t k = 0; k < flow->own; k++) {
+        for (uint32_t k = 0; k < io->input_count; k++) {
             double sum = 0, size = 0;
-            bool off = activated && row_of(bench, values, row)[flow->from + k] <= 0;
+            bool off = activated && row_of(bench, values, row)[io->input_column + k] <= 0;
             for (uint32_t o = 0; o < outputs && !off; o++) {
                 double term = consumer_weight(bench, inputs, n, k, o) *
                               gradients[consumer_column(bench, n, o)];
                 sum += term;
                 size += fabs(term);
             }
-            assert_sum(bench, gradients[flow->from + k], sum, size, outputs, "gradient", n, row);
+            assert_sum(bench, gradients[io->input_column + k], sum, size, outputs, "gradient", n,
+                       row);
         }
     }
 }
@@ -561,12 +564,12 @@ static void add_weights(const struct bench *bench, const struct rows *values,
 {
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
-        const struct LayerColumns *flow = &bench->model.flows[n];
+        const struct LayerColumns *io = &bench->model.layer_columns[n];
         for (uint32_t row = 0; row < values->count; row++)
             for (uint32_t k = 0; k <= layer->inputs; k++) {
-                double x = k < layer->inputs ? row_of(bench, values, row)[source_of(flow, k)] : 1;
+                double x = k < layer->inputs ? row_of(bench, values, row)[source_of(io, k)] : 1;
                 for (uint32_t o = 0; o < layer->outputs; o++) {
-                    double term = x * row_of(bench, gradients, row)[flow->to + o];
+                    double term = x * row_of(bench, gradients, row)[io->output_column + o];
                     sums->values[reference_weight(layer, k, o)] += term;
                     sums->sizes[reference_weight(layer, k, o)] += fabs(term);
                 }
@@ -773,13 +776,14 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
                              uint32_t chunk, struct sums *sums, uint64_t *counted)
 {
     uint32_t count = rows_of(bench, all, chunk), columns = bench->config.columns;
-    uint32_t hidden = bench->model.flows[0].to, first = chunk * bench->config.chunk_rows;
+    uint32_t hidden = bench->model.layer_columns[0].output_column,
+             first = chunk * bench->config.chunk_rows;
     struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
     struct rows rows = values;
     rows.binding = BIND_SCRATCH;
     bool position_gradients = bench->model.position_gradients;
     rows.first = hidden;
-    rows.before = position_gradients ? bench->model.flows[0].own : 0;
+    rows.before = position_gradients ? bench->model.layer_columns[0].input_count : 0;
     values = take_rows(bench, values);
     rows = take_rows(bench, rows);
     for (uint32_t row = 0; row < rows.padded; row++) {

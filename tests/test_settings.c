@@ -123,7 +123,7 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     /* These follow from the model's layers. */
     outcome->constants.first_layered = 0;
     memset(outcome->constants.layers, 0, sizeof outcome->constants.layers);
-    memset(outcome->constants.flows, 0, sizeof outcome->constants.flows);
+    memset(outcome->constants.layer_columns, 0, sizeof outcome->constants.layer_columns);
     memset(outcome->constants.buckets, 0, sizeof outcome->constants.buckets);
     outcome->buckets = setup.buckets;
     take_backend(&setup.backend, outcome);

@@ -20,28 +20,28 @@
 #include "field/layer_product.glsl"
 #include "field/hidden_activation.glsl"
 
-LayerColumns flow = config.flows[push.c];
+LayerColumns io = config.layer_columns[push.c];
 uint outputs = config.layers[push.c].outputs;
-uint others = flow.also_read_by > 0u ? config.layers[flow.also_read_by].outputs : 0u;
+uint others = io.also_read_by > 0u ? config.layers[io.also_read_by].outputs : 0u;
 
 uint source_chunk(uint block, uint depth)
 {
     uint column = depth * CHUNK_DEPTH;
-    column += column < outputs ? flow.to : config.flows[flow.also_read_by].to - outputs;
+    column += column < outputs ? io.output_column : config.layer_columns[io.also_read_by].output_column - outputs;
     return (block * config.columns + column) / CHUNK_DEPTH;
 }
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return flow.transposed + panel * ((outputs + others) / CHUNK_DEPTH) + depth;
+    return io.transposed + panel * ((outputs + others) / CHUNK_DEPTH) + depth;
 }
 
 void finish(uint row, uint column, float sum)
 {
-    column += flow.from;
-    if (RECTIFIES && flow.input_activated != 0u && get_activation(row, column) <= 0.0)
+    column += io.input_column;
+    if (RECTIFIES && io.input_activated != 0u && get_activation(row, column) <= 0.0)
         sum = 0.0;
-    if (!RECTIFIES && flow.input_activated != 0u)
+    if (!RECTIFIES && io.input_activated != 0u)
         sum *= activation_slope(get_activation(row, column));
     put_gradient(row, column, round_gradient(sum));
 }
@@ -52,9 +52,9 @@ void finish(uint row, uint column, float sum)
 // rounding that is followed by widening.
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
-    column += flow.from;
+    column += io.input_column;
     uint block_at = in_block(row, column);
-    if (flow.input_activated != 0u) {
+    if (io.input_activated != 0u) {
         MATRIX_SUM(float16_t) activation;
         coopMatLoad(activation, activations, first_activation() + block_at, BLOCK_ROWS,
                     gl_CooperativeMatrixLayoutColumnMajor);
@@ -75,7 +75,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, flow.own / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, io.input_count / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_underflowed();
 }

@@ -15,19 +15,19 @@
 #include "field/layer_product.glsl"
 #include "field/hidden_activation.glsl"
 
-LayerColumns flow = config.flows[push.c];
+LayerColumns io = config.layer_columns[push.c];
 uint inputs = config.layers[push.c].inputs;
 
 uint source_chunk(uint block, uint depth)
 {
     uint column = depth * CHUNK_DEPTH;
-    column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+    column = column < io.input_count ? io.input_column + column : io.second_column + column - io.input_count;
     return first_activation() / CHUNK + ((first_block() + block) * config.columns + column) / CHUNK_DEPTH;
 }
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return flow.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
+    return io.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
 }
 
 // Returns the index of a column's bias in the chunk of biases after its panel, which has equal rows.
@@ -39,7 +39,7 @@ uint biases_at(uint column)
 void finish(uint row, uint column, float sum)
 {
     sum += float(weights[biases_at(column)]);
-    put_activation(row, flow.to + column, flow.activated != 0u ? activate(sum) : sum);
+    put_activation(row, io.output_column + column, io.activated != 0u ? activate(sum) : sum);
 }
 
 #if defined(COOPMAT) && !defined(STAGED)
@@ -48,14 +48,14 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
     MATRIX_SUM(float16_t) biases;
     coopMatLoad(biases, weights, biases_at(column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
     sum += MATRIX_SUM(ACCUM_T)(biases);
-    if (flow.activated != 0u)
+    if (io.activated != 0u)
         for (int i = 0; i < sum.length(); i++)
             sum[i] = RECTIFIES ? max(sum[i], ACCUM_T(0.0)) : ACCUM_T(activate(float(sum[i])));
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
-    coopMatStore(rounded, activations, first_activation() + in_block(row, flow.to + column), BLOCK_ROWS,
+    coopMatStore(rounded, activations, first_activation() + in_block(row, io.output_column + column), BLOCK_ROWS,
                  gl_CooperativeMatrixLayoutColumnMajor);
     if (LIVE_ROWS)
-        coopMatStore(rounded, activations, first_activation() + in_panel(row, flow.to + column), BLOCK_ROWS,
+        coopMatStore(rounded, activations, first_activation() + in_panel(row, io.output_column + column), BLOCK_ROWS,
                      gl_CooperativeMatrixLayoutRowMajor);
 }
 #endif

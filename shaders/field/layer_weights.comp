@@ -20,20 +20,20 @@ layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 #define ROUND_PRODUCTS ROUND_WEIGHT_SUMS
 #include "field/layer_product.glsl"
 
-LayerColumns flow = config.flows[push.c];
+LayerColumns io = config.layer_columns[push.c];
 LayerWeights layer = config.layers[push.c];
 uint split, first_depth;
 
 uint source_chunk(uint block, uint depth)
 {
     uint column = block * BLOCK_ROWS;
-    column = column < flow.own ? flow.from + column : flow.behind + column - flow.own;
+    column = column < io.input_count ? io.input_column + column : io.second_column + column - io.input_count;
     return (first_activation() + in_panel((first_depth + depth) * CHUNK_DEPTH, column)) / CHUNK;
 }
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return in_panel((first_depth + depth) * CHUNK_DEPTH, flow.to + panel * BLOCK_ROWS) / CHUNK;
+    return in_panel((first_depth + depth) * CHUNK_DEPTH, io.output_column + panel * BLOCK_ROWS) / CHUNK;
 }
 
 uint sum_at(uint row, uint column)
@@ -70,7 +70,7 @@ void add_biases(uint depth, uint group, uint groups)
          column += groups * subgroups) {
         float sum = 0.0;
         for (uint row = gl_SubgroupInvocationID; row < depth * CHUNK_DEPTH; row += SUBGROUP_SIZE)
-            sum += float(gradients[in_block(first_depth * CHUNK_DEPTH + row, flow.to + column)]);
+            sum += float(gradients[in_block(first_depth * CHUNK_DEPTH + row, io.output_column + column)]);
         sum = subgroupAdd(sum);
         if (subgroupElect())
             finish(layer.inputs, column, sum);

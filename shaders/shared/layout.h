@@ -198,17 +198,16 @@ struct LayerWeights {
 /* Columns of the activations that a layer reads and writes, if the layer is a pass of its own
  * (shaders/field/layers.glsl). Numbers of columns are multiples of 32. */
 struct LayerColumns {
-    SHARED_UINT from, own; /* reads columns [from, from + own) */
-    SHARED_UINT behind;    /* first of the further columns that it reads, if any */
-    SHARED_UINT to;        /* first column that it writes */
-    SHARED_UINT panels;    /* first chunk of the weights' panels in BIND_F16_PARAMS, with a chunk of
-                              biases after each panel */
-    SHARED_UINT transposed;      /* the same for the transposed weights of the first `own` inputs */
+    SHARED_UINT input_column, input_count; /* first inputs: columns from input_column on */
+    SHARED_UINT second_column;             /* first column of its second inputs, if any */
+    SHARED_UINT output_column;             /* first column that the layer writes */
+    SHARED_UINT panels;          /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
+                                    chunk of biases after each panel */
+    SHARED_UINT transposed;      /* the same for the transposed weights of the first inputs */
     SHARED_UINT activated;       /* 1: its outputs go through the activation function */
-    SHARED_UINT input_activated; /* 1: its first `own` inputs went through the activation function
-                                  */
-    SHARED_UINT also_read_by; /* later layer that reads the first `own` inputs too, as its columns
-                                 from `behind` on, if their gradients are needed; 0: none */
+    SHARED_UINT input_activated; /* 1: its first inputs went through the activation function */
+    SHARED_UINT also_read_by; /* later layer that reads the first inputs too, from second_column on,
+                                 if their gradients are needed; 0: none */
 };
 
 /* Constants of a run. */
@@ -293,7 +292,7 @@ struct Config {
                                   */
     SHARED_UINT first_output;    /* column of raw density; 32 columns later: colour features */
     SHARED_UINT color_output;    /* column of raw rgb */
-    LayerColumns flows[MAX_LAYERS];
+    LayerColumns layer_columns[MAX_LAYERS];
     SHARED_UINT row_features; /* values of BIND_FEATURES per sample before the activations */
 
     /* Deformation. */

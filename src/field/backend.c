@@ -221,8 +221,8 @@ void field_backend_place_panels(const struct field_backend *backend,
 {
     uint32_t first = first_panel(backend, model), most = constants->backward_groups;
     for (uint32_t i = 0; i < MAX_LAYERS; i++) {
-        constants->flows[i].panels = first + model->flows[i].panels;
-        constants->flows[i].transposed = first + model->flows[i].transposed;
+        constants->layer_columns[i].panels = first + model->layer_columns[i].panels;
+        constants->layer_columns[i].transposed = first + model->layer_columns[i].transposed;
     }
     constants->layer_splits = backend->layer_splits < most ? backend->layer_splits : most;
 }

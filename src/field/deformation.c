@@ -17,10 +17,10 @@ static void place_columns(struct field_model *model)
     model->deformation_input = from;
     for (uint32_t i = first; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
-        model->flows[i] = (struct LayerColumns){
-            .from = from,
-            .own = layer->inputs,
-            .to = column,
+        model->layer_columns[i] = (struct LayerColumns){
+            .input_column = from,
+            .input_count = layer->inputs,
+            .output_column = column,
             .activated = !layer->last,
             .input_activated = i > first,
         };

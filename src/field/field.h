@@ -44,7 +44,7 @@ struct field_model {
     struct Level level[MAX_LEVELS];
     /* Unfused layers (shaders/field/layers.glsl), and columns of a row of activations; 0 without
      * unfused layers. */
-    struct LayerColumns flows[FIELD_MAX_LAYERS];
+    struct LayerColumns layer_columns[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, deformation_layers, deformation_input,
         deformation_output;
     bool position_gradients; /* the backward pass also computes gradients by the first layer's

@@ -64,8 +64,8 @@ static inline double field_value_bytes(const struct cost_model *m)
 static inline double field_panel_bytes(const struct cost_model *m, uint32_t from, uint32_t end)
 {
     const struct field_model *model = m->model;
-    uint32_t end_chunk = end < model->layer_count ? model->flows[end].panels : model->panel_chunks;
-    return (double)(end_chunk - model->flows[from].panels) * 512 * field_value_bytes(m);
+    uint32_t end_chunk = end < model->layer_count ? model->layer_columns[end].panels : model->panel_chunks;
+    return (double)(end_chunk - model->layer_columns[from].panels) * 512 * field_value_bytes(m);
 }
 /* Returns the number of partial sums of each weight gradient of unfused layers. */
 static inline double field_layer_splits(const struct cost_model *m)

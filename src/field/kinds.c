@@ -113,7 +113,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     constants->color_output = model->color_output;
     constants->row_features = model->columns > 0 ? model->inputs : 0;
     for (uint32_t i = 0; i < MAX_LAYERS; i++)
-        constants->flows[i] = model->flows[i];
+        constants->layer_columns[i] = model->layer_columns[i];
     for (uint32_t i = 0; i < model->levels; i++)
         constants->levels[i] = model->level[i];
     specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);

@@ -53,12 +53,12 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
         const struct field_layer *layer = &model->layers[i];
         bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
         bool also_read_by = model->position_gradients && i == 0 && has_skip(config);
-        struct LayerColumns *flow = &model->flows[i];
-        *flow = (struct LayerColumns){
-            .from = first && color ? model->first_output + FIELD_COLUMNS : from,
-            .own = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
-            .behind = color ? position : 0,
-            .to = column,
+        struct LayerColumns *io = &model->layer_columns[i];
+        *io = (struct LayerColumns){
+            .input_column = first && color ? model->first_output + FIELD_COLUMNS : from,
+            .input_count = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
+            .second_column = color ? position : 0,
+            .output_column = column,
             .activated = !layer->last,
             .input_activated = !first,
             .also_read_by = also_read_by ? config->mlp.skip_layer - 1 : 0,

@@ -89,7 +89,8 @@ static double encoding_flops(const struct cost_model *m)
 struct cost layers_cost_encode(const struct cost_model *m, const struct cost_counts *n)
 {
     double moved = m->model->deformation_layers > 0 && m->model->levels == 0 ? DISPLACEMENT : 0;
-    double values = m->model->inputs + moved + layers_copies(n) * m->model->flows[0].to;
+    double values =
+        m->model->inputs + moved + layers_copies(n) * m->model->layer_columns[0].output_column;
     double rows = layers_rows(m, n);
     return cost_streaming(
         encoding_flops(m) * rows,
@@ -128,10 +129,10 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
     struct range range = range_of(m, n);
     double flops = 0, columns = 0;
     for (uint32_t i = range.begin; i < range.end; i++) {
-        const struct LayerColumns *flow = &m->model->flows[i];
-        double own = flow->own, outputs = field_gradient_outputs(m->model, i);
+        const struct LayerColumns *io = &m->model->layer_columns[i];
+        double own = io->input_count, outputs = field_gradient_outputs(m->model, i);
         flops += 2 * own * outputs;
-        columns += outputs + (flow->input_activated ? 3 : 2) * own;
+        columns += outputs + (io->input_activated ? 3 : 2) * own;
     }
     return cost_streaming(flops * n->live,
                           n->live * columns * field_value_bytes(m) + panels(m, range) / 2);

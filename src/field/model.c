@@ -150,7 +150,7 @@ uint32_t field_pad_columns(uint32_t columns)
 
 uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer)
 {
-    uint32_t also_read_by = model->flows[layer].also_read_by;
+    uint32_t also_read_by = model->layer_columns[layer].also_read_by;
     return model->layers[layer].outputs +
            (also_read_by > 0 ? model->layers[also_read_by].outputs : 0);
 }
@@ -158,11 +158,12 @@ uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer)
 void field_place_panels(struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
-    struct LayerColumns *flow = &model->flows[number];
-    flow->panels = model->panel_chunks;
+    struct LayerColumns *io = &model->layer_columns[number];
+    io->panels = model->panel_chunks;
     model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
-    flow->transposed = model->panel_chunks;
-    model->panel_chunks += flow->own / 16 * (field_gradient_outputs(model, number) / FIELD_COLUMNS);
+    io->transposed = model->panel_chunks;
+    model->panel_chunks +=
+        io->input_count / 16 * (field_gradient_outputs(model, number) / FIELD_COLUMNS);
 }
 
 /* ---- random parameters ----------------------------------------------------------------------- */

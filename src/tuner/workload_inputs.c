@@ -39,7 +39,7 @@ static uint32_t positive_inputs(const struct field_model *model, uint32_t number
 {
     const struct field_layer *layer = &model->layers[number];
     if (model->fused == 0)
-        return number == 0 ? 0 : model->flows[number].own;
+        return number == 0 ? 0 : model->layer_columns[number].input_count;
     bool first = number > 0 && model->layers[number - 1].last;
     return first ? model->layers[number - 1].used_outputs : layer->used_inputs;
 }
