@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass layer_weights (layer-by-layer models): adds a chunk's contribution to a layer's weight
-// gradients, inputs^T * gradients of outputs, in FP32. Both operands are in panels, so that
-// field/product.glsl computes the product, with inputs as rows. Small layers split the chunk's rows
-// (split-K) into separate sums in PARTIALS, to keep the device busy. push.c: layer; push.d: chunk.
+// Pass layer_weights (layer-by-layer models): adds inputs^T * output gradients of a chunk of rows to
+// a layer's weight gradients, in FP32. field/product.glsl computes the product from panels, with
+// inputs as rows. Small layers split the chunk's rows (split-K) into separate sums in PARTIALS, to
+// keep the device busy. push.c: layer; push.d: chunk of rows.
 //
 //   buffer    shape                                               access
 //   FEATURES  [row] columns: inputs, in panels                    read

@@ -50,8 +50,8 @@ void gemm_describe(const struct gemm_case *c, struct bench_result *result)
     result->flops = gemm_flops(c);
 }
 
-/* The first four outputs are corners, the others are spread over C. They are alternately of the
- * first and of the last set. */
+/* Chooses the i-th output to check: the first four are corners of C, the others are spread over C.
+ * Odd ones are in the last of the `sets` operand sets, even ones in the first. */
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set)
 {
     uint64_t count = (uint64_t)c->m * c->n;
@@ -89,8 +89,8 @@ void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *pattern
     bench_compare(check, (double)got, want, sqrt(c->k) / 3);
 }
 
-/* Relative to a typical output, sqrt(k) / 3 for values uniform in [-1, 1]. Rounding errors of sums
- * grow like a random walk; the rounding error of an output does not grow. */
+/* Returns the tolerated error relative to a typical output, which is sqrt(k) / 3 for values uniform
+ * in [-1, 1]. Errors of f16 sums grow with k like a random walk; an f16 output is rounded once. */
 double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs)
 {
     return f16_sums ? 0x1p-9 * sqrt(c->k) : f16_outputs ? 6e-3 : 2e-5;
@@ -107,7 +107,7 @@ static uint32_t div_up(uint32_t count, uint32_t by)
 static void choose_sizes(struct gemm *gemm)
 {
     bool cpu_kernels = gpu_cpu_kernels(gemm->bench->capabilities);
-    bool matrices = gemm->backend->precision == VKN_PRECISION_COOPMAT;
+    bool cooperative = gemm->backend->precision == VKN_PRECISION_COOPMAT;
     uint32_t subgroup = gemm->bench->capabilities->subgroup_size;
     struct field_product tile = field_product_of(gemm->bench->capabilities, subgroup);
     uint32_t blocks = gemm->sizes.m / BLOCK_ROWS, panels = gemm->sizes.n / BLOCK_ROWS;
@@ -116,10 +116,11 @@ static void choose_sizes(struct gemm *gemm)
                                                         [GPU_FIRST_CONSTANT + 1] = tile.blocks,
                                                         [GPU_FIRST_CONSTANT + 2] = tile.panels},
                                              .count = 5};
-    gemm->suffix = matrices || cpu_kernels ? "" : "_tiled";
-    gemm->local_size = matrices ? 4 * subgroup : cpu_kernels ? subgroup : 256;
-    gemm->groups = !matrices ? cpu_kernels ? blocks : div_up(blocks, 8) * div_up(panels, 4)
-                             : div_up(div_up(blocks, tile.blocks) * div_up(panels, tile.panels), 4);
+    gemm->suffix = cooperative || cpu_kernels ? "" : "_tiled";
+    gemm->local_size = cooperative ? 4 * subgroup : cpu_kernels ? subgroup : 256;
+    gemm->groups = !cooperative
+                       ? cpu_kernels ? blocks : div_up(blocks, 8) * div_up(panels, 4)
+                       : div_up(div_up(blocks, tile.blocks) * div_up(panels, tile.panels), 4);
 }
 
 static vkn_status allocate(struct gemm *gemm)

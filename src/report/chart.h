@@ -57,13 +57,13 @@ struct plot_curve {
 struct plot {
     const char *id, *title; /* of the figure; not escaped */
     const char *unit;       /* of the last value in the caption: "dB", "/s" or "" */
-    int decimals;           /* of the last value; 0: 3 digits and a prefix (k, M); -1: 7 digits */
-    bool logarithmic;       /* logarithmic y axis; leaves out values that are not positive */
-    bool from_zero;         /* the linear axis starts at 0 */
-    bool smooth;            /* draws a strong smooth curve over the faint raw one */
-    bool hide_raw;          /* draws smooth curves only: no raw curves, no dots */
-    bool stepwise;          /* step function: a value holds until the next point */
-    bool hide_last;         /* leaves the last value out of the caption */
+    int decimals;     /* of the last value; 0: 3 significant digits and k or M; -1: 7 digits */
+    bool logarithmic; /* logarithmic y axis; leaves out values that are not positive */
+    bool from_zero;   /* the linear axis starts at 0 */
+    bool smooth;      /* draws a strong smooth curve over the faint raw one */
+    bool hide_raw;    /* draws smooth curves only: no raw curves, no dots */
+    bool stepwise;    /* step function: a value holds until the next point */
+    bool hide_last;   /* leaves the last value out of the caption */
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
     const char *x_name;    /* "step", "min", "time"; not escaped */
@@ -90,8 +90,8 @@ void chart_text(struct base_text *svg, double x, double y, const char *kind, con
 const char *chart_text_of(const struct cJSON *object, const char *name);
 double chart_number_of(const struct cJSON *object, const char *name);
 
-/* Draws PSNR over seconds of training from "sampling" of the results at `y`; nothing if it is NULL.
- * Returns the y where the next drawing starts. */
+/* Draws PSNR over training seconds from the results' object "sampling" into the SVG, from height
+ * `y` on. Draws nothing if `sampling` is NULL. Returns the y where the next drawing starts. */
 double chart_sampling(struct base_text *svg, const struct cJSON *sampling, double y);
 
 #endif

@@ -79,7 +79,7 @@ void page_view(struct base_text *page, const struct page_view *view, const struc
 
 /* ---- views of one run ----------------------------------------------------------------------- */
 
-/* Returns the CSS order of a view with the worst view first, as a 32-bit integer. */
+/* Returns a 32-bit CSS order that sorts the worst views first. */
 static long css_order(double value, double scale)
 {
     return isfinite(value) ? lround(fmax(-1e9, fmin(1e9, value * scale))) : 2000000000L;
@@ -94,7 +94,7 @@ static void add_view(struct base_text *page, const struct run *run, size_t index
         {"render", "render", run->folder, picture->render, none},
         {"error", "error", run->folder, picture->error, none},
     };
-    size_t count = 3; /* earlier versions wrote no more */
+    size_t count = 3; /* runs of earlier versions have only these pictures */
     if (picture->depth)
         cells[count++] = (struct page_cell){"depth", "depth", run->folder, picture->depth, none};
     if (picture->opacity)

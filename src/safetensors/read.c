@@ -17,7 +17,7 @@ struct safetensors_file {
     char *bytes;
     cJSON *header;
     const cJSON *metadata;              /* inside header; NULL when absent */
-    struct safetensors_tensor *tensors; /* [count], in the order of the header */
+    struct safetensors_tensor *tensors; /* [count], by position in the file */
     size_t count;
 };
 
@@ -92,7 +92,7 @@ static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON 
     const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
     const cJSON *shape = cJSON_GetObjectItemCaseSensitive(item, "shape");
     const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
-    /* The number of fields also excludes a field that is given twice. */
+    /* Exactly three fields, so none is given twice. */
     if (!dtype || !shape || !offsets || cJSON_GetArraySize(item) != 3)
         return fail_tensor(file, tensor->name, "needs dtype, shape and data_offsets, each once");
     BASE_TRY(parse_type(file, dtype, tensor->name, &tensor->type));

@@ -46,7 +46,7 @@ vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
     return status == VKN_OK ? use_found_mask(image_name, &found, path) : status;
 }
 
-/* Finds instant-ngp's mask beside NAME.jpg, which is white at moving objects. */
+/* Finds instant-ngp's mask of moving objects (white) in the folder of NAME.jpg. */
 static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_frame *frame)
 {
     const char *slash = strrchr(frame->image_path, '/');
@@ -114,7 +114,7 @@ vkn_status mask_check(const struct transforms_frame *frame)
 
 /* ---- used pixels ----------------------------------------------------------------------------- */
 
-#define GREY_DIVISOR 8u /* at most 1 / GREY_DIVISOR of a drawn mask is neither dark nor bright */
+#define GREY_DIVISOR 8u /* a drawn mask has at most 1 / GREY_DIVISOR of grey pixels */
 
 /* Thresholds and rules for a mask's pixels. */
 struct rules {
@@ -159,8 +159,8 @@ static bool is_drawn(const struct image_mask *pixels, size_t count, const struct
     return rules->brightest > 0 && dark > 0 && grey <= visible / GREY_DIVISOR;
 }
 
-/* Chooses the rules. Alpha selects pixels when some have more than half of the largest alpha and
- * others do not, and when a mask of one colour is fully transparent. If colours vary too, black and
+/* Chooses the rules. Alpha selects the used pixels if only some pixels exceed half of the largest
+ * alpha, or if a mask of one colour is fully transparent. If the colours vary as well, black and
  * white visible pixels mean a drawn mask (GIMP), other colours a cut-out photograph (rembg). */
 static struct rules choose_rules(const struct image_mask *pixels, size_t count)
 {
@@ -194,7 +194,7 @@ static bool is_set(const struct image_mask *pixel, const struct rules *rules)
 }
 
 /* Returns whether the mask, which may be smaller or larger, is set at the image's pixel (x, y). */
-static bool is_bright(const struct image_mask *pixels, size_t row_size, struct factor factor,
+static bool is_set_at(const struct image_mask *pixels, size_t row_size, struct factor factor,
                       uint32_t x, uint32_t y, const struct rules *rules)
 {
     uint32_t n = factor.larger, bright = 0;
@@ -215,7 +215,7 @@ static uint8_t *expand_mask(const struct image_mask *pixels, const uint32_t size
     uint8_t *used = base_alloc((size_t)width * height, 1);
     for (uint32_t y = 0; y < height && used != NULL; y++)
         for (uint32_t x = 0; x < width; x++)
-            used[(size_t)y * width + x] = is_bright(pixels, size[0], factor, x, y, &rules) != hides;
+            used[(size_t)y * width + x] = is_set_at(pixels, size[0], factor, x, y, &rules) != hides;
     return used;
 }
 
@@ -227,17 +227,17 @@ vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation,
     *used = NULL;
     BASE_TRY(image_read_mask(path, &pixels, &size[0], &size[1]));
     bool fits = factor_of(size, width, height).larger > 0;
-    bool stored = !fits && applied_orientation >= IMAGE_FIRST_TRANSPOSED &&
-                  factor_of(size, height, width).larger > 0;
-    if (!fits && !stored) {
+    bool is_rotated = !fits && applied_orientation >= IMAGE_FIRST_TRANSPOSED &&
+                      factor_of(size, height, width).larger > 0;
+    if (!fits && !is_rotated) {
         free(pixels);
         return wrong_size(path, size, width, height);
     }
-    uint8_t *made = stored ? expand_mask(pixels, size, hides, height, width)
-                           : expand_mask(pixels, size, hides, width, height);
+    uint8_t *made = is_rotated ? expand_mask(pixels, size, hides, height, width)
+                               : expand_mask(pixels, size, hides, width, height);
     free(pixels);
     *used = made;
-    if (made != NULL && stored) {
+    if (made != NULL && is_rotated) {
         *used = image_apply_orientation(made, 1, applied_orientation, &height, &width);
         free(made);
     }

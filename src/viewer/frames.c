@@ -83,7 +83,7 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
     struct vkn_picture_params params = {
         .size = sizeof params,
         .background = (enum vkn_background)request->background,
-        .supersample = part->edge,
+        .supersample = part->supersample,
     };
     if (request->cropped)
         memcpy(params.crop, request->crop, sizeof params.crop);
@@ -94,7 +94,7 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
         status = vkn_render(renderer, &camera, &params, picture);
     if (status == VKN_OK)
         update_ray_rate(&viewer->renderers, request,
-                        (double)part->width * part->height * part->edge * part->edge,
+                        (double)part->width * part->height * part->supersample * part->supersample,
                         viewer_now() - began);
     return status;
 }
@@ -167,7 +167,8 @@ static void render_moving(struct viewer *viewer, struct client *client,
 {
     double began = viewer_now();
     uint32_t size[2];
-    frames_size(request, viewer->renderers.moving * frames_ray_rate(&viewer->renderers, request),
+    frames_size(request,
+                viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
                 size);
     const struct part all = {{size[0], size[1]}, 0, 0, size[0], size[1], 1};
     uint8_t *rgb = malloc(3 * (size_t)size[0] * size[1]);
@@ -181,8 +182,9 @@ static void render_moving(struct viewer *viewer, struct client *client,
                 fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
         };
         frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        client->refinement.fresh =
-            client->refinement.rgb != NULL; /* the page shows another frame now */
+        client->refinement.unsent =
+            client->refinement.rgb !=
+            NULL; /* the page now shows the frame of the moving camera instead */
     } else {
         send_failure(viewer, client, exchange);
     }

@@ -110,14 +110,14 @@ struct exchange {
 struct refinement {
     struct frame_request request;
     uint32_t width, height, tile, columns, tiles;
-    uint32_t *order; /* [tiles], from the centre outwards */
-    uint32_t next;   /* index in `order` of the next tile */
-    uint32_t edge;   /* rays along a pixel's edge in the current pass */
+    uint32_t *order;      /* [tiles], from the centre outwards */
+    uint32_t next;        /* index in `order` of the next tile */
+    uint32_t supersample; /* rays along a pixel's edge in the current pass */
     uint8_t *rgb;
     uint64_t model; /* stage.model at the start of the pass */
     bool covered;   /* a pass has covered all tiles */
     bool complete;  /* cannot be refined further for this model */
-    bool fresh;     /* has changes that have not been sent */
+    bool unsent;    /* has changes that have not been sent */
     double spent;   /* seconds of rendering since the last picture was sent */
     double sent;    /* viewer_now() when the last picture was sent */
 };
@@ -143,11 +143,11 @@ struct renderers {
     vkn_context *context;
     const char *checkpoint;
     enum vkn_precision precision;
-    uint64_t model;     /* incremented whenever the parameters change */
-    double ray_rate[2]; /* measured rays per second, without and with normals */
-    double moving;      /* seconds for a frame of a moving camera */
-    double tile;        /* seconds for a tile of a still picture */
-    double allowance;   /* share of the time that rendering may take; 1 outside of training */
+    uint64_t model;        /* incremented whenever the parameters change */
+    double ray_rate[2];    /* measured rays per second, without and with normals */
+    double moving_seconds; /* seconds for a frame of a moving camera */
+    double tile;           /* seconds for a tile of a still picture */
+    double allowance;      /* share of the time that rendering may take; 1 outside of training */
 };
 
 struct metric {
@@ -343,9 +343,10 @@ void clients_forget(struct viewer *viewer, const struct exchange *exchange);
 /* Renders a frame or a tile for the next client and answers if the picture is due. Returns the
  * seconds taken; 0: nothing to do. */
 double frames_work(struct viewer *viewer);
-/* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, edge^2 rays per pixel. */
+/* Part [x, x + width) x [y, y + height) of a picture of `full` pixels, supersample^2 rays per
+ * pixel. */
 struct part {
-    uint32_t full[2], x, y, width, height, edge;
+    uint32_t full[2], x, y, width, height, supersample;
 };
 /* Renders a part as RGB8, `pitch` bytes per row. False: failed, see viewer->message. */
 bool frames_render(struct viewer *viewer, const struct frame_request *request,

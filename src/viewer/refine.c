@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define STILL_QUALITY         92 /* of JPEG */
-#define FINE_EDGE             2u /* rays along a pixel's edge in the second pass */
+#define FINE_SUPERSAMPLE      2u /* rays along a pixel's edge in the second pass */
 #define LEAST_TILE            32u
 #define MOST_TILE             1024u
 /* Seconds between sent pictures that are unfinished, without and during a training. */
@@ -41,12 +41,13 @@ static int compare_distances(const void *left, const void *right, void *context)
     return tiles[0] < tiles[1] ? -1 : tiles[0] > tiles[1];
 }
 
-/* Begins a pass over the picture with `edge`^2 rays per pixel. */
-static bool begin_pass(const struct renderers *renderers, struct refinement *r, uint32_t edge)
+/* Begins a pass over the picture with `supersample`^2 rays per pixel. */
+static bool begin_pass(const struct renderers *renderers, struct refinement *r,
+                       uint32_t supersample)
 {
     double rays = renderers->tile * frames_ray_rate(renderers, &r->request);
-    double side = fmin(fmax(sqrt(rays) / edge, LEAST_TILE), MOST_TILE);
-    r->edge = edge;
+    double side = fmin(fmax(sqrt(rays) / supersample, LEAST_TILE), MOST_TILE);
+    r->supersample = supersample;
     r->next = 0;
     r->model = renderers->model;
     r->complete = false;
@@ -72,14 +73,17 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 {
     uint32_t number = r->order[r->next], x = number % r->columns * r->tile,
              y = number / r->columns * r->tile;
-    const struct part part = {
-        {r->width, r->height},           x,      y, smaller(r->tile, r->width - x),
-        smaller(r->tile, r->height - y), r->edge};
+    const struct part part = {{r->width, r->height},
+                              x,
+                              y,
+                              smaller(r->tile, r->width - x),
+                              smaller(r->tile, r->height - y),
+                              r->supersample};
     if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * ((size_t)y * r->width + x),
                        3 * (size_t)r->width))
         return false;
     r->next++;
-    r->fresh = true;
+    r->unsent = true;
     return true;
 }
 
@@ -100,7 +104,8 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
                             const uint32_t size[2])
 {
     uint32_t small[2];
-    frames_size(request, viewer->renderers.moving * frames_ray_rate(&viewer->renderers, request),
+    frames_size(request,
+                viewer->renderers.moving_seconds * frames_ray_rate(&viewer->renderers, request),
                 small);
     const struct part all = {{small[0], small[1]}, 0, 0, small[0], small[1], 1};
     uint8_t *coarse = malloc(3 * (size_t)small[0] * small[1]),
@@ -136,7 +141,7 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
                              .width = size[0],
                              .height = size[1],
                              .rgb = rgb,
-                             .fresh = !same,
+                             .unsent = !same,
                              .sent = viewer_now()};
     return begin_pass(&viewer->renderers, r, 1);
 }
@@ -157,14 +162,14 @@ static double refined_share(const struct renderers *renderers, const struct refi
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
     double done = r->tiles > 0 ? (double)r->next / r->tiles : 0,
-           first = 1.0 / (1 + FINE_EDGE * FINE_EDGE);
+           first = 1.0 / (1 + FINE_SUPERSAMPLE * FINE_SUPERSAMPLE);
     if (r->complete && size >= 1)
         return 1;
     if (renderers->allowance < 1)
         return fmin(size, 0.999) * (r->covered ? 1 : done);
-    return fmin(size, 0.999) * (r->edge > 1  ? first + (1 - first) * done
-                                : r->covered ? first
-                                             : first * done);
+    return fmin(size, 0.999) * (r->supersample > 1 ? first + (1 - first) * done
+                                : r->covered       ? first
+                                                   : first * done);
 }
 
 static void send_picture(struct viewer *viewer, struct client *client, uint64_t exchange)
@@ -177,7 +182,7 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
         .milliseconds = 1e3 * r->spent,
         .refined = refined_share(&viewer->renderers, r),
     };
-    r->fresh = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
+    r->unsent = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
     r->spent = 0;
     r->sent = viewer_now();
 }
@@ -186,9 +191,10 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
 static bool end_pass(const struct renderers *renderers, struct refinement *r)
 {
     r->covered = true;
-    bool fine = renderers->allowance >= 1 && r->edge < FINE_EDGE && r->model == renderers->model;
+    bool fine = renderers->allowance >= 1 && r->supersample < FINE_SUPERSAMPLE &&
+                r->model == renderers->model;
     if (fine)
-        return begin_pass(renderers, r, FINE_EDGE);
+        return begin_pass(renderers, r, FINE_SUPERSAMPLE);
     r->complete = true;
     return true;
 }
@@ -206,8 +212,8 @@ static bool advance(struct viewer *viewer, struct client *client,
         return begin(viewer, r, request, same);
     if (settled && stale)
         return begin_pass(renderers, r, 1);
-    if (settled && r->edge == 1 && renderers->allowance >= 1)
-        return begin_pass(renderers, r, FINE_EDGE);
+    if (settled && r->supersample == 1 && renderers->allowance >= 1)
+        return begin_pass(renderers, r, FINE_SUPERSAMPLE);
     if (settled)
         return true;
     if (!render_tile(viewer, r))
@@ -236,9 +242,9 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
     }
     double now = viewer_now();
     r->spent += now - began;
-    if (r->fresh && (r->complete || now - r->sent > interval))
+    if (r->unsent && (r->complete || now - r->sent > interval))
         send_picture(viewer, client, exchange);
-    else if (r->complete && !r->fresh)
+    else if (r->complete && !r->unsent)
         wait_for_change(viewer, client, exchange);
     return true;
 }

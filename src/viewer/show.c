@@ -103,7 +103,7 @@ static vkn_status open_run(struct show *show)
     renderers->context = show->context;
     renderers->checkpoint = show->checkpoint;
     renderers->precision = run->precision;
-    renderers->moving = MOVING_SECONDS;
+    renderers->moving_seconds = MOVING_SECONDS;
     renderers->tile = TILE_SECONDS;
     viewer_set_state(show->viewer, STATE_VIEWING);
     status = load(show);

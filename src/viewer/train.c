@@ -20,7 +20,7 @@ static void set_time_limits(struct viewer *viewer, bool paused)
 {
     struct renderers *renderers = &viewer->renderers;
     renderers->allowance = paused ? 1 : SHARE;
-    renderers->moving = paused ? PAUSED_MOVING : MOVING_SECONDS;
+    renderers->moving_seconds = paused ? PAUSED_MOVING : MOVING_SECONDS;
     renderers->tile = paused ? PAUSED_TILE : TILE_SECONDS;
 }
 
