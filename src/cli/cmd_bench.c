@@ -195,9 +195,10 @@ int cmd_bench(int argc, char **argv)
          .choices = cli_precisions},
         {OPTION("--tune", NULL, FLAG, &params.tune,
                 "instead of a suite: find the backend's fastest tile sizes and store them")},
-        {OPTION("--quick", NULL, FLAG, &params.quick,
-                "only the smallest cases, few repetitions; programs: only those of the precision "
-                "that auto is expected to choose")},
+        {OPTION(
+            "--quick", NULL, FLAG, &params.quick,
+            "only the smallest cases, few repetitions; programs: only pipelines of the precision "
+            "that auto is expected to choose")},
         {OPTION("--full", NULL, FLAG, &params.full, "all sizes, on CPU devices too")},
         {OPTION("--flexible", NULL, FLAG, &params.flexible,
                 "also matrix shapes that only VK_NV_cooperative_matrix2 offers")},
@@ -228,9 +229,9 @@ int cmd_bench(int argc, char **argv)
         .name = "bench",
         .usage = "bench [OPTION ...]",
         .summary =
-            "Measures the throughput of the device in every precision that it offers, relative to\n"
-            "the peaks of its arithmetic and memory that the same run measures. Results are\n"
-            "compared with a reference before they are timed. docs/bench.md says what is counted.",
+            "Measures the throughput of the device in every precision that it offers, as a share\n"
+            "of its peaks. The same run measures the peaks of arithmetic and memory. Each case is\n"
+            "compared with a reference before it is timed. docs/bench.md says what is counted.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
     };

@@ -20,7 +20,7 @@ int cmd_eval(int argc, char **argv)
     const char *trust = NULL;
     const struct option options[] = {
         {OPTION("--split", "train|val|test", CHOICE, &params.split,
-                "split to measure; default test, or val or train if that is empty"),
+                "split to measure; default test, else val, else train"),
          .choices = cli_splits},
         {OPTION("--background", "white|black", CHOICE, &params.background,
                 "background of transparent pixels; default white, black if trained on black"),
@@ -35,9 +35,8 @@ int cmd_eval(int argc, char **argv)
     const struct options_command command = {
         .name = "eval",
         .usage = "eval RUN [OPTION ...]",
-        .summary =
-            "Renders the test views of RUN, a run directory or a checkpoint, and prints the mean\n"
-            "PSNR and SSIM against the images, composited on the background in sRGB space.",
+        .summary = "Prints the mean PSNR and SSIM of the test views of RUN, a run directory or a\n"
+                   "checkpoint. Views and images are composited on the background in sRGB space.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -128,8 +128,9 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     struct texts texts = {0};
     const char *trust = NULL;
     char usage[160];
-    snprintf(usage, sizeof usage, "export RUN [--mesh %s] [--points %s] [--splats %s] [OPTION ...]",
-             MESH_FILES, POINT_FILES, SPLAT_FILES);
+    snprintf(usage, sizeof usage,
+             "export RUN [--mesh %s]\n       [--points %s] [--splats %s] [OPTION ...]", MESH_FILES,
+             POINT_FILES, SPLAT_FILES);
     const struct option options[] = {
         {OPTION("--mesh", MESH_FILES, TEXT, &params->mesh, "mesh file to write")},
         {OPTION("--texture", "SIZE", MAYBE_COUNT, &params->texture,

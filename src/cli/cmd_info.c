@@ -317,7 +317,7 @@ int cmd_info(int argc, char **argv)
         .name = "info",
         .usage = "info [SCENE|RUN] [OPTION ...]",
         .summary =
-            "Prints the Vulkan devices, their capabilities, and which of these vknerf uses.\n"
+            "Prints the Vulkan devices, their capabilities, and which capabilities vknerf uses.\n"
             "With SCENE: its cameras, sizes, lenses, bounds, splits and problems.\n"
             "With RUN, a run directory or a checkpoint: its scene, step and model, and the\n"
             "SHA-256 of a field in GLSL.",

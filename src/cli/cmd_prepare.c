@@ -110,8 +110,8 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool 
         .usage = "prepare PICTURES|VIDEO --out SCENE [OPTION ...]",
         .summary =
             "Makes a scene for vknerf train from a folder of photographs or from a video: images,\n"
-            "smaller copies, masks, and camera poses by COLMAP. A call after an interruption\n"
-            "continues. Needs colmap, and ffmpeg for videos.",
+            "smaller copies, masks, and camera poses by COLMAP. After an interruption\n"
+            "the same command continues. Needs colmap, and ffmpeg for videos.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "PICTURES",

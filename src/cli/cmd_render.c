@@ -147,7 +147,7 @@ int cmd_render(int argc, char **argv)
     const char *maps = "rgb", *time = NULL, *fps = NULL, *video = NULL, *crop = NULL, *trust = NULL;
     const struct option options[] = {
         {OPTION("--split", "train|val|test", CHOICE, &params.split,
-                "views of a split; default test, or val or train if that is empty"),
+                "views of a split; default test, else val, else train"),
          .choices = cli_splits},
         {OPTION("--orbit", "N", COUNT, &params.orbit, "N views on a circle around the scene")},
         {OPTION("--interpolate", "N", COUNT, &params.interpolate,
@@ -192,8 +192,9 @@ int cmd_render(int argc, char **argv)
         .usage = "render RUN --out DIR [OPTION ...]",
         .summary =
             "Renders views of RUN, a run directory or a checkpoint, as DIR/frame_0000.png, ...\n"
-            "Views outside the splits have a pinhole lens, of at most 90 degrees if the training\n"
-            "cameras are fisheyes or panoramas, unless the camera path or --lens sets another.",
+            "Views of a split have the lenses of their cameras. Other views have a pinhole lens,\n"
+            "unless the camera path or --lens sets another; if the training cameras are fisheyes\n"
+            "or panoramas, it covers at most 90 degrees.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

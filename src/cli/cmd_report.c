@@ -41,9 +41,9 @@ int cmd_report(int argc, char **argv)
         .name = "report",
         .usage = "report RUN [RUN ...] [OPTION ...]",
         .summary =
-            "Writes a page about a run directory, or one that compares several: loss and PSNR by\n"
+            "Writes a page about a run, or a page that compares several runs: loss and PSNR by\n"
             "step and time, loss scale, throughput, results, images under a slider, and the\n"
-            "settings that differ. The page is one file that needs neither others nor a network.",
+            "settings that differ. The page is one file; it needs no other file and no network.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

@@ -8,8 +8,8 @@
 static char *keys_help(void)
 {
     static const char title[] =
-        "Keys of --set and of --config files. The value default, in files also null, stands for\n"
-        "the default, and 0 for zero. Whole numbers may end in k, M or G (20k is 20000), bytes in "
+        "Keys of --set and of --config files. Every key also accepts the value default, in files\n"
+        "also null. 0 means zero. Whole numbers may end in k, M or G (20k is 20000), bytes in "
         "K, M or G\n(512M is 512 x 1024 x 1024), seconds in s, m or h (5m is 300).\n\n";
     char *keys = vkn_config_help();
     size_t size = keys ? sizeof(title) + strlen(keys) : 0;
@@ -67,10 +67,10 @@ static int parse(struct training *training, int argc, char **argv)
     const struct options_command command = {
         .name = "train",
         .usage = "train SCENE [OPTION ...]\n       vknerf train --resume RUN [OPTION ...]",
-        .summary = "Trains on SCENE, a folder with images and transforms.json or\n"
-                   "transforms_train.json, a COLMAP model (sparse/0), poses_bounds.npy (LLFF) or\n"
-                   "pose/ (NSVF), and writes a run directory with configuration, metrics,\n"
-                   "checkpoint, summary, views and report.html. Ctrl-C saves the run and ends it;\n"
+        .summary = "Trains a field on SCENE and writes a run directory: configuration, metrics,\n"
+                   "checkpoint, summary, views and report.html. SCENE is a folder with images and\n"
+                   "transforms.json or transforms_train.json, a COLMAP model (sparse/0),\n"
+                   "poses_bounds.npy (LLFF) or pose/ (NSVF). Ctrl-C saves the run and ends it;\n"
                    "--resume continues it.",
         .options = training->options,
         .option_count = training->option_count,

@@ -25,7 +25,7 @@ static const struct command {
     {"eval", "measure a run on its test views", cmd_eval},
     {"render", "render views of a run as images and videos", cmd_render},
     {"view", "show a run in a browser", cmd_view},
-    {"report", "write a page about one run, or one that compares several", cmd_report},
+    {"report", "write a page about a run, or compare several on one page", cmd_report},
     {"export", "write a mesh, points or splats from a run", cmd_export},
     {"bench", "measure the device: matrix products, MLPs, hash grid, training step", cmd_bench},
     {"demo", "train and render the bundled scene", cmd_demo},

@@ -55,12 +55,12 @@
 /* Deterministic runs add gradients in fixed point. By default each checkpoint replaces the previous one; the newest
  * `keep` checkpoints have names of their own. */
 #define VKN_SETTINGS_RUN(X, G)                                                                          \
-    X(G, model, ENUM(model), ANY, RULE(model, "ngp; layered if field.* differs from ngp's"),            \
+    X(G, model, ENUM(model), ANY, RULE(model, "ngp, or layered"),                                       \
       "field: hash grid with MLPs, NeRF's MLP, deformed, any layers, GLSL")                             \
     X(G, precision, ENUM(precision), ANY, RULE(precision, "auto, the fastest one on the device"),       \
       "arithmetic of the field; coopmat: fp16 with cooperative matrices")                               \
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
-      OPEN("f32; fixed if deterministic or without f32 atomics"),                                       \
+      OPEN("f32 if possible, else fixed"),                                                              \
       "hash grid gradient atomics: f32, fixed point, compare-and-swap, f16x2")                          \
     X(G, background, ENUM(background), ANY, VALUE(VKN_BACKGROUND_RANDOM),                               \
       "colour behind transparent training pixels")                                                      \
@@ -97,7 +97,7 @@
       "factor from dataset units to training space")                                                    \
     X(G, offset, DOUBLES(3), RANGE(-VKN_MOST_SCENE_OFFSET, VKN_MOST_SCENE_OFFSET),                      \
       SCENE(offset, "from the file or measured"),                                                       \
-      "translation in training space, after scale; only with scene.fixed_transform")                    \
+      "translation in training space, after scale; needs fixed_transform")                              \
     X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "from the file or measured"),                \
       "side of the reconstructed cube in training space, a power of two")                               \
     X(G, fixed_transform, BOOL, ANY, SCENE(placed, "false"),                                            \
@@ -118,10 +118,10 @@
 
 /* Encodings of the layered model, also as canonical field of the dynamic model. Other models have fixed ones. */
 #define VKN_SETTINGS_FIELD(X, G)                                                                        \
-    X(G, position, ENUM(position_encoding), ANY, RULE(position, "hash; vanilla: frequencies"),          \
+    X(G, position, ENUM(position_encoding), ANY, RULE(position, "hash"),                                \
       "position encoding of the layered model")                                                         \
-    X(G, direction, ENUM(direction_encoding), ANY, RULE(direction, "harmonics; vanilla: frequencies"),  \
-      "direction encoding of the layered model")                                                        \
+    X(G, direction, ENUM(direction_encoding), ANY, RULE(direction, "harmonics"),                        \
+      "direction encoding of the layered model; without grid: frequencies")                             \
     X(G, activation, ENUM(activation), ANY, VALUE(VKN_ACTIVATION_RELU),                                 \
       "activation of hidden layers of the layered model")
 
@@ -135,7 +135,7 @@
     X(G, coarsest, U32, RANGE(2, 1024), VALUE(16),                                                      \
       "resolution of the coarsest level, in grid points per side")                                      \
     X(G, finest, U32, RANGE(2, 1048576),                                                                \
-      DEVICE_RULE(finest, 2048, " x aabb_scale, CPU ", 512, " x aabb_scale; twice with contraction"),   \
+      DEVICE_RULE(finest, 2048, ", CPU ", 512, "; x aabb_scale; x 2 if contracted"),                    \
       "resolution of the finest level, in grid points per side")                                        \
     X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4),                                                   \
       "bound of the initial features, which are uniform in +- this")
@@ -191,7 +191,7 @@
 
 /* Cooperative matrices. */
 #define VKN_SETTINGS_MATRIX(X, G)                                                                       \
-    X(G, shape, ENUM(matrix_shape), ANY, OPEN("the largest of the device"),                             \
+    X(G, shape, ENUM(matrix_shape), ANY, OPEN("the largest"),                                           \
       "shape M x N x K of cooperative matrices, see vknerf info")                                       \
     X(G, accumulate, ENUM(accumulate), ANY, OPEN("f32"),                                                \
       "accumulation type of cooperative matrices; f16 is less exact")                                   \
@@ -224,7 +224,7 @@
 #define VKN_SETTINGS_BATCH(X, G)                                                                        \
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
       DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384,                                               \
-                  "; vanilla 65536, CPU 1024; dynamic, layered: CPU 4096"),                             \
+                  "; fewer with large models"),                                                         \
       "target number of live samples per step")                                                         \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
@@ -233,7 +233,7 @@
 /* A ray has at most MAX_RAY_SAMPLES samples. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
     X(G, sampling, ENUM(sampling), ANY,                                                                 \
-      RULE(sampling, "occupancy; ngp with aabb_scale > 1 or contraction: proposal"),                    \
+      RULE(sampling, "by scene"),                                                                       \
       "placement of samples: occupancy grid, uniform, coarse field, proposal")                          \
     X(G, ray_samples, U32, RANGE(1, 1024), VALUE(192), "samples per ray with march.sampling=uniform")   \
     X(G, coarse_samples, U32, RANGE(1, 256),                                                            \
@@ -245,16 +245,16 @@
     X(G, spacing, ENUM(spacing), ANY, VALUE(VKN_SPACING_STEPS),                                         \
       "spacing of samples that no occupancy grid places")                                               \
     X(G, resolution, U32, MULTIPLE(16, 512, 8),                                                         \
-      DEVICE_RULE(resolution, 128, ", CPU ", 64, "; vanilla, dynamic, layered: CPU 32"),                \
+      DEVICE_RULE(resolution, 128, ", CPU ", 64, " (unfused layers 32)"),                               \
       "resolution of the occupancy grid in cells per side, a power of two")                             \
     X(G, occupancy_decay, FLOAT, RANGE(1e-3, 1), VALUE(0.95), "factor of occupancy values per update")  \
     X(G, occupancy_threshold, FLOAT, RANGE(1e-9, 1e3), VALUE(0.01),                                     \
       "least optical thickness of the smallest step in an occupied cell")                               \
     X(G, cone_angle, FLOAT, RANGE_OR_OFF(-1, 1),                                                        \
-      DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, "; 0 if aabb_scale is 1 without contraction"),     \
+      DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, "; 0 if aabb_scale is 1, uncontracted"),           \
       "growth of the step length with distance; 0 or negative: none")                                   \
     X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
-      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, "; vanilla: CPU 40; dynamic, layered: CPU 64"),  \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, " (vanilla 40, dynamic, layered 64)"),           \
       "smallest step is sqrt(3) / steps_per_unit, in training units")                                   \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance below which a ray ends")        \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
@@ -263,9 +263,9 @@
     X(G, far_distance, FLOAT, RANGE_OR_OFF(1e-6, 1e9), OPEN("0"),                                       \
       "distance from the camera to the last sample, training units; 0: none")                           \
     X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0"),                                      \
-      "alpha below which samples are skipped, <= march.occupancy_threshold; 0: none")                   \
+      "alpha below which samples are skipped; <= occupancy_threshold")                                  \
     X(G, visibility, ENUM(switch), ANY,                                                                 \
-      RULE(visibility, "off; on if uniform samples have an alpha_threshold"),                           \
+      RULE(visibility, "off; on if uniform with alpha_threshold"),                                      \
       "densities of all samples first, then colours of visible ones only")
 
 /* Proposal field of march.sampling=proposal. */
@@ -308,7 +308,7 @@
     X(G, warmup_steps, U32, RANGE(1, UINT32_MAX),                                                       \
       VALUE_RULE(warmup_steps, 100, ", fewer in short runs, none with rates"),                          \
       "number of steps of linear learning rate warm-up")                                                \
-    X(G, schedule, ENUM(rate_schedule), ANY, RULE(rate_schedule, "step, file with optimizer.rates"),    \
+    X(G, schedule, ENUM(rate_schedule), ANY, RULE(rate_schedule, "step, file with rates"),              \
       "schedule of the learning rate; exponential, cosine: to final_rate")                              \
     X(G, final_rate, FLOAT, RANGE(1e-12, 10), RULE(final_rate, "learning_rate / 100"),                  \
       "learning rate at the end of an exponential or cosine schedule")                                  \
@@ -330,11 +330,11 @@
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
       RULE(loss_scale,                                                                                  \
-           "dynamic; static in fp32 without parallel.communication_type=f16; schedule if given"),       \
+           "dynamic; static in fp32"),                                                                  \
       "kind of loss scaling of the gradients")                                                          \
     X(G, initial, FLOAT, RANGE(1e-6, VKN_MOST_LOSS_SCALE),                                              \
       VALUE_RULE(initial_scale, 65536,                                                                  \
-                 " when dynamic, the schedule's first, else 1; clamped to the limits"),                 \
+                 " if dynamic, schedule's first, else 1"),                                              \
       "initial loss scale")                                                                             \
     X(G, minimum, FLOAT, RANGE_OR_OFF(1e-6, VKN_MOST_LOSS_SCALE), OPEN("0"),                            \
       "minimum loss scale, of every kind; 0: none")                                                     \
@@ -350,13 +350,13 @@
     X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                            \
       "number of back-offs without growth that lower the learning rate")                                \
     X(G, rate_cut_factor, FLOAT, RANGE(1e-3, 1), VALUE(0.5),                                            \
-      "learning rate factor after loss_scale.max_backoffs back-offs; 1: unchanged")                     \
+      "learning rate factor after max_backoffs back-offs; 1: unchanged")                                \
     X(G, schedule, POINTS(scale), RANGE(1e-6, VKN_MOST_LOSS_SCALE), OPEN("none"),                       \
       "loss scales from steps on; JSON: [[step, scale], ...]")
 
 #define VKN_SETTINGS_PARALLEL(X, G)                                                                     \
     X(G, mode, ENUM(parallel_mode), ANY, VALUE(VKN_PARALLEL_SYNCHRONOUS),                               \
-      "synchronous: all-reduce of gradients; average: of parameters every 16 steps")                    \
+      "all-reduce of gradients, or average of parameters every 16 steps")                               \
     X(G, ranks_per_device, U32, RANGE(1, 16), VALUE(1),                                                 \
       "number of ranks that each device runs, one after the other")                                     \
     X(G, communication_type, ENUM(communication_type), ANY,                                             \
