@@ -2,6 +2,7 @@
 #include <vknerf/vknerf.h>
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "config/config.h"
 
@@ -36,10 +37,12 @@ static void add_values(struct base_text *text, const struct config_setting *sett
         base_text_add(text, "N, a list 100,500,2000 or a series 100x2");
     else if (setting->type != CONFIG_ENUM)
         base_text_add(text, "%s", range);
-    for (size_t i = 0; setting->type == CONFIG_ENUM && setting->names[i]; i++)
-        base_text_add(text, "%s%s", i ? "|" : "", setting->names[i]);
+    /* The list's title explains "default". */
+    size_t first = setting->type == CONFIG_ENUM && strcmp(setting->names[0], "default") == 0;
+    for (size_t i = first; setting->type == CONFIG_ENUM && setting->names[i]; i++)
+        base_text_add(text, "%s%s", i > first ? "|" : "", setting->names[i]);
     if (setting->count > 1 && setting->type != CONFIG_STEPS)
-        base_text_add(text, setting->type == CONFIG_POINTS ? ", at most %zu" : ", %zu of them",
+        base_text_add(text, setting->type == CONFIG_POINTS ? ", up to %zu" : ", %zu of them",
                       setting->count);
     if (setting->multiple > 1)
         base_text_add(text, ", multiples of %u", setting->multiple);
