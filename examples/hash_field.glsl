@@ -45,13 +45,13 @@ uint entry(Table table, uvec3 point)
 
 uvec3 cell_of(Table table, vec3 position, out vec3 inside)
 {
-    vec3 place = position * table.scale + 0.5, cell = floor(place);
-    inside = place - cell;
+    vec3 grid_position = position * table.scale + 0.5, cell = floor(grid_position);
+    inside = grid_position - cell;
     return uvec3(cell);
 }
 
 // Trilinear weight of corner k.
-float share(uint k, vec3 inside)
+float trilinear_weight(uint k, vec3 inside)
 {
     vec3 w = mix(1.0 - inside, inside, bvec3(k & 1u, k & 2u, k & 4u));
     return w.x * w.y * w.z;
@@ -71,7 +71,7 @@ void encode(vec3 position, uint first_parameter)
         uvec3 cell = cell_of(table, position, inside);
         vec2 sum = vec2(0.0);
         for (uint k = 0u; k < 8u; k++)
-            sum += share(k, inside) * parameter_pair(first_parameter + 2u * entry(table, cell + corner(k)));
+            sum += trilinear_weight(k, inside) * parameter_pair(first_parameter + 2u * entry(table, cell + corner(k)));
         put_feature(2u * level, sum.x);
         put_feature(2u * level + 1u, sum.y);
     }
@@ -87,9 +87,9 @@ void encode_backward(vec3 position, uint first_parameter)
         vec2 gradient = vec2(feature_gradient(2u * level), feature_gradient(2u * level + 1u));
         for (uint k = 0u; k < 8u; k++) {
             uint at = first_parameter + 2u * entry(table, cell + corner(k));
-            vec2 slope = share(k, inside) * gradient;
-            add_gradient(at, slope.x);
-            add_gradient(at + 1u, slope.y);
+            vec2 corner_gradient = trilinear_weight(k, inside) * gradient;
+            add_gradient(at, corner_gradient.x);
+            add_gradient(at + 1u, corner_gradient.y);
         }
     }
 }

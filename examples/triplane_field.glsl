@@ -8,14 +8,14 @@
 
 const uint POINTS = 128u, CHANNELS = 8u; // along an edge of a plane; features of each point
 
-// Index of the first parameter of corner k of the cell around a position in a plane, and the corner's bilinear
-// weight.
-uint corner(uint plane, vec2 place, uint k, out float weight)
+// Returns the index of the first parameter of corner k of the cell that contains a position in a plane, and the
+// corner's bilinear weight.
+uint corner(uint plane, vec2 position, uint k, out float weight)
 {
-    vec2 at = place * float(POINTS - 1u), cell = min(floor(at), float(POINTS - 2u)), inside = at - cell;
+    vec2 at = position * float(POINTS - 1u), cell = min(floor(at), float(POINTS - 2u)), inside = at - cell;
     uvec2 offset = uvec2(k & 1u, k >> 1), point = uvec2(cell) + offset;
-    vec2 share = mix(1.0 - inside, inside, bvec2(offset));
-    weight = share.x * share.y;
+    vec2 weights = mix(1.0 - inside, inside, bvec2(offset));
+    weight = weights.x * weights.y;
     return ((plane * POINTS + point.y) * POINTS + point.x) * CHANNELS;
 }
 
@@ -37,7 +37,7 @@ void encode(vec3 position, uint first_parameter)
         }
 }
 
-// The features are linear in the parameters: each corner's gradient has the corner's weight.
+// The features are linear in the parameters, so a corner's gradient is the feature's times the corner's weight.
 void encode_backward(vec3 position, uint first_parameter)
 {
     for (uint plane = 0u; plane < 3u; plane++)

@@ -1,7 +1,7 @@
 /* Trains a user's radiance field in plain C through parts of the library (vknerf/stepper.h): a
  * dense grid of raw rgb and density with trilinear interpolation. The field and its derivative are
- * computed here; rays, compositing, loss, occupancy grid and Adam are the library's. cc
- * voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
+ * computed here; rays, compositing, loss, occupancy grid and Adam are the library's.
+ * cc voxel_field.c $(pkg-config --cflags --libs vknerf) -lm */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ struct voxels {
 /* The eight grid points around a position in the unit cube, and their trilinear weights. */
 struct corners {
     size_t points[8];
-    float shares[8];
+    float weights[8];
 };
 
 static struct corners find_corners(const float position[3])
@@ -35,8 +35,8 @@ static struct corners find_corners(const float position[3])
     for (size_t i = 0; i < 8; i++) {
         size_t x = i & 1, y = i >> 1 & 1, z = i >> 2;
         corners.points[i] = cell[0] + x + POINTS * (cell[1] + y + POINTS * (cell[2] + z));
-        corners.shares[i] = (x ? inside[0] : 1 - inside[0]) * (y ? inside[1] : 1 - inside[1]) *
-                            (z ? inside[2] : 1 - inside[2]);
+        corners.weights[i] = (x ? inside[0] : 1 - inside[0]) * (y ? inside[1] : 1 - inside[1]) *
+                             (z ? inside[2] : 1 - inside[2]);
     }
     return corners;
 }
@@ -48,7 +48,7 @@ static void evaluate(const struct voxels *voxels, const float position[3], float
     float raw[4] = {0};
     for (size_t i = 0; i < 8; i++)
         for (size_t c = 0; c < 4; c++)
-            raw[c] += corners.shares[i] * voxels->raw[corners.points[i]][c];
+            raw[c] += corners.weights[i] * voxels->raw[corners.points[i]][c];
     for (size_t c = 0; c < 3; c++)
         value[c] = 1 / (1 + expf(-raw[c]));
     value[3] = expf(fminf(raw[3], 15.0f));
@@ -65,7 +65,7 @@ static void add_gradients(const struct voxels *voxels, const float position[3],
     by_raw[3] = by_value[3] * value[3];
     for (size_t i = 0; i < 8; i++)
         for (size_t c = 0; c < 4; c++)
-            voxels->gradients[corners.points[i]][c] += corners.shares[i] * by_raw[c];
+            voxels->gradients[corners.points[i]][c] += corners.weights[i] * by_raw[c];
 }
 
 /* ---- callbacks of the library ---------------------------------------------------------------- */

@@ -1,5 +1,5 @@
-/* Lists the backends of a device for tests of field passes, and models to test them with. lavapipe
- * compiles a shader with cooperative matrices for seconds, so few models are tested per backend. */
+/* Lists the backends of a device for tests of field passes, and models to test them with: few per
+ * backend, because lavapipe takes seconds to compile a shader with cooperative matrices. */
 #ifndef TESTS_BACKEND_CASES_H
 #define TESTS_BACKEND_CASES_H
 
@@ -11,7 +11,7 @@ struct shape {
     bool contracted;
 };
 
-/* Widths are multiples of 16 up to 128, MLPs have up to 3 layers, all else is random. */
+/* Returns a random model with widths of multiples of 16 up to 128, and MLPs of up to 3 layers. */
 static inline struct shape random_shape(uint32_t seed)
 {
     struct random random = {seed};
@@ -36,12 +36,12 @@ struct backend_case {
     enum vkn_matrix_shape shape;
     enum vkn_accumulate accumulate;
     bool conversions;
-    bool memory, through_partials;          /* rows in device memory; weight gradients not held */
-    uint32_t owned_rows;                    /* 0: as chosen */
-    bool atomics;                           /* grid gradients are accumulated by atomics */
-    bool along_rays;                        /* neighbouring samples share cells, as in training */
-    struct field_tuning tuning;             /* values other than 0 are applied */
-    bool bound;                             /* weights through the binding, not by address */
+    bool memory, through_partials; /* rows in device memory; weight gradients in PARTIALS */
+    uint32_t owned_rows;           /* 0: as chosen */
+    bool atomics;                  /* grid gradients are accumulated by atomics */
+    bool along_rays;               /* neighbouring samples share cells, as in training */
+    struct field_tuning tuning;    /* values other than 0 are applied */
+    bool bound;                    /* weights through the binding, not by address */
     enum vkn_density_activation activation; /* 0: the default */
     enum vkn_policy matmul;                 /* fp16: f32 instead of packed f16 */
     enum vkn_policy stored;                 /* fp32: activations and their gradients in bf16 */
@@ -69,25 +69,26 @@ static inline struct vkn_config settings_of(const struct backend_case *backend,
 }
 
 /* Variants of a matrix backend: plain, f16 accumulation, conversions, rows in device memory. */
-enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, FORMS };
+enum { PLAIN, F16_SUMS, CONVERSIONS, IN_MEMORY, MATRIX_VARIANTS };
 
 /* lavapipe compiles a shader for up to half a minute: it runs one shape per variant, and all shapes
  * with VKNERF_TEST_ALL; f16 accumulation and rows in memory do not depend on the shape. */
 static inline bool is_tried(const struct gpu_capabilities *device, enum vkn_matrix_shape shape,
-                            int form)
+                            int variant)
 {
     bool all = tries_all();
     if (device->type != GPU_CPU)
         return true;
-    /* Variants run with the kernels of GPUs; those of CPU devices differ only in their loops. */
-    bool forms = all || !gpu_cpu_kernels(device);
+    /* Variants run with GPU kernels; CPU kernels differ only in their loops. */
+    bool variants = all || !gpu_cpu_kernels(device);
     if (shape == VKN_SHAPE_8X8X8)
-        return form == PLAIN || (forms && (all || form != IN_MEMORY)); /* F16_SUMS covers it */
-    if (form == PLAIN)
-        return all || (forms && shape == VKN_SHAPE_8X8X16); /* staged */
-    if (form == F16_SUMS)
+        return variant == PLAIN ||
+               (variants && (all || variant != IN_MEMORY)); /* F16_SUMS also has rows in memory */
+    if (variant == PLAIN)
+        return all || (variants && shape == VKN_SHAPE_8X8X16); /* with a staging area */
+    if (variant == F16_SUMS)
         return all && shape == VKN_SHAPE_16X8X16;
-    if (form == IN_MEMORY)
+    if (variant == IN_MEMORY)
         return all && shape == VKN_SHAPE_8X8X16;
     return all;
 }
@@ -101,24 +102,24 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
     if (capabilities->float16 && capabilities->storage16)
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16};
     for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++) {
-        for (int form = PLAIN; form < FORMS; form++) {
-            if (!is_tried(capabilities, (enum vkn_matrix_shape)shape, form))
+        for (int variant = PLAIN; variant < MATRIX_VARIANTS; variant++) {
+            if (!is_tried(capabilities, (enum vkn_matrix_shape)shape, variant))
                 continue;
             struct backend_case backend = {
                 .precision = VKN_PRECISION_COOPMAT,
                 .shape = (enum vkn_matrix_shape)shape,
-                .accumulate = form == F16_SUMS ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
-                .conversions = form == CONVERSIONS,
-                .memory = form == IN_MEMORY,
-                .through_partials = form & 1,
+                .accumulate = variant == F16_SUMS ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
+                .conversions = variant == CONVERSIONS,
+                .memory = variant == IN_MEMORY,
+                .through_partials = variant & 1,
                 /* lavapipe treats subgroup barriers of 8x8x16 as workgroup barriers. */
-                .owned_rows = form & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
+                .owned_rows = variant & 1 && shape != VKN_SHAPE_8X8X16 ? 32 : 0,
             };
             /* Combines two independent variants, as each backward shader compiles for seconds. */
-            if (form == F16_SUMS && capabilities->type == GPU_CPU && !tries_all())
+            if (variant == F16_SUMS && capabilities->type == GPU_CPU && !tries_all())
                 backend.memory = true;
-            /* Other workgroup sizes than those chosen for a GPU. */
-            if (form == F16_SUMS && !gpu_cpu_kernels(capabilities))
+            /* Uses other workgroup sizes than those chosen for a GPU. */
+            if (variant == F16_SUMS && !gpu_cpu_kernels(capabilities))
                 backend.tuning = (struct field_tuning){.values = {[FIELD_BACKWARD_ROWS] = 16,
                                                                   [FIELD_BACKWARD_SIZE] = 64,
                                                                   [FIELD_FORWARD_ROWS] = 32,
@@ -137,7 +138,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
             conversions += backend.conversions;
         }
     }
-    /* Rows beyond the shared memory, weight gradients that are not held. */
+    /* Adds rows in device memory, and weight gradients that do not stay in registers. */
     for (int precision = VKN_PRECISION_FP32;
          precision <= VKN_PRECISION_FP16 && !gpu_cpu_kernels(capabilities); precision++)
         if (precision == VKN_PRECISION_FP32 || cases[1].precision == VKN_PRECISION_FP16)
@@ -153,9 +154,9 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
          * crash lavapipe with 512-bit vectors (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;
         bool all = tries_all();
-        bool forms = !gpu_cpu_kernels(capabilities);
-        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + (forms ? 4 : 1));
-        assert_int_equal(conversions, !matrices ? 0 : all ? 2 : forms);
+        bool variants = !gpu_cpu_kernels(capabilities);
+        assert_int_equal(count, !matrices ? 4 : all ? 4 + 5 + 2 + 2 + 2 : 4 + (variants ? 4 : 1));
+        assert_int_equal(conversions, !matrices ? 0 : all ? 2 : variants);
     }
     return count;
 }
@@ -198,7 +199,7 @@ static inline struct shape shape_for(struct gpu_device *device, const struct bac
     return shape;
 }
 
-/* Whether the backend has forward or backward shaders of its own. */
+/* Return whether the backend has forward or backward shaders of its own. */
 static inline bool differs_forward(const struct backend_case *backend)
 {
     return !backend->memory || backend->accumulate == VKN_ACCUMULATE_F16;
@@ -244,7 +245,7 @@ static inline void force_backend(struct bench *bench, const struct backend_case 
  * incomplete ones at the end. */
 static inline void bench_choose_product(struct bench *bench, const char *name)
 {
-    if (!tries_shapes(bench->device))
+    if (!has_slow_gpu_kernels(bench->device))
         return;
     bool backward = strcmp(name, "layer_backward") == 0;
     bench_set_constant(bench, SPEC_PRODUCT_BLOCKS, backward ? 3 : 1);

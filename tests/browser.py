@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through chromedriver by the W3C's WebDriver protocol."""
+"""Drives a headless Chromium through chromedriver, with the W3C's WebDriver protocol."""
 import base64
 import json
 import os
@@ -9,7 +9,7 @@ import tempfile
 import urllib.error
 import urllib.request
 
-ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the protocol's name of what refers to an element
+ELEMENT = 'element-6066-11e4-a52e-4f735466cecf'  # the protocol's key of an element's reference
 
 FILE_PIXELS = '''
 const [size, png] = arguments, image = new Image();
@@ -21,7 +21,7 @@ return image.decode().then(() => {
     context.drawImage(image, 0, 0, size, size);
     return Array.from(context.getImageData(0, 0, size, size).data).filter((_, i) => i % 4 !== 3);
 });'''
-# What lies across the page's width, or is too small or hidden to be pressed, of all that can be.
+# Returns texts about controls that are outside of the window, covered by others, or without a name.
 OUT_OF_REACH = '''
 const bad = [];
 if (document.documentElement.scrollWidth > innerWidth) bad.push('the page is wider than the window');
@@ -41,7 +41,7 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Browser:
-    """One session with a profile of its own; close() ends browser and driver."""
+    """A session with a profile of its own. close() ends browser and driver."""
 
     def __init__(self, width, height):
         self.profile = tempfile.mkdtemp(prefix='vknerf-browser-')
@@ -61,7 +61,7 @@ class Browser:
                      '--disable-background-networking', '--no-first-run', '--disable-extensions',
                      f'--window-size={width},{height}', f'--user-data-dir={self.profile}/profile']
         try:
-            answer = self._ask('POST', '/session', {'capabilities': {'alwaysMatch': {
+            answer = self._send('POST', '/session', {'capabilities': {'alwaysMatch': {
                 'browserName': 'chrome', 'goog:chromeOptions': {'args': arguments},
                 'goog:loggingPrefs': {'browser': 'ALL'}}}})
         except BaseException:
@@ -69,7 +69,7 @@ class Browser:
             raise
         self.session = '/session/' + answer['sessionId']
 
-    def _ask(self, method, path, body=None):
+    def _send(self, method, path, body=None):
         data = json.dumps(body).encode() if body is not None else None
         request = urllib.request.Request(self.address + path, data, {'Content-Type': 'application/json'}, method=method)
         try:
@@ -80,39 +80,39 @@ class Browser:
             raise RuntimeError(f"{method} {path}: {value['error']}: {value['message'].splitlines()[0]}") from None
 
     def call(self, path, body=None):
-        return self._ask('POST', self.session + path, body if body is not None else {})
+        return self._send('POST', self.session + path, body if body is not None else {})
 
     def go(self, url):
         self.call('/url', {'url': url})
 
     def script(self, text, *arguments):
-        """The result of JavaScript; a promise is waited for."""
+        """Returns the result of JavaScript; waits for it if it is a promise."""
         return self.call('/execute/sync', {'script': text, 'args': list(arguments)})
 
     def devtools(self, command, **parameters):
         return self.call('/goog/cdp/execute', {'cmd': command, 'params': parameters})
 
     def resize(self, width, height, touch=False):
-        """The size of the page itself, in CSS pixels."""
+        """Sets the size of the page, in CSS pixels."""
         self.devtools('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1,
                       mobile=touch)
         self.devtools('Emulation.setTouchEmulationEnabled', enabled=touch)
 
     def prefer(self, **features):
-        """Media features, such as prefer(color_scheme='dark')."""
+        """Sets media features, such as prefer(color_scheme='dark')."""
         self.devtools('Emulation.setEmulatedMedia', features=[
             {'name': 'prefers-' + name.replace('_', '-'), 'value': value} for name, value in features.items()])
 
     def screenshot(self, file):
         with open(file, 'wb') as out:
-            out.write(base64.b64decode(self._ask('GET', self.session + '/screenshot')))
+            out.write(base64.b64decode(self._send('GET', self.session + '/screenshot')))
 
     def log(self):
-        """What the page's console has said since the last call, as texts."""
+        """Returns the lines of the page's console since the last call."""
         return [f"{entry['level']}: {entry['message']}" for entry in self.call('/se/log', {'type': 'browser'})]
 
     def click(self, selector):
-        """A click in the middle of an element, by the mouse: it must be in sight and on top."""
+        """Clicks with the mouse in the middle of an element, which must be visible and not covered."""
         element = self.call('/element', {'using': 'css selector', 'value': selector})
         self.call(f'/element/{element[ELEMENT]}/click')
 
@@ -124,18 +124,18 @@ class Browser:
         self.call(f'/element/{element[ELEMENT]}/value', {'text': text})
 
     def png_pixels(self, file, size):
-        """A PNG file as `size` x `size` means of red, green and blue."""
+        """Returns a PNG file downscaled to `size` x `size` values of red, green and blue."""
         with open(file, 'rb') as png:
             return self.script(FILE_PIXELS, size, base64.b64encode(png.read()).decode())
 
     def out_of_reach(self):
-        """What of the page cannot be pressed or has no name, as texts."""
+        """Returns texts about controls of the page that cannot be pressed or have no name."""
         return self.script(OUT_OF_REACH)
 
-    # ---- pointers and keys: a list of moves for each finger, all of the same length ----
+    # ---- pointers and keys ----
 
     def pointers(self, *tracks, kind='mouse', button=0, ms=30):
-        """Presses at the first place of every track, goes through the others, and lets go."""
+        """Drags one finger or mouse pointer per track, a list of positions; all tracks have the same length."""
         sources = []
         for number, track in enumerate(tracks):
             actions = [{'type': 'pointerMove', 'duration': 0, 'x': track[0][0], 'y': track[0][1]},
@@ -167,7 +167,7 @@ class Browser:
     def close(self):
         try:
             if self.session:
-                self._ask('DELETE', self.session)
+                self._send('DELETE', self.session)
         finally:
             self.driver.terminate()
             self.driver.wait()

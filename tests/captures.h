@@ -1,4 +1,4 @@
-/* Known cameras and binary data for tests of COLMAP and LLFF captures. Include after cmocka.h. */
+/* Makes cameras and binary data for tests of COLMAP and LLFF captures. Include after cmocka.h. */
 #ifndef TESTS_CAPTURES_H
 #define TESTS_CAPTURES_H
 
@@ -27,8 +27,8 @@ static inline void add_doubles(struct base_text *text, const double *values, siz
 /* ---- findings -------------------------------------------------------------------------------- */
 
 /* Opens a capture as `vknerf info` does, which lists problems instead of warning. */
-static inline struct vkn_scene *look_over(struct scene_options *options,
-                                          struct scene_findings *findings)
+static inline struct vkn_scene *inspect_capture(struct scene_options *options,
+                                                struct scene_findings *findings)
 {
     struct vkn_scene *scene = NULL;
     options->findings = findings;
@@ -83,8 +83,8 @@ static inline double known_ideal(double axes[3][3], const double position[3], co
     return local[2];
 }
 
-/* The camera projects the dataset's point to (x, y) within 1e-3 pixels, and the pixel's ray meets
- * the point. */
+/* Checks that the camera projects the dataset's point to (x, y) within 1e-3 pixels, and that the
+ * pixel's ray meets the point. */
 static inline void assert_projects(const struct vkn_scene *scene, const struct scene_camera *camera,
                                    const double point[3], double x, double y)
 {
@@ -117,8 +117,8 @@ static inline const struct scene_camera *camera_of(const struct vkn_scene *scene
     return NULL;
 }
 
-/* The image that ends in `name`, of known camera `index` of `count`, shows the dataset's point
- * (1.3, 1.8, 3.1) where a pinhole lens projects it, in pixels. */
+/* Checks that the image that ends in `name`, of known camera `index` of `count`, shows the
+ * dataset's point (1.3, 1.8, 3.1) where a pinhole lens projects it, in pixels. */
 static inline void assert_known_view(const struct vkn_scene *scene, const char *name,
                                      unsigned index, unsigned count, const double focal[2],
                                      const double center[2])

@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# What the tests of the command line share; they source it, and are then in a folder of their own, which is
-# removed at the end.
-# shellcheck disable=SC2034 # what only those that source this use
+# Common parts of the tests of the command line, which source this file. Changes to a temporary folder, which is removed
+# at the end.
+# shellcheck disable=SC2034 # used by the tests
 set -u
 bin=${VKNERF_BIN:?}
 demo=${VKNERF_SOURCE_DIR:?}/assets/demo
@@ -21,7 +21,7 @@ run() { # ARGUMENT ...: leaves $code, ./out and ./err
     code=$?
 }
 
-# Standard error is one line, "vknerf: " and the pattern.
+# Expects that vknerf fails with CODE, and that standard error is one line, "vknerf: " and the pattern.
 refuses() { # CODE PATTERN ARGUMENT ...
     want=$1 pattern=$2
     shift 2
@@ -47,13 +47,13 @@ contains() { # FILE PATTERN
     grep -q -- "$2" "$1" || fail "$1: '$2' is not in it: $(head -c 500 "$1")"
 }
 
-# vknerf reads JSON strictly: what it takes for settings with unknown keys is one JSON object.
+# Expects one JSON object: vknerf, which reads JSON strictly, must complain only about unknown keys.
 is_json() { # FILE
     run train not/there --config "$1"
     grep -q 'unknown key' err || fail "$1: not one JSON object: $(cat err)"
 }
 
-# A scene of two images.
+# Writes a scene of two images.
 frame() { # IMAGE [FIRST-NUMBER]
     printf '{"file_path": "%s", "transform_matrix": [[%s,0,0,0],[0,1,0,0],[0,0,1,4],[0,0,0,1]]}' \
         "$1" "${2:-1}"
@@ -65,12 +65,12 @@ scene() { # NAME FRAMES [MORE]
     printf '{"camera_angle_x": 0.69, %s "frames": [%s]}\n' "${3:-}" "$2" >"$1/transforms_train.json"
 }
 
-# Every command starts anew: the model of step_fixture.h, whose programs Mesa's cache has from other tests.
+# The model of step_fixture.h, whose pipelines other tests have put into Mesa's cache.
 tiny='--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3
     --set grid.levels=4 --set grid.log2_entries=12'
 small="--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit=64 $tiny"
 
-wait_until() { # TENTHS COMMAND ...: until it succeeds; fails when it does not in so many tenths of a second
+wait_until() { # TENTHS COMMAND ...: repeats it until it succeeds, for so many tenths of a second
     tenths=$1
     shift
     until "$@" >/dev/null 2>&1; do
@@ -86,7 +86,7 @@ wait_for_child() { # leaves $code
     child=
 }
 
-end_child() { # SIGNAL STATUS WHAT [FILE]: that signal ends it with that status; FILE is its standard error
+end_child() { # SIGNAL STATUS WHAT [FILE]: expects that the signal ends $child with the status
     kill "-$1" "$child"
     wait_for_child
     [ $code = "$2" ] || fail "$3: exit status $code: $(cat "${4:-err}")"

@@ -11,7 +11,7 @@
 
 /* ---- checksums ------------------------------------------------------------------------------- */
 
-/* Polynomial division over GF(2), most significant bit first, on reflected input: the definition of
+/* Divides polynomials over GF(2), most significant bit first, on reflected input: the definition of
  * RFC 3720, 12.1. */
 static inline uint32_t reader_reflect(uint32_t value, int bits)
 {
@@ -48,7 +48,6 @@ static inline uint64_t reader_number(const uint8_t *data, size_t size)
     return value;
 }
 
-/* One field of a message. */
 struct reader_field {
     unsigned number, wire;
     uint64_t value;      /* of wire types 0, 1 and 5 */

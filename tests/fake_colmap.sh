@@ -1,12 +1,13 @@
 #!/bin/sh
-# Stands in for COLMAP in test_prepare: finds as many poses as there are pictures. A file `fake` beside it says what
-# else it does: fails STAGE, slow STAGE (stops there until it is ended), nested STAGE (so does a program that it starts), spoils STAGE (the record), cut off (a model), full STAGE (its database takes no more), few N [M] (poses, M at the second attempt), newer (names of options).
-# Leaves its commands in `calls` beside it.
+# Stands in for COLMAP in tests of vknerf prepare: finds as many poses as there are pictures, and appends its arguments
+# to the file `calls` beside it. A file `fake` beside it selects a fault: fails STAGE, killed STAGE, slow STAGE (sleeps
+# until it is ended), nested STAGE (a child sleeps), spoils STAGE (the record cannot be written), full STAGE
+# (the disk is full), cut off (truncated model), few N [M] (N poses, M at the second attempt), newer (names of options).
 here=${0%/*}
 PATH=/usr/bin:/bin
 fake=$(cat "$here/fake" 2>/dev/null)
 
-# Nameless images without points, whose ids are all that is not zero.
+# Writes images without names and points; all bytes but the ids are zero.
 write_images() { # COUNT
     for id in $(seq "$1"); do
         printf '%b\0\0\0' "\\0$(printf %03o "$id")"
@@ -51,7 +52,7 @@ wait_to_be_ended() {
     [ "$fake" != "nested $command" ] || { sleep 60 & echo $! >"$here/waiting"; wait; }
 }
 
-# As on a full disk: the record cannot be written.
+# The record cannot be written, as on a full disk.
 [ "$fake" != "spoils $command" ] || {
     rm "${database%/prepare/*}/prepare.json"
     mkdir -p "${database%/prepare/*}/prepare.json/in the way"
@@ -82,7 +83,7 @@ mapper)
     for i in $(seq "$count"); do
         echo "Registering image #$i ($i)"
     done
-    # Whole files: no cameras, nameless pictures and points of zeros alone.
+    # Complete files without cameras; images have no names, points are zeros.
     head -c 8 /dev/zero | tee "$output/1/cameras.bin" >"$output/0/cameras.bin"
     { printf '%b\0\0\0\0\0\0\0' "\\0$(printf %03o "$count")"; write_images "$count"; } >"$output/0/images.bin"
     { printf '\2\0\0\0\0\0\0\0'; write_images 2; } >"$output/1/images.bin"

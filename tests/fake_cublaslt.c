@@ -1,6 +1,6 @@
-/* What vknerf bench uses of CUDA's driver and of cuBLASLt, on the host: a library for
- * VKNERF_CUBLASLT that shows the code path without either. Device memory is the host's.
- * Column-major, as the real one. VKNERF_FAKE_CUBLASLT=wrong multiplies wrongly. */
+/* Implements on the host the functions of CUDA's driver and cuBLASLt that vknerf bench calls: a
+ * library for VKNERF_CUBLASLT, so that tests need neither. Device memory is host memory. Matrices
+ * are column-major, as in cuBLASLt. With VKNERF_FAKE_CUBLASLT=wrong products are wrong. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,19 +24,19 @@ struct description {
     int compute, scale_type;
 };
 
-static int leaks; /* what was made and not freed yet */
+static int objects; /* created and not freed yet */
 
-static int make(void **made, size_t size)
+static int create(void **object, size_t size)
 {
-    *made = calloc(1, size);
-    leaks += *made != NULL;
-    return *made ? 0 : 2;
+    *object = calloc(1, size);
+    objects += *object != NULL;
+    return *object ? 0 : 2;
 }
 
-static int discard(void *made)
+static int destroy(void *object)
 {
-    leaks--;
-    free(made);
+    objects--;
+    free(object);
     return 0;
 }
 
@@ -59,28 +59,28 @@ int cuDeviceGet(int *device, int index)
     return 0;
 }
 
-/* The first is another than Vulkan's. */
+/* Device 0 is not the one that Vulkan uses. */
 int cuDeviceGetName(char *name, int size, int device)
 {
     strncpy(name, device == 1 ? "llvmpipe" : "a device of CUDA's alone", (size_t)size);
     return 0;
 }
 
-static void *primary; /* context */
+static void *primary_context; /* context */
 
 int cuDevicePrimaryCtxRetain(void **context, int device)
 {
-    int code = device == 1 ? make(&primary, 1) : 1;
-    *context = primary;
+    int code = device == 1 ? create(&primary_context, 1) : 1;
+    *context = primary_context;
     return code;
 }
 
-/* Complains on exit about what is left: the context is the last to go. */
+/* Aborts if other objects are left: the context must be released last. */
 int cuDevicePrimaryCtxRelease_v2(int device)
 {
-    if (device != 1 || leaks != 1)
+    if (device != 1 || objects != 1)
         abort();
-    return discard(primary);
+    return destroy(primary_context);
 }
 
 int cuCtxSetCurrent(void *context)
@@ -91,7 +91,7 @@ int cuCtxSetCurrent(void *context)
 int cuMemAlloc_v2(uint64_t *address, size_t size)
 {
     void *memory = NULL;
-    int code = make(&memory, size);
+    int code = create(&memory, size);
     *address = (uintptr_t)memory;
     return code;
 }
@@ -103,7 +103,7 @@ static void *pointer(uint64_t address)
 
 int cuMemFree_v2(uint64_t address)
 {
-    return discard(pointer(address));
+    return destroy(pointer(address));
 }
 
 int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t size)
@@ -126,7 +126,7 @@ int cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t size)
 
 int cuEventCreate(void **event, unsigned flags)
 {
-    return flags ? 1 : make(event, sizeof(struct timespec));
+    return flags ? 1 : create(event, sizeof(struct timespec));
 }
 
 int cuEventRecord(void *event, void *stream)
@@ -149,7 +149,7 @@ int cuEventElapsedTime(float *milliseconds, void *from, void *to)
 
 int cuEventDestroy_v2(void *event)
 {
-    return discard(event);
+    return destroy(event);
 }
 
 /* ---- cuBLASLt -------------------------------------------------------------------------------- */
@@ -161,17 +161,17 @@ size_t cublasLtGetVersion(void)
 
 int cublasLtCreate(void **handle)
 {
-    return make(handle, 1);
+    return create(handle, 1);
 }
 
 int cublasLtDestroy(void *handle)
 {
-    return discard(handle);
+    return destroy(handle);
 }
 
 int cublasLtMatmulDescCreate(void **description, int compute, int scale_type)
 {
-    int code = make(description, sizeof(struct description));
+    int code = create(description, sizeof(struct description));
     if (code == 0)
         *(struct description *)*description = (struct description){compute, scale_type};
     return code;
@@ -179,13 +179,13 @@ int cublasLtMatmulDescCreate(void **description, int compute, int scale_type)
 
 int cublasLtMatmulDescDestroy(void *description)
 {
-    return discard(description);
+    return destroy(description);
 }
 
 int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns,
                                int64_t stride)
 {
-    int code = make(layout, sizeof(struct layout));
+    int code = create(layout, sizeof(struct layout));
     if (code == 0)
         *(struct layout *)*layout = (struct layout){type, rows, columns, stride};
     return code;
@@ -193,17 +193,17 @@ int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t 
 
 int cublasLtMatrixLayoutDestroy(void *layout)
 {
-    return discard(layout);
+    return destroy(layout);
 }
 
 int cublasLtMatmulPreferenceCreate(void **preference)
 {
-    return make(preference, sizeof(uint64_t));
+    return create(preference, sizeof(uint64_t));
 }
 
 int cublasLtMatmulPreferenceDestroy(void *preference)
 {
-    return discard(preference);
+    return destroy(preference);
 }
 
 int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
@@ -234,7 +234,8 @@ static double read_at(const void *matrix, const struct layout *layout, uint64_t 
                                         : (double)((const float *)matrix)[at];
 }
 
-/* Row after row, or column after column, so that products run along both; NULL without memory. */
+/* Returns the matrix as doubles, by rows or by columns, for consecutive reads; NULL without
+ * memory. */
 static double *read_all(const void *matrix, const struct layout *layout, int by_rows)
 {
     double *values = malloc(layout->rows * layout->columns * sizeof *values);
@@ -255,7 +256,7 @@ static void write_at(void *matrix, const struct layout *layout, uint64_t row, ui
         ((float *)matrix)[at] = (float)value;
 }
 
-/* Whether alpha and beta, of the sums' type, are one and zero. */
+/* Returns whether alpha and beta, which have the sums' type, are one and zero. */
 static int is_plain(const struct description *description, const void *alpha, const void *beta)
 {
     if (description->scale_type == VENDOR_R_16F)

@@ -1,4 +1,4 @@
-/* Devices, captured logs and cache folders for tests of src/gpu, under the validation layer. */
+/* Opens devices under the validation layer and captures logs, for tests of src/gpu. */
 #ifndef TESTS_GPU_FIXTURE_H
 #define TESTS_GPU_FIXTURE_H
 
@@ -17,7 +17,7 @@
 #include "gpu/gpu.h"
 #include "remove_tree.h"
 
-/* Whether slow tests run too, such as those that lavapipe compiles for minutes. */
+/* Returns whether slow tests run too, such as tests whose shaders lavapipe compiles for minutes. */
 static inline bool tries_all(void)
 {
     return getenv("VKNERF_TEST_ALL") != NULL;
@@ -112,7 +112,7 @@ static inline char *cache_file(void)
     return cache_entry("pipelines-");
 }
 
-/* Folder of the binaries of shader objects. */
+/* Returns the folder of the binaries of shader objects. */
 static inline char *shader_folder(void)
 {
     return cache_entry("shaders-");

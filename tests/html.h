@@ -20,7 +20,7 @@ static inline const char *html_after_attributes(const char *at)
     return at;
 }
 
-/* Tags are nested and closed, attribute values are quoted, & begins a character reference. */
+/* Checks that tags are nested and closed, attributes quoted, and & begins a reference. */
 static inline void assert_well_formed(const char *page)
 {
     char open[64][16];
@@ -65,7 +65,7 @@ static inline size_t html_count(const char *page, const char *part)
     return count;
 }
 
-/* The page loads nothing: all pictures are inside, and the only address is the namespace's. */
+/* Checks that the page loads nothing: pictures are inside, the only address is the namespace's. */
 static inline void assert_self_contained(const char *page)
 {
     static const char *const outside[] = {"url(",  "@import", "src=\"http", "src=\"//",
@@ -80,7 +80,7 @@ static inline void assert_self_contained(const char *page)
     assert_int_equal(html_count(page, "href"), html_count(page, "<a href=\"#"));
 }
 
-/* The table of contents has every section, in order, with its heading. */
+/* Checks that the table of contents has every section, in order, with its heading. */
 static inline void assert_contents(const char *page)
 {
     static const char section[] = "<section id=\"", title[] = "\">\n<h2>";
@@ -102,7 +102,7 @@ static inline void assert_contents(const char *page)
     assert_int_equal(html_count(page, "<a href"), count);
 }
 
-/* Every stage has a slider and two labelled lists, usable by keyboard. */
+/* Checks that every stage has a slider and two labelled lists, usable by keyboard. */
 static inline void assert_sliders(const char *page, size_t expected)
 {
     static const char input[] =

@@ -1,5 +1,5 @@
-/* Cameras of every model that files name, for tests of projection and of rays on host and device.
- */
+/* Lists cameras of every model that files name, for tests of projection and of rays on host and
+ * device. */
 #ifndef TESTS_LENSES_H
 #define TESTS_LENSES_H
 

@@ -11,8 +11,8 @@ static inline int compare_edges(const void *a, const void *b)
     return memcmp(a, b, 2 * sizeof(uint32_t));
 }
 
-/* Every edge belongs to two triangles, in opposite directions; every vertex is used. Returns the
- * Euler characteristic. */
+/* Checks that every edge belongs to two triangles, in opposite directions, and every vertex is
+ * used. Returns the Euler characteristic. */
 static inline long assert_closed(const struct render_mesh *mesh)
 {
     size_t count = 3 * mesh->triangle_count;

@@ -1,5 +1,5 @@
-/* Random rays, and results of a coarse field or proposal in bins of equal size on them, for tests
- * of sampling along rays. */
+/* Makes random rays, and results of a coarse field or proposal in bins of equal size along them,
+ * for tests of sampling. */
 #ifndef TESTS_PASS_COARSE_H
 #define TESTS_PASS_COARSE_H
 
@@ -10,14 +10,14 @@
 #define MOST_BINS    256u
 
 /* Shaders that sample the rays: `all` at once, or `count` and `write` in the rays' order. */
-struct programs {
+struct march_shaders {
     const char *all, *count, *write;
 };
 
 struct inputs {
-    const struct programs *by;
+    const struct march_shaders *shaders;
     struct reference_grid grid; /* of the first time bin; cells of other bins follow */
-    uint32_t slices;
+    uint32_t time_bins;
     struct reference_stepping stepping;
     struct Ray *rays;
     double (*spans)[2]; /* first and last distance of each ray */
@@ -29,12 +29,12 @@ struct scenario {
     double cone;         /* negative: none */
     uint32_t local_size; /* in subgroups */
     bool contracted;
-    uint32_t slices;          /* time bins; 0: a static scene */
+    uint32_t time_bins;       /* time bins; 0: a static scene */
     enum vkn_spacing spacing; /* of bins */
 };
 
 /* The spacings' values in the shaders. */
-static const uint32_t counted_in[] = {
+static const uint32_t shader_spacings[] = {
     [VKN_SPACING_DEFAULT] = SPACING_STEPS,       [VKN_SPACING_STEPS] = SPACING_STEPS,
     [VKN_SPACING_LINEAR] = SPACING_LINEAR,       [VKN_SPACING_LOG] = SPACING_LOG,
     [VKN_SPACING_DISPARITY] = SPACING_DISPARITY,
@@ -83,9 +83,9 @@ static inline void inputs_destroy(struct inputs *inputs)
     free(inputs->grid.occupied);
 }
 
-/* Moves the rays so far from the cube that a bin of 256 has hardly more floats than 512 fine
+/* Moves the rays so far from the cube that one of 256 bins has hardly more floats than 512 fine
  * samples need. Rays that only touch the cube are dropped. */
-static inline void step_back(struct inputs *inputs, const struct Config *config)
+static inline void move_rays_back(struct inputs *inputs, const struct Config *config)
 {
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         struct Ray *ray = &inputs->rays[r];
@@ -111,22 +111,22 @@ static inline void put_rays(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
 }
 
-/* Workgroups for all rays, up to the device's limit. */
+/* Returns the number of workgroups for all rays, up to the device's limit. */
 static inline uint32_t march_groups(const struct bench *bench, const struct inputs *inputs)
 {
     uint32_t groups = bench_subgroups(bench, inputs->ray_count);
     return groups < bench->config.group_limit ? groups : bench->config.group_limit;
 }
 
-static inline void run_march(struct bench *bench, const struct inputs *inputs, const char *program)
+static inline void run_march(struct bench *bench, const struct inputs *inputs, const char *shader)
 {
-    bench_run(bench, program, (struct Push){.b = bench->local_size}, march_groups(bench, inputs));
+    bench_run(bench, shader, (struct Push){.b = bench->local_size}, march_groups(bench, inputs));
 }
 
 /* ---- samples in bins ----------------------------------------------------------------------- */
 
-/* Rounding error of a distance, with errors of the step count as in check_ray and of the ray's
- * start. For disparity it grows with the distance squared. */
+/* Returns a distance's rounding error: that of the step count, as in check_ray, and that of the
+ * ray's start. With disparity it grows with the distance squared. */
 static inline double rounding_at(const struct inputs *inputs, uint32_t r, double t)
 {
     switch (inputs->stepping.spacing) {
@@ -141,12 +141,12 @@ static inline double rounding_at(const struct inputs *inputs, uint32_t r, double
     }
 }
 
-/* Checks the sample at `place` (0 to 1) of a bin of ray `r`. */
+/* Checks the sample at `position` (0 to 1) of a bin of ray `r`. */
 static inline void check_bin(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                             uint32_t bin, double place, const struct Sample *sample)
+                             uint32_t bin, double position, const struct Sample *sample)
 {
     uint32_t count = bench->config.ray_samples;
-    double t = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, place);
+    double t = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, position);
     double width = reference_bin_width(&inputs->stepping, inputs->spans[r], count, bin);
     double end = reference_in_bin(&inputs->stepping, inputs->spans[r], count, bin, 1);
     assert_int_equal(sample->ray, r);
@@ -156,8 +156,8 @@ static inline void check_bin(const struct bench *bench, const struct inputs *inp
 }
 
 /* Returns the sample's random position in its bin; the random stream is indexed by ray and bin. */
-static inline double random_place(const struct bench *bench, const struct inputs *inputs,
-                                  uint32_t r, uint32_t bin)
+static inline double bin_jitter(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                                uint32_t bin)
 {
     double unit[3];
     reference_random_unit(bench->config.seed, inputs->step,
@@ -166,8 +166,8 @@ static inline double random_place(const struct bench *bench, const struct inputs
     return unit[0];
 }
 
-static inline double place_at(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                              double t)
+static inline double bin_position(const struct bench *bench, const struct inputs *inputs,
+                                  uint32_t r, double t)
 {
     const double *span = inputs->spans[r];
     double from = reference_steps_to(&inputs->stepping, span[0]);
@@ -177,7 +177,6 @@ static inline double place_at(const struct bench *bench, const struct inputs *in
 
 /* ---- results of a coarse field ------------------------------------------------------------- */
 
-/* Results of a coarse field, and their buffers. */
 struct coarse {
     struct gpu_arena *arena;
     struct gpu_buffer results, samples, field;
@@ -186,58 +185,59 @@ struct coarse {
 };
 
 /* Returns the width that the density is integrated over, contracted if space is. */
-static inline double seen_width(const struct bench *bench, const struct inputs *inputs,
-                                const struct Sample *sample)
+static inline double density_width(const struct bench *bench, const struct inputs *inputs,
+                                   const struct Sample *sample)
 {
     const struct Ray *ray = &inputs->rays[sample->ray];
     double norm = 1;
     for (int c = 0; c < 3 && inputs->stepping.contracted; c++) {
-        double place = ray->origin[c] + (double)sample->t * ray->direction[c] - 0.5;
-        norm = fmax(norm, 2 * fabs(place) / bench->config.aabb_scale);
+        double position = ray->origin[c] + (double)sample->t * ray->direction[c] - 0.5;
+        norm = fmax(norm, 2 * fabs(position) / bench->config.aabb_scale);
     }
     return sample->width / (norm * norm);
 }
 
-/* Returns the weight of a bin on a ray of some kind. The weights of a ray leave some transmittance,
- * unless one is infinite or NaN. */
-struct findings {
+/* Kinds of rays, and a function that returns the weight of a bin on a ray of a kind. The weights of
+ * a ray leave some transmittance, unless one is infinite or NaN. */
+struct coarse_weights {
     uint32_t kinds;
     double (*weight)(uint32_t kind, uint32_t bin, uint32_t bins, struct random *random);
 };
 
-static inline float density_of(double weight, double light, double width)
+static inline float density_of(double weight, double transmittance, double width)
 {
     if (isinf(weight))
         return INFINITY;
-    return light > 0 ? (float)(-log1p(-weight / light) / width) : 1;
+    return transmittance > 0 ? (float)(-log1p(-weight / transmittance) / width) : 1;
 }
 
-/* Computes densities that give the coarse samples these weights, for the kinds in turn or for one
- * `kind`. */
+/* Computes densities that give the coarse samples their weights; rays are of all kinds in turn, or
+ * of one `kind` unless it is negative. */
 static inline void make_field(const struct bench *bench, const struct inputs *inputs,
-                              const struct Sample *samples, const struct findings *findings,
+                              const struct Sample *samples, const struct coarse_weights *weights,
                               int kind, struct coarse *coarse, float (*field)[4])
 {
     struct random random = {77};
     uint32_t bins = bench->config.ray_samples;
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        double light = 1;
-        uint32_t own = kind < 0 ? r % findings->kinds : (uint32_t)kind;
+        double transmittance_in = 1;
+        uint32_t ray_kind = kind < 0 ? r % weights->kinds : (uint32_t)kind;
         for (uint32_t i = 0; i < coarse->found[r].count; i++) {
             uint32_t at = coarse->found[r].first + i;
-            double width = seen_width(bench, inputs, &samples[at]);
-            double weight = findings->weight(own, i, bins, &random);
-            field[at][3] = density_of(weight, light, width);
-            double left = light * exp(-(double)field[at][3] * width);
-            coarse->weights[r][i] = light > left ? light - left : 0;
-            light = left;
+            double width = density_width(bench, inputs, &samples[at]);
+            double weight = weights->weight(ray_kind, i, bins, &random);
+            field[at][3] = density_of(weight, transmittance_in, width);
+            double transmittance_out = transmittance_in * exp(-(double)field[at][3] * width);
+            coarse->weights[r][i] =
+                transmittance_in > transmittance_out ? transmittance_in - transmittance_out : 0;
+            transmittance_in = transmittance_out;
         }
     }
 }
 
-/* Samples the rays with `program` for a coarse field and makes that field's results. */
+/* Samples the rays with `shader` for a coarse field and makes that field's results. */
 static inline struct coarse coarse_of(struct bench *bench, const struct inputs *inputs,
-                                      const char *program, const struct findings *findings,
+                                      const char *shader, const struct coarse_weights *weights,
                                       int kind)
 {
     struct coarse coarse = {.weights = base_alloc(inputs->ray_count, sizeof *coarse.weights)};
@@ -253,11 +253,11 @@ static inline struct coarse coarse_of(struct bench *bench, const struct inputs *
     put_rays(bench, inputs);
     struct State none = {.step = inputs->step, .ray_count = inputs->ray_count};
     bench_put(bench, BIND_STATE, &none, sizeof none);
-    bench_run(bench, program, (struct Push){.a = bench->config.ray_samples, .b = inputs->ray_count},
+    bench_run(bench, shader, (struct Push){.a = bench->config.ray_samples, .b = inputs->ray_count},
               march_groups(bench, inputs));
-    coarse.found = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
-    make_field(bench, inputs, samples, findings, kind, &coarse, field);
+    coarse.found = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
+    make_field(bench, inputs, samples, weights, kind, &coarse, field);
     ok(gpu_upload(bench->device, &coarse.results, 0, coarse.found, coarse.results.size));
     ok(gpu_upload(bench->device, &coarse.samples, 0, samples, coarse.samples.size));
     ok(gpu_upload(bench->device, &coarse.field, 0, field, coarse.field.size));

@@ -21,9 +21,9 @@ static inline enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
                                             : VKN_OPTIMIZER_DEFAULT;
 }
 
-/* Whether a CPU device runs the kernels of GPUs, which compile slowly: tests then skip what does
- * not depend on the kernels. */
-static inline bool tries_shapes(struct gpu_device *device)
+/* Returns whether a CPU device runs GPU kernels, which compile slowly there: tests then skip what
+ * does not depend on the kernels. */
+static inline bool has_slow_gpu_kernels(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     return capabilities->type == GPU_CPU && !gpu_cpu_kernels(capabilities) && !tries_all();
@@ -120,7 +120,7 @@ static inline struct scene_camera random_camera(struct random *random, uint32_t 
 
 /* ---- the bench ----------------------------------------------------------------------------- */
 
-#define BENCH_PROGRAMS 24
+#define BENCH_PIPELINES 24
 
 struct bench {
     struct gpu_device *device;
@@ -134,8 +134,8 @@ struct bench {
     struct gpu_arena *arena;
     struct gpu_buffer buffers[GPU_BINDINGS]; /* by binding; the largest size of all lists */
     struct gpu_bindings *bindings;
-    char names[BENCH_PROGRAMS][FIELD_SHADER_NAME];
-    struct gpu_pipeline *programs[BENCH_PROGRAMS];
+    char names[BENCH_PIPELINES][FIELD_SHADER_NAME];
+    struct gpu_pipeline *pipelines[BENCH_PIPELINES];
 };
 
 static inline void bench_set_constant(struct bench *bench, uint32_t id, uint32_t value)
@@ -215,7 +215,7 @@ static inline void bench_get(struct bench *bench, uint32_t binding, void *data, 
 }
 
 /* Downloads a whole buffer into memory that the caller frees. */
-static inline void *bench_take(struct bench *bench, uint32_t binding)
+static inline void *bench_read(struct bench *bench, uint32_t binding)
 {
     void *data = base_alloc(bench->buffers[binding].size, 1);
     assert_non_null(data);
@@ -223,14 +223,14 @@ static inline void *bench_take(struct bench *bench, uint32_t binding)
     return data;
 }
 
-/* Downloads the gradients that the optimiser reads, which the caller frees: grid gradients are f16
- * accumulators if the backend has those. */
-static inline float *bench_take_gradients(struct bench *bench)
+/* Downloads the gradients that the optimiser reads, which the caller frees; the grid's are read
+ * from f16 accumulators if the backend has them. */
+static inline float *bench_read_gradients(struct bench *bench)
 {
-    float *gradients = bench_take(bench, BIND_GRADIENTS);
+    float *gradients = bench_read(bench, BIND_GRADIENTS);
     if (bench->backend.sums != VKN_SUMS_F16)
         return gradients;
-    uint16_t *halves = bench_take(bench, BIND_ACCUMULATORS);
+    uint16_t *halves = bench_read(bench, BIND_ACCUMULATORS);
     for (uint32_t i = bench->model.mlp_params; i < bench->model.param_count; i++)
         gradients[i] = (float)reference_f16(halves[i]);
     free(halves);
@@ -300,26 +300,26 @@ static inline void bench_allocate(struct bench *bench, uint32_t cameras, uint64_
 }
 
 /* Returns the bench's pipeline of a pass, which is created at the first call. */
-static inline const struct gpu_pipeline *bench_program(struct bench *bench, const char *pass,
-                                                       enum field_variant variant)
+static inline const struct gpu_pipeline *bench_pipeline(struct bench *bench, const char *pass,
+                                                        enum field_variant variant)
 {
     char name[FIELD_SHADER_NAME];
     uint32_t i = 0;
     field_backend_shader_name(&bench->backend, pass, variant, name);
-    while (i < BENCH_PROGRAMS && bench->names[i][0] && strcmp(bench->names[i], name) != 0)
+    while (i < BENCH_PIPELINES && bench->names[i][0] && strcmp(bench->names[i], name) != 0)
         i++;
-    assert_true(i < BENCH_PROGRAMS);
+    assert_true(i < BENCH_PIPELINES);
     if (!bench->names[i][0]) {
         if (bench->bound)
             setenv("VKNERF_DISABLE", "buffer_addresses", 1);
         ok(field_backend_create_pipeline(bench->device, &bench->backend, pass, variant,
                                          bench->local_size, &bench->constants,
-                                         &bench->programs[i]));
+                                         &bench->pipelines[i]));
         if (bench->bound)
             unsetenv("VKNERF_DISABLE");
         memcpy(bench->names[i], name, sizeof name);
     }
-    return bench->programs[i];
+    return bench->pipelines[i];
 }
 
 /* Runs a shader once in `groups` workgroups. */
@@ -327,9 +327,9 @@ static inline void bench_run_variant(struct bench *bench, const char *pass,
                                      enum field_variant variant, struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording;
-    const struct gpu_pipeline *program = bench_program(bench, pass, variant);
+    const struct gpu_pipeline *pipeline = bench_pipeline(bench, pass, variant);
     ok(gpu_record_begin(bench->device, pass, 0, &recording));
-    gpu_record_dispatch(recording, program, bench->bindings, &push, sizeof push, groups);
+    gpu_record_dispatch(recording, pipeline, bench->bindings, &push, sizeof push, groups);
     ok(gpu_run_once(&recording));
 }
 
@@ -353,7 +353,7 @@ static inline void bench_run_pass(struct bench *bench, const struct pass *pass, 
     }
 }
 
-/* Workgroups with an invocation, or a subgroup, per element. */
+/* Return the number of workgroups with an invocation, or a subgroup, per element. */
 static inline uint32_t bench_groups(const struct bench *bench, uint32_t invocations)
 {
     return (invocations + bench->local_size - 1) / bench->local_size;
@@ -367,15 +367,15 @@ static inline uint32_t bench_subgroups(const struct bench *bench, uint32_t rays)
 
 static inline void bench_destroy(struct bench *bench)
 {
-    for (uint32_t i = 0; i < BENCH_PROGRAMS; i++)
-        gpu_pipeline_destroy(&bench->programs[i]);
+    for (uint32_t i = 0; i < BENCH_PIPELINES; i++)
+        gpu_pipeline_destroy(&bench->pipelines[i]);
     gpu_bindings_destroy(&bench->bindings);
     gpu_arena_destroy(&bench->arena);
 }
 
 /* ---- comparison ---------------------------------------------------------------------------- */
 
-/* Words [from, to) of a poisoned buffer were not written. */
+/* Checks that words [from, to) of a poisoned buffer were not written. */
 static inline void assert_poisoned(const void *data, size_t from, size_t to)
 {
     const uint32_t *words = data;
@@ -384,7 +384,7 @@ static inline void assert_poisoned(const void *data, size_t from, size_t to)
             fail_msg("word %zu was written: 0x%08x", i, words[i]);
 }
 
-/* |device - expected| <= tolerance * scale; NaN fails. */
+/* Checks that |device - expected| <= tolerance * scale; NaN fails. */
 static inline void assert_close(double device, double expected, double tolerance, double scale,
                                 const char *what, size_t index)
 {
@@ -393,7 +393,7 @@ static inline void assert_close(double device, double expected, double tolerance
                  expected, tolerance * scale);
 }
 
-/* The f16 is the one nearest to `source`. */
+/* Checks that the f16 number is the one nearest to `source`. */
 static inline void assert_f16(uint16_t bits, float source, const char *what, size_t index)
 {
     if (!(reference_f16(bits) == reference_round_to_f16((double)source)))
@@ -401,7 +401,7 @@ static inline void assert_f16(uint16_t bits, float source, const char *what, siz
                  (double)source);
 }
 
-/* Euclidean norm of the difference over the norm of the expected values. */
+/* Returns the Euclidean norm of the difference over the norm of the expected values. */
 static inline double relative_error(const float *device, const double *expected, size_t count)
 {
     double difference = 0, size = 0;
@@ -412,22 +412,22 @@ static inline double relative_error(const float *device, const double *expected,
     return size > 0 ? sqrt(difference / size) : sqrt(difference);
 }
 
-/* `shaped`: runs the tests again with the kernels of GPUs. */
+/* Runs the tests, and with `gpu_kernels` a second time with the kernels of GPUs. */
 static inline int run_pass_tests(const char *name, const struct CMUnitTest *tests, size_t count,
-                                 bool shaped)
+                                 bool gpu_kernels)
 {
     if (!prepare_tests())
         return 1;
     int failed = _cmocka_run_group_tests(name, tests, count, open_shared, close_shared);
-    if (shaped) {
+    if (gpu_kernels) {
         setenv("VKNERF_DISABLE", "cpu_kernels", 1);
         failed +=
-            _cmocka_run_group_tests("shaped for GPUs", tests, count, open_shared, close_shared);
+            _cmocka_run_group_tests("with GPU kernels", tests, count, open_shared, close_shared);
     }
     clean_up_tests();
     return failed;
 }
-#define RUN_PASS_TESTS(tests)   run_pass_tests(#tests, tests, BASE_COUNT(tests), false)
-#define RUN_SHAPED_TESTS(tests) run_pass_tests(#tests, tests, BASE_COUNT(tests), true)
+#define RUN_PASS_TESTS(tests)        run_pass_tests(#tests, tests, BASE_COUNT(tests), false)
+#define RUN_WITH_BOTH_KERNELS(tests) run_pass_tests(#tests, tests, BASE_COUNT(tests), true)
 
 #endif

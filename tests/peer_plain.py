@@ -1,4 +1,4 @@
-"""The peer's configuration, hash grid geometry and scene cameras: needs only the standard library."""
+"""Tests the peer's configuration, hash grid geometry and scene cameras. Needs only the standard library."""
 import json
 import math
 import os

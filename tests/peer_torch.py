@@ -1,4 +1,4 @@
-"""The peer's tensors against plain definitions: needs torch and numpy."""
+"""Compares the peer's tensors with plain definitions. Needs torch and numpy."""
 import os
 import sys
 
@@ -18,7 +18,7 @@ CPU = torch.device("cpu")
 SETTINGS = config.defaults(gpu=False)
 
 
-def plain(function):
+def not_compiled(function):
     return function
 
 
@@ -56,7 +56,7 @@ def test_encoding():
 
 
 def test_loss_gradient():
-    """Against autograd through compositing written out ray by ray."""
+    """Compares with autograd through compositing written out ray by ray."""
     torch.manual_seed(2)
     counts, step, delta = [3, 0, 5, 1], 0.05, 0.1
     ends = torch.tensor(counts).cumsum(0)
@@ -85,11 +85,11 @@ def test_loss_gradient():
 
 
 def test_adam():
-    """Where every step touches an entry, the same as torch's own."""
+    """Compares with torch.optim.Adam where every step touches an entry; other entries must not change."""
     torch.manual_seed(3)
     ours, theirs = (torch.linspace(-1, 1, 8).clone() for _ in range(2))
     theirs.requires_grad_()
-    adam = Adam([{"params": [ours], "sparse": True}], SETTINGS, plain)
+    adam = Adam([{"params": [ours], "sparse": True}], SETTINGS, not_compiled)
     reference = torch.optim.Adam([theirs], lr=1e-2, betas=(0.9, 0.99), eps=1e-15)
     for _ in range(5):
         gradient = torch.randn(8)
@@ -114,7 +114,7 @@ def test_training():
     cameras = scene.read_cameras(folder, "train")
     settings = dict(SETTINGS, **{"batch.samples": 2048, "march.resolution": 32, "march.steps_per_unit": 64,
                                  "optimizer.warmup_steps": 10})
-    trainer = Trainer(settings, cameras, scene.load_images(cameras, 8), CPU, None, plain)
+    trainer = Trainer(settings, cameras, scene.load_images(cameras, 8), CPU, None, not_compiled)
     errors = []
     for _ in range(48):
         rays, _, live, _, square = trainer.step(None)

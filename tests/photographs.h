@@ -1,4 +1,4 @@
-/* Photographs for the tests of vknerf prepare: views of a room's corner, and rotated pictures.
+/* Makes photographs for tests of vknerf prepare: views of a room's corner, and rotated pictures.
  * Include after cmocka.h. */
 #ifndef TESTS_PHOTOGRAPHS_H
 #define TESTS_PHOTOGRAPHS_H
@@ -25,7 +25,7 @@ static inline double hash(int plane, int octave, int u, int v)
     return (double)((x ^ x >> 13) * 0x165667b1u >> 8) / (1 << 24);
 }
 
-/* Noise of four sizes, the smallest of a few pixels. */
+/* Returns noise of four sizes, the smallest of a few pixels. */
 static inline double texture(int plane, double u, double v)
 {
     double sum = 0, cell = 0.4;
@@ -144,7 +144,7 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
     return sizeof(start) + size;
 }
 
-/* Writes temporary_picture's picture with a chunk eXIf after its header. */
+/* Writes the picture of temporary_picture() with a chunk eXIf after its header. */
 static inline char *tagged_picture(struct temporary *folder, const char *name, uint32_t width,
                                    uint32_t height, unsigned orientation)
 {
@@ -166,7 +166,7 @@ static inline char *tagged_picture(struct temporary *folder, const char *name, u
     return path;
 }
 
-/* A picture of four greys, 0 1 above 2 3. */
+/* Writes a picture of four greys, 0 1 above 2 3. */
 #define GREY(corner) (uint8_t)(40 + 60 * (corner))
 
 static inline void write_corners(const char *path)

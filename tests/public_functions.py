@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""tests/public_functions.py FOLDER: names of the functions that the headers in FOLDER declare with VKN_API, sorted."""
+"""tests/public_functions.py FOLDER: prints the functions that the headers in FOLDER declare with VKN_API, sorted."""
 import os
 import re
 import sys
 
 
 def prototypes(folder):
-    """Declarations from behind VKN_API to before the semicolon, header by header."""
+    """Yields declarations without VKN_API and semicolon, header by header."""
     for name in sorted(os.listdir(folder)):
         with open(os.path.join(folder, name), encoding="utf-8") as text:
             yield from re.findall(r"^VKN_API ([^;{]*\));", text.read(), re.M)

@@ -9,7 +9,6 @@
 
 #include "base/base.h"
 
-/* Removes the folder and its contents. */
 static inline void remove_tree(const char *path)
 {
     DIR *folder = opendir(path);

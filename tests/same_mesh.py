@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""same_mesh.py A.ply B.ply: A as vknerf writes it, B what assimp (Open Asset Import Library) made of the same mesh's
-.glb file. The same triangles, in the same places with what was z up y up, as the node says; and B's colours are A's,
-from sRGB made linear."""
+"""same_mesh.py A.ply B.ply: compares a mesh that vknerf wrote (A) with assimp's conversion (Open Asset Import Library)
+of the same mesh's .glb file (B): equal triangles, positions with y up instead of z, and linear instead of sRGB
+colours."""
 import itertools
 import math
 import struct
@@ -9,7 +9,7 @@ import sys
 
 
 def read_binary(path):
-    """Vertices as (x, y, z, red, green, blue), faces."""
+    """Returns vertices as (x, y, z, red, green, blue), and faces."""
     with open(path, "rb") as file:
         data = file.read()
     at = data.index(b"end_header\n") + 11
@@ -55,7 +55,7 @@ def cell_of(position):
 
 
 def find_vertices(ours, others):
-    """For each of the others' vertices the number of ours at its place: assimp 5.4 orders vertices anew."""
+    """Returns for each of the others' vertices the index of ours at its position: assimp 5.4 reorders vertices."""
     cells = {}
     for number, mine in enumerate(ours):
         upright = mine[0], mine[2], -mine[1]
@@ -72,7 +72,7 @@ def find_vertices(ours, others):
 
 
 def first_smallest(face):
-    """The same triangle, with the same front."""
+    """Rotates a triangle's indices so that the smallest is first; the front side stays."""
     return min(face[i:] + face[:i] for i in range(3))
 
 

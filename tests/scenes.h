@@ -1,4 +1,4 @@
-/* Temporary folders with files, pictures and scenes, and assertions on messages, for tests. Include
+/* Makes temporary folders with files, pictures and scenes, and checks messages, for tests. Include
  * after cmocka.h. */
 #ifndef TESTS_SCENES_H
 #define TESTS_SCENES_H
@@ -19,7 +19,7 @@
             fail_msg("status %d: %s", (int)assert_ok_status, vkn_last_error()); \
     } while (0)
 
-/* The last error is one line that contains `part`. */
+/* Checks that the last error is one line that contains `part`. */
 #define assert_error(part)                                                             \
     do {                                                                               \
         if (strstr(vkn_last_error(), (part)) == NULL)                                  \
@@ -54,7 +54,7 @@ static inline int temporary_teardown(void **state)
     return 0;
 }
 
-/* Number of entries in the folder. */
+/* Returns the number of entries in the folder. */
 static inline size_t temporary_count(const struct temporary *folder)
 {
     DIR *stream = opendir(folder->path);
@@ -117,7 +117,7 @@ static inline char *temporary_impossible(struct temporary *folder, const char *n
     return folder->texts[folder->text_count++] = path;
 }
 
-/* Opening fails with VKN_BAD_INPUT and `part` in the message. */
+/* Checks that opening fails with VKN_BAD_INPUT and `part` in the message. */
 static inline void assert_open_fails(const struct scene_options *options, const char *part)
 {
     struct vkn_scene *scene = NULL;

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Shows splats as Kerbl et al. 2023 (3D Gaussian Splatting) do, and compares with a picture of the field they were made of.
+"""Renders splats as Kerbl et al. 2023 (3D Gaussian Splatting) do, and compares them with a picture of their field.
 
 splats.py FILE.ply PICTURE WIDTH HEIGHT FOCAL_X FOCAL_Y CENTER_X CENTER_Y POSE[12]
 
 PICTURE: RGB as float32, rows from the top, on white. POSE: camera to world, 3 x 4, looking down -z with y up.
-Prints the PSNR of the picture with all harmonics, and with the first alone.
+Prints the PSNR of the picture with all harmonics, and with the constant one only.
 meshio, an independent library, reads the file. Needs python3-meshio and python3-numpy.
 """
 import sys
@@ -13,8 +13,8 @@ import meshio
 import numpy
 
 MOST_OPACITY = 0.99
-LEAST_DISTANCE = 0.2
-LOW_PASS = 0.3  # square pixels, in place of each one's extent
+LEAST_DEPTH = 0.2
+LOW_PASS = 0.3  # added to covariances, in square pixels
 
 
 def columns(data, name, count):
@@ -22,7 +22,7 @@ def columns(data, name, count):
 
 
 def rotations(quaternions):
-    """Of w, x, y, z that need not have length 1."""
+    """Returns rotation matrices of quaternions w, x, y, z of any length: [splat][3][3]."""
     w, x, y, z = (quaternions / numpy.linalg.norm(quaternions, axis=1, keepdims=True)).T
     rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
             2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
@@ -31,7 +31,7 @@ def rotations(quaternions):
 
 
 def harmonics(directions):
-    """Degrees 0 to 3 in the layout's order and signs: [direction][16]."""
+    """Returns harmonics of degrees 0 to 3 in the layout's order and signs: [direction][16]."""
     x, y, z = directions.T
     x2, y2, z2 = x * x, y * y, z * z
     return numpy.stack([
@@ -47,47 +47,47 @@ def harmonics(directions):
 
 def colors(data, directions, count):
     rest = columns(data, "f_rest", 45).reshape(-1, 3, 15)
-    all_of_them = numpy.concatenate([columns(data, "f_dc", 3)[:, :, None], rest], 2)[:, :, :count]
-    return numpy.maximum(numpy.einsum("nck,nk->nc", all_of_them, harmonics(directions)[:, :count]) + 0.5, 0)
+    coefficients = numpy.concatenate([columns(data, "f_dc", 3)[:, :, None], rest], 2)[:, :, :count]
+    return numpy.maximum(numpy.einsum("nck,nk->nc", coefficients, harmonics(directions)[:, :count]) + 0.5, 0)
 
 
 def project(data, points, camera):
-    """Places in the picture, inverse covariances there, reach, distances: the EWA splatting of Zwicker et al. 2001."""
+    """Returns pixel positions, inverse covariances, extents and depths (EWA splatting, Zwicker et al. 2001)."""
     pose = camera["pose"]
-    turn = numpy.diag([1.0, -1.0, -1.0]) @ pose[:, :3].T  # to x right, y down, z forward
-    x, y, z = turn @ (points - pose[:, 3]).T
-    spread = turn @ (rotations(columns(data, "rot", 4)) * numpy.exp(columns(data, "scale", 3))[:, None, :])
-    slope = numpy.zeros((len(points), 2, 3))
-    slope[:, 0, 0], slope[:, 1, 1] = camera["focal"][0] / z, camera["focal"][1] / z
-    slope[:, 0, 2], slope[:, 1, 2] = -camera["focal"][0] * x / z**2, -camera["focal"][1] * y / z**2
-    flat = slope @ spread
+    to_camera = numpy.diag([1.0, -1.0, -1.0]) @ pose[:, :3].T  # to x right, y down, z forward
+    x, y, z = to_camera @ (points - pose[:, 3]).T
+    scaled_axes = to_camera @ (rotations(columns(data, "rot", 4)) * numpy.exp(columns(data, "scale", 3))[:, None, :])
+    jacobian = numpy.zeros((len(points), 2, 3))
+    jacobian[:, 0, 0], jacobian[:, 1, 1] = camera["focal"][0] / z, camera["focal"][1] / z
+    jacobian[:, 0, 2], jacobian[:, 1, 2] = -camera["focal"][0] * x / z**2, -camera["focal"][1] * y / z**2
+    flat = jacobian @ scaled_axes
     covariance = flat @ flat.transpose(0, 2, 1) + LOW_PASS * numpy.eye(2)
-    places = numpy.stack([camera["focal"][0] * x / z, camera["focal"][1] * y / z], 1) + camera["center"]
-    return places, numpy.linalg.inv(covariance), 3 * numpy.sqrt(covariance[:, [0, 1], [0, 1]]), z
+    positions = numpy.stack([camera["focal"][0] * x / z, camera["focal"][1] * y / z], 1) + camera["center"]
+    return positions, numpy.linalg.inv(covariance), 3 * numpy.sqrt(covariance[:, [0, 1], [0, 1]]), z
 
 
-def show(data, points, camera, count):
-    """The picture on white, nearest first."""
+def render(data, points, camera, count):
+    """Renders the picture on white, nearest splats first."""
     width, height = camera["size"]
-    picture, left = numpy.zeros((height, width, 3)), numpy.ones((height, width))
-    places, inverse, reach, distances = project(data, points, camera)
-    ways = points - camera["pose"][:, 3]
-    shown = colors(data, ways / numpy.linalg.norm(ways, axis=1, keepdims=True), count)
+    picture, transmittance = numpy.zeros((height, width, 3)), numpy.ones((height, width))
+    positions, inverse, extents, depths = project(data, points, camera)
+    directions = points - camera["pose"][:, 3]
+    splat_colors = colors(data, directions / numpy.linalg.norm(directions, axis=1, keepdims=True), count)
     opacities = 1 / (1 + numpy.exp(-data["opacity"].astype(float)))
-    low = numpy.maximum(numpy.floor(places - reach), 0).astype(int)
-    high = numpy.minimum(numpy.floor(places + reach) + 1, [width, height]).astype(int)
-    for i in numpy.argsort(distances):
+    low = numpy.maximum(numpy.floor(positions - extents), 0).astype(int)
+    high = numpy.minimum(numpy.floor(positions + extents) + 1, [width, height]).astype(int)
+    for i in numpy.argsort(depths):
         (x0, y0), (x1, y1) = low[i], high[i]
-        if distances[i] < LEAST_DISTANCE or x0 >= x1 or y0 >= y1:
+        if depths[i] < LEAST_DEPTH or x0 >= x1 or y0 >= y1:
             continue
-        x = numpy.arange(x0, x1) + 0.5 - places[i, 0]
-        y = (numpy.arange(y0, y1) + 0.5 - places[i, 1])[:, None]
+        x = numpy.arange(x0, x1) + 0.5 - positions[i, 0]
+        y = (numpy.arange(y0, y1) + 0.5 - positions[i, 1])[:, None]
         (xx, xy), (_, yy) = inverse[i]
         alpha = opacities[i] * numpy.exp(-0.5 * (xx * x * x + 2 * xy * x * y + yy * y * y))
         alpha = numpy.minimum(alpha, MOST_OPACITY)
-        picture[y0:y1, x0:x1] += (left[y0:y1, x0:x1] * alpha)[:, :, None] * shown[i]
-        left[y0:y1, x0:x1] *= 1 - alpha
-    return picture + left[:, :, None]
+        picture[y0:y1, x0:x1] += (transmittance[y0:y1, x0:x1] * alpha)[:, :, None] * splat_colors[i]
+        transmittance[y0:y1, x0:x1] *= 1 - alpha
+    return picture + transmittance[:, :, None]
 
 
 def main():
@@ -98,7 +98,7 @@ def main():
     mesh = meshio.read(sys.argv[1])
     field = numpy.fromfile(sys.argv[2], "<f4").reshape(height, width, 3)
     for count in (16, 1):
-        error = numpy.mean((show(mesh.point_data, mesh.points.astype(float), camera, count) - field) ** 2)
+        error = numpy.mean((render(mesh.point_data, mesh.points.astype(float), camera, count) - field) ** 2)
         print(f"{-10 * numpy.log10(error):.2f}")
 
 

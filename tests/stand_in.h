@@ -1,5 +1,5 @@
-/* A fake COLMAP (fake_colmap.sh) in PATH and pictures to prepare, for tests of vkn_prepare. Include
- * after cmocka.h. */
+/* Puts a fake COLMAP (fake_colmap.sh) into PATH and makes pictures, for tests of vkn_prepare.
+ * Include after cmocka.h. */
 #ifndef TESTS_STAND_IN_H
 #define TESTS_STAND_IN_H
 
@@ -40,7 +40,7 @@ static inline void fake(struct temporary *folder, const char *how)
     unlink(temporary_path(folder, "bin/calls"));
 }
 
-/* Whether a call of the fake COLMAP since fake() contains `part`. */
+/* Checks whether a call of the fake COLMAP since fake() contains `part`. */
 static inline void assert_called(struct temporary *folder, const char *part, bool is)
 {
     char *calls = base_file_exists(temporary_path(folder, "bin/calls"))

@@ -1,4 +1,4 @@
-/* A scene of three tiny pictures and trainers of a tiny model, for tests of training steps. */
+/* Makes a scene of three tiny pictures and trainers of a tiny model, for tests of steps. */
 #ifndef TESTS_STEP_FIXTURE_H
 #define TESTS_STEP_FIXTURE_H
 
@@ -55,7 +55,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
     };
 }
 
-/* A small proposal whose annealing ends after eight steps; it then learns in one of three. */
+/* Adds a small proposal, whose annealing ends after eight steps; it then learns in one of three. */
 static inline void tiny_propose(struct vkn_config *config)
 {
     config->march.sampling = VKN_SAMPLING_PROPOSAL;
@@ -113,10 +113,10 @@ static inline struct tiny tiny_create(vkn_context *context, struct temporary *fo
     ok(vkn_trainer_create(context, tiny.scene, config, &tiny.trainer));
     ok(train_memory(context->device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
     tiny_limit_groups(tiny.trainer);
-    uint64_t taken = tiny_held(context->device) - held;
-    if (taken < expected || taken > expected + 65536)
+    uint64_t used = tiny_held(context->device) - held;
+    if (used < expected || used > expected + 65536)
         fail_msg("%llu bytes of memory are expected, %llu are used", (unsigned long long)expected,
-                 (unsigned long long)taken);
+                 (unsigned long long)used);
     return tiny;
 }
 
@@ -134,7 +134,7 @@ static inline void tiny_run(struct tiny *tiny, uint32_t until_step)
 }
 
 /* Downloads a whole buffer into memory that the caller frees. */
-static inline void *tiny_take(const struct tiny *tiny, const struct gpu_buffer *buffer)
+static inline void *tiny_read(const struct tiny *tiny, const struct gpu_buffer *buffer)
 {
     void *data = base_alloc(buffer->size, 1);
     assert_non_null(data);
@@ -155,7 +155,7 @@ static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
     const struct step *step = &tiny->trainer->step;
     const struct field_layer *layers = step->setup.model.layers;
     uint32_t last = step->setup.model.layer_count - 1;
-    float *params = tiny_take(tiny, &step->buffers.at[BIND_PARAMS]);
+    float *params = tiny_read(tiny, &step->buffers.at[BIND_PARAMS]);
     for (uint32_t i = layers[last - 1].first; i < step->setup.model.mlp_params; i++)
         params[i] *= i < layers[last].first ? factor : 1 / factor;
     tiny_put(tiny, &step->buffers.at[BIND_PARAMS], params);
@@ -163,13 +163,12 @@ static inline void tiny_stretch_last_layer(struct tiny *tiny, float factor)
     free(params);
 }
 
-/* Warnings of a tiny trainer. */
 struct warnings {
     unsigned count;
     char last[MONITOR_LINE];
 };
 
-static inline void take_warning(void *context, const char *line)
+static inline void store_warning(void *context, const char *line)
 {
     struct warnings *warnings = context;
     warnings->count++;
@@ -180,7 +179,7 @@ static inline void tiny_run_watched(struct tiny *tiny, uint32_t until_step,
                                     struct warnings *warnings)
 {
     const struct vkn_train_run run = {
-        .until_step = until_step, .warn = take_warning, .context = warnings};
+        .until_step = until_step, .warn = store_warning, .context = warnings};
     ok(vkn_trainer_run(tiny->trainer, &run));
 }
 
@@ -242,7 +241,7 @@ static inline char *tiny_save(const struct step_tests *tests, const struct tiny 
     return path;
 }
 
-/* The files are equal byte for byte. */
+/* Returns whether the files are equal byte for byte. */
 static inline bool same_checkpoints(const char *first, const char *second)
 {
     char *a = NULL, *b = NULL;
@@ -255,7 +254,7 @@ static inline bool same_checkpoints(const char *first, const char *second)
     return same;
 }
 
-/* All tensors are equal; metadata such as the time may differ. */
+/* Returns whether all tensors are equal; metadata such as the time may differ. */
 static inline bool same_tensors(const char *first, const char *second)
 {
     struct safetensors_file *a, *b;

@@ -4,15 +4,16 @@
 
 #include "step_fixture.h"
 
-/* Small, so that a ReLU rarely switches in between; the loss is exact to about 1e-16. */
+/* Step of finite differences: a ReLU rarely switches within it; the loss is exact to about
+ * 1e-16. */
 #define DIFFERENCE 1e-7
 
-/* The loss and gradients of a field's parameters. */
+/* A loss, and its gradients by a field's parameters, which are to be checked. */
 struct probed {
     double (*loss)(const struct probed *probed, uint32_t parameter); /* `parameter` has changed */
     struct reference_field *field;
     const struct step *step;
-    const struct step_left *left; /* the test's own data */
+    const struct step_outcome *outcome; /* the test's own data */
     const double *gradients;
 };
 

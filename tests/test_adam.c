@@ -95,8 +95,8 @@ static void run_problem(vkn_context *context, struct vkn_adam_params params)
     assert_int_equal(vkn_adam_parameters(adam)->size, 4 * params.count);
     struct problem p = problem_of(adam, params.count, params.entry ? params.entry : 1, &random);
     for (uint32_t step = 1; step <= 6; step++) {
-        float rate = step == 4 ? 0.03F : 0.0F, taken = step == 4 ? 0.03F : 0.1F;
-        double norm = take_step(adam, &params, taken, &p, &random);
+        float rate = step == 4 ? 0.03F : 0.0F, used_rate = step == 4 ? 0.03F : 0.1F;
+        double norm = take_step(adam, &params, used_rate, &p, &random);
         ok(vkn_adam_step(adam, rate, &result));
         assert_true(result.finite);
         assert_int_equal(result.steps, step);

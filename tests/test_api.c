@@ -321,7 +321,7 @@ static void between_steps(const struct step_tests *tests, uint32_t ranks)
     tiny_destroy(&tiny);
 }
 
-/* With one rank, and with two ranks in synchronous data parallelism. */
+/* Tests one rank, and two ranks in synchronous data parallelism. */
 static void test_between_steps(void **state)
 {
     between_steps(*state, 1);
@@ -429,11 +429,11 @@ static void test_cameras(void **state)
     refuses(vkn_camera_look_at(&looking, eye, eye, up), "the target equals the eye");
 
     /* Conversion to the dataset's units and back is exact. */
-    const struct scene_camera *own = &tiny.scene->splits[SCENE_TRAIN].cameras[1];
+    const struct scene_camera *expected = &tiny.scene->splits[SCENE_TRAIN].cameras[1];
     struct scene_camera again;
     ok(scene_camera_from_public(&camera, tiny.scene->scale, tiny.scene->offset, &again));
-    assert_memory_equal(again.pose, own->pose, sizeof own->pose);
-    assert_true(again.focal_x == own->focal_x && again.center_y == own->center_y);
+    assert_memory_equal(again.pose, expected->pose, sizeof expected->pose);
+    assert_true(again.focal_x == expected->focal_x && again.center_y == expected->center_y);
 
     /* Members left at 0 have defaults: the centre of the image, square pixels. */
     looking.width = 12;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks that the sweeps over the public API are complete: test_api_use.c has every function that returns a status,
-test_api_values.c every structure that begins with its size and every number in those that the library reads."""
+test_api_values.c every structure that begins with its size, and every number that the library reads from them."""
 import os
 import re
 import sys
@@ -33,7 +33,7 @@ def structures():
 
 
 def is_read(name):
-    """Whether the library reads the structure; in others only `size` could be wrong."""
+    """Returns whether the library reads the structure; in others only `size` could be wrong."""
     return name.endswith(("_params", "_run")) or name in ("vkn_camera", "vkn_view", "vkn_field", "vkn_job")
 
 

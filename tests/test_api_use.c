@@ -102,9 +102,9 @@ static vkn_context *context_of(const struct objects *o)
 
 static vkn_status make_trainer(struct objects *o)
 {
-    vkn_trainer *made = NULL;
-    vkn_status status = vkn_trainer_create(context_of(o), o->trainer->scene, NULL, &made);
-    vkn_trainer_destroy(&made);
+    vkn_trainer *object = NULL;
+    vkn_status status = vkn_trainer_create(context_of(o), o->trainer->scene, NULL, &object);
+    vkn_trainer_destroy(&object);
     return status;
 }
 static vkn_status run_trainer(struct objects *o)
@@ -129,16 +129,17 @@ static vkn_status save_trainer(struct objects *o)
 }
 static vkn_status show_trainer(struct objects *o)
 {
-    vkn_renderer *made = NULL;
-    vkn_status status = vkn_renderer_of_trainer(o->trainer, &made);
-    vkn_renderer_destroy(&made);
+    vkn_renderer *object = NULL;
+    vkn_status status = vkn_renderer_of_trainer(o->trainer, &object);
+    vkn_renderer_destroy(&object);
     return status;
 }
 static vkn_status open_renderer(struct objects *o)
 {
-    vkn_renderer *made = NULL;
-    vkn_status status = vkn_renderer_open(context_of(o), o->checkpoint, VKN_PRECISION_AUTO, &made);
-    vkn_renderer_destroy(&made);
+    vkn_renderer *object = NULL;
+    vkn_status status =
+        vkn_renderer_open(context_of(o), o->checkpoint, VKN_PRECISION_AUTO, &object);
+    vkn_renderer_destroy(&object);
     return status;
 }
 static vkn_status want_normals(struct objects *o)
@@ -158,9 +159,9 @@ static vkn_status check_field(struct objects *o)
 }
 static vkn_status make_stepper(struct objects *o)
 {
-    vkn_stepper *made = NULL;
-    vkn_status status = vkn_stepper_create(context_of(o), o->trainer->scene, NULL, NULL, &made);
-    vkn_stepper_destroy(&made);
+    vkn_stepper *object = NULL;
+    vkn_status status = vkn_stepper_create(context_of(o), o->trainer->scene, NULL, NULL, &object);
+    vkn_stepper_destroy(&object);
     return status;
 }
 static vkn_status sample(struct objects *o)
@@ -187,10 +188,10 @@ static vkn_status render_stepper(struct objects *o)
 }
 static vkn_status make_adam(struct objects *o)
 {
-    vkn_adam *made = NULL;
+    vkn_adam *object = NULL;
     vkn_status status =
-        vkn_adam_create(context_of(o), &(struct vkn_adam_params){.count = 4}, &made);
-    vkn_adam_destroy(&made);
+        vkn_adam_create(context_of(o), &(struct vkn_adam_params){.count = 4}, &object);
+    vkn_adam_destroy(&object);
     return status;
 }
 static vkn_status step_adam(struct objects *o)

@@ -253,7 +253,7 @@ static struct vkn_train_callbacks right_callbacks = {
     .size = sizeof right_callbacks, .due = no_visit, .between_steps = visit_nothing};
 static struct vkn_context_params right_context = {.size = sizeof right_context};
 static struct vkn_images right_images;
-static struct vkn_communication right_exchange;
+static struct vkn_communication right_communication;
 static struct vkn_run_state right_state;
 static struct vkn_scene_look right_look;
 static vkn_setting right_setting;
@@ -362,7 +362,7 @@ static const struct structure {
     STRUCTURE(vkn_train_callbacks, right_callbacks, NONE, NOWHERE),
     STRUCTURE(vkn_context_params, right_context, NONE, NULL),
     STRUCTURE(vkn_images, right_images, NONE, NULL),
-    STRUCTURE(vkn_communication, right_exchange, NONE, NULL),
+    STRUCTURE(vkn_communication, right_communication, NONE, NULL),
     STRUCTURE(vkn_run_state, right_state, NONE, NULL),
     STRUCTURE(vkn_scene_look, right_look, NONE, NULL),
     STRUCTURE(vkn_setting, right_setting, NONE, NULL),
@@ -540,7 +540,7 @@ static void test_arguments(void **state)
     vkn_renderer *none = NULL;
     vkn_adam *adam = NULL;
     float color[3] = {NAN, INFINITY, -1};
-    struct vkn_picture own = {.width = 1, .height = 1, .color = color};
+    struct vkn_picture one_pixel = {.width = 1, .height = 1, .color = color};
     const char *file = temporary_path(tests->folder, "own.png");
     for (size_t i = 0; i < BASE_COUNT(bad); i++) {
         for (int k = 0; k < 9; k++) {
@@ -560,14 +560,14 @@ static void test_arguments(void **state)
             "split: 9");
     refused(vkn_renderer_open(tests->context, NOWHERE, (enum vkn_precision)9, &none),
             "precision: 9");
-    refused(vkn_picture_write(&own, (enum vkn_map)9, file), "map: 9");
+    refused(vkn_picture_write(&one_pixel, (enum vkn_map)9, file), "map: 9");
     assert_int_equal(vkn_scene_view_count(tiny.scene, (enum vkn_split)9), 0);
     assert_null(vkn_scene_image_file(tiny.scene, VKN_SPLIT_TRAIN, SIZE_MAX));
     refused(vkn_config_setting(SIZE_MAX, &(vkn_setting){0}), "settings");
-    ok(vkn_picture_write(&own, VKN_MAP_COLOR, file)); /* NaN and infinite pixels are clamped, not
-                                                         refused */
-    own.width = 0;
-    refused(vkn_picture_write(&own, VKN_MAP_COLOR, file), "width and height");
+    ok(vkn_picture_write(&one_pixel, VKN_MAP_COLOR, file)); /* NaN and infinite pixels are clamped,
+                                                         not refused */
+    one_pixel.width = 0;
+    refused(vkn_picture_write(&one_pixel, VKN_MAP_COLOR, file), "width and height");
     refused(
         vkn_run_report(&(struct vkn_report_params){.runs = (const char *[]){NULL}, .run_count = 1},
                        &(char *){NULL}),

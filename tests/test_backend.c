@@ -130,8 +130,8 @@ static void assert_tile(uint32_t width, const struct gpu_capabilities *device, u
     assert_false(backend.rows_in_memory);
 }
 
-/* GPUs store values by column, with rows of one layer only, unless rows of all values leave room
- * for as many samples. */
+/* GPUs store values by column, with rows of one layer only, unless a tile of rows of all values has
+ * as many samples. */
 static void test_backward_tiles(void **state)
 {
     (void)state;
@@ -415,12 +415,12 @@ static void check_broken(struct gpu_device *device, enum vkn_precision asked, co
         struct outcome outcome = choose(device, small(asked, device));
         unsetenv("VKNERF_SELF_TEST_BREAK");
         const struct field_candidate *first = &outcome.choice.candidates[0];
-        char program[64];
-        snprintf(program, sizeof program, "%.*s", (int)strcspn(broken, ","), broken);
+        char shader[64];
+        snprintf(shader, sizeof shader, "%.*s", (int)strcspn(broken, ","), broken);
         assert_int_equal(first->verdict, FIELD_WRONG);
-        assert_non_null(strstr(first->why, program));
+        assert_non_null(strstr(first->why, shader));
         assert_non_null(strstr(outcome.log, "is switched off: the self-test found"));
-        assert_non_null(strstr(outcome.log, program));
+        assert_non_null(strstr(outcome.log, shader));
         assert_non_null(strstr(outcome.log, gpu_device_capabilities(device)->name));
         if (second)
             assert_non_null(strstr(outcome.log, second));
@@ -428,7 +428,6 @@ static void check_broken(struct gpu_device *device, enum vkn_precision asked, co
     }
 }
 
-/* Writes the name of field_backward for the device's own matrix shape. */
 static void name_matrix_backward(struct gpu_device *device, char text[FIELD_SHADER_NAME])
 {
     struct field_backend backend;

@@ -166,7 +166,7 @@ static void test_make_folder(void **state)
     assert_error("/proc/nothing: cannot make this folder: ");
 }
 
-/* base_make_last_folder() creates no missing parents, except `runs`, the default place of runs. */
+/* base_make_last_folder() creates no missing parents, except `runs`, the default folder of runs. */
 static void test_make_last_folder(void **state)
 {
     struct temporary *folder = *state;
@@ -585,7 +585,7 @@ static vkn_status wait_for_gate(void *context)
     return gate->status == VKN_OK ? VKN_OK : base_fail(gate->status, "the gate is broken");
 }
 
-/* A task runs beside the thread that started it and returns its status. */
+/* A task runs in parallel to the thread that started it and returns its status. */
 static void test_task(void **state)
 {
     (void)state;

@@ -566,7 +566,7 @@ static void test_wrong_results(void **state)
     assert_broken(VKN_BENCH_GRID, "encode_samples,scatter_gradients_float",
                   (const char *[]){"grid", "grid"},
                   (const char *[]){"fp32 gather", "fp32 scatter float"}, (const char *[2]){NULL});
-    /* Without a width and depth the bench takes 32 wide, 1 deep. */
+    /* The MLP is 32 wide and 1 deep unless the caller says otherwise. */
     assert_broken(VKN_BENCH_MLP, "bench_mlp", (const char *[]){"mlp", "mlp"},
                   (const char *[]){"fp32", "fp32"},
                   (const char *[]){"32 wide, 1 deep, 512", "32 wide, 1 deep, 512 training"});

@@ -127,7 +127,7 @@ static void test_older_state(void **state)
     struct tiny *tiny = &sample->tiny;
     const struct gpu_buffer *buffer = &tiny->trainer->step.buffers.at[BIND_STATE];
     struct safetensors_tensor *tensor = &sample->tensors[STATE], before = *tensor;
-    struct State *now = tiny_take(tiny, buffer), *resumed;
+    struct State *now = tiny_read(tiny, buffer), *resumed;
     assert_int_equal(buffer->size, sizeof *now);
     now->tolerated = 7;
     tiny_put(tiny, buffer, now);
@@ -135,7 +135,7 @@ static void test_older_state(void **state)
     tensor->shape[0] = tensor->size / 4;
     write_bad(sample);
     ok(vkn_trainer_resume(tiny->trainer, sample->bad));
-    resumed = tiny_take(tiny, buffer);
+    resumed = tiny_read(tiny, buffer);
     assert_memory_equal(resumed, sample->data[STATE], tensor->size);
     assert_int_equal(resumed->tolerated, 0);
     vkn_renderer *renderer = NULL;

@@ -115,7 +115,7 @@ stop() { # SIGNAL STATUS
     end_child "$1" "$2" "stopped by $1" berr
 }
 
-# A long run on a CPU device reports its duration; an interrupted run prints JSON as well.
+# A long run on a CPU device reports its duration; an interrupted run also prints JSON.
 # shellcheck disable=SC2086
 "$bin" train "$demo" --out slow --downscale 8 --steps 4G --json $small >out 2>err &
 child=$!

@@ -55,8 +55,8 @@ def raw(port, data, seconds=0.5):
     return got
 
 
-def check_doors(viewer):
-    """Tokens, hosts, origins, methods, content types, sizes."""
+def check_access(viewer):
+    """Checks answers to other tokens, hosts, origins, methods, content types and sizes."""
     code, headers, body = viewer.get("/")
     assert code == 200 and b"<!doctype html>" in body.lower() and b"@NONCE" not in body
     nonce = body.split(b'nonce="')[1].split(b'"')[0].decode()
@@ -86,7 +86,7 @@ def check_doors(viewer):
 
 
 def check_requests(viewer, pose):
-    """Invalid parameters."""
+    """Checks answers to invalid parameters."""
     for bad in ({"fov": 0}, {"fov": "nan"}, {"width": 0}, {"width": 100000}, {"map": "beauty"}, {"still": 2},
                 {"background": "red"}, {"crop": "1,2,3"}, {"crop": "1,1,1,0,0,0"}, {"time": 2}, {"client": "a b"},
                 {"lens": "magic"}):
@@ -124,7 +124,7 @@ def attack(viewer, begun):
     return halves
 
 
-def lasts(viewer, data, more, seconds=30):
+def seconds_open(viewer, data, more, seconds=30):
     """Returns how long a connection stays open that sends another piece every half second."""
     began = time.monotonic()
     with socket.create_connection(("127.0.0.1", viewer.port), timeout=30) as connection:
@@ -142,11 +142,11 @@ def lasts(viewer, data, more, seconds=30):
     return time.monotonic() - began
 
 
-def trickle(viewer, slow, least, most):
+def send_slowly(viewer, slow, least, most):
     """Starts endless requests {name: (beginning, piece)}; the returned function waits until all are closed."""
     found = {}
     threads = [threading.Thread(target=lambda name=name, data=data, more=more: found.__setitem__(
-        name, lasts(viewer, data.encode(), more.encode()))) for name, (data, more) in slow.items()]
+        name, seconds_open(viewer, data.encode(), more.encode()))) for name, (data, more) in slow.items()]
     for thread in threads:
         thread.start()
 
@@ -157,33 +157,33 @@ def trickle(viewer, slow, least, most):
     return ended
 
 
-def trickle_with_token(viewer):
-    """The limit is ten seconds for a head and ten for a body."""
+def send_slowly_with_token(viewer):
+    """Checks the limit of ten seconds for a head and ten for a body."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nX: "
     post = f"POST /api/path?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://127.0.0.1\r\n" \
            "Content-Type: application/json\r\n"
-    return trickle(viewer, {
+    return send_slowly(viewer, {
         "head": (head, "x"), "body": (post + "Content-Length: 1000\r\n\r\n", "x"),
         "chunks": (post + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
         "continued": (post + "Expect: 100-continue\r\nContent-Length: 1000\r\n\r\n", "x")}, 9, 14)
 
 
-def trickle_without(viewer):
-    """The limit is five seconds."""
-    return trickle(viewer, {"begun": ("G", "x"), "silent": ("", "")}, 4, 9)
+def send_slowly_without_token(viewer):
+    """Checks the limit of five seconds."""
+    return send_slowly(viewer, {"begun": ("G", "x"), "silent": ("", "")}, 4, 9)
 
 
 def answered(viewer):
-    """A new connection with the token is answered at once."""
+    """Checks that a new connection with the token is answered at once."""
     began = time.monotonic()
     answer = raw(viewer.port, f"GET /api/scene?token={viewer.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                  "Connection: close\r\n\r\n".encode(), 10)
     assert b" 200 " in answer and time.monotonic() - began < 4, (answer[:100], time.monotonic() - began)
 
 
-def crowd_out(viewer):
-    """More connections without the token than the limit, which send nothing, a byte, or empty lines; then more
-    refused requests than are answered."""
+def check_connection_limit(viewer):
+    """Opens more connections without the token than the limit, which send nothing, a byte, or empty lines; then sends
+    more refused requests than are answered."""
     other = socket.create_connection(("127.0.0.1", viewer.port), timeout=10, source_address=("127.0.0.2", 0))
     held = []
     for number in range(250):
@@ -203,8 +203,8 @@ def crowd_out(viewer):
         connection.close()
 
 
-def fill(viewer):
-    """More connections with the token than the limit. After they are closed, others are served."""
+def hold_connections(viewer):
+    """Opens more connections with the token than the limit. After they are closed, others are served."""
     head = f"GET /api/state?token={viewer.token} HTTP/1.1\r\nX".encode()
     held = []
     for _ in range(250):
@@ -216,8 +216,8 @@ def fill(viewer):
     wait_for(lambda: raw(viewer.port, head + b": y\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", 5), 20)
 
 
-def crowd(viewer, pose):
-    """A hundred requests at once: all are answered, at most eight at a time with pictures."""
+def check_parallel_requests(viewer, pose):
+    """Sends a hundred requests at once: all are answered, at most eight at a time with pictures."""
     codes, lock = [], threading.Lock()
 
     def ask(number):
@@ -238,7 +238,7 @@ def crowd(viewer, pose):
 
 
 def check_rate(state):
-    """The rate is the mean over the last four seconds, or over all."""
+    """Checks that the rate is the mean over the last four seconds, or over all."""
     if state["state"] != "training" or len(state["metrics"]) < 2:
         return
     step, seconds = state["metrics"][-1][:2]
@@ -257,10 +257,10 @@ def check_training(plain, watched):
     pose = scene["views"][0]["pose"]
     assert viewer.post("/api/control", {"action": "pause"}) == (200, {"ok": True})
     paused = wait_for(lambda: viewer.state()["state"] == "paused" and viewer.state())
-    check_doors(viewer)
+    check_access(viewer)
     check_requests(viewer, pose)
-    crowd(viewer, pose)
-    crowd_out(viewer)
+    check_parallel_requests(viewer, pose)
+    check_connection_limit(viewer)
     assert viewer.post("/api/control", {"action": "save"})[0] == 200
     code, answer = viewer.post("/api/control", {"action": "save"})
     assert code == 429 and "10 s" in answer["error"], (code, answer)
@@ -347,7 +347,7 @@ def refine(viewer, pose, **parameters):
     raise AssertionError("the picture is never finished")
 
 
-def ask_again(viewer, pose):
+def request_finished(viewer, pose):
     """Asks for a finished picture. The returned function waits for the answer "not modified"."""
     refine(viewer, pose, client="patient")
     path, answers = frame_path(pose, client="patient", still=1) + "&token=" + viewer.token, []
@@ -384,13 +384,13 @@ def check_picture(run, viewer, view, folder):
     assert json.loads(done.stdout)["psnr"] < psnr - 8, (psnr, done.stdout)
 
 
-def check_look(viewer, scene):
+def check_focus(viewer, scene):
     """The page's orbit centre is the focus point of `vknerf info` and of orbits."""
     done = vknerf("info", scene, "--json")
     info, facts = json.loads(done.stdout), viewer.scene()
     space = info["training_space"]
-    there = [x * space["scale"] + y for x, y in zip(facts["look_at"], space["offset"])]
-    assert max(abs(x - y) for x, y in zip(there, info["cameras"]["look_at"])) < 1e-5, (there, info["cameras"])
+    focus = [x * space["scale"] + y for x, y in zip(facts["look_at"], space["offset"])]
+    assert max(abs(x - y) for x, y in zip(focus, info["cameras"]["look_at"])) < 1e-5, (focus, info["cameras"])
     assert facts["up"] == [0, 0, 1], facts["up"]
 
 
@@ -430,17 +430,17 @@ def check_view(run, folder):
     view = scene["views"][0]
     assert [v["split"] for v in scene["views"]].count("train") == 60 and view["name"] == "r_0.png"
     assert abs(scene["distance"] - 4) < 0.1 and scene["up"][2] > 0.9, scene
-    unchanged = ask_again(viewer, view["pose"])
+    unchanged = request_finished(viewer, view["pose"])
     code, _, body = viewer.get("/api/photo?split=train&view=0&width=16")
     assert code == 200 and jpeg_size(body) == (16, 16)
     for name in scene["maps"]:
         code, headers, body = viewer.frame(view["pose"], map=name, crop="-1,-1,-1,1,1,1")
         assert code == 200 and jpeg_size(body) == (int(headers["X-Width"]), int(headers["X-Height"])), (name, body)
         assert 0 < float(headers["X-Refined"]) <= 1 and float(headers["X-Milliseconds"]) > 0
-    check_doors(viewer)
+    check_access(viewer)
     assert viewer.post("/api/control", {"action": "pause"})[0] == 409
     check_picture(run, viewer, view, folder)
-    check_look(viewer, DEMO)
+    check_focus(viewer, DEMO)
     check_paths(viewer, run, view["pose"])
     unchanged()
     # Another checkpoint replaces the one that is shown.
@@ -454,7 +454,7 @@ def check_view(run, folder):
 
 
 def check_ports(viewer, run):
-    """A port in use, and invalid addresses."""
+    """Checks messages about a port in use and invalid addresses."""
     for arguments, words in ((["--port", str(viewer.port)], "Address already in use"), (["--port", "70000"], "--port"),
                              (["--view-address", "256.1.1.1"], "--view-address")):
         done = vknerf("view", run, *arguments)
@@ -463,8 +463,8 @@ def check_ports(viewer, run):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and not done.stdout, done
 
 
-def check_alone(run, folder):
-    """A checkpoint without its run and scene; on all addresses, with a warning."""
+def check_without_run(run, folder):
+    """Views a checkpoint without its run and scene, on all addresses, with a warning."""
     checkpoint = os.path.join(folder, "alone.safetensors")
     shutil.copy(os.path.join(run, "checkpoint.safetensors"), checkpoint)
     viewer = Program("view", checkpoint, "--scene", folder + "/none", "--port", "0", "--view-address", "0.0.0.0")
@@ -474,13 +474,13 @@ def check_alone(run, folder):
     assert viewer.frame(pose)[0] == 200 and viewer.get("/api/photo?view=0")[0] == 404
     assert viewer.post("/api/path", {"name": "a", "path": {}})[0] == 409
     assert viewer.get("/api/state", host="10.1.2.3:7007")[0] == 200 and viewer.get("/api/state", host="evil.example")[0] == 403
-    fill(viewer)
+    hold_connections(viewer)
     viewer.signal(signal.SIGTERM)
     assert viewer.end() == 0 and "warning: --view-address" in viewer.errors, viewer.errors
 
 
 def check_missing(run, folder):
-    """Without libmicrohttpd, and built without the viewer: one line that names packages."""
+    """Expects one line that names packages without libmicrohttpd, and in a build without the viewer."""
     program = os.path.join(os.environ["VKNERF_BUILD_DIR"], "vknerf")
     place = os.path.join(folder, "none")
     os.makedirs(place)
@@ -502,7 +502,7 @@ def main():
 
         # This viewer waits, with slow requests, while the others are tested.
         waiting = begin_paused(DEMO, "--out", os.path.join(folder, "waiting"), *SMALL)
-        ends = [trickle_with_token(waiting), trickle_without(waiting)]
+        ends = [send_slowly_with_token(waiting), send_slowly_without_token(waiting)]
         train(plain, "--deterministic", "--steps", str(STEPS))
         done("trained")
         check_training(plain, watched)
@@ -512,7 +512,7 @@ def main():
         done("trickled")
         check_view(watched, folder)
         done("viewed")
-        check_alone(watched, folder)
+        check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
         check_stop(plain, waiting, folder)

@@ -1,5 +1,5 @@
 /* Tests COLMAP's sparse models, binary and text: cameras of every model against known projections,
- * points, missing images, detection beside other formats, and refused files. */
+ * points, missing images, detection among other formats, and refused files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -310,7 +310,7 @@ static void check_findings(const struct temporary *folder, const struct vkn_scen
 {
     struct scene_findings findings = {0};
     struct scene_options options = {.path = folder->path};
-    struct vkn_scene *again = look_over(&options, &findings);
+    struct vkn_scene *again = inspect_capture(&options, &findings);
     assert_int_equal(findings.point_count, BASE_COUNT(points));
     for (size_t n = 0; n < BASE_COUNT(points); n++)
         for (int i = 0; i < 3; i++)
@@ -401,7 +401,7 @@ static void test_far_points(void **state)
     scene_close(&scene);
 }
 
-/* ---- the training space alone (space.h) ------------------------------------------------------ */
+/* ---- the training space (space.h) ------------------------------------------------------------ */
 
 /* The nearest and the farthest 1 % of the visible points are outliers. */
 static void test_bounds(void **state)
@@ -541,7 +541,7 @@ static void make_small_model(struct temporary *folder, const char *where, unsign
 static size_t views_at(const char *path, struct scene_findings *findings)
 {
     struct scene_options options = {.path = path};
-    struct vkn_scene *scene = look_over(&options, findings);
+    struct vkn_scene *scene = inspect_capture(&options, findings);
     assert_int_equal(scene->format, VKN_SCENE_COLMAP);
     size_t views = 0;
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
@@ -696,7 +696,7 @@ static void test_broken_image(void **state)
     assert_int_equal(truncate(temporary_path(folder, "images/a/2.png"), 20), 0);
     assert_int_equal(unlink(temporary_path(folder, "images/a/4.png")), 0);
     assert_open_fails(&options, "/images/a/2.png: truncated PNG");
-    struct vkn_scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = inspect_capture(&options, &findings);
     assert_int_equal(findings.broken, 1);
     assert_int_equal(findings.missing, 1);
     assert_non_null(strstr(findings.first_broken, "/images/a/2.png: truncated PNG"));
@@ -1047,7 +1047,7 @@ static void check_left_out(struct temporary *folder, const char *first)
     assert_int_equal(scene->point_count, 2);
     float near = scene->near;
     scene_close(&scene);
-    scene = look_over(&options, &findings);
+    scene = inspect_capture(&options, &findings);
     assert_int_equal(findings.point_count, 2);
     assert_int_equal(findings.bad_points, 4);
     assert_non_null(strstr(findings.first_bad_point, first));

@@ -111,21 +111,21 @@ static void test_lists(void **state)
 /* ---- the program's version ------------------------------------------------------------------- */
 
 #define OTHER "vknerf 9.9.9 (abcdef0)"
-static char own[128]; /* version text of this program */
+static char this_version[128]; /* version text of this program */
 
 /* Compares versions; a rank with `given` sends the message of another version of the program. */
 static vkn_status compare_versions(struct rank *rank)
 {
-    char all[RANKS][128], mine[128] = "";
+    char all[RANKS][128], message[128] = "";
     bool newer = rank->given && strncmp(rank->given, "vknerf rank", 11) == 0;
     if (!rank->given)
         return compare_programs(rank->end);
-    memcpy(mine, rank->given, strlen(rank->given));
-    strcpy(mine + 16, OTHER);
-    BASE_TRY(parallel_gather(rank->end, mine, sizeof mine, all));
+    memcpy(message, rank->given, strlen(rank->given));
+    strcpy(message + 16, OTHER);
+    BASE_TRY(parallel_gather(rank->end, message, sizeof message, all));
     parallel_mark_over(rank->end);
     return base_fail(VKN_BAD_INPUT, "rank 1: the program differs from rank 0's: %s instead of %s",
-                     newer ? OTHER : "an earlier version of vknerf", own);
+                     newer ? OTHER : "an earlier version of vknerf", this_version);
 }
 
 static void test_programs(void **state)
@@ -134,15 +134,15 @@ static void test_programs(void **state)
                              *const older[RANKS] = {NULL, "numbers"};
     char expected[512];
     (void)state;
-    snprintf(own, sizeof own, "vknerf %s (%s)", vkn_version(), vkn_commit());
+    snprintf(this_version, sizeof this_version, "vknerf %s (%s)", vkn_version(), vkn_commit());
     check(compare_versions, same, VKN_OK, NULL);
     snprintf(expected, sizeof expected,
-             "rank 1: the program differs from rank 0's: %s instead of %s", OTHER, own);
+             "rank 1: the program differs from rank 0's: %s instead of %s", OTHER, this_version);
     check(compare_versions, newer, VKN_BAD_INPUT, expected);
     snprintf(
         expected, sizeof expected,
         "rank 1: the program differs from rank 0's: an earlier version of vknerf instead of %s",
-        own);
+        this_version);
     check(compare_versions, older, VKN_BAD_INPUT, expected);
 }
 
@@ -316,8 +316,8 @@ static void test_scenes(void **state)
 
 static char lines[1024];
 
-/* Returns the seconds of waiting, polled every `look` seconds, until missing ranks are named for
- * the nth time. */
+/* Returns the seconds of waiting, polled every `interval` seconds, until missing ranks are named
+ * for the nth time. */
 static double seconds_until_named(const struct parallel *parallel, const bool *here, unsigned times,
                                   double interval)
 {

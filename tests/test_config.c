@@ -106,7 +106,7 @@ static void accepts_or_refuses_absurd_values(void **state)
                                          "\"default\"",
                                          "\"\\u001b[31m\"",
                                          "{\"levels\": {\"levels\": {}}}"};
-    size_t taken = 0, refused = 0;
+    size_t accepted = 0, refused = 0;
     for (size_t k = 0; k < config_setting_count; k++)
         for (size_t i = 0; i < BASE_COUNT(values); i++) {
             char json[256];
@@ -118,7 +118,7 @@ static void accepts_or_refuses_absurd_values(void **state)
                 assert_int_equal(vkn_config_parse_json(&again, "again", text, false), VKN_OK);
                 assert_memory_equal(&again, &config, sizeof config);
                 free(text);
-                taken++;
+                accepted++;
                 continue;
             }
             bool line = strncmp(values[i], "NaN", 3) == 0 || strncmp(values[i], "Inf", 3) == 0;
@@ -129,8 +129,8 @@ static void accepts_or_refuses_absurd_values(void **state)
             assert_memory_equal(&config, &before, sizeof config);
             refused++;
         }
-    print_message("%zu accepted, %zu refused\n", taken, refused);
-    assert_true(taken > config_setting_count && refused > 20 * config_setting_count);
+    print_message("%zu accepted, %zu refused\n", accepted, refused);
+    assert_true(accepted > config_setting_count && refused > 20 * config_setting_count);
 }
 
 /* ---- all keys ------------------------------------------------------------------------------ */
@@ -185,7 +185,7 @@ static void sample_text(const struct config_setting *setting, unsigned which, ch
         snprintf(text, 128, "%.9g", (double)(float)(which ? high : low + (high - low) / 3));
 }
 
-/* Each key alone reads back bit for bit from text and from JSON. */
+/* Each key, set by itself, reads back bit for bit from text and from JSON. */
 static void every_key_round_trips(void **state)
 {
     (void)state;
@@ -498,8 +498,8 @@ static void refuses_bad_values(void **state)
 
 /* ---- ranges --------------------------------------------------------------------------------- */
 
-/* Of each number the lowest and highest accepted values and their refused neighbours.
- * zeros_mean_zero tests 0. */
+/* Lowest and highest accepted values of each number, and their refused neighbours. zeros_mean_zero
+ * tests 0. */
 static const struct {
     const char *key, *below, *least, *most, *above;
 } ranges[] = {

@@ -451,7 +451,7 @@ static void test_optimizer(void **state)
     double touched = STORED + 200 * 2, grid = PARAMS - STORED;
     assert_cost(cost_of(&config, false, "reduce_gradients"), GROUPS * STORED,
                 4.0 * GROUPS * STORED + 4 * STORED, 4.0 * GROUPS * STORED + 4 * STORED, 0);
-    settings.gradient_sums = VKN_SUMS_FIXED; /* two words in, one out; two cleared */
+    settings.gradient_sums = VKN_SUMS_FIXED; /* two words read, one written; two cleared */
     assert_same(cost_of(&settings, false, "reduce_gradients").bytes,
                 4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
     /* Sums of all workgroups, written and read; two losses of each of 2 groups; step statistics. */
@@ -485,8 +485,9 @@ static void test_optimizer(void **state)
     }
 }
 
-/* Parameter averaging: step counts, previous counts, weights per entry; `values` numbers per
- * parameter, copied to the gradients' buffer and back where steps have changed them. */
+/* Checks passes of parameter averaging, which use step counts, previous counts and weights per
+ * entry, and copy `values` numbers per parameter to the gradients' buffer, and back where
+ * changed. */
 static void check_averaging(enum vkn_optimizer kind, double values)
 {
     struct setup setup = {.config = config, .backend = backend_of(&config, false)};
@@ -576,7 +577,7 @@ static void test_layers(void **state)
             {"layer_forward_live", 2 * (weights + biases) * 500,
              500 * (in + 2 * 192) * p + panels / 2},
             {"field_output_gradients", 14 * 500, 500 * (32 + 128 * p)},
-            /* From the second to the last layer; features have no ReLU in front. */
+            /* Covers the second to the last layer; features have no ReLU in front. */
             {"layer_backward", 2.0 * 500 * 32 * (32 + 64 + 32 + 32),
              500 * p * (32 + 64 + 32 + 32 + 3 * 32 + 3 * 32 + 2 * 32 + 3 * 32) +
                  (panels - of_first) / 2},
@@ -599,7 +600,7 @@ static void test_layers(void **state)
     }
 }
 
-/* The same layers behind grid features, with gradients of the features, and 16 harmonics. */
+/* Tests the same layers behind grid features, with gradients of the features, and 16 harmonics. */
 static void test_layers_of_grid(void **state)
 {
     (void)state;
@@ -647,7 +648,7 @@ static void test_layers_of_grid(void **state)
     }
 }
 
-/* The same layers, with gradients by position, behind a deformation of two layers of 32 x 32. */
+/* Tests the same layers with gradients by position, behind a deformation of two 32 x 32 layers. */
 static void test_deformed_layers(void **state)
 {
     (void)state;

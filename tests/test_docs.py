@@ -142,7 +142,7 @@ def check_contents(text, pages):
 # ---- commands --------------------------------------------------------------------------------------------
 
 def is_placeholder(text):
-    """Whether the text is a placeholder such as FILE, N or ..."""
+    """Returns whether the text is a placeholder such as FILE, N or ..."""
     return not text or text in ("...", "…") or re.fullmatch(r"[A-Z][A-Z_0-9]*", text) is not None
 
 

@@ -30,7 +30,7 @@ static int setup(void **state)
     return step_tests_open(state, make_unordered_scene);
 }
 
-/* Chunks of 832 samples: a step has room for five chunks, and two hold live samples. */
+/* Chunks of 832 samples: a step has a capacity of five chunks, and two hold live samples. */
 static struct vkn_config dynamic_config(void)
 {
     struct vkn_config config = tiny_config(true);
@@ -62,8 +62,8 @@ struct trained {
 static void count_rays(const struct tiny *tiny, uint32_t *used, uint32_t *later)
 {
     const struct step *step = &tiny->trainer->step;
-    struct State *left = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
-    struct Ray *rays = tiny_take(tiny, &step->buffers.at[BIND_RAYS]);
+    struct State *left = tiny_read(tiny, &step->buffers.at[BIND_STATE]);
+    struct Ray *rays = tiny_read(tiny, &step->buffers.at[BIND_RAYS]);
     *used = *later = 0;
     for (uint32_t r = 0; r < left->ray_count; r++) {
         *used += rays[r].last > -1.5f;
@@ -98,7 +98,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     assert_int_equal(stats[steps].step, steps);
     trained.first_loss = (double)stats[1].loss;
     trained.loss = (double)stats[steps].loss;
-    trained.params = tiny_take(&trained.tiny, &step->buffers.at[BIND_PARAMS]);
+    trained.params = tiny_read(&trained.tiny, &step->buffers.at[BIND_PARAMS]);
     return trained;
 }
 
@@ -175,7 +175,7 @@ static void query_points(const struct query *query, const struct gpu_bindings *b
                     POINTS * sizeof *values));
 }
 
-/* Densities evaluated alone, as for a mesh, equal the densities evaluated with colours. */
+/* Densities evaluated without colours, as for a mesh, equal densities evaluated with colours. */
 static void check_densities(const struct tiny *tiny)
 {
     const struct gpu_buffer *buffers[GPU_BINDINGS] = {NULL};
@@ -242,7 +242,7 @@ static void test_steps(void **state)
 
 /* With two of six image strips resident, the strips belong to views within the curriculum, and
  * every step has rays. Seeking back to a step loads the same strips. */
-static void test_exchanged(void **state)
+static void test_strips(void **state)
 {
     const struct step_tests *tests = *state;
     struct vkn_config config = dynamic_config();
@@ -254,18 +254,18 @@ static void test_exchanged(void **state)
     const struct step *step = &tiny.trainer->step;
     const struct images_plan *plan = &tiny.trainer->images;
     assert_true(plan->exchanged > 0 && plan->resident < plan->image_strips);
-    for (uint32_t period = 0; period < 9; period++) {
-        tiny_run(&tiny, 16 * period + 1);
+    for (uint32_t interval = 0; interval < 9; interval++) {
+        tiny_run(&tiny, 16 * interval + 1);
         count_rays(&tiny, &used, &later);
         /* The curriculum reaches view 2 after a third of the steps, the last view at the end. */
-        assert_true(period > 1 || later == 0);
+        assert_true(interval > 1 || later == 0);
         later_count += later > 0;
     }
     assert_true(later_count > 2);
-    struct Camera *cameras = tiny_take(&tiny, &step->buffers.at[BIND_CAMERAS]);
+    struct Camera *cameras = tiny_read(&tiny, &step->buffers.at[BIND_CAMERAS]);
     ok(stream_seek(tiny.trainer->stream, 16 * 4, 0));
     ok(stream_seek(tiny.trainer->stream, 16 * 8, 0));
-    struct Camera *again = tiny_take(&tiny, &step->buffers.at[BIND_CAMERAS]);
+    struct Camera *again = tiny_read(&tiny, &step->buffers.at[BIND_CAMERAS]);
     assert_memory_equal(cameras, again, step->buffers.at[BIND_CAMERAS].size);
     free(cameras);
     free(again);
@@ -289,7 +289,7 @@ static double train_proposed(const struct step_tests *tests, enum vkn_precision 
     tiny_run(&tiny, 50); /* the proposal does not learn in step 50 */
     double loss = (double)stats[50].loss;
     for (uint32_t field = 0; field < 2; field++)
-        params[field] = tiny_take(&tiny, &step_field_buffers(step, field)->at[BIND_PARAMS]);
+        params[field] = tiny_read(&tiny, &step_field_buffers(step, field)->at[BIND_PARAMS]);
     tiny_destroy(&tiny);
     return loss;
 }
@@ -307,7 +307,7 @@ static void test_proposal(void **state)
     struct vkn_config config = dynamic_config();
     tiny_propose(&config);
     struct tiny fresh = tiny_create(tests->context, tests->folder, &config);
-    float *initial = tiny_take(&fresh, &fresh.trainer->step.coarse.at[BIND_PARAMS]);
+    float *initial = tiny_read(&fresh, &fresh.trainer->step.coarse.at[BIND_PARAMS]);
     const uint64_t sizes[] = {fresh.trainer->step.buffers.at[BIND_PARAMS].size,
                               fresh.trainer->step.coarse.at[BIND_PARAMS].size};
     for (size_t n = 0; n < count; n++) {
@@ -332,7 +332,7 @@ static void test_proposal(void **state)
 }
 
 /* With vanilla as canonical field: stored activations, or checkpointing with densities first and
- * pass by pass, give the same bits; a coarse field, ranks and matrices about the same loss. */
+ * pass by pass, give the same bits; a coarse field, ranks and matrices reach a similar loss. */
 static void test_vanilla(void **state)
 {
     const struct step_tests *tests = *state;
@@ -374,7 +374,7 @@ static void test_vanilla(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_steps),       cmocka_unit_test(test_exchanged),
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_strips),
         cmocka_unit_test(test_proposal),    cmocka_unit_test(test_vanilla),
         cmocka_unit_test(test_no_messages),
     };

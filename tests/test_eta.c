@@ -16,10 +16,10 @@
 static const char *message_of(const struct vkn_config *config, double rate, double delay,
                               uint64_t from, uint32_t side)
 {
-    static char said[256];
+    static char message[256];
     struct eta eta = {0};
     unsigned count = 0;
-    said[0] = 0;
+    message[0] = 0;
     for (unsigned i = 0; i < 100; i++) {
         char line[256];
         const struct vkn_train_stats stats = {.step = from + 16 + (uint64_t)(i * rate),
@@ -27,10 +27,10 @@ static const char *message_of(const struct vkn_config *config, double rate, doub
         if (!eta_update(&eta, config, &stats, side, line))
             continue;
         count++;
-        snprintf(said, sizeof(said), "%s", line);
+        snprintf(message, sizeof(message), "%s", line);
     }
     assert_true(count <= 1);
-    return said;
+    return message;
 }
 
 static void says_what_takes_long(void **state)

@@ -199,8 +199,8 @@ static void test_texture(void **state)
     assert_true(width == 4 && height == 4);
     for (int i = 0; i < 48; i++)
         assert_int_equal(rgba[4 * (i / 3) + i % 3], texture[i]); /* from the top */
-    const cJSON *look = cJSON_GetObjectItem(item(&glb, "materials", 0), "pbrMetallicRoughness");
-    assert_int_equal(number(cJSON_GetObjectItem(look, "baseColorTexture"), "index"), 0);
+    const cJSON *material = cJSON_GetObjectItem(item(&glb, "materials", 0), "pbrMetallicRoughness");
+    assert_int_equal(number(cJSON_GetObjectItem(material, "baseColorTexture"), "index"), 0);
     free(rgba);
     close_glb(&glb);
 }
@@ -355,7 +355,6 @@ static void test_nothing(void **state)
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 
-/* Writes one splat and returns its 62 floats. */
 static void write_splat(struct temporary *folder, struct Splat *splat, double values[62])
 {
     const struct render_splats splats = {.splats = splat, .count = 1};

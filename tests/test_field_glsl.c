@@ -193,7 +193,7 @@ static void test_faults(void **state)
         assert_int_equal(vkn_field_check(tests->context, &config), VKN_BAD_INPUT);
         assert_error("small.glsl:");
         assert_error(faults[i].message);
-        /* Training is refused as well. */
+        /* Training is refused, too. */
         ok(vkn_scene_open(tests->folder->path, &config, &scene));
         assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer),
                          VKN_BAD_INPUT);
@@ -304,12 +304,12 @@ static void test_precisions(void **state)
     static const struct {
         enum vkn_precision precision;
         enum vkn_gradient_sums sums;
-    } ways[] = {
+    } backends[] = {
         {VKN_PRECISION_FP32, VKN_SUMS_FIXED}, {VKN_PRECISION_FP32, VKN_SUMS_F32},
         {VKN_PRECISION_FP32, VKN_SUMS_CAS},   {VKN_PRECISION_FP16, VKN_SUMS_F16},
         {VKN_PRECISION_FP16, VKN_SUMS_F32},   {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
-    const size_t count = BASE_COUNT(ways) - (tries_all() ? 0 : 2);
+    const size_t count = BASE_COUNT(backends) - (tries_all() ? 0 : 2);
     const struct step_tests *tests = *state;
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
     struct vkn_config config = tiny_config(false);
@@ -317,13 +317,13 @@ static void test_precisions(void **state)
     NEEDS_SHADERC();
     config = config_of(RIGHT, &config);
     for (size_t i = 0; i < count; i++) {
-        bool half = ways[i].precision != VKN_PRECISION_FP32;
+        bool half = backends[i].precision != VKN_PRECISION_FP32;
         if ((half && !(device->float16 && device->storage16)) ||
-            (ways[i].precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) ||
-            (ways[i].sums == VKN_SUMS_F32 && !device->float_atomic_add))
+            (backends[i].precision == VKN_PRECISION_COOPMAT && !device->cooperative_matrix) ||
+            (backends[i].sums == VKN_SUMS_F32 && !device->float_atomic_add))
             continue;
-        config.precision = ways[i].precision;
-        config.gradient_sums = ways[i].sums;
+        config.precision = backends[i].precision;
+        config.gradient_sums = backends[i].sums;
         struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
         tiny_run(&tiny, 17);
         float loss = loss_of(&tiny, 17);
@@ -385,10 +385,10 @@ static void test_not_finite(void **state)
     config = config_of(text, &config);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct gpu_buffer *params = &tiny.trainer->step.buffers.at[BIND_PARAMS];
-    void *before = tiny_take(&tiny, params);
+    void *before = tiny_read(&tiny, params);
     struct warnings warnings = {0};
     tiny_run_watched(&tiny, 20, &warnings);
-    void *after = tiny_take(&tiny, params);
+    void *after = tiny_read(&tiny, params);
     assert_int_equal(tiny.trainer->monitor.skips.before, 20);
     assert_memory_equal(before, after, params->size);
     free(tiny_save(tests, &tiny, "not_finite"));
@@ -437,7 +437,7 @@ static void test_initialize(void **state)
     ok(vkn_field_register(&field, &config));
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
-    float *params = tiny_take(&tiny, &step->buffers.at[BIND_PARAMS]);
+    float *params = tiny_read(&tiny, &step->buffers.at[BIND_PARAMS]);
     assert_int_equal(seed, config.seed);
     for (uint32_t i = 0; i < 1024; i++)
         assert_true(params[step->setup.model.mlp_params + i] == 1 + (float)i);
@@ -447,7 +447,7 @@ static void test_initialize(void **state)
 
 /* ---- trust ----------------------------------------------------------------------------------- */
 
-/* Comments of equal length and CRC-32C: with any text before them, fields of equal number. */
+/* Comments of equal length and CRC-32C: fields that end in either have the same number. */
 #define TWIN_A "// pppppppppppppppppppppppppppppppppppp"
 #define TWIN_B "// qpppqqqqpqqpqqqpppqqpqqqqpqpppppqppp"
 
@@ -555,7 +555,7 @@ static void check_trust(const struct step_tests *tests, struct tiny *tiny, const
     free(file);
 }
 
-/* The limits for fields hold for a trusted field as well. */
+/* The limits for fields also hold for a trusted field. */
 static void check_hostile(const struct step_tests *tests, const char *path)
 {
     static const char *const hostile[][2] = {

@@ -375,14 +375,14 @@ static uint32_t *read_shaders(const char *name, size_t *count)
     return (uint32_t *)(void *)data;
 }
 
-static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *own, uint32_t at)
+static void assert_refused(const uint32_t *plain, uint32_t count, uint32_t *user, uint32_t at)
 {
     uint32_t *safe = NULL;
     size_t safe_count = 0;
-    own[at] ^= 1u;
-    if (gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count) == VKN_OK)
-        fail_msg("a change of word %u of the library to %u is accepted", at, own[at]);
-    own[at] ^= 1u;
+    user[at] ^= 1u;
+    if (gpu_snippet_check("bad", plain, count, user, count, &safe, &safe_count) == VKN_OK)
+        fail_msg("a change of word %u of the library to %u is accepted", at, user[at]);
+    user[at] ^= 1u;
 }
 
 /* The check notices every changed bit of the library's functions, layouts and modes. The shader is
@@ -393,10 +393,10 @@ static void test_library(void **state)
     size_t size = 0, safe_count = 0;
     uint32_t *data = read_shaders("plain", &size), count = *data, tried = 0;
     const uint32_t *plain = data + 1;
-    uint32_t *own = malloc(count * sizeof *own), *safe = NULL;
-    assert_non_null(own);
-    memcpy(own, plain, count * sizeof *own);
-    assert_int_equal(gpu_snippet_check("bad", plain, count, own, count, &safe, &safe_count),
+    uint32_t *user = malloc(count * sizeof *user), *safe = NULL;
+    assert_non_null(user);
+    memcpy(user, plain, count * sizeof *user);
+    assert_int_equal(gpu_snippet_check("bad", plain, count, user, count, &safe, &safe_count),
                      VKN_OK);
     free(safe);
     struct spirv module;
@@ -413,11 +413,11 @@ static void test_library(void **state)
             code != OP_EXECUTION_MODE)
             continue;
         for (uint32_t k = 0; k < spirv_length(&module, at); k++, tried++)
-            assert_refused(plain, count, own, at + k);
+            assert_refused(plain, count, user, at + k);
     }
     assert_true(tried > 200);
     spirv_close(&module);
-    free(own);
+    free(user);
     free(data);
 }
 
@@ -425,17 +425,17 @@ static void test_library(void **state)
 static void test_built_in(void **state)
 {
     size_t words = 0, safe_count = 0;
-    uint32_t *data = read_shaders("flow", &words), *own = data + 1 + *data, *safe = NULL;
+    uint32_t *data = read_shaders("flow", &words), *user = data + 1 + *data, *safe = NULL;
     size_t count = words - 1 - *data, at = SPIRV_HEADER;
     (void)state;
-    while ((own[at] & 0xffffu) != OP_EXT_INST)
-        at += own[at] >> 16;
-    own[at + 4] = 81; /* NClamp */
-    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, own, count, &safe, &safe_count),
+    while ((user[at] & 0xffffu) != OP_EXT_INST)
+        at += user[at] >> 16;
+    user[at + 4] = 81; /* NClamp */
+    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, user, count, &safe, &safe_count),
                      VKN_OK);
     free(safe);
-    own[at + 4] = 82;
-    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, own, count, &safe, &safe_count),
+    user[at + 4] = 82;
+    assert_int_equal(gpu_snippet_check("bad", data + 1, *data, user, count, &safe, &safe_count),
                      VKN_BAD_INPUT);
     free(data);
 }

@@ -115,7 +115,7 @@ static void test_range(void **state)
 }
 
 /* A model that exceeds the process's memory limit fails before any allocation, with the reason. */
-static void test_no_room(void **state)
+static void test_memory_limit(void **state)
 {
     struct vkn_train_params train = params_of(*state);
     const struct step_tests *tests = *state;
@@ -137,7 +137,7 @@ static void test_no_room(void **state)
     vkn_batch_search_free(&search);
 }
 
-static void take_memory(void *context, const struct vkn_train_stats *stats)
+static void store_memory(void *context, const struct vkn_train_stats *stats)
 {
     *(uint64_t *)context = stats->gpu_memory_bytes;
 }
@@ -152,7 +152,7 @@ static void test_estimate(void **state)
     const struct step_tests *tests = *state;
     const struct gpu_device *device = tests->context->device;
     const size_t count = BASE_COUNT(precisions) - (tries_all() ? 0 : 1);
-    uint64_t taken[BASE_COUNT(precisions)];
+    uint64_t held[BASE_COUNT(precisions)];
     for (size_t i = 0; i < count; i++) {
         struct vkn_config config = tiny_config(false);
         config.precision = precisions[i];
@@ -160,18 +160,18 @@ static void test_estimate(void **state)
         struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
         uint64_t with = gpu_memory_allocated(device), expected = 0, reported = 0;
         const struct vkn_train_run run = {
-            .until_step = 1, .report = take_memory, .context = &reported};
+            .until_step = 1, .report = store_memory, .context = &reported};
         ok(vkn_trainer_run(tiny.trainer, &run));
         assert_int_equal(reported, with);
         ok(train_memory(device, tiny.scene, vkn_trainer_config(tiny.trainer), &expected));
         tiny_destroy(&tiny);
-        taken[i] = with - gpu_memory_allocated(device);
+        held[i] = with - gpu_memory_allocated(device);
         print_message("precision %d: %llu bytes expected, %llu used\n", precisions[i],
-                      (unsigned long long)expected, (unsigned long long)taken[i]);
-        assert_true(taken[i] >= expected && taken[i] < expected + 65536);
+                      (unsigned long long)expected, (unsigned long long)held[i]);
+        assert_true(held[i] >= expected && held[i] < expected + 65536);
     }
     for (size_t i = 1; i < count; i++)
-        assert_true(taken[i] < taken[0]);
+        assert_true(held[i] < held[0]);
 }
 
 /* ---- other failures ------------------------------------------------------------------------ */
@@ -266,11 +266,11 @@ static void test_json(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_budget),   cmocka_unit_test(test_over_budget),
-        cmocka_unit_test(test_no_room),  cmocka_unit_test(test_range),
-        cmocka_unit_test(test_estimate), cmocka_unit_test(test_time),
-        cmocka_unit_test(test_unstable), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_json),
+        cmocka_unit_test(test_budget),       cmocka_unit_test(test_over_budget),
+        cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_range),
+        cmocka_unit_test(test_estimate),     cmocka_unit_test(test_time),
+        cmocka_unit_test(test_unstable),     cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_errors),       cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -4,21 +4,21 @@
 
 #include <math.h>
 
-#define OPPOSITE 200u /* points that each camera sees */
-#define BESIDE   1u   /* points too near: fewer than one in a hundred */
+#define POINTS   200u /* points that each camera sees */
+#define OUTLIERS 1u   /* points too near, fewer than one in a hundred, which are ignored */
 
 /* Puts points at twice the distance of the cube's centre from each camera, and a near outlier. */
 static void add_points(struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct scene_point *points =
-        base_alloc(train->camera_count * (OPPOSITE + BESIDE), sizeof *points);
+        base_alloc(train->camera_count * (POINTS + OUTLIERS), sizeof *points);
     size_t count = 0;
     for (size_t view = 0; view < train->camera_count; view++)
-        for (uint32_t i = 0; i < OPPOSITE + BESIDE; i++, count++)
+        for (uint32_t i = 0; i < POINTS + OUTLIERS; i++, count++)
             for (int axis = 0; axis < 3; axis++) {
                 float at = train->cameras[view].pose[4 * axis + 3];
-                points[count].position[axis] = i < OPPOSITE ? 1 - at : 0.5F + 0.7F * (at - 0.5F);
+                points[count].position[axis] = i < POINTS ? 1 - at : 0.5F + 0.7F * (at - 0.5F);
             }
     scene->points = points;
     scene->point_count = count;

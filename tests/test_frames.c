@@ -141,7 +141,6 @@ static bool exists(struct temporary *folder, const char *name)
     return base_file_exists(temporary_path(folder, name));
 }
 
-/* Counts the entries of a folder. */
 static size_t count_in(struct temporary *folder, const char *name)
 {
     struct temporary inner = {0};
@@ -454,7 +453,7 @@ static void test_unwritten(void **state)
     assert_true(exists(folder, "out/frame_0000.png"));
 }
 
-/* Depth values alone write no pictures and no scale. */
+/* With depth values only no pictures and no scale are written. */
 static void test_numbers(void **state)
 {
     struct temporary *folder = *state;

@@ -327,9 +327,9 @@ static bool subset_enabled;
 static VkResult list_subset(VkPhysicalDevice physical, const char *layer, uint32_t *count,
                             VkExtensionProperties *extensions)
 {
-    uint32_t room = *count;
+    uint32_t capacity = *count;
     VkResult result = list_extensions(physical, layer, count, extensions);
-    if (extensions && *count < room)
+    if (extensions && *count < capacity)
         extensions[*count] = (VkExtensionProperties){"VK_KHR_portability_subset", 1};
     ++*count;
     return result;

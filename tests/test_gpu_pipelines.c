@@ -352,20 +352,20 @@ static void test_reconvergence(void **state)
         ok(gpu_shader_unpack(source));
         for (int k = 0; k < 3; k++) {
             size_t count = source->count;
-            uint32_t *made = gpu_reconverge(k == 0   ? &maximal
-                                            : k == 1 ? &uniform
-                                                     : &neither,
-                                            source->words, &count);
-            assert_true((made != NULL) == (k < 2));
-            if (!made)
+            uint32_t *rewritten = gpu_reconverge(k == 0   ? &maximal
+                                                 : k == 1 ? &uniform
+                                                          : &neither,
+                                                 source->words, &count);
+            assert_true((rewritten != NULL) == (k < 2));
+            if (!rewritten)
                 continue;
-            assert_true(has_word(made, count, k == 0 ? 6023 : 4421));
+            assert_true(has_word(rewritten, count, k == 0 ? 6023 : 4421));
             assert_int_equal(count, source->count + (k == 0 ? 12 : 14));
             bool offered = k == 0 ? device->support.maximal_reconvergence
                                   : device->support.subgroup_uniform_control_flow;
             if (offered && strcmp(source->name, "march_rays") == 0)
-                validate_module(device, made, count);
-            free(made);
+                validate_module(device, rewritten, count);
+            free(rewritten);
         }
     }
     size_t count = BASE_COUNT(broken);

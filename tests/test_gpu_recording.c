@@ -76,7 +76,7 @@ static void submit_and_wait(struct gpu_recording *recording)
     ok(gpu_wait(recording));
 }
 
-static void test_program(void **state)
+static void test_dispatch(void **state)
 {
     struct bench bench = bench_create(*state);
     struct gpu_recording *recording;
@@ -350,7 +350,7 @@ static void test_ticks(void **state)
 /* ---- labels ---------------------------------------------------------------------------------- */
 
 static struct {
-    int open, most_open, begun, ended_open; /* ended_open: when ended */
+    int open, most_open, begun, open_at_end; /* open_at_end: when a command buffer ended */
     char names[8][64];
 } labels;
 static PFN_vkEndCommandBuffer end_commands;
@@ -371,7 +371,7 @@ static void end_label(VkCommandBuffer commands)
 
 static VkResult end_recording(VkCommandBuffer commands)
 {
-    labels.ended_open += labels.open;
+    labels.open_at_end += labels.open;
     return end_commands(commands);
 }
 
@@ -389,7 +389,7 @@ static void test_labels(void **state)
     bench.device->vk.vkEndCommandBuffer = end_recording;
     const uint32_t groups[] = {1, 1, 1};
     ok(gpu_upload(bench.device, &bench.groups, 0, groups, sizeof groups));
-    ok(gpu_record_begin(bench.device, "a period", 0, &recording));
+    ok(gpu_record_begin(bench.device, "an interval", 0, &recording));
     gpu_record_dispatch(recording, bench.pipeline, bench.bindings, push, sizeof push, 1);
     gpu_record_barrier(recording);
     gpu_record_dispatch_indirect(recording, bench.pipeline, bench.bindings, push, sizeof push,
@@ -401,8 +401,8 @@ static void test_labels(void **state)
     assert_int_equal(labels.begun, 3);
     assert_int_equal(labels.most_open, 2);
     assert_int_equal(labels.open, 0);
-    assert_int_equal(labels.ended_open, 0);
-    assert_string_equal(labels.names[0], "a period");
+    assert_int_equal(labels.open_at_end, 0);
+    assert_string_equal(labels.names[0], "an interval");
     assert_string_equal(labels.names[1], "gpu_test");
     assert_string_equal(labels.names[2], "gpu_test");
     gpu_recording_destroy(&recording);
@@ -563,7 +563,7 @@ static void test_hazard_is_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_program),     cmocka_unit_test(test_indirect),
+        cmocka_unit_test(test_dispatch),    cmocka_unit_test(test_indirect),
         cmocka_unit_test(test_order),       cmocka_unit_test(test_split),
         cmocka_unit_test(test_copies),      cmocka_unit_test(test_recording_errors),
         cmocka_unit_test(test_timestamps),  cmocka_unit_test(test_clocks),

@@ -162,29 +162,29 @@ static void test_constants(void **state)
     OP(&m, OP_SPEC_CONSTANT_OP, BOOL, FIRST + 7, 167, C, FIRST + 6); /* OpLogicalAnd */
     begin_function(&m, MAIN, FIRST + 5);
     end_function(&m);
-    struct module made = specialize(&m, 5, 0, 0);
-    assert_true(HAS(&made, OP_CONSTANT, UINT, A, 5));
-    assert_true(HAS(&made, OP_CONSTANT, UINT, B, 0));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, C));
-    assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST, 11));
-    assert_true(HAS(&made, OP_CONSTANT, FLOAT, FIRST + 1, 5));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 2));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 3));
-    assert_true(HAS(&made, CODE_COMPOSITE, UINT, FIRST + 4, A, B));
-    assert_int_equal(count_of(&made, OP_DECORATE), 0);
-    made = specialize(&m, 5, 0, 8);
-    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 2));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, FIRST + 7));
+    struct module result = specialize(&m, 5, 0, 0);
+    assert_true(HAS(&result, OP_CONSTANT, UINT, A, 5));
+    assert_true(HAS(&result, OP_CONSTANT, UINT, B, 0));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE + 1, BOOL, C));
+    assert_true(HAS(&result, OP_CONSTANT, UINT, FIRST, 11));
+    assert_true(HAS(&result, OP_CONSTANT, FLOAT, FIRST + 1, 5));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 2));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE + 1, BOOL, FIRST + 3));
+    assert_true(HAS(&result, CODE_COMPOSITE, UINT, FIRST + 4, A, B));
+    assert_int_equal(count_of(&result, OP_DECORATE), 0);
+    result = specialize(&m, 5, 0, 8);
+    assert_true(HAS(&result, OP_CONSTANT_TRUE, BOOL, C));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE, BOOL, FIRST + 2));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE, BOOL, FIRST + 7));
 
     size_t count = m.count;
     uint32_t *words = gpu_specialize(m.words, &count, NULL, 0);
     assert_non_null(words);
-    made.count = count;
-    memcpy(made.words, words, count * sizeof *words);
+    result.count = count;
+    memcpy(result.words, words, count * sizeof *words);
     free(words);
-    assert_true(HAS(&made, OP_CONSTANT, UINT, A, 7));
-    assert_true(HAS(&made, OP_CONSTANT_TRUE, BOOL, C));
+    assert_true(HAS(&result, OP_CONSTANT, UINT, A, 7));
+    assert_true(HAS(&result, OP_CONSTANT_TRUE, BOOL, C));
 }
 
 /* The operations of shaders/, on A and B or on the bools A != 0 and B != 0. */
@@ -241,15 +241,15 @@ static void test_operations(void **state)
         OP(&m, OP_SPEC_CONSTANT_OP, UINT, FIRST + 6, 169, FIRST + 1, zero, B);
         begin_function(&m, MAIN, FIRST + 7);
         end_function(&m);
-        struct module made = specialize(&m, o->a, o->b, 0);
+        struct module result = specialize(&m, o->a, o->b, 0);
         if (o->to_bool)
-            assert_true(HAS(&made, OP_CONSTANT_TRUE + !o->expected, BOOL, id));
+            assert_true(HAS(&result, OP_CONSTANT_TRUE + !o->expected, BOOL, id));
         else
-            assert_true(HAS(&made, OP_CONSTANT, UINT, id, o->expected));
-        assert_true(HAS(&made, OP_CONSTANT_TRUE + (o->a != 0), BOOL, FIRST + 3));
-        assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST + 4, o->a ? o->a : 0));
-        assert_true(HAS(&made, OP_CONSTANT, UINT, FIRST + 6, o->a ? 0 : o->b));
-        assert_int_equal(count_of(&made, OP_SPEC_CONSTANT_OP), 0);
+            assert_true(HAS(&result, OP_CONSTANT, UINT, id, o->expected));
+        assert_true(HAS(&result, OP_CONSTANT_TRUE + (o->a != 0), BOOL, FIRST + 3));
+        assert_true(HAS(&result, OP_CONSTANT, UINT, FIRST + 4, o->a ? o->a : 0));
+        assert_true(HAS(&result, OP_CONSTANT, UINT, FIRST + 6, o->a ? 0 : o->b));
+        assert_int_equal(count_of(&result, OP_SPEC_CONSTANT_OP), 0);
     }
 }
 
@@ -265,9 +265,9 @@ static void test_unknown(void **state)
     OP(&m, OP_SPEC_CONSTANT_OP, FLOAT, FIRST + 4, 128, A, A);
     begin_function(&m, MAIN, FIRST + 5);
     end_function(&m);
-    struct module made = specialize(&m, 9, 0, 0);
-    assert_int_equal(count_of(&made, OP_SPEC_CONSTANT_OP), 5);
-    assert_true(HAS(&made, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B));
+    struct module result = specialize(&m, 9, 0, 0);
+    assert_int_equal(count_of(&result, OP_SPEC_CONSTANT_OP), 5);
+    assert_true(HAS(&result, OP_SPEC_CONSTANT_OP, UINT, FIRST, 134, A, B));
 }
 
 /* ---- control flow ---------------------------------------------------------------------------- */
@@ -322,41 +322,41 @@ static void test_selection(void **state)
 {
     (void)state;
     const uint32_t yes = FIRST + 2, no = FIRST + 3, merge = FIRST + 4;
-    struct module m = make_selection(false), made = specialize(&m, 1, 2, 0);
-    assert_true(HAS(&made, CODE_BRANCH, yes));
-    assert_int_equal(count_of(&made, OP_SELECTION_MERGE), 0);
-    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
-    assert_true(HAS(&made, OP_LABEL, merge));
-    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, yes));
-    assert_false(HAS(&made, OP_LABEL, no));
-    assert_false(HAS(&made, OP_NAME, no, 0x78));
-    assert_int_equal(count_of(&made, OP_DECORATE), 0);
-    assert_true(has_function(&made, TRUE_CALLS));
-    assert_false(has_function(&made, FALSE_CALLS));
-    assert_false(HAS(&made, OP_NAME, FALSE_CALLS, 0x79));
-    assert_true(has_function(&made, BOTH_CALL));
-    assert_true(HAS(&made, OP_LABEL, BOTH_CALL + 4));
-    assert_false(has_function(&made, NEVER_CALLED));
-    assert_int_equal(count_of(&made, OP_FUNCTION_END), 3);
+    struct module m = make_selection(false), result = specialize(&m, 1, 2, 0);
+    assert_true(HAS(&result, CODE_BRANCH, yes));
+    assert_int_equal(count_of(&result, OP_SELECTION_MERGE), 0);
+    assert_int_equal(count_of(&result, CODE_BRANCH_CONDITIONAL), 0);
+    assert_true(HAS(&result, OP_LABEL, merge));
+    assert_true(HAS(&result, CODE_PHI, UINT, FIRST + 7, A, yes));
+    assert_false(HAS(&result, OP_LABEL, no));
+    assert_false(HAS(&result, OP_NAME, no, 0x78));
+    assert_int_equal(count_of(&result, OP_DECORATE), 0);
+    assert_true(has_function(&result, TRUE_CALLS));
+    assert_false(has_function(&result, FALSE_CALLS));
+    assert_false(HAS(&result, OP_NAME, FALSE_CALLS, 0x79));
+    assert_true(has_function(&result, BOTH_CALL));
+    assert_true(HAS(&result, OP_LABEL, BOTH_CALL + 4));
+    assert_false(has_function(&result, NEVER_CALLED));
+    assert_int_equal(count_of(&result, OP_FUNCTION_END), 3);
 
-    made = specialize(&m, 2, 2, 0);
-    assert_true(HAS(&made, CODE_BRANCH, no));
-    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, B, no));
-    assert_true(HAS(&made, OP_NAME, no, 0x78));
-    assert_true(HAS(&made, OP_DECORATE, no, SPIRV_RELAXED_PRECISION));
-    assert_true(has_function(&made, FALSE_CALLS));
-    assert_false(has_function(&made, TRUE_CALLS));
+    result = specialize(&m, 2, 2, 0);
+    assert_true(HAS(&result, CODE_BRANCH, no));
+    assert_true(HAS(&result, CODE_PHI, UINT, FIRST + 7, B, no));
+    assert_true(HAS(&result, OP_NAME, no, 0x78));
+    assert_true(HAS(&result, OP_DECORATE, no, SPIRV_RELAXED_PRECISION));
+    assert_true(has_function(&result, FALSE_CALLS));
+    assert_false(has_function(&result, TRUE_CALLS));
 
     /* In the function: false && unknown is false, true && unknown is unknown. */
     m = make_selection(true);
-    made = specialize(&m, 2, 2, 0);
-    assert_true(HAS(&made, CODE_BRANCH, no));
-    assert_false(has_function(&made, TRUE_CALLS));
-    made = specialize(&m, 1, 2, 0);
-    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
-    assert_int_equal(count_of(&made, OP_SELECTION_MERGE), 1);
-    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, yes, B, no));
-    assert_int_equal(count_of(&made, OP_FUNCTION_END), 4);
+    result = specialize(&m, 2, 2, 0);
+    assert_true(HAS(&result, CODE_BRANCH, no));
+    assert_false(has_function(&result, TRUE_CALLS));
+    result = specialize(&m, 1, 2, 0);
+    assert_int_equal(count_of(&result, CODE_BRANCH_CONDITIONAL), 1);
+    assert_int_equal(count_of(&result, OP_SELECTION_MERGE), 1);
+    assert_true(HAS(&result, CODE_PHI, UINT, FIRST + 7, A, yes, B, no));
+    assert_int_equal(count_of(&result, OP_FUNCTION_END), 4);
 }
 
 /* `C || x` as compilers emit it: the phi is true if C is, so the second selection is constant. */
@@ -381,13 +381,13 @@ static void test_phi(void **state)
     OP(&m, CODE_BRANCH, end);
     OP(&m, OP_LABEL, end);
     end_function(&m);
-    struct module made = specialize(&m, 0, 0, 1);
-    assert_true(HAS(&made, CODE_PHI, BOOL, FIRST + 7, C, FIRST + 1));
-    assert_false(HAS(&made, OP_LABEL, inside));
-    made = specialize(&m, 0, 0, 0);
-    assert_true(HAS(&made, CODE_PHI, BOOL, FIRST + 7, FIRST + 6, other));
-    assert_true(HAS(&made, OP_LABEL, inside));
-    assert_true(HAS(&made, CODE_BRANCH_CONDITIONAL, FIRST + 7, end, inside));
+    struct module result = specialize(&m, 0, 0, 1);
+    assert_true(HAS(&result, CODE_PHI, BOOL, FIRST + 7, C, FIRST + 1));
+    assert_false(HAS(&result, OP_LABEL, inside));
+    result = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&result, CODE_PHI, BOOL, FIRST + 7, FIRST + 6, other));
+    assert_true(HAS(&result, OP_LABEL, inside));
+    assert_true(HAS(&result, CODE_BRANCH_CONDITIONAL, FIRST + 7, end, inside));
 }
 
 /* A switch keeps its merge block, the target of `break`. */
@@ -409,14 +409,14 @@ static void test_switch(void **state)
     end_function(&m);
     const uint32_t targets[] = {other, other, two, three, other};
     for (uint32_t a = 0; a < BASE_COUNT(targets); a++) {
-        struct module made = specialize(&m, a, 0, 0);
-        assert_true(HAS(&made, OP_SELECTION_MERGE, merge, 0));
-        assert_true(HAS(&made, CODE_SWITCH, A, targets[a]));
+        struct module result = specialize(&m, a, 0, 0);
+        assert_true(HAS(&result, OP_SELECTION_MERGE, merge, 0));
+        assert_true(HAS(&result, CODE_SWITCH, A, targets[a]));
         for (uint32_t label = other; label <= three; label++)
-            assert_int_equal(HAS(&made, OP_LABEL, label), label == targets[a]);
+            assert_int_equal(HAS(&result, OP_LABEL, label), label == targets[a]);
         /* A merge block that is unreachable must still exist. */
-        assert_true(HAS(&made, OP_LABEL, merge));
-        assert_int_equal(count_of(&made, CODE_UNREACHABLE), targets[a] == other);
+        assert_true(HAS(&result, OP_LABEL, merge));
+        assert_int_equal(count_of(&result, CODE_UNREACHABLE), targets[a] == other);
     }
 }
 
@@ -454,36 +454,36 @@ static void test_loop(void **state)
 {
     (void)state;
     const uint32_t header = FIRST + 1, stay = FIRST + 4, next = FIRST + 5, end = FIRST + 6;
-    struct module m = make_loop(false, C), made = specialize(&m, 0, 0, 1);
-    assert_true(HAS(&made, OP_LOOP_MERGE, end, next, 0));
-    assert_false(HAS(&made, OP_LABEL, stay));
-    assert_true(HAS(&made, OP_LABEL, next));
-    assert_true(HAS(&made, OP_NAME, next, 0x78));
+    struct module m = make_loop(false, C), result = specialize(&m, 0, 0, 1);
+    assert_true(HAS(&result, OP_LOOP_MERGE, end, next, 0));
+    assert_false(HAS(&result, OP_LABEL, stay));
+    assert_true(HAS(&result, OP_LABEL, next));
+    assert_true(HAS(&result, OP_NAME, next, 0x78));
     const uint32_t stub[] = {2u << 16 | OP_LABEL, next, 2u << 16 | CODE_BRANCH, header};
     size_t found = 0;
-    for (size_t at = SPIRV_HEADER; at + 4 <= made.count; at += made.words[at] >> 16)
-        found += memcmp(&made.words[at], stub, sizeof stub) == 0;
+    for (size_t at = SPIRV_HEADER; at + 4 <= result.count; at += result.words[at] >> 16)
+        found += memcmp(&result.words[at], stub, sizeof stub) == 0;
     assert_int_equal(found, 1);
-    assert_true(HAS(&made, OP_RETURN));
+    assert_true(HAS(&result, OP_RETURN));
 
-    made = specialize(&m, 0, 0, 0);
-    assert_true(HAS(&made, OP_LABEL, stay));
-    assert_true(HAS(&made, OP_LABEL, end));
-    assert_int_equal(count_of(&made, CODE_UNREACHABLE), 1);
-    assert_false(HAS(&made, OP_RETURN));
+    result = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&result, OP_LABEL, stay));
+    assert_true(HAS(&result, OP_LABEL, end));
+    assert_int_equal(count_of(&result, CODE_UNREACHABLE), 1);
+    assert_false(HAS(&result, OP_RETURN));
 
     /* A loop variable's phi is kept if the loop repeats; otherwise specialisation is refused. */
     m = make_loop(true, C);
-    made = specialize(&m, 0, 0, 0);
-    assert_true(HAS(&made, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next));
+    result = specialize(&m, 0, 0, 0);
+    assert_true(HAS(&result, CODE_PHI, UINT, FIRST + 7, A, FIRST, FIRST + 8, next));
     refuse(&m); /* C is true */
     /* The condition holds in the first iteration, but may change later. */
     m = make_loop(true, FIRST + 9);
-    made = specialize(&m, 0, 1, 0);
-    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 1);
+    result = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&result, CODE_BRANCH_CONDITIONAL), 1);
     m = make_loop(false, FIRST + 9);
-    made = specialize(&m, 0, 1, 0);
-    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 0);
+    result = specialize(&m, 0, 1, 0);
+    assert_int_equal(count_of(&result, CODE_BRANCH_CONDITIONAL), 0);
 }
 
 /* A loop of one block: its phi has the initial value in the first iteration only. */
@@ -508,9 +508,9 @@ static void test_loop_of_one_block(void **state)
     OP(&m, CODE_BRANCH, last);
     OP(&m, OP_LABEL, last);
     end_function(&m);
-    struct module made = specialize(&m, 1, 5, 0);
-    assert_true(HAS(&made, CODE_PHI, UINT, value, A, FIRST, sum, header));
-    assert_int_equal(count_of(&made, CODE_BRANCH_CONDITIONAL), 2);
+    struct module result = specialize(&m, 1, 5, 0);
+    assert_true(HAS(&result, CODE_PHI, UINT, value, A, FIRST, sum, header));
+    assert_int_equal(count_of(&result, CODE_BRANCH_CONDITIONAL), 2);
 }
 
 /* Operands of removed instructions keep their names and decorations. */
@@ -530,9 +530,9 @@ static void test_operands_of_removed(void **state)
         OP(&m, CODE_BRANCH, end);
         OP(&m, OP_LABEL, end);
         end_function(&m);
-        struct module made = specialize(&m, 0, 0, 1);
-        assert_false(HAS(&made, OP_LABEL, no));
-        assert_int_equal(count_of(&made, OP_DECORATE), 1);
+        struct module result = specialize(&m, 0, 0, 1);
+        assert_false(HAS(&result, OP_LABEL, no));
+        assert_int_equal(count_of(&result, OP_DECORATE), 1);
     }
 }
 
@@ -679,7 +679,6 @@ static void test_all_shaders(void **state)
     assert_true(after < before / 20 * 17);
 }
 
-/* Returns the id of the function with that name. */
 static uint32_t find_function(const uint32_t *words, size_t count, const char *name)
 {
     for (size_t at = SPIRV_HEADER; at < count; at += words[at] >> 16)

@@ -22,7 +22,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     tiny_run(&tiny, 16);
     ok(gpu_download(device_of(tests), &buffers[BIND_STATE], 0, &trained.state,
                     sizeof trained.state));
-    trained.params = tiny_take(&tiny, &buffers[BIND_PARAMS]);
+    trained.params = tiny_read(&tiny, &buffers[BIND_PARAMS]);
     tiny_destroy(&tiny);
     return trained;
 }

@@ -43,7 +43,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     struct tiny tiny = tiny_create(tests->context, tests->folder, config);
     const struct gpu_buffer *params = &tiny.trainer->step.buffers.at[BIND_PARAMS];
     tiny_run(&tiny, steps);
-    struct trained trained = {.params = tiny_take(&tiny, params),
+    struct trained trained = {.params = tiny_read(&tiny, params),
                               .size = params->size,
                               .first_loss = loss_of(&tiny, 1),
                               .last_loss = loss_of(&tiny, steps)};

@@ -510,7 +510,7 @@ static void test_broken_images(void **state)
     temporary_text(folder, "images/02.png", "no picture");
     temporary_picture(folder, "masks/05.png", 7, 7, 0);
     assert_open_fails(&options, "/images/02.png: not a PNG, JPEG, ");
-    struct vkn_scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = inspect_capture(&options, &findings);
     assert_int_equal(findings.broken, 2);
     assert_int_equal(findings.missing, 0);
     assert_non_null(strstr(findings.first_broken, "/images/02.png: "));

@@ -16,7 +16,7 @@ struct copies {
     struct State state;
 };
 
-static struct State take_state(const struct tiny *tiny)
+static struct State read_state(const struct tiny *tiny)
 {
     struct State state;
     ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0, &state,
@@ -24,17 +24,17 @@ static struct State take_state(const struct tiny *tiny)
     return state;
 }
 
-static struct copies copies_take(const struct tiny *tiny)
+static struct copies copies_read(const struct tiny *tiny)
 {
     const struct gpu_buffer *b = tiny->trainer->step.buffers.at;
     return (struct copies){
-        .params = tiny_take(tiny, &b[BIND_PARAMS]),
-        .moment1 = tiny_take(tiny, &b[BIND_MOMENT1]),
-        .moment2 = tiny_take(tiny, &b[BIND_MOMENT2]),
-        .counts = tiny_take(tiny, &b[BIND_STEP_COUNTS]),
-        .average = tiny_take(tiny, &b[BIND_AVERAGE]),
-        .f16_params = b[BIND_F16_PARAMS].size > 0 ? tiny_take(tiny, &b[BIND_F16_PARAMS]) : NULL,
-        .state = take_state(tiny)};
+        .params = tiny_read(tiny, &b[BIND_PARAMS]),
+        .moment1 = tiny_read(tiny, &b[BIND_MOMENT1]),
+        .moment2 = tiny_read(tiny, &b[BIND_MOMENT2]),
+        .counts = tiny_read(tiny, &b[BIND_STEP_COUNTS]),
+        .average = tiny_read(tiny, &b[BIND_AVERAGE]),
+        .f16_params = b[BIND_F16_PARAMS].size > 0 ? tiny_read(tiny, &b[BIND_F16_PARAMS]) : NULL,
+        .state = read_state(tiny)};
 }
 
 static void copies_free(struct copies *copies)
@@ -80,9 +80,9 @@ static void assert_skipped(const struct tiny *tiny, const struct copies *before,
 static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps,
                          double scale_factor)
 {
-    struct copies before = copies_take(tiny);
+    struct copies before = copies_read(tiny);
     tiny_run(tiny, until_step);
-    struct copies after = copies_take(tiny);
+    struct copies after = copies_read(tiny);
     assert_skipped(tiny, &before, &after, steps, scale_factor);
     copies_free(&before);
     copies_free(&after);
@@ -90,9 +90,9 @@ static void assert_skips(struct tiny *tiny, uint32_t until_step, uint32_t steps,
 
 static void assert_updates(struct tiny *tiny, uint32_t until_step)
 {
-    struct copies before = copies_take(tiny);
+    struct copies before = copies_read(tiny);
     tiny_run(tiny, until_step);
-    struct copies after = copies_take(tiny);
+    struct copies after = copies_read(tiny);
     assert_false(same_weights(tiny, &before, &after));
     assert_int_equal(after.state.skipped_steps, before.state.skipped_steps);
     assert_int_equal(after.state.updates, before.state.updates + 1);
@@ -179,7 +179,6 @@ static const struct Stats *stats_of(const struct tiny *tiny, uint32_t step)
     return &ring[step % STATS_RING];
 }
 
-/* Returns the mean over the steps [first, last]. */
 static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
 {
     double sum = 0;
@@ -238,15 +237,15 @@ static void check_nan_pixel(const struct step_tests *tests, const struct mode *m
     struct Control *control = buffers[BIND_CONTROL].mapped;
     tiny_run(&tiny, 16);
     control->step_limit = 17;
-    struct copies before = copies_take(&tiny);
+    struct copies before = copies_read(&tiny);
     run_part(&tiny, 0, NULL, "composite");
-    struct State middle = take_state(&tiny);
+    struct State middle = read_state(&tiny);
     assert_true(middle.running && middle.step == 17 && middle.ray_count > 9);
     const float nan = NAN;
     ok(gpu_upload(tiny.trainer->device, &buffers[BIND_RAYS],
                   9 * sizeof(struct Ray) + offsetof(struct Ray, target) + 4, &nan, sizeof nan));
     run_part(&tiny, 0, "composite", NULL);
-    struct copies after = copies_take(&tiny);
+    struct copies after = copies_read(&tiny);
     assert_skipped(&tiny, &before, &after, 1, 0.5);
     assert_true(isnan(stats_of(&tiny, 17)->loss)); /* the NaN was used */
     tiny.trainer->steps_done = 17;
@@ -278,32 +277,32 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = wide ? 0x1p126f : 0x1p40f;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    struct copies begun = copies_take(&tiny);
+    struct copies begun = copies_read(&tiny);
     if (wide)
         tiny_stretch_last_layer(&tiny, STRETCH); /* needed to overflow f32 */
     assert_skips(&tiny, 1, 1, 0.5);
     assert_skips(&tiny, 3, 2, 0.25);
     uint32_t step = 3;
-    while (take_state(&tiny).updates == 0 && step < 60)
+    while (read_state(&tiny).updates == 0 && step < 60)
         tiny_run(&tiny, ++step);
     for (uint32_t i = 1; i <= step; i++) {
         assert_true(stats_of(&tiny, i)->loss_scale ==
                     ldexpf(config.loss_scale.initial, 1 - (int)i));
         assert_int_equal(stats_of(&tiny, i)->skipped_steps, i < step ? i : step - 1);
     }
-    struct State found = take_state(&tiny);
+    struct State found = read_state(&tiny);
     assert_true(found.updates == 1 && found.rate_cuts == 0);
     if (wide)
         tiny_put(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS], begun.params);
     tiny_run(&tiny, OVERFLOW_STEPS);
-    struct State last = take_state(&tiny);
+    struct State last = read_state(&tiny);
     print_message("%s: %u skipped, then %u of %u; loss %g to %g\n", __func__, step - 1,
                   last.skipped_steps - (step - 1), OVERFLOW_STEPS - step, mean_loss(&tiny, 1, step),
                   mean_loss(&tiny, OVERFLOW_STEPS - 19, OVERFLOW_STEPS));
     assert_true(last.skipped_steps - found.skipped_steps <= 8);
     assert_true(mean_loss(&tiny, OVERFLOW_STEPS - 19, OVERFLOW_STEPS) <
                 0.7 * mean_loss(&tiny, 1, step));
-    struct copies copies = copies_take(&tiny);
+    struct copies copies = copies_read(&tiny);
     assert_finite(&tiny, &copies);
     copies_free(&copies);
     copies_free(&begun);
@@ -436,7 +435,7 @@ static void test_falling_scale(void **state)
     ok(gpu_upload(tests->context->device, &tiny.trainer->step.buffers.at[BIND_AVERAGE], 4 * index,
                   &kept, sizeof kept));
     tiny_run_watched(&tiny, 21, &warnings);
-    assert_int_equal(take_state(&tiny).updates, 6);
+    assert_int_equal(read_state(&tiny).updates, 6);
     assert_rate(&tiny, 21, 0.25);
     char *path = base_path_join(tests->folder->path, "falling");
     ok(vkn_trainer_save(tiny.trainer, path));
@@ -471,7 +470,7 @@ static void test_resumed_scale(void **state)
     size_t index;
     float kept = set_nan_weight(&tiny, &index);
     assert_skips(&tiny, 3, 2, 1);
-    assert_int_equal(take_state(&tiny).tolerated, 2);
+    assert_int_equal(read_state(&tiny).tolerated, 2);
     set_param(&tiny, index, kept);
     char *path = base_path_join(tests->folder->path, "tolerated");
     ok(vkn_trainer_save(tiny.trainer, path));
@@ -487,13 +486,13 @@ static void test_resumed_scale(void **state)
     limited.loss_scale.maximum = 300;
     limited.loss_scale.initial = 300; /* as a run clamps its initial scale */
     tiny = resume(tests, &limited, path);
-    struct State found = take_state(&tiny);
+    struct State found = read_state(&tiny);
     assert_true(found.loss_scale == 300 && found.tolerated == 2 && found.good_steps == 0);
     tiny_destroy(&tiny);
     limited.loss_scale = config.loss_scale;
     limited.loss_scale.minimum = limited.loss_scale.initial = 5000;
     tiny = resume(tests, &limited, path);
-    found = take_state(&tiny);
+    found = read_state(&tiny);
     assert_true(found.loss_scale == 5000 && found.tolerated == 2);
     tiny_destroy(&tiny);
 
@@ -501,7 +500,7 @@ static void test_resumed_scale(void **state)
     limited.loss_scale = config.loss_scale;
     limited.loss_scale.initial = 64;
     tiny = resume(tests, &limited, path);
-    found = take_state(&tiny);
+    found = read_state(&tiny);
     assert_true(found.loss_scale == 64 && found.tolerated == 0);
     tiny_destroy(&tiny);
     free(path);
@@ -513,7 +512,7 @@ static void assert_ends(struct tiny *tiny, uint32_t until_step, const char *cons
 {
     struct warnings warnings = {0};
     const struct vkn_train_run run = {
-        .until_step = until_step, .warn = take_warning, .context = &warnings};
+        .until_step = until_step, .warn = store_warning, .context = &warnings};
     assert_int_equal(vkn_trainer_run(tiny->trainer, &run), VKN_ERROR);
     for (size_t i = 0; i < count; i++)
         if (!strstr(vkn_last_error(), parts[i]))
@@ -540,16 +539,16 @@ static void test_divergence_ends(void **state)
     size_t index;
     set_nan_weight(&tiny, &index);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
-    assert_int_equal(take_state(&tiny).updates, 5);
+    assert_int_equal(read_state(&tiny).updates, 5);
     ok(vkn_trainer_resume(tiny.trainer, good)); /* and trains again */
     assert_true(!train_ended_early(tiny.trainer) && train_is_sound(tiny.trainer));
     tiny_run(&tiny, 7);
-    assert_int_equal(take_state(&tiny).updates, 7);
+    assert_int_equal(read_state(&tiny).updates, 7);
     tiny_destroy(&tiny);
     free(good);
 }
 
-/* A static scale that overflows f32 ends the training as well; the gradients of one more step show
+/* A static scale that overflows f32 also ends the training; the gradients of one more step show
  * where. */
 static void test_skipping_ends(void **state)
 {
@@ -563,9 +562,9 @@ static void test_skipping_ends(void **state)
         "; use a smaller loss scale than 8.507e+37, such as --loss-scale dynamic"};
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_stretch_last_layer(&tiny, STRETCH);
-    struct copies before = copies_take(&tiny);
+    struct copies before = copies_read(&tiny);
     assert_ends(&tiny, 150, parts, BASE_COUNT(parts));
-    struct copies after = copies_take(&tiny);
+    struct copies after = copies_read(&tiny);
     assert_memory_equal(before.params, after.params,
                         tiny.trainer->step.buffers.at[BIND_PARAMS].size);
     assert_int_equal(after.state.updates, 0);
@@ -624,7 +623,7 @@ static void test_schedule(void **state)
     ok(vkn_trainer_save(tiny.trainer, path));
     tiny_run(&tiny, 40);
     assert_scales(&tiny, 1, 40);
-    assert_int_equal(take_state(&tiny).skipped_steps, 0);
+    assert_int_equal(read_state(&tiny).skipped_steps, 0);
     tiny_destroy(&tiny);
 
     struct vkn_config recorded = {0};

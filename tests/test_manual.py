@@ -20,8 +20,8 @@ import time
 
 BUILD = os.environ["VKNERF_BUILD_DIR"]
 
-# What is typed before Tab, and the words of the completed line ("X" is typed after Tab and shows whether a blank
-# stands before it). One candidate each but where noted, so that every shell completes it.
+# Text typed before Tab, and words of the completed line; "X" is typed after Tab and shows whether the shell has added a
+# blank. Except where noted there is one candidate, so that every shell completes it.
 TYPED = (
     ("vknerf tra", ["train", "X"]),
     ("vknerf help rend", ["help", "render", "X"]),
@@ -67,7 +67,7 @@ def check(what, wanted, got):
 # ---- shells ----------------------------------------------------------------------------------------------
 
 def environment(folder, prefix):
-    """An environment without the user's settings, with the installed program."""
+    """Returns an environment without the user's settings, with the installed program in PATH."""
     return {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": folder, "TERM": "dumb", "LC_ALL": "C",
             "XDG_CONFIG_HOME": folder, "XDG_DATA_HOME": folder, "INPUTRC": "/dev/null", "ZDOTDIR": folder}
 
@@ -129,7 +129,7 @@ def zsh(folder, prefix):
 
 
 def fish(folder, prefix):
-    """fish prints its completions without a terminal."""
+    """Runs fish without a terminal, which prints its completions."""
     script = f"source {prefix}/share/fish/vendor_completions.d/vknerf.fish\n"
     script += "".join(f"echo \"line {typed}\"; complete -C \"{typed}\"\n" for typed, _ in TYPED)
     run = subprocess.run(["fish", "--no-config", "-c", script], cwd=folder, env=environment(folder, prefix),

@@ -36,21 +36,21 @@ struct attempt {
 static size_t fail_each_allocation(const struct attempt *attempt)
 {
     size_t whole_size = 0, size = 0, fails = 0;
-    char *whole = attempt->make(attempt->context, &whole_size), *made = NULL;
+    char *whole = attempt->make(attempt->context, &whole_size), *result = NULL;
     assert_non_null(whole);
     for (size_t n = 1;; n += attempt->every) {
         base_fail(VKN_OK, "%s", "");
         base_memory_fail_at((long)n);
-        made = attempt->make(attempt->context, &size);
+        result = attempt->make(attempt->context, &size);
         bool over = base_memory_until_failure() > 0;
         base_memory_fail_at(0);
-        if (!made) {
+        if (!result) {
             fails++;
             assert_error("out of memory");
-        } else if (size != whole_size || memcmp(made, whole, size) != 0) {
+        } else if (size != whole_size || memcmp(result, whole, size) != 0) {
             fail_msg("%s: allocation %zu fails, the result differs", attempt->name, n);
         }
-        free(made);
+        free(result);
         if (over)
             break;
     }

@@ -84,12 +84,12 @@ static void set_values(struct volume *volume, float (*value)(void *context, cons
             }
 }
 
-static struct render_mesh march(struct volume *volume, uint32_t room)
+static struct render_mesh march(struct volume *volume, uint32_t capacity)
 {
     const struct gpu_buffer *none[GPU_BINDINGS] = {NULL};
     struct marching_source source = {.context = volume, .fill = fill};
     struct render_mesh mesh = {0};
-    ok(marching_create(device, &volume->grid, room, none, &volume->marching));
+    ok(marching_create(device, &volume->grid, capacity, none, &volume->marching));
     ok(marching_run(&volume->marching, &source, &mesh));
     marching_destroy(&volume->marching);
     return mesh;
@@ -453,9 +453,9 @@ static void check_row(const struct atlas *atlas, const struct atlas_chart *first
 /* Each triangle is in one chart. Charts and their gutters do not overlap, and lie in the square. */
 static void check_charts(const struct render_mesh *mesh, const struct atlas *atlas)
 {
-    uint8_t *listed = calloc(mesh->triangle_count, 1), *taken = calloc(atlas->size, atlas->size);
+    uint8_t *listed = calloc(mesh->triangle_count, 1), *covered = calloc(atlas->size, atlas->size);
     uint32_t first = 0;
-    assert_true(listed && taken);
+    assert_true(listed && covered);
     for (uint32_t c = 0; c < atlas->count; c++) {
         const struct atlas_chart *chart = &atlas->charts[c];
         assert_int_equal(chart->first, first);
@@ -468,11 +468,11 @@ static void check_charts(const struct render_mesh *mesh, const struct atlas *atl
         assert_true(chart->x + edge[0] <= atlas->size && chart->y + edge[1] <= atlas->size);
         for (uint32_t y = chart->y; y < chart->y + edge[1]; y++)
             for (uint32_t x = chart->x; x < chart->x + edge[0]; x++)
-                assert_int_equal(taken[(size_t)y * atlas->size + x]++, 0);
+                assert_int_equal(covered[(size_t)y * atlas->size + x]++, 0);
     }
     assert_int_equal(first, mesh->triangle_count);
     free(listed);
-    free(taken);
+    free(covered);
 }
 
 /* Computes a point's barycentric coordinates. */

@@ -40,7 +40,6 @@ static void propose(struct vkn_config *config)
     config->proposal.anneal_steps = PROPOSED_STEPS;
 }
 
-/* Sets weights[input][output] of a layer. */
 static void set_weight(float *params, const struct field_layer *layer, uint32_t input,
                        uint32_t output, double weight)
 {
@@ -115,7 +114,7 @@ static void set_occupancy(const struct tiny *tiny, double height)
 {
     struct step *step = &tiny->trainer->step;
     float *values = calloc(step->buffers.at[BIND_OCCUPANCY].size, 1);
-    struct State *state = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
+    struct State *state = tiny_read(tiny, &step->buffers.at[BIND_STATE]);
     assert_non_null(values);
     for (uint32_t i = 0; i < 16 * 16 * 16; i++) {
         uint32_t z = 0;
@@ -187,7 +186,7 @@ static void set_proposal(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
     const struct field_model *model = &step->coarse_setup.model;
-    struct State *state = tiny_take(tiny, &step->buffers.at[BIND_STATE]);
+    struct State *state = tiny_read(tiny, &step->buffers.at[BIND_STATE]);
     float *params = calloc(model->param_count, sizeof *params);
     assert_non_null(params);
     set_identity(params, model->layers, 2, 0, 0, 1.0);
@@ -333,7 +332,7 @@ static void test_fill(void **state)
     for (size_t v = 0; v < mesh.vertex_count; v++) {
         double p[3];
         to_training(mesh.vertices[v].position, p);
-        assert_true(distance_from_center(p) > OUTER - 0.6 / VOXELS); /* hollow no more */
+        assert_true(distance_from_center(p) > OUTER - 0.6 / VOXELS); /* no longer hollow */
         on_ball += is_on_ball(&mesh.vertices[v]);
         uint32_t shadows = 0;
         for (int axis = 0; axis < 3; axis++) {
@@ -584,7 +583,7 @@ static void test_with_proposal(void **state)
 #define CROP_WIDTH  24u
 #define CROP_HEIGHT 20u
 
-/* From 4 dataset units above, looking down. */
+/* Camera 4 dataset units above the ball, looking down. */
 static const struct vkn_camera above = {.size = sizeof above,
                                         .width = CROP_WIDTH,
                                         .height = CROP_HEIGHT,
@@ -592,7 +591,7 @@ static const struct vkn_camera above = {.size = sizeof above,
                                         .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4}};
 
 /* Returns the opacity of a pixel's ray within the box, and its mean depth. */
-static double exact_light(uint32_t x, uint32_t y, const double box[6], double *depth)
+static double exact_ray_opacity(uint32_t x, uint32_t y, const double box[6], double *depth)
 {
     const double direction[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
                                  -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
@@ -634,11 +633,11 @@ static void check_in_box(const double box[6], double depth_slack, uint32_t least
     uint32_t solid = 0;
     double depths = 0;
     for (uint32_t i = 0; i < CROP_WIDTH * CROP_HEIGHT; i++) {
-        double depth, light = exact_light(i % CROP_WIDTH, i / CROP_WIDTH, box, &depth);
+        double depth, opacity = exact_ray_opacity(i % CROP_WIDTH, i / CROP_WIDTH, box, &depth);
         /* At the ball's edge the grid's interpolation matters. */
-        if (light < 1e-4)
+        if (opacity < 1e-4)
             assert_true(picture->opacity[i] < 0.05);
-        if (light < 0.999)
+        if (opacity < 0.999)
             continue;
         assert_true(picture->opacity[i] > 0.98);
         depths += fabs((double)picture->depth[i] - depth);
@@ -650,7 +649,7 @@ static void check_in_box(const double box[6], double depth_slack, uint32_t least
     vkn_picture_free(&picture);
 }
 
-/* With the sampling of `known`. */
+/* Checks crops with the sampling of `known`. */
 static void check_crop(double depth_slack)
 {
     static const double none[6], cube[6] = {-1e4, -1e4, -1e4, 1e4, 1e4, 1e4};
@@ -693,7 +692,7 @@ static double step_length(void)
     return sqrt(3) / (0.33 * vkn_trainer_config(known.tiny.trainer)->march.steps_per_unit);
 }
 
-/* With all sampling methods. */
+/* Checks crops with all sampling methods. */
 static void test_crop(void **state)
 {
     (void)state;
@@ -816,7 +815,7 @@ static void test_fixed_time(void **state)
             ok(vkn_renderer_set_time(known.renderer, 0.25));
         ok(render_picture(known.renderer, &camera, VKN_BACKGROUND_WHITE, 1, &picture));
         render_picture_free(&picture);
-        struct Ray *rays = tiny_take(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
+        struct Ray *rays = tiny_read(&known.tiny, &known.renderer->buffers.at[BIND_RAYS]);
         assert_true(rays[0].time == times[fixed]);
         free(rays);
     }
@@ -969,17 +968,17 @@ struct exported {
 
 static struct exported export_all(const double shift[3])
 {
-    struct exported made;
+    struct exported result;
     struct render_voxels voxels;
     struct render_points_params points = {.count = 300, .seed = 5};
     for (int i = 0; i < 3; i++) {
         points.low[i] = shift[i] - 2;
         points.high[i] = shift[i] + (i == 0 ? 0 : 2);
     }
-    made.mesh = make_whole(24, &voxels);
-    ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.cloud));
-    ok(render_splats(known.renderer, known.tiny.scene, &points, NULL, NULL, &made.splats));
-    return made;
+    result.mesh = make_whole(24, &voxels);
+    ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &result.cloud));
+    ok(render_splats(known.renderer, known.tiny.scene, &points, NULL, NULL, &result.splats));
+    return result;
 }
 
 /* Positions relative to the far scene's origin equal those of the near scene. */
@@ -994,15 +993,15 @@ static void assert_moved(const float position[3], const float far[3], const doub
 static void test_far(void **state)
 {
     (void)state;
-    const double here[3] = {0}, there[3] = {512345.25, 5412345.75, -312.5};
+    const double no_shift[3] = {0}, shift[3] = {512345.25, 5412345.75, -312.5};
     struct vkn_scene *scene = known.tiny.scene;
     double kept[3], origin[3];
     set_occupancy(&known.tiny, 1.0);
     memcpy(kept, scene->offset, sizeof kept);
-    struct exported near = export_all(here);
+    struct exported near = export_all(no_shift);
     for (int i = 0; i < 3; i++)
-        scene->offset[i] -= there[i] * scene->scale;
-    struct exported far = export_all(there);
+        scene->offset[i] -= shift[i] * scene->scale;
+    struct exported far = export_all(shift);
     render_local_origin(scene, origin);
     memcpy(scene->offset, kept, sizeof kept);
     assert_memory_equal(far.cloud.origin, origin, sizeof origin);
@@ -1013,22 +1012,22 @@ static void test_far(void **state)
     assert_int_equal(far.cloud.vertex_count, near.cloud.vertex_count);
     assert_int_equal(far.splats.count, near.splats.count);
     for (size_t v = 0; v < near.mesh.vertex_count; v++)
-        assert_moved(near.mesh.vertices[v].position, far.mesh.vertices[v].position, origin, there);
+        assert_moved(near.mesh.vertices[v].position, far.mesh.vertices[v].position, origin, shift);
     for (size_t v = 0; v < near.cloud.vertex_count; v++)
         assert_moved(near.cloud.vertices[v].position, far.cloud.vertices[v].position, origin,
-                     there);
+                     shift);
     for (size_t n = 0; n < near.splats.count; n++) {
-        assert_moved(near.splats.splats[n].position, far.splats.splats[n].position, origin, there);
+        assert_moved(near.splats.splats[n].position, far.splats.splats[n].position, origin, shift);
         assert_true(near.splats.splats[n].position[0] <= 0);
         for (int i = 0; i < 48; i++)
             assert_true(fabsf(near.splats.splats[n].harmonics[i] -
                               far.splats.splats[n].harmonics[i]) < 1e-2F);
     }
     for (int n = 0; n < 2; n++) {
-        struct exported *made = n ? &far : &near;
-        render_mesh_free(&made->mesh);
-        render_mesh_free(&made->cloud);
-        render_splats_free(&made->splats);
+        struct exported *result = n ? &far : &near;
+        render_mesh_free(&result->mesh);
+        render_mesh_free(&result->cloud);
+        render_splats_free(&result->splats);
     }
 }
 
@@ -1055,7 +1054,8 @@ static void harmonics_at(const double d[3], double y[16])
     memcpy(y, all, sizeof all);
 }
 
-/* From in front, a splat has the field's colour; its constant harmonic alone is less exact. */
+/* Seen from the front a splat has the field's colour; without the other harmonics it is less
+ * exact. */
 static void check_splat_view(const struct Splat *splat, const double d[3], double errors[2])
 {
     double y[16];

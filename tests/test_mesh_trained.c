@@ -15,7 +15,7 @@
 #define LEAST_PSNR 23.0
 #define VOXELS     48u
 
-/* Without the board's underside, which no view sees. */
+/* The box leaves out the board's underside, which no view sees. */
 static const struct render_mesh_params params = {
     .low = {-1.3, -1.3, -0.62}, .high = {1.3, 1.3, 1.1}, .resolution = VOXELS};
 

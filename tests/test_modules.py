@@ -13,9 +13,9 @@ import sys
 MODULES = "src/modules.txt"
 MOST_LINES = 500  # of a file other than a header
 MAX_MODULE_LINES = {"train": 2550}
-MOST_IN_CIRCLE = 2  # files of a module in a cycle of calls
+MOST_IN_CYCLE = 2  # files of a module in a cycle of calls
 # Modules with larger cycles: commands and their table, settings and their rules, ...
-MOST_IN_CIRCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
+MOST_IN_CYCLE_OF = {"base": 7, "cli": 22, "config": 8, "field": 3, "gpu": 3, "render": 4}
 SHARED = "shared"
 GENERATED = {"commit.h"}
 
@@ -61,13 +61,13 @@ def read_modules(lines, findings):
     return modules
 
 
-def check_circles(modules, findings):
+def check_cycles(modules, findings):
     done = set()
 
     def visit(module, way):
         if module in way:
-            circle = " -> ".join(way[way.index(module):] + [module])
-            findings.append(Finding(MODULES, modules[way[-1]][0], "circle", f"the modules go round in a circle: {circle}"))
+            cycle = " -> ".join(way[way.index(module):] + [module])
+            findings.append(Finding(MODULES, modules[way[-1]][0], "cycle", f"modules form a cycle: {cycle}"))
         elif module not in done:
             for other in modules[module][1]:
                 if other in modules:
@@ -106,13 +106,13 @@ def reachable(calls, file):
     return seen
 
 
-def check_file_circles(calls, findings):
+def check_file_cycles(calls, findings):
     ends = {file: reachable(calls, file) for file in calls}
     for file in sorted(calls):
-        circle = sorted(other for other in ends[file] if file in ends.get(other, ()))
+        cycle = sorted(other for other in ends[file] if file in ends.get(other, ()))
         module = file.split("/")[1]
-        if circle and circle[0] == file and len(circle) > MOST_IN_CIRCLE_OF.get(module, MOST_IN_CIRCLE):
-            findings.append(Finding(file, 0, "circle", "the files call each other all around: " + ", ".join(circle)))
+        if cycle and cycle[0] == file and len(cycle) > MOST_IN_CYCLE_OF.get(module, MOST_IN_CYCLE):
+            findings.append(Finding(file, 0, "cycle", "files call each other in a cycle: " + ", ".join(cycle)))
 
 
 def check_folders(tree, modules, findings):
@@ -172,9 +172,9 @@ def check_sizes(tree, modules, findings):
 
 def check(tree, calls=None):
     findings = []
-    check_file_circles(calls or {}, findings)
+    check_file_cycles(calls or {}, findings)
     modules = read_modules(tree.get(MODULES, []), findings)
-    check_circles(modules, findings)
+    check_cycles(modules, findings)
     check_folders(tree, modules, findings)
     check_includes(tree, modules, findings)
     check_sizes(tree, modules, findings)
@@ -228,8 +228,8 @@ def broken_copies(tree):
     turned = with_modules(tree, "report", lambda allowed: [module for module in allowed if module != "scene"])
     turned = with_modules(turned, "scene", lambda allowed: allowed + ["report"])
     yield "an arrow turned", turned, user, line_of(tree, user, using), "report may not include scene/scene.h"
-    yield ("a circle", with_modules(tree, "base", lambda allowed: ["run"]), MODULES, line_of(tree, MODULES, "^run "),
-           "in a circle: base -> run -> base")
+    yield ("a cycle", with_modules(tree, "base", lambda allowed: ["run"]), MODULES, line_of(tree, MODULES, "^run "),
+           "modules form a cycle: base -> run -> base")
     yield ("a module that is none", with_modules(tree, "base", lambda allowed: ["cellar"]), MODULES,
            line_of(tree, MODULES, "^base "), "cellar, which is no module")
     yield ("a line without modules", {**tree, MODULES: tree[MODULES] + ["cellar"]}, MODULES, len(tree[MODULES]) + 1, "not 'MODULE")
@@ -251,9 +251,9 @@ def check_checker(tree):
         if not any(finding.line == line for finding in found):
             missed.append(f"not found: {what}: {file}:{line}: {message}")
     around = {f"src/rays/{a}.c": {f"src/rays/{b}.c"} for a, b in ("ab", "bc", "ca", "de", "ed")}
-    circles = [finding.message for finding in check(tree, around) if finding.about == "circle"]
-    if circles != ["the files call each other all around: src/rays/a.c, src/rays/b.c, src/rays/c.c"]:
-        missed.append(f"not found: a circle of three files and no other: {circles}")
+    cycles = [finding.message for finding in check(tree, around) if finding.about == "cycle"]
+    if cycles != ["files call each other in a cycle: src/rays/a.c, src/rays/b.c, src/rays/c.c"]:
+        missed.append(f"not found: a cycle of three files and no other: {cycles}")
     some = some_file(tree, "src/base/")
     even = {**tree, some: [""] * MOST_LINES, "src/base/base.h": [""] * (2 * MOST_LINES)}
     if any(finding.file in (some, "src/base/base.h") for finding in check(even)):

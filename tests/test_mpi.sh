@@ -1,7 +1,7 @@
 #!/bin/sh
-# Tests processes started by mpirun that train together: they give the same bits as threads and as ranks on one
-# device; a stop signal stops all; differences are reported before training. Starts 18 processes. The sweep `ranks` of
-# tests/faults kills and stops processes.
+# Tests ranks started by mpirun: they give the same bits as threads and as ranks on one device; a stop signal stops all;
+# differences are reported before training. Starts 18 processes. The sweep `ranks` of tests/faults kills and stops
+# processes.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 
@@ -61,8 +61,8 @@ contains apart/config.json '"mode":.*"average"'
 # ---- equal quality -------------------------------------------------------------------------------
 
 # A synchronous step of two ranks is a step of one rank with twice as many rays, exactly so with max_rays drawn.
-# Parameter averaging trains differently, but as well. The bits above show that processes take the same step as
-# threads; test_first_step and test_average of test_ranks check that step.
+# Parameter averaging trains differently, but reaches the same quality. The bits above show that processes take the same
+# step as threads; test_first_step and test_average of test_ranks check that step.
 psnr() { # FILE: its "psnr", in hundredths of a dB
     sed -n 's/^.*"psnr":[[:space:]]*\([0-9]*\)\.\([0-9][0-9]\).*$/\1\2/p' "$1" | head -n 1
 }

@@ -377,7 +377,7 @@ static void test_missing(void **state)
     temporary_text(folder, "rgb/0_01.png", "no picture");
     assert_open_fails(&options, "/rgb/0_01.png: ");
     struct scene_findings findings = {0};
-    struct vkn_scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = inspect_capture(&options, &findings);
     assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, 3);
     assert_int_equal(findings.broken, 1);
     assert_int_equal(findings.missing, 1);

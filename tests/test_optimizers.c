@@ -20,10 +20,10 @@ static void check_moments(const struct tiny *tiny, const char *path)
     for (uint32_t field = 0; field < step_field_count(step); field++) {
         const struct buffers *buffers = step_field_buffers(step, field);
         for (uint32_t i = 0; i < MAX_MOMENTS; i++) {
-            bool there = i < optim_kind(&step->setup.config)->moments;
-            uint64_t size = there ? buffers->at[BIND_PARAMS].size : 0, found = 0;
+            bool used = i < optim_kind(&step->setup.config)->moments;
+            uint64_t size = used ? buffers->at[BIND_PARAMS].size : 0, found = 0;
             assert_int_equal(buffers->at[BIND_MOMENT1 + i].size,
-                             there ? size : 16 /* the smallest size of a buffer */);
+                             used ? size : 16 /* the smallest size of a buffer */);
             for (size_t n = 0; n < safetensors_count(file); n++)
                 if (strcmp(safetensors_at(file, n)->name, tensors[i][field]) == 0)
                     found = safetensors_at(file, n)->size;
@@ -63,7 +63,7 @@ static void test_resume(void **state)
 /* Returns whether a buffer holds only zeros. */
 static bool is_empty(const struct tiny *tiny, const struct gpu_buffer *buffer)
 {
-    float *values = tiny_take(tiny, buffer);
+    float *values = tiny_read(tiny, buffer);
     bool empty = true;
     for (uint64_t i = 0; i < buffer->size / 4; i++)
         empty = empty && values[i] == 0;
@@ -116,9 +116,9 @@ static void test_skip(void **state)
         config.loss_scale.initial = (float)VKN_MOST_LOSS_SCALE;
         struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
         const struct gpu_buffer *b = tiny.trainer->step.buffers.at;
-        float *before = tiny_take(&tiny, &b[BIND_PARAMS]);
+        float *before = tiny_read(&tiny, &b[BIND_PARAMS]);
         tiny_run(&tiny, 1);
-        float *after = tiny_take(&tiny, &b[BIND_PARAMS]);
+        float *after = tiny_read(&tiny, &b[BIND_PARAMS]);
         assert_memory_equal(before, after, b[BIND_PARAMS].size);
         assert_true(is_empty(&tiny, &b[BIND_MOMENT1]) && is_empty(&tiny, &b[BIND_STEP_COUNTS]));
         free(before);

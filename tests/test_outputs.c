@@ -358,7 +358,7 @@ static void test_models(void **state)
 }
 
 /* Keeps the last warning. */
-static void take_line(void *user, enum vkn_log_level level, const char *line)
+static void store_line(void *user, enum vkn_log_level level, const char *line)
 {
     if (level == VKN_LOG_WARNING)
         snprintf(user, 256, "%s", line);
@@ -382,7 +382,7 @@ static void test_empty(void **state)
     char line[256] = "", *checkpoint = train(tests, configure_default, 17, "trained");
     char *empty = base_path_join(tests->folder->path, "empty.safetensors");
     edit(checkpoint, empty, "occupancy", 0);
-    vkn_log_to(take_line, line);
+    vkn_log_to(store_line, line);
     make_all(tests, empty, &result);
     vkn_log_to(NULL, NULL);
     assert_true(result.vertices == 0 && result.points == 0 && result.splats == 0);

@@ -136,7 +136,7 @@ static int train_room(void **state)
     return 0;
 }
 
-static int leave_room(void **state)
+static int destroy_room(void **state)
 {
     (void)state;
     vkn_renderer_destroy(&room.renderer);
@@ -248,5 +248,5 @@ int main(void)
         cmocka_unit_test(test_no_messages),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
-    return cmocka_run_group_tests(tests, train_room, leave_room);
+    return cmocka_run_group_tests(tests, train_room, destroy_room);
 }

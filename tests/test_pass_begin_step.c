@@ -100,8 +100,8 @@ static void test_final_rates(void **state)
     bench_destroy(&bench);
 }
 
-/* A schedule file: linear between its points, whatever the step limit and other settings are. */
-static void test_drawn_rates(void **state)
+/* Rates of a schedule file are linear between its points, whatever the other settings are. */
+static void test_rate_points(void **state)
 {
     static const uint32_t steps[] = {0, 9, 10, 11, 55, 100, 101, 1000, 5000, 1u << 31};
     struct bench bench = bench_of(*state, false);
@@ -206,8 +206,9 @@ static void test_schedule_by_hand(void **state)
     assert_close(reference_learning_rate(&config, 99, 0), 1e-2, 1e-6, 1e-2, "rate", 1);
     assert_close(reference_learning_rate(&config, 500, 0), 5e-3, 1e-6, 1e-2, "rate", 2);
     assert_close(reference_learning_rate(&config, 999, 0), 1.25e-3, 1e-6, 1e-2, "rate", 3);
-    /* From 1e-2 to 1e-4: half-way 1e-3, or the mean; at three quarters 1e-2 / 10^1.5, or (1 -
-     * sqrt(1/2)) / 2 = 0.14645 of the range above the final rate; with a file its value. */
+    /* The rate falls from 1e-2 to 1e-4: half-way 1e-3, or the mean; at three quarters 1e-2 /
+     * 10^1.5, or (1 - sqrt(1/2)) / 2 = 0.14645 of the range above the final rate; with a file its
+     * value. */
     config.final_rate = 1e-4f;
     config.rate_kind = RATE_EXPONENTIAL;
     assert_close(reference_learning_rate(&config, 500, 0), 1e-3, 1e-6, 1e-3, "rate", 4);
@@ -328,9 +329,9 @@ static void check_groups(const struct bench *bench, const struct State *state, u
 static void check_dispatches(struct bench *bench, const struct State *state)
 {
     const struct Config *c = &bench->config;
-    Dispatch taken[DISPATCH_COUNT];
-    bench_get(bench, BIND_DISPATCHES, taken, sizeof taken);
-    assert_memory_equal(taken, state->dispatches, sizeof taken);
+    Dispatch downloaded[DISPATCH_COUNT];
+    bench_get(bench, BIND_DISPATCHES, downloaded, sizeof downloaded);
+    assert_memory_equal(downloaded, state->dispatches, sizeof downloaded);
     check_groups(bench, state, DISPATCH_SUMMED, c->summed_params, c->group_limit);
     check_groups(bench, state, DISPATCH_ENTRIES, c->entry_count, c->group_limit);
     uint64_t groups = bench_groups(bench, c->entry_count);
@@ -438,7 +439,7 @@ static void test_idle(void **state)
     bench_destroy(&bench);
 }
 
-static void test_period(void **state)
+static void test_occupancy_update(void **state)
 {
     struct bench bench = bench_of(*state, false);
     uint32_t cascade = 64 * 64 * 64, cells = cascade * bench.constants.values[SPEC_CASCADES];
@@ -507,20 +508,20 @@ static void test_proposal(void **state)
     for (uint32_t number = 1; number <= 10; number++) {
         struct State before = usual;
         Dispatch all[2 * DISPATCH_COUNT];
-        const Dispatch *own = all + DISPATCH_PROPOSAL;
+        const Dispatch *proposal = all + DISPATCH_PROPOSAL;
         before.step = number - 1;
         bool stops = number == 9; /* the step that would train the proposal */
         struct State after =
             run_begin(&bench, before, before.step, stops ? before.step : NO_LIMIT, 0);
         bool learns = !stops && (number <= 4 || number % 3 == 0);
         bench_get(&bench, BIND_DISPATCHES, all, sizeof all);
-        assert_int_equal(own[DISPATCH_BACKWARD].x, learns ? bench.config.proposal_groups : 0);
-        assert_int_equal(own[DISPATCH_SUMMED].x, learns ? bench_groups(&bench, 900) : 0);
-        assert_int_equal(own[DISPATCH_PARAMS].x, learns ? bench_groups(&bench, 3000) : 0);
-        assert_int_equal(own[DISPATCH_ENTRIES].x, learns ? 1000 : 0);
-        assert_true(!learns || own[DISPATCH_ENTRIES].y * 1000 >= bench_groups(&bench, 100000));
+        assert_int_equal(proposal[DISPATCH_BACKWARD].x, learns ? bench.config.proposal_groups : 0);
+        assert_int_equal(proposal[DISPATCH_SUMMED].x, learns ? bench_groups(&bench, 900) : 0);
+        assert_int_equal(proposal[DISPATCH_PARAMS].x, learns ? bench_groups(&bench, 3000) : 0);
+        assert_int_equal(proposal[DISPATCH_ENTRIES].x, learns ? 1000 : 0);
+        assert_true(!learns || proposal[DISPATCH_ENTRIES].y * 1000 >= bench_groups(&bench, 100000));
         for (int i = DISPATCH_RAYS; i <= DISPATCH_FORWARD; i++)
-            assert_int_equal(own[i].x, learns ? after.dispatches[i].x : 0);
+            assert_int_equal(proposal[i].x, learns ? after.dispatches[i].x : 0);
     }
     bench_destroy(&bench);
 }
@@ -530,7 +531,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_learning_rate),
         cmocka_unit_test(test_final_rates),
-        cmocka_unit_test(test_drawn_rates),
+        cmocka_unit_test(test_rate_points),
         cmocka_unit_test(test_rate_cuts),
         cmocka_unit_test(test_scheduled_scale),
         cmocka_unit_test(test_schedule_by_hand),
@@ -540,7 +541,7 @@ int main(void)
         cmocka_unit_test(test_few_groups),
         cmocka_unit_test(test_runs),
         cmocka_unit_test(test_idle),
-        cmocka_unit_test(test_period),
+        cmocka_unit_test(test_occupancy_update),
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_no_messages),

@@ -211,7 +211,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
-        outcome->live[s] = reference_counts(&result, sample);
+        outcome->live[s] = reference_alpha_test(&result, sample);
     }
     outcome->live_count += (uint32_t)result.live;
     outcome->live_rays++;
@@ -238,7 +238,7 @@ static struct outcome expect(const struct bench *bench, const struct inputs *inp
 static void check_gradients(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome, bool deterministic)
 {
-    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         if (!outcome->live[s] &&
             (!deterministic || !in_loss(&inputs->rays[inputs->samples[s].ray])))
@@ -255,7 +255,7 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
 static void check_live_list(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome)
 {
-    uint32_t *live = bench_take(bench, BIND_LIVE);
+    uint32_t *live = bench_read(bench, BIND_LIVE);
     bool *seen = base_alloc(inputs->sample_count, sizeof *seen);
     for (uint32_t i = 0; i < outcome->live_count; i++) {
         assert_true(live[i] < inputs->sample_count);
@@ -269,7 +269,7 @@ static void check_live_list(struct bench *bench, const struct inputs *inputs,
 
 static void check_losses(struct bench *bench, const struct outcome *outcome, uint32_t groups)
 {
-    float *reduce = bench_take(bench, BIND_REDUCE);
+    float *reduce = bench_read(bench, BIND_REDUCE);
     double loss = 0, square = 0;
     for (uint32_t g = 0; g < groups; g++) {
         loss += reduce[REDUCE_LOSS + 2 * g];
@@ -281,7 +281,7 @@ static void check_losses(struct bench *bench, const struct outcome *outcome, uin
     free(reduce);
 }
 
-static bool sees_first(const struct bench *bench)
+static bool has_visibility(const struct bench *bench)
 {
     return bench->constants.values[SPEC_VISIBILITY] != 0;
 }
@@ -317,14 +317,14 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
     put_inputs(bench, inputs);
     bench_put(bench, BIND_STATE, &state, sizeof state);
     struct outcome outcome = expect(bench, inputs);
-    if (sees_first(bench))
+    if (has_visibility(bench))
         find_visible(bench, inputs, &outcome, groups % 4 + 1);
     bench_run(bench, "composite", (struct Push){.b = bench->local_size}, groups);
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_int_equal(state.live_count, outcome.live_count);
     assert_int_equal(state.live_rays, outcome.live_rays);
     assert_true(outcome.live_count < inputs->sample_count); /* some ray stops early */
-    check_gradients(bench, inputs, &outcome, deterministic || sees_first(bench));
+    check_gradients(bench, inputs, &outcome, deterministic || has_visibility(bench));
     if (!deterministic)
         check_live_list(bench, inputs, &outcome);
     check_losses(bench, &outcome, groups);
@@ -412,12 +412,12 @@ static float *run_composite(struct bench *bench, const struct inputs *inputs, ui
     put_inputs(bench, inputs);
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = which}, groups);
-    float *reduce = bench_take(bench, BIND_REDUCE);
+    float *reduce = bench_read(bench, BIND_REDUCE);
     *loss = 0;
     for (uint32_t g = 0; g < groups; g++)
         *loss += reduce[REDUCE_LOSS + 2 * g];
     free(reduce);
-    return bench_take(bench, BIND_FIELD_GRADIENTS);
+    return bench_read(bench, BIND_FIELD_GRADIENTS);
 }
 
 /* The loss of coarse samples, and that with a weight of zero, is the colour loss. */
@@ -491,7 +491,7 @@ static void test_overflow_leaves_no_gradient(void **state)
     bench_put(&bench, BIND_STATE, &counts, sizeof counts);
     bench_run(&bench, "composite", (struct Push){.b = bench.local_size},
               bench_groups(&bench, inputs.ray_count));
-    float(*device)[4] = bench_take(&bench, BIND_FIELD_GRADIENTS);
+    float(*device)[4] = bench_read(&bench, BIND_FIELD_GRADIENTS);
     for (uint32_t s = fitting; s < inputs.sample_count; s++)
         for (int i = 0; i < 4; i++)
             assert_close(device[s][i], 0, 0, 0, "gradient of a sample of no ray", s);
@@ -539,7 +539,7 @@ static void check_extremes(struct bench *bench, float width)
     bench_run(bench, "composite", (struct Push){.b = bench->local_size},
               bench_groups(bench, EXTREMES));
     struct outcome outcome = expect(bench, &inputs);
-    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
     for (uint32_t s = 0; s < EXTREMES; s++) {
         const double *exact = outcome.gradients[s];
         for (int c = 0; c < 3; c++)
@@ -571,8 +571,8 @@ static void test_extreme_densities(void **state)
 static void check_view(struct bench *bench, const struct inputs *inputs,
                        const struct reference_ray *expected)
 {
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         for (int c = 0; c < 3; c++)
             assert_close(results[r].color[c], expected[r].color[c], 1e-5, 1, "colour of ray", r);
@@ -591,7 +591,7 @@ static void check_view(struct bench *bench, const struct inputs *inputs,
 static void check_normals(struct bench *bench, const struct inputs *inputs,
                           const struct reference_ray *expected)
 {
-    float(*normals)[4] = bench_take(bench, BIND_NORMALS);
+    float(*normals)[4] = bench_read(bench, BIND_NORMALS);
     for (uint32_t r = 0; r < inputs->ray_count; r++)
         for (int c = 0; c < 3; c++)
             assert_close(normals[bench->config.sample_capacity + r][c], expected[r].color[c], 1e-5,
@@ -610,8 +610,8 @@ static void run_rounds(struct bench *bench, const struct inputs *inputs, const c
         left[r] = inputs->results[r].count;
     }
     for (int round = 0; round < 10; round++) {
-        struct RayResult *results = bench_take(bench, BIND_RESULTS);
-        struct Ray *rays = bench_take(bench, BIND_RAYS);
+        struct RayResult *results = bench_read(bench, BIND_RESULTS);
+        struct Ray *rays = bench_read(bench, BIND_RAYS);
         for (uint32_t r = 0; r < inputs->ray_count; r++) {
             results[r].first = first[r];
             results[r].count = rays[r].last < 0 ? 0 : left[r] < 16 ? left[r] : 16;
@@ -689,7 +689,7 @@ static double median_distance(const struct bench *bench, const struct inputs *in
     for (uint32_t i = 0; i < inputs->results[r].count; i++) {
         const struct reference_sample *sample = &inputs->expected[inputs->results[r].first + i];
         double thickness = sample->density * sample->width, low = 0, high = 1;
-        if (!reference_counts(&start, sample))
+        if (!reference_alpha_test(&start, sample))
             continue;
         assert_true(fabs(exp(-passed - thickness) - 0.5) > 1e-6); /* holds with this seed */
         if (exp(-passed - thickness) > 0.5) {
@@ -803,7 +803,7 @@ static void check_rounded_view(struct gpu_device *device, const struct rounding 
     double tolerance = (per_invocation ? 2 : 40) * rounding->unit, difference = 0;
     put_inputs(&bench, &inputs);
     run_rounds(&bench, &inputs, "composite_view");
-    struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+    struct RayResult *results = bench_read(&bench, BIND_RESULTS);
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         struct reference_ray exact = reference_ray_start, rounded = reference_ray_start;
         const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
@@ -909,5 +909,5 @@ int main(void)
         cmocka_unit_test(test_rounded_fog),
         cmocka_unit_test(test_no_messages),
     };
-    return RUN_SHAPED_TESTS(tests);
+    return RUN_WITH_BOTH_KERNELS(tests);
 }

@@ -27,10 +27,10 @@ static uint32_t shape_count(struct gpu_device *device)
     return tries_all() ? BASE_COUNT(shapes) : 3;
 }
 
-/* They compile in a tenth of the default model's time, for tests where widths do not matter. */
+/* Shapes for tests where widths do not matter; they compile in a tenth of the default's time. */
 static const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
-static const struct shape four = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true}; /* features */
-/* The same with pipelines that unroll more layers. */
+static const struct shape four_features = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true};
+/* As four_features, but pipelines unroll more layers. */
 static const struct shape deep = {16, 2, 16, 2, 16, 3, 4, 4, 16, 321, true};
 
 static double forward_tolerance(const struct bench *bench)
@@ -292,16 +292,16 @@ static void run_forward(struct bench *bench, uint32_t groups)
 static float (*run_rows(struct bench *bench, uint32_t rows, uint32_t groups))[4]
 {
     bench_run_variant(bench, "field_forward", FIELD_FORWARD, (struct Push){.e = rows}, groups);
-    return bench_take(bench, BIND_FIELD);
+    return bench_read(bench, BIND_FIELD);
 }
 
-/* Computes densities of all samples, then colours of the listed ones, whose densities stay.
- * Complete values are on the device before. */
+/* Computes densities of all samples, then colours of the listed ones, whose densities stay. The
+ * device already holds complete values. */
 static void check_densities_first(struct bench *bench, const struct inputs *inputs, uint32_t groups)
 {
     bool all = bench->settings.deterministic; /* without a list */
     bool *listed = base_alloc(inputs->sample_count, sizeof *listed);
-    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    float(*values)[4] = bench_read(bench, BIND_FIELD);
     for (uint32_t i = 0; i < inputs->live_count; i++)
         listed[inputs->live[i]] = true;
     bench_put(bench, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
@@ -335,7 +335,7 @@ static void check_forwards(struct bench *bench, const struct inputs *inputs)
         bench_poison(bench, BIND_FIELD);
         bench_poison(bench, BIND_FEATURES);
         run_forward(bench, groups[g]);
-        float(*values)[4] = bench_take(bench, BIND_FIELD);
+        float(*values)[4] = bench_read(bench, BIND_FIELD);
         check_forward(bench, inputs, (const float(*)[4])values);
         assert_poisoned(values, 4ull * inputs->sample_count, 4ull * bench->config.sample_capacity);
         free(values);
@@ -345,7 +345,7 @@ static void check_forwards(struct bench *bench, const struct inputs *inputs)
     bench_put(bench, BIND_STATE, &none, sizeof none);
     bench_poison(bench, BIND_FIELD);
     run_forward(bench, 9);
-    void *untouched = bench_take(bench, BIND_FIELD);
+    void *untouched = bench_read(bench, BIND_FIELD);
     assert_poisoned(untouched, 0, 4ull * bench->config.sample_capacity);
     free(untouched);
 }
@@ -362,7 +362,7 @@ static void test_forward_overflow(void **state)
         struct State counts = {.sample_count = bench.config.sample_capacity + 12345};
         bench_put(&bench, BIND_STATE, &counts, sizeof counts);
         run_forward(&bench, 9);
-        float(*values)[4] = bench_take(&bench, BIND_FIELD);
+        float(*values)[4] = bench_read(&bench, BIND_FIELD);
         check_forward(&bench, &inputs, (const float(*)[4])values);
         free(values);
         inputs_destroy(&inputs);
@@ -420,7 +420,7 @@ static void check_gradients(const struct bench *bench, const float *device, cons
 /* Spoils values of samples without a gradient: no pass may read them. */
 static void spoil_values(struct bench *bench, const struct inputs *inputs)
 {
-    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    float(*values)[4] = bench_read(bench, BIND_FIELD);
     for (uint32_t s = 0; s < inputs->sample_count; s++)
         for (int i = 0; i < 4 && inputs->field[s][3] == 0; i++)
             values[s][i] = NAN;
@@ -460,7 +460,7 @@ static void check_summed(struct bench *bench, const struct inputs *inputs, uint3
 {
     run_backward(bench, inputs, groups);
     bench_run_variant(bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *gradients = bench_take_gradients(bench);
+    float *gradients = bench_read_gradients(bench);
     check_gradients(bench, gradients, expected);
     free(gradients);
 }
@@ -493,7 +493,7 @@ static struct shape matrix_shape_for(struct gpu_device *device, const struct bac
                                      struct shape shape)
 {
     shape = shape_for(device, backend, shape);
-    if (backend->precision != VKN_PRECISION_COOPMAT || !tries_shapes(device) ||
+    if (backend->precision != VKN_PRECISION_COOPMAT || !has_slow_gpu_kernels(device) ||
         backend->conversions)
         return shape;
     if (backend->shape == VKN_SHAPE_8X8X8 && backend->accumulate != VKN_ACCUMULATE_F16)
@@ -581,14 +581,14 @@ static struct rounded_results run_rounded(struct gpu_device *device,
     run_backward(&bench, &inputs, 3);
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
     double *expected = expected_gradients(&bench, &inputs);
-    float *gradients = bench_take_gradients(&bench);
+    float *gradients = bench_read_gradients(&bench);
     for (uint32_t i = 0; i < bench.model.layer_count; i++) {
         const struct field_layer *layer = &bench.model.layers[i];
         check_part("layer", i, gradients, expected, layer->first, layer->inputs * layer->outputs,
                    rounded < ROUND_BF16 ? 2e-2 : 0.1);
     }
-    struct rounded_results rounded_results = {bench_take(&bench, BIND_FIELD),
-                                              bench_take(&bench, BIND_PARTIALS),
+    struct rounded_results rounded_results = {bench_read(&bench, BIND_FIELD),
+                                              bench_read(&bench, BIND_PARTIALS),
                                               3 * bench.model.mlp_params};
     run_forward(&bench, 3); /* overwrites what spoil_values wrote */
     bench_get(&bench, BIND_FIELD, rounded_results.values,
@@ -611,7 +611,7 @@ static uint32_t count_unrounded(const struct rounded_results *rounded_results)
     return count;
 }
 
-/* Returns the largest difference of the values from those with unrounded sums. */
+/* Returns the largest difference of the values from values with unrounded sums. */
 static double rounded_by(struct gpu_device *device, const struct backend_case *backend,
                          const struct rounded_results *rounded)
 {
@@ -620,7 +620,7 @@ static double rounded_by(struct gpu_device *device, const struct backend_case *b
     double difference = 0;
     put_samples(&bench, &inputs);
     run_forward(&bench, 3);
-    float(*values)[4] = bench_take(&bench, BIND_FIELD);
+    float(*values)[4] = bench_read(&bench, BIND_FIELD);
     for (uint32_t s = 0; s < narrow.samples; s++)
         difference = fmax(difference, fabs((double)rounded->values[s][0] - (double)values[s][0]));
     free(values);
@@ -637,7 +637,7 @@ static void test_rounded(void **state)
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(*state, backends);
     bool done[VKN_PRECISION_COOPMAT + 1] = {false};
-    const bool elsewhere = tries_shapes(*state);
+    const bool elsewhere = has_slow_gpu_kernels(*state);
     done[VKN_PRECISION_COOPMAT] = elsewhere;
     for (uint32_t p = 0; p < count; p++) {
         enum vkn_precision precision = backends[p].precision;
@@ -775,17 +775,17 @@ static void test_f32_products(void **state)
     if (!device->float16)
         return;
     enum vkn_gradient_sums sums = cpu ? VKN_SUMS_FIXED : VKN_SUMS_DEFAULT;
-    struct bench bench = bench_of(*state, &backend, &four, sums);
-    struct inputs inputs = inputs_create(&bench, four.samples, false, 16);
+    struct bench bench = bench_of(*state, &backend, &four_features, sums);
+    struct inputs inputs = inputs_create(&bench, four_features.samples, false, 16);
     struct reference_field field = reference_field(&bench.settings, &bench.model, inputs.params);
-    reference_field_halve(&field);
+    reference_field_round(&field);
     put_samples(&bench, &inputs);
     run_forward(&bench, 3);
-    float(*values)[4] = bench_take(&bench, BIND_FIELD);
+    float(*values)[4] = bench_read(&bench, BIND_FIELD);
     double error = value_error(&field, &inputs, (const float(*)[4])values);
     run_backward(&bench, &inputs, 3);
     bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *gradients = bench_take_gradients(&bench);
+    float *gradients = bench_read_gradients(&bench);
     double layers = layer_error(&bench, &inputs, &field, gradients);
     print_message("f32 products: errors %.2g of values, %.2g of gradients\n", error, layers);
     assert_true(error < 1e-4 && layers < 6e-4);
@@ -845,14 +845,14 @@ static struct backend_case with_f32_products(struct backend_case backend)
     return backend;
 }
 
-/* Checks every kind of gradient sums, whether or not the device would choose it. */
+/* Checks a kind of gradient sums in fp32, whether or not the device would choose it. */
 static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
     struct backend_case other = backend;
     check_passes(device, &backend, &narrow, sums, 300);
     if (sums != VKN_SUMS_FIXED || tries_all())
-        check_passes(device, &backend, &four, sums, 304);
+        check_passes(device, &backend, &four_features, sums, 304);
     other.atomics = sums == VKN_SUMS_F32; /* what a GPU chooses */
     if (other.atomics)
         check_passes(device, &other, &narrow, sums, 310);
@@ -860,14 +860,13 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
     check_passes(device, &other, &narrow, sums, 320);
 }
 
-/* The same with f16 features. */
 static void check_f16_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     struct backend_case backend = {.precision = VKN_PRECISION_FP16, .activation = VKN_DENSITY_RELU};
     if (sums == VKN_SUMS_FIXED) {
         backend.activation = VKN_DENSITY_DEFAULT;
         backend = with_f32_products(backend);
-        check_passes(device, &backend, &four, sums, 304);
+        check_passes(device, &backend, &four_features, sums, 304);
         return;
     }
     check_passes(device, &backend, &deep, sums, 304);
@@ -974,12 +973,12 @@ static void check_repeats(struct gpu_device *device, const struct backend_case *
         check_forwards(&bench, &inputs);
     check_backwards(&bench, &inputs);
     run_backward(&bench, &inputs, 4);
-    void *sums = bench_take(&bench, BIND_ACCUMULATORS),
-         *partials = bench_take(&bench, BIND_PARTIALS);
+    void *sums = bench_read(&bench, BIND_ACCUMULATORS),
+         *partials = bench_read(&bench, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {
         run_backward(&bench, &inputs, 4);
-        void *again = bench_take(&bench, BIND_ACCUMULATORS),
-             *parts = bench_take(&bench, BIND_PARTIALS);
+        void *again = bench_read(&bench, BIND_ACCUMULATORS),
+             *parts = bench_read(&bench, BIND_PARTIALS);
         assert_memory_equal(again, sums, bench.buffers[BIND_ACCUMULATORS].size);
         assert_memory_equal(parts, partials, bench.buffers[BIND_PARTIALS].size);
         free(again);
@@ -987,7 +986,7 @@ static void check_repeats(struct gpu_device *device, const struct backend_case *
     }
     shuffle(&inputs, 12);
     run_backward(&bench, &inputs, 5);
-    void *shuffled = bench_take(&bench, BIND_ACCUMULATORS);
+    void *shuffled = bench_read(&bench, BIND_ACCUMULATORS);
     assert_memory_equal(shuffled, sums, bench.buffers[BIND_ACCUMULATORS].size);
     free(shuffled);
     free(sums);
@@ -1002,7 +1001,7 @@ static void test_backward_repeats(void **state)
     size_t count = list_backends(*state, backends);
     for (uint32_t p = 0; p < count && p < 3; p++) {
         /* The shapes of test_sums, to share its pipelines. */
-        struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four : narrow;
+        struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four_features : narrow;
         backends[p] = with_f32_products(backends[p]);
         if (backends[p].precision == VKN_PRECISION_COOPMAT) {
             const struct shape two_layers = {16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
@@ -1040,7 +1039,7 @@ static void test_backward_overflow(void **state)
 
 /* Tests that depend on GPU kernels run again with VKNERF_DISABLE=cpu_kernels, with which CPU
  * devices use GPU kernels. */
-static bool is_shaped_for_gpus(void)
+static bool has_gpu_kernels(void)
 {
     const char *disabled = getenv("VKNERF_DISABLE");
     return disabled && strstr(disabled, "cpu_kernels");
@@ -1069,5 +1068,5 @@ int main(void)
         cmocka_unit_test(test_f32_products), cmocka_unit_test(test_densities_alone),
         cmocka_unit_test(test_no_messages),
     };
-    return is_shaped_for_gpus() ? RUN_PASS_TESTS(shaped) : RUN_PASS_TESTS(tests);
+    return has_gpu_kernels() ? RUN_PASS_TESTS(shaped) : RUN_PASS_TESTS(tests);
 }

@@ -89,7 +89,7 @@ static void check_features(struct bench *bench, const struct inputs *inputs)
     bool half = bench->backend.f16;
     for (uint32_t i = 0; i < bench->model.param_count && half; i++)
         field.params[i] = reference_round_to_f16(field.params[i]);
-    float *values = bench_take(bench, BIND_FEATURES);
+    float *values = bench_read(bench, BIND_FEATURES);
     const uint16_t *halves = (const uint16_t *)values;
     for (uint32_t s = 0; s < RAYS; s++) {
         double expected[LEVELS * 4];
@@ -141,7 +141,7 @@ static void limit_capacity(struct bench *bench)
 static bool run_scatter(struct bench *bench, const double (*gradients)[LEVELS * 2])
 {
     uint32_t capacity = bench->config.sample_capacity, count = bench->model.param_count;
-    float *values = bench_take(bench, BIND_FEATURES);
+    float *values = bench_read(bench, BIND_FEATURES);
     uint64_t *zeros = base_alloc(count, sizeof *zeros);
     struct State state = {.sample_count = RAYS + 300, .ray_count = 64, .loss_scale = 8};
     for (uint32_t s = 0; s < RAYS; s++)
@@ -166,7 +166,7 @@ static void check_sums(struct bench *bench, const struct inputs *inputs,
     for (uint32_t s = 0; s < RAYS; s++)
         reference_encode_backward(&field, inputs->positions[s], gradients[s], expected);
     bench_run_variant(bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *device = bench_take(bench, BIND_GRADIENTS);
+    float *device = bench_read(bench, BIND_GRADIENTS);
     for (uint32_t i = 0; i < LEVELS; i++) {
         const struct Level *level = &bench->model.level[i];
         double error = relative_error(device + level->first, expected + level->first,
@@ -244,7 +244,7 @@ static void test_range(void **state)
         if (!held)
             continue;
         bench_run_variant(&bench, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-        float *device = bench_take(&bench, BIND_GRADIENTS);
+        float *device = bench_read(&bench, BIND_GRADIENTS);
         for (uint32_t i = bench.model.mlp_params; i < bench.model.param_count; i++)
             assert_close(device[i], 0, 1e-8, 1, "sum of next to nothing", i);
         free(device);
@@ -322,7 +322,7 @@ static void test_rounded_features(void **state)
         bench_run(&bench, "round_parameters", (struct Push){0}, 3);
         put_samples(&bench, &inputs, 0.5);
         bench_run_variant(&bench, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, 5);
-        uint16_t *halves = bench_take(&bench, BIND_FEATURES);
+        uint16_t *halves = bench_read(&bench, BIND_FEATURES);
         for (uint32_t i = 0; i < RAYS * features; i++) {
             uint32_t entry = random_cell_position(&inputs, i / features, 0.5);
             double mean = mean_of_corners(&bench, params, entry, i % features);
@@ -376,7 +376,7 @@ static void check_rounded_sums(struct gpu_device *device, uint32_t features, boo
     struct inputs inputs;
     uint32_t first = bench.model.level[0].first, count = bench.model.param_count;
     uint16_t *sums = base_alloc(count, sizeof *sums), *before = base_alloc(count, sizeof *sums);
-    float *values = bench_take(&bench, BIND_FEATURES), addends[RAYS * 4];
+    float *values = bench_read(&bench, BIND_FEATURES), addends[RAYS * 4];
     for (uint32_t i = 0; i < RAYS * features; i++) {
         uint32_t entry = random_cell_position(&inputs, i / features, 0);
         sum_and_addend(i, &random, &sums[first + entry * features + i % features], &addends[i]);

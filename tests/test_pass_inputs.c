@@ -184,7 +184,7 @@ static void run_backward(struct bench *bench, const struct inputs *inputs)
 
 static void assert_same(struct bench *a, struct bench *b, uint32_t binding)
 {
-    void *of_a = bench_take(a, binding), *of_b = bench_take(b, binding);
+    void *of_a = bench_read(a, binding), *of_b = bench_read(b, binding);
     assert_int_equal(a->buffers[binding].size, b->buffers[binding].size);
     assert_memory_equal(of_a, of_b, a->buffers[binding].size);
     free(of_a);
@@ -197,7 +197,7 @@ static void check_without(struct gpu_device *device, const struct input_case *c,
 {
     struct bench bench = bench_of(device, c, false);
     run_backward(&bench, inputs);
-    void *untouched = bench_take(&bench, BIND_INPUT_GRADIENTS);
+    void *untouched = bench_read(&bench, BIND_INPUT_GRADIENTS);
     assert_poisoned(untouched, 0, bench.buffers[BIND_INPUT_GRADIENTS].size / 4);
     free(untouched);
     assert_same(with_gradients, &bench, BIND_FEATURES);
@@ -209,11 +209,11 @@ static void check_without(struct gpu_device *device, const struct input_case *c,
 static void run_input_gradients(struct bench *bench)
 {
     const struct pass_list *pass_list = &bench->model.kind->input_gradients;
-    void *before = bench_take(bench, BIND_FEATURES);
+    void *before = bench_read(bench, BIND_FEATURES);
     for (size_t i = 0; i < pass_list->count; i++)
         bench_run_variant(bench, pass_list->passes[i].name, pass_list->passes[i].variant,
                           (struct Push){0}, GROUPS);
-    void *after = bench_take(bench, BIND_FEATURES);
+    void *after = bench_read(bench, BIND_FEATURES);
     assert_memory_equal(after, before, bench->buffers[BIND_FEATURES].size);
     free(before);
     free(after);
@@ -298,7 +298,7 @@ static void check_case(struct gpu_device *device, const struct input_case *c, ui
     if (c->also_without)
         check_without(device, c, &bench, inputs);
     run_input_gradients(&bench);
-    float(*gradients)[8] = bench_take(&bench, BIND_INPUT_GRADIENTS);
+    float(*gradients)[8] = bench_read(&bench, BIND_INPUT_GRADIENTS);
     check_gradients(&bench, inputs, (const float(*)[8])gradients);
     free(gradients);
     inputs_destroy(inputs);
@@ -311,7 +311,7 @@ static void test_input_gradients(void **state)
         {VKN_PRECISION_FP32, 2, 4, 1, false, false, true},
         {VKN_PRECISION_FP32, 4, 2, 4, true, true, false},
         {VKN_PRECISION_FP16, 4, 3, 4, false, false, false},
-        /* Only with VKNERF_TEST_ALL: each is compiled anew. */
+        /* These run only with VKNERF_TEST_ALL, because each compiles its own pipelines. */
         {VKN_PRECISION_FP32, 4, 4, 2, true, false, false},
         {VKN_PRECISION_FP32, 4, 3, 4, false, false, false},
         {VKN_PRECISION_FP16, 2, 4, 1, true, false, true},
@@ -321,7 +321,7 @@ static void test_input_gradients(void **state)
         check_case(*state, &cases[n], 700 + n);
 }
 
-/* With VKNERF_TEST_ALL also without gradients by inputs. */
+/* Tests matrices; with VKNERF_TEST_ALL also without gradients by inputs. */
 static void test_matrices(void **state)
 {
     const bool unasked = tries_all();

@@ -82,7 +82,7 @@ static void put_sample(const struct inputs *inputs, uint32_t r, double t, double
                                             .density = field[3]};
 }
 
-/* Optical thickness of a bin or sample at relative distance `at`, one of `of`. */
+/* Returns the optical thickness of a bin or sample, one of `of`, at relative distance `at`. */
 static double thickness_of(uint32_t kind, bool bin, double at, uint32_t of, struct random *random)
 {
     double haze = exp(random_between(random, -3, 1)) / of, wall = at > 0.45 && at < 0.55 ? 3 : 0;
@@ -326,7 +326,7 @@ static struct State run(struct bench *bench, const struct inputs *inputs, uint32
 
 static double check_losses(struct bench *bench, const struct outcome *outcome, uint32_t groups)
 {
-    float *reduce = bench_take(bench, BIND_REDUCE);
+    float *reduce = bench_read(bench, BIND_REDUCE);
     double loss = 0;
     for (uint32_t g = 0; g < groups; g++) {
         loss += reduce[REDUCE_LOSS + 2 * g];
@@ -350,7 +350,7 @@ static bool is_poison(const float values[4])
 static void check_gradients(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome, bool deterministic)
 {
-    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
     uint32_t count = inputs->ray_count * inputs->bins;
     for (uint32_t i = 0; i < count; i++) {
         bool exists = inputs->results[inputs->samples[i].ray].count > 0;
@@ -372,8 +372,8 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
 static void check_live_list(struct bench *bench, const struct inputs *inputs, uint32_t live_count,
                             bool deterministic)
 {
-    uint32_t *live = bench_take(bench, BIND_LIVE), count = inputs->ray_count * inputs->bins;
-    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    uint32_t *live = bench_read(bench, BIND_LIVE), count = inputs->ray_count * inputs->bins;
+    float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
     bool *seen = base_alloc(count, sizeof *seen);
     for (uint32_t i = 0; i < live_count; i++) {
         assert_true(live[i] < count && !seen[live[i]]);
@@ -460,7 +460,7 @@ static void bound_samples(struct inputs *inputs, uint32_t r)
 
 static uint32_t count_gradients(struct bench *bench, const struct inputs *inputs)
 {
-    float(*device)[4] = bench_take(bench, BIND_FIELD_GRADIENTS);
+    float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
     uint32_t found = 0;
     for (uint32_t i = 0; i < inputs->ray_count * inputs->bins; i++)
         found += !is_poison(device[i]) && device[i][3] != 0;
@@ -483,7 +483,7 @@ static void test_bounded(void **state)
     }
     uint32_t groups = bench_subgroups(&bench, inputs.ray_count);
     struct State after = run(&bench, &inputs, groups);
-    float *reduce = bench_take(&bench, BIND_REDUCE);
+    float *reduce = bench_read(&bench, BIND_REDUCE);
     for (uint32_t g = 0; g < groups; g++)
         assert_true(reduce[REDUCE_LOSS + 2 * g] == 0);
     assert_int_equal(after.live_count, 0);
@@ -572,5 +572,5 @@ int main(void)
         cmocka_unit_test(test_by_hand),           cmocka_unit_test(test_reference),
         cmocka_unit_test(test_no_messages),
     };
-    return RUN_SHAPED_TESTS(tests);
+    return RUN_WITH_BOTH_KERNELS(tests);
 }

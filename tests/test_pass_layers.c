@@ -46,7 +46,7 @@ static size_t list_products(struct gpu_device *device, struct backend_case cases
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     struct backend_case all[2 * 2 + 2 * 5];
-    size_t count = 0, taken = 0, cheap = 0;
+    size_t count = 0, created = 0, cheap = 0;
     for (int bound = 0; bound <= gpu_cpu_kernels(capabilities); bound++)
         for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_FP16; precision++)
             all[count++] =
@@ -64,13 +64,13 @@ static size_t list_products(struct gpu_device *device, struct backend_case cases
         struct field_backend backend;
         if (field_backend_create(&config, &layers, capabilities, &backend) != VKN_OK)
             continue;
-        taken++;
+        created++;
         if (is_cheap(capabilities, &all[i]))
             cases[cheap++] = all[i];
     }
     /* lavapipe supports all but f16 sums of 8x8x16, and no matrices with 512-bit vectors. */
     if (capabilities->type == GPU_CPU)
-        assert_int_equal(taken, count - (capabilities->subgroup_size == 8 ? 1 : 10));
+        assert_int_equal(created, count - (capabilities->subgroup_size == 8 ? 1 : 10));
     return cheap;
 }
 
@@ -96,8 +96,8 @@ static double stored_tolerance(const struct bench *bench)
 }
 #define LEAST_STEP 0x1p-24
 
-/* Activations of all samples are recomputed or kept. DENSITIES_FIRST: densities come first; the
- * colour pass leaves live samples' activations or, with several chunks, they are recomputed. */
+/* Whether activations of all samples are recomputed or kept. With DENSITIES_FIRST the colour pass
+ * leaves live samples' activations; with several chunks they are recomputed. */
 enum kept { RECOMPUTED, KEPT, DENSITIES_FIRST };
 
 /* The vanilla model with gradients by the encoded position, as a deformation needs them. */
@@ -305,8 +305,8 @@ static bool is_poisoned(const struct bench *bench, const void *data, size_t inde
 struct rows {
     uint32_t binding, count, padded; /* count, padded: numbers of rows */
     uint32_t block;                  /* first block of 16 rows */
-    uint32_t first, end;             /* columns that must have values, */
-    uint32_t before;                 /* and so must columns below this one */
+    uint32_t first, end;             /* columns [first, end) must have numbers */
+    uint32_t before;                 /* and so must columns [0, before) */
     bool panels;                     /* also packed in panels */
     double *values;
 };
@@ -316,7 +316,6 @@ static size_t in_block(const struct bench *bench, uint32_t row, uint32_t column)
     return ((size_t)row / 16 * bench->config.columns + column) * 16 + row % 16;
 }
 
-/* Returns the first block of a chunk's kept activations. */
 static uint32_t kept_block(const struct bench *bench, uint32_t chunk)
 {
     return bench->config.kept_rows ? (2 + chunk) * bench->config.chunk_rows / 16 : 0;
@@ -339,39 +338,39 @@ static size_t in_panel(const struct bench *bench, uint32_t row, uint32_t column)
     return bench->config.columns * chunk + (column / 16 * chunk + row) * 16 + column % 16;
 }
 
-static void check_place(const struct bench *bench, const struct rows *rows, const void *data,
-                        uint32_t row, uint32_t column)
+static void check_number(const struct bench *bench, const struct rows *rows, const void *data,
+                         uint32_t row, uint32_t column)
 {
     size_t block = in_block(bench, 16 * rows->block + row, column);
     size_t panel = in_panel(bench, row, column);
     bool in = (column >= rows->first && column < rows->end) || column < rows->before;
-    bool there = row < rows->padded && in;
+    bool expected = row < rows->padded && in;
     double value = number_at(bench, data, block);
-    if (there && !isfinite(value))
+    if (expected && !isfinite(value))
         fail_msg("row %u of %u, column %u: %g", row, rows->count, column, value);
-    if (there && rows->panels && !(number_at(bench, data, panel) == value))
+    if (expected && rows->panels && !(number_at(bench, data, panel) == value))
         fail_msg("row %u, column %u: %g, in its panel %g", row, column, value,
                  number_at(bench, data, panel));
-    if (!there && !is_poisoned(bench, data, block))
+    if (!expected && !is_poisoned(bench, data, block))
         fail_msg("row %u of %u, column %u was written", row, rows->count, column);
-    if (!(there && rows->panels) && !is_poisoned(bench, data, panel))
+    if (!(expected && rows->panels) && !is_poisoned(bench, data, panel))
         fail_msg("row %u of %u, column %u was written to a panel", row, rows->count, column);
-    if (there && is_bf16(bench) && value != reference_round_to_bf16(value))
+    if (expected && is_bf16(bench) && value != reference_round_to_bf16(value))
         fail_msg("row %u, column %u: %.9g is no bf16", row, column, value);
-    if (there)
+    if (expected)
         rows->values[(size_t)row * bench->config.columns + column] = value;
 }
 
 /* Reads rows from a buffer that was poisoned: rows up to a multiple of 32 have numbers in the valid
  * columns, all else stays poisoned. */
-static struct rows take_rows(struct bench *bench, struct rows rows)
+static struct rows read_rows(struct bench *bench, struct rows rows)
 {
-    void *data = bench_take(bench, rows.binding);
+    void *data = bench_read(bench, rows.binding);
     rows.padded = (rows.count + 31) / 32 * 32;
     rows.values = base_alloc((size_t)rows.padded * bench->config.columns + 1, sizeof(double));
     for (uint32_t row = 0; row < bench->config.chunk_rows; row++)
         for (uint32_t column = 0; column < bench->config.columns; column++)
-            check_place(bench, &rows, data, row, column);
+            check_number(bench, &rows, data, row, column);
     free(data);
     return rows;
 }
@@ -404,7 +403,7 @@ static uint32_t consumer_count(const struct bench *bench, uint32_t n)
            (also_read_by ? bench->model.layers[also_read_by].outputs : 0);
 }
 
-/* Returns the weight to such an output; outputs of the skip layer come last. */
+/* Returns the weight to an output of consumer_count(); outputs of the skip layer come last. */
 static double consumer_weight(const struct bench *bench, const struct inputs *inputs, uint32_t n,
                               uint32_t input, uint32_t output)
 {
@@ -417,7 +416,7 @@ static double consumer_weight(const struct bench *bench, const struct inputs *in
                            output - outputs);
 }
 
-/* Returns the column of such an output's gradient. */
+/* Returns the column of the gradient of an output of consumer_count(). */
 static uint32_t consumer_column(const struct bench *bench, uint32_t n, uint32_t output)
 {
     const struct LayerColumns *ios = bench->model.layer_columns;
@@ -430,7 +429,7 @@ static uint32_t consumer_column(const struct bench *bench, uint32_t n, uint32_t 
 
 static void check_packed(struct bench *bench, const struct inputs *inputs)
 {
-    void *data = bench_take(bench, BIND_F16_PARAMS);
+    void *data = bench_read(bench, BIND_F16_PARAMS);
     uint8_t *written = base_alloc(512ull * bench->model.panel_chunks, 1);
     for (uint32_t n = 0; n < bench->model.layer_count; n++) {
         const struct field_layer *layer = &bench->model.layers[n];
@@ -577,7 +576,8 @@ static void add_weights(const struct bench *bench, const struct rows *values,
     }
 }
 
-/* Accumulated in f32 in all precisions, except for eight consecutive products of f16 rows. */
+/* Weight gradients are f32 sums in all precisions, but for eight consecutive products of f16
+ * rows. */
 static void check_weights(const struct bench *bench, const float *device, const struct sums *sums,
                           uint32_t rows)
 {
@@ -590,7 +590,7 @@ static void check_weights(const struct bench *bench, const float *device, const 
 
 /* ---- samples -------------------------------------------------------------------------------- */
 
-/* Checks values of samples; those not in `colored` have no colour. `colored` NULL: all have. */
+/* Checks values of samples. Only samples in `colored` have a colour; NULL: all samples. */
 static void check_values(const struct bench *bench, const struct inputs *inputs,
                          const bool *colored, const float (*device)[4])
 {
@@ -611,7 +611,7 @@ static void check_values(const struct bench *bench, const struct inputs *inputs,
     reference_field_destroy(&field);
 }
 
-/* Checks values of one chunk's samples against the outputs stored beside them. */
+/* Checks values of one chunk's samples against the stored outputs. */
 static void check_outputs(const struct bench *bench, const struct rows *rows, uint32_t first,
                           const float (*device)[4])
 {
@@ -638,13 +638,13 @@ static uint32_t rows_of(const struct bench *bench, uint32_t all, uint32_t chunk)
 static void check_sample_chunk(struct bench *bench, const struct inputs *inputs, uint32_t chunk)
 {
     uint32_t first = chunk * bench->config.chunk_rows;
-    struct rows rows = take_rows(bench, (struct rows){
+    struct rows rows = read_rows(bench, (struct rows){
                                             .binding = BIND_FEATURES,
                                             .count = rows_of(bench, inputs->count, chunk),
                                             .block = kept_block(bench, chunk),
                                             .end = bench->config.columns,
                                         });
-    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    float(*values)[4] = bench_read(bench, BIND_FIELD);
     for (uint32_t row = 0; row < rows.padded; row++)
         check_encoded(bench, inputs, &rows, row, first + (row < rows.count ? row : rows.count - 1));
     for (uint32_t n = 0; n < bench->model.layer_count; n++)
@@ -658,7 +658,7 @@ static void check_sample_chunk(struct bench *bench, const struct inputs *inputs,
 /* Spoils values of samples without a gradient: no pass may read them. */
 static void spoil_values(struct bench *bench, const struct inputs *inputs, const bool *colored)
 {
-    float(*values)[4] = bench_take(bench, BIND_FIELD);
+    float(*values)[4] = bench_read(bench, BIND_FIELD);
     check_values(bench, inputs, colored, (const float(*)[4])values);
     for (uint32_t s = 0; s < inputs->count; s++)
         for (int i = 0; i < 4 && inputs->gradients[s][3] == 0; i++)
@@ -711,11 +711,11 @@ static void check_densities_first(struct bench *bench, const struct inputs *inpu
     check_packed(bench, inputs);
     for (uint32_t chunk = 0; chunk <= inputs->count / rows + 1; chunk++)
         run_chunk(bench, &kind->densities, 3, chunk, groups);
-    float(*before)[4] = bench_take(bench, BIND_FIELD);
+    float(*before)[4] = bench_read(bench, BIND_FIELD);
     check_values(bench, inputs, colored, (const float(*)[4])before);
     for (uint32_t chunk = 0; chunk <= inputs->live_count / rows + 1; chunk++)
         run_chunk(bench, &kind->colors, 3, chunk, groups);
-    float(*after)[4] = bench_take(bench, BIND_FIELD);
+    float(*after)[4] = bench_read(bench, BIND_FIELD);
     for (uint32_t s = 0; s < inputs->count; s++)
         assert_memory_equal(&before[s][3], &after[s][3], sizeof(float));
     assert_poisoned(after, 4ull * inputs->count, 4ull * bench->config.sample_capacity);
@@ -733,7 +733,7 @@ static void check_nothing_recomputed(struct bench *bench, uint32_t chunk, uint32
     const struct field_kind *kind = bench->model.kind;
     size_t words = bench->buffers[BIND_FEATURES].size / 4;
     run_chunk(bench, &kind->backward, 2, chunk, groups);
-    void *untouched = bench_take(bench, BIND_FEATURES);
+    void *untouched = bench_read(bench, BIND_FEATURES);
     assert_poisoned(untouched, 0, words);
     free(untouched);
     run_chunk(bench, &kind->colors, 2, chunk, groups);
@@ -784,8 +784,8 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     bool position_gradients = bench->model.position_gradients;
     rows.first = hidden;
     rows.before = position_gradients ? bench->model.layer_columns[0].input_count : 0;
-    values = take_rows(bench, values);
-    rows = take_rows(bench, rows);
+    values = read_rows(bench, values);
+    rows = read_rows(bench, rows);
     for (uint32_t row = 0; row < rows.padded; row++) {
         uint32_t sample = live_sample(bench, inputs, first + (row < count ? row : count - 1));
         check_encoded(bench, inputs, &values, row, sample);
@@ -804,14 +804,15 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     free(rows.values);
 }
 
-/* f16 gradients that are not zero are those counted as rounded minus those that underflowed. */
+/* Checks that `left` f16 gradients are not zero: all that were rounded minus those that
+ * underflowed. */
 static void check_underflow(struct bench *bench, uint64_t left)
 {
     struct State state;
     bench_get(bench, BIND_STATE, &state, sizeof state);
     if (bench->backend.f16) {
         assert_int_equal(state.rounded - state.underflowed, left);
-        /* f16 sums have lost theirs before. */
+        /* With f16 accumulation small gradients underflow in sums, before they are counted. */
         assert_true(bench->backend.f16_accumulate || state.underflowed > 0);
         assert_true(state.underflowed < state.rounded / 2);
     } else {
@@ -847,8 +848,8 @@ static void check_all_gradients(const struct bench *bench, const struct inputs *
     reference_field_destroy(&field);
 }
 
-/* Runs the backward passes over all chunks. `slices` slices of weight gradients are shared among
- * `groups` workgroups, whose number need not divide them. */
+/* Runs the backward passes over all chunks. `slices` partial sums of weight gradients are shared
+ * among `groups` workgroups, whose number need not divide `slices`. */
 static void check_live(struct bench *bench, const struct inputs *inputs, uint32_t slices,
                        uint32_t groups)
 {
@@ -858,7 +859,7 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
                                          "layer_backward", "layer_weights"};
     bool kept = bench->config.kept_rows > 0;
     uint32_t all = bench->settings.deterministic ? inputs->count : inputs->live_count;
-    bool there = bench->constants.values[SPEC_VISIBILITY] && all <= bench->config.chunk_rows;
+    bool recorded = bench->constants.values[SPEC_VISIBILITY] && all <= bench->config.chunk_rows;
     uint32_t params = bench->model.param_count;
     uint64_t counted = 0;
     struct sums sums = {base_alloc(params, sizeof(double)), base_alloc(params, sizeof(double))};
@@ -870,16 +871,16 @@ static void check_live(struct bench *bench, const struct inputs *inputs, uint32_
     for (uint32_t chunk = 0; chunk < all / bench->config.chunk_rows + 2; chunk++) {
         poison_chunk(bench, BIND_FEATURES);
         poison_chunk(bench, BIND_SCRATCH);
-        if (there)
+        if (recorded)
             check_nothing_recomputed(bench, chunk, groups);
-        for (size_t i = there ? 3 : 0; i < BASE_COUNT(passes); i++)
+        for (size_t i = recorded ? 3 : 0; i < BASE_COUNT(passes); i++)
             if (i > 2 || (i == 2) == kept)
                 run(bench, backward, passes[i], chunk, groups);
         check_live_chunk(bench, inputs, all, chunk, &sums, &counted);
     }
     check_underflow(bench, counted);
     run(bench, backward, "reduce_gradients", 0, groups);
-    float *gradients = bench_take_gradients(bench);
+    float *gradients = bench_read_gradients(bench);
     check_weights(bench, gradients, &sums, all);
     if (all > 0)
         check_all_gradients(bench, inputs, gradients);
@@ -956,7 +957,7 @@ static void test_visibility(void **state)
     size_t count = list_products(*state, backends);
     struct model_case one = models[1];
     one.chunk = 192;
-    for (uint32_t p = 0; p < count && p < (tries_shapes(*state) ? 1 : 2); p++)
+    for (uint32_t p = 0; p < count && p < (has_slow_gpu_kernels(*state) ? 1 : 2); p++)
         check_model(*state, &backends[p], p == 0 ? &models[0] : &one, DENSITIES_FIRST, false,
                     950 + p);
     check_model(*state, &backends[0], &one, DENSITIES_FIRST, false, 952);

@@ -21,7 +21,7 @@ static struct Ray *run_view(struct bench *bench, const struct scene_camera *came
     bench_put(bench, BIND_CAMERAS, &device_camera, sizeof device_camera);
     bench_poison(bench, BIND_RAYS);
     bench_run(bench, "generate_view_rays", push, bench_groups(bench, RAYS));
-    return bench_take(bench, BIND_RAYS);
+    return bench_read(bench, BIND_RAYS);
 }
 
 static struct bench bench_of(struct gpu_device *device)

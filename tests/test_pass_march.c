@@ -6,9 +6,9 @@
 
 #define MOST_STEPS 8192u
 
-static const struct programs marching = {"march_rays", "march_rays_count", "march_rays_write"};
-static const struct programs uniform = {"sample_uniform", "sample_uniform_count",
-                                        "sample_uniform_write"};
+static const struct march_shaders marching = {"march_rays", "march_rays_count", "march_rays_write"};
+static const struct march_shaders uniform = {"sample_uniform", "sample_uniform_count",
+                                             "sample_uniform_write"};
 
 static const struct scenario scenarios[] = {
     {1, 32, 512, 500, -1, 8, false, 0, 0},        {1, 16, 256, 257, 1.0 / 128, 1, false, 0, 0},
@@ -30,8 +30,8 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
              cascades = bench->constants.values[SPEC_CASCADES];
     uint32_t cells = resolution * resolution * resolution * cascades;
     float *values = base_alloc(cells, sizeof *values);
-    bool *occupied = base_alloc((size_t)inputs->slices * cells, sizeof *occupied);
-    for (uint32_t time_bin = 0; time_bin < inputs->slices; time_bin++) {
+    bool *occupied = base_alloc((size_t)inputs->time_bins * cells, sizeof *occupied);
+    for (uint32_t time_bin = 0; time_bin < inputs->time_bins; time_bin++) {
         for (uint32_t block = 0; block < cells / 512; block++) {
             bool used = random_below(random, 3) == 0;
             for (uint32_t i = 512 * block; i < 512 * block + 512; i++)
@@ -49,8 +49,8 @@ static void random_grid(struct inputs *inputs, const struct bench *bench, struct
 static void put_grid(struct bench *bench, const struct inputs *inputs)
 {
     const struct reference_grid *grid = &inputs->grid;
-    uint32_t words = inputs->slices * reference_grid_words(grid);
-    uint32_t cells = inputs->slices * cells_of(grid);
+    uint32_t words = inputs->time_bins * reference_grid_words(grid);
+    uint32_t cells = inputs->time_bins * cells_of(grid);
     uint32_t *bits = base_alloc(words, sizeof *bits);
     for (uint32_t i = 0; i < cells; i++) {
         bits[i / 32] |= (uint32_t)grid->occupied[i] << (i % 32);
@@ -68,8 +68,8 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
 {
     struct random random = {seed};
     struct vkn_config settings = {
-        .model = scenario->slices ? VKN_MODEL_DYNAMIC : VKN_MODEL_DEFAULT,
-        .dynamic.time_bins = scenario->slices,
+        .model = scenario->time_bins ? VKN_MODEL_DYNAMIC : VKN_MODEL_DEFAULT,
+        .dynamic.time_bins = scenario->time_bins,
         .scene = {.aabb_scale = scenario->aabb_scale,
                   .contraction =
                       scenario->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
@@ -83,7 +83,7 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
                   .fine_samples = fine,
                   .cone_angle = (float)scenario->cone,
                   .steps_per_unit = scenario->steps_per_unit},
-        /* Every buffer has room for so many samples, and each page costs time. */
+        /* Every buffer is allocated for so many samples, and each page costs time. */
         .batch = {.samples = scenario->rays > 1000 ? 1u << 16 : 1u << 15,
                   .max_rays = scenario->rays + 10},
     };
@@ -91,24 +91,24 @@ static struct bench bench_hierarchical(struct gpu_device *device, const struct s
     bench.local_size = bench.subgroup_size * scenario->local_size;
     bench_allocate(&bench, 1, 1);
     inputs->stepping = reference_stepping(&bench.config, scenario->contracted);
-    inputs->stepping.spacing = counted_in[scenario->spacing];
-    inputs->slices = scenario->slices ? scenario->slices : 1;
+    inputs->stepping.spacing = shader_spacings[scenario->spacing];
+    inputs->time_bins = scenario->time_bins ? scenario->time_bins : 1;
     inputs->ray_count = scenario->rays;
     inputs->step = STEP;
-    inputs->by = samples ? &uniform : &marching;
+    inputs->shaders = samples ? &uniform : &marching;
     inputs->rays = base_alloc(scenario->rays, sizeof *inputs->rays);
     inputs->spans = base_alloc(scenario->rays, sizeof *inputs->spans);
     random_grid(inputs, &bench, &random);
     for (uint32_t r = 0; r < scenario->rays; r++) {
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
-        if (scenario->slices) /* includes the first and the last time */
+        if (scenario->time_bins) /* includes the first and the last time */
             inputs->rays[r].time = fminf((float)(r % 64) / 62, 1);
     }
     put_grid(&bench, inputs);
     return bench;
 }
 
-/* `samples` per ray for uniform sampling; 0: samples by the occupancy grid. */
+/* Makes a bench with `samples` per ray for uniform sampling; 0: samples by the occupancy grid. */
 static struct bench bench_sampling(struct gpu_device *device, const struct scenario *scenario,
                                    uint32_t samples, struct inputs *inputs, uint32_t seed)
 {
@@ -139,9 +139,9 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
         direction[i] = ray->direction[i];
     }
     struct reference_grid grid = inputs->grid;
-    if (inputs->slices > 1)
-        grid.occupied +=
-            cells_of(&grid) * (uint32_t)fmin(ray->time * (float)inputs->slices, inputs->slices - 1);
+    if (inputs->time_bins > 1)
+        grid.occupied += cells_of(&grid) * (uint32_t)fmin(ray->time * (float)inputs->time_bins,
+                                                          inputs->time_bins - 1);
     size_t length = reference_march(&grid, &inputs->stepping, origin, direction, ray->step,
                                     ray->last, steps, MOST_STEPS);
     assert_true(length < MOST_STEPS && count <= most);
@@ -158,7 +158,7 @@ static void check_ray(const struct inputs *inputs, uint32_t r, const double *t, 
             fail_msg("ray %u: step %zu is empty and has a sample", r, step);
         double position = reference_distance_after(&inputs->stepping, ray->step + (double)step);
         double rounding =
-            1e-4 * reference_step_size(&inputs->stepping, position); /* of its number */
+            1e-4 * reference_step_size(&inputs->stepping, position); /* of the step count */
         assert_close(t[s], position, 1e-5, position + 1e5 * rounding, "distance of a sample of ray",
                      r);
     }
@@ -205,9 +205,9 @@ static struct tally check_samples(struct bench *bench, const struct inputs *inpu
 static void run_ordered(struct bench *bench, const struct inputs *inputs)
 {
     put_rays(bench, inputs);
-    run_march(bench, inputs, inputs->by->count);
+    run_march(bench, inputs, inputs->shaders->count);
     bench_run(bench, "scan_rays", (struct Push){.b = bench->local_size}, 1);
-    run_march(bench, inputs, inputs->by->write);
+    run_march(bench, inputs, inputs->shaders->write);
 }
 
 /* Marching in ray order gives the same samples, ray after ray. */
@@ -215,22 +215,22 @@ static void check_ordered(struct bench *bench, const struct inputs *inputs,
                           const struct RayResult *results, const struct Sample *samples)
 {
     run_ordered(bench, inputs);
-    struct RayResult *ordered = bench_take(bench, BIND_RESULTS);
-    struct Sample *own = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *ordered = bench_read(bench, BIND_RESULTS);
+    struct Sample *on_ray = bench_read(bench, BIND_SAMPLES);
     struct State state;
     uint32_t first = 0;
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         assert_int_equal(ordered[r].first, first);
         assert_int_equal(ordered[r].count, results[r].count);
-        assert_memory_equal(own + first, samples + results[r].first,
-                            ordered[r].count * sizeof *own);
+        assert_memory_equal(on_ray + first, samples + results[r].first,
+                            ordered[r].count * sizeof *on_ray);
         first += ordered[r].count;
     }
     bench_get(bench, BIND_STATE, &state, sizeof state);
     assert_int_equal(state.sample_count, first);
-    assert_poisoned(own, first * SAMPLE_WORDS, bench->config.sample_capacity * SAMPLE_WORDS);
+    assert_poisoned(on_ray, first * SAMPLE_WORDS, bench->config.sample_capacity * SAMPLE_WORDS);
     free(ordered);
-    free(own);
+    free(on_ray);
 }
 
 static void test_training(void **state)
@@ -242,10 +242,10 @@ static void test_training(void **state)
         if (n % 2) /* subgroups take several rays */
             bench.config.group_limit = 3 * n;
         put_rays(&bench, &inputs);
-        run_march(&bench, &inputs, inputs.by->all);
+        run_march(&bench, &inputs, inputs.shaders->all);
         bench_get(&bench, BIND_STATE, &counts, sizeof counts);
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         struct tally tally = check_samples(&bench, &inputs, results, samples);
         assert_true(tally.occupied > 500 && tally.occupied < tally.steps * 0.9);
         if (!(tally.either < tally.steps / 100))
@@ -271,7 +271,7 @@ static uint32_t check_capacity(struct bench *bench, const struct inputs *inputs,
                                const struct RayResult *whole, uint32_t capacity, bool ordered)
 {
     struct State counts;
-    uint32_t taken = 0, left_out = 0;
+    uint32_t placed = 0, left_out = 0;
     uint64_t words = bench->buffers[BIND_SAMPLES].size / 4;
     bench->config.sample_capacity = capacity;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
@@ -279,12 +279,12 @@ static uint32_t check_capacity(struct bench *bench, const struct inputs *inputs,
         run_ordered(bench, inputs);
     } else {
         put_rays(bench, inputs);
-        run_march(bench, inputs, inputs->by->all);
+        run_march(bench, inputs, inputs->shaders->all);
     }
     bench_get(bench, BIND_STATE, &counts, sizeof counts);
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         bool fits = results[r].first + whole[r].count <= capacity;
         counts.sample_count -= whole[r].count; /* counted whether they fit or not */
@@ -292,11 +292,11 @@ static uint32_t check_capacity(struct bench *bench, const struct inputs *inputs,
         assert_true(rays[r].last == (fits ? inputs->rays[r].last : -2));
         for (uint32_t s = 0; s < results[r].count; s++)
             assert_int_equal(samples[results[r].first + s].ray, r);
-        taken += results[r].count;
+        placed += results[r].count;
         left_out += whole[r].count - results[r].count > 0;
     }
     assert_int_equal(counts.sample_count, 0);
-    assert_true(taken <= capacity && (!left_out || taken > capacity - MAX_RAY_SAMPLES));
+    assert_true(placed <= capacity && (!left_out || placed > capacity - MAX_RAY_SAMPLES));
     assert_poisoned(samples, capacity * SAMPLE_WORDS, words);
     free(results);
     free(rays);
@@ -313,15 +313,15 @@ static uint32_t end_in_the_middle(const struct inputs *inputs, const struct RayR
     return end;
 }
 
-/* Capacities: as many samples as needed, fewer, and an end of a ray; one sample less leaves that
- * ray out. */
+/* Checks capacities of exactly the samples needed, of fewer, and up to the end of a ray; one sample
+ * less leaves that ray out. */
 static void check_overflow(struct bench *bench, const struct inputs *inputs)
 {
     struct State counts;
     put_rays(bench, inputs);
-    run_march(bench, inputs, inputs->by->all);
+    run_march(bench, inputs, inputs->shaders->all);
     bench_get(bench, BIND_STATE, &counts, sizeof counts);
-    struct RayResult *whole = bench_take(bench, BIND_RESULTS);
+    struct RayResult *whole = bench_read(bench, BIND_RESULTS);
     uint32_t asked = counts.sample_count, end = end_in_the_middle(inputs, whole);
     for (int ordered = 0; ordered < 2; ordered++) {
         assert_int_equal(check_capacity(bench, inputs, whole, asked, ordered), 0);
@@ -354,9 +354,9 @@ static void test_cap(void **state)
     memset(inputs.grid.occupied, 1, 16 * 16 * 16);
     put_grid(&bench, &inputs);
     put_rays(&bench, &inputs);
-    run_march(&bench, &inputs, inputs.by->all);
-    struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+    run_march(&bench, &inputs, inputs.shaders->all);
+    struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
     check_samples(&bench, &inputs, results, samples);
     for (uint32_t r = 0; r < inputs.ray_count; r++)
         capped += results[r].count == MAX_RAY_SAMPLES;
@@ -386,9 +386,9 @@ static uint32_t check_far(struct bench *bench, const struct inputs *inputs)
 {
     uint32_t far = 0;
     put_rays(bench, inputs);
-    run_march(bench, inputs, inputs->by->all);
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    run_march(bench, inputs, inputs->shaders->all);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     check_samples(bench, inputs, results, samples);
     for (uint32_t r = 0; r < inputs->ray_count; r++)
         for (uint32_t s = results[r].first; s < results[r].first + results[r].count; s++) {
@@ -443,8 +443,8 @@ static void test_view_rounds(void **state)
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     put_rays(&bench, &inputs);
     for (; run_round(&bench, &inputs, limit) > 0; rounds++) {
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             assert_true(results[r].count <= limit);
             for (uint32_t s = results[r].first; s < results[r].first + results[r].count; s++) {
@@ -474,14 +474,14 @@ static uint32_t check_uniform(struct bench *bench, const struct inputs *inputs,
 {
     uint32_t total = 0, count = bench->config.ray_samples;
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        const struct Sample *own = &samples[results[r].first];
+        const struct Sample *on_ray = &samples[results[r].first];
         const double *span = inputs->spans[r];
         double covered = 0;
         assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? count : 0);
         for (uint32_t bin = 0; bin < results[r].count; bin++) {
-            check_bin(bench, inputs, r, bin, random_place(bench, inputs, r, bin), &own[bin]);
-            assert_true(bin == 0 || own[bin].t > own[bin - 1].t);
-            covered += own[bin].width;
+            check_bin(bench, inputs, r, bin, bin_jitter(bench, inputs, r, bin), &on_ray[bin]);
+            assert_true(bin == 0 || on_ray[bin].t > on_ray[bin - 1].t);
+            covered += on_ray[bin].width;
         }
         if (results[r].count > 0)
             assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, r, span[1]),
@@ -504,10 +504,10 @@ static void test_uniform(void **state)
             bench.config.group_limit = 3 * n;
         bench_poison(&bench, BIND_OCCUPANCY_BITS); /* uniform sampling must not read it */
         put_rays(&bench, &inputs);
-        run_march(&bench, &inputs, inputs.by->all);
+        run_march(&bench, &inputs, inputs.shaders->all);
         bench_get(&bench, BIND_STATE, &after, sizeof after);
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         uint32_t total = check_uniform(&bench, &inputs, results, samples);
         assert_true(total > 0 && total < inputs.ray_count * counts[n]);
         assert_int_equal(after.sample_count, total);
@@ -534,8 +534,8 @@ static void test_uniform_view(void **state)
         bench_run(&bench, "sample_view_uniform",
                   (struct Push){.a = limit, .b = inputs.ray_count, .c = begin},
                   march_groups(&bench, &inputs));
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             bool goes_on = inputs.rays[r].last >= 0;
             assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);
@@ -581,7 +581,7 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
     }
 }
 
-static const struct findings findings = {KINDS, wanted_weight};
+static const struct coarse_weights coarse_weights = {KINDS, wanted_weight};
 
 static int by_size(const void *a, const void *b)
 {
@@ -595,12 +595,12 @@ static void list_positions(const struct bench *bench, const struct inputs *input
 {
     uint32_t bins = bench->config.ray_samples, fine = bench->config.fine_samples;
     for (uint32_t i = 0; i < bins; i++)
-        positions[i] = i + (middle ? 0.5 : random_place(bench, inputs, r, i));
+        positions[i] = i + (middle ? 0.5 : bin_jitter(bench, inputs, r, i));
     for (uint32_t i = 0; i < fine; i++) {
         double unit[3] = {0.5, 0, 0};
         if (!middle)
             reference_random_unit(bench->config.seed, STEP, r * fine + i, 33, unit);
-        positions[bins + i] = reference_place_of(weights, bins, (i + unit[0]) / fine);
+        positions[bins + i] = reference_coarse_quantile(weights, bins, (i + unit[0]) / fine);
     }
     qsort(positions, bins + fine, sizeof *positions, by_size);
 }
@@ -609,34 +609,34 @@ static void list_positions(const struct bench *bench, const struct inputs *input
  * fine ones depend on rounding of summed shares. Tiny weights are rounding errors themselves. */
 static void check_positions(const struct bench *bench, const struct inputs *inputs, uint32_t r,
                             const double *weights, const double *positions,
-                            const struct Sample *own, uint32_t begin, uint32_t count)
+                            const struct Sample *on_ray, uint32_t begin, uint32_t count)
 {
     uint32_t bins = bench->config.ray_samples;
     double slack = r % KINDS == TINY ? 0.01 : 1e-5;
     for (uint32_t i = 0; i < count; i++) {
-        double t = own[i].t, position = place_at(bench, inputs, r, t);
-        double blur = place_at(bench, inputs, r, t + rounding_at(inputs, r, t)) - position;
-        double low = reference_shares_to(weights, bins, positions[begin + i] - blur);
-        double high = reference_shares_to(weights, bins, positions[begin + i] + blur);
-        double part = reference_shares_to(weights, bins, position);
-        assert_int_equal(own[i].ray, r);
-        if (!(part > low - slack && part < high + slack))
-            fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, part, low,
+        double t = on_ray[i].t, position = bin_position(bench, inputs, r, t);
+        double blur = bin_position(bench, inputs, r, t + rounding_at(inputs, r, t)) - position;
+        double low = reference_coarse_cdf(weights, bins, positions[begin + i] - blur);
+        double high = reference_coarse_cdf(weights, bins, positions[begin + i] + blur);
+        double cdf = reference_coarse_cdf(weights, bins, position);
+        assert_int_equal(on_ray[i].ray, r);
+        if (!(cdf > low - slack && cdf < high + slack))
+            fail_msg("ray %u: sample %u at %g of the shares, not %g to %g", r, begin + i, cdf, low,
                      high);
     }
 }
 
 /* Distances increase, and each sample's width reaches half-way to its neighbours. */
-static void check_order(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+static void check_order(const struct inputs *inputs, uint32_t r, const struct Sample *on_ray,
                         uint32_t count)
 {
     const double *span = inputs->spans[r];
     for (uint32_t i = 0; i < count; i++) {
-        double low = i > 0 ? (own[i - 1].t + (double)own[i].t) / 2 : span[0];
-        double high = i + 1 < count ? (own[i].t + (double)own[i + 1].t) / 2 : span[1];
-        assert_true(i == 0 || own[i].t > own[i - 1].t);
-        assert_true(own[i].width >= 0);
-        assert_close(own[i].width, high - low, 1, rounding_at(inputs, r, high),
+        double low = i > 0 ? (on_ray[i - 1].t + (double)on_ray[i].t) / 2 : span[0];
+        double high = i + 1 < count ? (on_ray[i].t + (double)on_ray[i + 1].t) / 2 : span[1];
+        assert_true(i == 0 || on_ray[i].t > on_ray[i - 1].t);
+        assert_true(on_ray[i].width >= 0);
+        assert_close(on_ray[i].width, high - low, 1, rounding_at(inputs, r, high),
                      "width of a sample of ray", r);
     }
 }
@@ -657,28 +657,28 @@ static void test_hierarchical(void **state)
         struct bench bench =
             bench_hierarchical(*state, &scenario, counts[n][0], counts[n][1], &inputs, 560 + n);
         if (n == 4)
-            step_back(&inputs, &bench.config);
+            move_rays_back(&inputs, &bench.config);
         uint32_t count = counts[n][0] + counts[n][1], total = 0;
         struct State after;
         for (uint32_t r = 0; r < inputs.ray_count; r += 9)
             inputs.rays[r].last = -3; /* the pixel is masked */
         if (n % 2)
             bench.config.group_limit = 3 * n;
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &coarse_weights, -1);
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, "sample_fine");
         bench_get(&bench, BIND_STATE, &after, sizeof after);
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             assert_int_equal(results[r].count, inputs.rays[r].last >= 0 ? count : 0);
             if (results[r].count == 0)
                 continue;
             assert_int_equal(results[r].first, coarse.found[r].first / counts[n][0] * count);
-            const struct Sample *own = &samples[results[r].first];
+            const struct Sample *on_ray = &samples[results[r].first];
             list_positions(&bench, &inputs, r, coarse.weights[r], false, positions);
-            check_positions(&bench, &inputs, r, coarse.weights[r], positions, own, 0, count);
-            check_order(&inputs, r, own, count);
+            check_positions(&bench, &inputs, r, coarse.weights[r], positions, on_ray, 0, count);
+            check_order(&inputs, r, on_ray, count);
             total += count;
         }
         assert_true(total > 0);
@@ -703,23 +703,23 @@ static void test_draws(void **state)
     scenario.rays = 1300;
     for (int kind = 0; kind < 4; kind += 3) {
         struct bench bench = bench_hierarchical(*state, &scenario, BINS, 128, &inputs, 570);
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, kind);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &coarse_weights, kind);
         double expected[CLASSES] = {0}, drawn[CLASSES] = {0}, all = 0, chi = 0;
         put_rays(&bench, &inputs);
         run_march(&bench, &inputs, "sample_fine");
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             const double *weights = coarse.weights[r];
             for (uint32_t i = 0; i < results[r].count; i++) {
-                double position = place_at(&bench, &inputs, r, samples[results[r].first + i].t);
+                double position = bin_position(&bench, &inputs, r, samples[results[r].first + i].t);
                 drawn[(uint32_t)fmin(fmax(4 * position, 0), CLASSES - 1)]++;
             }
             for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
-                expected[c] += 128 * (reference_shares_to(weights, BINS, (c + 1) / 4.0) -
-                                      reference_shares_to(weights, BINS, c / 4.0));
+                expected[c] += 128 * (reference_coarse_cdf(weights, BINS, (c + 1) / 4.0) -
+                                      reference_coarse_cdf(weights, BINS, c / 4.0));
             for (uint32_t i = 0; i < BINS && results[r].count > 0; i++)
-                drawn[(uint32_t)(4 * (i + random_place(&bench, &inputs, r, i)))]--; /* not a draw */
+                drawn[(uint32_t)(4 * (i + bin_jitter(&bench, &inputs, r, i)))]--; /* not a draw */
             all += results[r].count > 0 ? 128 : 0;
         }
         assert_true(all > 1e5);
@@ -744,7 +744,7 @@ static void test_hierarchical_view(void **state)
     struct scenario scenario = scenarios[5];
     scenario.rays = 120;
     struct bench bench = bench_hierarchical(*state, &scenario, 50, 100, &inputs, 580);
-    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &findings, -1);
+    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &coarse_weights, -1);
     put_rays(&bench, &inputs);
     for (uint32_t begin = 0; begin < count + limit; begin += limit) {
         struct State counts = {.sample_count = 0};
@@ -753,8 +753,8 @@ static void test_hierarchical_view(void **state)
         bench_run(&bench, "sample_view_fine",
                   (struct Push){.a = limit, .b = inputs.ray_count, .c = begin},
                   march_groups(&bench, &inputs));
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
-        struct Sample *samples = bench_take(&bench, BIND_SAMPLES);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
+        struct Sample *samples = bench_read(&bench, BIND_SAMPLES);
         for (uint32_t r = 0; r < inputs.ray_count; r++) {
             bool goes_on = inputs.rays[r].last >= 0;
             assert_int_equal(results[r].count, !goes_on ? 0 : left < limit ? left : limit);

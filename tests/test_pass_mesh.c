@@ -50,7 +50,7 @@ static void destroy_slab(struct slab *slab)
     bench_destroy(&slab->bench);
 }
 
-/* Computes the position of value i; the first MESH_OVERLAP layers are those of the slab before. */
+/* Computes the position of value i; the first MESH_OVERLAP layers belong to the previous slab. */
 static void position_of(const struct slab *slab, size_t i, uint32_t at[3], double position[3])
 {
     at[0] = (uint32_t)(i % points[0]);
@@ -104,9 +104,9 @@ static uint32_t check_points(struct slab *slab, uint32_t **list)
     bench_run(bench, "mesh_points", (struct Push){.a = NEW_LAYER},
               bench_groups(bench, (uint32_t)(LAYERS * layer)));
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    float *values = bench_take(bench, BIND_MESH_VALUES);
+    float *values = bench_read(bench, BIND_MESH_VALUES);
     uint8_t *listed = base_alloc(end, 1);
-    *list = bench_take(bench, BIND_MESH_POINTS);
+    *list = bench_read(bench, BIND_MESH_POINTS);
     for (uint32_t i = 0; i < state.live_count; i++) {
         assert_true((*list)[i] >= first && (*list)[i] < end);
         listed[(*list)[i]]++;
@@ -129,8 +129,8 @@ static void check_samples(struct slab *slab, const uint32_t *list, struct Push p
 {
     struct bench *bench = &slab->bench;
     bench_run(bench, "mesh_samples", push, bench_groups(bench, push.b));
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t i = 0; i < push.b; i++) {
         uint32_t at[3];
         double position[3];
@@ -157,7 +157,7 @@ static void check_values(struct slab *slab, const uint32_t *list, struct Push pu
     field[11] = INFINITY;
     bench_put(bench, BIND_FIELD, field, 16ull * push.b);
     bench_run(bench, "mesh_values", push, bench_groups(bench, push.b));
-    float *values = bench_take(bench, BIND_MESH_VALUES);
+    float *values = bench_read(bench, BIND_MESH_VALUES);
     for (uint32_t i = 0; i < push.b; i++) {
         uint32_t at[3];
         double position[3];

@@ -38,7 +38,6 @@ static struct bench bench_on(struct gpu_device *device, const struct backend_cas
     return bench;
 }
 
-/* Makes a bench with a layer-by-layer model. */
 static struct bench bench_of_layers(struct gpu_device *device, const struct backend_case *path,
                                     struct space_case space)
 {
@@ -206,7 +205,7 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
     bench_put(&bench, BIND_OCCUPANCY, before, 4ull * count);
     put_params(&bench, params);
     run_update(&bench, groups);
-    float *values = bench_take(&bench, BIND_OCCUPANCY);
+    float *values = bench_read(&bench, BIND_OCCUPANCY);
     struct reference_field field = reference_field(&bench.settings, &bench.model, params);
     double mean = check_update(&bench, &field, &counts, before, values);
     check_threshold(&bench, mean, 1e9f);
@@ -256,7 +255,7 @@ static float *update_share(struct bench *bench, const float *before, uint32_t sh
     bench_put(bench, BIND_STATE, &counts, sizeof counts);
     bench_put(bench, BIND_OCCUPANCY, before, 4ull * count);
     run_update(bench, bench_groups(bench, count / 4));
-    return bench_take(bench, BIND_OCCUPANCY);
+    return bench_read(bench, BIND_OCCUPANCY);
 }
 
 /* Each cell is raised in one share and only decayed in the others; shares are of similar size. */
@@ -342,7 +341,7 @@ static void check_pack(struct bench *bench, uint32_t seed)
     for (uint32_t cascade = 0; cascade < cascades_of(bench); cascade++)
         bench_run(bench, "pack_occupancy", (struct Push){.b = bench->local_size, .c = cascade},
                   bench_groups(bench, count / 512) + 1);
-    uint32_t *device = bench_take(bench, BIND_OCCUPANCY_BITS);
+    uint32_t *device = bench_read(bench, BIND_OCCUPANCY_BITS);
     const struct reference_space space = reference_space(&bench->settings);
     struct reference_grid grid = reference_grid(&space, bench->constants.values[SPEC_RESOLUTION],
                                                 cascades_of(bench), values, state.threshold);
@@ -468,7 +467,7 @@ static void check_unseen(struct gpu_device *device, struct space_case space_case
     for (size_t i = 1; i < BASE_COUNT(ends); i++)
         bench_run(&bench, "mark_unseen_cells",
                   (struct Push){.a = ends[i - 1], .b = bench.local_size, .d = ends[i]}, groups);
-    float *values = bench_take(&bench, BIND_OCCUPANCY);
+    float *values = bench_read(&bench, BIND_OCCUPANCY);
     for (uint32_t i = 0; i < total; i++) {
         uint32_t cell[3];
         reference_morton_cell(i % cells, cell);

@@ -49,7 +49,7 @@ static void test_reduce_float(void **state)
     float *partials = random_floats(&random, 7ull * mlp, -1, 1);
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
     bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
-    float *device = bench_take(&bench, BIND_GRADIENTS);
+    float *device = bench_read(&bench, BIND_GRADIENTS);
     check_sums(&bench, partials, device);
     assert_poisoned(device, mlp, bench.model.param_count); /* not the grid's */
     free(device);
@@ -69,7 +69,7 @@ static void test_reduce_rounded(void **state)
         partials[group * mlp] = group ? 0.9f : 2048;
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
     bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
-    float *device = bench_take(&bench, BIND_GRADIENTS);
+    float *device = bench_read(&bench, BIND_GRADIENTS);
     assert_true(device[0] == 2048);
     for (uint32_t i = 1; i < mlp; i++) {
         double sum = 0;
@@ -114,8 +114,8 @@ static void test_reduce_fixed(void **state)
     bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
     bench_put(&bench, BIND_ACCUMULATORS, sums, 8ull * count);
     bench_run(&bench, "reduce_gradients_fixed", (struct Push){.b = bench.local_size}, 5);
-    float *device = bench_take(&bench, BIND_GRADIENTS);
-    int64_t *after = bench_take(&bench, BIND_ACCUMULATORS);
+    float *device = bench_read(&bench, BIND_GRADIENTS);
+    int64_t *after = bench_read(&bench, BIND_ACCUMULATORS);
     check_sums(&bench, partials, device);
     for (uint32_t i = mlp; i < count; i++) {
         double expected = ldexp((double)sums[i], -42) * 128 / 960;
@@ -202,7 +202,7 @@ static void check_state(const struct bench *bench, const struct State *before,
 static void check_stats(struct bench *bench, const struct State *before, const struct State *after,
                         uint32_t losses)
 {
-    struct Stats *ring = bench_take(bench, BIND_STATS), *stats = &ring[before->step % STATS_RING];
+    struct Stats *ring = bench_read(bench, BIND_STATS), *stats = &ring[before->step % STATS_RING];
     size_t words = sizeof *ring / 4, at = (size_t)(stats - ring) * words;
     assert_int_equal(stats->step, before->step);
     assert_int_equal(stats->rays, before->ray_count);
@@ -362,7 +362,7 @@ static void test_no_rays(void **state)
     struct State before = usual;
     before.live_rays = 0;
     struct State after = run_losses(&bench, before, (const float[2]){0, 0});
-    struct Stats *ring = bench_take(&bench, BIND_STATS), *stats = &ring[usual.step % STATS_RING];
+    struct Stats *ring = bench_read(&bench, BIND_STATS), *stats = &ring[usual.step % STATS_RING];
     assert_true(stats->loss == 0 && stats->square == 0 && after.nonfinite == 0);
     free(ring);
     bench_destroy(&bench);
@@ -517,5 +517,5 @@ int main(void)
         cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),
         cmocka_unit_test(test_no_messages),
     };
-    return RUN_SHAPED_TESTS(tests);
+    return RUN_WITH_BOTH_KERNELS(tests);
 }

@@ -43,7 +43,7 @@ static struct bench bench_shape(struct gpu_device *device, const struct shape *s
         .ray_count = scenario->rays,
         .step = STEP,
     };
-    inputs->stepping.spacing = counted_in[scenario->spacing];
+    inputs->stepping.spacing = shader_spacings[scenario->spacing];
     for (uint32_t r = 0; r < inputs->ray_count; r++)
         random_ray(&inputs->rays[r], inputs->spans[r], &bench.config, &inputs->stepping, &random);
     return bench;
@@ -86,7 +86,7 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
     }
 }
 
-static const struct findings findings = {KINDS, wanted_weight};
+static const struct coarse_weights coarse_weights = {KINDS, wanted_weight};
 
 /* Computes each bin's share of the samples in the inputs' step. */
 static void shares_of(const struct bench *bench, const struct inputs *inputs,
@@ -99,25 +99,25 @@ static void shares_of(const struct bench *bench, const struct inputs *inputs,
 /* ---- edges --------------------------------------------------------------------------------- */
 
 /* Returns an edge between samples; a sample is in the middle of its two edges. */
-static double edge_of(const struct Sample *own, uint32_t count, uint32_t edge)
+static double edge_of(const struct Sample *on_ray, uint32_t count, uint32_t edge)
 {
-    return edge < count ? own[edge].t - (double)own[edge].width / 2
-                        : own[count - 1].t + (double)own[count - 1].width / 2;
+    return edge < count ? on_ray[edge].t - (double)on_ray[edge].width / 2
+                        : on_ray[count - 1].t + (double)on_ray[count - 1].width / 2;
 }
 
 /* Rounding error of an edge that is computed from a middle and a width. */
-static double edge_rounding(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+static double edge_rounding(const struct inputs *inputs, uint32_t r, const struct Sample *on_ray,
                             uint32_t count, uint32_t edge)
 {
-    const struct Sample *sample = &own[edge < count ? edge : count - 1];
-    double t = edge_of(own, count, edge);
+    const struct Sample *sample = &on_ray[edge < count ? edge : count - 1];
+    double t = edge_of(on_ray, count, edge);
     return rounding_at(inputs, r, t) + 2.5e-7 * ((double)sample->t + sample->width);
 }
 
-/* Returns the part of all shares before an edge: in the middle of its stratum, or at random there.
- */
-static double wanted_part(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                          uint32_t number, bool middle)
+/* Returns the CDF of the shares at an edge: in the middle of the edge's stratum, or at random in
+ * it. */
+static double wanted_cdf(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                         uint32_t number, bool middle)
 {
     uint32_t edges = bench->config.fine_samples + 1;
     double unit[3] = {0.5, 0, 0};
@@ -130,15 +130,17 @@ static double wanted_part(const struct bench *bench, const struct inputs *inputs
 /* The edges of samples from number `begin` on agree with the reference, whose shares come from the
  * device's rounded weights. */
 static void check_edges(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                        const double *shares, const struct Sample *own, uint32_t begin,
+                        const double *shares, const struct Sample *on_ray, uint32_t begin,
                         uint32_t count, bool middle)
 {
     uint32_t bins = bench->config.ray_samples;
     for (uint32_t i = 0; i <= count && count > 0; i++) {
-        double t = edge_of(own, count, i), around = edge_rounding(inputs, r, own, count, i);
-        double low = reference_part_to(shares, bins, place_at(bench, inputs, r, t - around));
-        double high = reference_part_to(shares, bins, place_at(bench, inputs, r, t + around));
-        double wanted = wanted_part(bench, inputs, r, begin + i, middle);
+        double t = edge_of(on_ray, count, i), around = edge_rounding(inputs, r, on_ray, count, i);
+        double low =
+            reference_proposal_cdf(shares, bins, bin_position(bench, inputs, r, t - around));
+        double high =
+            reference_proposal_cdf(shares, bins, bin_position(bench, inputs, r, t + around));
+        double wanted = wanted_cdf(bench, inputs, r, begin + i, middle);
         if (!(wanted > low - 1e-5 && wanted < high + 1e-5))
             fail_msg("ray %u, kind %u: edge %u at %.9g to %.9g of the shares, not %.9g", r,
                      r % KINDS, begin + i, low, high, wanted);
@@ -146,21 +148,21 @@ static void check_edges(const struct bench *bench, const struct inputs *inputs, 
 }
 
 /* Samples of a ray are contiguous, in increasing order and inside the cube. */
-static void check_chain(const struct inputs *inputs, uint32_t r, const struct Sample *own,
+static void check_chain(const struct inputs *inputs, uint32_t r, const struct Sample *on_ray,
                         uint32_t count)
 {
     const double *span = inputs->spans[r];
-    double first = edge_of(own, count, 0), last = edge_of(own, count, count);
-    assert_true(first > span[0] - edge_rounding(inputs, r, own, count, 0));
-    assert_true(last < span[1] + edge_rounding(inputs, r, own, count, count));
+    double first = edge_of(on_ray, count, 0), last = edge_of(on_ray, count, count);
+    assert_true(first > span[0] - edge_rounding(inputs, r, on_ray, count, 0));
+    assert_true(last < span[1] + edge_rounding(inputs, r, on_ray, count, count));
     for (uint32_t i = 0; i < count; i++) {
-        assert_int_equal(own[i].ray, r);
-        assert_true(own[i].width > 0 && isfinite(own[i].t));
+        assert_int_equal(on_ray[i].ray, r);
+        assert_true(on_ray[i].width > 0 && isfinite(on_ray[i].t));
         if (i == 0)
             continue;
-        double end = own[i - 1].t + (double)own[i - 1].width / 2;
-        assert_true(own[i].t > own[i - 1].t);
-        assert_close(edge_of(own, count, i), end, 2.5e-7, end + own[i].t,
+        double end = on_ray[i - 1].t + (double)on_ray[i - 1].width / 2;
+        assert_true(on_ray[i].t > on_ray[i - 1].t);
+        assert_close(edge_of(on_ray, count, i), end, 2.5e-7, end + on_ray[i].t,
                      "begin of a sample of ray", r);
     }
 }
@@ -178,17 +180,17 @@ static void check_training(struct bench *bench, const struct inputs *inputs,
     put_rays(bench, inputs);
     run_march(bench, inputs, "sample_proposal");
     bench_get(bench, BIND_STATE, &after, sizeof after);
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? fine : 0);
         if (results[r].count == 0)
             continue;
         assert_int_equal(results[r].first, coarse->found[r].first / bins * fine);
-        const struct Sample *own = &samples[results[r].first];
+        const struct Sample *on_ray = &samples[results[r].first];
         shares_of(bench, inputs, coarse, r, shares);
-        check_edges(bench, inputs, r, shares, own, 0, fine, false);
-        check_chain(inputs, r, own, fine);
+        check_edges(bench, inputs, r, shares, on_ray, 0, fine, false);
+        check_chain(inputs, r, on_ray, fine);
         total += fine;
     }
     assert_true(total > fine * inputs->ray_count / 3);
@@ -217,7 +219,7 @@ static void test_training(void **state)
             inputs.rays[r].last = -3; /* the pixel is masked */
         if (n % 2)                    /* subgroups take several rays */
             bench.config.group_limit = 3 * n;
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, -1);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &coarse_weights, -1);
         for (uint32_t k = 0; k < BASE_COUNT(steps); k++) {
             inputs.step = steps[k];
             check_training(&bench, &inputs, &coarse);
@@ -245,18 +247,18 @@ static void check_draws(struct bench *bench, const struct inputs *inputs,
     uint32_t edges = bench->config.fine_samples + 1;
     put_rays(bench, inputs);
     run_march(bench, inputs, "sample_proposal");
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        const struct Sample *own = &samples[results[r].first];
+        const struct Sample *on_ray = &samples[results[r].first];
         for (uint32_t i = 0; i < edges && results[r].count > 0; i++) {
-            double position = place_at(bench, inputs, r, edge_of(own, edges - 1, i));
+            double position = bin_position(bench, inputs, r, edge_of(on_ray, edges - 1, i));
             drawn[(uint32_t)fmin(fmax(4 * position, 0), CLASSES - 1)]++;
         }
         shares_of(bench, inputs, coarse, r, shares);
         for (uint32_t c = 0; c < CLASSES && results[r].count > 0; c++)
-            expected[c] += edges * (reference_part_to(shares, DRAWN_BINS, (c + 1) / 4.0) -
-                                    reference_part_to(shares, DRAWN_BINS, c / 4.0));
+            expected[c] += edges * (reference_proposal_cdf(shares, DRAWN_BINS, (c + 1) / 4.0) -
+                                    reference_proposal_cdf(shares, DRAWN_BINS, c / 4.0));
         all += results[r].count > 0 ? edges : 0;
     }
     assert_true(all > 2e4);
@@ -279,7 +281,7 @@ static void test_draws(void **state)
         struct inputs inputs;
         struct bench bench = bench_shape(*state, &shape, &inputs, 920);
         drop_short_rays(&inputs);
-        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &findings, kind);
+        struct coarse coarse = coarse_of(&bench, &inputs, "sample_uniform", &coarse_weights, kind);
         for (uint32_t k = 0; k < BASE_COUNT(steps); k++) {
             inputs.step = steps[k];
             check_draws(&bench, &inputs, &coarse);
@@ -305,17 +307,17 @@ static uint32_t check_round(struct bench *bench, const struct inputs *inputs,
               march_groups(bench, inputs));
     struct State after;
     bench_get(bench, BIND_STATE, &after, sizeof after);
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
         uint32_t count = left < limit ? left : limit;
         assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? count : 0);
         if (results[r].count == 0)
             continue;
-        const struct Sample *own = &samples[results[r].first];
+        const struct Sample *on_ray = &samples[results[r].first];
         shares_of(bench, inputs, coarse, r, shares);
-        check_edges(bench, inputs, r, shares, own, begin, count, true);
-        check_chain(inputs, r, own, count);
+        check_edges(bench, inputs, r, shares, on_ray, begin, count, true);
+        check_chain(inputs, r, on_ray, count);
         total += count;
     }
     assert_int_equal(after.sample_count, total);
@@ -333,11 +335,11 @@ static void test_view(void **state)
         {2, 16, 256, 120, 1.0 / 64, 4, true, 0, VKN_SPACING_STEPS}, 50, 43, 0.1};
     struct inputs inputs;
     struct bench bench = bench_shape(*state, &shape, &inputs, 930);
-    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &findings, -1);
+    struct coarse coarse = coarse_of(&bench, &inputs, "sample_view_uniform", &coarse_weights, -1);
     inputs.step = ANNEAL_STEPS / 2;
     for (uint32_t begin = 0; begin < shape.fine + limit; begin += limit) {
-        uint32_t taken = check_round(&bench, &inputs, &coarse, begin, limit);
-        assert_true((taken > 0) == (begin < shape.fine));
+        uint32_t sampled = check_round(&bench, &inputs, &coarse, begin, limit);
+        assert_true((sampled > 0) == (begin < shape.fine));
         for (uint32_t r = 0; r < inputs.ray_count; r += 3)
             inputs.rays[r].last = -1; /* the mark that composite_view sets */
     }
@@ -354,17 +356,17 @@ static void check_spacing(struct bench *bench, const struct inputs *inputs)
     uint32_t bins = bench->config.ray_samples, rays = 0;
     put_rays(bench, inputs);
     run_march(bench, inputs, "sample_uniform");
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        const struct Sample *own = &samples[results[r].first];
+        const struct Sample *on_ray = &samples[results[r].first];
         const double *span = inputs->spans[r];
         double covered = 0;
         assert_int_equal(results[r].count, inputs->rays[r].last >= 0 ? bins : 0);
         for (uint32_t bin = 0; bin < results[r].count; bin++) {
-            check_bin(bench, inputs, r, bin, random_place(bench, inputs, r, bin), &own[bin]);
-            assert_true(own[bin].width > 0 && own[bin].t > (bin > 0 ? own[bin - 1].t : 0));
-            covered += own[bin].width;
+            check_bin(bench, inputs, r, bin, bin_jitter(bench, inputs, r, bin), &on_ray[bin]);
+            assert_true(on_ray[bin].width > 0 && on_ray[bin].t > (bin > 0 ? on_ray[bin - 1].t : 0));
+            covered += on_ray[bin].width;
         }
         if (results[r].count > 0)
             assert_close(covered, span[1] - span[0], 3, rounding_at(inputs, r, span[1]),
@@ -376,7 +378,7 @@ static void check_spacing(struct bench *bench, const struct inputs *inputs)
     free(samples);
 }
 
-/* From the near distance on, inside a cube or outside, or from as far away as 20 sides. */
+/* Rays start at the near distance, inside a cube or outside, or 20 sides away from it. */
 static void test_spacing(void **state)
 {
     static const struct shape shapes[] = {
@@ -393,7 +395,7 @@ static void test_spacing(void **state)
         shape.scenario.spacing = spacings[n / BASE_COUNT(shapes)];
         struct bench bench = bench_shape(*state, &shape, &inputs, 940 + n);
         if (n % BASE_COUNT(shapes) == 3)
-            step_back(&inputs, &bench.config);
+            move_rays_back(&inputs, &bench.config);
         drop_short_rays(&inputs);
         check_spacing(&bench, &inputs);
         inputs_destroy(&inputs);

@@ -59,7 +59,7 @@ static struct Ray *run_step(struct bench *bench, uint32_t step, uint32_t rays)
     bench_poison(bench, BIND_RESULTS);
     bench_run(bench, "generate_rays", (struct Push){.b = bench->local_size},
               bench_groups(bench, rays));
-    return bench_take(bench, BIND_RAYS);
+    return bench_read(bench, BIND_RAYS);
 }
 
 /* Returns the pixel whose colour is the ray's target. */
@@ -124,7 +124,7 @@ static void test_pixels(void **state)
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
     for (uint32_t step = 1; step <= STEPS; step++) {
         struct Ray *rays = run_step(&bench, step, RAYS);
-        struct RayResult *results = bench_take(&bench, BIND_RESULTS);
+        struct RayResult *results = bench_read(&bench, BIND_RESULTS);
         check_rays(&bench, &views, rays, RAYS, hits);
         for (uint32_t r = 0; r < RAYS; r++)
             assert_fresh_result(&results[r]);
@@ -242,8 +242,8 @@ static void test_some_views(void **state)
     bench_destroy(&bench);
 }
 
-/* During the curriculum only views whose time has come get rays: of views `first`, `first` +
- * `stride`, ... (times 0.25, 0.5 and 0.75) the first `drawn`. */
+/* During the curriculum only views whose time has come get rays: the first `drawn` of the chosen[2]
+ * views chosen[0], chosen[0] + chosen[1], ... All views have the times 0.25, 0.5 and 0.75. */
 static void check_curriculum(struct bench *bench, const struct views *views, uint32_t step,
                              const uint32_t chosen[3], uint32_t drawn)
 {
@@ -269,7 +269,7 @@ static void check_curriculum(struct bench *bench, const struct views *views, uin
     free(hits);
 }
 
-static void test_moments(void **state)
+static void test_curriculum(void **state)
 {
     static const uint32_t all[] = {0, 1, 3}, later[] = {1, 1, 2}, every_other[] = {0, 2, 2};
     struct views views = views_create(1.6);
@@ -318,8 +318,8 @@ static void test_nothing_counts(void **state)
     }
 }
 
-/* Values that should be uniformly distributed over 0..1. */
-static void assert_spread(const double *values, size_t count, const char *what)
+/* Checks that values are uniformly distributed over 0..1. */
+static void assert_uniform_values(const double *values, size_t count, const char *what)
 {
     uint32_t bins[20] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -350,7 +350,7 @@ static void test_backgrounds(void **state)
     for (int c = 0; c < 3; c++) {
         for (uint32_t r = 0; r < RAYS; r++)
             values[r] = rays[r].background[c];
-        assert_spread(values, RAYS, "background");
+        assert_uniform_values(values, RAYS, "background");
     }
     free(rays);
     bench_destroy(&bench);
@@ -380,7 +380,7 @@ static void test_jitter(void **state)
         count++;
     }
     assert_true(count > 1000);
-    assert_spread(values, count, "jitter");
+    assert_uniform_values(values, count, "jitter");
     for (int c = 0; c < 3; c++) /* a correlation's standard deviation is 1 / sqrt(count) */
         assert_true(fabs(matmul[c] / (double)count) < 5 / sqrt((double)count));
     free(rays);
@@ -420,7 +420,7 @@ int main(void)
         cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
-        cmocka_unit_test(test_moments),     cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_curriculum),  cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -115,9 +115,9 @@ static bool expected_claim(const struct scene *scene, uint32_t pixel, uint32_t *
         if (fabs(distance - REACH) < 1e-3 || (distance > 0 && distance < 1e-3) ||
             (distance == 0 && fmin(weights[0], fmin(weights[1], weights[2])) < 1e-3))
             return false;
-        uint32_t mine = distance > 0 ? TEXEL_MARGIN | t : t;
-        if (distance <= REACH && mine < *claim)
-            *claim = mine;
+        uint32_t candidate = distance > 0 ? TEXEL_MARGIN | t : t;
+        if (distance <= REACH && candidate < *claim)
+            *claim = candidate;
     }
     return true;
 }
@@ -131,7 +131,7 @@ static uint32_t *check_claims(struct scene *scene)
     free(blank);
     bench_run(bench, "texture_rasterize", (struct Push){.a = TRIANGLES, .b = WIDTH, .c = ROWS},
               bench_groups(bench, TRIANGLES));
-    uint32_t *texels = bench_take(bench, BIND_TEXELS);
+    uint32_t *texels = bench_read(bench, BIND_TEXELS);
     for (uint32_t i = 0; i < PIXELS; i++) {
         if (!expected_claim(scene, i, &claim))
             continue;
@@ -152,7 +152,7 @@ static uint32_t check_list(struct bench *bench, const uint32_t *texels, uint32_t
     bench_run(bench, "texture_list", (struct Push){.b = WIDTH, .c = ROWS},
               bench_groups(bench, PIXELS) + 1);
     bench_get(bench, BIND_STATE, &state, sizeof state);
-    *list = bench_take(bench, BIND_MESH_POINTS);
+    *list = bench_read(bench, BIND_MESH_POINTS);
     for (uint32_t i = 0; i < state.live_count; i++) {
         assert_true((*list)[i] < PIXELS);
         listed[(*list)[i]]++;
@@ -167,8 +167,8 @@ static void check_samples(struct scene *scene, const uint32_t *texels, const uin
 {
     struct bench *bench = &scene->bench;
     bench_run(bench, "texture_samples", push, bench_groups(bench, push.b));
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
-    struct Sample *samples = bench_take(bench, BIND_SAMPLES);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
+    struct Sample *samples = bench_read(bench, BIND_SAMPLES);
     uint32_t checked = 0;
     for (uint32_t i = 0; i < push.b; i++) {
         const struct TextureTriangle *triangle =
@@ -209,13 +209,13 @@ static void check_colors(struct scene *scene, const uint32_t *list, struct Push 
 {
     struct bench *bench = &scene->bench;
     struct random random = {9};
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
     float *field = random_floats(&random, 4ull * TEXTURE_SAMPLES * push.b, 0, 1);
     for (uint32_t i = 0; i < TEXTURE_SAMPLES * push.b; i++)
         field[4 * i + 3] = i < TEXTURE_SAMPLES ? 0 : expf(12 * field[4 * i + 3] - 4);
     bench_put(bench, BIND_FIELD, field, 16ull * TEXTURE_SAMPLES * push.b);
     bench_run(bench, "texture_colors", push, bench_groups(bench, push.b));
-    uint32_t *texels = bench_take(bench, BIND_TEXELS);
+    uint32_t *texels = bench_read(bench, BIND_TEXELS);
     for (uint32_t i = 0; i < push.b; i++) {
         double color[3] = {0}, left = 1;
         for (uint32_t k = 0; k < TEXTURE_SAMPLES; k++) {
@@ -361,7 +361,7 @@ static void check_splat_colors(struct scene *scene, const struct Ray *rays)
     }
     bench_put(bench, BIND_FIELD, field, 16ull * SAMPLES * SPLATS);
     bench_run(bench, "splat_colors", (struct Push){.a = SPLATS}, bench_groups(bench, SPLATS));
-    struct Splat *splats = bench_take(bench, BIND_SPLATS);
+    struct Splat *splats = bench_read(bench, BIND_SPLATS);
     for (uint32_t i = 0; i < SPLATS; i++) {
         double thickness = 0, width = 2 * splats[i].spacing * grid.scale / SPLAT_DEPTHS;
         for (uint32_t k = SAMPLES * i + SPLAT_VIEWS; k < SAMPLES * (i + 1); k++) {
@@ -387,8 +387,8 @@ static void check_splats(void **state, bool contracted)
     make_splats(&scene.bench, splats);
     bench_run(&scene.bench, "splat_samples", (struct Push){.a = SPLATS},
               bench_groups(&scene.bench, SPLATS * SAMPLES));
-    struct Ray *rays = bench_take(&scene.bench, BIND_RAYS);
-    struct Sample *samples = bench_take(&scene.bench, BIND_SAMPLES);
+    struct Ray *rays = bench_read(&scene.bench, BIND_RAYS);
+    struct Sample *samples = bench_read(&scene.bench, BIND_SAMPLES);
     for (uint32_t i = 0; i < SPLATS; i++)
         check_splat_samples(&splats[i], rays + SAMPLES * i, samples + SAMPLES * i, SAMPLES * i);
     check_splat_colors(&scene, rays);

@@ -8,13 +8,13 @@
 #define CELLS         (RESOLUTION * RESOLUTION * RESOLUTION)
 #define VIEWS         40u
 #define RADIUS        0.2
-#define WAY           0.6 /* along x, in sides of the cube */
-/* Updates within which all cells are found that stay occupied for a while, and updates in which
- * cells may be lost. */
+#define PATH_LENGTH   0.6 /* of the ball, along x, in sides of the cube */
+/* Updates until all cells that stay occupied for a while must be found, and later updates, in which
+ * none of them may be lost. */
 #define FIRST_UPDATES 56u
 #define LATER_UPDATES 48u
 
-/* The ball's progress along its way: max(rate * time + bias, 0). */
+/* The ball's progress along its path: max(rate * time + bias, 0). */
 struct motion {
     float rate, bias;
 };
@@ -74,7 +74,7 @@ static float *put_ball(struct bench *bench, struct motion motion)
     uint32_t time = 3 + 6 * bench->settings.dynamic.position_octaves;
     params[reference_weight(&deformation[0], time, 0)] = motion.rate;
     params[reference_weight(&deformation[0], deformation[0].inputs, 0)] = motion.bias;
-    params[reference_weight(&deformation[1], 0, 0)] = (float)-WAY;
+    params[reference_weight(&deformation[1], 0, 0)] = (float)-PATH_LENGTH;
     bench_put(bench, BIND_PARAMS, params, 4ull * model->param_count);
     return params;
 }
@@ -152,7 +152,7 @@ static uint32_t time_bin_of(uint32_t view, uint32_t time_bins)
 static uint32_t check_bits(struct bench *bench, const bool *occupied, uint32_t time_bins,
                            uint32_t around, uint32_t n)
 {
-    uint32_t *bits = bench_take(bench, BIND_OCCUPANCY_BITS), count = 0;
+    uint32_t *bits = bench_read(bench, BIND_OCCUPANCY_BITS), count = 0;
     for (uint32_t i = 0; i < time_bins * CELLS; i++)
         count += reference_grid_bit(bits, i);
     for (uint32_t view = 0; view < VIEWS; view++) {
@@ -191,7 +191,7 @@ static void put_found_cells(struct bench *bench, const bool *occupied, uint32_t 
 static void check_threshold(struct bench *bench, uint32_t time_bins, uint32_t groups)
 {
     struct State state;
-    float *cells = bench_take(bench, BIND_OCCUPANCY);
+    float *cells = bench_read(bench, BIND_OCCUPANCY);
     double sum = 0;
     for (uint32_t i = 0; i < time_bins * CELLS; i++)
         sum += (double)cells[i];
@@ -238,7 +238,7 @@ static double share_after_updates(struct gpu_device *device, struct motion motio
     return (double)count / time_bins / CELLS;
 }
 
-/* The ball is 0.4 wide and rolls 0.6: at most two thirds of its way is occupied in a time bin. */
+/* The ball is 0.4 wide and rolls 0.6: at most two thirds of its path are occupied in a time bin. */
 static void test_rolling(void **state)
 {
     double all = share_after_updates(*state, rolls, 1, false);
@@ -266,7 +266,7 @@ static uint32_t *bits_after_updates(struct gpu_device *device, uint32_t time_bin
     bench_put(&bench, BIND_STATE, &begin, sizeof begin);
     for (uint32_t n = 0; n < 24; n++)
         update(&bench, n, bench_groups(&bench, CELLS / 4));
-    uint32_t *bits = bench_take(&bench, BIND_OCCUPANCY_BITS);
+    uint32_t *bits = bench_read(&bench, BIND_OCCUPANCY_BITS);
     free(nothing);
     free(params);
     bench_destroy(&bench);

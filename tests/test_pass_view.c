@@ -16,8 +16,8 @@ static void check_view(struct bench *bench, const struct scene_camera *camera, u
     bench_poison(bench, BIND_RAYS);
     bench_poison(bench, BIND_RESULTS);
     bench_run(bench, "generate_view_rays", push, bench_groups(bench, count));
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
-    struct RayResult *results = bench_take(bench, BIND_RESULTS);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
+    struct RayResult *results = bench_read(bench, BIND_RESULTS);
     for (uint32_t r = 0; r < count; r++) {
         uint32_t pixel = (first + r) / (edge * edge), inside = (first + r) % (edge * edge);
         uint32_t column = pixel % camera->width, row = pixel / camera->width;
@@ -43,7 +43,7 @@ static void check_scattered(struct bench *bench, const struct scene_camera *came
     bench_poison(bench, BIND_RAYS);
     bench_run(bench, "random_view_rays", (struct Push){.a = 1, .b = batch, .c = count},
               bench_groups(bench, count));
-    struct Ray *rays = bench_take(bench, BIND_RAYS);
+    struct Ray *rays = bench_read(bench, BIND_RAYS);
     for (uint32_t r = 0; r < count; r++) {
         double place[3];
         reference_random_unit(bench->config.seed, batch, r, 1, place);
@@ -137,10 +137,10 @@ static struct Ray *view_rays(struct bench *bench, uint32_t count)
     struct Push push = {.c = count};
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     bench_run(bench, "generate_view_rays", push, bench_groups(bench, count));
-    return bench_take(bench, BIND_RAYS);
+    return bench_read(bench, BIND_RAYS);
 }
 
-/* Boxes around, beside, behind and across the cameras' views; cameras may be inside. */
+/* Checks boxes around, next to, behind and across the cameras' views; cameras may be inside. */
 static void check_boxes(struct bench *bench, const struct scene_camera *camera,
                         struct random *random)
 {
@@ -295,7 +295,7 @@ static void check_sample_normals(struct gpu_device *device, enum vkn_density_act
     bench_put(&bench, BIND_SAMPLES, probes.samples, sizeof probes.samples);
     bench_put(&bench, BIND_FIELD, probes.field, sizeof probes.field);
     bench_run(&bench, "sample_normals", (struct Push){0}, 2);
-    float(*normals)[4] = bench_take(&bench, BIND_NORMALS);
+    float(*normals)[4] = bench_read(&bench, BIND_NORMALS);
     for (uint32_t s = 0; s < SAMPLES; s++)
         needed += check_sample_normal(&field, &probes, s, normals[s]);
     assert_true(needed > 50 && needed < 150);
@@ -353,15 +353,15 @@ static void check_normal(const struct RayResult *results, const struct Ray *rays
 {
     double normal[3] = {0};
     for (uint32_t i = pixel * per_pixel; i < (pixel + 1) * per_pixel; i++) {
-        double own[3] = {sums[i][0], sums[i][1], sums[i][2]}, along = 0;
-        unit_or_zero(own);
+        double unit[3] = {sums[i][0], sums[i][1], sums[i][2]}, along = 0;
+        unit_or_zero(unit);
         for (int c = 0; c < 3; c++)
-            along += own[c] * rays[i].direction[c];
+            along += unit[c] * rays[i].direction[c];
         for (int c = 0; c < 3; c++)
-            own[c] -= fmax(along, 0) * rays[i].direction[c];
-        unit_or_zero(own);
+            unit[c] -= fmax(along, 0) * rays[i].direction[c];
+        unit_or_zero(unit);
         for (int c = 0; c < 3; c++)
-            normal[c] += (1.0 - results[i].transmittance) * own[c];
+            normal[c] += (1.0 - results[i].transmittance) * unit[c];
     }
     unit_or_zero(normal);
     for (int c = 0; c < 3; c++)
@@ -400,7 +400,7 @@ static void check_pixels(struct bench *bench, const struct RayResult *results,
         bench_poison(bench, BIND_OUTPUT);
         bench_run(bench, sums ? "finish_normals" : "finish_pixels", push,
                   bench_groups(bench, pixels) + 1);
-        struct Output *output = bench_take(bench, BIND_OUTPUT);
+        struct Output *output = bench_read(bench, BIND_OUTPUT);
         for (uint32_t i = 0; i < pixels; i++) {
             check_pixel(results, rays, bench->config.render_background, i, per_pixel,
                         &output[first + i]);

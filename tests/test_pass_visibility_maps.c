@@ -10,7 +10,7 @@
 #define RADIUS     0.25
 #define LAYERS     4u
 #define NEW_LAYER  5u /* index of the slab's first new layer */
-/* As in the shaders. */
+/* Values of the shaders' constants. */
 #define MAX_SLOPE  8.0
 #define MIN_COSINE 0.1
 
@@ -29,7 +29,7 @@ struct fixture {
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-/* Returns 1 / distance to a sphere around the centre; 0 beside it. */
+/* Returns 1 / distance to a sphere around the centre; 0 where the ray misses it. */
 static double sphere_nearness(const struct scene_camera *camera, double x, double y)
 {
     double origin[3], direction[3], along = 0, squares = 0;
@@ -185,7 +185,7 @@ static size_t check_points(struct fixture *fixture)
     bench_put(bench, BIND_MESH_VALUES, before, end * 4);
     bench_run(bench, "mesh_hidden", (struct Push){.a = NEW_LAYER, .b = fixture->views},
               bench_groups(bench, (uint32_t)(LAYERS * layer) / MESH_TILE_STEPS + 1));
-    float *after = bench_take(bench, BIND_MESH_VALUES);
+    float *after = bench_read(bench, BIND_MESH_VALUES);
     for (size_t i = 0; i < end; i++) {
         double position[3], expected = before[i];
         bool close = false;
@@ -234,7 +234,7 @@ static size_t check_vertices(struct fixture *fixture)
     bench_put(bench, BIND_MESH_VERTICES, vertices, sizeof vertices);
     bench_run(bench, "mesh_seen", (struct Push){.a = VERTICES - 1, .b = fixture->views},
               bench_groups(bench, VERTICES));
-    struct MeshVertex *after = bench_take(bench, BIND_MESH_VERTICES);
+    struct MeshVertex *after = bench_read(bench, BIND_MESH_VERTICES);
     for (uint32_t i = 0; i < VERTICES - 1; i++) {
         double position[3];
         bool close;
@@ -290,7 +290,7 @@ static void test_distances(void **state)
     bench_allocate(&bench, 1, 1);
     bench_put(&bench, BIND_RESULTS, results, sizeof results);
     bench_run(&bench, "finish_distances", (struct Push){.a = 4}, 1);
-    float *inverse_distance = bench_take(&bench, BIND_OUTPUT);
+    float *inverse_distance = bench_read(&bench, BIND_OUTPUT);
     assert_true(inverse_distance[0] == 4 && inverse_distance[1] == 0 &&
                 inverse_distance[2] == 0.25f);
     assert_true(isfinite(inverse_distance[3]) && inverse_distance[3] > 1e5);

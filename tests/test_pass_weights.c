@@ -56,7 +56,7 @@ static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number
 struct weights {
     float *params, *gradients, *moment1, *moment2;
     uint32_t *counts;
-    uint16_t *halves; /* results only */
+    uint16_t *f16_copy; /* results only */
 };
 
 /* Half of the entries have no gradient, some others only in part of their parameters. */
@@ -87,7 +87,7 @@ static struct weights weights_create(const struct bench *bench, uint32_t seed)
 
 static void weights_destroy(struct weights *w)
 {
-    void *all[] = {w->params, w->gradients, w->moment1, w->moment2, w->counts, w->halves};
+    void *all[] = {w->params, w->gradients, w->moment1, w->moment2, w->counts, w->f16_copy};
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         free(all[i]);
 }
@@ -114,7 +114,7 @@ static void put_gradients(struct bench *bench, const struct weights *w)
  * which accept any number of workgroups, get two rows. */
 static void run_rows(struct bench *bench, uint32_t row)
 {
-    const struct gpu_pipeline *pipeline = bench_program(bench, "update_weights", FIELD_F16_PARAMS);
+    const struct gpu_pipeline *pipeline = bench_pipeline(bench, "update_weights", FIELD_F16_PARAMS);
     const struct Push push = {.b = bench->local_size};
     const size_t offset = offsetof(struct State, dispatches[DISPATCH_ENTRIES]);
     struct State state;
@@ -155,13 +155,13 @@ static struct weights run_update(struct bench *bench, const struct weights *w, s
     bench_poison(bench, BIND_F16_PARAMS);
     run_rows(bench, 7);
     return (struct weights){
-        .params = bench_take(bench, BIND_PARAMS),
-        .gradients = bench_take_gradients(bench),
-        .moment1 = bench_take(bench, BIND_MOMENT1),
+        .params = bench_read(bench, BIND_PARAMS),
+        .gradients = bench_read_gradients(bench),
+        .moment1 = bench_read(bench, BIND_MOMENT1),
         .moment2 =
-            has_moment2(bench) ? bench_take(bench, BIND_MOMENT2) : copy_floats(w->moment2, size),
-        .counts = bench_take(bench, BIND_STEP_COUNTS),
-        .halves = bench_take(bench, BIND_F16_PARAMS),
+            has_moment2(bench) ? bench_read(bench, BIND_MOMENT2) : copy_floats(w->moment2, size),
+        .counts = bench_read(bench, BIND_STEP_COUNTS),
+        .f16_copy = bench_read(bench, BIND_F16_PARAMS),
     };
 }
 
@@ -233,9 +233,9 @@ static void check_copy(const struct bench *bench, const struct weights *before,
                        const struct weights *after, uint32_t i)
 {
     if (bench->backend.f16 && is_moved(bench, before, i))
-        assert_f16(after->halves[i], after->params[i], "copy of weight", i);
+        assert_f16(after->f16_copy[i], after->params[i], "copy of weight", i);
     else
-        assert_no_copy(after->halves[i], i);
+        assert_no_copy(after->f16_copy[i], i);
 }
 
 static void check_update(struct bench *bench, bool half, float epsilon, uint32_t seed)
@@ -344,7 +344,7 @@ static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
     assert_memory_equal(after.counts, before.counts, 4ull * bench.config.entry_count);
     for (uint32_t i = 0; i < count; i++) {
         assert_true(after.gradients[i] == 0);
-        assert_no_copy(after.halves[i], i);
+        assert_no_copy(after.f16_copy[i], i);
     }
     weights_destroy(&before);
     weights_destroy(&after);
@@ -374,9 +374,9 @@ static void check_average(struct bench *bench, const float *params, const float 
     bench_poison(bench, BIND_F16_AVERAGE);
     bench_run_variant(bench, "update_average", FIELD_F16_PARAMS,
                       (struct Push){.b = bench->local_size}, 9);
-    float *device = bench_take(bench, BIND_AVERAGE);
-    uint16_t *copies = bench_take(bench, BIND_F16_AVERAGE),
-             *halves = bench_take(bench, BIND_F16_PARAMS);
+    float *device = bench_read(bench, BIND_AVERAGE);
+    uint16_t *copies = bench_read(bench, BIND_F16_AVERAGE),
+             *f16_copy = bench_read(bench, BIND_F16_PARAMS);
     for (uint32_t i = 0; i < count; i++) {
         double expected = (1 - (double)weight) * average[i] + (double)weight * params[i];
         assert_close(device[i], expected, 1e-7, 2, "average", i);
@@ -384,11 +384,11 @@ static void check_average(struct bench *bench, const float *params, const float 
             assert_f16(copies[i], device[i], "copy of average", i);
         else
             assert_no_copy(copies[i], i);
-        assert_no_copy(halves[i], i);
+        assert_no_copy(f16_copy[i], i);
     }
     free(device);
     free(copies);
-    free(halves);
+    free(f16_copy);
 }
 
 static void test_average(void **state)
@@ -447,7 +447,7 @@ static void test_round_parameters(void **state)
                                           : ldexpf(params[i], (int)random_below(&random, 48) - 30);
     bench_put(&bench, BIND_PARAMS, params, 4ull * count);
     bench_run(&bench, "round_parameters", (struct Push){.b = bench.local_size}, 7);
-    uint16_t *copies = bench_take(&bench, BIND_F16_PARAMS);
+    uint16_t *copies = bench_read(&bench, BIND_F16_PARAMS);
     for (uint32_t i = 0; i < count; i++)
         assert_f16(copies[i], params[i], "copy of parameter", i);
     free(copies);
@@ -467,5 +467,5 @@ int main(void)
         cmocka_unit_test(test_round_parameters),
         cmocka_unit_test(test_no_messages),
     };
-    return RUN_SHAPED_TESTS(tests);
+    return RUN_WITH_BOTH_KERNELS(tests);
 }

@@ -464,7 +464,7 @@ static void test_copies(void **state)
 
 /* ---- the warning ----------------------------------------------------------------------------- */
 
-static void take_line(void *user, enum vkn_log_level level, const char *line)
+static void store_line(void *user, enum vkn_log_level level, const char *line)
 {
     struct base_text *lines = user;
     base_text_add(lines, "%s%s\n", level == VKN_LOG_WARNING ? "warning: " : "", line);
@@ -480,7 +480,7 @@ static void test_warning(void **state)
         write_model(folder, &faults[i]);
         struct vkn_scene *scene = open_capture(folder);
         assert_ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
-        vkn_log_to(take_line, &lines);
+        vkn_log_to(store_line, &lines);
         scene_warn_consistency(scene);
         vkn_log_to(NULL, NULL);
         assert_int_equal(lines.data != NULL, i > 0);

@@ -1,5 +1,5 @@
-/* Tests that a run keeps its training space, whatever becomes of its capture, when it is resumed,
- * opened for pictures or used as a start. */
+/* Tests that a run that is resumed, opened for pictures or used as a start keeps its training space
+ * even if its capture has changed. */
 #include "step_fixture.h"
 
 #include <vknerf/run.h>

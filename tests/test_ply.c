@@ -394,7 +394,7 @@ static void test_left_out(void **state)
     make_capture(folder, "");
     make_capture(folder, "\"ply_file_path\": \"a.ply\",");
     temporary_text(folder, "a.ply", HEAD "element vertex 2\n" XYZ END "1 2 nan\n1 2 3\n");
-    struct vkn_scene *scene = look_over(&options, &findings);
+    struct vkn_scene *scene = inspect_capture(&options, &findings);
     assert_int_equal(findings.point_count, 1);
     assert_int_equal(findings.bad_points, 1);
     assert_non_null(

@@ -36,7 +36,7 @@ static double mean_loss(const struct tiny *tiny, uint32_t first, uint32_t last)
     return sum;
 }
 
-static struct State take_state(const struct tiny *tiny)
+static struct State read_state(const struct tiny *tiny)
 {
     struct State state;
     ok(gpu_download(tiny->trainer->device, &tiny->trainer->step.buffers.at[BIND_STATE], 0, &state,
@@ -80,7 +80,7 @@ static void assert_tensor(const struct tiny *tiny, const struct safetensors_file
 {
     const struct safetensors_tensor *tensor = NULL;
     ok(safetensors_find(file, name, type, buffer->size / 4, &tensor));
-    void *loaded = tiny_take(tiny, buffer);
+    void *loaded = tiny_read(tiny, buffer);
     assert_memory_equal(loaded, tensor->data, buffer->size);
     free(loaded);
 }
@@ -102,13 +102,13 @@ static void assert_loaded(const struct tiny *tiny, const char *path)
 
 /* Resumes in a precision until `until_step`; returns the loss of the last steps, and replaces
  * `path` by the new checkpoint. */
-static double go_on(const struct step_tests *tests, char **path, enum vkn_precision precision,
-                    float scale, uint32_t until_step)
+static double resume_until(const struct step_tests *tests, char **path,
+                           enum vkn_precision precision, float scale, uint32_t until_step)
 {
     const struct vkn_config given = {.precision = precision};
     struct tiny tiny = resume(tests, *path, &given);
     assert_loaded(&tiny, *path);
-    struct State state = take_state(&tiny);
+    struct State state = read_state(&tiny);
     assert_true(state.loss_scale == scale);
     assert_int_equal(state.good_steps, 0);
     assert_int_equal(state.step, until_step - SECTION_STEPS);
@@ -132,9 +132,9 @@ static void test_chain(void **state)
     double fp32 = mean_loss(&tiny, SECTION_STEPS - 9, SECTION_STEPS);
     char *path = save(tests, &tiny, "chain-begin");
     tiny_destroy(&tiny);
-    double coopmat = go_on(tests, &path, VKN_PRECISION_COOPMAT, 65536, 2 * SECTION_STEPS);
-    double fp16 = go_on(tests, &path, VKN_PRECISION_FP16, 65536, 3 * SECTION_STEPS);
-    double again = go_on(tests, &path, VKN_PRECISION_FP32, 1, 4 * SECTION_STEPS);
+    double coopmat = resume_until(tests, &path, VKN_PRECISION_COOPMAT, 65536, 2 * SECTION_STEPS);
+    double fp16 = resume_until(tests, &path, VKN_PRECISION_FP16, 65536, 3 * SECTION_STEPS);
+    double again = resume_until(tests, &path, VKN_PRECISION_FP32, 1, 4 * SECTION_STEPS);
     print_message("loss: %.5f; fp32 %.5f; coopmat %.5f; fp16 %.5f; fp32 %.5f\n", first, fp32,
                   coopmat, fp16, again);
     assert_true(fp32 < first && coopmat < fp32 && fp16 < coopmat && again < fp16);
@@ -171,7 +171,7 @@ static void test_loss_scale(void **state)
     given.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     given.loss_scale.initial = 32;
     tiny = resume(tests, path, &given);
-    assert_true(take_state(&tiny).loss_scale == 32);
+    assert_true(read_state(&tiny).loss_scale == 32);
     tiny_destroy(&tiny);
     free(path);
 }
@@ -183,7 +183,7 @@ static void test_smaller_batch(void **state)
     struct vkn_config config = long_config(VKN_PRECISION_FP32);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 8);
-    struct State many = take_state(&tiny);
+    struct State many = read_state(&tiny);
     many.ray_count = 256;
     tiny_put(&tiny, &tiny.trainer->step.buffers.at[BIND_STATE], &many);
     char *path = save(tests, &tiny, "batch");
@@ -192,7 +192,7 @@ static void test_smaller_batch(void **state)
     config.batch.max_rays = 64;
     tiny = tiny_create(tests->context, tests->folder, &config);
     ok(vkn_trainer_resume(tiny.trainer, path));
-    assert_int_equal(take_state(&tiny).ray_count, 64);
+    assert_int_equal(read_state(&tiny).ray_count, 64);
     tiny_run(&tiny, 16);
     tiny_destroy(&tiny);
     free(path);
@@ -206,7 +206,6 @@ struct fitted {
     struct vkn_config given;
 };
 
-/* Returns the configuration that fits a device. */
 static struct vkn_config fit(const struct fitted *fitted, const struct gpu_capabilities *device)
 {
     struct vkn_config config;

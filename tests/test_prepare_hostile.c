@@ -61,7 +61,7 @@ static pid_t kill_in(struct request *request, const char *how)
     return left;
 }
 
-/* Processes that a killed preparation started do not work beside the next preparation. */
+/* Processes that a killed preparation started do not run during the next preparation. */
 static void test_killed(void **state)
 {
     struct temporary *folder = *state;
@@ -135,7 +135,7 @@ static void test_odd_entries(void **state)
     assert_non_null(strstr(record, "\"e.jpg\":\t\"Too many levels of symbolic links\""));
     assert_non_null(strstr(record, "40000x40000 pixels are more than the limit"));
     free(record);
-    /* The same again: the record is kept. */
+    /* A second preparation keeps the record. */
     fake(folder, "");
     assert_ok(prepare(&request));
     assert_called(folder, "extractor", false);

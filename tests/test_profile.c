@@ -67,7 +67,7 @@ static bool has_timestamps(const struct tiny *tiny)
     return gpu_device_capabilities(tiny->trainer->device)->timestamp_period > 0;
 }
 
-/* Live samples do not exceed marched ones, nor touched entries those of the grid, ... */
+/* Counts are within limits: live samples within marched ones, touched entries within the grid. */
 static void check_work(const struct tiny *tiny, const struct vkn_profile *profile)
 {
     const struct step *step = &tiny->trainer->step;
@@ -169,7 +169,7 @@ static void test_nothing_changes(void **state)
         for (size_t i = 0; i < count; i++)
             assert_true(times[i].milliseconds > 0);
         size = tiny.trainer->step.buffers.at[BIND_PARAMS].size;
-        params[profiled] = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
+        params[profiled] = tiny_read(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
         tiny_destroy(&tiny);
     }
     assert_memory_equal(params[0], params[1], size);
@@ -179,7 +179,7 @@ static void test_nothing_changes(void **state)
 
 /* ---- idle time of a report ------------------------------------------------------------------ */
 
-static void take_idle_share(void *context, const struct vkn_train_stats *stats)
+static void store_idle_share(void *context, const struct vkn_train_stats *stats)
 {
     *(double *)context = stats->idle_share;
 }
@@ -193,7 +193,7 @@ static void test_idle_share(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     double share = -1;
     const struct vkn_train_run run = {
-        .until_step = STEPS, .report_seconds = 1e9, .report = take_idle_share, .context = &share};
+        .until_step = STEPS, .report_seconds = 1e9, .report = store_idle_share, .context = &share};
     ok(vkn_trainer_start_profile(tiny.trainer));
     ok(vkn_trainer_run(tiny.trainer, &run));
     const struct profile *sums = &tiny.trainer->profile;

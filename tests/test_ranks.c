@@ -16,9 +16,9 @@
 
 struct member {
     struct parallel *end;
-    uint32_t told[MOST_RANKS];
+    uint32_t gathered[MOST_RANKS];
     uint64_t word;
-    float values[1037], most[1037]; /* not a multiple of any part */
+    float values[1037], maxima[1037]; /* no multiple of a number of ranks */
     vkn_status last;
 };
 
@@ -28,26 +28,26 @@ static float value_of(uint32_t rank, size_t i)
     return (float)(i % 7 ? size : -size); /* the largest is the last rank's, or the first's */
 }
 
-/* Exchanges several messages. Rank 1 leaves after the third; the others must notice. */
-static vkn_status exchange(void *context)
+/* Calls several collectives. Rank 1 leaves after the third; the others must notice. */
+static vkn_status call_collectives(void *context)
 {
     struct member *member = context;
-    uint32_t rank = parallel_rank(member->end), mine = 100 + rank;
+    uint32_t rank = parallel_rank(member->end), sent = 100 + rank;
     member->word = rank == 0 ? 0x123456789abcdefu : 0;
     for (size_t i = 0; i < BASE_COUNT(member->values); i++)
-        member->most[i] = member->values[i] = value_of(rank, i);
-    BASE_TRY(parallel_gather(member->end, &mine, sizeof mine, member->told));
+        member->maxima[i] = member->values[i] = value_of(rank, i);
+    BASE_TRY(parallel_gather(member->end, &sent, sizeof sent, member->gathered));
     BASE_TRY(parallel_broadcast(member->end, &member->word, sizeof member->word));
     BASE_TRY(parallel_mean(member->end, member->values, BASE_COUNT(member->values)));
-    BASE_TRY(parallel_max(member->end, member->most, BASE_COUNT(member->most)));
+    BASE_TRY(parallel_max(member->end, member->maxima, BASE_COUNT(member->maxima)));
     if (rank == 1)
         parallel_leave(member->end);
     else
-        member->last = parallel_gather(member->end, &mine, sizeof mine, member->told);
+        member->last = parallel_gather(member->end, &sent, sizeof sent, member->gathered);
     return VKN_OK;
 }
 
-static void check_exchange(uint32_t size)
+static void check_collectives(uint32_t size)
 {
     struct parallel_group *group;
     struct member members[MOST_RANKS] = {{0}};
@@ -56,13 +56,13 @@ static void check_exchange(uint32_t size)
     for (uint32_t rank = 0; rank < size; rank++) {
         members[rank].end = parallel_group_rank(group, rank);
         assert_int_equal(parallel_size(members[rank].end), size);
-        ok(base_task_start_thread(exchange, &members[rank], &tasks[rank]));
+        ok(base_task_start_thread(call_collectives, &members[rank], &tasks[rank]));
     }
     for (uint32_t rank = 0; rank < size; rank++)
         ok(base_task_wait(&tasks[rank]));
     for (uint32_t rank = 0; rank < size; rank++) {
         for (uint32_t other = 0; other < size; other++)
-            assert_int_equal(members[rank].told[other], 100 + other);
+            assert_int_equal(members[rank].gathered[other], 100 + other);
         assert_true(members[rank].word == 0x123456789abcdefu);
         assert_int_equal(members[rank].last, rank == 1 ? VKN_OK : VKN_NO_DEVICE);
     }
@@ -73,7 +73,7 @@ static void check_exchange(uint32_t size)
         sum *= 1.0f / (float)size;
         for (uint32_t rank = 0; rank < size; rank++) {
             assert_memory_equal(&members[rank].values[i], &sum, sizeof sum);
-            assert_true(members[rank].most[i] == value_of(i % 7 ? size - 1 : 0, i));
+            assert_true(members[rank].maxima[i] == value_of(i % 7 ? size - 1 : 0, i));
         }
     }
     parallel_group_destroy(&group);
@@ -118,12 +118,12 @@ static void test_mean_of_f16(void **state)
     assert_int_equal(a[0], b[0]);
 }
 
-static void test_exchange(void **state)
+static void test_collectives(void **state)
 {
     struct parallel_group *group;
     (void)state;
     for (uint32_t size = 2; size <= MOST_RANKS; size++)
-        check_exchange(size);
+        check_collectives(size);
     assert_int_equal(parallel_group_create(PARALLEL_MOST_RANKS + 1, &group), VKN_BAD_INPUT);
     assert_null(group);
 }
@@ -161,7 +161,7 @@ static vkn_status run_rank(struct rank *rank)
         rank->prepare(rank);
     /* Rank 0 decides when all stop. */
     const struct vkn_train_run run = {.until_step = number == 0 ? rank->until : 1,
-                                      .warn = take_warning,
+                                      .warn = store_warning,
                                       .context = &rank->warnings,
                                       .stop = rank->stop};
     return vkn_trainer_run(tiny->trainer, &run);
@@ -318,7 +318,7 @@ static void check_buckets(const struct step_tests *tests, struct vkn_config conf
     free(in_turn);
 }
 
-static void test_pieces(void **state)
+static void test_buckets(void **state)
 {
     struct vkn_config config = small_batch_config();
     check_buckets(*state, config);
@@ -338,7 +338,7 @@ static void check_cleared(const struct step_tests *tests, struct vkn_config conf
     tiny_run(&tiny, 2);
     for (uint32_t field = 0; field < step_field_count(step); field++) {
         const struct field_model *model = &step_field_setup(step, field)->model;
-        float *gradients = tiny_take(&tiny, &step_field_buffers(step, field)->at[BIND_GRADIENTS]);
+        float *gradients = tiny_read(&tiny, &step_field_buffers(step, field)->at[BIND_GRADIENTS]);
         for (size_t i = model->mlp_params; i < model->param_count; i++)
             assert_true(gradients[i] == 0);
         free(gradients);
@@ -415,7 +415,7 @@ static void test_resume(void **state)
 /* Statistics of the first step: the same rays in two ranks of 256 and in one of 512. */
 static struct vkn_train_stats first_step;
 
-static void take_first(void *context, const struct vkn_train_stats *stats)
+static void store_first(void *context, const struct vkn_train_stats *stats)
 {
     (void)context;
     first_step = *stats;
@@ -424,64 +424,64 @@ static void take_first(void *context, const struct vkn_train_stats *stats)
 static struct vkn_train_stats run_first(const struct step_tests *tests,
                                         const struct vkn_config *config)
 {
-    const struct vkn_train_run run = {.until_step = 1, .report = take_first};
+    const struct vkn_train_run run = {.until_step = 1, .report = store_first};
     struct tiny tiny = tiny_create(contexts[0], tests->folder, config);
     ok(vkn_trainer_run(tiny.trainer, &run));
     tiny_destroy(&tiny);
     return first_step;
 }
 
-/* Runs the first step with one rank and with two; `config` is then that of two. */
+/* Runs the first step with one rank and with two; leaves the settings of two ranks in `config`. */
 static void check_first(const struct step_tests *tests, struct vkn_config *config,
-                        struct vkn_train_stats *alone, struct vkn_train_stats *both)
+                        struct vkn_train_stats *single, struct vkn_train_stats *both)
 {
     config->batch.max_rays = 512;
     config->batch.samples = 8192;
-    *alone = run_first(tests, config);
+    *single = run_first(tests, config);
     config->batch.max_rays = 256;
     config->batch.samples = 4096;
     config->parallel.ranks_per_device = 2;
     *both = run_first(tests, config);
-    assert_close(both->loss, alone->loss, 1e-6, alone->loss, "loss", 0);
-    assert_close(both->psnr, alone->psnr, 1e-6, alone->psnr, "psnr", 0);
-    assert_close(both->grad_norm, alone->grad_norm, 1e-5, alone->grad_norm, "gradient", 0);
+    assert_close(both->loss, single->loss, 1e-6, single->loss, "loss", 0);
+    assert_close(both->psnr, single->psnr, 1e-6, single->psnr, "psnr", 0);
+    assert_close(both->grad_norm, single->grad_norm, 1e-5, single->grad_norm, "gradient", 0);
 }
 
 /* A proposal's loss is part of the loss and the gradient norm. */
 static void test_first_step_of_two(void **state)
 {
     struct vkn_config config = tiny_config(false);
-    struct vkn_train_stats alone, both;
+    struct vkn_train_stats single, both;
     tiny_propose(&config);
     config.loss.interlevel = 1e3f; /* large, as a new proposal has small gradients */
-    check_first(*state, &config, &alone, &both);
+    check_first(*state, &config, &single, &both);
     config.loss.interlevel = 1e-9f;
     struct vkn_train_stats less = run_first(*state, &config);
-    assert_true(less.loss < 0.995 * alone.loss && less.grad_norm < 0.9 * alone.grad_norm);
+    assert_true(less.loss < 0.995 * single.loss && less.grad_norm < 0.9 * single.grad_norm);
 }
 
 static void test_first_step(void **state)
 {
     struct vkn_config config = tiny_config(false);
-    struct vkn_train_stats alone, both;
+    struct vkn_train_stats single, both;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 8;
-    check_first(*state, &config, &alone, &both);
+    check_first(*state, &config, &single, &both);
     config.parallel.buckets = 2;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     config.loss_scale.initial = 65536; /* high enough for the gradients of few rays */
     config.parallel.communication_type = VKN_COMMUNICATION_F16;
     struct vkn_train_stats rounded = run_first(*state, &config);
-    assert_close(rounded.loss, alone.loss, 1e-6, alone.loss, "loss", 0);
-    assert_close(rounded.grad_norm, alone.grad_norm, 1e-3, alone.grad_norm, "gradient", 0);
+    assert_close(rounded.loss, single.loss, 1e-6, single.loss, "loss", 0);
+    assert_close(rounded.grad_norm, single.grad_norm, 1e-3, single.grad_norm, "gradient", 0);
     assert_true(rounded.grad_norm != both.grad_norm);
     config.gradient_sums = VKN_SUMS_F16;
     struct vkn_train_stats f16_sums = run_first(*state, &config);
-    assert_close(f16_sums.grad_norm, alone.grad_norm, 3e-3, alone.grad_norm, "gradient", 0);
+    assert_close(f16_sums.grad_norm, single.grad_norm, 3e-3, single.grad_norm, "gradient", 0);
     config.gradient_sums = VKN_SUMS_DEFAULT;
     config.parallel.ranks_per_device = 1;
     struct vkn_train_stats half = run_first(*state, &config);
-    assert_true(fabs(half.grad_norm - alone.grad_norm) > 1e-3 * alone.grad_norm);
+    assert_true(fabs(half.grad_norm - single.grad_norm) > 1e-3 * single.grad_norm);
 }
 
 /* ---- devices that are measured first ------------------------------------------------------- */
@@ -520,10 +520,10 @@ static void test_adapting(void **state)
     run_team(&like, 2, ranks);
     ok_ranks(ranks, 2);
     for (uint32_t number = 0; number < 2; number++) {
-        const struct step *own = &ranks[number].tiny.trainer->step;
-        assert_true(own->measured);
-        assert_int_equal(own->setup.constants.cell_shares, 2);
-        assert_int_equal(own->setup.constants.cell_share, number);
+        const struct step *rank_step = &ranks[number].tiny.trainer->step;
+        assert_true(rank_step->measured);
+        assert_int_equal(rank_step->setup.constants.cell_shares, 2);
+        assert_int_equal(rank_step->setup.constants.cell_share, number);
         contexts[number]->device->support.capabilities.type = before;
     }
     char *on_threads = tiny_save(tests, &ranks[0].tiny, "together");
@@ -541,12 +541,12 @@ struct outcome {
     uint32_t *counts;
 };
 
-static struct outcome take_outcome(const struct tiny *tiny, uint32_t field)
+static struct outcome read_outcome(const struct tiny *tiny, uint32_t field)
 {
     const struct gpu_buffer *at = step_field_buffers(&tiny->trainer->step, field)->at;
     const struct gpu_buffer *cells = &tiny->trainer->step.buffers.at[BIND_OCCUPANCY];
-    return (struct outcome){tiny_take(tiny, &at[BIND_PARAMS]), tiny_take(tiny, &at[BIND_MOMENT1]),
-                            tiny_take(tiny, cells), tiny_take(tiny, &at[BIND_STEP_COUNTS])};
+    return (struct outcome){tiny_read(tiny, &at[BIND_PARAMS]), tiny_read(tiny, &at[BIND_MOMENT1]),
+                            tiny_read(tiny, cells), tiny_read(tiny, &at[BIND_STEP_COUNTS])};
 }
 
 static void free_outcome(struct outcome *outcome)
@@ -570,7 +570,7 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
     }
     ok(step_upload_constants(step));
     tiny_run(&tiny, 16);
-    struct outcome outcome = take_outcome(&tiny, field);
+    struct outcome outcome = read_outcome(&tiny, field);
     tiny_destroy(&tiny);
     return outcome;
 }
@@ -579,7 +579,7 @@ static struct outcome run_alone(const struct step_tests *tests, const struct vkn
 static void check_average(const struct tiny *tiny, const struct outcome ranks[2], uint32_t field)
 {
     const struct field_model *model = &step_field_setup(&tiny->trainer->step, field)->model;
-    struct outcome both = take_outcome(tiny, field);
+    struct outcome both = read_outcome(tiny, field);
     uint32_t by_one = 0;
     size_t first = groups_entry_count(model->groups, model->group_count - 1);
     for (size_t i = 0; i < model->param_count; i++) {
@@ -608,18 +608,18 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
 
 static void check_averaged(const struct step_tests *tests, struct vkn_config config, uint32_t field)
 {
-    struct outcome alone[2] = {run_alone(tests, &config, 0, field),
-                               run_alone(tests, &config, 1, field)};
+    struct outcome single[2] = {run_alone(tests, &config, 0, field),
+                                run_alone(tests, &config, 1, field)};
     struct rank ranks[MOST_RANKS];
     const struct rank like = {.tests = tests, .config = &config, .until = 16};
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     run_team(&like, 2, ranks);
     ok_ranks(ranks, 2);
-    check_average(&ranks[0].tiny, alone, field);
-    check_average(&ranks[1].tiny, alone, field);
+    check_average(&ranks[0].tiny, single, field);
+    check_average(&ranks[1].tiny, single, field);
     destroy_team(ranks, 2);
-    free_outcome(&alone[0]);
-    free_outcome(&alone[1]);
+    free_outcome(&single[0]);
+    free_outcome(&single[1]);
 }
 
 static void test_average(void **state)
@@ -665,7 +665,7 @@ static void run_an_interval(struct rank *rank)
     ok(vkn_trainer_run(rank->tiny.trainer, &run));
 }
 
-/* Steps are counted anew in every update interval, whether a run continues or resumes. */
+/* Step counts restart in every update interval, whether a run continues or resumes. */
 static void test_average_counts_anew(void **state)
 {
     struct vkn_config config = tiny_config(true);
@@ -693,12 +693,12 @@ static void test_copies(void **state)
             sample_hierarchically(&config);
         if (i == 1 || i == 3)
             tiny_propose(&config);
-        char *there = train_on_threads(*state, &config, 2, NULL, 18, "there");
+        char *mapped = train_on_threads(*state, &config, 2, NULL, 18, "mapped");
         setenv("VKNERF_DISABLE", "mapped_memory", 1);
         char *copied = train_on_threads(*state, &config, 2, NULL, 18, "copied");
         unsetenv("VKNERF_DISABLE");
-        assert_true(same_checkpoints(there, copied));
-        free(there);
+        assert_true(same_checkpoints(mapped, copied));
+        free(mapped);
         free(copied);
     }
 }
@@ -725,8 +725,8 @@ static void test_share_same_bits(void **state)
  * them. */
 static void assert_views(const struct tiny *tiny, uint32_t first, uint32_t stride, uint32_t count)
 {
-    struct State *now = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
-    struct Ray *rays = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RAYS]);
+    struct State *now = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
+    struct Ray *rays = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_RAYS]);
     uint32_t seen = 0;
     for (uint32_t i = 0; i < now->ray_count; i++) {
         assert_true(rays[i].view >= first && (rays[i].view - first) % stride == 0);
@@ -751,7 +751,7 @@ static void test_share_is_own(void **state)
         const uint32_t count = number == 0 ? 2 : 1;
         struct vkn_images images = {0};
         uint32_t expected[120],
-            *pixels = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PIXELS]);
+            *pixels = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_PIXELS]);
         vkn_trainer_images(tiny->trainer, &images);
         assert_true(images.count == count && images.resident == count);
         assert_int_equal(images.bytes, 4 * 120 * count);
@@ -1056,8 +1056,9 @@ static void check_lost(const struct step_tests *tests, const struct vkn_config *
     assert_non_null(strstr(ranks[0].message, "rank 1: "));
     assert_non_null(strstr(ranks[0].message, "lost"));
     /* Rank 0's wait for rank 1 counts as part of a step. */
-    const struct vkn_communication *exchange = &ranks[0].tiny.trainer->communication;
-    assert_true(exchange->seconds - exchange->hidden_seconds <= exchange->step_seconds);
+    const struct vkn_communication *communication = &ranks[0].tiny.trainer->communication;
+    assert_true(communication->seconds - communication->hidden_seconds <=
+                communication->step_seconds);
     assert_false(train_device_is_lost(ranks[0].tiny.trainer));
     assert_true(train_device_is_lost(ranks[1].tiny.trainer));
     uint32_t step = (uint32_t)vkn_trainer_step(ranks[0].tiny.trainer);
@@ -1080,9 +1081,9 @@ static void test_abandons_nothing(void **state)
     struct tiny tiny = tiny_create(contexts[0], ((struct step_tests *)*state)->folder, &config);
     struct step *step = &tiny.trainer->step;
     tiny_run(&tiny, 5);
-    struct State *before = tiny_take(&tiny, &step->buffers.at[BIND_STATE]);
+    struct State *before = tiny_read(&tiny, &step->buffers.at[BIND_STATE]);
     ok(step_abandon(step));
-    struct State *after = tiny_take(&tiny, &step->buffers.at[BIND_STATE]);
+    struct State *after = tiny_read(&tiny, &step->buffers.at[BIND_STATE]);
     assert_int_equal(after->updates, 5);
     assert_memory_equal(before, after, sizeof *after);
     free(before);
@@ -1182,11 +1183,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mean_of_f16),
-        cmocka_unit_test(test_exchange),
+        cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_memory_of_all),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_other_models),
-        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_f16_communication),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_first_step_of_two),

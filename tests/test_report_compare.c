@@ -316,7 +316,7 @@ static void sliders(void **state)
     free(page);
 }
 
-/* Runs without optional files and fields, beside a complete one; same base names. */
+/* Runs without optional files and fields, next to a complete one; same base names. */
 static void sparse_runs(void **state)
 {
     struct temporary *folder = *state;

@@ -25,20 +25,20 @@
 
 static struct {
     unsigned saves;              /* checkpoints written so far */
-    unsigned full_at, full_from; /* numbers of those that find the disk full; 0: none */
-    unsigned stop_at, vanish_at; /* number of the one that stops the run, or removes its folder */
+    unsigned full_at, full_from; /* numbers of the saves that find the disk full; 0: none */
+    unsigned stop_at, vanish_at; /* number of the save that stops the run, or removes its folder */
     unsigned open_pictures;      /* images that can still be opened */
     char *folder;
     bool old_model; /* a checkpoint existed when the folder was removed */
     volatile sig_atomic_t stop;
 } faults = {.open_pictures = UINT_MAX};
 
-static bool is_there(const char *folder, const char *name)
+static bool exists(const char *folder, const char *name)
 {
     char *path = base_path_join(folder, name);
-    bool there = access(path, F_OK) == 0;
+    bool found = access(path, F_OK) == 0;
     free(path);
-    return there;
+    return found;
 }
 
 static bool is_checkpoint(int descriptor)
@@ -57,7 +57,7 @@ int fsync(int descriptor)
     if (save == faults.stop_at)
         faults.stop = 1;
     if (save == faults.vanish_at) {
-        faults.old_model = is_there(faults.folder, "checkpoint.safetensors");
+        faults.old_model = exists(faults.folder, "checkpoint.safetensors");
         remove_tree(faults.folder);
     }
     if (save != faults.full_at && (faults.full_from == 0 || save < faults.full_from))
@@ -167,12 +167,12 @@ static void test_kept(void **state)
     faults.saves = 0;
     ok(train(&params, first_out));
     assert_int_equal(faults.saves, 4);
-    assert_false(is_there(first_out, "checkpoint_000016.safetensors"));
-    assert_false(is_there(first_out, "checkpoint_000032.safetensors"));
-    assert_true(is_there(first_out, "checkpoint_000048.safetensors"));
+    assert_false(exists(first_out, "checkpoint_000016.safetensors"));
+    assert_false(exists(first_out, "checkpoint_000032.safetensors"));
+    assert_true(exists(first_out, "checkpoint_000048.safetensors"));
     assert_int_equal(number_of(first_out, "checkpoint_000064.safetensors"),
                      number_of(first_out, "checkpoint.safetensors"));
-    assert_false(is_there(first_out, ".lock"));
+    assert_false(exists(first_out, ".lock"));
     char *older = base_path_join(first_out, "checkpoint_000048.safetensors");
     params.resume = older;
     requested.steps = 52;
@@ -181,8 +181,8 @@ static void test_kept(void **state)
     assert_int_equal(number_of(first_out, "checkpoint_000052.safetensors"),
                      number_of(first_out, "checkpoint.safetensors"));
     /* The newest are those written last, whatever their steps. */
-    assert_true(is_there(first_out, "checkpoint_000064.safetensors"));
-    assert_false(is_there(first_out, "checkpoint_000048.safetensors"));
+    assert_true(exists(first_out, "checkpoint_000064.safetensors"));
+    assert_false(exists(first_out, "checkpoint_000048.safetensors"));
 }
 
 /* Running out of file descriptors for streamed images is no bad input, and does not lose the
@@ -238,7 +238,7 @@ static void test_tried_again(void **state)
 
 /* A callback that makes the occupancy grid non-finite after step 20; losses stay finite. */
 struct breaker {
-    bool broken, saves; /* done; whether to request a checkpoint then */
+    bool broken, saves; /* done; whether to request a checkpoint after it */
 };
 
 static double break_is_due(void *context)
@@ -286,14 +286,14 @@ static void test_not_finite(void **state)
     }
 }
 
-/* Another run replaces the first; its figures must not stand beside the old model. A folder that
- * vanishes is no bad input. */
+/* Another run replaces the first; its metrics must not be combined with the old model. A folder
+ * that vanishes is no bad input. */
 static void test_vanished(void **state)
 {
     struct step_tests *tests = *state;
     char *out = temporary_path(tests->folder, "full");
     struct vkn_train_params params = params_of(tests, out, 32);
-    assert_true(is_there(out, "checkpoint.safetensors"));
+    assert_true(exists(out, "checkpoint.safetensors"));
     params.overwrite = true;
     faults.saves = 0;
     faults.vanish_at = 1;
@@ -364,12 +364,12 @@ static void test_locked(void **state)
     assert_error(" is training into this folder; wait for its end");
     assert_int_equal(kill(owner, SIGKILL), 0);
     assert_int_equal(waitpid(owner, NULL, 0), owner);
-    assert_true(is_there(out, ".lock"));
+    assert_true(exists(out, ".lock"));
     struct run_lock lock = {0};
     ok(run_lock_take(out, &lock));
     ok(run_lock_check(&lock));
     run_lock_release(&lock);
-    assert_false(is_there(out, ".lock"));
+    assert_false(exists(out, ".lock"));
 }
 
 /* Locking the folder removes temporary files of killed processes, and nothing else. */
@@ -386,7 +386,8 @@ static void test_temporaries(void **state)
         bool stays;
     } files[] = {
         {"checkpoint.safetensors.%d.0.tmp", gone, false},
-        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* the lock's owner alone */
+        {"checkpoint_000016.safetensors.%d.12.tmp", getppid(), false}, /* written only by the lock's
+                                                                          owner */
         {"report.html.%d.3.tmp", gone, false},
         {"report.html.%d.3.tmp", getppid(), true}, /* vknerf report */
         {"summary.json.%d.3.tmp", getpid(), false},
@@ -408,7 +409,7 @@ static void test_temporaries(void **state)
     run_lock_release(&lock);
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
         snprintf(name, sizeof name, files[i].name, (int)files[i].process);
-        if (is_there(folder, name) != files[i].stays)
+        if (exists(folder, name) != files[i].stays)
             fail_msg("%s %s", name, files[i].stays ? "was removed" : "is still there");
     }
 }

@@ -9,8 +9,8 @@
 static void check_no_grid(const struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    float *cells = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
-    uint32_t *bits = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY_BITS]);
+    float *cells = tiny_read(tiny, &step->buffers.at[BIND_OCCUPANCY]);
+    uint32_t *bits = tiny_read(tiny, &step->buffers.at[BIND_OCCUPANCY_BITS]);
     for (size_t i = 0; i < step->pass_count; i++)
         assert_null(strstr(step->passes[i].pass->name, "occupancy"));
     for (size_t i = 0; i < step->buffers.at[BIND_OCCUPANCY].size / 4; i++)
@@ -46,8 +46,8 @@ static void check_figures(const struct tiny *tiny)
 static void check_counts(const struct tiny *tiny)
 {
     const struct Config *constants = &tiny->trainer->step.setup.constants;
-    struct State *state = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
-    struct RayResult *results = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_RESULTS]);
+    struct State *state = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_STATE]);
+    struct RayResult *results = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_RESULTS]);
     uint32_t rays = 0, each = samples_per_ray(&tiny->trainer->step);
     for (uint32_t r = 0; r < state->ray_count; r++) {
         assert_true(results[r].count == 0 || results[r].count == each);
@@ -86,7 +86,7 @@ static double picture_error(const struct tiny *tiny)
 static void check_equal(const struct tiny *a, const struct tiny *b, const struct gpu_buffer *of_a,
                         const struct gpu_buffer *of_b)
 {
-    float *first = tiny_take(a, of_a), *second = tiny_take(b, of_b);
+    float *first = tiny_read(a, of_a), *second = tiny_read(b, of_b);
     assert_memory_equal(first, second, of_a->size);
     free(first);
     free(second);
@@ -160,7 +160,7 @@ static void test_proposal(void **state)
 static double squared_change(const struct tiny *tiny, const struct gpu_buffer *now,
                              const float *before)
 {
-    float *params = tiny_take(tiny, now);
+    float *params = tiny_read(tiny, now);
     double sum = 0;
     for (size_t i = 0; i < now->size / 4; i++)
         sum += pow((double)params[i] - before[i], 2);
@@ -168,8 +168,8 @@ static double squared_change(const struct tiny *tiny, const struct gpu_buffer *n
     return sum;
 }
 
-/* Workgroups of a pass with an invocation per item; GPU kernels have a fixed number. The state no
- * longer has it after idle slots of the update interval. */
+/* Returns the number of workgroups of a pass with an invocation per item; GPU kernels have a fixed
+ * number. Idle slots of the update interval overwrite the number in the state. */
 static uint32_t groups_for(const struct step *step, uint32_t count, uint32_t most)
 {
     const struct Config *constants = &step->setup.constants;
@@ -185,8 +185,8 @@ static void check_sums(const struct tiny *tiny, bool both)
 {
     const struct step *step = &tiny->trainer->step;
     const struct gpu_buffer *fine = step->buffers.at;
-    struct State *now = tiny_take(tiny, &fine[BIND_STATE]);
-    float *sums = tiny_take(tiny, &fine[BIND_REDUCE]);
+    struct State *now = tiny_read(tiny, &fine[BIND_STATE]);
+    float *sums = tiny_read(tiny, &fine[BIND_REDUCE]);
     const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
     const struct Stats *last = &stats[now->step % STATS_RING];
     double loss = 0, squares = 0;
@@ -212,8 +212,8 @@ static void check_both_fields(struct step_tests *tests, struct vkn_config config
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     const struct gpu_buffer *fine = step->buffers.at, *coarse = step->coarse.at;
-    float *begin_fine = tiny_take(&tiny, &fine[BIND_PARAMS]);
-    float *begin_coarse = tiny_take(&tiny, &coarse[BIND_PARAMS]);
+    float *begin_fine = tiny_read(&tiny, &fine[BIND_PARAMS]);
+    float *begin_coarse = tiny_read(&tiny, &coarse[BIND_PARAMS]);
     if (config.march.sampling == VKN_SAMPLING_HIERARCHICAL) /* of one shape */
         assert_true(squared_change(&tiny, &fine[BIND_PARAMS], begin_coarse) > 1);
     tiny_run(&tiny, steps);
@@ -235,7 +235,7 @@ static void test_both_fields(void **state)
 }
 
 /* A proposal is trained in every step at first, later in every third; in other steps it does not
- * change, and loss and norm are the main field's alone. */
+ * change, and loss and norm are only the main field's. */
 static void test_proposal_learns(void **state)
 {
     static const uint32_t numbers[] = {BIND_PARAMS, BIND_MOMENT1, BIND_MOMENT2, BIND_STEP_COUNTS};
@@ -246,14 +246,14 @@ static void test_proposal_learns(void **state)
     tiny_run(&tiny, 6);
     for (uint32_t n = 7; n <= 13; n++) {
         bool learns = n <= 8 || n % 3 == 0;
-        float *fine = tiny_take(&tiny, &step->buffers.at[BIND_PARAMS]);
+        float *fine = tiny_read(&tiny, &step->buffers.at[BIND_PARAMS]);
         void *before[BASE_COUNT(numbers)];
         for (size_t i = 0; i < BASE_COUNT(numbers); i++)
-            before[i] = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
+            before[i] = tiny_read(&tiny, &step->coarse.at[numbers[i]]);
         tiny_run(&tiny, n);
         assert_true(squared_change(&tiny, &step->buffers.at[BIND_PARAMS], fine) > 0);
         for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
-            void *after = tiny_take(&tiny, &step->coarse.at[numbers[i]]);
+            void *after = tiny_read(&tiny, &step->coarse.at[numbers[i]]);
             bool same = memcmp(before[i], after, step->coarse.at[numbers[i]].size) == 0;
             assert_true(same == !learns);
             free(before[i]);
@@ -289,7 +289,7 @@ static void check_distortion(struct step_tests *tests, struct vkn_config config)
     tiny_run(&plain, 1);
     tiny_run(&drawn, 1);
     check_equal(&plain, &drawn, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
-    float *fine = tiny_take(&plain, &a->buffers.at[BIND_PARAMS]);
+    float *fine = tiny_read(&plain, &a->buffers.at[BIND_PARAMS]);
     assert_true(squared_change(&drawn, &b->buffers.at[BIND_PARAMS], fine) > 1e-9);
     free(fine);
     tiny_destroy(&plain);

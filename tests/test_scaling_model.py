@@ -23,13 +23,13 @@ JOB = scaling.Job(MODEL, FREE, 1.0, 2, message=0.0)
 
 
 def change(job, **changes):
-    """The job with changed fields of its own or of its host."""
+    """Returns the job with changed fields of its own or of its host."""
     host = {key: changes.pop(key) for key in list(changes) if hasattr(job.host, key)}
     return dataclasses.replace(job, host=dataclasses.replace(job.host, **host), **changes)
 
 
 def seconds(job):
-    """Seconds of a step."""
+    """Returns the seconds of a step."""
     return job.seconds / scaling.efficiency(job)
 
 
@@ -91,7 +91,7 @@ def test_by_hand():
 
 
 def test_hidden():
-    """Four levels of a quarter of a step each: communication of all but the last level is hidden."""
+    """Checks four levels of a quarter of a step each: communication of all but the last level is hidden."""
     job = change(JOB, buckets=4, scatter=1.0, bandwidth=20e3)
     status, bucket = 352 / 20e3, 500 / 20e3
     near(seconds(job), 1 + status + 2 * bucket)
@@ -105,7 +105,7 @@ def test_hidden():
 
 
 def jobs():
-    """Jobs on all hosts in both modes, without jitter."""
+    """Returns jobs on all hosts in both modes, without jitter."""
     for name, average, ranks, per_machine in itertools.product(scaling.HOSTS, (False, True), (2, 8, 20, 64), (1, 8)):
         for bandwidth, latency in ((1e8, 2e-6), (1e9, 1e-4), (1e11, 2e-5)):
             yield scaling.Job(scaling.default_model(name != "CPU"), scaling.HOSTS[name], 1e-2, ranks, average=average,

@@ -467,9 +467,9 @@ static void test_pose_is_orthonormal(void **state)
     scene_close(&scene);
 }
 
-/* Checks a pose with `shear` and with a first row longer by `longer`. If it is taken, the result is
- * turned back by half of the shear. */
-static void check_skew(struct temporary *folder, double shear, double longer, bool taken)
+/* Checks a pose with `shear` and with a first row longer by `longer`. If it is accepted, the result
+ * is turned back by half of the shear. */
+static void check_skew(struct temporary *folder, double shear, double longer, bool accepted)
 {
     struct scene_options options = {.path = folder->path};
     char *text =
@@ -480,7 +480,7 @@ static void check_skew(struct temporary *folder, double shear, double longer, bo
     assert_ok(base_file_replace(path, text, strlen(text)));
     free(path);
     free(text);
-    if (!taken) {
+    if (!accepted) {
         assert_open_fails(&options,
                           "transform_matrix: the rotation part is not a rotation (axes skewed");
         return;
@@ -750,7 +750,7 @@ struct lines {
     size_t count;
 };
 
-static void take_line(void *user, enum vkn_log_level level, const char *text)
+static void store_line(void *user, enum vkn_log_level level, const char *text)
 {
     struct lines *lines = user;
     lines->count++;
@@ -770,7 +770,7 @@ static void test_warned_keys(void **state)
                    WITH("\"fl_x\": 30, \"one\": 1, \"two\": 2, \"k10\": 3, \"a\": 4, \"b\": 5,"
                         "\"c\": 6, \"d\": 7, \"e\": 8, \"f\": 9,",
                         FRAME("a", "\"rotation\": 1,")));
-    vkn_log_to(take_line, &lines);
+    vkn_log_to(store_line, &lines);
     struct vkn_scene *scene = open_scene(folder->path, 1);
     vkn_log_to(NULL, NULL);
     scene_close(&scene);

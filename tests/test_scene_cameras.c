@@ -406,9 +406,9 @@ static void test_hostile_coefficients(void **state)
             assert_true(scene_camera_limit(&camera) >= 0);
             for (int n = 0; n < 9; n++) {
                 const int column = n % 3, row = n / 3;
-                bool there = scene_camera_ray(&camera, 50.0 * column, 40.0 * row, origin, d);
+                bool has_ray = scene_camera_ray(&camera, 50.0 * column, 40.0 * row, origin, d);
                 assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
-                assert_true(!there || scene_camera_depth_scale(&camera, d) > 0);
+                assert_true(!has_ray || scene_camera_depth_scale(&camera, d) > 0);
                 (void)scene_camera_project(&camera, d, &x, &y);
             }
         }
@@ -480,8 +480,8 @@ static size_t check_undistorted(const struct scene_camera *camera, const double 
     return 1;
 }
 
-/* Each coefficient alone, up to folding over: with a wrong derivative of its term Newton's method
- * would converge slowly or not at all. */
+/* Checks each coefficient by itself, up to where the lens folds over: with a wrong derivative of
+ * its term Newton's method would converge slowly or not at all. */
 static void test_every_coefficient_is_undone(void **state)
 {
     (void)state;
@@ -515,11 +515,11 @@ static void test_short_of_the_corners(void **state)
             const int column = n % 40, row = n / 40;
             double x = (column + 0.5) / 40 * camera.width, y = (row + 0.5) / 40 * camera.height;
             double origin[3], d[3];
-            bool there = scene_camera_ray(&camera, x, y, origin, d);
+            bool has_ray = scene_camera_ray(&camera, x, y, origin, d);
             assert_near(d[0] * d[0] + d[1] * d[1] + d[2] * d[2], 1, 1e-12);
-            if (there)
+            if (has_ray)
                 check_model(&camera, x, y);
-            *(there ? &reached : &unreached) += 1;
+            *(has_ray ? &reached : &unreached) += 1;
         }
         assert_true(reached > 100 && unreached > 100);
     }
@@ -787,7 +787,7 @@ static void test_far(void **state)
         assert_int_equal(far->aabb_scale, near->aabb_scale);
         assert_same_cameras(far->splits[SCENE_TRAIN].cameras, near->splits[SCENE_TRAIN].cameras,
                             RING);
-        /* And back. */
+        /* Converts the focus point to the dataset's coordinates and back. */
         struct vkn_scene_look look = {.size = sizeof look};
         assert_ok(vkn_scene_look_at(far, point, up));
         assert_ok(vkn_scene_find_look(far, &look));
@@ -807,13 +807,14 @@ static void test_far(void **state)
             assert_near(up[i], i == 2, 0);
         }
         for (size_t n = 0; n < RING; n++) {
-            struct vkn_camera there = {.size = sizeof there}, here = there;
+            struct vkn_camera far_camera = {.size = sizeof far_camera}, near_camera = far_camera;
             struct scene_camera again;
-            assert_ok(vkn_scene_camera(far, VKN_SPLIT_TRAIN, n, &there));
-            assert_ok(vkn_scene_camera(near, VKN_SPLIT_TRAIN, n, &here));
+            assert_ok(vkn_scene_camera(far, VKN_SPLIT_TRAIN, n, &far_camera));
+            assert_ok(vkn_scene_camera(near, VKN_SPLIT_TRAIN, n, &near_camera));
             for (int i = 0; i < 3; i++)
-                assert_near(there.pose[4 * i + 3] - middle[i], here.pose[4 * i + 3], 1e-6 * size);
-            assert_ok(scene_camera_from_public(&there, far->scale, far->offset, &again));
+                assert_near(far_camera.pose[4 * i + 3] - middle[i], near_camera.pose[4 * i + 3],
+                            1e-6 * size);
+            assert_ok(scene_camera_from_public(&far_camera, far->scale, far->offset, &again));
             assert_same_cameras(&again, &far->splits[SCENE_TRAIN].cameras[n], 1);
         }
         scene_close(&near);

@@ -184,9 +184,9 @@ static void test_truncated_colmap(void **state)
         assert_open_fails(&options, "/sparse/0/images.bin: image ");
         assert_error(": cut off");
     }
-    bool there = base_is_folder(path);
+    bool exists = base_is_folder(path);
     free(path);
-    if (!there)
+    if (!exists)
         skip_because(not_here);
 }
 

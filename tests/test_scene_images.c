@@ -808,7 +808,7 @@ static void test_exif_turned(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
-enum exif_way { EXIF_TURNED, EXIF_STORED, EXIF_NOT_TOLD };
+enum exif_way { EXIF_TURNED, EXIF_STORED, EXIF_UNKNOWN };
 
 static void assert_exif(struct temporary *folder, const char *top, enum exif_way way)
 {
@@ -819,14 +819,13 @@ static void assert_exif(struct temporary *folder, const char *top, enum exif_way
     assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].applied_orientation, turned ? 6 : 1);
     assert_int_equal(findings.rotated != NULL, turned);
     assert_int_equal(findings.as_stored != NULL, way == EXIF_STORED);
-    assert_int_equal(findings.orientation_unknown != NULL, way == EXIF_NOT_TOLD);
+    assert_int_equal(findings.orientation_unknown != NULL, way == EXIF_UNKNOWN);
     struct inspection *inspection = NULL;
     assert_ok(inspect_scene(scene, &findings, 0.05, &inspection));
     cJSON *object = inspect_json(inspection);
     char *json = base_json_print(object);
     cJSON_Delete(object);
-    assert_int_equal(strstr(json, "(6 in a.png) that their cameras'") != NULL,
-                     way == EXIF_NOT_TOLD);
+    assert_int_equal(strstr(json, "(6 in a.png) that their cameras'") != NULL, way == EXIF_UNKNOWN);
     assert_int_equal(strstr(json, "\"turned\":") != NULL, turned);
     assert_int_equal(strstr(json, "\"as_stored\":") != NULL, way == EXIF_STORED);
     free(json);
@@ -873,7 +872,7 @@ static void test_exif_evidence(void **state)
     assert_exif(folder, "\"fl_x\": 4, \"w\": 6, \"h\": 4", EXIF_STORED);
     assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.1, \"cy\": 2.9", EXIF_TURNED);
     assert_exif(folder, "\"fl_x\": 4, \"cx\": 2.9, \"cy\": 2.1", EXIF_STORED);
-    assert_exif(folder, "\"camera_angle_x\": 0.8", EXIF_NOT_TOLD);
+    assert_exif(folder, "\"camera_angle_x\": 0.8", EXIF_UNKNOWN);
     write_tagged_scene(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 6");
     assert_open_fails(
         &options,
@@ -882,7 +881,7 @@ static void test_exif_evidence(void **state)
     assert_exif(folder, "\"camera_angle_x\": 0.8", EXIF_TURNED);
     tagged_picture(folder, "a.png", 5, 5, 6);
     temporary_picture(folder, "b.png", 5, 5, 0);
-    assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", EXIF_NOT_TOLD);
+    assert_exif(folder, "\"fl_x\": 4, \"w\": 5, \"h\": 5", EXIF_UNKNOWN);
 }
 
 /* A mask of the rotated size is used as it is, one of the stored size is rotated with its image,
@@ -1001,7 +1000,7 @@ static char *write_pictures(struct temporary *folder, const char *at, const char
 
 /* Names, existing files, and the file that is found, or "!" and a part of the error's message. */
 static const struct {
-    const char *names, *files, *wanted, *said;
+    const char *names, *files, *wanted, *message;
 } searches[] = {
     {"images/f.jpg", "images/f.jpg\nimages/F.JPG\nimages/f.png\nf.jpg", "images/f.jpg", NULL},
     {"r_0", "r_0.png\nr_0.jpg", "r_0.png", NULL},
@@ -1078,10 +1077,10 @@ static void test_names(void **state)
                 scene->splits[SCENE_TRAIN].cameras[0].image_path + strlen(options.path) + 1;
             if (strcmp(path, wanted) != 0)
                 fail_msg("%s: %s is not %s", searches[i].names, path, wanted);
-            const char *said = findings.other_names;
-            if ((said == NULL) != (searches[i].said == NULL) ||
-                (said != NULL && !strstr(said, searches[i].said)))
-                fail_msg("%s: \"%s\"", searches[i].names, said != NULL ? said : "nothing");
+            const char *message = findings.other_names;
+            if ((message == NULL) != (searches[i].message == NULL) ||
+                (message != NULL && !strstr(message, searches[i].message)))
+                fail_msg("%s: \"%s\"", searches[i].names, message != NULL ? message : "nothing");
         }
         base_log_threshold(BASE_LOG_INFO);
         scene_close(&scene);

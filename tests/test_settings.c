@@ -70,7 +70,7 @@ static void set(struct vkn_config *config, const char *setting)
     ok(vkn_config_set(config, "--set", key, value + 1));
 }
 
-static void take_scene(const struct vkn_scene *scene, struct outcome *outcome)
+static void copy_scene(const struct vkn_scene *scene, struct outcome *outcome)
 {
     const struct scene_camera *camera = scene->splits[SCENE_TRAIN].cameras;
     outcome->scene.scale = (float)scene->scale;
@@ -83,7 +83,7 @@ static void take_scene(const struct vkn_scene *scene, struct outcome *outcome)
     outcome->scene.height = camera->height;
 }
 
-static void take_backend(const struct field_backend *backend, struct outcome *outcome)
+static void copy_backend(const struct field_backend *backend, struct outcome *outcome)
 {
     outcome->backend.precision = backend->precision;
     outcome->backend.sums = backend->sums;
@@ -95,7 +95,7 @@ static void take_backend(const struct field_backend *backend, struct outcome *ou
     outcome->backend.conversions = backend->conversions;
 }
 
-static void take_images(const struct vkn_config *config, const struct images_plan *plan,
+static void copy_images(const struct vkn_config *config, const struct images_plan *plan,
                         struct outcome *outcome)
 {
     outcome->images.strips = plan->strips;
@@ -118,7 +118,7 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     BASE_TRY(images_make_plan(scene, config, 1u << 30, device.max_buffer_range, &plan));
     for (uint32_t id = 2; id < SPEC_COUNT; id++)
         outcome->special[id] = setup.specialization.values[id];
-    take_scene(scene, outcome);
+    copy_scene(scene, outcome);
     outcome->constants = setup.constants;
     /* These follow from the model's layers. */
     outcome->constants.first_layered = 0;
@@ -126,8 +126,8 @@ static vkn_status derive(const struct vkn_scene *scene, struct vkn_config *confi
     memset(outcome->constants.layer_columns, 0, sizeof outcome->constants.layer_columns);
     memset(outcome->constants.buckets, 0, sizeof outcome->constants.buckets);
     outcome->buckets = setup.buckets;
-    take_backend(&setup.backend, outcome);
-    take_images(config, &plan, outcome);
+    copy_backend(&setup.backend, outcome);
+    copy_images(config, &plan, outcome);
     outcome->loss_scale = config->loss_scale.initial;
     return VKN_OK;
 }
@@ -1213,11 +1213,11 @@ static void assert_help(const char *help, const struct fallback *fallback)
 {
     const char *gpu = fallback->gpu ? fallback->gpu : fallback->cpu, *cpu = strstr(help, "CPU ");
     char *end = NULL;
-    double said = strtod(help, &end);
+    double stated = strtod(help, &end);
     bool list = *gpu == '[', always = *end != '/' && strncmp(end, " when", 5) != 0;
     if (list && end != help && strncmp(help, gpu + 1, strlen(gpu) - 2) != 0)
         fail_msg("%s: help says %s, not %s", fallback->key, help, gpu);
-    if (!list && end != help && always && said != strtod(gpu, NULL))
+    if (!list && end != help && always && stated != strtod(gpu, NULL))
         fail_msg("%s: help says %s, not %s", fallback->key, help, gpu);
     if (fallback->gpu && (!cpu || strtod(cpu + 4, NULL) != strtod(fallback->cpu, NULL)))
         fail_msg("%s: help says %s, not CPU %s", fallback->key, help, fallback->cpu);

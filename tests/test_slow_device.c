@@ -117,7 +117,7 @@ static float *train(const struct step_tests *tests, double seconds, uint64_t *si
     struct tiny tiny = create_slow(tests, &config);
     tiny_run(&tiny, 37);
     tiny_run(&tiny, 48);
-    float *params = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
+    float *params = tiny_read(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);
     *size = tiny.trainer->step.buffers.at[BIND_PARAMS].size;
     tiny_destroy(&tiny);
     return params;
@@ -163,7 +163,7 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
     tiny.trainer->open_batch = open;
     tiny_run(&tiny, 2);
     const struct step *step = &tiny.trainer->step;
-    struct Config *constants = tiny_take(&tiny, &step->buffers.at[BIND_CONFIG]);
+    struct Config *constants = tiny_read(&tiny, &step->buffers.at[BIND_CONFIG]);
     assert_int_equal(constants->target_samples, vkn_trainer_config(tiny.trainer)->batch.samples);
     assert_int_equal(constants->sample_capacity, 4 * 32768);
     uint32_t samples = constants->target_samples;
@@ -224,13 +224,13 @@ static void test_cells(void **state)
     struct tiny tiny = create_slow(tests, &config);
     struct step *step = &tiny.trainer->step;
     const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
-    float *whole = tiny_take(&tiny, cells), *none = base_alloc(cells->size, 1);
+    float *whole = tiny_read(&tiny, cells), *none = base_alloc(cells->size, 1);
     tiny_put(&tiny, cells, none);
     step->setup.constants.camera_count = 1u << 20; /* only the estimate of time reads it */
     count_anew();
     ok(step_mark_unseen(step));
     assert_true(slow.submissions > 5);
-    float *split = tiny_take(&tiny, cells);
+    float *split = tiny_read(&tiny, cells);
     assert_memory_equal(split, whole, cells->size);
     free(whole);
     free(none);

@@ -9,8 +9,7 @@
 #define WEIGHT_PROBES 20u
 #define BIAS_PROBES   2u
 
-/* Results of the step. */
-struct step_left {
+struct step_outcome {
     struct State state;
     struct Ray *rays;
     struct RayResult *results;
@@ -23,7 +22,7 @@ struct value {
     double canonical[3], output[4];
 };
 
-/* Means a parameter that no sample reads. */
+/* Index of no parameter, which no sample reads. */
 #define NO_PARAMETER UINT32_MAX
 
 /* Makes raw densities around 1, and grid entries large enough to matter. The average is zero, a
@@ -34,7 +33,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     bool zeros = vkn_trainer_config(tiny->trainer)->mlp.density_activation != VKN_DENSITY_RELU;
     const struct field_model *model = &tiny->trainer->step.setup.model;
     struct random random = {seed};
-    float *params = tiny_take(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS]);
+    float *params = tiny_read(tiny, &tiny->trainer->step.buffers.at[BIND_PARAMS]);
     for (uint32_t i = model->mlp_params; i < model->param_count; i++)
         params[i] = (float)random_between(&random, -1, 1);
     for (uint32_t n = 0; n < model->layer_count; n++)
@@ -53,34 +52,34 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     return params;
 }
 
-static struct step_left run_step(struct tiny *tiny)
+static struct step_outcome run_step(struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    struct step_left left;
+    struct step_outcome outcome;
     tiny_run(tiny, 1);
-    left.rays = tiny_take(tiny, &step->buffers.at[BIND_RAYS]);
-    left.results = tiny_take(tiny, &step->buffers.at[BIND_RESULTS]);
-    left.samples = tiny_take(tiny, &step->buffers.at[BIND_SAMPLES]);
-    ok(gpu_download(tiny->trainer->device, &step->buffers.at[BIND_STATE], 0, &left.state,
-                    sizeof left.state));
-    float *moments = tiny_take(tiny, &step->buffers.at[BIND_MOMENT1]);
-    left.gradients = base_alloc(step->setup.model.param_count, sizeof *left.gradients);
+    outcome.rays = tiny_read(tiny, &step->buffers.at[BIND_RAYS]);
+    outcome.results = tiny_read(tiny, &step->buffers.at[BIND_RESULTS]);
+    outcome.samples = tiny_read(tiny, &step->buffers.at[BIND_SAMPLES]);
+    ok(gpu_download(tiny->trainer->device, &step->buffers.at[BIND_STATE], 0, &outcome.state,
+                    sizeof outcome.state));
+    float *moments = tiny_read(tiny, &step->buffers.at[BIND_MOMENT1]);
+    outcome.gradients = base_alloc(step->setup.model.param_count, sizeof *outcome.gradients);
     for (uint32_t i = 0; i < step->setup.model.param_count; i++)
-        left.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
+        outcome.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
     free(moments);
-    assert_int_equal(left.state.step, 1);
-    assert_int_equal(left.state.updates, 1);
-    assert_true(left.state.sample_count > 150);
-    return left;
+    assert_int_equal(outcome.state.step, 1);
+    assert_int_equal(outcome.state.updates, 1);
+    assert_true(outcome.state.sample_count > 150);
+    return outcome;
 }
 
-static void left_destroy(struct step_left *left)
+static void outcome_destroy(struct step_outcome *outcome)
 {
-    free(left->rays);
-    free(left->results);
-    free(left->samples);
-    free(left->gradients);
-    free(left->values);
+    free(outcome->rays);
+    free(outcome->results);
+    free(outcome->samples);
+    free(outcome->gradients);
+    free(outcome->values);
 }
 
 /* Returns the length of the step at a sample, which uniform sampling stores in the sample. */
@@ -104,20 +103,20 @@ static void position_of(const struct Ray *ray, double t, double position[3])
         position[i] = ray->origin[i] + t * ray->direction[i];
 }
 
-static void keep_values(const struct reference_field *field, struct step_left *left,
+static void keep_values(const struct reference_field *field, struct step_outcome *outcome,
                         uint32_t capacity)
 {
-    left->values = base_alloc(capacity, sizeof *left->values);
-    for (uint32_t r = 0; r < left->state.ray_count; r++) {
-        const struct Ray *ray = &left->rays[r];
+    outcome->values = base_alloc(capacity, sizeof *outcome->values);
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++) {
+        const struct Ray *ray = &outcome->rays[r];
         const struct reference_field at = field_at(field, ray);
         const double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]};
-        for (uint32_t s = 0; s < left->results[r].count; s++) {
-            uint32_t index = left->results[r].first + s;
+        for (uint32_t s = 0; s < outcome->results[r].count; s++) {
+            uint32_t index = outcome->results[r].first + s;
             double position[3];
-            position_of(ray, left->samples[index].t, position);
-            reference_canonical(&at, position, left->values[index].canonical);
-            reference_field_forward(&at, position, direction, left->values[index].output);
+            position_of(ray, outcome->samples[index].t, position);
+            reference_canonical(&at, position, outcome->values[index].canonical);
+            reference_field_forward(&at, position, direction, outcome->values[index].output);
         }
     }
 }
@@ -134,22 +133,22 @@ static void value_of(const struct reference_field *field, const struct value *ke
 }
 
 static double ray_loss(const struct reference_field *field, const struct step *step,
-                       const struct step_left *left, uint32_t r, uint32_t parameter)
+                       const struct step_outcome *outcome, uint32_t r, uint32_t parameter)
 {
     static struct reference_sample samples[MAX_RAY_SAMPLES];
     const struct reference_stepping stepping =
         reference_stepping(&step->setup.constants, field->space.contracted);
-    const struct Ray *ray = &left->rays[r];
+    const struct Ray *ray = &outcome->rays[r];
     const struct reference_field at = field_at(field, ray);
     struct reference_ray result = reference_ray_start;
     double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
            slope;
-    for (uint32_t s = 0; s < left->results[r].count; s++) {
-        uint32_t index = left->results[r].first + s;
-        const struct Sample *sample = &left->samples[index];
+    for (uint32_t s = 0; s < outcome->results[r].count; s++) {
+        uint32_t index = outcome->results[r].first + s;
+        const struct Sample *sample = &outcome->samples[index];
         double t = sample->t, width = width_of(step, &stepping, sample), position[3], output[4];
         position_of(ray, t, position);
-        value_of(&at, &left->values[index], position, direction, parameter, output);
+        value_of(&at, &outcome->values[index], position, direction, parameter, output);
         samples[s] = (struct reference_sample){
             .t = t,
             .width = width * reference_shrinking(&field->space, position),
@@ -158,7 +157,8 @@ static double ray_loss(const struct reference_field *field, const struct step *s
         };
         reference_normalize(&field->space, width, &samples[s]);
     }
-    reference_composite(&result, samples, left->results[r].count, step->setup.constants.early_stop);
+    reference_composite(&result, samples, outcome->results[r].count,
+                        step->setup.constants.early_stop);
     for (int c = 0; c < 3; c++) {
         double background = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background;
@@ -172,26 +172,26 @@ static double ray_loss(const struct reference_field *field, const struct step *s
 
 /* Returns the mean loss over the step's rays; rays whose samples did not fit count as 0. */
 static double mean_loss(const struct reference_field *field, const struct step *step,
-                        const struct step_left *left, uint32_t parameter)
+                        const struct step_outcome *outcome, uint32_t parameter)
 {
     double sum = 0;
-    for (uint32_t r = 0; r < left->state.ray_count; r++)
-        if (left->rays[r].last != -2)
-            sum += ray_loss(field, step, left, r, parameter);
-    return sum / left->state.ray_count;
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++)
+        if (outcome->rays[r].last != -2)
+            sum += ray_loss(field, step, outcome, r, parameter);
+    return sum / outcome->state.ray_count;
 }
 
 static double probed_loss(const struct probed *probed, uint32_t parameter)
 {
-    return mean_loss(probed->field, probed->step, probed->left, parameter);
+    return mean_loss(probed->field, probed->step, probed->outcome, parameter);
 }
 
 static void check_loss(const struct tiny *tiny, const struct reference_field *field,
-                       const struct step_left *left)
+                       const struct step_outcome *outcome)
 {
     const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
-    double loss = mean_loss(field, &tiny->trainer->step, left, NO_PARAMETER);
-    loss *= (double)left->state.ray_count / left->state.live_rays; /* reported per live ray */
+    double loss = mean_loss(field, &tiny->trainer->step, outcome, NO_PARAMETER);
+    loss *= (double)outcome->state.ray_count / outcome->state.live_rays; /* reported per live ray */
     assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
 }
 
@@ -208,7 +208,7 @@ static void check_occupancy(const struct tiny *tiny)
         return; /* there is no grid */
     /* The last eight bits of a dynamic scene's cells hold the time at which they were found. */
     double tolerance = step->setup.model.deformation_layers > 0 ? ldexp(1, -15) : 1e-5;
-    float *values = tiny_take(tiny, &step->buffers.at[BIND_OCCUPANCY]);
+    float *values = tiny_read(tiny, &step->buffers.at[BIND_OCCUPANCY]);
     size_t count = step->buffers.at[BIND_OCCUPANCY].size / sizeof *values, seen = 0;
     for (size_t i = 0; i < count; i++) {
         if (values[i] < 0)
@@ -221,23 +221,25 @@ static void check_occupancy(const struct tiny *tiny)
 }
 
 /* Counts samples that contraction moves. */
-static uint32_t count_outside(const struct reference_field *field, const struct step_left *left)
+static uint32_t count_outside(const struct reference_field *field,
+                              const struct step_outcome *outcome)
 {
     uint32_t count = 0;
-    for (uint32_t r = 0; r < left->state.ray_count; r++)
-        for (uint32_t s = 0; s < left->results[r].count; s++) {
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++)
+        for (uint32_t s = 0; s < outcome->results[r].count; s++) {
             double position[3];
-            position_of(&left->rays[r], left->samples[left->results[r].first + s].t, position);
+            position_of(&outcome->rays[r], outcome->samples[outcome->results[r].first + s].t,
+                        position);
             count += reference_shrinking(&field->space, position) < 1;
         }
     return count;
 }
 
 static void probe_parameters(struct reference_field *field, const struct step *step,
-                             const struct step_left *left, struct random *random)
+                             const struct step_outcome *outcome, struct random *random)
 {
     const struct field_model *model = &step->setup.model;
-    const struct probed probed = {probed_loss, field, step, left, left->gradients};
+    const struct probed probed = {probed_loss, field, step, outcome, outcome->gradients};
     if (!model->layers[0].biases) {
         probe(&probed, 0, step->setup.constants.first_layered, PROBES, random,
               "gradient of weight");
@@ -263,17 +265,17 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     const struct step *step = &tiny.trainer->step;
     float *params = put_params(&tiny, seed);
-    struct step_left left = run_step(&tiny);
+    struct step_outcome outcome = run_step(&tiny);
     struct reference_field field =
         reference_field(vkn_trainer_config(tiny.trainer), &step->setup.model, params);
     struct random random = {seed};
-    keep_values(&field, &left, step->setup.constants.sample_capacity);
-    check_loss(&tiny, &field, &left);
+    keep_values(&field, &outcome, step->setup.constants.sample_capacity);
+    check_loss(&tiny, &field, &outcome);
     check_occupancy(&tiny);
-    assert_true(!field.space.contracted || count_outside(&field, &left) > 100);
-    probe_parameters(&field, step, &left, &random);
+    assert_true(!field.space.contracted || count_outside(&field, &outcome) > 100);
+    probe_parameters(&field, step, &outcome, &random);
     reference_field_destroy(&field);
-    left_destroy(&left);
+    outcome_destroy(&outcome);
     free(params);
     tiny_destroy(&tiny);
 }
@@ -320,7 +322,7 @@ static void test_variant(void **state)
  * space and other activations there. */
 static bool has_variants(const struct step_tests *tests)
 {
-    return !tries_shapes(tests->context->device);
+    return !has_slow_gpu_kernels(tests->context->device);
 }
 
 /* Samples in contracted space, far outside the cube. */

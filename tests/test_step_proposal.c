@@ -10,8 +10,7 @@
 
 #define PROBES 48u
 
-/* Results of the step. */
-struct step_left {
+struct step_outcome {
     uint32_t ray_count;
     struct Ray *rays;
     struct RayResult *results, *fine_results;
@@ -31,7 +30,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
         const struct field_model *model = &step_field_setup(step, n)->model;
         const struct gpu_buffer *buffers = step_field_buffers(step, n)->at;
         free(params);
-        params = tiny_take(tiny, &buffers[BIND_PARAMS]);
+        params = tiny_read(tiny, &buffers[BIND_PARAMS]);
         for (uint32_t i = model->mlp_params; i < model->param_count; i++)
             params[i] = (float)random_between(&random, -1.5, 1.5);
         tiny_put(tiny, &buffers[BIND_PARAMS], params);
@@ -42,36 +41,37 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     return params;
 }
 
-static struct step_left run_step(struct tiny *tiny)
+static struct step_outcome run_step(struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    const struct gpu_buffer *fine = step->buffers.at, *own = step->sets[SET_COARSE].own.at;
-    struct step_left left = {0};
+    const struct gpu_buffer *fine = step->buffers.at, *on_ray = step->sets[SET_COARSE].own.at;
+    struct step_outcome outcome = {0};
     tiny_run(tiny, 1);
-    struct State *state = tiny_take(tiny, &fine[BIND_STATE]);
+    struct State *state = tiny_read(tiny, &fine[BIND_STATE]);
     assert_int_equal(state->updates, 1);
-    left.ray_count = state->ray_count;
-    left.rays = tiny_take(tiny, &fine[BIND_RAYS]);
-    left.results = tiny_take(tiny, &own[BIND_RESULTS]);
-    left.samples = tiny_take(tiny, &own[BIND_SAMPLES]);
-    left.field = tiny_take(tiny, &own[BIND_FIELD]);
-    left.fine_results = tiny_take(tiny, &fine[BIND_RESULTS]);
-    left.fine_samples = tiny_take(tiny, &fine[BIND_SAMPLES]);
-    left.fine_field = tiny_take(tiny, &fine[BIND_FIELD]);
-    float *moments = tiny_take(tiny, &step->coarse.at[BIND_MOMENT1]);
+    outcome.ray_count = state->ray_count;
+    outcome.rays = tiny_read(tiny, &fine[BIND_RAYS]);
+    outcome.results = tiny_read(tiny, &on_ray[BIND_RESULTS]);
+    outcome.samples = tiny_read(tiny, &on_ray[BIND_SAMPLES]);
+    outcome.field = tiny_read(tiny, &on_ray[BIND_FIELD]);
+    outcome.fine_results = tiny_read(tiny, &fine[BIND_RESULTS]);
+    outcome.fine_samples = tiny_read(tiny, &fine[BIND_SAMPLES]);
+    outcome.fine_field = tiny_read(tiny, &fine[BIND_FIELD]);
+    float *moments = tiny_read(tiny, &step->coarse.at[BIND_MOMENT1]);
     uint32_t count = step->coarse_setup.model.param_count;
-    left.gradients = base_alloc(count, sizeof *left.gradients);
+    outcome.gradients = base_alloc(count, sizeof *outcome.gradients);
     for (uint32_t i = 0; i < count; i++)
-        left.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
+        outcome.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
     free(moments);
     free(state);
-    return left;
+    return outcome;
 }
 
-static void left_destroy(struct step_left *left)
+static void outcome_destroy(struct step_outcome *outcome)
 {
-    void *all[] = {left->rays,         left->results, left->fine_results, left->samples,
-                   left->fine_samples, left->field,   left->fine_field,   left->gradients};
+    void *all[] = {outcome->rays,       outcome->results,      outcome->fine_results,
+                   outcome->samples,    outcome->fine_samples, outcome->field,
+                   outcome->fine_field, outcome->gradients};
     for (size_t i = 0; i < BASE_COUNT(all); i++)
         free(all[i]);
 }
@@ -96,15 +96,16 @@ static double first_step(const struct step *step, const struct reference_space *
 
 /* Computes the edges of bins, and the proposal's density at their samples. */
 static void make_bins(const struct reference_field *field, const struct step *step,
-                      const struct step_left *left, uint32_t r, struct reference_interval *bins)
+                      const struct step_outcome *outcome, uint32_t r,
+                      struct reference_interval *bins)
 {
     const struct reference_stepping stepping =
         reference_stepping(&step->setup.constants, field->space.contracted);
-    const struct Ray *ray = &left->rays[r];
-    uint32_t count = left->results[r].count;
+    const struct Ray *ray = &outcome->rays[r];
+    uint32_t count = outcome->results[r].count;
     double first = first_step(step, &field->space, &stepping, ray);
     for (uint32_t i = 0; i < count; i++) {
-        const struct Sample *sample = &left->samples[left->results[r].first + i];
+        const struct Sample *sample = &outcome->samples[outcome->results[r].first + i];
         double size = (ray->last - first) / count, position[3];
         position_of(ray, sample, position);
         bins[i] = (struct reference_interval){
@@ -120,10 +121,10 @@ static void make_bins(const struct reference_field *field, const struct step *st
  * blurred and annealed. After one of eight steps the power is 10 / 8 / (9 / 8 + 1). */
 static void make_shares(const struct reference_interval *bins, uint32_t count, double *shares)
 {
-    double weights[MAX_COARSE_SAMPLES + 2] = {0}, light = 1;
+    double weights[MAX_COARSE_SAMPLES + 2] = {0}, transmittance = 1;
     for (uint32_t i = 0; i < count; i++) {
-        weights[i + 1] = -light * expm1(-bins[i].density * bins[i].width);
-        light -= weights[i + 1];
+        weights[i + 1] = -transmittance * expm1(-bins[i].density * bins[i].width);
+        transmittance -= weights[i + 1];
     }
     weights[0] = weights[1];
     weights[count + 1] = weights[count];
@@ -134,108 +135,107 @@ static void make_shares(const struct reference_interval *bins, uint32_t count, d
     }
 }
 
-/* Returns the distance at which a part of all shares is reached; shares are uniform within a bin.
- */
+/* Returns the distance at which the CDF of the shares is `cdf`; it is linear within a bin. */
 static double distance_of(const struct reference_stepping *stepping,
                           const struct reference_interval *bins, uint32_t count,
-                          const double *shares, double part)
+                          const double *shares, double cdf)
 {
     double all = 0;
     uint32_t i = 0;
     for (uint32_t k = 0; k < count; k++)
         all += shares[k];
-    for (part *= all; i + 1 < count && part >= shares[i]; i++)
-        part -= shares[i];
+    for (cdf *= all; i + 1 < count && cdf >= shares[i]; i++)
+        cdf -= shares[i];
     double begin = reference_steps_to(stepping, bins[i].begin);
     double size = reference_steps_to(stepping, bins[i].end) - begin;
-    return reference_distance_after(stepping, begin + size * part / shares[i]);
+    return reference_distance_after(stepping, begin + size * cdf / shares[i]);
 }
 
 /* Samples fill the intervals between edges; one edge is drawn in each of equally large strata. */
 static void check_places(const struct reference_field *field, const struct step *step,
-                         const struct step_left *left, uint32_t r)
+                         const struct step_outcome *outcome, uint32_t r)
 {
     const struct Config *constants = &step->setup.constants;
     const struct reference_stepping stepping =
         reference_stepping(constants, field->space.contracted);
     struct reference_interval bins[MAX_COARSE_SAMPLES];
     double shares[MAX_COARSE_SAMPLES], edges[MAX_COARSE_SAMPLES];
-    uint32_t count = left->fine_results[r].count, edge_count = constants->fine_samples + 1;
+    uint32_t count = outcome->fine_results[r].count, edge_count = constants->fine_samples + 1;
     assert_true(count == 0 || count + 1 == edge_count);
-    make_bins(field, step, left, r, bins);
-    make_shares(bins, left->results[r].count, shares);
+    make_bins(field, step, outcome, r, bins);
+    make_shares(bins, outcome->results[r].count, shares);
     for (uint32_t k = 0; count > 0 && k < edge_count; k++) {
         double unit[3];
         reference_random_unit(constants->seed, 1, r * edge_count + k, 33, unit);
-        edges[k] = distance_of(&stepping, bins, left->results[r].count, shares,
+        edges[k] = distance_of(&stepping, bins, outcome->results[r].count, shares,
                                (k + unit[0]) / edge_count);
     }
     for (uint32_t k = 0; k < count; k++) {
-        const struct Sample *sample = &left->fine_samples[left->fine_results[r].first + k];
+        const struct Sample *sample = &outcome->fine_samples[outcome->fine_results[r].first + k];
         assert_close(sample->t - sample->width / 2, edges[k], 1e-4, edges[k], "begin", k);
         assert_close(sample->t + sample->width / 2, edges[k + 1], 1e-4, edges[k + 1], "end", k);
     }
 }
 
 static double ray_loss(const struct reference_field *field, const struct step *step,
-                       const struct step_left *left, uint32_t r)
+                       const struct step_outcome *outcome, uint32_t r)
 {
     struct reference_interval bins[MAX_COARSE_SAMPLES], samples[MAX_COARSE_SAMPLES];
-    const struct reference_ray_bins ray = {bins, left->results[r].count};
-    uint32_t first = left->fine_results[r].first, count = left->fine_results[r].count;
-    make_bins(field, step, left, r, bins);
+    const struct reference_ray_bins ray = {bins, outcome->results[r].count};
+    uint32_t first = outcome->fine_results[r].first, count = outcome->fine_results[r].count;
+    make_bins(field, step, outcome, r, bins);
     for (uint32_t k = 0; k < count; k++) {
-        const struct Sample *sample = &left->fine_samples[first + k];
+        const struct Sample *sample = &outcome->fine_samples[first + k];
         double position[3];
-        position_of(&left->rays[r], sample, position);
+        position_of(&outcome->rays[r], sample, position);
         samples[k] = (struct reference_interval){
             .begin = sample->t - 0.5 * sample->width,
             .end = sample->t + 0.5 * sample->width,
             .width = sample->width * reference_shrinking(&field->space, position),
-            .density = left->fine_field[first + k][3],
+            .density = outcome->fine_field[first + k][3],
         };
     }
     return reference_interlevel(&ray, samples, count, NULL, NULL);
 }
 
 static double sum_losses(const struct reference_field *field, const struct step *step,
-                         const struct step_left *left)
+                         const struct step_outcome *outcome)
 {
     double sum = 0;
-    for (uint32_t r = 0; r < left->ray_count; r++)
-        sum += ray_loss(field, step, left, r);
+    for (uint32_t r = 0; r < outcome->ray_count; r++)
+        sum += ray_loss(field, step, outcome, r);
     return step->setup.config.loss.interlevel * sum;
 }
 
 static double probed_loss(const struct probed *probed, uint32_t parameter)
 {
     (void)parameter;
-    return sum_losses(probed->field, probed->step, probed->left) / probed->left->ray_count;
+    return sum_losses(probed->field, probed->step, probed->outcome) / probed->outcome->ray_count;
 }
 
 /* Checks the proposal's values, the samples drawn from them, and the loss sums for check_gradients.
  */
 static void check_forward(const struct tiny *tiny, const struct reference_field *field,
-                          const struct step_left *left)
+                          const struct step_outcome *outcome)
 {
     const struct step *step = &tiny->trainer->step;
-    double loss = sum_losses(field, step, left);
+    double loss = sum_losses(field, step, outcome);
     uint32_t outside = 0, found = 0;
-    for (uint32_t r = 0; r < left->ray_count; r++) {
-        check_places(field, step, left, r);
-        found += left->fine_results[r].count > 0;
-        for (uint32_t i = 0; i < left->results[r].count; i++) {
-            uint32_t at = left->results[r].first + i;
+    for (uint32_t r = 0; r < outcome->ray_count; r++) {
+        check_places(field, step, outcome, r);
+        found += outcome->fine_results[r].count > 0;
+        for (uint32_t i = 0; i < outcome->results[r].count; i++) {
+            uint32_t at = outcome->results[r].first + i;
             double position[3];
-            position_of(&left->rays[r], &left->samples[at], position);
+            position_of(&outcome->rays[r], &outcome->samples[at], position);
             double expected = reference_density(field, position);
             outside += reference_shrinking(&field->space, position) < 1;
-            assert_close(left->field[at][3], expected, 1e-4, expected, "density of bin", at);
-            assert_true(left->field[at][0] == 0 && left->field[at][2] == 0);
+            assert_close(outcome->field[at][3], expected, 1e-4, expected, "density of bin", at);
+            assert_true(outcome->field[at][0] == 0 && outcome->field[at][2] == 0);
         }
     }
-    float *reduce = tiny_take(tiny, &step->buffers.at[BIND_REDUCE]);
-    assert_true(found > left->ray_count / 2 && loss > 1e-3);
+    float *reduce = tiny_read(tiny, &step->buffers.at[BIND_REDUCE]);
+    assert_true(found > outcome->ray_count / 2 && loss > 1e-3);
     assert_true(!field->space.contracted || outside > 100);
     assert_close(reduce[REDUCE_COARSE], loss, 1e-4, loss, "loss", 0);
     free(reduce);
@@ -247,16 +247,16 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     const struct step *step = &tiny.trainer->step;
     const struct setup *setup = &step->coarse_setup;
     float *params = put_params(&tiny, seed);
-    struct step_left left = run_step(&tiny);
+    struct step_outcome outcome = run_step(&tiny);
     struct reference_field field = reference_field(&setup->config, &setup->model, params);
     struct random random = {seed};
-    const struct probed probed = {probed_loss, &field, step, &left, left.gradients};
-    check_forward(&tiny, &field, &left);
+    const struct probed probed = {probed_loss, &field, step, &outcome, outcome.gradients};
+    check_forward(&tiny, &field, &outcome);
     probe(&probed, 0, setup->model.mlp_params, PROBES, &random, "gradient of weight");
     probe(&probed, setup->model.mlp_params, setup->model.param_count, PROBES, &random,
           "gradient of grid parameter");
     reference_field_destroy(&field);
-    left_destroy(&left);
+    outcome_destroy(&outcome);
     free(params);
     tiny_destroy(&tiny);
 }

@@ -11,7 +11,6 @@
 
 /* ---- reported figures ---------------------------------------------------------------------- */
 
-/* Reports of a run. */
 struct reported {
     const struct tiny *tiny;
     struct vkn_train_stats stats; /* of the last report */
@@ -24,7 +23,7 @@ static void assert_figure(const char *what, double reported, double expected)
 }
 
 /* Checks means over the steps since the last report, and the last step's state. */
-static void take_report(void *context, const struct vkn_train_stats *stats)
+static void check_report(void *context, const struct vkn_train_stats *stats)
 {
     struct reported *reported = context;
     const struct tiny *tiny = reported->tiny;
@@ -78,7 +77,7 @@ static void run_and_check(const struct tiny *tiny, uint32_t until_step, uint32_t
     struct reported reported = {.tiny = tiny, .stats.step = vkn_trainer_step(tiny->trainer)};
     const struct vkn_train_run run = {.until_step = until_step,
                                       .report_seconds = reports > 1 ? 1e-9 : 1e9,
-                                      .report = take_report,
+                                      .report = check_report,
                                       .context = &reported};
     double before = vkn_trainer_seconds(tiny->trainer);
     ok(vkn_trainer_run(tiny->trainer, &run));
@@ -217,24 +216,24 @@ static void test_resume(void **state)
     static const uint32_t stops[] = {7, 16, 17, 32, 45, 60};
     const struct vkn_config config = tiny_config(true);
     char *whole = tiny_train(*state, &config, NULL, 60, "whole");
-    char *part = NULL;
+    char *checkpoint = NULL;
     for (size_t i = 0; i < BASE_COUNT(stops); i++) {
         char name[16];
         snprintf(name, sizeof name, "part-%u", stops[i]);
-        char *next = tiny_train(*state, &config, part, stops[i], name);
+        char *next = tiny_train(*state, &config, checkpoint, stops[i], name);
         char *fresh = tiny_train(*state, &config, NULL, stops[i], "fresh");
         if (!same_checkpoints(next, fresh))
             fail_msg("resumed training differs at step %u", stops[i]);
         free(fresh);
-        free(part);
-        part = next;
+        free(checkpoint);
+        checkpoint = next;
     }
-    assert_true(same_checkpoints(whole, part));
+    assert_true(same_checkpoints(whole, checkpoint));
     free(whole);
-    free(part);
+    free(checkpoint);
 }
 
-/* The same stops in one trainer, without checkpoints. */
+/* Stops at the same steps in one trainer, without checkpoints. */
 static void test_stops(void **state)
 {
     const struct vkn_config config = tiny_config(true);
@@ -280,8 +279,8 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
         memcpy(config.optimizer.rates, points, sizeof points);
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 23);
-    char *part = tiny_save(tests, &tiny, "scheduled");
-    ok(vkn_run_config(part, &recorded));
+    char *checkpoint = tiny_save(tests, &tiny, "scheduled");
+    ok(vkn_run_config(checkpoint, &recorded));
     run_and_check(&tiny, 60, 3); /* checks the reported rates */
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     for (uint32_t step = 1; step <= 60; step++) {
@@ -289,10 +288,10 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
         assert_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
     }
     char *whole = tiny_save(tests, &tiny, "whole");
-    char *resumed = tiny_train(tests, &recorded, part, 60, "resumed");
+    char *resumed = tiny_train(tests, &recorded, checkpoint, 60, "resumed");
     assert_true(same_checkpoints(whole, resumed));
     tiny_destroy(&tiny);
-    free(part);
+    free(checkpoint);
     free(whole);
     free(resumed);
 }

@@ -31,7 +31,7 @@ extern const size_t test_stepper_device_shader_count;
 #define PIPELINES     2u
 enum { VALUES, DENSITIES };
 
-struct own {
+struct vulkan {
     struct vkn_vulkan handles;
 #define MEMBER(name) PFN_vk##name name;
     DEVICE_FUNCTIONS(MEMBER)
@@ -54,38 +54,38 @@ static void done(VkResult result)
     assert_int_equal(result, VK_SUCCESS);
 }
 
-static void load_functions(struct own *own)
+static void load_functions(struct vulkan *vk)
 {
     PFN_vkGetInstanceProcAddr of_instance =
-        (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
+        (PFN_vkGetInstanceProcAddr)vk->handles.get_instance_proc_addr;
     PFN_vkGetDeviceProcAddr of_device =
-        (PFN_vkGetDeviceProcAddr)of_instance(own->handles.instance, "vkGetDeviceProcAddr");
+        (PFN_vkGetDeviceProcAddr)of_instance(vk->handles.instance, "vkGetDeviceProcAddr");
     assert_non_null(of_device);
-#define LOAD(name)                                                        \
-    own->name = (PFN_vk##name)of_device(own->handles.device, "vk" #name); \
-    assert_non_null(own->name);
+#define LOAD(name)                                                      \
+    vk->name = (PFN_vk##name)of_device(vk->handles.device, "vk" #name); \
+    assert_non_null(vk->name);
     DEVICE_FUNCTIONS(LOAD)
 #undef LOAD
 }
 
-static void create_staging(struct own *own)
+static void create_staging(struct vulkan *vk)
 {
-    VkDevice device = own->handles.device;
+    VkDevice device = vk->handles.device;
     PFN_vkGetInstanceProcAddr of_instance =
-        (PFN_vkGetInstanceProcAddr)own->handles.get_instance_proc_addr;
+        (PFN_vkGetInstanceProcAddr)vk->handles.get_instance_proc_addr;
     PFN_vkGetPhysicalDeviceMemoryProperties get_properties =
-        (PFN_vkGetPhysicalDeviceMemoryProperties)of_instance(own->handles.instance,
+        (PFN_vkGetPhysicalDeviceMemoryProperties)of_instance(vk->handles.instance,
                                                              "vkGetPhysicalDeviceMemoryProperties");
     const VkMemoryPropertyFlags wanted =
         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     const VkBufferCreateInfo info = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
                                      .size = STAGING_BYTES,
                                      .usage = VK_BUFFER_USAGE_TRANSFER_DST_BIT};
-    done(own->CreateBuffer(device, &info, NULL, &own->staging));
+    done(vk->CreateBuffer(device, &info, NULL, &vk->staging));
     VkMemoryRequirements needs;
     VkPhysicalDeviceMemoryProperties memory;
-    own->GetBufferMemoryRequirements(device, own->staging, &needs);
-    get_properties(own->handles.physical_device, &memory);
+    vk->GetBufferMemoryRequirements(device, vk->staging, &needs);
+    get_properties(vk->handles.physical_device, &memory);
     uint32_t type = 0;
     while (!(needs.memoryTypeBits >> type & 1) ||
            (memory.memoryTypes[type].propertyFlags & wanted) != wanted)
@@ -93,12 +93,12 @@ static void create_staging(struct own *own)
     const VkMemoryAllocateInfo allocation = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                              .allocationSize = needs.size,
                                              .memoryTypeIndex = type};
-    done(own->AllocateMemory(device, &allocation, NULL, &own->memory));
-    done(own->BindBufferMemory(device, own->staging, own->memory, 0));
-    done(own->MapMemory(device, own->memory, 0, VK_WHOLE_SIZE, 0, &own->mapped));
+    done(vk->AllocateMemory(device, &allocation, NULL, &vk->memory));
+    done(vk->BindBufferMemory(device, vk->staging, vk->memory, 0));
+    done(vk->MapMemory(device, vk->memory, 0, VK_WHOLE_SIZE, 0, &vk->mapped));
 }
 
-static void create_layout(struct own *own)
+static void create_layout(struct vulkan *vk)
 {
     VkDescriptorSetLayoutBinding bindings[3];
     for (uint32_t i = 0; i < 3; i++)
@@ -112,29 +112,29 @@ static void create_layout(struct own *own)
         .bindingCount = 3,
         .pBindings = bindings};
     const VkPushConstantRange push = {VK_SHADER_STAGE_COMPUTE_BIT, 0, 4};
-    done(own->CreateDescriptorSetLayout(own->handles.device, &set, NULL, &own->set_layout));
+    done(vk->CreateDescriptorSetLayout(vk->handles.device, &set, NULL, &vk->set_layout));
     const VkPipelineLayoutCreateInfo layout = {.sType =
                                                    VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
                                                .setLayoutCount = 1,
-                                               .pSetLayouts = &own->set_layout,
+                                               .pSetLayouts = &vk->set_layout,
                                                .pushConstantRangeCount = 1,
                                                .pPushConstantRanges = &push};
-    done(own->CreatePipelineLayout(own->handles.device, &layout, NULL, &own->layout));
+    done(vk->CreatePipelineLayout(vk->handles.device, &layout, NULL, &vk->layout));
     const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3};
     const VkDescriptorPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
                                              .maxSets = 1,
                                              .poolSizeCount = 1,
                                              .pPoolSizes = &size};
-    done(own->CreateDescriptorPool(own->handles.device, &pool, NULL, &own->descriptors));
+    done(vk->CreateDescriptorPool(vk->handles.device, &pool, NULL, &vk->descriptors));
     const VkDescriptorSetAllocateInfo sets = {.sType =
                                                   VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
-                                              .descriptorPool = own->descriptors,
+                                              .descriptorPool = vk->descriptors,
                                               .descriptorSetCount = 1,
-                                              .pSetLayouts = &own->set_layout};
-    done(own->AllocateDescriptorSets(own->handles.device, &sets, &own->set));
+                                              .pSetLayouts = &vk->set_layout};
+    done(vk->AllocateDescriptorSets(vk->handles.device, &sets, &vk->set));
 }
 
-static void create_pipelines(struct own *own)
+static void create_pipelines(struct vulkan *vk)
 {
     static const char *const names[PIPELINES] = {"ball_values", "ball_densities"};
     for (size_t i = 0; i < PIPELINES; i++) {
@@ -146,59 +146,59 @@ static void create_pipelines(struct own *own)
                                                .codeSize = 4 * source->count,
                                                .pCode = source->words};
         VkShaderModule module;
-        done(own->CreateShaderModule(own->handles.device, &code, NULL, &module));
+        done(vk->CreateShaderModule(vk->handles.device, &code, NULL, &module));
         const VkComputePipelineCreateInfo info = {
             .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
             .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
                       .stage = VK_SHADER_STAGE_COMPUTE_BIT,
                       .module = module,
                       .pName = "main"},
-            .layout = own->layout,
+            .layout = vk->layout,
         };
-        done(own->CreateComputePipelines(own->handles.device, VK_NULL_HANDLE, 1, &info, NULL,
-                                         &own->pipelines[i]));
-        own->DestroyShaderModule(own->handles.device, module, NULL);
+        done(vk->CreateComputePipelines(vk->handles.device, VK_NULL_HANDLE, 1, &info, NULL,
+                                        &vk->pipelines[i]));
+        vk->DestroyShaderModule(vk->handles.device, module, NULL);
     }
 }
 
-static void own_create(vkn_context *context, struct own *own)
+static void vulkan_create(vkn_context *context, struct vulkan *vk)
 {
-    *own = (struct own){.handles.size = sizeof own->handles};
-    ok(vkn_context_vulkan(context, &own->handles));
-    load_functions(own);
-    create_staging(own);
-    create_layout(own);
-    create_pipelines(own);
+    *vk = (struct vulkan){.handles.size = sizeof vk->handles};
+    ok(vkn_context_vulkan(context, &vk->handles));
+    load_functions(vk);
+    create_staging(vk);
+    create_layout(vk);
+    create_pipelines(vk);
     const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                           .flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT,
-                                          .queueFamilyIndex = own->handles.queue_family};
-    done(own->CreateCommandPool(own->handles.device, &pool, NULL, &own->pool));
+                                          .queueFamilyIndex = vk->handles.queue_family};
+    done(vk->CreateCommandPool(vk->handles.device, &pool, NULL, &vk->pool));
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-        .commandPool = own->pool,
+        .commandPool = vk->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1};
-    done(own->AllocateCommandBuffers(own->handles.device, &commands, &own->commands));
+    done(vk->AllocateCommandBuffers(vk->handles.device, &commands, &vk->commands));
     const VkFenceCreateInfo fence = {.sType = VK_STRUCTURE_TYPE_FENCE_CREATE_INFO};
-    done(own->CreateFence(own->handles.device, &fence, NULL, &own->fence));
+    done(vk->CreateFence(vk->handles.device, &fence, NULL, &vk->fence));
 }
 
-static void own_destroy(struct own *own)
+static void vulkan_destroy(struct vulkan *vk)
 {
-    VkDevice device = own->handles.device;
-    own->DestroyFence(device, own->fence, NULL);
-    own->DestroyCommandPool(device, own->pool, NULL);
-    own->DestroyDescriptorPool(device, own->descriptors, NULL);
+    VkDevice device = vk->handles.device;
+    vk->DestroyFence(device, vk->fence, NULL);
+    vk->DestroyCommandPool(device, vk->pool, NULL);
+    vk->DestroyDescriptorPool(device, vk->descriptors, NULL);
     for (size_t i = 0; i < PIPELINES; i++)
-        own->DestroyPipeline(device, own->pipelines[i], NULL);
-    own->DestroyPipelineLayout(device, own->layout, NULL);
-    own->DestroyDescriptorSetLayout(device, own->set_layout, NULL);
-    own->DestroyBuffer(device, own->staging, NULL);
-    own->FreeMemory(device, own->memory, NULL);
+        vk->DestroyPipeline(device, vk->pipelines[i], NULL);
+    vk->DestroyPipelineLayout(device, vk->layout, NULL);
+    vk->DestroyDescriptorSetLayout(device, vk->set_layout, NULL);
+    vk->DestroyBuffer(device, vk->staging, NULL);
+    vk->FreeMemory(device, vk->memory, NULL);
 }
 
 /* Begins commands with a barrier after the library's writes. */
-static void own_begin(struct own *own)
+static void vulkan_begin(struct vulkan *vk)
 {
     const VkCommandBufferBeginInfo info = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
     const VkPipelineStageFlags both =
@@ -207,20 +207,20 @@ static void own_begin(struct own *own)
         .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
         .srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT,
         .dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT};
-    done(own->BeginCommandBuffer(own->commands, &info));
-    own->CmdPipelineBarrier(own->commands, both, both, 0, 1, &barrier, 0, NULL, 0, NULL);
+    done(vk->BeginCommandBuffer(vk->commands, &info));
+    vk->CmdPipelineBarrier(vk->commands, both, both, 0, 1, &barrier, 0, NULL, 0, NULL);
 }
 
 /* Submits, and waits so that the host can read, or reuse commands and descriptors. */
-static void own_submit(struct own *own)
+static void vulkan_submit(struct vulkan *vk)
 {
     const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                                .commandBufferCount = 1,
-                               .pCommandBuffers = &own->commands};
-    done(own->EndCommandBuffer(own->commands));
-    done(own->QueueSubmit(own->handles.queue, 1, &info, own->fence));
-    done(own->WaitForFences(own->handles.device, 1, &own->fence, VK_TRUE, UINT64_MAX));
-    done(own->ResetFences(own->handles.device, 1, &own->fence));
+                               .pCommandBuffers = &vk->commands};
+    done(vk->EndCommandBuffer(vk->commands));
+    done(vk->QueueSubmit(vk->handles.queue, 1, &info, vk->fence));
+    done(vk->WaitForFences(vk->handles.device, 1, &vk->fence, VK_TRUE, UINT64_MAX));
+    done(vk->ResetFences(vk->handles.device, 1, &vk->fence));
 }
 
 static VkBuffer buffer_of(const struct vkn_array *array)
@@ -230,30 +230,31 @@ static VkBuffer buffer_of(const struct vkn_array *array)
     return (VkBuffer)(uintptr_t)array->buffer;
 }
 
-static void own_read(struct own *own, const struct vkn_array *array, void *data, size_t size)
+static void vulkan_read(struct vulkan *vk, const struct vkn_array *array, void *data, size_t size)
 {
     const VkBufferCopy region = {.srcOffset = array->offset, .size = size};
     const VkMemoryBarrier to_host = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
                                      .srcAccessMask = VK_ACCESS_TRANSFER_WRITE_BIT,
                                      .dstAccessMask = VK_ACCESS_HOST_READ_BIT};
     assert_true(size <= STAGING_BYTES && size <= array->size);
-    own_begin(own);
-    own->CmdCopyBuffer(own->commands, buffer_of(array), own->staging, 1, &region);
-    own->CmdPipelineBarrier(own->commands, VK_PIPELINE_STAGE_TRANSFER_BIT,
-                            VK_PIPELINE_STAGE_HOST_BIT, 0, 1, &to_host, 0, NULL, 0, NULL);
-    own_submit(own);
-    memcpy(data, own->mapped, size);
+    vulkan_begin(vk);
+    vk->CmdCopyBuffer(vk->commands, buffer_of(array), vk->staging, 1, &region);
+    vk->CmdPipelineBarrier(vk->commands, VK_PIPELINE_STAGE_TRANSFER_BIT, VK_PIPELINE_STAGE_HOST_BIT,
+                           0, 1, &to_host, 0, NULL, 0, NULL);
+    vulkan_submit(vk);
+    memcpy(data, vk->mapped, size);
 }
 
 /* At most 65536 bytes. */
-static void own_write(struct own *own, const struct vkn_array *array, const void *data, size_t size)
+static void vulkan_write(struct vulkan *vk, const struct vkn_array *array, const void *data,
+                         size_t size)
 {
-    own_begin(own);
-    own->CmdUpdateBuffer(own->commands, buffer_of(array), array->offset, size, data);
-    own_submit(own);
+    vulkan_begin(vk);
+    vk->CmdUpdateBuffer(vk->commands, buffer_of(array), array->offset, size, data);
+    vulkan_submit(vk);
 }
 
-static void run_pipeline(struct own *own, uint32_t pipeline, const struct vkn_samples *samples,
+static void run_pipeline(struct vulkan *vk, uint32_t pipeline, const struct vkn_samples *samples,
                          const struct vkn_array *result)
 {
     const struct vkn_array *arrays[3] = {&samples->positions, &samples->directions, result};
@@ -263,21 +264,21 @@ static void run_pipeline(struct own *own, uint32_t pipeline, const struct vkn_sa
         buffers[i] =
             (VkDescriptorBufferInfo){buffer_of(arrays[i]), arrays[i]->offset, arrays[i]->size};
         writes[i] = (VkWriteDescriptorSet){.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
-                                           .dstSet = own->set,
+                                           .dstSet = vk->set,
                                            .dstBinding = i,
                                            .descriptorCount = 1,
                                            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
                                            .pBufferInfo = &buffers[i]};
     }
-    own->UpdateDescriptorSets(own->handles.device, 3, writes, 0, NULL);
-    own_begin(own);
-    own->CmdBindPipeline(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->pipelines[pipeline]);
-    own->CmdBindDescriptorSets(own->commands, VK_PIPELINE_BIND_POINT_COMPUTE, own->layout, 0, 1,
-                               &own->set, 0, NULL);
-    own->CmdPushConstants(own->commands, own->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4,
-                          &samples->count);
-    own->CmdDispatch(own->commands, (samples->count + 63) / 64, 1, 1);
-    own_submit(own);
+    vk->UpdateDescriptorSets(vk->handles.device, 3, writes, 0, NULL);
+    vulkan_begin(vk);
+    vk->CmdBindPipeline(vk->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->pipelines[pipeline]);
+    vk->CmdBindDescriptorSets(vk->commands, VK_PIPELINE_BIND_POINT_COMPUTE, vk->layout, 0, 1,
+                              &vk->set, 0, NULL);
+    vk->CmdPushConstants(vk->commands, vk->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, 4,
+                         &samples->count);
+    vk->CmdDispatch(vk->commands, (samples->count + 63) / 64, 1, 1);
+    vulkan_submit(vk);
 }
 
 /* ---- the field on device and host ---------------------------------------------------------- */
@@ -344,7 +345,7 @@ static struct pair take_step(vkn_stepper *stepper, vkn_field_fn *values, void *u
     return pair;
 }
 
-static void compare_steps(struct own *own, struct pair device, struct pair host)
+static void compare_steps(struct vulkan *vk, struct pair device, struct pair host)
 {
     uint32_t count = host.samples->count;
     float(*gradients)[4] = base_alloc(count, sizeof *gradients),
@@ -353,13 +354,13 @@ static void compare_steps(struct own *own, struct pair device, struct pair host)
     assert_true(count > 100);
     assert_int_equal(device.samples->count, count);
     assert_int_equal(device.samples->rays, host.samples->rays);
-    own_read(own, &device.samples->distances, distances, 4 * count);
+    vulkan_read(vk, &device.samples->distances, distances, 4 * count);
     assert_memory_equal(distances, host.samples->distances.data, 4 * count);
     assert_float_equal(device.composited->loss, host.composited->loss, 1e-6);
     assert_float_equal(device.composited->mean_square, host.composited->mean_square, 1e-6);
     assert_int_equal(device.composited->live, host.composited->live);
     assert_true(host.composited->live < count);
-    own_read(own, &device.composited->gradients, gradients, 16 * count);
+    vulkan_read(vk, &device.composited->gradients, gradients, 16 * count);
     float largest = 0;
     for (uint32_t i = 0; i < count; i++)
         for (int c = 0; c < 4; c++) {
@@ -372,12 +373,12 @@ static void compare_steps(struct own *own, struct pair device, struct pair host)
 }
 
 static void compare_pictures(vkn_scene *scene, vkn_stepper *device, vkn_stepper *host,
-                             struct own *own)
+                             struct vulkan *vk)
 {
     struct vkn_camera camera = {.size = sizeof camera};
     struct vkn_picture *one, *other;
     ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, 1, &camera));
-    ok(vkn_stepper_render(device, &camera, NULL, values_on_device, own, &one));
+    ok(vkn_stepper_render(device, &camera, NULL, values_on_device, vk, &one));
     ok(vkn_stepper_render(host, &camera, NULL, values_on_host, NULL, &other));
     float most = 0;
     for (size_t i = 0; i < (size_t)3 * one->width * one->height; i++) {
@@ -396,26 +397,26 @@ static void test_steps(void **state)
                                       .march = {.resolution = 16, .steps_per_unit = 64},
                                       .batch = {.samples = 2112, .max_rays = 256}};
     const struct vkn_stepper_params on_host = {.size = sizeof on_host, .host = true};
-    struct own own;
+    struct vulkan vk;
     vkn_scene *scene;
     vkn_stepper *device, *host;
-    own_create(tests->context, &own);
+    vulkan_create(tests->context, &vk);
     ok(vkn_scene_open(tests->folder->path, &config, &scene));
     ok(vkn_stepper_create(tests->context, scene, &config, NULL, &device));
     ok(vkn_stepper_create(tests->context, scene, &config, &on_host, &host));
     for (int step = 0; step < 4; step++) {
         if (step % 2 == 1) {
-            ok(vkn_stepper_update_grid(device, densities_on_device, &own));
+            ok(vkn_stepper_update_grid(device, densities_on_device, &vk));
             ok(vkn_stepper_update_grid(host, densities_on_host, NULL));
         }
-        struct pair ours = take_step(device, values_on_device, &own);
-        compare_steps(&own, ours, take_step(host, values_on_host, NULL));
+        struct pair ours = take_step(device, values_on_device, &vk);
+        compare_steps(&vk, ours, take_step(host, values_on_host, NULL));
     }
-    compare_pictures(scene, device, host, &own);
+    compare_pictures(scene, device, host, &vk);
     vkn_stepper_destroy(&host);
     vkn_stepper_destroy(&device);
     vkn_scene_close(&scene);
-    own_destroy(&own);
+    vulkan_destroy(&vk);
 }
 
 static void test_adam(void **state)
@@ -426,31 +427,31 @@ static void test_adam(void **state)
     const struct reference_optimizer reference = {0.1F, 0.9F, 0.99F, 1e-15F, 0, false, false};
     double weights[1000], moments1[1000] = {0}, moments2[1000] = {0};
     float values[1000], gradients[1000];
-    struct own own;
+    struct vulkan vk;
     struct random random = {7};
     vkn_adam *adam;
-    own_create(tests->context, &own);
+    vulkan_create(tests->context, &vk);
     ok(vkn_adam_create(tests->context, &params, &adam));
     for (size_t i = 0; i < 1000; i++)
         weights[i] = values[i] = (float)random_between(&random, -1, 1);
-    own_write(&own, vkn_adam_parameters(adam), values, sizeof values);
+    vulkan_write(&vk, vkn_adam_parameters(adam), values, sizeof values);
     for (uint32_t step = 1; step <= 5; step++) {
         for (size_t i = 0; i < 1000; i++) {
             gradients[i] = (float)random_between(&random, -1, 1);
             reference_updates[VKN_OPTIMIZER_ADAM](&reference, step, gradients[i], &weights[i],
                                                   &moments1[i], &moments2[i]);
         }
-        own_write(&own, vkn_adam_gradients(adam), gradients, sizeof gradients);
+        vulkan_write(&vk, vkn_adam_gradients(adam), gradients, sizeof gradients);
         ok(vkn_adam_step(adam, 0, NULL));
     }
-    own_read(&own, vkn_adam_parameters(adam), values, sizeof values);
-    own_read(&own, vkn_adam_gradients(adam), gradients, sizeof gradients);
+    vulkan_read(&vk, vkn_adam_parameters(adam), values, sizeof values);
+    vulkan_read(&vk, vkn_adam_gradients(adam), gradients, sizeof gradients);
     for (size_t i = 0; i < 1000; i++) {
         assert_float_equal(values[i], weights[i], 1e-5);
         assert_float_equal(gradients[i], 0, 0);
     }
     vkn_adam_destroy(&adam);
-    own_destroy(&own);
+    vulkan_destroy(&vk);
 }
 
 /* Callers of other versions of the structure get the members that they know. */

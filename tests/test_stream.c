@@ -149,8 +149,8 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
     const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
     const struct vkn_config *config = vkn_trainer_config(tiny->trainer);
     uint32_t order[16 * VIEWS], expected[SIZE * SIZE];
-    uint32_t *pixels = tiny_take(tiny, &step->buffers.at[BIND_PIXELS]);
-    struct Camera *cameras = tiny_take(tiny, &step->buffers.at[BIND_CAMERAS]);
+    uint32_t *pixels = tiny_read(tiny, &step->buffers.at[BIND_PIXELS]);
+    struct Camera *cameras = tiny_read(tiny, &step->buffers.at[BIND_CAMERAS]);
     images_shuffle(plan, config->seed, order);
     for (uint32_t slot = 0; slot < plan->resident; slot++) {
         uint64_t position = images_position(plan, window, slot);
@@ -243,8 +243,8 @@ static void assert_same_files(const char *first, const char *second)
     free(b);
 }
 
-/* With streaming and growing images: the same checkpoint without stops, in parts that resume each
- * other, after an interruption, and with images from files. */
+/* Training with streaming and growing images gives the same checkpoint without stops, in parts that
+ * resume each other, after an interruption, and with images from files. */
 static void test_repeats(void **state)
 {
     static const uint32_t parts[] = {7, 32, 53, 80};
@@ -333,7 +333,7 @@ static void test_time(void **state)
     tiny_run(&tiny, 176);
     vkn_trainer_images(tiny.trainer, &images);
     assert_int_equal(images.downscale, 2);
-    struct Camera *cameras = tiny_take(&tiny, &tiny.trainer->step.buffers.at[BIND_CAMERAS]);
+    struct Camera *cameras = tiny_read(&tiny, &tiny.trainer->step.buffers.at[BIND_CAMERAS]);
     for (uint32_t slot = 0; slot < plan->resident; slot++)
         assert_int_equal(cameras[VIEWS + slot].width, SIZE / 2);
     free(cameras);

@@ -34,44 +34,44 @@ static void add_shape(struct gpu_capabilities *device, uint32_t m, uint32_t n, u
     device->shapes[device->shape_count++] = (struct gpu_matrix_shape){m, n, k, "f16", "f32", false};
 }
 
-struct made {
+struct resolved {
     struct vkn_config config;
     struct field_model model;
     struct field_backend backend;
 };
 
-static struct made make(struct vkn_config config, const struct gpu_capabilities *device)
+static struct resolved resolve(struct vkn_config config, const struct gpu_capabilities *device)
 {
-    struct made made = {.config = config};
+    struct resolved resolved = {.config = config};
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
-    ok(setup_resolve_config(&made.config, &scene, device));
-    made.config.precision = config.precision;
-    ok(field_model_create(&made.config, &made.model));
-    ok(field_backend_create(&made.config, &made.model, device, &made.backend));
-    return made;
+    ok(setup_resolve_config(&resolved.config, &scene, device));
+    resolved.config.precision = config.precision;
+    ok(field_model_create(&resolved.config, &resolved.model));
+    ok(field_backend_create(&resolved.config, &resolved.model, device, &resolved.backend));
+    return resolved;
 }
 
-static bool tunes(const struct made *made, const struct gpu_capabilities *device,
+static bool tunes(const struct resolved *resolved, const struct gpu_capabilities *device,
                   enum field_tunable tunable, uint32_t value)
 {
-    struct field_backend backend = made->backend;
+    struct field_backend backend = resolved->backend;
     struct field_tuning tuning = field_backend_tuning(&backend);
     tuning.values[tunable] = value;
-    bool legal = field_backend_tune(&tuning, &made->model, device, &backend);
+    bool legal = field_backend_tune(&tuning, &resolved->model, device, &backend);
     if (!legal)
-        assert_memory_equal(&backend, &made->backend, sizeof backend);
+        assert_memory_equal(&backend, &resolved->backend, sizeof backend);
     assert_int_equal(backend.tuned, legal);
     return legal;
 }
 
 /* The rules of Vulkan and of the shaders, implemented a second time. */
-static void check_rules(const struct made *made, const struct gpu_capabilities *device,
+static void check_rules(const struct resolved *resolved, const struct gpu_capabilities *device,
                         enum field_tunable tunable, uint32_t value)
 {
-    struct field_backend backend = made->backend;
+    struct field_backend backend = resolved->backend;
     struct field_tuning tuning = field_backend_tuning(&backend);
     tuning.values[tunable] = value;
-    assert_true(field_backend_tune(&tuning, &made->model, device, &backend));
+    assert_true(field_backend_tune(&tuning, &resolved->model, device, &backend));
     uint32_t subgroup = backend.subgroup_size, number = backend.f16 ? 2 : 4;
     assert_int_equal(backend.forward_size % subgroup + backend.backward_size % subgroup, 0);
     assert_int_equal(backend.forward_size % backend.forward_rows, 0);
@@ -103,31 +103,31 @@ static void check_rules(const struct made *made, const struct gpu_capabilities *
 
 static void check_options(struct vkn_config config, const struct gpu_capabilities *device)
 {
-    struct made made = make(config, device);
-    struct field_tuning defaults = field_backend_tuning(&made.backend);
+    struct resolved resolved = resolve(config, device);
+    struct field_tuning defaults = field_backend_tuning(&resolved.backend);
     for (int i = 0; i < FIELD_TUNABLES; i++) {
         enum field_tunable tunable = (enum field_tunable)i;
         uint32_t values[FIELD_MAX_OPTIONS], count;
         bool found = false;
-        count = field_tuning_options(tunable, &made.model, device, &made.backend, values);
+        count = field_tuning_options(tunable, &resolved.model, device, &resolved.backend, values);
         for (uint32_t v = 0; v < count; v++) {
             assert_true(v == 0 || values[v] > values[v - 1]);
-            check_rules(&made, device, tunable, values[v]);
+            check_rules(&resolved, device, tunable, values[v]);
             found = found || values[v] == defaults.values[i];
         }
         assert_int_equal(found, count > 0);
-        assert_false(tunes(&made, device, tunable, 1u << 20));
+        assert_false(tunes(&resolved, device, tunable, 1u << 20));
     }
-    assert_false(tunes(&made, device, FIELD_BACKWARD_ROWS, made.backend.backward_rows + 1));
-    assert_false(tunes(&made, device, FIELD_FORWARD_ROWS, 0));
-    assert_false(tunes(&made, device, FIELD_BACKWARD_GROUPS, 0));
+    assert_false(tunes(&resolved, device, FIELD_BACKWARD_ROWS, resolved.backend.backward_rows + 1));
+    assert_false(tunes(&resolved, device, FIELD_FORWARD_ROWS, 0));
+    assert_false(tunes(&resolved, device, FIELD_BACKWARD_GROUPS, 0));
     bool matrices = config.precision == VKN_PRECISION_COOPMAT;
     bool cpu = device->type == GPU_CPU;
-    assert_int_equal(tunes(&made, device, FIELD_TILES_AT_ONCE, 2), cpu && !matrices);
-    assert_false(tunes(&made, device, FIELD_HOLD_SUMS, 2));
-    assert_false(tunes(&made, device, FIELD_OWNED_ROWS, matrices ? 48 : 32));
-    assert_false(tunes(&made, device, FIELD_BACKWARD_SIZE,
-                       cpu ? made.backend.backward_size : made.backend.backward_rows / 2));
+    assert_int_equal(tunes(&resolved, device, FIELD_TILES_AT_ONCE, 2), cpu && !matrices);
+    assert_false(tunes(&resolved, device, FIELD_HOLD_SUMS, 2));
+    assert_false(tunes(&resolved, device, FIELD_OWNED_ROWS, matrices ? 48 : 32));
+    assert_false(tunes(&resolved, device, FIELD_BACKWARD_SIZE,
+                       cpu ? resolved.backend.backward_size : resolved.backend.backward_rows / 2));
 }
 
 static void test_legal(void **state)
@@ -152,15 +152,15 @@ static void test_legal(void **state)
 
     /* A tile too large for shared memory; a row shared by two subgroups. */
     struct vkn_config config = {.precision = VKN_PRECISION_COOPMAT};
-    struct made made = make(config, &devices[0]);
-    assert_true(tunes(&made, &devices[0], FIELD_BACKWARD_ROWS, 32));
-    assert_false(tunes(&made, &devices[0], FIELD_BACKWARD_ROWS, 256));
+    struct resolved resolved = resolve(config, &devices[0]);
+    assert_true(tunes(&resolved, &devices[0], FIELD_BACKWARD_ROWS, 32));
+    assert_false(tunes(&resolved, &devices[0], FIELD_BACKWARD_ROWS, 256));
     add_shape(&devices[4], 8, 8, 8);
-    made = make(config, &devices[4]);
-    assert_true(tunes(&made, &devices[4], FIELD_OWNED_ROWS, 64));
+    resolved = resolve(config, &devices[4]);
+    assert_true(tunes(&resolved, &devices[4], FIELD_OWNED_ROWS, 64));
     add_shape(&devices[5], 8, 8, 16);
-    made = make(config, &devices[5]);
-    assert_false(tunes(&made, &devices[5], FIELD_OWNED_ROWS, 16));
+    resolved = resolve(config, &devices[5]);
+    assert_false(tunes(&resolved, &devices[5], FIELD_OWNED_ROWS, 16));
 }
 
 /* ---- the tuning file ----------------------------------------------------------------------- */
@@ -183,27 +183,27 @@ static char *tuning_file(const struct gpu_device *device)
 }
 
 /* Stores a tuning with one more backward workgroup and twice the forward rows per tile. */
-static struct made remember(const struct gpu_device *device, struct vkn_config config)
+static struct resolved remember(const struct gpu_device *device, struct vkn_config config)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    struct made made = make(config, capabilities);
-    struct field_tuning tuning = field_backend_tuning(&made.backend);
+    struct resolved resolved = resolve(config, capabilities);
+    struct field_tuning tuning = field_backend_tuning(&resolved.backend);
     const struct field_speedups speedups = {1.5, 2};
     tuning.values[FIELD_BACKWARD_GROUPS]++;
     tuning.values[FIELD_FORWARD_ROWS] = 128;
-    assert_true(field_backend_tune(&tuning, &made.model, capabilities, &made.backend));
-    ok(field_tuning_save(device, &made.model, &made.backend, &speedups));
-    return made;
+    assert_true(field_backend_tune(&tuning, &resolved.model, capabilities, &resolved.backend));
+    ok(field_tuning_save(device, &resolved.model, &resolved.backend, &speedups));
+    return resolved;
 }
 
 static bool tuned(const struct gpu_device *device, struct vkn_config config)
 {
-    struct made made = make(config, gpu_device_capabilities(device));
-    struct field_backend untuned = made.backend;
-    bool found = field_apply_tuning(device, &made.config, &made.model, &made.backend);
+    struct resolved resolved = resolve(config, gpu_device_capabilities(device));
+    struct field_backend untuned = resolved.backend;
+    bool found = field_apply_tuning(device, &resolved.config, &resolved.model, &resolved.backend);
     if (!found)
-        assert_memory_equal(&made.backend, &untuned, sizeof untuned);
-    assert_int_equal(found, made.backend.tuned);
+        assert_memory_equal(&resolved.backend, &untuned, sizeof untuned);
+    assert_int_equal(found, resolved.backend.tuned);
     return found;
 }
 
@@ -225,11 +225,11 @@ static void test_remembered(void **state)
     char *file = tuning_file(device);
     unlink(file);
     assert_false(tuned(device, config));
-    struct made made = remember(device, config),
-                now = make(config, gpu_device_capabilities(device));
+    struct resolved resolved = remember(device, config),
+                    now = resolve(config, gpu_device_capabilities(device));
     check_speedups(file);
     assert_true(field_apply_tuning(device, &now.config, &now.model, &now.backend));
-    assert_memory_equal(&now.backend, &made.backend, sizeof made.backend);
+    assert_memory_equal(&now.backend, &resolved.backend, sizeof resolved.backend);
 
     /* Not used for another model or precision, nor in deterministic runs. */
     wide.mlp.color_width = 32;
@@ -251,7 +251,7 @@ static void test_remembered(void **state)
     /* Each backend has an entry of its own; storing an untuned backend removes the entry. */
     remember(device, wide);
     assert_true(tuned(device, config) && tuned(device, wide));
-    now = make(config, gpu_device_capabilities(device));
+    now = resolve(config, gpu_device_capabilities(device));
     ok(field_tuning_save(device, &now.model, &now.backend, NULL));
     assert_false(tuned(device, config));
     assert_true(tuned(device, wide));
@@ -328,14 +328,14 @@ static void test_step(void **state)
     struct gpu_device *device = *state;
     char *file = tuning_file(device);
     unlink(file);
-    struct made made = make(small(VKN_PRECISION_FP32), gpu_device_capabilities(device));
-    struct vkn_config deterministic = made.config;
+    struct resolved resolved = resolve(small(VKN_PRECISION_FP32), gpu_device_capabilities(device));
+    struct vkn_config deterministic = resolved.config;
     deterministic.deterministic = true;
-    struct setup before = configure(device, &made.config);
+    struct setup before = configure(device, &resolved.config);
     struct setup fixed = configure(device, &deterministic);
     remember(device, small(VKN_PRECISION_FP32));
     edit(file, "\"rounds\":\t", "\"rounds\":\t1");
-    struct setup after = configure(device, &made.config);
+    struct setup after = configure(device, &resolved.config);
     struct setup fixed_after = configure(device, &deterministic);
     assert_false(before.backend.tuned);
     assert_true(after.backend.tuned);
@@ -360,21 +360,21 @@ static void test_choice(void **state)
         free(file);
         skip_because("the device has no 16-bit arithmetic");
     }
-    struct made made = remember(device, small(VKN_PRECISION_FP16));
+    struct resolved resolved = remember(device, small(VKN_PRECISION_FP16));
     struct field_choice choice;
-    ok(field_choose(device, &made.config, &choice));
+    ok(field_choose(device, &resolved.config, &choice));
     assert_true(choice.candidates[choice.chosen].backend.tuned);
     assert_int_equal(choice.candidates[choice.chosen].backend.forward_rows, 128);
-    assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
+    assert_int_equal(resolved.config.precision, VKN_PRECISION_FP16);
 
     setenv("VKNERF_SELF_TEST_BREAK", "tuning", 1);
     struct capture capture = capture_begin();
-    vkn_status status = field_choose(device, &made.config, &choice);
+    vkn_status status = field_choose(device, &resolved.config, &choice);
     char *log = capture_end(&capture);
     unsetenv("VKNERF_SELF_TEST_BREAK");
     ok(status);
     assert_non_null(strstr(log, "is not tuned any more: the self-test found field_forward_fp16"));
-    assert_int_equal(made.config.precision, VKN_PRECISION_FP16);
+    assert_int_equal(resolved.config.precision, VKN_PRECISION_FP16);
     assert_int_equal(choice.candidates[choice.chosen].verdict, FIELD_CORRECT);
     assert_false(choice.candidates[choice.chosen].backend.tuned);
     assert_false(tuned(device, small(VKN_PRECISION_FP16)));
@@ -389,8 +389,8 @@ static void test_describe(void **state)
     char *file = tuning_file(device), *json = NULL, text[FIELD_TUNING_TEXT];
     const struct vkn_context_params params = {0};
     struct vkn_config config = {.precision = VKN_PRECISION_FP32};
-    struct made made = remember(device, config);
-    assert_non_null(strstr(field_tuning_describe(&made.backend, text), "tuned: rounds "));
+    struct resolved resolved = remember(device, config);
+    assert_non_null(strstr(field_tuning_describe(&resolved.backend, text), "tuned: rounds "));
     assert_non_null(strstr(text, "forward_rows 128"));
     if (gpu_device_capabilities(device)->type == GPU_CPU) { /* others need not choose fp32 */
         ok(vkn_info_json(&params, &json));

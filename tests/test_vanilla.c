@@ -45,7 +45,7 @@ static struct trained train(const struct step_tests *tests, const struct vkn_con
     assert_int_equal(step->measured, measures);
     capabilities->type = type;
     const struct gpu_buffer *params = &step->buffers.at[BIND_PARAMS];
-    struct trained trained = {.params = tiny_take(&tiny, params),
+    struct trained trained = {.params = tiny_read(&tiny, params),
                               .size = params->size,
                               .activations = step->buffers.at[BIND_FEATURES].size,
                               .passes = step->pass_count};

@@ -85,10 +85,10 @@ static vkn_status make(const char *path)
  * this size and rate. An MP4 plays everywhere, also while loading: 4:2:0 with even sides, the index
  * in front, and colours converted to and labelled as BT.709 with sRGB's curve. A GIF has one
  * palette for all frames. */
-static void assert_told(const char *arguments, const char *pixels, bool gif, const char *name)
+static void assert_arguments(const char *arguments, const char *pixels, bool gif, const char *name)
 {
-    char told[1024];
-    snprintf(told, sizeof(told),
+    char expected[1024];
+    snprintf(expected, sizeof(expected),
              "-hide_banner\n-loglevel\nerror\n-nostats\n-y\n"
              "-f\nrawvideo\n-pix_fmt\n%s\n-s:v\n300x200\n-r\n12.5\n-i\npipe:0\n%sfile:%s.",
              pixels,
@@ -99,9 +99,9 @@ static void assert_told(const char *arguments, const char *pixels, bool gif, con
                    "-colorspace\nbt709\n-color_primaries\nbt709\n-color_trc\niec61966-2-1\n"
                    "-movflags\n+faststart\n-f\nmp4\n",
              name);
-    if (strncmp(arguments, told, strlen(told)) != 0)
-        fail_msg("%s is not %s", arguments, told);
-    const char *rest = arguments + strlen(told);
+    if (strncmp(arguments, expected, strlen(expected)) != 0)
+        fail_msg("%s is not %s", arguments, expected);
+    const char *rest = arguments + strlen(expected);
     assert_int_equal(strcspn(rest, "\n") + 1, strlen(rest)); /* the last one */
     assert_string_equal(rest + strlen(rest) - 5, ".tmp\n");
 }
@@ -118,7 +118,7 @@ static void test_made(void **state)
         char *video = content(folder, names[i]);
         assert_string_equal(video, "video\n");
         assert_int_equal(strtol(bytes, NULL, 10), FRAMES * WIDTH * HEIGHT * 3);
-        assert_told(arguments, "rgb24", i == 2, names[i]);
+        assert_arguments(arguments, "rgb24", i == 2, names[i]);
         free(arguments);
         free(bytes);
         free(video);
@@ -133,7 +133,7 @@ static void test_grey(void **state)
     char *path = temporary_path(folder, "depth.mp4");
     assert_ok(make_of(path, &grey_format));
     char *arguments = content(folder, "bin/arguments"), *bytes = content(folder, "bin/bytes");
-    assert_told(arguments, "gray", false, path);
+    assert_arguments(arguments, "gray", false, path);
     assert_int_equal(strtol(bytes, NULL, 10), FRAMES * WIDTH * HEIGHT);
     free(arguments);
     free(bytes);

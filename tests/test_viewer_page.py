@@ -45,7 +45,7 @@ const [size, part] = arguments, picture = document.getElementById('picture');
 const ratio = picture.width / picture.clientWidth;
 return means(picture, size, (part || [0, 0, picture.clientWidth, picture.clientHeight]).map((x) => x * ratio));'''
 
-# The photograph beside the picture and the file of its view, both over white.
+# Averages the photograph next to the picture, and the file of its view, both on white.
 PHOTOGRAPH = MEANS + '''
 const [size, file] = arguments, bytes = Uint8Array.from(atob(file), (letter) => letter.charCodeAt(0));
 return createImageBitmap(new Blob([bytes])).then((whole) =>
@@ -236,11 +236,11 @@ def move_about(page):
 
 
 def lose_connection(page):
-    """When an ssh -L connection breaks the page shows a quiet line, and continues after reconnecting."""
+    """Checks that without a connection, as after a broken ssh -L, the page says so, and then reconnects."""
     page.devtools('Network.enable')
     page.devtools('Network.emulateNetworkConditions', offline=True, latency=0, downloadThroughput=0, uploadThroughput=0)
     page.key('w', 200)
-    until(lambda: 'does not answer' in text(page, 'notice'), 'a notice that nobody answers')
+    until(lambda: 'does not answer' in text(page, 'notice'), 'a notice that the server does not answer')
     page.devtools('Network.emulateNetworkConditions', offline=False, latency=0, downloadThroughput=-1, uploadThroughput=-1)
     until(lambda: not page.script("return document.getElementById('notice').checkVisibility()"), 'the notice goes')
     refined(page)
@@ -271,7 +271,7 @@ def show_maps(page):
 
 
 def move_time(page, run):
-    """A dynamic scene, whose pictures are slower: in a small window."""
+    """Checks the time of a dynamic scene, in a small window because its pictures are slower."""
     progress('move_time')
     subprocess.run([VKNERF, 'train', 'assets/moving', '--model', 'dynamic', '--out', run, '--downscale', '8', '--steps', '48',
                     '--seed', '1', '--quiet', *SMALL], check=True, stdout=subprocess.DEVNULL)
@@ -420,7 +420,7 @@ def make_path(page, run, work):
 
 
 def exchange_files(page, folder, file):
-    """Downloads equal the page's path; files are loaded, and files that are no paths are refused."""
+    """Checks that downloads equal the page's path, files are loaded, and files that are no paths are refused."""
     page.devtools('Browser.setDownloadBehavior', behavior='allow', downloadPath=folder)
     page.click('#path-download')
     until(lambda: os.path.exists(os.path.join(folder, 'turn.json')), 'the downloaded path')
@@ -483,7 +483,7 @@ def check(page, work):
 
 
 def have_browser():
-    """Ubuntu's packages of these names are scripts that install a snap."""
+    """Returns whether chromedriver is a program: in Ubuntu it is a script that installs a snap."""
     driver = shutil.which('chromedriver')
     if driver:
         with open(driver, 'rb') as file:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fails where a word that has a term of the field comes back: in names, comments, texts of the program, or the manual.
+"""Fails where a word is used instead of the field's term: in names, comments, texts of the program, or the manual.
 
 WORDS has the words of prose, NAMES the parts of identifiers, each with the term to write instead, and EXCEPTIONS the
 files in which a word means something else. Then the test plants each word and fails where that is not found."""
@@ -27,7 +27,7 @@ WORDS = {
     r"since 0\.2": "nothing: 0.1.0 is not released",
     r"lowered to (f16|16 bits)": "rounded to f16",
 }
-# A part of identifiers, between underscores or capitals, in lower case.
+# A part of identifiers, between underscores or capitals, in lower case, and what to write.
 NAMES = {
     "warp": "deformation", "warped": "deformed", "flushed": "underflowed", "falls": "backoffs", "doubts": "sanity",
     "outlook": "eta", "journal": "run_log", "visitor": "callbacks", "attention": "focus", "sight": "visibility_maps",
@@ -57,7 +57,7 @@ SCRIPT_TEXT = re.compile(r'"""(.*?)"""|(?<![\\$\w{])#[^\n]*', re.S)
 
 
 def prose_of(path, text):
-    """[(line, text)] of what people read in a file: comments, literals with a space, paragraphs of the manual."""
+    """Returns [(line, text)] of a file's prose: comments, literals with a space, paragraphs of the manual."""
     if path.endswith(".md"):
         text = re.sub(r"`[^`\n]*`|\]\([^)]*\)", lambda found: re.sub(r"[^\n]", " ", found.group()), text)
         return [(text.count("\n", 0, found.start()) + 1, found.group())
@@ -72,7 +72,7 @@ def excepted(word, path):
 
 
 def find(path, text):
-    """Messages about a file's words and names."""
+    """Returns messages about a file's words and names."""
     found = []
     for line, prose in prose_of(path, text):
         prose = re.sub(r"\s*\n\s*(\*|//|#)?\s*", " ", prose)
@@ -105,7 +105,7 @@ def check_tree():
 
 
 def check_itself():
-    """Messages about planted words that are not found, and about a good file that is not let be."""
+    """Returns messages about planted words that are not found, and about findings in good texts."""
     samples = {r"those and these|these and those|neither this nor|neither that nor": "those and these",
                r"the latter|the former(?= (is|are|has|have)|[,.;])": "The latter", r"nobody|somebody": "nobody",
                r"light comes to|what light": "what light comes to", r"(comes?|came) to (?!an end|rest)": "came to 3",

@@ -1,4 +1,4 @@
-"""What the tests of the viewer share: programs that are started, and requests as a page sends them."""
+"""Starts vknerf with its viewer and sends requests as the page does, for the tests of the viewer."""
 
 import atexit
 import hashlib
@@ -11,7 +11,7 @@ import struct
 import subprocess
 import time
 
-# Every command starts anew: the model of cli.sh.
+# A small model, that of cli.sh, because every command compiles its pipelines anew.
 SMALL = ("--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set march.steps_per_unit={} "
          "--set mlp.density_width=16 --set mlp.color_width=16 --set mlp.color_layers=1 --set mlp.sh_degree=3 "
          "--set grid.levels=4 --set grid.log2_entries=12")
@@ -29,13 +29,13 @@ class Client:
         self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
     def request(self, method, path, body=None, headers=(), token=None, host=None):
-        """(code, headers, body)"""
+        """Returns (code, headers, body) of the answer."""
         path += ("&" if "?" in path else "?") + "token=" + (self.token if token is None else token)
         all_headers = {"Host": self.host if host is None else host, **dict(headers)}
         try:
             self.connection.request(method, path, body, all_headers)
             answer = self.connection.getresponse()
-        except (http.client.BadStatusLine, ConnectionError):  # idle for too long
+        except (http.client.BadStatusLine, ConnectionError):  # closed by the viewer, idle for too long
             self.connection.close()
             self.connection.request(method, path, body, all_headers)
             answer = self.connection.getresponse()
@@ -59,7 +59,7 @@ class Client:
         return self.json("/api/state?from=0")
 
     def scene(self, seconds=60):
-        """Once the run is there."""
+        """Returns the scene, once the viewer has opened the run."""
         end = time.monotonic() + seconds
         while True:
             code, _, body = self.get("/api/scene")
@@ -73,7 +73,7 @@ class Client:
 
 
 class Program(Client):
-    """A command that prints its viewer's address, and goes on."""
+    """A running command that has printed its viewer's address."""
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen([os.environ["VKNERF_BIN"], *arguments], stdout=subprocess.PIPE,
@@ -90,7 +90,7 @@ class Program(Client):
         self.process.send_signal(number)
 
     def end(self, seconds=60):
-        """The exit code, once it has ended by itself."""
+        """Waits until the command ends by itself; returns its exit code."""
         try:
             self.output, self.errors = self.process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -106,18 +106,18 @@ def frame_path(pose, **parameters):
 
 
 def wait_for(what, seconds=60):
-    """The first result of `what` that is true."""
+    """Calls `what` until its result is true; returns the result."""
     end = time.monotonic() + seconds
     while True:
         found = what()
         if found:
             return found
-        assert time.monotonic() < end, "it does not come"
+        assert time.monotonic() < end, f"nothing after {seconds} s"
         time.sleep(0.05)
 
 
 def jpeg_size(data):
-    """(width, height) of a JPEG that is whole."""
+    """Returns (width, height) of a complete JPEG file."""
     assert data[:2] == b"\xff\xd8" and data[-2:] == b"\xff\xd9", data[:20]
     at = 2
     while data[at] == 0xFF:
@@ -130,7 +130,7 @@ def jpeg_size(data):
 
 
 def tensors(checkpoint):
-    """SHA-256 of what was trained, without what is said of it."""
+    """Returns the SHA-256 of a checkpoint without its metadata, which contain times."""
     with open(checkpoint, "rb") as file:
         size, = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))

@@ -35,7 +35,7 @@
 #define ARGUMENTS     6
 #define PATH_SIZE     4096
 /* Value of the sixth argument in the handler's own calls; none of the calls below has six. */
-#define OWN           0x7a5f00d5u
+#define HANDLER_MARK  0x7a5f00d5u
 /* Exit code by which the tests recognise that this library could not be used. */
 #define EXIT_UNUSABLE 125
 
@@ -88,9 +88,9 @@ static struct {
 
 /* ---- in the handler: async-signal-safe calls only ------------------------------------------- */
 
-static long own_call(long number, long a, long b, long c, long d, long e)
+static long raw_call(long number, long a, long b, long c, long d, long e)
 {
-    long result = syscall(number, a, b, c, d, e, (long)OWN);
+    long result = syscall(number, a, b, c, d, e, (long)HANDLER_MARK);
     return result == -1 ? -errno : result;
 }
 
@@ -117,7 +117,7 @@ static void name_file(const struct call *call, const long *arguments, char name[
         return;
     char link[64];
     snprintf(link, sizeof(link), "/proc/self/fd/%ld", arguments[call->descriptor]);
-    long size = own_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, PATH_SIZE - 1, 0);
+    long size = raw_call(SYS_readlinkat, AT_FDCWD, (long)link, (long)name, PATH_SIZE - 1, 0);
     name[size > 0 ? size : 0] = '\0';
 }
 
@@ -133,7 +133,7 @@ static void list_call(const struct call *call, const char *name)
 {
     char line[PATH_SIZE + 32];
     int size = snprintf(line, sizeof(line), "%s %s\n", call->name, name);
-    own_call(SYS_write, fault.list, (long)line, size, 0, 0);
+    raw_call(SYS_write, fault.list, (long)line, size, 0, 0);
 }
 
 /* Returns whether the call fails. Ends the process if it is to be killed. */
@@ -182,7 +182,7 @@ static void on_call(int signal, siginfo_t *information, void *data)
     read_arguments(context, a);
     const struct call *call = find_call(number);
     long result = call != NULL && fails(call, a) ? -fault.error
-                                                 : own_call(number, a[0], a[1], a[2], a[3], a[4]);
+                                                 : raw_call(number, a[0], a[1], a[2], a[3], a[4]);
     set_result(context, result);
     errno = saved;
 }
@@ -251,8 +251,8 @@ static void install_filter(void)
     program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCHITECTURE, 1, 0);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     program[used++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, own);
-    program[used++] =
-        (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, OWN, (uint8_t)(wanted + 1), 0);
+    program[used++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, HANDLER_MARK,
+                                                   (uint8_t)(wanted + 1), 0);
     program[used++] =
         (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
     for (unsigned i = 0; i < wanted; i++)

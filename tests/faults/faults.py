@@ -5,12 +5,12 @@ A sweep is a module of the folder sweeps:
     HOLDS           text: what must hold after every case
     SHORT           number of cases that the tests run
     cases(shared)   every case, a list of JSON values in any order
-    try_case(case, place)
-                    runs one and returns an Outcome. `place` is this worker's folder, emptied before each case;
-                    place.rnd depends on the seed and the case only
+    try_case(case, sandbox)
+                    runs one and returns an Outcome. `sandbox` has this worker's folder, emptied before each case;
+                    sandbox.rnd depends on the seed and the case only
 
-Data that cases only read is made once: the scene of all sweeps and model_run() are in the Place `shared`, which a case
-reaches as place.shared. Optional: pick(rnd, cases, count), which replaces the random choice.
+Data that cases only read is made once: the scene of all sweeps and model_run() are in the Sandbox `shared`, which a
+case reaches as sandbox.shared. Optional: pick(rnd, cases, count), which replaces the random choice.
 
 sweep.py finds the cases, runs and counts them. Needs only Python's standard library.
 """
@@ -161,8 +161,8 @@ def remove(path):
 
 # ---- starting vknerf -------------------------------------------------------------------------------------
 
-class Place:
-    """A folder to work in, with the data that all cases read: a scene and the place `shared`."""
+class Sandbox:
+    """A folder to work in, with the data that all cases read: a scene and the sandbox `shared`."""
 
     def __init__(self, folder, shared=None):
         self.folder = os.path.abspath(folder)
@@ -179,7 +179,7 @@ class Place:
         os.makedirs(self.folder)
 
     def start(self, *arguments, env=None, program=VKNERF, **options):
-        """Starts vknerf in this place; returns its own process, not that of a script around it."""
+        """Starts vknerf in this folder; returns its own process, not that of a script around it."""
         options = {"stdin": subprocess.DEVNULL, "stdout": tempfile.TemporaryFile(),
                    "stderr": tempfile.TemporaryFile(), "cwd": self.folder, **options}
         process = subprocess.Popen([program, *map(str, arguments)], env=environment(env), **options)
@@ -191,7 +191,7 @@ class Place:
         return wait(self.start(*arguments, env=env, program=program, **options), timeout)
 
     def train(self, *more, out="run", steps=STEPS, **options):
-        """Runs a short training with saves and evaluations into the folder `out` of this place."""
+        """Runs a short training with saves and evaluations into the folder `out` of this sandbox."""
         return self.run(*self.training(*more, out=out, steps=steps), **options)
 
     def training(self, *more, out="run", steps=STEPS):
@@ -211,39 +211,39 @@ def draw(rnd, found, count):
 model_lock = threading.Lock()
 
 
-def model_run(place):
+def model_run(sandbox):
     """Returns the folder of an undisturbed short training, for cases to copy or compare. It is deterministic; beside it
     are the lists that model_calls() and model_allocations() read.
     """
-    run = place.shared.path("model")
+    run = sandbox.shared.path("model")
     with model_lock:
         if not os.path.exists(run):
-            ended = place.shared.train("--deterministic", out="model", env=observation(place.shared))
+            ended = sandbox.shared.train("--deterministic", out="model", env=observation(sandbox.shared))
             problems = check_ended(ended, (DONE,)) or check_finished(run)
             if problems:
                 raise Broken(f"a training without faults: {problems[0]}")
     return run
 
 
-def observation(place):
+def observation(sandbox):
     """Returns the environment of a training that lists system calls and counts allocations."""
     libraries = [built_library(name) for name in ("callfault", "mallocfault")]
     if None in libraries:
         return {}
-    return {"LD_PRELOAD": ":".join(libraries), "CALLFAULT_CALLS": "all", "CALLFAULT_LIST": place.path("model.calls"),
-            "MALLOCFAULT_N": "0", "MALLOCFAULT_COUNT": place.path("model.allocations")}
+    return {"LD_PRELOAD": ":".join(libraries), "CALLFAULT_CALLS": "all", "CALLFAULT_LIST": sandbox.path("model.calls"),
+            "MALLOCFAULT_N": "0", "MALLOCFAULT_COUNT": sandbox.path("model.allocations")}
 
 
-def model_calls(place):
+def model_calls(sandbox):
     """Returns (kind, file) of each system call on a file in the training of model_run()."""
-    listing = os.path.join(os.path.dirname(model_run(place)), "model.calls")
+    listing = os.path.join(os.path.dirname(model_run(sandbox)), "model.calls")
     with open(listing, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n").split(" ", 1) for line in file]
 
 
-def model_allocations(place):
+def model_allocations(sandbox):
     """Returns the number of allocations in the training of model_run()."""
-    return int(read_file(os.path.join(os.path.dirname(model_run(place)), "model.allocations")))
+    return int(read_file(os.path.join(os.path.dirname(model_run(sandbox)), "model.allocations")))
 
 
 def model_options(changes=None):
@@ -476,19 +476,19 @@ def json_keys(path):
     return names
 
 
-def check_goes_on(place, run, step, more=16):
+def check_goes_on(sandbox, run, step, more=16):
     """Returns problems of continuing after a fault: the run folder can be evaluated, reported and resumed, after which
     no trace of the fault is left; without a checkpoint a new training takes the folder.
     """
     if step is None:
-        again = place.run(*place.training(out=os.path.relpath(run, place.folder), steps=16))
+        again = sandbox.run(*sandbox.training(out=os.path.relpath(run, sandbox.folder), steps=16))
         goal = 16
         problems = prefixed("training anew", check_ended(again, (DONE,)))
     else:
         goal = step + more
         problems = []
-        for what, ended in (("eval", place.run("eval", run)), ("report", place.run("report", run)),
-                            ("resume", place.resume(run, goal))):
+        for what, ended in (("eval", sandbox.run("eval", run)), ("report", sandbox.run("report", run)),
+                            ("resume", sandbox.resume(run, goal))):
             problems += prefixed(what, check_ended(ended, (DONE,)))
     if not problems:
         after, problems = check_run(run)

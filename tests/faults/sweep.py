@@ -76,7 +76,7 @@ def command_of(name, case, seed):
     return f"tests/faults/sweep.py {name} --seed {seed} --case '{text}'"
 
 
-def tell_problems(name, seed, results):
+def print_problems(name, seed, results):
     for line in results.lines:
         if line["problems"]:
             print(f"FAILED: {command_of(name, line['case'], seed)}")
@@ -84,7 +84,7 @@ def tell_problems(name, seed, results):
                 print(f"    {problem}")
 
 
-def tell_table(rows):
+def print_table(rows):
     print(f"\n{'sweep':14}{'cases':>8}{'failed':>8}{'seconds':>9}{'of CPU':>9}  exit codes")
     for name, results, seconds, processor in rows:
         codes = collections.Counter(str(line["code"]) for line in results.lines if "code" in line)
@@ -107,26 +107,26 @@ def choose(module, shared, options):
     return faults.draw(rnd, cases, count)
 
 
-def try_one(module, case, places, seed):
-    """Runs a case in a free place."""
-    place = places.get()
+def try_one(module, case, sandboxes, seed):
+    """Runs a case in a free sandbox."""
+    sandbox = sandboxes.get()
     began = time.monotonic()
     try:
-        place.clear()
-        place.rnd = random.Random(f"{seed} {json.dumps(case)}")
-        return module.try_case(case, place), time.monotonic() - began
+        sandbox.clear()
+        sandbox.rnd = random.Random(f"{seed} {json.dumps(case)}")
+        return module.try_case(case, sandbox), time.monotonic() - began
     except (OSError, ValueError, KeyError, TypeError) as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
         said = f"the sweep itself: {os.path.basename(where.filename)}:{where.lineno}: {error!r}"
         return faults.Outcome([said]), time.monotonic() - began
     finally:
-        places.put(place)
+        sandboxes.put(sandbox)
 
 
-def run_cases(module, cases, places, results, options):
-    """Runs cases, as many at a time as there are places."""
+def run_cases(module, cases, sandboxes, results, options):
+    """Runs cases, as many at a time as there are sandboxes."""
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        futures = {pool.submit(try_one, module, case, places, options.seed): case for case in cases}
+        futures = {pool.submit(try_one, module, case, sandboxes, options.seed): case for case in cases}
         try:
             for future in concurrent.futures.as_completed(futures):
                 results.add(futures[future], *future.result())
@@ -140,10 +140,10 @@ def run_sweep(name, work, shared, options):
     module = importlib.import_module(f"sweeps.{name}")
     results = Results(options.resume or os.path.join(work, name + ".jsonl"), keep=bool(options.resume))
     cases = [case for case in choose(module, shared, options) if not results.has(case)]
-    places = queue.Queue()
+    sandboxes = queue.Queue()
     for job in range(options.jobs):
-        places.put(faults.Place(shared.path(f"{name}.{job}"), shared))
-    run_cases(module, cases, places, results, options)
+        sandboxes.put(faults.Sandbox(shared.path(f"{name}.{job}"), shared))
+    run_cases(module, cases, sandboxes, results, options)
     return results
 
 
@@ -161,16 +161,16 @@ def run_sweeps(work, shared, options):
         began, used = time.monotonic(), processor_seconds()
         results = run_sweep(name, work, shared, options)
         rows.append((name, results, time.monotonic() - began, processor_seconds() - used))
-        tell_problems(name, options.seed, results)
+        print_problems(name, options.seed, results)
         sys.stdout.flush()
-    tell_table(rows)
+    print_table(rows)
     return not any(line["problems"] for _, results, *_ in rows for line in results.lines)
 
 
 def main():
     options = parse_arguments()
     work = os.path.join(faults.BUILD, "faults")
-    shared = faults.Place(os.path.join(work, f"scratch.{os.getpid()}"))
+    shared = faults.Sandbox(os.path.join(work, f"scratch.{os.getpid()}"))
     try:
         return 0 if run_sweeps(work, shared, options) else 1
     finally:

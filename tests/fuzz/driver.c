@@ -81,7 +81,7 @@ static void mutate(uint8_t *data, size_t *size)
         if (*size)
             data[at] = (uint8_t)random_below(256);
         break;
-    case 2: /* a significant byte */
+    case 2: /* a byte with a meaning, such as a quote */
         if (*size)
             data[at] = (uint8_t)interesting[random_below(sizeof interesting - 1)];
         break;

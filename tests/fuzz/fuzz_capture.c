@@ -200,12 +200,12 @@ static void remove_capture(void)
     }
 }
 
-/* Valid files: intrinsics, the pose, the box, and the files beside them. */
+/* Makes a capture of two images and the first one's pose; fuzz_folder() writes the other files. */
 static void make_capture(void)
 {
     static const uint8_t pixels[8 * 6] = {0};
     static const char *const images[2] = {"rgb/0_a.png", "rgb/0_b.png"};
-    if (mkdtemp(capture) == NULL) { /* only Linux has a folder in memory there */
+    if (mkdtemp(capture) == NULL) { /* /dev/shm, in memory, exists only on Linux */
         snprintf(capture, sizeof(capture), "/tmp/vknerf-fuzz-XXXXXX");
         require(mkdtemp(capture) != NULL, capture);
     }

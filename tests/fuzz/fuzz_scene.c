@@ -116,7 +116,7 @@ static void pretend_images(struct transforms *transforms)
     }
 }
 
-/* JSON cannot hold such numbers and prints null. */
+/* Requires that all measures are finite; cJSON writes other numbers as null. */
 static void check_measures(const cJSON *json)
 {
     require(!cJSON_IsNull(json) && (!cJSON_IsNumber(json) || isfinite(json->valuedouble)),
@@ -128,7 +128,7 @@ static void check_measures(const cJSON *json)
 }
 
 /* Runs vknerf info's inspection and drawing. */
-static void look_over(const struct vkn_scene *scene)
+static void inspect(const struct vkn_scene *scene)
 {
     struct scene_findings findings = {0};
     struct inspection *inspection = NULL;
@@ -164,7 +164,7 @@ static void assemble(struct transforms *transforms, bool single, uint32_t downsc
         check_scene(scene);
         make_paths(scene, json);
         if (single)
-            look_over(scene);
+            inspect(scene);
     } else {
         require_message();
     }

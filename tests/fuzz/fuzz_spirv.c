@@ -42,20 +42,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t plain_count = words[0] < count ? words[0] : count - 1;
     /* In separate blocks, so that a sanitizer notices reads beyond the end. */
     uint32_t *plain = malloc((plain_count + 1) * sizeof *plain),
-             *own = malloc((count - plain_count) * sizeof *own);
-    require(plain != NULL && own != NULL, "out of memory");
+             *user = malloc((count - plain_count) * sizeof *user);
+    require(plain != NULL && user != NULL, "out of memory");
     memcpy(plain, words + 1, plain_count * sizeof *plain);
-    memcpy(own, words + 1 + plain_count, (count - 1 - plain_count) * sizeof *own);
+    memcpy(user, words + 1 + plain_count, (count - 1 - plain_count) * sizeof *user);
     specialize(plain, plain_count);
-    specialize(own, count - 1 - plain_count);
-    vkn_status status = gpu_snippet_check("field.glsl", plain, plain_count, own,
+    specialize(user, count - 1 - plain_count);
+    vkn_status status = gpu_snippet_check("field.glsl", plain, plain_count, user,
                                           count - 1 - plain_count, &safe, &safe_count);
     if (status == VKN_OK)
         check_again(plain, plain_count, safe, safe_count);
     else
         require_message();
     free(plain);
-    free(own);
+    free(user);
     free(safe);
     return 0;
 }

@@ -23,14 +23,14 @@ static double opacity_of(const struct reference_ray *ray, const struct reference
                       : opacity(sample);
 }
 
-bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample)
+bool reference_alpha_test(const struct reference_ray *ray, const struct reference_sample *sample)
 {
     return opacity_of(ray, sample) >= ray->current_alpha_threshold;
 }
 
 static double alpha_of(const struct reference_ray *ray, const struct reference_sample *sample)
 {
-    return reference_counts(ray, sample) ? opacity_of(ray, sample) : 0;
+    return reference_alpha_test(ray, sample) ? opacity_of(ray, sample) : 0;
 }
 
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
@@ -46,7 +46,7 @@ void reference_composite(struct reference_ray *ray, const struct reference_sampl
         ray->depth = rounded(ray, ray->depth + rounded(ray, weight * samples[i].t));
         ray->transmittance = rounded(ray, ray->transmittance * (1 - alpha));
         ray->reached++;
-        ray->live += reference_counts(ray, &samples[i]);
+        ray->live += reference_alpha_test(ray, &samples[i]);
         ray->closest = fmin(ray->closest, fabs(ray->transmittance / early_stop - 1));
     }
 }
@@ -75,7 +75,7 @@ double reference_loss(enum vkn_loss kind, double delta, double difference, doubl
 }
 
 /* Back to front: the colour of a sample and all behind it is C_i = alpha_i c_i + (1 - alpha_i)
- * C_i+1, and the last C is the background. The gradient flows from C_0 backwards through these. */
+ * C_i+1, and the last C is the background. The gradient flows from C_0 through all C_i. */
 void reference_composite_backward(const struct reference_ray *ray,
                                   const struct reference_sample *samples,
                                   const double background[3], const double color_gradient[3],
@@ -96,7 +96,7 @@ void reference_composite_backward(const struct reference_ray *ray,
             behind[c] = alpha * color + (1 - alpha) * behind[c];
         }
         gradients[i - 1][3] = by_alpha * sample->width * exp(-sample->density * sample->width);
-        if (!reference_counts(ray, sample))
+        if (!reference_alpha_test(ray, sample))
             memset(gradients[i - 1], 0, sizeof gradients[i - 1]);
     }
 }
@@ -133,7 +133,7 @@ double reference_distortion(const struct reference_ray *ray, const struct refere
         double by_thickness = transmittance * by_weight[i];
         for (size_t k = i + 1; k < ray->reached; k++)
             by_thickness -= weights[k] * by_weight[k];
-        if (reference_counts(ray, &samples[i]))
+        if (reference_alpha_test(ray, &samples[i]))
             gradients[i][3] += weight * samples[i].width * by_thickness;
     }
     return loss;

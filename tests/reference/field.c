@@ -23,8 +23,8 @@ struct trace {
 static void configure_vanilla(struct reference_field *field)
 {
     field->features_from = 32;
-    field->place = VKN_POSITION_FREQUENCIES;
-    field->view = VKN_DIRECTION_FREQUENCIES;
+    field->position_encoding = VKN_POSITION_FREQUENCIES;
+    field->direction_encoding = VKN_DIRECTION_FREQUENCIES;
     for (uint32_t i = 0; i < field->layer_count; i++) {
         field->layers[i].used_inputs = field->layers[i].inputs;
         field->layers[i].used_outputs = field->layers[i].outputs;
@@ -36,11 +36,11 @@ static void configure_layered(const struct vkn_config *config, struct reference_
 {
     configure_vanilla(field);
     field->hidden = config->field.activation;
-    field->place = config->field.position;
-    field->view = config->field.direction;
-    if (field->place == VKN_POSITION_IDENTITY)
+    field->position_encoding = config->field.position;
+    field->direction_encoding = config->field.direction;
+    if (field->position_encoding == VKN_POSITION_IDENTITY)
         field->position_octaves = 0;
-    if (field->view == VKN_DIRECTION_IDENTITY)
+    if (field->direction_encoding == VKN_DIRECTION_IDENTITY)
         field->direction_octaves = 0;
 }
 
@@ -71,8 +71,8 @@ struct reference_field reference_field(const struct vkn_config *config,
         .sh_degree = config->mlp.sh_degree,
         .activation = config->mlp.density_activation,
         .hidden = VKN_ACTIVATION_RELU,
-        .place = VKN_POSITION_HASH,
-        .view = VKN_DIRECTION_HARMONICS,
+        .position_encoding = VKN_POSITION_HASH,
+        .direction_encoding = VKN_DIRECTION_HARMONICS,
         .position_octaves = config->mlp.position_octaves,
         .direction_octaves = config->mlp.direction_octaves,
         .space = reference_space(config),
@@ -98,16 +98,15 @@ void reference_field_destroy(struct reference_field *field)
     field->params = NULL;
 }
 
-/* Rounds values as they are stored. */
 static void round_stored(const struct reference_field *field, double *values, size_t count)
 {
-    for (size_t i = 0; field->half && i < count; i++)
+    for (size_t i = 0; field->f16 && i < count; i++)
         values[i] = reference_round_to_f16(values[i]);
 }
 
-void reference_field_halve(struct reference_field *field)
+void reference_field_round(struct reference_field *field)
 {
-    field->half = true;
+    field->f16 = true;
     round_stored(field, field->params, field->model->param_count);
 }
 
@@ -156,7 +155,6 @@ static void layer_sums(const struct reference_field *field, uint32_t index, cons
     }
 }
 
-/* Returns a layer's inputs. */
 static double *inputs_of(const struct reference_field *field, struct trace *trace, uint32_t index)
 {
     return trace->values[index] + (index == field->density_layers ? field->features_from : 0);
@@ -240,7 +238,7 @@ static void density_forward(const struct reference_field *field, const double po
     uint32_t time_column = field->model->inputs; /* column of the time */
     reference_canonical(field, position, canonical);
     memset(encoded, 0, field->layers[0].inputs * sizeof *encoded);
-    if (field->place != VKN_POSITION_HASH) {
+    if (field->position_encoding != VKN_POSITION_HASH) {
         reference_stretched(&field->space, canonical, stretched);
         reference_frequencies(field->position_octaves, stretched, encoded);
         time_column = 3 + 6 * field->position_octaves;
@@ -260,9 +258,10 @@ static void forward(const struct reference_field *field, const double position[3
     density_forward(field, position, trace);
     double *encoded = inputs_of(field, trace, field->density_layers) + field->geometry;
     memset(encoded, 0, 2 * REFERENCE_HARMONICS * sizeof *encoded);
-    if (field->view == VKN_DIRECTION_FREQUENCIES || field->view == VKN_DIRECTION_IDENTITY)
+    if (field->direction_encoding == VKN_DIRECTION_FREQUENCIES ||
+        field->direction_encoding == VKN_DIRECTION_IDENTITY)
         reference_frequencies(field->direction_octaves, direction, encoded);
-    else if (field->view == VKN_DIRECTION_HARMONICS)
+    else if (field->direction_encoding == VKN_DIRECTION_HARMONICS)
         reference_harmonics(field->sh_degree, direction, encoded);
     round_stored(field, encoded, REFERENCE_HARMONICS);
     for (uint32_t i = field->density_layers; i < field->layer_count; i++)

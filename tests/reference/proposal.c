@@ -19,11 +19,11 @@ void reference_proposal_shares(const double *weights, uint32_t bins, double slop
     }
 }
 
-double reference_part_to(const double *shares, uint32_t bins, double place)
+double reference_proposal_cdf(const double *shares, uint32_t bins, double position)
 {
     double before = 0, all = 0;
     for (uint32_t i = 0; i < bins; i++) {
-        before += shares[i] * fmin(fmax(place - i, 0), 1);
+        before += shares[i] * fmin(fmax(position - i, 0), 1);
         all += shares[i];
     }
     return before / all;

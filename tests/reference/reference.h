@@ -21,9 +21,10 @@ void reference_random_unit(uint32_t seed, uint32_t step, uint32_t index, uint32_
 
 /* Returns the nearest f16 number, ties to even; infinity beyond the largest. */
 double reference_round_to_f16(double x);
+/* Returns the nearest bf16 number, ties to even. */
 double reference_round_to_bf16(double x);
+/* Returns the value of an f16 number's bits. */
 double reference_f16(uint16_t bits);
-/* Returns the bits of x rounded to f16. */
 uint16_t reference_f16_bits(double x);
 
 /* ---- lenses (lens.c) ----------------------------------------------------------------------- */
@@ -69,23 +70,23 @@ double reference_step_size(const struct reference_stepping *stepping, double t);
 double reference_steps_to(const struct reference_stepping *stepping, double t);
 double reference_distance_after(const struct reference_stepping *stepping, double steps);
 /* Return distances and widths in NeRF's stratified bins (Mildenhall et al. 2020, section 4):
- * `count` bins with equally many steps between the distances of `span`; `place` (0..1) is the
- * position in bin number `bin`. */
+ * `count` bins with equally many steps between the distances of `span`; `position` (0..1) is in bin
+ * number `bin`. */
 double reference_in_bin(const struct reference_stepping *stepping, const double span[2],
-                        uint32_t count, uint32_t bin, double place);
+                        uint32_t count, uint32_t bin, double position);
 double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
                            uint32_t count, uint32_t bin);
 /* Hierarchical sampling (Mildenhall et al. 2020, section 5.2): a bin's share of the fine samples is
- * its weight plus a constant. Return the part of all shares before `place`, counted in bins, and
- * the place where that part is `part`. */
-double reference_shares_to(const double *weights, uint32_t bins, double place);
-double reference_place_of(const double *weights, uint32_t bins, double part);
+ * its weight plus a constant. Return the CDF of the shares at a position, counted in bins, and its
+ * inverse. */
+double reference_coarse_cdf(const double *weights, uint32_t bins, double position);
+double reference_coarse_quantile(const double *weights, uint32_t bins, double probability);
 /* Sampling by a proposal (proposal.c). Return the exponent of the weights in a step, counted from
- * 1; each bin's share of the samples, from blurred weights; and the part of all shares before
- * `place`, counted in bins. */
+ * 1; each bin's share of the samples, from blurred weights; and the CDF of the shares at a
+ * position, counted in bins. */
 double reference_annealed_slope(uint32_t step, uint32_t anneal_steps);
 void reference_proposal_shares(const double *weights, uint32_t bins, double slope, double *shares);
-double reference_part_to(const double *shares, uint32_t bins, double place);
+double reference_proposal_cdf(const double *shares, uint32_t bins, double position);
 /* Computes entry and exit of a cube around (0.5, 0.5, 0.5); returns false if the line misses it. */
 bool reference_cube(const double origin[3], const double direction[3], double side, double span[2]);
 
@@ -93,6 +94,7 @@ bool reference_cube(const double origin[3], const double direction[3], double si
 
 /* Returns a cell's index in its cascade: the interleaved bits of x, y and z. */
 uint32_t reference_morton(const uint32_t cell[3]);
+/* Computes a cell from its index in its cascade. */
 void reference_morton_cell(uint32_t index, uint32_t cell[3]);
 /* Returns the number of cascades that are cubes; contracted space has one more cascade. */
 uint32_t reference_cubes(const struct reference_space *space);
@@ -110,7 +112,8 @@ struct reference_grid {
 };
 struct reference_grid reference_grid(const struct reference_space *space, uint32_t resolution,
                                      uint32_t cascades, const float *values, double threshold);
-/* The device's layout: words of 32 cells, then a word for each block of 8x8x8 cells. */
+/* Return size and a cell's bit of the device's layout: words of 32 cells, then one per 8x8x8
+ * cells. */
 uint32_t reference_grid_words(const struct reference_grid *grid);
 bool reference_grid_bit(const uint32_t *words, uint64_t cell);
 
@@ -139,18 +142,18 @@ struct reference_field {
     enum vkn_density_activation activation;
     /* Of the layered model; other models have ReLUs, and the encodings above. */
     enum vkn_activation hidden;
-    enum vkn_position_encoding place;
-    enum vkn_direction_encoding view;
+    enum vkn_position_encoding position_encoding;
+    enum vkn_direction_encoding direction_encoding;
     struct reference_space space;
     double *params; /* as on the device */
-    bool half;      /* parameters and stored values are rounded to f16; products and sums are not */
+    bool f16;       /* parameters and stored values are rounded to f16; products and sums are not */
 };
 /* Creates a field with a copy of the parameters; reference_field_destroy frees it. */
 struct reference_field reference_field(const struct vkn_config *config,
                                        const struct field_model *model, const float *params);
 void reference_field_destroy(struct reference_field *field);
 /* Rounds parameters to f16, and from now on inputs and outputs of layers and their gradients. */
-void reference_field_halve(struct reference_field *field);
+void reference_field_round(struct reference_field *field);
 /* Returns the index of a layer's weight from an input to an output, as on the device. */
 size_t reference_weight(const struct field_layer *layer, uint32_t input, uint32_t output);
 
@@ -221,12 +224,13 @@ struct reference_ray {
     double color[3], transmittance, depth;
     double closest; /* smallest relative distance of a transmittance from the early stop */
     size_t reached; /* samples before the early stop */
-    size_t live;    /* those of them above the alpha threshold */
+    size_t live;    /* reached samples with at least the alpha threshold */
     double current_alpha_threshold; /* samples below are empty and have no gradient */
     double (*round)(double); /* applied to every exponential, product and sum; NULL: no rounding */
 };
 extern const struct reference_ray reference_ray_start;
-bool reference_counts(const struct reference_ray *ray, const struct reference_sample *sample);
+/* Returns whether the sample's alpha is at least the threshold. */
+bool reference_alpha_test(const struct reference_ray *ray, const struct reference_sample *sample);
 /* Composites samples, continuing from *ray, until the transmittance is below early_stop. */
 void reference_composite(struct reference_ray *ray, const struct reference_sample *samples,
                          size_t count, double early_stop);

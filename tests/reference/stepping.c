@@ -87,11 +87,11 @@ double reference_distance_after(const struct reference_stepping *stepping, doubl
 }
 
 double reference_in_bin(const struct reference_stepping *stepping, const double span[2],
-                        uint32_t count, uint32_t bin, double place)
+                        uint32_t count, uint32_t bin, double position)
 {
     double first = reference_steps_to(stepping, span[0]);
     double steps = reference_steps_to(stepping, span[1]) - first;
-    return reference_distance_after(stepping, first + steps * (bin + place) / count);
+    return reference_distance_after(stepping, first + steps * (bin + position) / count);
 }
 
 double reference_bin_width(const struct reference_stepping *stepping, const double span[2],
@@ -114,17 +114,17 @@ static double all_shares(const double *weights, uint32_t bins)
     return sum;
 }
 
-double reference_shares_to(const double *weights, uint32_t bins, double place)
+double reference_coarse_cdf(const double *weights, uint32_t bins, double position)
 {
     double sum = 0;
     for (uint32_t i = 0; i < bins; i++)
-        sum += share(weights, i) * fmin(fmax(place - i, 0), 1);
+        sum += share(weights, i) * fmin(fmax(position - i, 0), 1);
     return sum / all_shares(weights, bins);
 }
 
-double reference_place_of(const double *weights, uint32_t bins, double part)
+double reference_coarse_quantile(const double *weights, uint32_t bins, double probability)
 {
-    double left = part * all_shares(weights, bins);
+    double left = probability * all_shares(weights, bins);
     for (uint32_t i = 0; i < bins; i++) {
         if (left < share(weights, i))
             return i + left / share(weights, i);

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per live sample: its gradient shared out among the eight points around it, by compare-and-swap.
+// Adds each live sample's gradient to the eight points around it, by compare-and-swap.
 #define GRADIENTS_ONLY
 #include "shared/common.glsl"
 #include "field/sample.glsl"
@@ -35,6 +35,6 @@ void main()
         for (uint corner = 0; corner < 8u; corner++)
             for (uint c = 0; c < 4u; c++)
                 add_gradient(4u * corner_point(cell, corner) + c,
-                             corner_share(inside, corner) * gradient[c]);
+                             trilinear_weight(inside, corner) * gradient[c]);
     }
 }

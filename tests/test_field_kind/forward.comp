@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Per sample: rgb and density.
+// Evaluates rgb and density of each sample.
 #include "shared/common.glsl"
 #include "field/sample.glsl"
 #include "field/output_activations.glsl"

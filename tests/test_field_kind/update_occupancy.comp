@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// The occupancy grid raised to the voxels' density.
+// Raises the occupancy grid to the voxels' densities.
 #include "shared/common.glsl"
 #include "rays/occupancy.glsl"
 #include "field/output_activations.glsl"

@@ -1,4 +1,4 @@
-// A dense grid of raw rgb and raw density: trilinear interpolation between its points.
+// Interpolates trilinearly between the points of a dense grid of raw rgb and raw density.
 #include "field/unit_cube.glsl"
 
 layout(constant_id = SPEC_LEVELS) const uint POINTS = 32; // along an edge
@@ -9,13 +9,13 @@ uint corner_point(uvec3 cell, uint corner)
     return at.x + POINTS * (at.y + POINTS * at.z);
 }
 
-float corner_share(vec3 inside, uint corner)
+float trilinear_weight(vec3 inside, uint corner)
 {
     vec3 w = mix(1.0 - inside, inside, bvec3(corner & 1u, corner & 2u, corner & 4u));
     return w.x * w.y * w.z;
 }
 
-// The cell that holds a point of training space, and its place in there.
+// Returns the cell that contains a position in training space, and the position in the cell, 0 to 1.
 uvec3 voxel_cell(vec3 position, out vec3 inside)
 {
     vec3 p = to_unit_cube(position) * float(POINTS - 1u);
@@ -33,7 +33,7 @@ vec4 interpolate_voxels(vec3 position)
     uvec3 cell = voxel_cell(position, inside);
     vec4 sum = vec4(0.0);
     for (uint corner = 0; corner < 8u; corner++)
-        sum += corner_share(inside, corner) * voxels[corner_point(cell, corner)];
+        sum += trilinear_weight(inside, corner) * voxels[corner_point(cell, corner)];
     return sum;
 }
 #endif

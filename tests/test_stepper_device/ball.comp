@@ -1,5 +1,5 @@
 #version 460
-// A soft ball in a mist, with colours by place and direction: values of samples, or densities of places.
+// Evaluates a soft ball in fog, with colours by position and direction: rgb and density, or densities only.
 layout(local_size_x = 64) in;
 layout(push_constant) uniform Push { uint count; };
 layout(std430, binding = 0) readonly buffer Positions { float positions[]; };

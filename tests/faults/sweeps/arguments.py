@@ -14,10 +14,10 @@ LOOKING = {"position": [3, 0, 1], "look_at": [0, 0, 0]}
 ACROSS = [LOOKING, {"position": [0, 3, 2], "look_at": [0, 0, 0]}]
 
 
-def numbers_of(place):
+def numbers_of(sandbox):
     """Returns options with numbers out of range, and options that do not fit together."""
-    run, mesh, points = faults.model_run(place), place.path("a.ply"), place.path("b.ply")
-    orbit, full = ["render", run, "--quiet", "--out", place.path("out"), "--orbit"], place.path("full.ply")
+    run, mesh, points = faults.model_run(sandbox), sandbox.path("a.ply"), sandbox.path("b.ply")
+    orbit, full = ["render", run, "--quiet", "--out", sandbox.path("out"), "--orbit"], sandbox.path("full.ply")
     found = [[*orbit, count] for count in ORBITS]
     for size in SIZES:
         found += [[*orbit, "1", "--width", size], [*orbit, "1", "--height", size, "--width", "16"]]
@@ -31,10 +31,10 @@ def numbers_of(place):
     for threshold in ("nan", "-1"):
         found.append(["export", run, "--mesh", mesh, "--threshold", threshold, "--resolution", "32"])
     for size in ("0", "1", "100", "16385", "4294967295", "-5"):
-        found.append(["export", run, "--mesh", place.path("a.glb"), f"--texture={size}", "--resolution", "32"])
+        found.append(["export", run, "--mesh", sandbox.path("a.glb"), f"--texture={size}", "--resolution", "32"])
     for count in ("0", "1", "2", "-3"):
         found.append(["export", run, "--splats", points, "--count", count])
-    found += [["export", run, "--splats", full, "--count", "100"], ["export", run, "--splats", place.path("b.glb")]]
+    found += [["export", run, "--splats", full, "--count", "100"], ["export", run, "--splats", sandbox.path("b.glb")]]
     return found + [["export", run, "--mesh", full, "--resolution", "32"],
                     ["export", run, "--mesh", "/proc/x.ply", "--resolution", "32"],
                     ["export", run, "--points", full, "--count", "100"]]
@@ -46,7 +46,7 @@ def camera_paths():
     odd = {"a billion frames": {"frames": 10**9, "fps": 1, "keyframes": ACROSS},
            "1e300 seconds": {"seconds": 1e300, "fps": 30, "keyframes": ACROSS},
            "a billion a second": {"seconds": 1000, "fps": 1e9, "keyframes": ACROSS},
-           "one place": {"frames": 2, "keyframes": [{"position": [0, 0, 0], "look_at": [0, 0, 0]}] * 2},
+           "one position": {"frames": 2, "keyframes": [{"position": [0, 0, 0], "look_at": [0, 0, 0]}] * 2},
            "up along the view": {"frames": 2, "keyframes": [
                {"position": [0, 0, 1], "look_at": [0, 0, 0], "up": [0, 0, 1]},
                {"position": [0, 0, 2], "look_at": [0, 0, 0], "up": [0, 0, 0]}]},
@@ -65,21 +65,21 @@ def cases(shared):
     return [["option", n] for n in range(len(numbers_of(shared)))] + [["path", name] for name in camera_paths()]
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, name = case
-    os.symlink("/dev/full", place.path("full.ply"))
+    os.symlink("/dev/full", sandbox.path("full.ply"))
     if kind == "option":
-        arguments = numbers_of(place)[name]
+        arguments = numbers_of(sandbox)[name]
     else:
-        faults.write_file(place.path("path.json"), camera_paths()[name].encode())
-        arguments = ["render", faults.model_run(place), "--out", place.path("out"), "--path", place.path("path.json"),
-                     "--width", "16", "--quiet"]
-    ended = place.run(*arguments, timeout=SECONDS)
-    full = place.path("full.ply") in arguments
+        faults.write_file(sandbox.path("path.json"), camera_paths()[name].encode())
+        arguments = ["render", faults.model_run(sandbox), "--out", sandbox.path("out"), "--path",
+                     sandbox.path("path.json"), "--width", "16", "--quiet"]
+    ended = sandbox.run(*arguments, timeout=SECONDS)
+    full = sandbox.path("full.ply") in arguments
     problems = faults.check_ended(ended, (faults.FAILED,) if full else (faults.DONE, faults.BAD_INPUT))
     if ended.code == faults.BAD_INPUT:
         problems += faults.check_refused(ended)
-    if faults.leftovers(place.folder):
-        problems.append(f"temporaries: {faults.leftovers(place.folder)}")
+    if faults.leftovers(sandbox.folder):
+        problems.append(f"temporaries: {faults.leftovers(sandbox.folder)}")
     facts = {"code": ended.code, "said": ended.last_line(), "arguments": [arguments[0], *arguments[2:]]}
     return faults.Outcome(problems, facts)

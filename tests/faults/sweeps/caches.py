@@ -65,24 +65,24 @@ def cases(_shared):
     return [["programs", name] for name in programs] + odd + [["records", n] for n in range(len(MEASURES) + 6)]
 
 
-def make_cache(place):
+def make_cache(sandbox):
     """Creates a cache by using it."""
-    cache = place.shared.path("cache")
+    cache = sandbox.shared.path("cache")
     with lock:
         if not os.path.exists(cache):
-            ended = place.run("eval", faults.model_run(place), "--quiet", env={"XDG_CACHE_HOME": cache})
+            ended = sandbox.run("eval", faults.model_run(sandbox), "--quiet", env={"XDG_CACHE_HOME": cache})
             if ended.code != faults.DONE:
                 raise faults.Broken(f"an evaluation without faults: {ended.last_line()}")
     return cache
 
 
-def copy_cache(place):
-    """Copies the cache to the place; returns its folder and the pipeline cache file."""
-    shutil.copytree(make_cache(place), place.path("cache"))
-    found = glob.glob(place.path("cache", "vknerf", "pipelines-*"))
+def copy_cache(sandbox):
+    """Copies the cache to the sandbox; returns its folder and the pipeline cache file."""
+    shutil.copytree(make_cache(sandbox), sandbox.path("cache"))
+    found = glob.glob(sandbox.path("cache", "vknerf", "pipelines-*"))
     if len(found) != 1:
         raise faults.Broken(f"pipeline caches: {found}")
-    return place.path("cache"), found[0]
+    return sandbox.path("cache"), found[0]
 
 
 def make_odd(name, path, victim):
@@ -102,37 +102,37 @@ def make_odd(name, path, victim):
         faults.write_file(os.path.dirname(path), b"a file in the way")
 
 
-def break_cache(case, path, place):
+def break_cache(case, path, sandbox):
     """Damages the cache as the case says."""
     kind, name = case
     if kind == "programs":
-        faults.write_file(path, programs_of(faults.read_file(path), place.rnd)[name])
+        faults.write_file(path, programs_of(faults.read_file(path), sandbox.rnd)[name])
     elif kind == "odd":
-        make_odd(name, path, place.path("victim"))
+        make_odd(name, path, sandbox.path("victim"))
     elif kind == "shaders":
         for binary in glob.glob(os.path.join(os.path.dirname(path), "shaders-*", "*.bin")):
-            texts = shaders_of(faults.read_file(binary), place.rnd)
+            texts = shaders_of(faults.read_file(binary), sandbox.rnd)
             if name in texts:
                 faults.write_file(binary, texts[name])
             else:
-                make_odd(name, binary, place.path("victim"))
+                make_odd(name, binary, sandbox.path("victim"))
     else:
-        text = records_of(place.rnd)[name]
+        text = records_of(sandbox.rnd)[name]
         for prefix in ("paths", "tuning"):
             record = path.replace("pipelines-", prefix + "-").replace(".bin", ".json")
             faults.write_file(record, text)
 
 
-def try_case(case, place):
-    cache, path = copy_cache(place)
-    break_cache(case, path, place)
-    arguments = ["eval", faults.model_run(place), "--quiet"]
+def try_case(case, sandbox):
+    cache, path = copy_cache(sandbox)
+    break_cache(case, path, sandbox)
+    arguments = ["eval", faults.model_run(sandbox), "--quiet"]
     if case[0] == "records":
         # Measurements are needed for 16-bit precisions.
-        arguments = place.training("--precision", "fp16", steps=16)
-    ended = place.run(*arguments, env={"XDG_CACHE_HOME": cache})
+        arguments = sandbox.training("--precision", "fp16", steps=16)
+    ended = sandbox.run(*arguments, env={"XDG_CACHE_HOME": cache})
     problems = faults.check_ended(ended, (faults.DONE,))
-    if case[1] == "a link" and faults.read_file(place.path("victim")) != b"precious":
+    if case[1] == "a link" and faults.read_file(sandbox.path("victim")) != b"precious":
         problems.append("what a link in the cache points to was written")
     if case[1] == "read-only":
         os.chmod(os.path.dirname(path), 0o755)

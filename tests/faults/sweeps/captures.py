@@ -202,11 +202,11 @@ def cases(_shared):
     return colmap + text + llff + nsvf + [["ply", name] for name in ply_files()]
 
 
-def make(kind, name, place):
-    """Makes the capture of a case in the place, and returns its folder."""
-    capture = place.path("capture")
+def make(kind, name, sandbox):
+    """Makes the capture of a case in the sandbox, and returns its folder."""
+    capture = sandbox.path("capture")
     if kind == "ply":
-        shutil.copytree(place.scene, capture)
+        shutil.copytree(sandbox.scene, capture)
         transforms = faults.read_json(capture + "/transforms_train.json")
         faults.write_json(capture + "/transforms_train.json", {**transforms, "ply_file_path": "p.ply"})
         faults.write_file(capture + "/p.ply", ply_files()[name])
@@ -215,13 +215,13 @@ def make(kind, name, place):
         os.makedirs(capture + "/rgb")
         os.makedirs(capture + "/pose")
         for i, picture in enumerate(("0_a.png", "0_b.png")):
-            shutil.copy(f"{place.scene}/train/r_{i}.png", f"{capture}/rgb/{picture}")
+            shutil.copy(f"{sandbox.scene}/train/r_{i}.png", f"{capture}/rgb/{picture}")
         for file, data in nsvf_folders()[name].items():
             faults.write_file(f"{capture}/{file}", data)
         return capture
     os.makedirs(capture + "/images")
     for i, picture in enumerate(("a.png", "b.png", "c.png") if kind in ("llff", "bounds") else ("a.png", "b.png")):
-        shutil.copy(f"{place.scene}/train/r_{i}.png", f"{capture}/images/{picture}")
+        shutil.copy(f"{sandbox.scene}/train/r_{i}.png", f"{capture}/images/{picture}")
     if kind in ("llff", "bounds"):
         data = npy(data=poses(name)) if kind == "bounds" else npy_files()[name]
         faults.write_file(capture + "/poses_bounds.npy", data)
@@ -232,23 +232,23 @@ def make(kind, name, place):
     return capture
 
 
-def try_measured(capture, place):
+def try_measured(capture, sandbox):
     """Returns problems of a training whose space is measured: its checkpoint can be read."""
-    run = place.path("run")
-    ended = place.run("train", capture, *faults.model_options(), "--steps", 16, "--quiet", "--out", run)
+    run = sandbox.path("run")
+    ended = sandbox.run("train", capture, *faults.model_options(), "--steps", 16, "--quiet", "--out", run)
     problems = faults.check_refused(ended)
     if not problems and ended.code == faults.DONE:
-        problems = faults.prefixed("eval", faults.check_ended(place.run("eval", run), (faults.DONE,)))
-        problems += faults.prefixed("resume", faults.check_ended(place.resume(run, 32), (faults.DONE,)))
+        problems = faults.prefixed("eval", faults.check_ended(sandbox.run("eval", run), (faults.DONE,)))
+        problems += faults.prefixed("resume", faults.check_ended(sandbox.resume(run, 32), (faults.DONE,)))
     return ended, problems
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, name = case
-    capture = make(kind, name, place)
+    capture = make(kind, name, sandbox)
     if kind == "bounds":
-        ended, problems = try_measured(capture, place)
+        ended, problems = try_measured(capture, sandbox)
     else:
-        ended = place.run("info", capture, timeout=SECONDS)
+        ended = sandbox.run("info", capture, timeout=SECONDS)
         problems = faults.check_refused(ended)
     return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

@@ -91,10 +91,10 @@ def crc32c(data):
 
 def signed(file):
     """Returns the file with a valid checksum, so that its content is tested and not only the checksum."""
-    place = file.find(CHECKSUM)
-    if place < 0:
+    sandbox = file.find(CHECKSUM)
+    if sandbox < 0:
         return file
-    begin, end = place + len(CHECKSUM), place + len(CHECKSUM) + 8
+    begin, end = sandbox + len(CHECKSUM), sandbox + len(CHECKSUM) + 8
     return file[:begin] + b"%08x" % crc32c(file[:begin] + b"0" * 8 + file[end:]) + file[end:]
 
 
@@ -237,15 +237,15 @@ def hash_of(name):
     return sum(name.encode()) if name else 0
 
 
-def arguments(command, file, place):
+def arguments(command, file, sandbox):
     """Returns the arguments of vknerf."""
     return {
-        "resume": ["train", "--resume", file, "--steps", STEPS, "--quiet", "--out", place.path("run")],
+        "resume": ["train", "--resume", file, "--steps", STEPS, "--quiet", "--out", sandbox.path("run")],
         "eval": ["eval", file, "--quiet"],
-        "init": [*place.training("--init", file, steps=16)],
-        "mesh": ["export", file, "--mesh", place.path("m.ply"), "--resolution", 32],
-        "points": ["export", file, "--points", place.path("p.ply"), "--count", 1000],
-        "render": ["render", file, "--out", place.path("pictures"), "--orbit", 2, "--quiet", "--maps",
+        "init": [*sandbox.training("--init", file, steps=16)],
+        "mesh": ["export", file, "--mesh", sandbox.path("m.ply"), "--resolution", 32],
+        "points": ["export", file, "--points", sandbox.path("p.ply"), "--count", 1000],
+        "render": ["render", file, "--out", sandbox.path("pictures"), "--orbit", 2, "--quiet", "--maps",
                    "rgb,depth,normal,opacity"],
     }[command]
 
@@ -264,11 +264,11 @@ def check_finite(path):
     return problems
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     name, command = case
-    file = place.path("mutated.safetensors")
-    faults.write_file(file, files_of(faults.model_run(place))[name]())
-    ended = place.run(*arguments(command, file, place), timeout=SECONDS)
+    file = sandbox.path("mutated.safetensors")
+    faults.write_file(file, files_of(faults.model_run(sandbox))[name]())
+    ended = sandbox.run(*arguments(command, file, sandbox), timeout=SECONDS)
     codes = [faults.DONE, faults.BAD_INPUT]
     if "huge" in name or "." in name:
         # Settings that need more memory than any machine has are no bad input.
@@ -280,6 +280,6 @@ def try_case(case, place):
     if name.split()[0] in WEIGHTS and name.endswith((" all nan", " all inf", " all -inf", " all ff")):
         problems += [] if ended.code == faults.BAD_INPUT else ["weights that are not finite are accepted"]
     if command == "resume" and ended.code == faults.DONE:
-        step, wrong = faults.check_run(place.path("run"))
-        problems += wrong + (check_finite(place.path("run", "checkpoint.safetensors")) if step is not None else [])
+        step, wrong = faults.check_run(sandbox.path("run"))
+        problems += wrong + (check_finite(sandbox.path("run", "checkpoint.safetensors")) if step is not None else [])
     return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

@@ -27,11 +27,11 @@ def pick(rnd, found, count):
     return faults.draw(rnd, [case for case in found if case[0] not in ("readers", "growth")], count)
 
 
-def start_two(place, first, second, delay):
+def start_two(sandbox, first, second, delay):
     """Returns both programs' ends; the second starts `delay` seconds after the first."""
-    processes = [place.start(*first)]
+    processes = [sandbox.start(*first)]
     time.sleep(delay)
-    processes.append(place.start(*second))
+    processes.append(sandbox.start(*second))
     return [faults.wait(process, 100) for process in processes]
 
 
@@ -45,28 +45,28 @@ def check_one_got(ended):
     return problems
 
 
-def try_pair(kind, place, delay):
+def try_pair(kind, sandbox, delay):
     """Runs two trainings or resumes in one folder."""
-    run = place.path("run")
+    run = sandbox.path("run")
     if kind == "two resumes":
-        place.train(steps=16)
+        sandbox.train(steps=16)
         commands = [["train", "--resume", run, "--quiet", "--steps", steps] for steps in (STEPS, STEPS + 80)]
     else:
         other = ["--seed", 7] if kind == "one folder" else ["--set", "grid.levels=6"]
-        commands = [place.training(steps=STEPS // 2), place.training(*other, steps=STEPS)]
-    ended = start_two(place, *commands, delay)
+        commands = [sandbox.training(steps=STEPS // 2), sandbox.training(*other, steps=STEPS)]
+    ended = start_two(sandbox, *commands, delay)
     problems = check_one_got(ended)
     step, wrong = faults.check_run(run)
     if not any(one.code == faults.DONE and str(step) in map(str, command) for one, command in zip(ended, commands)):
         problems.append(f"the checkpoint is of step {step}, at which no finished training ended")
-    return ended, problems + wrong + faults.check_goes_on(place, run, step)
+    return ended, problems + wrong + faults.check_goes_on(sandbox, run, step)
 
 
-def try_own_folders(place):
+def try_own_folders(sandbox):
     """Runs two trainings at the same time without a folder name."""
-    command = ["train", place.scene, *faults.model_options(), "--steps", 32, "--quiet"]
-    ended = start_two(place, command, command, 0)
-    runs = glob.glob(place.path("runs", "*"))
+    command = ["train", sandbox.scene, *faults.model_options(), "--steps", 32, "--quiet"]
+    ended = start_two(sandbox, command, command, 0)
+    runs = glob.glob(sandbox.path("runs", "*"))
     problems = [problem for one in ended for problem in faults.check_ended(one, (faults.DONE,))]
     if len(runs) != 2:
         problems.append(f"{len(runs)} folders instead of two")
@@ -75,14 +75,14 @@ def try_own_folders(place):
     return ended, problems
 
 
-def try_readers(place):
+def try_readers(sandbox):
     """Reports and evaluates a run that is being written."""
-    run = place.path("run")
-    process = place.start(*place.training(steps=100000))
+    run = sandbox.path("run")
+    process = sandbox.start(*sandbox.training(steps=100000))
     problems = [] if faults.wait_for_file(run + "/checkpoint.safetensors", process) else ["no checkpoint"]
     for n in range(40):
         command = "report" if n % 4 else "eval"
-        problems += faults.prefixed(command, faults.check_ended(place.run(command, run), (faults.DONE,)))
+        problems += faults.prefixed(command, faults.check_ended(sandbox.run(command, run), (faults.DONE,)))
     process.send_signal(signal.SIGTERM)
     ended = faults.wait(process)
     return [ended], problems + faults.check_ended(ended, (faults.INTERRUPTED,))
@@ -100,10 +100,10 @@ def look_at(process, run):
         return None
 
 
-def try_growth(place):
+def try_growth(sandbox):
     """Checks the resources of a long training."""
-    run, seen = place.path("run"), []
-    process = place.start(*place.training("--save-every", 500, "--eval-every", 500, steps=6000))
+    run, seen = sandbox.path("run"), []
+    process = sandbox.start(*sandbox.training("--save-every", 500, "--eval-every", 500, steps=6000))
     while process.poll() is None:
         now = look_at(process, run)
         seen += [now] if now and now[0] >= 600 else []
@@ -118,15 +118,15 @@ def try_growth(place):
     return [ended], problems
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, number = case
     if kind == "no folder":
-        ended, problems = try_own_folders(place)
+        ended, problems = try_own_folders(sandbox)
     elif kind == "readers":
-        ended, problems = try_readers(place)
+        ended, problems = try_readers(sandbox)
     elif kind == "growth":
-        ended, problems = try_growth(place)
+        ended, problems = try_growth(sandbox)
     else:
-        ended, problems = try_pair(kind, place, (0, 0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)[number])
+        ended, problems = try_pair(kind, sandbox, (0, 0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)[number])
     facts = {"code": "+".join(str(one.code) for one in ended), "said": [one.last_line() for one in ended]}
     return faults.Outcome(problems, facts)

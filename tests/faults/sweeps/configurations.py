@@ -112,10 +112,10 @@ def limit_memory():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
-def run(place, *arguments):
+def run(sandbox, *arguments):
     """Runs vknerf; a slow run is interrupted, and killed if that does not end it."""
     sanitized = "VKNERF_SANITIZED" in os.environ or faults.BUILD.rstrip("/").endswith("asan")
-    process = place.start(*arguments, preexec_fn=None if sanitized else limit_memory)
+    process = sandbox.start(*arguments, preexec_fn=None if sanitized else limit_memory)
     end = time.monotonic() + SLOW
     while process.poll() is None and time.monotonic() < end:
         time.sleep(0.02)
@@ -149,10 +149,10 @@ def check(ended, slow, what):
     return faults.prefixed(what, problems)
 
 
-def check_loss(place, ended):
+def check_loss(sandbox, ended):
     """Returns problems of a finished training: its figures are finite, or a line says why not."""
-    summary = faults.read_json(place.path("run", "summary.json")) or {}
-    lines = (faults.read_file(place.path("run", "metrics.jsonl")) or b"").splitlines()
+    summary = faults.read_json(sandbox.path("run", "summary.json")) or {}
+    lines = (faults.read_file(sandbox.path("run", "metrics.jsonl")) or b"").splitlines()
     figures = [json.loads(line).get("loss") for line in lines] + [summary.get("psnr")]
     wrong = [value for value in figures if value is None or not math.isfinite(value)]
     if wrong and "not finite" not in ended.err and "skipped" not in ended.err:
@@ -160,22 +160,22 @@ def check_loss(place, ended):
     return []
 
 
-def try_case(case, place):
-    drawn = draw(place.rnd, case)
+def try_case(case, sandbox):
+    drawn = draw(sandbox.rnd, case)
     # Half of the settings are in a file.
     if case % 2:
-        faults.write_json(place.path("config.json"), drawn)
-        given = ["--config", place.path("config.json")]
+        faults.write_json(sandbox.path("config.json"), drawn)
+        given = ["--config", sandbox.path("config.json")]
     else:
         given = [word for key, value in drawn.items() for word in ("--set", f"{key}={value}")]
-    ended, slow = run(place, "train", place.scene, *given, "--steps", "2", "--quiet", "--out", place.path("run"))
+    ended, slow = run(sandbox, "train", sandbox.scene, *given, "--steps", "2", "--quiet", "--out", sandbox.path("run"))
     problems = check(ended, slow, "train")
     if not problems and ended.code == faults.DONE:
-        problems += check_loss(place, ended)
+        problems += check_loss(sandbox, ended)
         if case % 5 == 0:
-            again, slow = run(place, "eval", place.path("run"), "--json", "--quiet")
+            again, slow = run(sandbox, "eval", sandbox.path("run"), "--json", "--quiet")
             problems += check(again, slow, "eval")
-    if faults.leftovers(place.folder):
-        problems.append(f"temporaries: {faults.leftovers(place.folder)}")
+    if faults.leftovers(sandbox.folder):
+        problems.append(f"temporaries: {faults.leftovers(sandbox.folder)}")
     facts = {"code": ended.code, "said": ended.last_line(), "slow": slow, "settings": json.dumps(drawn)}
     return faults.Outcome(problems, facts)

@@ -28,39 +28,39 @@ def pick(rnd, found, count):
     return faults.draw(rnd, stopped, (count + 1) // 2) + faults.draw(rnd, others, count // 2)
 
 
-def training(place, *more, **options):
-    return place.training("--deterministic", *more, **options)
+def training(sandbox, *more, **options):
+    return sandbox.training("--deterministic", *more, **options)
 
 
-def split_training(place, **options):
-    """A training whose learning rate does not depend on the number of steps."""
-    rates = place.path("rates.txt")
+def split_training(sandbox, **options):
+    """Returns a training whose learning rate does not depend on the number of steps."""
+    rates = sandbox.path("rates.txt")
     with open(rates, "w", encoding="utf-8") as file:
         file.write("0 0.001\n16 0.01\n40 0.002\n")
-    return training(place, "--lr-schedule", f"file:{rates}", **options)
+    return training(sandbox, "--lr-schedule", f"file:{rates}", **options)
 
 
-def whole_run(place, case):
+def whole_run(sandbox, case):
     """Returns the folder of the undisturbed training."""
     if case[0] != "split":
-        return faults.model_run(place)
-    ended = place.run(*split_training(place, out="whole"))
+        return faults.model_run(sandbox)
+    ended = sandbox.run(*split_training(sandbox, out="whole"))
     problems = faults.check_ended(ended, (faults.DONE,))
     if problems:
         raise faults.Broken(f"a training without faults: {problems[0]}")
-    return place.path("whole")
+    return sandbox.path("whole")
 
 
-def stop(place, how):
+def stop(sandbox, how):
     """Ends a training on its way, after a save."""
-    process = place.start(*training(place, "--save-every", 4))
-    faults.wait_for_file(place.path("run", "checkpoint.safetensors"), process)
-    time.sleep(place.rnd.uniform(0, 0.15))
+    process = sandbox.start(*training(sandbox, "--save-every", 4))
+    faults.wait_for_file(sandbox.path("run", "checkpoint.safetensors"), process)
+    time.sleep(sandbox.rnd.uniform(0, 0.15))
     process.send_signal(signal.SIGKILL if how == "kill" else signal.SIGINT)
     return faults.wait(process)
 
 
-def try_undisturbed(case, place):
+def try_undisturbed(case, sandbox):
     """Runs a whole training under different circumstances."""
     kind, value = case[0], case[1]
     more, env = [], {}
@@ -70,41 +70,41 @@ def try_undisturbed(case, place):
         env = {"LC_ALL": "de_DE.UTF-8", "TZ": "Asia/Kathmandu"}
     elif kind == "option":
         more = OPTIONS[value][case[2]]
-    return place.run(*training(place, *more), env=env)
+    return sandbox.run(*training(sandbox, *more), env=env)
 
 
-def try_disturbed(case, place):
+def try_disturbed(case, sandbox):
     """Runs a training in two parts."""
     kind, value = case
     if kind == "split":
-        ended = place.run(*split_training(place, steps=value))
+        ended = sandbox.run(*split_training(sandbox, steps=value))
     elif kind == "seconds":
-        ended = place.run(*training(place, "--seconds", "0.1"))
+        ended = sandbox.run(*training(sandbox, "--seconds", "0.1"))
     else:
-        ended = stop(place, kind)
+        ended = stop(sandbox, kind)
     problems = faults.check_ended(ended, (faults.DONE, faults.INTERRUPTED, "SIGKILL"))
-    return problems or faults.check_ended(place.resume(place.path("run"), STEPS, "--seconds", 1000), (faults.DONE,))
+    return problems or faults.check_ended(sandbox.resume(sandbox.path("run"), STEPS, "--seconds", 1000), (faults.DONE,))
 
 
-def try_stopped(place):
-    """Runs a training that is suspended for a moment."""
-    process = place.start(*training(place))
-    time.sleep(place.rnd.uniform(0.1, 0.4))
+def try_stopped(sandbox):
+    """Runs a training that is suspended for a short time."""
+    process = sandbox.start(*training(sandbox))
+    time.sleep(sandbox.rnd.uniform(0.1, 0.4))
     process.send_signal(signal.SIGSTOP)
     time.sleep(0.3)
     process.send_signal(signal.SIGCONT)
     return faults.check_ended(faults.wait(process), (faults.DONE,))
 
 
-def try_case(case, place):
-    want = faults.checkpoint_tensors(os.path.join(whole_run(place, case), "checkpoint.safetensors"))
+def try_case(case, sandbox):
+    want = faults.checkpoint_tensors(os.path.join(whole_run(sandbox, case), "checkpoint.safetensors"))
     if case[0] == "stop":
-        problems = try_stopped(place)
+        problems = try_stopped(sandbox)
     elif case[0] in ("split", "seconds", "kill", "interrupt"):
-        problems = try_disturbed(case, place)
+        problems = try_disturbed(case, sandbox)
     else:
-        problems = faults.check_ended(try_undisturbed(case, place), (faults.DONE,))
-    got = faults.checkpoint_tensors(place.path("run", "checkpoint.safetensors"))
+        problems = faults.check_ended(try_undisturbed(case, sandbox), (faults.DONE,))
+    got = faults.checkpoint_tensors(sandbox.path("run", "checkpoint.safetensors"))
     if not problems and got != want:
         problems.append("the tensors differ from those of an undisturbed training")
     return faults.Outcome(problems)

@@ -28,29 +28,29 @@ def cases(shared):
     return disks + [[error, n] for error in FULL for n in range(1, writes + 1, 5)]
 
 
-def train_small(kind, size, place):
+def train_small(kind, size, sandbox):
     """Runs a training with little disk space."""
     if kind in FULL:
-        return place.train(env=systemcalls.injection(place.path("run"), "write,ftruncate", size, FULL[kind], 1))
-    os.makedirs(place.path("disk"))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", place.path("disk")], check=True)
-    return place.train(out="disk/run")
+        return sandbox.train(env=systemcalls.injection(sandbox.path("run"), "write,ftruncate", size, FULL[kind], 1))
+    os.makedirs(sandbox.path("disk"))
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}k", "none", sandbox.path("disk")], check=True)
+    return sandbox.train(out="disk/run")
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, size = case
-    run = place.path("disk", "run") if kind == "disk" else place.path("run")
+    run = sandbox.path("disk", "run") if kind == "disk" else sandbox.path("run")
     try:
-        ended = train_small(kind, size, place)
+        ended = train_small(kind, size, sandbox)
         problems = faults.check_ended(ended, (faults.DONE, faults.FAILED))
         step, wrong = faults.check_run(run)
         problems += wrong
         if ended.code == faults.DONE:
-            problems += faults.check_finished(run, model=faults.model_run(place))
+            problems += faults.check_finished(run, model=faults.model_run(sandbox))
         if kind == "disk":
-            subprocess.run(["mount", "-o", f"remount,size={ENOUGH_KIB}k", place.path("disk")], check=True)
-        problems += faults.check_goes_on(place, run, step)
+            subprocess.run(["mount", "-o", f"remount,size={ENOUGH_KIB}k", sandbox.path("disk")], check=True)
+        problems += faults.check_goes_on(sandbox, run, step)
     finally:
-        if os.path.ismount(place.path("disk")):
-            subprocess.run(["umount", place.path("disk")], check=False, stderr=sys.stderr)
+        if os.path.ismount(sandbox.path("disk")):
+            subprocess.run(["umount", sandbox.path("disk")], check=False, stderr=sys.stderr)
     return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})

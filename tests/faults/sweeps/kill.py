@@ -46,11 +46,11 @@ def wait_for_event(rnd, run, event, process):
     time.sleep(rnd.choice([0, 0, rnd.uniform(0, 0.004), rnd.uniform(0, 0.03)]))
 
 
-def try_case(_case, place):
-    rnd, run = place.rnd, place.path("run")
+def try_case(_case, sandbox):
+    rnd, run = sandbox.rnd, sandbox.path("run")
     event = rnd.choices(list(EVENTS), list(EVENTS.values()))[0]
     began = time.monotonic()
-    process = place.start(*place.training(steps=STEPS))
+    process = sandbox.start(*sandbox.training(steps=STEPS))
     wait_for_event(rnd, run, event, process)
     process.kill()
     ended, after = faults.wait(process), time.monotonic() - began
@@ -60,4 +60,4 @@ def try_case(_case, place):
         problems.append(f"saved at step {step}, but step {steps[-1]} was reached")
     facts = {"code": ended.code, "event": event, "after": round(after, 3), "step": step,
              "temporaries": len(faults.leftovers(run))}
-    return faults.Outcome(problems + faults.check_goes_on(place, run, step), facts)
+    return faults.Outcome(problems + faults.check_goes_on(sandbox, run, step), facts)

@@ -53,14 +53,14 @@ def noise_bmp(rnd, width, height):
     return head + rnd.randbytes(3 * width * height)
 
 
-def make_given(place):
+def make_given(sandbox):
     """Makes photographs in `given`, two of which need ffmpeg, and the stand-in in `bin`."""
-    os.makedirs(place.path("given"))
-    os.makedirs(place.path("bin"))
+    os.makedirs(sandbox.path("given"))
+    os.makedirs(sandbox.path("bin"))
     for n in range(PHOTOGRAPHS):
-        kind, data = ("bmp", noise_bmp(place.rnd, 40, 32)) if n < 2 else ("png", noise_png(place.rnd, 404, 20))
-        faults.write_file(place.path("given", f"p{n}.{kind}"), data)
-    shutil.copy(os.path.join(faults.SOURCE, "tests", "fake_colmap.sh"), place.path("bin", "colmap"))
+        kind, data = ("bmp", noise_bmp(sandbox.rnd, 40, 32)) if n < 2 else ("png", noise_png(sandbox.rnd, 404, 20))
+        faults.write_file(sandbox.path("given", f"p{n}.{kind}"), data)
+    shutil.copy(os.path.join(faults.SOURCE, "tests", "fake_colmap.sh"), sandbox.path("bin", "colmap"))
 
 
 def sums(folder):
@@ -70,11 +70,11 @@ def sums(folder):
 
 # ---- running ---------------------------------------------------------------------------------------------
 
-def start(place, out):
+def start(sandbox, out):
     # ulimit -f would end it by a signal; left() looks for the mark.
-    path = place.path("bin") + ":" + os.environ["PATH"]
-    return place.start("prepare", place.path("given"), "--out", out, "--quiet", program=faults.PROGRAM,
-                       env={"PATH": path, "PREPARE_SWEEP": place.folder})
+    path = sandbox.path("bin") + ":" + os.environ["PATH"]
+    return sandbox.start("prepare", sandbox.path("given"), "--out", out, "--quiet", program=faults.PROGRAM,
+                         env={"PATH": path, "PREPARE_SWEEP": sandbox.folder})
 
 
 def is_done(ended):
@@ -95,41 +95,41 @@ def check_whole(ended, out):
     return problems + ([f"left: {left[:4]}"] if left else [])
 
 
-def left(place, seconds=3.0):
-    """Returns processes with the place's mark that still exist after at most so many seconds."""
+def left(sandbox, seconds=3.0):
+    """Returns processes with the sandbox's mark that still exist after at most so many seconds."""
     end = time.monotonic() + seconds
     while True:
         found = [path for path in glob.glob("/proc/[0-9]*/environ")
-                 if f"PREPARE_SWEEP={place.folder}".encode() in (faults.read_file(path) or b"")]
+                 if f"PREPARE_SWEEP={sandbox.folder}".encode() in (faults.read_file(path) or b"")]
         if not found or time.monotonic() > end:
             return found
         time.sleep(0.02)
 
 
-def try_kill(place, out):
-    for _ in range(place.rnd.randint(1, 4)):
-        process = start(place, out)
-        time.sleep(place.rnd.uniform(0.0, 0.5) ** 1.5)
+def try_kill(sandbox, out):
+    for _ in range(sandbox.rnd.randint(1, 4)):
+        process = start(sandbox, out)
+        time.sleep(sandbox.rnd.uniform(0.0, 0.5) ** 1.5)
         process.kill()
         faults.wait(process)
-        still = left(place)
+        still = left(sandbox)
         if still:
             return None, [f"works on after kill -9: {still}"]
-    ended = faults.wait(start(place, out))
+    ended = faults.wait(start(sandbox, out))
     return ended, check_whole(ended, out)
 
 
-def try_two(place, out, delay):
-    first = start(place, out)
+def try_two(sandbox, out, delay):
+    first = start(sandbox, out)
     time.sleep(delay)
-    both = [faults.wait(process) for process in (first, start(place, out))]
+    both = [faults.wait(process) for process in (first, start(sandbox, out))]
     problems = []
     if not any(is_done(ended) for ended in both):
         problems.append(f"neither is finished: {[ended.last_line() for ended in both]}")
     for ended in both:
         problems += [] if is_done(ended) or (ended.code == faults.BAD_INPUT and REFUSED in ended.err) else [
             f"ends with {ended.code}: {ended.last_line()}"]
-    ended = faults.wait(start(place, out))
+    ended = faults.wait(start(sandbox, out))
     return ended, problems + check_whole(ended, out)
 
 
@@ -137,55 +137,55 @@ def mount(*arguments):
     subprocess.run(["mount", *arguments], check=True)
 
 
-def try_disk(place, kib):
+def try_disk(sandbox, kib):
     """Runs with a scene's disk that is too small, and then large enough."""
-    out = place.path("disk", "scene")
-    os.makedirs(place.path("disk"))
-    mount("-t", "tmpfs", "-o", f"size={kib}k", "none", place.path("disk"))
-    ended = faults.wait(start(place, out))
+    out = sandbox.path("disk", "scene")
+    os.makedirs(sandbox.path("disk"))
+    mount("-t", "tmpfs", "-o", f"size={kib}k", "none", sandbox.path("disk"))
+    ended = faults.wait(start(sandbox, out))
     problems = [] if is_done(ended) else faults.check_ended(ended, (faults.FAILED, faults.BAD_INPUT))
     if not is_done(ended) and not any(word in ended.err for word in ("No space left", "full disk", "cannot")):
         problems.append(f"does not name the disk: {ended.last_line()}")
-    mount("-o", f"remount,size={ENOUGH_KIB}k", place.path("disk"))
-    again = faults.wait(start(place, out))
+    mount("-o", f"remount,size={ENOUGH_KIB}k", sandbox.path("disk"))
+    again = faults.wait(start(sandbox, out))
     return ended, problems + check_whole(again, out)
 
 
-def try_read_only(place, where):
-    """Read-only photographs are enough; a read-only scene folder is named in the message."""
-    given = place.path("given")
-    out = place.path("disk", "scene")
+def try_read_only(sandbox, where):
+    """Expects that photographs may be read-only, and that the message names a read-only scene folder."""
+    given = sandbox.path("given")
+    out = sandbox.path("disk", "scene")
     if where == "photographs":
         mount("--bind", given, given)
         try:
             mount("-o", "remount,bind,ro", given)
-            ended = faults.wait(start(place, out))
+            ended = faults.wait(start(sandbox, out))
         finally:
             subprocess.run(["umount", given], check=False, stderr=sys.stderr)
         return ended, check_whole(ended, out)
-    os.makedirs(place.path("disk"))
-    mount("-t", "tmpfs", "-o", "ro", "none", place.path("disk"))
-    ended = faults.wait(start(place, out))
+    os.makedirs(sandbox.path("disk"))
+    mount("-t", "tmpfs", "-o", "ro", "none", sandbox.path("disk"))
+    ended = faults.wait(start(sandbox, out))
     problems = faults.check_refused(ended, (faults.BAD_INPUT,))
     if "Read-only file system" not in ended.err:
         problems.append(f"does not name the disk: {ended.last_line()}")
     return ended, problems
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, what = case
-    make_given(place)
-    before, out = sums(place.path("given")), place.path("scene")
+    make_given(sandbox)
+    before, out = sums(sandbox.path("given")), sandbox.path("scene")
     try:
         if kind == "kill":
-            ended, problems = try_kill(place, out)
+            ended, problems = try_kill(sandbox, out)
         elif kind == "two":
-            ended, problems = try_two(place, out, (0, 0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)[what])
+            ended, problems = try_two(sandbox, out, (0, 0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3)[what])
         else:
-            ended, problems = (try_disk if kind == "disk" else try_read_only)(place, what)
+            ended, problems = (try_disk if kind == "disk" else try_read_only)(sandbox, what)
     finally:
-        if os.path.ismount(place.path("disk")):
-            subprocess.run(["umount", place.path("disk")], check=False, stderr=sys.stderr)
-    if sums(place.path("given")) != before:
+        if os.path.ismount(sandbox.path("disk")):
+            subprocess.run(["umount", sandbox.path("disk")], check=False, stderr=sys.stderr)
+    if sums(sandbox.path("given")) != before:
         problems.append("the photographs have changed")
     return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()} if ended else {})

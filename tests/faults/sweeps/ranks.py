@@ -27,7 +27,7 @@ def cases(_shared):
 
 
 def pick(rnd, found, count):
-    """The tests take a killed rank: test_mpi covers differences, and other cases wait for half a minute."""
+    """Takes a killed rank first: test_mpi covers differences, and other cases wait for half a minute."""
     kinds = [[case for case in found if case[0] == kind] for kind in ("kill", "differs", "stop", "cut")]
     return [rnd.choice(kinds[n % 4]) for n in range(count)]
 
@@ -44,13 +44,13 @@ def lacking():
 # ---- starting --------------------------------------------------------------------------------------------
 
 def mpi_environment(**more):
-    """Environment of mpirun: as root, more ranks than processors, only shared memory and the loopback."""
+    """Returns the environment of mpirun: as root, more ranks than processors, only shared memory and the loopback."""
     return {"VKNERF_MPI_MODULE": os.path.join(faults.BUILD, "vknerf-mpi.so"), "OMPI_ALLOW_RUN_AS_ROOT": "1",
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader", "OMPI_MCA_oob_tcp_if_include": "lo",
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "LP_NUM_THREADS": "1", **more}
 
 
-def start(place, commands, *options, before=(), **more):
+def start(sandbox, commands, *options, before=(), **more):
     """Starts mpirun with (ranks, arguments of vknerf) for each of the commands.
 
     A shell chooses a rank's command, because mpirun of Open MPI 5.0.7 crashes with two commands. It writes its process
@@ -63,11 +63,11 @@ def start(place, commands, *options, before=(), **more):
         total += count
     script = f'echo $$ >"pid_$OMPI_COMM_WORLD_RANK"; case $OMPI_COMM_WORLD_RANK in {choice}esac'
     words = [*before, "mpirun", *options, "-n", total, "sh", "-c", script]
-    return place.start(*words[1:], program=words[0], env=mpi_environment(**more))
+    return sandbox.start(*words[1:], program=words[0], env=mpi_environment(**more))
 
 
-def process_of(place, rank):
-    return int(faults.read_file(place.path(f"pid_{rank}")) or 0)
+def process_of(sandbox, rank):
+    return int(faults.read_file(sandbox.path(f"pid_{rank}")) or 0)
 
 
 def alive(pid):
@@ -81,13 +81,13 @@ def end(pid):
         os.kill(pid, signal.SIGKILL)
 
 
-def end_all(place, process):
+def end_all(sandbox, process):
     """Ends all remaining processes of a case."""
     if process.poll() is None:
         process.terminate()
     for rank in range(RANKS):
-        if alive(process_of(place, rank)):
-            end(process_of(place, rank))
+        if alive(process_of(sandbox, rank)):
+            end(process_of(sandbox, rank))
 
 
 def said_lines(ended):
@@ -96,47 +96,47 @@ def said_lines(ended):
 
 # ---- a lost rank -----------------------------------------------------------------------------------------
 
-def training(place):
-    return place.training("--save-seconds", 0.3, steps=10000000)
+def training(sandbox):
+    return sandbox.training("--save-seconds", 0.3, steps=10000000)
 
 
-def wait_for_steps(place, process, run):
+def wait_for_steps(sandbox, process, run):
     """Waits until training runs and has been saved."""
     return (faults.wait_for_file(run + "/checkpoint.safetensors", process, 60) and
             faults.wait_for_file(run + "/metrics.jsonl", process, 60))
 
 
-def check_left(place, run):
+def check_left(sandbox, run):
     """Returns problems of the run folder after an abnormal end of a rank."""
     step, problems = faults.check_run(run, killed=True)
-    return step, problems + faults.check_goes_on(place, run, step)
+    return step, problems + faults.check_goes_on(sandbox, run, step)
 
 
-def check_gone(place, deadline):
+def check_gone(sandbox, deadline):
     """Returns problems of ranks that go on after `deadline` (time.monotonic())."""
-    while any(alive(process_of(place, rank)) for rank in range(RANKS)) and time.monotonic() < deadline:
+    while any(alive(process_of(sandbox, rank)) for rank in range(RANKS)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return [f"rank {rank} goes on" for rank in range(RANKS) if alive(process_of(place, rank))]
+    return [f"rank {rank} goes on" for rank in range(RANKS) if alive(process_of(sandbox, rank))]
 
 
-def try_kill(place):
+def try_kill(sandbox):
     """Kills a random rank at a random time, the start included."""
-    run, rank = place.path("run"), place.rnd.randrange(RANKS)
-    process = start(place, [(RANKS, training(place))])
-    faults.wait_for_file(place.path(f"pid_{rank}"), process)
-    if place.rnd.random() < 0.7:
-        wait_for_steps(place, process, run)
-    time.sleep(place.rnd.uniform(0.05, 1.5))
-    end(process_of(place, rank))
+    run, rank = sandbox.path("run"), sandbox.rnd.randrange(RANKS)
+    process = start(sandbox, [(RANKS, training(sandbox))])
+    faults.wait_for_file(sandbox.path(f"pid_{rank}"), process)
+    if sandbox.rnd.random() < 0.7:
+        wait_for_steps(sandbox, process, run)
+    time.sleep(sandbox.rnd.uniform(0.05, 1.5))
+    end(process_of(sandbox, rank))
     asked = time.monotonic()
     ended = faults.wait(process, SECONDS_TO_END)
-    problems = check_gone(place, asked + SECONDS_TO_END)
+    problems = check_gone(sandbox, asked + SECONDS_TO_END)
     seconds = time.monotonic() - asked
     if ended.code in (faults.DONE, faults.HANG):
         problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
     if not re.search(rf"rank {rank} [^;]*signal 9|rank {rank} did not come", ended.err):
         problems.append(f"rank {rank} is not named: {ended.err[-600:]}")
-    step, wrong = check_left(place, run)
+    step, wrong = check_left(sandbox, run)
     return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "seconds_to_end": round(seconds, 2),
                                              "said": said_lines(ended)})
 
@@ -147,26 +147,26 @@ def check_named(ended, rank):
     return [] if named == ["10", "20"] else [f"named after {named} s: {ended.err[-600:]}"]
 
 
-def try_stop(place, goes_on):
+def try_stop(sandbox, goes_on):
     """Suspends a rank for 22 s; then it continues, or another one is told to stop."""
-    run, rank = place.path("run"), place.rnd.randrange(RANKS)
-    process = start(place, [(RANKS, training(place))])
-    there = wait_for_steps(place, process, run)
-    time.sleep(1 + place.rnd.random())
-    os.kill(process_of(place, rank), signal.SIGSTOP)
+    run, rank = sandbox.path("run"), sandbox.rnd.randrange(RANKS)
+    process = start(sandbox, [(RANKS, training(sandbox))])
+    there = wait_for_steps(sandbox, process, run)
+    time.sleep(1 + sandbox.rnd.random())
+    os.kill(process_of(sandbox, rank), signal.SIGSTOP)
     time.sleep(22)
     if goes_on:
-        os.kill(process_of(place, rank), signal.SIGCONT)
+        os.kill(process_of(sandbox, rank), signal.SIGCONT)
         time.sleep(1)
-    os.kill(process_of(place, (rank + 1) % RANKS), signal.SIGINT)
+    os.kill(process_of(sandbox, (rank + 1) % RANKS), signal.SIGINT)
     ended = faults.wait(process, SECONDS_TO_END)
     problems = [] if there else ["nothing was trained"]
-    problems += check_named(ended, rank) + check_gone(place, time.monotonic() + 5)
+    problems += check_named(ended, rank) + check_gone(sandbox, time.monotonic() + 5)
     if ended.code != (faults.INTERRUPTED if goes_on else faults.NO_DEVICE):
         problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
     if not goes_on and not re.search(rf"rank {rank} did not come", ended.err):
         problems.append(f"rank {rank} is not named: {ended.err[-600:]}")
-    step, wrong = check_left(place, run)
+    step, wrong = check_left(sandbox, run)
     return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "said": said_lines(ended)})
 
 
@@ -201,34 +201,34 @@ def inside(name):
     return ["ip", "netns", "exec", name, "unshare", "--uts", "sh", "-c", f'hostname {name}; exec "$@"', "sh"]
 
 
-def try_cut(place, heals):
+def try_cut(sandbox, heals):
     """Disconnects two hosts for 22 s; then they are connected again, or rank 0 is told to stop."""
     with two_hosts() as hosts:
         if hosts is None:
             return faults.Outcome([], {"code": "skipped", "said": "no network namespaces: needs root, ip and unshare"})
-        run, agent = place.path("run"), place.path("agent")
+        run, agent = sandbox.path("run"), sandbox.path("agent")
         faults.write_file(agent, f'#!/bin/sh\nshift\nexec ip netns exec {hosts[1]} unshare --uts sh -c '
                                  f'"hostname {hosts[1]}; $*"\n'.encode())
         os.chmod(agent, 0o755)
         network = ADDRESSES[0] + "/24"
-        process = start(place, [(2, training(place))], "--mca", "plm_rsh_agent", agent, "--host",
-                        ",".join(address + ":1" for address in ADDRESSES), "--wdir", place.folder,
+        process = start(sandbox, [(2, training(sandbox))], "--mca", "plm_rsh_agent", agent, "--host",
+                        ",".join(address + ":1" for address in ADDRESSES), "--wdir", sandbox.folder,
                         *[word for name in ("VKNERF_MPI_MODULE", "LP_NUM_THREADS", "GALLIVM_PERF", "XDG_CACHE_HOME",
                                             "MESA_SHADER_CACHE_DIR") for word in ("-x", name)],
                         before=inside(hosts[0]), OMPI_MCA_btl="self,tcp", OMPI_MCA_btl_tcp_if_include=network,
                         OMPI_MCA_oob_tcp_if_include=network)
-        there = wait_for_steps(place, process, run)
+        there = wait_for_steps(sandbox, process, run)
         time.sleep(2)
         ip("-n", hosts[0], "link", "set", "cable", "down")
         time.sleep(22)
         if heals:
             ip("-n", hosts[0], "link", "set", "cable", "up")
             time.sleep(20)  # TCP retries after ever longer pauses
-        cut_off = process_of(place, 1)
-        os.kill(process_of(place, 0), signal.SIGINT)
+        cut_off = process_of(sandbox, 1)
+        os.kill(process_of(sandbox, 0), signal.SIGINT)
         ended = faults.wait(process, SECONDS_TO_END)
         still_there = alive(cut_off)
-        end_all(place, process)
+        end_all(sandbox, process)
     problems = [] if there else ["nothing was trained"]
     if "warning: rank 1: no answer for 20 s" not in ended.err:
         problems.append(f"rank 1 is not named: {ended.err[-600:]}")
@@ -236,7 +236,7 @@ def try_cut(place, heals):
         problems.append(f"ends with {ended.code}: {ended.err[-400:]}")
     if not heals and "rank 1 did not come" not in ended.err:
         problems.append(f"rank 0 does not say why it ends: {ended.err[-600:]}")
-    step, wrong = check_left(place, run)
+    step, wrong = check_left(sandbox, run)
     return faults.Outcome(problems + wrong, {"code": ended.code, "step": step, "other_host_goes_on": still_there,
                                              "said": said_lines(ended)})
 
@@ -269,10 +269,10 @@ def change_scene(scene, what):
     return "the scene differs from rank 0's: " + said
 
 
-def other_command(place, what, scene):
+def other_command(sandbox, what, scene):
     """Returns (arguments of rank 0, of the other rank, part of the message)."""
-    ours = place.training("--deterministic", steps=32)
-    theirs = [scene if word == place.scene else word for word in ours]
+    ours = sandbox.training("--deterministic", steps=32)
+    theirs = [scene if word == sandbox.scene else word for word in ours]
     if what in ("seed", "steps"):
         said = {"seed": "seed: 5 instead of none given", "steps": "steps: 33 instead of 32"}[what]
         return ours, [*theirs, f"--{what}", {"seed": 5, "steps": 33}[what]], "asked to train differs.*: " + said
@@ -281,9 +281,9 @@ def other_command(place, what, scene):
         return ours, theirs, re.escape(f"{scene}: No such file or directory")
     if what == "checkpoint":
         for run, steps in (("one", 16), ("two", 32)):
-            place.train("--deterministic", out=run, steps=steps)
-        return (["train", "--resume", place.path("one"), "--steps", 48, "--quiet"],
-                ["train", "--resume", place.path("two"), "--steps", 48, "--quiet"],
+            sandbox.train("--deterministic", out=run, steps=steps)
+        return (["train", "--resume", sandbox.path("one"), "--steps", 48, "--quiet"],
+                ["train", "--resume", sandbox.path("two"), "--steps", 48, "--quiet"],
                 "--resume: step 32 instead of step 16")
     if what == "share":
         share = ["--set", "parallel.images=share"]
@@ -291,30 +291,30 @@ def other_command(place, what, scene):
     return ours, theirs, change_scene(scene, what)
 
 
-def try_differs(place, what):
+def try_differs(sandbox, what):
     """Starts the last of three ranks, or one of two hosts with copies of the scene, with something else."""
-    scene = place.path("copy")
-    shutil.copytree(place.scene, scene)
-    ours, theirs, said = other_command(place, what, scene)
-    process = start(place, [(RANKS - 1, ours), (1, theirs)])
+    scene = sandbox.path("copy")
+    shutil.copytree(sandbox.scene, scene)
+    ours, theirs, said = other_command(sandbox, what, scene)
+    process = start(sandbox, [(RANKS - 1, ours), (1, theirs)])
     ended = faults.wait(process, 60)
     lines = said_lines(ended)
     problems = [] if ended.code == faults.BAD_INPUT else [f"ends with {ended.code}: {ended.err[-400:]}"]
     if len(lines) != 1 or not re.search(f"^vknerf: rank {RANKS - 1}: .*{said}", lines[0]):
         problems.append(f"'{said}' is not the one line of: {ended.err[-600:]}")
-    if what != "checkpoint" and os.path.exists(place.path("run", "checkpoint.safetensors")):
+    if what != "checkpoint" and os.path.exists(sandbox.path("run", "checkpoint.safetensors")):
         problems.append("something was trained nevertheless")
-    return faults.Outcome(problems + check_gone(place, time.monotonic() + 5), {"code": ended.code, "said": lines})
+    return faults.Outcome(problems + check_gone(sandbox, time.monotonic() + 5), {"code": ended.code, "said": lines})
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, what = case
     if lacking():
         return faults.Outcome([], {"code": "skipped", "said": lacking()})
     if kind == "kill":
-        return try_kill(place)
+        return try_kill(sandbox)
     if kind == "stop":
-        return try_stop(place, what == 0)
+        return try_stop(sandbox, what == 0)
     if kind == "cut":
-        return try_cut(place, what == 0)
-    return try_differs(place, what)
+        return try_cut(sandbox, what == 0)
+    return try_differs(sandbox, what)

@@ -147,24 +147,24 @@ def pick(rnd, found, count):
     return [["small", "markup"]] + faults.draw(rnd, small, count - 1)
 
 
-def scripts_of(place, page):
+def scripts_of(sandbox, page):
     """Returns the number of scripts in a page of intact runs."""
-    known = place.shared.__dict__.setdefault("scripts", {})
+    known = sandbox.shared.__dict__.setdefault("scripts", {})
     if page not in known:
-        model = faults.model_run(place)
+        model = faults.model_run(sandbox)
         runs = [model] if page == "one" else [model, model]
-        ended = place.run("report", *runs, "--out", place.path("plain.html"))
+        ended = sandbox.run("report", *runs, "--out", sandbox.path("plain.html"))
         if ended.code != faults.DONE:
             raise faults.Broken(f"a report without faults: {ended.last_line()}")
         parsed = Page()
-        parsed.feed(faults.read_file(place.path("plain.html")).decode())
+        parsed.feed(faults.read_file(sandbox.path("plain.html")).decode())
         known[page] = parsed.scripts
     return known[page]
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, name = case
-    model, run = faults.model_run(place), place.path("run")
+    model, run = faults.model_run(sandbox), sandbox.path("run")
     shutil.copytree(model, run)
     faults.remove(run + "/report.html")
     for file, value in (files_of(model) if kind == "small" else large_of(model))[name].items():
@@ -172,10 +172,10 @@ def try_case(case, place):
         faults.write_file(os.path.join(run, file), text.encode("utf-8", "surrogatepass"))
     problems, codes = [], []
     for what, runs in (("one", [run]), ("two", [model, run])):
-        page = place.path(what + ".html")
-        ended = place.run("report", *runs, "--out", page, timeout=SECONDS)
+        page = sandbox.path(what + ".html")
+        ended = sandbox.run("report", *runs, "--out", page, timeout=SECONDS)
         codes.append(ended.code)
         wrong = faults.check_refused(ended)
-        wrong += check_page(page, scripts_of(place, what)) if ended.code == faults.DONE else []
+        wrong += check_page(page, scripts_of(sandbox, what)) if ended.code == faults.DONE else []
         problems += faults.prefixed(f"page of {what}", wrong)
     return faults.Outcome(problems, {"code": codes[0], "codes": codes, "said": ended.last_line()})

@@ -42,40 +42,41 @@ def damage_path(path, damage):
         os.mkdir(path)
 
 
-def try_damaged(command, file, damage, place):
+def try_damaged(command, file, damage, sandbox):
     """Runs a command on a damaged run folder."""
-    run = place.path("run")
-    shutil.copytree(faults.model_run(place), run)
+    run = sandbox.path("run")
+    shutil.copytree(faults.model_run(sandbox), run)
     damage_path(os.path.join(run, file) if file else run, damage)
-    ended = {"eval": lambda: place.run("eval", run, "--quiet"), "report": lambda: place.run("report", run, "--quiet"),
-             "resume": lambda: place.resume(run, faults.STEPS + 16),
-             "render": lambda: place.run("render", run, "--orbit", 1, "--quiet", "--out", place.path("out"))}[command]()
+    ended = {"eval": lambda: sandbox.run("eval", run, "--quiet"), "resume": lambda: sandbox.resume(run, faults.STEPS + 16),
+             "report": lambda: sandbox.run("report", run, "--quiet"),
+             "render": lambda: sandbox.run("render", run, "--orbit", 1, "--quiet", "--out",
+                                           sandbox.path("out"))}[command]()
     # An obstacle to writing a file is found late, and may cost only the report.
     problems = faults.check_ended(ended, (faults.DONE, faults.BAD_INPUT, faults.FAILED))
     if command != "resume":
         problems += faults.check_refused(ended)
-    if faults.leftovers(place.folder):
-        problems.append(f"temporaries: {faults.leftovers(place.folder)}")
+    if faults.leftovers(sandbox.folder):
+        problems.append(f"temporaries: {faults.leftovers(sandbox.folder)}")
     return ended, problems
 
 
-def try_lost(how, place):
+def try_lost(how, sandbox):
     """Runs a training whose folder vanishes."""
-    run = place.path("run")
-    process = place.start(*place.training(steps=STEPS_AFTER_LOSS))
+    run = sandbox.path("run")
+    process = sandbox.start(*sandbox.training(steps=STEPS_AFTER_LOSS))
     if not faults.wait_for_file(run + "/checkpoint.safetensors", process):
         return faults.wait(process), ["no checkpoint"]
     if how == "moved":
-        os.rename(run, place.path("moved"))
+        os.rename(run, sandbox.path("moved"))
     else:
-        os.rename(run, place.path("removed"))
-        shutil.rmtree(place.path("removed"), ignore_errors=True)
+        os.rename(run, sandbox.path("removed"))
+        shutil.rmtree(sandbox.path("removed"), ignore_errors=True)
     if how == "a file instead":
         faults.write_file(run, b"in the way\n")
     ended = faults.wait(process)
     return ended, faults.check_ended(ended, (faults.FAILED,))
 
 
-def try_case(case, place):
-    ended, problems = try_lost(case[1], place) if case[0] == "lost" else try_damaged(*case, place)
+def try_case(case, sandbox):
+    ended, problems = try_lost(case[1], sandbox) if case[0] == "lost" else try_damaged(*case, sandbox)
     return faults.Outcome(problems, {"code": ended.code, "said": ended.last_line()})

@@ -11,7 +11,7 @@ HOLDS = """vknerf info accepts the scene or refuses it in one line, within secon
 hangs, and no file outside the scene is shown."""
 SHORT = 6
 SECONDS, KIB = 30.0, 1 << 20
-ANGLE, PLACE = '"camera_angle_x": 0.69', 123456.75
+ANGLE, POSITION = '"camera_angle_x": 0.69', 123456.75
 NUMBERS = ("1e400", "-1e400", "NaN", "Infinity", "1e308", "5e-324", "1e38", "1e30", "-0.0", "1e-300", "0", "null", '"x"',
            "true", "[]", "9" * 400, "0x10", "1e", "01", ".5")
 FACTORS = (1e-30, 1e-45, 1e8, 1e18, 1e37, 3.4e38, 1e300)
@@ -52,13 +52,13 @@ def numbers_of():
     """Returns invalid, too large and too small numbers, one at a time."""
     found, text = {}, json.dumps(base_scene())
 
-    def place(scene):
-        scene["frames"][3]["transform_matrix"][1][3] = PLACE
+    def set_position(scene):
+        scene["frames"][3]["transform_matrix"][1][3] = POSITION
 
-    posed = json.dumps(changed(place))
+    posed = json.dumps(changed(set_position))
     for number in NUMBERS:
         found[f"angle {number[:12]}"] = text.replace(ANGLE, ANGLE.split()[0] + " " + number)
-        found[f"pose {number[:12]}"] = posed.replace(str(PLACE), number)
+        found[f"pose {number[:12]}"] = posed.replace(str(POSITION), number)
     for factor in FACTORS:
         found[f"positions times {factor:g}"] = scaled(factor, range(3), (3,))
         found[f"rotations times {factor:g}"] = scaled(factor, range(3), range(3))
@@ -156,12 +156,12 @@ def pick(rnd, found, count):
     return faults.draw(rnd, [case for case in found if case[0] != "large" and case[1] not in slow], count)
 
 
-def make(kind, name, ending, place):
-    """Makes the scene of a case in the place, and returns its folder."""
-    scene = place.path("scene")
+def make(kind, name, ending, sandbox):
+    """Makes the scene of a case in the sandbox, and returns its folder."""
+    scene = sandbox.path("scene")
     os.makedirs(scene)
     for split in ("train", "test"):
-        os.symlink(os.path.join(place.scene, split), os.path.join(scene, split))
+        os.symlink(os.path.join(sandbox.scene, split), os.path.join(scene, split))
     text = {"text": texts, "large": sizes_of}[kind]()[name] if kind != "picture" else None
     if kind == "picture":
         picture = pictures_of()[name]
@@ -173,8 +173,8 @@ def make(kind, name, ending, place):
     return scene
 
 
-def try_case(case, place):
-    ended = place.run("info", make(*case, place), timeout=SECONDS)
+def try_case(case, sandbox):
+    ended = sandbox.run("info", make(*case, sandbox), timeout=SECONDS)
     # A text too large for memory is no bad input.
     codes = (faults.DONE, faults.BAD_INPUT) + ((faults.FAILED,) if "/proc/" in case[1] else ())
     problems = faults.check_refused(ended, codes)

@@ -50,16 +50,16 @@ def check_answer(kind, ended, run, step, seconds, model):
     return problems
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     kind, _ = case
-    run = place.path("run")
-    process = place.start(*place.training(steps=STEPS))
-    time.sleep(place.rnd.uniform(0, 0.9))
-    send(process, kind, place.rnd)
+    run = sandbox.path("run")
+    process = sandbox.start(*sandbox.training(steps=STEPS))
+    time.sleep(sandbox.rnd.uniform(0, 0.9))
+    send(process, kind, sandbox.rnd)
     asked = time.monotonic()
     ended = faults.wait(process)
     step, problems = faults.check_run(run, killed=kind == "twice")
     problems += check_answer(kind, ended, run, step, time.monotonic() - asked, None)
     if ended.code != faults.DONE:
-        problems += faults.check_goes_on(place, run, step)
+        problems += faults.check_goes_on(sandbox, run, step)
     return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})

@@ -28,11 +28,11 @@ def injection(folder, kind, number, error, sticky):
             "CALLFAULT_N": str(number), "CALLFAULT_ERROR": str(error), "CALLFAULT_STICKY": str(sticky)}
 
 
-def folder_of(place, where, run="run"):
+def folder_of(sandbox, where, run="run"):
     """Returns the folder whose calls a case is about."""
     if where == "cache":
         return os.path.join(faults.environment(None)["XDG_CACHE_HOME"], "vknerf")
-    return place.scene if where == "scene" else place.path(run)
+    return sandbox.scene if where == "scene" else sandbox.path(run)
 
 
 def count_calls(shared, where):
@@ -78,15 +78,16 @@ def check_fault(where, kind, error, ended, run, model):
     return [problem for problem in problems if kind != "unlink" or not problem.startswith("temporaries")]
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     where, kind, number, error, sticky = case
-    run, model = place.path("run"), faults.model_run(place)
+    run, model = sandbox.path("run"), faults.model_run(sandbox)
     deadly = error == "death"
-    ended = place.train(env=injection(folder_of(place, where), kind, number, 0 if deadly else NUMBERS[error], sticky))
+    failure = 0 if deadly else NUMBERS[error]
+    ended = sandbox.train(env=injection(folder_of(sandbox, where), kind, number, failure, sticky))
     problems = faults.check_ended(ended, ("SIGKILL", faults.DONE)) if deadly else check_fault(where, kind, error, ended,
                                                                                              run, model)
     step, wrong = faults.check_run(run, killed=deadly or kind == "unlink")
     problems += wrong
     if ended.code != faults.DONE:
-        problems += faults.check_goes_on(place, run, step)
+        problems += faults.check_goes_on(sandbox, run, step)
     return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})

@@ -52,9 +52,9 @@ def write_manifest(folder):
     return folder
 
 
-def injection(place, call=None, number=0, result=0, sticky=0, counts=None):
+def injection(sandbox, call=None, number=0, result=0, sticky=0, counts=None):
     """Returns the environment in which a call fails."""
-    changes = {"VK_ADD_LAYER_PATH": write_manifest(place.shared.path("layers")),
+    changes = {"VK_ADD_LAYER_PATH": write_manifest(sandbox.shared.path("layers")),
                "VK_INSTANCE_LAYERS": "VK_LAYER_vknerf_fault", "VKFAULT_N": str(number), "VKFAULT_RESULT": str(result),
                "VKFAULT_STICKY": str(sticky)}
     if call in SWITCHES:
@@ -114,13 +114,13 @@ def check_message(ended, call):
     return problems + ([] if named else [f"does not name {call}: {ended.last_line()}"])
 
 
-def try_case(case, place):
+def try_case(case, sandbox):
     call, number, result, sticky = case
-    run = place.path("run")
+    run = sandbox.path("run")
     harmless = call in HARMLESS or (result > 0 and call not in WITHIN)
     # A wait may only check whether there is a message to print; the next one fails.
     quiet = harmless or result > 0 or call == "vkWaitForFences"
-    ended = place.train(env=injection(place, call, number, result, sticky))
+    ended = sandbox.train(env=injection(sandbox, call, number, result, sticky))
     problems = faults.check_ended(ended, (faults.DONE, *(() if harmless else (faults.FAILED, faults.NO_DEVICE))))
     step, wrong = faults.check_run(run)
     problems += wrong
@@ -130,6 +130,6 @@ def try_case(case, place):
             problems.append(f"done without a word of {call}: {ended.err[-300:]!r}")
     elif not problems:
         problems += check_message(ended, call)
-    if not problems and ended.code != faults.DONE and place.rnd.randrange(GO_ON_EVERY) == 0:
-        problems += faults.check_goes_on(place, run, step)
+    if not problems and ended.code != faults.DONE and sandbox.rnd.randrange(GO_ON_EVERY) == 0:
+        problems += faults.check_goes_on(sandbox, run, step)
     return faults.Outcome(problems, {"code": ended.code, "step": step, "said": ended.last_line()})
