@@ -459,7 +459,7 @@ static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_p
                                             .float_atomic_add = true};
     struct bench bench = {.params = params,
                           .capabilities = &device,
-                          .cpu = cpu,
+                          .is_cpu = cpu,
                           .small = cpu && !params->full,
                           .backend_count = 1,
                           .counting = true};

@@ -334,7 +334,7 @@ static void select_device(char text[128], bool cpu)
 static void check_default(const struct config_setting *setting, char text[128], bool cpu)
 {
     const struct config_facts facts = {
-        .cpu = cpu, .downscale = 1, .scale = 1, .aabb_scale = 1, .placed = true};
+        .is_cpu = cpu, .downscale = 1, .scale = 1, .aabb_scale = 1, .fixed_transform = true};
     struct vkn_config resolved = {0}, from_help = {0};
     assert_int_equal(config_resolve(&resolved, &facts), VKN_OK);
     if (setting->fallback.origin == CONFIG_VALUE) {

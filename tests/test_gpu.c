@@ -154,7 +154,7 @@ struct issue_case {
     uint32_t driver, version, device;
     enum gpu_device_type type;
     const char *problem; /* NULL: no issue */
-    bool warn, matrices;
+    bool warn, crashes;
 };
 
 /* Every row of the table of driver issues, and drivers just outside of it. */
@@ -199,7 +199,7 @@ static void test_driver_issues(void **state)
             continue;
         assert_non_null(strstr(issues[0].problem, c->problem));
         assert_true(strlen(issues[0].advice) > 0);
-        assert_true(issues[0].warn == c->warn && issues[0].matrices == c->matrices);
+        assert_true(issues[0].warn == c->warn && issues[0].shape_list_crashes == c->crashes);
     }
     /* This driver has two issues. */
     const struct gpu_capabilities device = {

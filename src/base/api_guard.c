@@ -26,21 +26,21 @@ static vkn_status size_of(const struct base_sizes *sizes, const void *given, siz
 vkn_status base_read_sized(const char *what, const struct base_sizes *sizes, const void *given,
                            void *own)
 {
-    memset(own, 0, sizes->now);
+    memset(own, 0, sizes->current);
     size_t size = 0;
     BASE_TRY(base_check_calls_allowed(what));
     if (given) {
         BASE_TRY(size_of(sizes, given, &size));
         const unsigned char *bytes = given;
-        for (size_t i = sizes->now; i < size; i++)
+        for (size_t i = sizes->current; i < size; i++)
             if (bytes[i] != 0)
                 return base_fail(VKN_BAD_INPUT,
                                  "%s: a member is set that this version of the library does not "
                                  "know: byte %zu of %zu",
                                  sizes->name, i, size);
-        memcpy(own, given, size < sizes->now ? size : sizes->now);
+        memcpy(own, given, size < sizes->current ? size : sizes->current);
     }
-    memcpy(own, &sizes->now, sizeof sizes->now);
+    memcpy(own, &sizes->current, sizeof sizes->current);
     return VKN_OK;
 }
 
@@ -50,7 +50,7 @@ vkn_status base_fill_sized(const struct base_sizes *sizes, const void *own, void
     BASE_TRY(size_of(sizes, given, &size));
     /* Members unknown to the library get their default, 0. */
     memset((unsigned char *)given + sizeof size, 0, size - sizeof size);
-    size_t known = size < sizes->now ? size : sizes->now;
+    size_t known = size < sizes->current ? size : sizes->current;
     memcpy((unsigned char *)given + sizeof size, (const unsigned char *)own + sizeof size,
            known - sizeof size);
     return VKN_OK;

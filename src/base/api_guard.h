@@ -24,7 +24,7 @@
 /* Name of a public structure, and its bytes in this version and in the first. */
 struct base_sizes {
     const char *name;
-    size_t now, first;
+    size_t current, first;
 };
 vkn_status base_read_sized(const char *what, const struct base_sizes *sizes, const void *given,
                            void *own);
@@ -55,14 +55,14 @@ struct base_guard {
     const char *call;         /* innermost public function that is active */
     const char *callback;     /* name of the callback that it is running; NULL: none */
     const void *object; /* object that the call changes, which a callback must not use or destroy */
-    bool idle;          /* the callback may use all other objects; false: none */
+    bool idle;          /* the device is idle: the callback may use all other objects */
 };
 /* An active call or callback, and the guard's members to restore when it ends. */
 struct base_use {
     struct base_guard *guard;
     const char *call, *callback;
     const void *object;
-    bool idle, first;
+    bool idle, first; /* first: the thread did not hold the guard before */
 };
 
 /* Initialises the guard for this process. */

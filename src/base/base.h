@@ -93,7 +93,8 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
 
 /* ---- text of users and other programs -------------------------------------------------------- */
 
-/* Returns whether the text is valid UTF-8. Errors and log lines pass through vkn_clean_line. */
+/* Returns whether the text is valid UTF-8. Errors and log lines need not be: vkn_clean_line makes
+ * them so. */
 bool base_is_utf8(const char *text);
 /* Decodes the UTF-8 character at `text`, a zero-terminated string, into its code point (RFC 3629).
  * Returns its size in bytes; 0: not valid. */
@@ -164,7 +165,7 @@ vkn_status base_file_commit(struct base_file_writer *writer);
 void base_file_abort(struct base_file_writer *writer);
 /* Removes temporary files that killed processes left in the folder and its subfolders: files named
  * as base_file_begin names them, if the process in the name no longer exists on this machine or the
- * name begins with `own`, which only the caller writes here. Failures are ignored. */
+ * name begins with `own`, a prefix that only the caller writes here. Failures are ignored. */
 void base_remove_temporaries(const char *folder, const char *own);
 /* Returns whether a file exists that is not a folder; true if that cannot be determined (EIO,
  * EACCES). */
@@ -269,8 +270,8 @@ int base_program_start(const char *program, char *const arguments[], const int s
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
 /* Return bytes: base_memory_total, the memory that the process may have (at least 1 GiB);
- * base_memory_available, what it can still allocate; both are the smallest of the limits of the
- * machine, the control groups (containers) and the process. base_memory_usable leaves out a
+ * base_memory_available, the memory that it can still allocate; both are the smallest of the limits
+ * of the machine, the control groups (containers) and the process. base_memory_usable leaves out a
  * sixteenth of the available memory as a reserve for untracked use, such as drivers' compilers. */
 uint64_t base_memory_total(void);
 uint64_t base_memory_available(void);
@@ -281,7 +282,7 @@ uint64_t base_address_space(void); /* bytes of address space in use; 0: unknown 
  * exceed base_memory_usable. */
 vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings);
 
-/* Returns whether *stop is set, which a signal handler or another thread does; NULL: never. */
+/* Returns whether a signal handler or another thread has set *stop; NULL: never. */
 bool base_stop_asked(const volatile sig_atomic_t *stop);
 
 #include "base/api_guard.h"

@@ -24,8 +24,8 @@ static void fill_tables(void)
     }
     for (int slice = 1; slice < SLICES; slice++)
         for (uint32_t i = 0; i < 256; i++) {
-            uint32_t before = tables[slice - 1][i];
-            tables[slice][i] = before >> 8 ^ tables[0][before & 255u];
+            uint32_t previous = tables[slice - 1][i];
+            tables[slice][i] = previous >> 8 ^ tables[0][previous & 255u];
         }
 }
 

@@ -42,8 +42,8 @@ static inline uint16_t base_to_f16(float value)
     uint32_t bits = base_bits_of(value), magnitude = bits & 0x7fffffffu,
              sign = bits >> 16 & 0x8000u;
     uint32_t normal = (magnitude - 0x38000000u + 0xfffu + (magnitude >> 13 & 1u)) >> 13;
-    uint32_t small = base_bits_of(base_float_of(magnitude) + 0.5f) - 0x3f000000u;
-    uint32_t finite = base_below(magnitude, 0x38800000u, small, normal);
+    uint32_t subnormal = base_bits_of(base_float_of(magnitude) + 0.5f) - 0x3f000000u;
+    uint32_t finite = base_below(magnitude, 0x38800000u, subnormal, normal);
     uint32_t infinite = base_below(0x7f800000u, magnitude, 0x7e00u, 0x7c00u);
     return (uint16_t)(sign | base_below(magnitude, 0x47800000u, finite, infinite));
 }

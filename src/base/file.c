@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 
-#define STREAM_LIMIT ((size_t)64 << 20) /* for endless streams, such as /dev/zero */
+#define STREAM_LIMIT ((size_t)64 << 20) /* bytes; ends endless streams, such as /dev/zero */
 
 vkn_status base_status_of_errno(int error)
 {
@@ -94,10 +94,10 @@ static vkn_status open_any(const char *path, FILE **stream)
 static vkn_status read_whole(FILE *stream, const char *path, size_t limit, struct base_text *text)
 {
     struct stat information;
-    bool regular = fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode);
-    if (!regular && limit > STREAM_LIMIT)
+    bool is_regular = fstat(fileno(stream), &information) == 0 && S_ISREG(information.st_mode);
+    if (!is_regular && limit > STREAM_LIMIT)
         limit = STREAM_LIMIT;
-    if (regular && (uint64_t)information.st_size > limit)
+    if (is_regular && (uint64_t)information.st_size > limit)
         return base_fail(VKN_BAD_INPUT, "%s: larger than the limit of %zu bytes", path, limit);
     return read_stream(stream, path, limit, text);
 }

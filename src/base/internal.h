@@ -13,8 +13,8 @@ struct base_memory_limits {
 };
 struct base_memory_limits base_memory_limits(const char *root);
 
-/* Smaller allocations are not checked: reading the limits would take longer than they do. */
-#define MEMORY_LARGE ((size_t)64 << 20)
+/* Smaller allocations are not checked: reading the limits takes longer than such an allocation. */
+#define MEMORY_LARGE ((size_t)64 << 20) /* bytes */
 /* Returns whether `old`, a block of malloc or NULL, can grow to `size` bytes. */
 bool memory_suffices(const void *old, size_t size);
 

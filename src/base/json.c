@@ -38,7 +38,7 @@ struct scan {
     const char *name, *text;
     size_t size, at;
     struct base_text copy;
-    bool quoted;
+    bool quoted;   /* whether `at` is inside a string */
     size_t opened; /* position in `copy` where the last string begins */
     size_t last;   /* position of the last non-space character outside of strings */
     unsigned depth, values;
@@ -157,12 +157,12 @@ static vkn_status fail_in_copy(const struct scan *scan, size_t position)
 static vkn_status parse(const struct scan *scan, struct cJSON **json)
 {
     const char *begin = scan->copy.data, *end = begin;
-    unsigned before = failures;
+    unsigned failures_before = failures;
     /* Includes the zero byte: at a premature end, cJSON reports the last byte. */
     *json = cJSON_ParseWithLengthOpts(begin, scan->copy.size + 1, &end, 0);
     if (*json == NULL)
-        return failures != before ? base_fail(VKN_ERROR, "%s: out of memory", scan->name)
-                                  : fail_in_copy(scan, (size_t)(end - begin));
+        return failures != failures_before ? base_fail(VKN_ERROR, "%s: out of memory", scan->name)
+                                           : fail_in_copy(scan, (size_t)(end - begin));
     end += strspn(end, " \t\r\n");
     if (end == begin + scan->copy.size)
         return VKN_OK;

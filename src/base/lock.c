@@ -153,17 +153,17 @@ vkn_status base_lock_take(const char *path, const char *folder, const char *doin
     if (*descriptor < 0)
         return base_fail(base_status_of_errno(errno), "%s: cannot be written: %s", path,
                          strerror(errno));
-    int failed = try_lock(*descriptor);
-    if (failed == EWOULDBLOCK) {
+    int error = try_lock(*descriptor);
+    if (error == EWOULDBLOCK) {
         vkn_status status = refuse(folder, doing, *descriptor);
         close(*descriptor);
         *descriptor = -1;
         return status;
     }
-    if (failed != 0)
+    if (error != 0)
         base_log(BASE_LOG_WARNING,
                  "%s: cannot be locked (%s): make sure that no other process is %s", folder,
-                 strerror(failed), doing);
+                 strerror(error), doing);
     write_owner(*descriptor);
     return VKN_OK;
 }

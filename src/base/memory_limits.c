@@ -105,12 +105,12 @@ static void apply_groups(const char *root, const char *mount, const char *path,
                          const struct group_files *files, struct base_memory_limits *limits)
 {
     char folder[PATH_BYTES];
-    size_t base = strlen(mount);
+    size_t mount_length = strlen(mount);
     if ((size_t)snprintf(folder, sizeof folder, "%s%s", mount, path) >= sizeof folder)
         return;
     for (char *slash = folder; slash != NULL;) {
         apply_group(root, folder, files, limits);
-        slash = strrchr(folder + base, '/');
+        slash = strrchr(folder + mount_length, '/');
         if (slash != NULL)
             *slash = '\0';
     }

@@ -97,10 +97,10 @@ static bool is_runs_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
     char *parent = base_path_folder(path);
-    bool is = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL &&
-              base_is_folder(parent);
+    bool matches = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL &&
+                   base_is_folder(parent);
     free(parent);
-    return is;
+    return matches;
 }
 
 vkn_status base_make_last_folder(const char *path)

@@ -34,7 +34,7 @@ struct start {
     const char *program;
     char *const *arguments;
     const int *streams;
-    int keep;
+    int keep;    /* descriptor that stays open; -1: none */
     int failure; /* pipe that receives the errno of a failure; exec closes it */
     pid_t parent;
 };
@@ -57,7 +57,7 @@ static int redirect(const int streams[3])
     return 0;
 }
 
-/* Ends this process with its parent. Checks the parent last: it may have ended before prctl. */
+/* Makes this process end with its parent, which is checked last: it may have ended before prctl. */
 static int follow_parent(const struct start *start)
 {
     if (setpgid(0, 0) != 0 || prctl(PR_SET_PDEATHSIG, SIGTERM) != 0)

@@ -82,7 +82,7 @@ static bool is_stale(const char *name, const char *own)
     return strncmp(name, own, strlen(own)) == 0 || is_gone(strtol(process + 1, NULL, 10));
 }
 
-static void remove_in(const char *folder, const char *own, bool deeper)
+static void remove_in(const char *folder, const char *own, bool into_subfolders)
 {
     DIR *stream = opendir(folder);
     struct dirent *entry;
@@ -90,7 +90,7 @@ static void remove_in(const char *folder, const char *own, bool deeper)
         char *path = base_path_join(folder, entry->d_name);
         if (path && is_stale(entry->d_name, own))
             unlink(path);
-        else if (path && deeper && entry->d_name[0] != '.' && base_is_folder(path))
+        else if (path && into_subfolders && entry->d_name[0] != '.' && base_is_folder(path))
             remove_in(path, own, false);
         free(path);
     }

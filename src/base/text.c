@@ -15,7 +15,7 @@ struct mark {
     const char *encoding; /* NULL: UTF-8 */
 };
 
-/* UTF-32 precedes UTF-16, because its little-endian mark begins with that of UTF-16. */
+/* UTF-32 precedes UTF-16, because UTF-32's little-endian mark begins with UTF-16's. */
 static const struct mark marks[] = {{"\xef\xbb\xbf", 3, NULL},
                                     {"\xff\xfe\0\0", 4, "UTF-32"},
                                     {"\0\0\xfe\xff", 4, "UTF-32"},

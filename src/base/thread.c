@@ -30,8 +30,8 @@ struct loop {
     pthread_cond_t changed; /* an index finished */
     base_work work;
     void *context;
-    size_t count, next, running, finished;
-    size_t failed_index; /* lowest index that failed; count when none */
+    size_t count, next, running, finished; /* numbers of indices; next: the next index to start */
+    size_t failed_index;                   /* lowest index that failed; count when none */
     vkn_status status;
     char *message; /* of the failure at failed_index; NULL: out of memory */
 };
@@ -69,8 +69,8 @@ static void *run_indices(void *argument)
     return NULL;
 }
 
-/* Starts up to `wanted` threads and returns their number. Signals are blocked in them, so that
- * Ctrl-C interrupts the waits of the calling thread and not a worker's write. */
+/* Starts up to `wanted` threads and returns their number. The threads block signals, so that Ctrl-C
+ * interrupts the waits of the calling thread and not a worker's write. */
 static size_t start_threads(void *(*run)(void *argument), void *argument, size_t wanted,
                             pthread_t *threads)
 {

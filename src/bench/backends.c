@@ -45,14 +45,15 @@ static void add_shape(const struct gpu_capabilities *device, const struct vkn_be
 {
     for (uint32_t i = 0; i < device->shape_count; i++) {
         const struct gpu_matrix_shape *shape = &device->shapes[i];
-        bool f32 = strcmp(shape->c_type, "f32") == 0;
+        bool has_f32_sums = strcmp(shape->c_type, "f32") == 0;
         if (shape->m != shapes[index].m || shape->n != shapes[index].n ||
             shape->k != shapes[index].k || strcmp(shape->a_type, "f16") != 0 ||
-            !(f32 || strcmp(shape->c_type, "f16") == 0) || (shape->flexible && !params->flexible))
+            !(has_f32_sums || strcmp(shape->c_type, "f16") == 0) ||
+            (shape->flexible && !params->flexible))
             continue;
         add_matrix(backends, count, shape, false);
         /* The same condition as in field_backend_create. */
-        if (f32 && device->cooperative_matrix2 && shape->n == shape->k &&
+        if (has_f32_sums && device->cooperative_matrix2 && shape->n == shape->k &&
             shape->m <= device->subgroup_size)
             add_matrix(backends, count, shape, true);
     }
@@ -62,14 +63,14 @@ uint32_t bench_list_backends(const struct gpu_capabilities *device,
                              const struct vkn_bench_params *params,
                              struct bench_backend backends[BENCH_MAX_BACKENDS])
 {
-    enum vkn_precision only = params->precision;
-    bool all = only == VKN_PRECISION_AUTO, f16 = device->float16 && device->storage16;
+    enum vkn_precision wanted = params->precision;
+    bool all = wanted == VKN_PRECISION_AUTO, has_f16 = device->float16 && device->storage16;
     uint32_t count = 0;
-    if (all || only == VKN_PRECISION_FP32)
+    if (all || wanted == VKN_PRECISION_FP32)
         add_scalar(backends, &count, VKN_PRECISION_FP32);
-    if (f16 && (all || only == VKN_PRECISION_FP16))
+    if (has_f16 && (all || wanted == VKN_PRECISION_FP16))
         add_scalar(backends, &count, VKN_PRECISION_FP16);
-    if (f16 && device->cooperative_matrix && (all || only == VKN_PRECISION_COOPMAT))
+    if (has_f16 && device->cooperative_matrix && (all || wanted == VKN_PRECISION_COOPMAT))
         for (size_t i = 0; i < BASE_COUNT(shapes); i++)
             add_shape(device, params, i, backends, &count);
     return count;

@@ -125,15 +125,15 @@ static void open_vendor(struct bench *bench)
 }
 
 /* Refuses training settings without the sampling suite, and settings that the suite itself sets. */
-static vkn_status check_training(const struct vkn_bench_params *params, bool sampling)
+static vkn_status check_training(const struct vkn_bench_params *params, bool is_sampling)
 {
     static const char *const chosen[] = {"march.sampling", "steps", "precision", "scene.format"};
-    bool unset = params->seeds == 0;
+    bool is_unset = params->seeds == 0;
     for (size_t i = 0; i < config_setting_count; i++)
-        unset = unset && config_is_unset(params->config, config_settings[i].key);
-    if (!sampling && !unset)
+        is_unset = is_unset && config_is_unset(params->config, config_settings[i].key);
+    if (!is_sampling && !is_unset)
         return base_fail(VKN_BAD_INPUT, "settings of training: only of use with --suite sampling");
-    if (sampling && !params->scene)
+    if (is_sampling && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--suite sampling: no scene is given");
     for (size_t i = 0; i < BASE_COUNT(chosen); i++)
         if (!config_is_unset(params->config, chosen[i]))
@@ -152,14 +152,14 @@ static vkn_status check_params(const struct vkn_bench_params *params)
         return base_fail(VKN_BAD_INPUT, "--depth: %u is more than 8", params->depth);
     if (params->log2_entries && (params->log2_entries < 14 || params->log2_entries > 22))
         return base_fail(VKN_BAD_INPUT, "--entries: %u is not from 14 to 22", params->log2_entries);
-    bool sampling = !params->tune && params->suite == VKN_BENCH_SAMPLING;
-    bool steps = !params->tune &&
-                 (params->suite == VKN_BENCH_ALL || params->suite == VKN_BENCH_STEP || sampling);
-    if (params->scene && !steps)
+    bool is_sampling = !params->tune && params->suite == VKN_BENCH_SAMPLING;
+    bool trains = !params->tune && (params->suite == VKN_BENCH_ALL ||
+                                    params->suite == VKN_BENCH_STEP || is_sampling);
+    if (params->scene && !trains)
         return base_fail(VKN_BAD_INPUT, "--scene: only of use where training steps are measured");
     if (params->format != VKN_SCENE_AUTO && !params->scene)
         return base_fail(VKN_BAD_INPUT, "--format: only of use with --scene");
-    return check_training(params, sampling);
+    return check_training(params, is_sampling);
 }
 
 #define QUICK_DOWNSCALE 4 /* downscale of the images in quick runs of the sampling suite */
@@ -192,8 +192,8 @@ static vkn_status run(struct bench *bench)
     const struct vkn_bench_params *params = bench->params;
     bench->device = bench->context->device;
     bench->capabilities = gpu_device_capabilities(bench->device);
-    bench->cpu = bench->capabilities->type == GPU_CPU;
-    bench->small = bench->cpu && !params->full;
+    bench->is_cpu = bench->capabilities->type == GPU_CPU;
+    bench->small = bench->is_cpu && !params->full;
     bench->backend_count = bench_list_backends(bench->capabilities, params, bench->backends);
     if (!bench->backend_count)
         return base_fail(VKN_BAD_INPUT, "--precision: \"%s\" does not offer %s",

@@ -73,14 +73,15 @@ static uint64_t index_of(enum gemm_layout layout, uint64_t rows, uint64_t column
     }
 }
 
-void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
-                  uint32_t set, uint64_t output, float got, struct bench_check *check)
+void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns,
+                  bool shader_layout, uint32_t set, uint64_t output, float got,
+                  struct bench_check *check)
 {
-    enum gemm_layout a_layout = ours ? GEMM_BLOCKS : GEMM_ROWS;
-    enum gemm_layout b_layout = ours ? GEMM_PANELS : GEMM_ROWS;
-    uint64_t row =
-        ours ? output / BLOCK_ROWS / c->n * BLOCK_ROWS + output % BLOCK_ROWS : output / c->n;
-    uint64_t column = ours ? output / BLOCK_ROWS % c->n : output % c->n;
+    enum gemm_layout a_layout = shader_layout ? GEMM_BLOCKS : GEMM_ROWS;
+    enum gemm_layout b_layout = shader_layout ? GEMM_PANELS : GEMM_ROWS;
+    uint64_t row = shader_layout ? output / BLOCK_ROWS / c->n * BLOCK_ROWS + output % BLOCK_ROWS
+                                 : output / c->n;
+    uint64_t column = shader_layout ? output / BLOCK_ROWS % c->n : output % c->n;
     uint64_t a = (uint64_t)set * c->m * c->k, b = (uint64_t)set * c->k * c->n;
     double want = 0;
     for (uint64_t k = 0; k < c->k; k++)
@@ -107,7 +108,7 @@ static uint32_t div_up(uint32_t count, uint32_t by)
 static void choose_sizes(struct gemm *gemm)
 {
     bool cpu_kernels = gpu_cpu_kernels(gemm->bench->capabilities);
-    bool cooperative = gemm->backend->precision == VKN_PRECISION_COOPMAT;
+    bool is_coopmat = gemm->backend->precision == VKN_PRECISION_COOPMAT;
     uint32_t subgroup = gemm->bench->capabilities->subgroup_size;
     struct field_product tile = field_product_of(gemm->bench->capabilities, subgroup);
     uint32_t blocks = gemm->sizes.m / BLOCK_ROWS, panels = gemm->sizes.n / BLOCK_ROWS;
@@ -116,9 +117,9 @@ static void choose_sizes(struct gemm *gemm)
                                                         [GPU_FIRST_CONSTANT + 1] = tile.blocks,
                                                         [GPU_FIRST_CONSTANT + 2] = tile.panels},
                                              .count = 5};
-    gemm->suffix = cooperative || cpu_kernels ? "" : "_tiled";
-    gemm->local_size = cooperative ? 4 * subgroup : cpu_kernels ? subgroup : 256;
-    gemm->groups = !cooperative
+    gemm->suffix = is_coopmat || cpu_kernels ? "" : "_tiled";
+    gemm->local_size = is_coopmat ? 4 * subgroup : cpu_kernels ? subgroup : 256;
+    gemm->groups = !is_coopmat
                        ? cpu_kernels ? blocks : div_up(blocks, 8) * div_up(panels, 4)
                        : div_up(div_up(blocks, tile.blocks) * div_up(panels, tile.panels), 4);
 }
@@ -127,10 +128,10 @@ static vkn_status allocate(struct gemm *gemm)
 {
     const struct gemm_case *c = &gemm->sizes;
     struct gpu_device *device = gemm->bench->device;
-    uint64_t one = gemm_bytes(c, gemm->size, gemm->size);
-    gemm->sets = bench_sets(gemm->bench, one);
-    if (one * gemm->sets > gpu_memory_available(device) / 10 * 9)
-        return base_fail(VKN_ERROR, "needs %.0f MiB of memory", base_mib(one * gemm->sets));
+    uint64_t set_bytes = gemm_bytes(c, gemm->size, gemm->size);
+    gemm->sets = bench_sets(gemm->bench, set_bytes);
+    if (set_bytes * gemm->sets > gpu_memory_available(device) / 10 * 9)
+        return base_fail(VKN_ERROR, "needs %.0f MiB of memory", base_mib(set_bytes * gemm->sets));
     uint64_t sets = gemm->sets;
     struct gpu_buffer_request requests[] = {
         {&gemm->a, "bench A", sets * c->m * c->k * gemm->size, GPU_DEVICE},
@@ -240,12 +241,12 @@ static vkn_status measure(struct bench *bench, const struct gemm_case *c,
 
 static uint32_t list_squares(const struct bench *bench, struct gemm_case *cases)
 {
-    static const uint32_t edges[] = {512, 1024, 2048, 4096, 8192};
+    static const uint32_t sizes[] = {512, 1024, 2048, 4096, 8192};
     uint32_t count = 0;
-    for (size_t i = 0; i < BASE_COUNT(edges) && !bench->params->batch; i++) {
-        bool quick = edges[i] == (bench->small ? 512 : 2048);
-        if (bench->params->quick ? quick : bench->small ? edges[i] <= 512 : edges[i] >= 1024)
-            cases[count++] = (struct gemm_case){edges[i], edges[i], edges[i]};
+    for (size_t i = 0; i < BASE_COUNT(sizes) && !bench->params->batch; i++) {
+        bool is_quick = sizes[i] == (bench->small ? 512 : 2048);
+        if (bench->params->quick ? is_quick : bench->small ? sizes[i] <= 512 : sizes[i] >= 1024)
+            cases[count++] = (struct gemm_case){sizes[i], sizes[i], sizes[i]};
     }
     return count;
 }

@@ -33,8 +33,8 @@ static vkn_status repeat(struct bench *bench, struct vendor *vendor, struct benc
     BASE_TRY(vendor_run(vendor, 1, &once));
     double iterations = ceil(2e-3 / fmax(once, 1e-7));
     times->iterations = iterations < 1 ? 1 : iterations > 4096 ? 4096 : (uint32_t)iterations;
-    times->device = true;
-    for (double first = base_seconds(); base_seconds() - first < 0.05;)
+    times->by_device_clock = true;
+    for (double began = base_seconds(); base_seconds() - began < 0.05;)
         BASE_TRY(vendor_run(vendor, times->iterations, &once));
     for (; count < wanted && count < MAX_REPETITIONS; count++) {
         if (bench_stopped(bench))

@@ -15,7 +15,7 @@ struct kind {
     const char *name; /* name in the results */
     const char *pipeline;
     bool f16;           /* parameters, features and gradients of features are f16 */
-    const char *sums;   /* NULL: gathers; else see scatter_gradients.comp */
+    const char *sums;   /* kind of accumulation, see scatter_gradients.comp; NULL: gathers */
     uint32_t sum_bytes; /* bytes of an accumulator */
 };
 
@@ -206,7 +206,7 @@ static vkn_status check_scatter(struct on_device *d, struct bench_check *check)
     return check_level(d, levels - 1, check);
 }
 
-/* Runs one set, with accumulators set to zero. */
+/* Runs the first set once, with accumulators set to zero or features to NaN, and checks outputs. */
 static vkn_status check(struct on_device *d, struct bench_check *check)
 {
     double seconds;
@@ -268,7 +268,7 @@ static bool offered(const struct bench *bench, const struct kind *kind)
         return false;
     if (kind->f16 && !(device->float16 && device->storage16))
         return false;
-    if (!gpu_shader_exists(kind->pipeline) || (is_owned(kind) && !bench->cpu))
+    if (!gpu_shader_exists(kind->pipeline) || (is_owned(kind) && !bench->is_cpu))
         return false;
     if (kind->sums && strcmp(kind->sums, "float") == 0)
         return device->float_atomic_add;

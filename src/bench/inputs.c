@@ -31,9 +31,9 @@ double bench_read_value(const void *numbers, uint64_t index, bool f16)
 uint32_t bench_sets(const struct bench *bench, uint64_t bytes)
 {
     /* Larger than the last level of any cache; lavapipe allows buffers of up to 128 MiB. */
-    uint64_t total = bench->params->quick && bench->cpu ? 8u << 20
-                     : bench->cpu                       ? 64u << 20
-                                                        : 512u << 20;
+    uint64_t total = bench->params->quick && bench->is_cpu ? 8u << 20
+                     : bench->is_cpu                       ? 64u << 20
+                                                           : 512u << 20;
     uint64_t sets = (total + bytes - 1) / bytes;
     return sets < 1 ? 1 : sets > 64 ? 64 : (uint32_t)sets;
 }

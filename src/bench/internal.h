@@ -20,7 +20,7 @@ struct bench_backend {
     struct gpu_matrix_shape shape; /* COOPMAT */
     bool f16_accumulate;           /* COOPMAT: accumulators are f16, not f32 */
     bool conversions; /* COOPMAT: activations stay in matrices, see matrix.conversions */
-    double peak;      /* FLOP/s in registers; 0: not measured or wrong */
+    double peak;      /* FLOP/s in registers; 0: not measured, or the results were wrong */
 };
 #define BENCH_MAX_BACKENDS 20u
 
@@ -40,7 +40,7 @@ struct bench {
     struct vkn_context *context; /* owns the device */
     struct gpu_device *device;
     const struct gpu_capabilities *capabilities;
-    bool cpu;   /* it is a CPU device */
+    bool is_cpu;
     bool small; /* whether to use the small sizes for CPU devices */
     struct bench_backend backends[BENCH_MAX_BACKENDS];
     uint32_t backend_count;
@@ -54,7 +54,7 @@ struct bench {
     struct report_progress *progress;
     vkn_scene *scene;     /* params->scene; NULL: none */
     bool counting;        /* only count the cases */
-    uint32_t done, total; /* number of cases */
+    uint32_t done, total; /* number of cases begun, and of all cases */
 };
 
 /* Returns whether Ctrl-C was pressed. */
@@ -87,7 +87,7 @@ struct bench_times {
     double median, lower, upper, least, most; /* seconds: quartiles, extremes */
     uint32_t repetitions;                     /* number of timed runs */
     uint32_t iterations;                      /* iterations of the case in each run */
-    bool device; /* measured by the device clock, else by the host clock */
+    bool by_device_clock;                     /* false: measured by the host clock */
 };
 
 /* Largest relative difference to a reference in double precision. */
@@ -112,7 +112,7 @@ struct bench_result {
     struct bench_check check;
     struct bench_times times;
     const char *vendor; /* name of the vendor library's result for the same case; NULL: none */
-    double vendor_rate;
+    double vendor_rate; /* in `unit` */
     struct cJSON *more; /* further JSON fields, which bench_add_result frees; NULL: none */
     char fault[256];    /* why the case was not timed; empty: it was */
 };

@@ -29,19 +29,19 @@ bool bench_next(struct bench *bench)
 /* Returns the least length of a run: in a shorter one, submission dominates. */
 static double least_seconds(const struct bench *bench)
 {
-    return bench->cpu ? 4e-3 : 2e-3;
+    return bench->is_cpu ? 4e-3 : 2e-3;
 }
 
 /* Returns the length of the warm-up, which lets clocks rise. */
 static double warm_up_seconds(const struct bench *bench)
 {
-    return bench->cpu ? 0.02 : bench->params->quick ? 0.05 : 0.2;
+    return bench->is_cpu ? 0.02 : bench->params->quick ? 0.05 : 0.2;
 }
 
 /* Returns the time after which a case is not repeated any more. */
 static double most_seconds(const struct bench *bench)
 {
-    return bench->params->quick ? 1 : bench->cpu ? 1.5 : 4;
+    return bench->params->quick ? 1 : bench->is_cpu ? 1.5 : 4;
 }
 
 uint32_t bench_repetitions(const struct bench *bench)
@@ -49,7 +49,7 @@ uint32_t bench_repetitions(const struct bench *bench)
     uint32_t given = bench->params->repetitions;
     if (given)
         return given < MAX_REPETITIONS ? given : MAX_REPETITIONS;
-    return bench->params->quick ? 3 : bench->cpu ? 5 : 20;
+    return bench->params->quick ? 3 : bench->is_cpu ? 5 : 20;
 }
 
 static vkn_status record_iterations(struct bench *bench, bench_record record, void *context,
@@ -120,13 +120,13 @@ void bench_summarize(double *seconds, uint32_t count, struct bench_times *times)
 static vkn_status repeat(struct bench *bench, struct gpu_recording *recording,
                          struct bench_times *times)
 {
-    double seconds[MAX_REPETITIONS] = {0}, ignored, first = base_seconds();
+    double seconds[MAX_REPETITIONS] = {0}, ignored, began = base_seconds();
     uint32_t count = 0, wanted = bench_repetitions(bench);
     do {
         BASE_TRY(run_recording(bench, recording, &ignored));
-    } while (base_seconds() - first < warm_up_seconds(bench));
-    for (first = base_seconds(); count < wanted; count++) {
-        if (count >= 3 && base_seconds() - first > most_seconds(bench))
+    } while (base_seconds() - began < warm_up_seconds(bench));
+    for (began = base_seconds(); count < wanted; count++) {
+        if (count >= 3 && base_seconds() - began > most_seconds(bench))
             break;
         BASE_TRY(run_recording(bench, recording, &seconds[count]));
         seconds[count] /= times->iterations;
@@ -145,7 +145,7 @@ vkn_status bench_measure(struct bench *bench, bench_record record, void *context
     times->iterations = iterations < 1                ? 1
                         : iterations > MAX_ITERATIONS ? MAX_ITERATIONS
                                                       : (uint32_t)iterations;
-    times->device = bench->capabilities->timestamp_period > 0;
+    times->by_device_clock = bench->capabilities->timestamp_period > 0;
     struct gpu_recording *recording = NULL;
     vkn_status status = record_iterations(bench, record, context, times->iterations, &recording);
     if (status == VKN_OK)

@@ -345,9 +345,9 @@ static uint32_t list_cases(const struct bench *bench, struct mlp_case cases[MOST
         for (uint32_t depth = 1; depth <= 8; depth++)
             for (uint32_t b = 0; b < batch_count; b++) {
                 struct mlp_case c = {width, depth, batches[b]};
-                bool asked = bench->params->width || bench->params->depth;
-                bool round = !(width & (width - 1)) && !(depth & (depth - 1));
-                if ((round || asked) && is_listed(bench, &c) && count < MOST_CASES)
+                bool is_given = bench->params->width || bench->params->depth;
+                bool is_power_of_two = !(width & (width - 1)) && !(depth & (depth - 1));
+                if ((is_power_of_two || is_given) && is_listed(bench, &c) && count < MOST_CASES)
                     cases[count++] = c;
             }
     return count;

@@ -1,5 +1,5 @@
-/* Computes the field's MLPs in double precision: from features to colours and densities, and their
- * gradients. */
+/* Computes the field's MLPs in double precision: colours and densities from features, and gradients
+ * with respect to weights and features. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,8 +133,8 @@ static float positive(uint64_t *random)
 static void fill_layer(struct mlp_model *mlp, uint32_t index, bool f16, uint64_t *random)
 {
     const struct field_layer *layer = &mlp->model.layers[index];
-    bool first = index == 0 || index == mlp->density_end;
-    float scale = (first ? 1.33f : 2.67f) / (float)layer->inputs;
+    bool is_first = index == 0 || index == mlp->density_end; /* layer of an MLP */
+    float scale = (is_first ? 1.33f : 2.67f) / (float)layer->inputs;
     for (uint32_t i = 0; i < layer->inputs; i++)
         for (uint32_t o = 0; o < layer->used_outputs; o++) {
             float weight = scale * positive(random);

@@ -63,7 +63,7 @@ static void destroy(struct peak *peak)
 /* Doubles the iterations within the shader until a dispatch takes long enough. */
 static vkn_status measure_long(struct peak *peak, struct bench_times *times)
 {
-    double seconds = 0, enough = peak->bench->cpu ? 4e-3 : 2e-3;
+    double seconds = 0, enough = peak->bench->is_cpu ? 4e-3 : 2e-3;
     for (peak->push[0] = 1; peak->push[0] < 1u << 20; peak->push[0] *= 2) {
         BASE_TRY(bench_run(peak->bench, record, peak, 1, &seconds));
         if (seconds >= enough)
@@ -102,14 +102,14 @@ static vkn_status check_scalar(struct peak *peak, struct bench_check *check)
 
 static vkn_status run_scalar(struct peak *peak, struct bench_result *result)
 {
-    bool f16 = peak->backend->precision == VKN_PRECISION_FP16, cpu = peak->bench->cpu;
+    bool f16 = peak->backend->precision == VKN_PRECISION_FP16, is_cpu = peak->bench->is_cpu;
     char pipeline[64];
     snprintf(pipeline, sizeof pipeline, "bench_peak_%s", peak->backend->pipeline);
     peak->local_size = 64;
-    peak->groups = cpu ? 64 : 1u << 15;
+    peak->groups = is_cpu ? 64 : 1u << 15;
     peak->packed = f16 ? 2 : 1;
     peak->chains = f16 ? 8 : MOST_CHAINS;
-    peak->steps = f16 && cpu ? 4 : 32; /* lavapipe compiles long sequences of f16 slowly */
+    peak->steps = f16 && is_cpu ? 4 : 32; /* lavapipe compiles long sequences of f16 slowly */
     uint64_t invocations = (uint64_t)peak->groups * peak->local_size;
     BASE_TRY(prepare(peak, pipeline, peak->steps, 4ull * (2 + MOST_CHAINS), 4 * invocations));
     BASE_TRY(check_scalar(peak, &result->check));
@@ -188,10 +188,10 @@ static vkn_status run_matrices(struct peak *peak, struct bench_result *result)
     char pipeline[64];
     snprintf(pipeline, sizeof pipeline, "bench_peak_%s", peak->backend->pipeline);
     peak->local_size = 4 * device->subgroup_size;
-    peak->groups = peak->bench->cpu ? 16 : 1u << 14;
+    peak->groups = peak->bench->is_cpu ? 16 : 1u << 14;
     uint64_t subgroups = 4ull * peak->groups;
     peak->push[2] = shape->m * shape->k;
-    BASE_TRY(prepare(peak, pipeline, peak->bench->cpu, 2ull * INPUTS,
+    BASE_TRY(prepare(peak, pipeline, peak->bench->is_cpu, 2ull * INPUTS,
                      4 * subgroups * shape->m * shape->n));
     BASE_TRY(put_matrices(peak));
     BASE_TRY(check_matrices(peak, &result->check));
@@ -229,10 +229,10 @@ static vkn_status run_copy(struct peak *peak, struct bench_result *result)
     uint32_t pattern[COPY_PATTERN / 4];
     for (uint32_t i = 0; i < BASE_COUNT(pattern); i++)
         pattern[i] = i * 2654435761u;
-    peak->copy_bytes = peak->bench->cpu ? 16u << 20 : 64u << 20;
-    uint64_t size = peak->copy_bytes * (peak->bench->cpu ? 4 : 8);
+    peak->copy_bytes = peak->bench->is_cpu ? 16u << 20 : 64u << 20;
+    uint64_t size = peak->copy_bytes * (peak->bench->is_cpu ? 4 : 8);
     peak->local_size = 64;
-    peak->groups = peak->bench->cpu ? 64 : 16384;
+    peak->groups = peak->bench->is_cpu ? 64 : 16384;
     peak->push[1] = (uint32_t)(peak->copy_bytes / 16);
     BASE_TRY(prepare(peak, "bench_copy", 0, size, size));
     BASE_TRY(bench_upload_pattern(peak->bench, &peak->inputs, pattern, sizeof pattern));
@@ -280,8 +280,8 @@ vkn_status bench_peaks(struct bench *bench)
 {
     if (bench_next(bench))
         BASE_TRY(measure_peak(bench, NULL));
-    bool registers = bench->params->suite != VKN_BENCH_GRID;
-    for (uint32_t i = 0; i < bench->backend_count && registers; i++) {
+    bool measures_registers = bench->params->suite != VKN_BENCH_GRID;
+    for (uint32_t i = 0; i < bench->backend_count && measures_registers; i++) {
         struct bench_backend *backend = &bench->backends[i];
         if (backend->conversions)
             backend->peak = peak_without_conversions(bench, backend);

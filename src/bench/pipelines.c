@@ -27,10 +27,10 @@ struct compilation {
     struct bench *bench;
     const char *path;
     bool expected;            /* AUTO is expected to choose this backend */
-    struct step steps[STEPS]; /* the default one first; setups and pipelines */
+    struct step steps[STEPS]; /* the default one first; only setups and pipelines are used */
     struct field_pass_request requests[MAX_PIPELINES];
     const struct setup *owner[MAX_PIPELINES]; /* setup that the shader is compiled for */
-    size_t step_count, count;                 /* shaders of steps come first */
+    size_t step_count, count; /* number of requests: of steps, which come first; of all */
 };
 
 static void add_pipelines(struct compilation *work, const struct setup *owner, size_t count)
@@ -72,7 +72,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     config->march.sampling =
         (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
-        config->march.visibility = VKN_SWITCH_ON; /* to compile its shaders, too */
+        config->march.visibility = VKN_SWITCH_ON; /* so that its shaders are compiled, too */
         config->parallel.mode = VKN_PARALLEL_AVERAGE;
     }
     if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* likewise */
@@ -120,7 +120,7 @@ static bool is_listed(const struct compilation *work, size_t index)
     return false;
 }
 
-/* Adds the costs of the pass and the counts of the step; nothing for shaders that belong to no
+/* Adds the costs of the pass and the counts of the step; does nothing for shaders that belong to no
  * pass. */
 static void add_work(const struct compilation *work, const struct setup *setup, const char *pass,
                      cJSON *json)

@@ -84,7 +84,7 @@ static void add_times(cJSON *json, const struct bench_result *result)
     cJSON_AddNumberToObject(seconds, "most", times->most);
     cJSON_AddNumberToObject(json, "repetitions", times->repetitions);
     cJSON_AddNumberToObject(json, "turns", times->iterations);
-    cJSON_AddStringToObject(json, "clock", times->device ? "device" : "host");
+    cJSON_AddStringToObject(json, "clock", times->by_device_clock ? "device" : "host");
     double rate = bench_rate(result);
     cJSON_AddNumberToObject(json, "rate", rate);
     if (result->peak > 0) {

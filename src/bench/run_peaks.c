@@ -39,7 +39,7 @@ static vkn_status measure_rates(struct gpu_device *device, const struct field_ba
         .params = &params,
         .device = device,
         .capabilities = gpu_device_capabilities(device),
-        .cpu = gpu_device_capabilities(device)->type == GPU_CPU,
+        .is_cpu = gpu_device_capabilities(device)->type == GPU_CPU,
         .results = cJSON_CreateArray(),
     };
     bench.backend_count = find_backend(&bench, backend, &bench.backends[0]);
@@ -130,8 +130,8 @@ static vkn_status measure_atomics(struct gpu_device *device, const struct field_
         .groups = capabilities->type == GPU_CPU ? 64 : 4096,
         .local_size = 64,
     };
-    bool floats = backend->sums == VKN_SUMS_F32 && capabilities->float_atomic_add;
-    vkn_status status = prepare(&atomics, floats ? "gpu_atomics_float" : "gpu_atomics");
+    bool float_atomics = backend->sums == VKN_SUMS_F32 && capabilities->float_atomic_add;
+    vkn_status status = prepare(&atomics, float_atomics ? "gpu_atomics_float" : "gpu_atomics");
     if (status == VKN_OK)
         status = time_atomics(&atomics, &peaks->atomics);
     gpu_bindings_destroy(&atomics.bindings);

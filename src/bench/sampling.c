@@ -50,7 +50,7 @@ struct comparison {
     enum scene_split_name split;
     size_t stride; /* every stride-th view of the split is evaluated */
     uint32_t mark_count, slices;
-    bool warm; /* a previous seed has compiled the shaders */
+    bool is_warm; /* a previous seed has compiled the shaders */
     struct run runs[SAMPLINGS];
 };
 
@@ -99,8 +99,9 @@ static vkn_status create(struct comparison *c, struct run *run)
     c->bench->backend_count = 1;
     snprintf(c->bench->backends[0].name, sizeof c->bench->backends[0].name, "%s",
              vkn_trainer_backend(run->trainer)->name);
-    const struct train_internals shown = train_internals(run->trainer);
-    return render_of_step(shown.step, shown.steps_done, shown.scene_path, &run->renderer);
+    const struct train_internals internals = train_internals(run->trainer);
+    return render_of_step(internals.step, internals.steps_done, internals.scene_path,
+                          &run->renderer);
 }
 
 static void destroy(struct run *run)
@@ -113,7 +114,7 @@ static void destroy(struct run *run)
  * separate trainer; the device keeps its pipelines. */
 static vkn_status begin_run(struct comparison *c, struct run *run)
 {
-    if (c->warm)
+    if (c->is_warm)
         return create(c, run);
     vkn_status status = create(c, run);
     if (status == VKN_OK)
@@ -124,7 +125,7 @@ static vkn_status begin_run(struct comparison *c, struct run *run)
 }
 
 /* Trains up to about `target` seconds of training time, in whole update intervals: the average of
- * the weights, which evaluation uses, is updated only at their ends. */
+ * the weights, which evaluation uses, is updated only at an interval's end. */
 static vkn_status advance(const struct comparison *c, struct run *run, double target)
 {
     for (;;) {
@@ -199,8 +200,8 @@ static double seconds_to(const struct run *run, double psnr)
     return (double)NAN;
 }
 
-/* Returns the PSNR at a training time, interpolated as in seconds_to; before the first and after
- * the last mark, that mark's PSNR. */
+/* Returns the PSNR at a training time, interpolated as in seconds_to; before the first mark or
+ * after the last one, the PSNR of that mark. */
 static double psnr_at(const struct run *run, double seconds)
 {
     for (uint32_t i = 0; i < run->mark_count; i++) {
@@ -223,7 +224,7 @@ static void add_number(cJSON *json, const char *name, double value)
         cJSON_AddNullToObject(json, name);
 }
 
-/* Adds the time to reach the final PSNR of `uniform`, if that run finished. */
+/* Adds the time to reach the final PSNR of the run with uniform sampling, if that run finished. */
 static void add_equal(const struct comparison *c, const struct run *run, cJSON *json)
 {
     for (size_t i = 0; i < SAMPLINGS; i++) {
@@ -298,7 +299,7 @@ static void describe(const struct comparison *c)
 
 /* ---- all runs -------------------------------------------------------------------------------- */
 
-/* A different run begins in each slice. */
+/* Trains all runs in every slice; the run that trains first changes from slice to slice. */
 static vkn_status train_interleaved(struct comparison *c)
 {
     for (uint32_t slice = 1; slice <= c->slices; slice++)
@@ -333,7 +334,7 @@ static vkn_status compare(struct comparison *c)
     for (uint32_t i = 0; i < (params->seeds ? params->seeds : 1) && !bench_stopped(c->bench); i++) {
         c->config.seed = first + i;
         BASE_TRY(compare_with_seed(c));
-        c->warm = true;
+        c->is_warm = true;
     }
     return VKN_OK;
 }

@@ -164,8 +164,8 @@ static vkn_status run_cases(struct bench *bench, vkn_scene *scene)
                            : bench->params->quick ? quick
                            : bench->small         ? 1u << 13
                                                   : large[i];
-        bool one = batch || bench->params->quick || bench->small;
-        if (one && i > 0)
+        bool single_batch = batch || bench->params->quick || bench->small;
+        if (single_batch && i > 0)
             break;
         for (uint32_t p = 0; p < bench->backend_count; p++)
             if (is_tried(bench, &bench->backends[p]) && bench_next(bench))

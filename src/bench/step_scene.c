@@ -49,12 +49,12 @@ static uint32_t shade(const struct scene_camera *camera, uint32_t x, uint32_t y)
         along -= (origin[i] - 0.5) * direction[i];
         square += (origin[i] - 0.5) * (origin[i] - 0.5);
     }
-    double inside = RADIUS * RADIUS - (square - along * along);
-    if (inside < 0)
+    double discriminant = RADIUS * RADIUS - (square - along * along);
+    if (discriminant < 0)
         return 0;
     uint32_t pixel = 0xff000000u;
     for (int i = 0; i < 3; i++) {
-        double normal = (origin[i] - 0.5 + (along - sqrt(inside)) * direction[i]) / RADIUS;
+        double normal = (origin[i] - 0.5 + (along - sqrt(discriminant)) * direction[i]) / RADIUS;
         double value = 0.5 + 0.3 * normal + 0.2 * sin(20 * normal);
         pixel |= (uint32_t)lrint(255 * fmin(fmax(value, 0), 1)) << (8 * i);
     }

@@ -9,7 +9,7 @@
 
 /* ---- the vendor's library for matrix products (vendor.c) ------------------------------------- */
 
-/* Types of A and B, then type of the accumulator. */
+/* Kinds of products, by the type of A and B, then the type of the accumulator. */
 enum vendor_kind { VENDOR_F16_F32, VENDOR_F16_F16, VENDOR_TF32, VENDOR_F32, VENDOR_KINDS };
 /* Names in results: "cublaslt f16 f32" has the types of A and B, then of C. */
 extern const char *const vendor_names[VENDOR_KINDS];
@@ -36,7 +36,7 @@ vkn_status vendor_begin(struct vendor *vendor, const struct vendor_product *prod
 void vendor_end(struct vendor *vendor);
 /* Runs the product repeatedly, on alternating sets, and measures the time of all runs. */
 vkn_status vendor_run(struct vendor *vendor, uint32_t iterations, double *seconds);
-/* Downloads bytes of C of the first set. */
+/* Downloads `size` bytes of C, from byte `offset`; the sets of C follow one another. */
 vkn_status vendor_download(struct vendor *vendor, void *c, uint64_t offset, uint64_t size);
 
 /* ---- matrix products (gemm.c, gemm_vendor.c) ------------------------------------------------- */
@@ -46,7 +46,7 @@ struct gemm_case {
     uint32_t m, n, k;
 };
 
-#define GEMM_PATTERN (1u << 18) /* length of the patterns that A and B repeat */
+#define GEMM_PATTERN (1u << 18) /* elements of the patterns that A and B repeat */
 
 /* Values of A and B, as f32 and f16; all are exact in f16. */
 struct gemm_patterns {
@@ -64,13 +64,15 @@ double gemm_flops(const struct gemm_case *c);
 /* Returns the bytes of A, B and C; input, output: bytes per element. */
 uint64_t gemm_bytes(const struct gemm_case *c, uint32_t input, uint32_t output);
 void gemm_describe(const struct gemm_case *c, struct bench_result *result);
-/* Returns the index in C of checked output number `i` < GEMM_OUTPUTS, and its set. */
+/* Returns the index in C of the i-th output to check, i < GEMM_OUTPUTS, and sets *set to its set.
+ */
 #define GEMM_OUTPUTS 64u
 uint64_t gemm_output(const struct gemm_case *c, uint32_t sets, uint32_t i, uint32_t *set);
-/* Compares an output with the exact product. Matrices have the shaders' layout if `ours`, else they
- * are row-major. */
-void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns, bool ours,
-                  uint32_t set, uint64_t output, float got, struct bench_check *check);
+/* Compares an output with the exact product. shader_layout: matrices are laid out as for shaders,
+ * else row-major. */
+void gemm_compare(const struct gemm_case *c, const struct gemm_patterns *patterns,
+                  bool shader_layout, uint32_t set, uint64_t output, float got,
+                  struct bench_check *check);
 /* Returns the allowed error relative to a typical output. */
 double gemm_tolerance(const struct gemm_case *c, bool f16_sums, bool f16_outputs);
 
@@ -94,7 +96,7 @@ struct mlp_model {
     struct vkn_config config;
     struct field_model model;
     uint32_t density_end;     /* index of the colour MLP's first layer */
-    float *weights;           /* as a backend reads them */
+    float *weights;           /* exact in the backend's precision */
     double *weight_gradients; /* [weight]: sums over the pattern's rows */
     struct Ray rays[MLP_RAYS];
     struct Sample samples[MLP_PATTERN];

@@ -18,9 +18,9 @@ struct tuner {
     struct field_model model;
     struct field_backend start, best;
     struct field_workload *work;
-    struct field_benchmark *started[FIELD_PASSES], *fastest[FIELD_PASSES]; /* untuned; best */
+    struct field_benchmark *untuned[FIELD_PASSES], *fastest[FIELD_PASSES]; /* of start; of best */
     double began, deadline; /* base_seconds(); the search ends soon after the deadline */
-    bool changed;
+    bool changed;           /* the current sweep has found a faster value */
     cJSON *candidates;
 };
 
@@ -40,12 +40,12 @@ static bool is_over(const struct tuner *tuner)
 /* Returns the seconds for comparing two backends, in at least least_iterations iterations each. */
 static double comparison_seconds(const struct tuner *tuner)
 {
-    return tuner->bench->params->quick ? 0.05 : tuner->bench->cpu ? 0.8 : 0.2;
+    return tuner->bench->params->quick ? 0.05 : tuner->bench->is_cpu ? 0.8 : 0.2;
 }
 
 static uint32_t least_iterations(const struct tuner *tuner)
 {
-    return tuner->bench->params->quick ? 3 : tuner->bench->cpu ? 5 : 9;
+    return tuner->bench->params->quick ? 3 : tuner->bench->is_cpu ? 5 : 9;
 }
 
 static bool affects(enum field_tunable tunable, int pass)
@@ -66,7 +66,7 @@ static bool affects(enum field_tunable tunable, int pass)
 /* Destroys the benchmark unless it is the untuned or the fastest one. */
 static void release(struct tuner *tuner, int pass, struct field_benchmark **benchmark)
 {
-    if (*benchmark != tuner->started[pass] && *benchmark != tuner->fastest[pass])
+    if (*benchmark != tuner->untuned[pass] && *benchmark != tuner->fastest[pass])
         field_benchmark_destroy(benchmark);
     *benchmark = NULL;
 }
@@ -93,21 +93,21 @@ static void report_candidate(struct tuner *tuner, enum field_tunable tunable, ui
                              const double milliseconds[2], const char *fault, bool taken)
 {
     char name[FIELD_SHADER_NAME];
-    uint32_t now = field_backend_tuning(&tuner->best).values[tunable];
+    uint32_t current = field_backend_tuning(&tuner->best).values[tunable];
     field_backend_describe(&tuner->start, name);
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "tunable", field_tunable_name(tunable));
-    cJSON_AddNumberToObject(json, "from", now);
+    cJSON_AddNumberToObject(json, "from", current);
     cJSON_AddNumberToObject(json, "to", value);
     if (fault[0]) {
         cJSON_AddStringToObject(json, "fault", fault);
         base_log(BASE_LOG_INFO, "%s: %s %u -> %u: wrong: %s", name, field_tunable_name(tunable),
-                 now, value, fault);
+                 current, value, fault);
     } else {
         cJSON_AddNumberToObject(json, "milliseconds_before", milliseconds[0]);
         cJSON_AddNumberToObject(json, "milliseconds", milliseconds[1]);
         base_log(BASE_LOG_INFO, "%s: %s %u -> %u: %.3g -> %.3g ms, %.2f times as fast%s", name,
-                 field_tunable_name(tunable), now, value, milliseconds[0], milliseconds[1],
+                 field_tunable_name(tunable), current, value, milliseconds[0], milliseconds[1],
                  milliseconds[0] / milliseconds[1], taken ? ": taken" : "");
     }
     cJSON_AddBoolToObject(json, "taken", taken);
@@ -177,13 +177,13 @@ static vkn_status try_value(struct tuner *tuner, enum field_tunable tunable, uin
 
 /* Tries values in one direction as long as the time decreases. */
 static vkn_status climb(struct tuner *tuner, enum field_tunable tunable, const uint32_t *values,
-                        uint32_t count, uint32_t from, int direction, bool *any)
+                        uint32_t count, uint32_t from, int direction, bool *any_taken)
 {
     bool taken = true;
     for (uint32_t i = from + (uint32_t)direction; i < count && taken && !is_over(tuner);
          i += (uint32_t)direction) {
         BASE_TRY(try_value(tuner, tunable, values[i], &taken));
-        *any = *any || taken;
+        *any_taken = *any_taken || taken;
     }
     return VKN_OK;
 }
@@ -193,19 +193,20 @@ static vkn_status tune_one(struct tuner *tuner, enum field_tunable tunable)
     uint32_t values[FIELD_MAX_OPTIONS], at = 0;
     uint32_t count = field_tuning_options(tunable, &tuner->model, tuner->bench->capabilities,
                                           &tuner->best, values);
-    uint32_t now = field_backend_tuning(&tuner->best).values[tunable];
-    bool any = false;
-    while (at < count && values[at] < now)
+    uint32_t current = field_backend_tuning(&tuner->best).values[tunable];
+    bool any_taken = false;
+    while (at < count && values[at] < current)
         at++;
-    BASE_TRY(climb(tuner, tunable, values, count, at, 1, &any));
-    return any ? VKN_OK : climb(tuner, tunable, values, count, at, -1, &any);
+    BASE_TRY(climb(tuner, tunable, values, count, at, 1, &any_taken));
+    return any_taken ? VKN_OK : climb(tuner, tunable, values, count, at, -1, &any_taken);
 }
 
-/* Coordinate descent. The time limit does not include the preparation, which mainly compiles. */
+/* Searches by coordinate descent, within a time limit that excludes the preparation, which mainly
+ * compiles. */
 static vkn_status search(struct tuner *tuner)
 {
     const struct bench *bench = tuner->bench;
-    tuner->deadline = base_seconds() + (bench->params->quick ? 20 : bench->cpu ? 100 : 60);
+    tuner->deadline = base_seconds() + (bench->params->quick ? 20 : bench->is_cpu ? 100 : 60);
     for (int sweep = 0; sweep < SWEEPS && (sweep == 0 || tuner->changed); sweep++) {
         tuner->changed = false;
         for (int i = 0; i < FIELD_TUNABLES && !is_over(tuner); i++)
@@ -221,7 +222,7 @@ static vkn_status confirm(struct tuner *tuner, double milliseconds[FIELD_PASSES]
     bool faster = false, slower = false;
     double sums[2] = {0};
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        struct field_benchmark *const pair[2] = {tuner->started[pass], tuner->fastest[pass]};
+        struct field_benchmark *const pair[2] = {tuner->untuned[pass], tuner->fastest[pass]};
         BASE_TRY(field_benchmark_compare(pair, 2 * comparison_seconds(tuner),
                                          2 * least_iterations(tuner), milliseconds[pass]));
         bool same = pair[0] == pair[1];
@@ -259,13 +260,13 @@ static cJSON *tunables_json(const struct tuner *tuner)
     return json;
 }
 
-static cJSON *result_json(struct tuner *tuner, double milliseconds[FIELD_PASSES][2], bool kept)
+static cJSON *result_json(struct tuner *tuner, double milliseconds[FIELD_PASSES][2], bool saved)
 {
     char text[FIELD_TUNING_TEXT];
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "path", field_backend_describe(&tuner->start, text));
     cJSON_AddStringToObject(json, "result", field_tuning_describe(&tuner->best, text));
-    cJSON_AddBoolToObject(json, "remembered", kept && tuner->best.tuned);
+    cJSON_AddBoolToObject(json, "remembered", saved && tuner->best.tuned);
     cJSON_AddNumberToObject(json, "seconds", base_seconds() - tuner->began);
     cJSON_AddItemToObject(json, "tunables", tunables_json(tuner));
     cJSON *passes = cJSON_AddArrayToObject(json, "passes");
@@ -329,10 +330,10 @@ static vkn_status start(struct tuner *tuner)
                                          tuner->config.batch.samples, &tuner->work));
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
         BASE_TRY(field_benchmark_create(tuner->work, &tuner->start, (enum field_trial_pass)pass,
-                                        &tuner->started[pass], &trial));
+                                        &tuner->untuned[pass], &trial));
         if (trial.fault[0])
             return base_fail(VKN_ERROR, "cannot tune: the untuned backend fails: %s", trial.fault);
-        tuner->fastest[pass] = tuner->started[pass];
+        tuner->fastest[pass] = tuner->untuned[pass];
     }
     return VKN_OK;
 }
@@ -344,8 +345,8 @@ static vkn_status tune(struct tuner *tuner)
     BASE_TRY(start(tuner));
     BASE_TRY(search(tuner));
     BASE_TRY(confirm(tuner, milliseconds));
-    bool kept = save_tuning(tuner, milliseconds);
-    tuner->bench->tuning = result_json(tuner, milliseconds, kept);
+    bool saved = save_tuning(tuner, milliseconds);
+    tuner->bench->tuning = result_json(tuner, milliseconds, saved);
     return bench_stopped(tuner->bench) ? base_fail(VKN_INTERRUPTED, "interrupted") : VKN_OK;
 }
 
@@ -358,9 +359,9 @@ vkn_status bench_tune(struct bench *bench)
     };
     vkn_status status = tune(&tuner);
     for (int pass = 0; pass < FIELD_PASSES; pass++) {
-        if (tuner.fastest[pass] != tuner.started[pass])
+        if (tuner.fastest[pass] != tuner.untuned[pass])
             field_benchmark_destroy(&tuner.fastest[pass]);
-        field_benchmark_destroy(&tuner.started[pass]);
+        field_benchmark_destroy(&tuner.untuned[pass]);
     }
     field_workload_destroy(&tuner.work);
     cJSON_Delete(tuner.candidates);

@@ -1,5 +1,6 @@
-/* Calls cuBLASLt, loaded at run time. Its matrices are column-major: the row-major product C = A *
- * B is the column-major product C' = B' * A', so B is passed first and no matrix is transposed. */
+/* Calls cuBLASLt, which is loaded at run time. cuBLASLt's matrices are column-major: the row-major
+ * product C = A * B is the column-major product C' = B' * A', so B is passed first and no matrix is
+ * transposed. */
 #include "bench/suites.h"
 
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct vendor {
     struct vendor_symbols call;
     void *libraries[2]; /* cuBLASLt, the CUDA driver */
     int device;
-    bool retained;
+    bool retained; /* the device's primary context */
     void *handle, *events[2];
     char version[48];
     /* State of the current product. */

@@ -1,5 +1,5 @@
-/* Declares the functions used of CUDA's driver API and of cuBLASLt, from their documentation, so
- * that the build needs neither. All CUDA handles are pointers; device addresses have 64 bits. */
+/* Declares the functions of CUDA's driver API and of cuBLASLt that vendor.c calls, as documented,
+ * so that the build needs neither. All CUDA handles are pointers; device addresses have 64 bits. */
 #ifndef BENCH_VENDOR_SYMBOLS_H
 #define BENCH_VENDOR_SYMBOLS_H
 

@@ -38,7 +38,7 @@ int cli_parse_crop(const char *text, double low[3], double high[3]);
 /* Prints a JSON text of the library and frees it; NULL: the call failed. Returns an exit code. */
 int cli_print_json(char *text);
 struct cJSON;
-/* Prints a JSON object and deletes it; not `complete`: memory ran out. Returns an exit code. */
+/* Prints a JSON object and deletes it; complete == false: memory ran out. Returns an exit code. */
 int cli_print_object(struct cJSON *object, bool complete);
 
 /* Joins a list of vknerf/choices.h to "fp32|fp16|coopmat", the value of an option in --help. */
@@ -88,8 +88,8 @@ int cli_print_object(struct cJSON *object, bool complete);
      .kind = OPTION_MAYBE_TEXT,                                                       \
      .target = (void *)&(given)}
 /* Trusts the GLSL of `run` if --trust or the user, asked on a terminal, allows it. `given` is the
- * value of --trust: a SHA-256, "" for any GLSL, NULL if the option is missing. Returns
- * OPTIONS_GO_ON or an exit code; the library refuses GLSL that is not trusted. */
+ * value of --trust: a SHA-256, "" for any GLSL that `run` has, NULL if the option is missing.
+ * Returns OPTIONS_GO_ON or an exit code; the library refuses GLSL that is not trusted. */
 int cli_trust(const char *given, const char *run);
 
 /* --device, --shader-dir and --quiet of commands that use a device. */
@@ -109,7 +109,7 @@ int cli_trust(const char *given, const char *run);
         .target = &(job).quiet                                                             \
     }
 
-/* Viewer of commands that a browser can show. */
+/* Viewer of a command, and its options. */
 struct cli_view {
     struct options_port port;
     const char *address; /* NULL: 127.0.0.1 */
@@ -123,7 +123,7 @@ struct cli_view {
      .target = (void *)&(view).address}
 /* Returns the rank that mpirun has given to this process; NULL: it has given none. */
 const char *cli_rank(void);
-/* Returns whether this process is rank 0 or the only one: it searches the batch and runs the
+/* Returns whether this process is rank 0 or the only one. Rank 0 searches the batch and runs the
  * viewer. */
 bool cli_is_rank_0(void);
 /* Starts the viewer and prints its address. Returns OPTIONS_GO_ON or an exit code. */

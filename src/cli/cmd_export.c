@@ -49,14 +49,15 @@ static bool ends_in(const char *path, const char *end)
     return length > size && strcasecmp(path + length - size, end) == 0;
 }
 
-/* Prints the origin of files whose positions are f32 relative to it, unless it is the dataset's. */
+/* Prints the origin that the files' f32 positions are relative to, unless it is the dataset's. */
 static void print_origin(const struct vkn_export_params *params, const double origin[3])
 {
-    bool local = params->mesh && (false VKN_EXPORT_FORMATS(NO, NO, NO, NO, OR_ENDS));
-    if (!(local || params->splats) || (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
+    bool is_local_mesh = params->mesh && (false VKN_EXPORT_FORMATS(NO, NO, NO, NO, OR_ENDS));
+    if (!(is_local_mesh || params->splats) ||
+        (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
         return;
-    printf("%s%s%s: positions are relative to the origin ", local ? params->mesh : "",
-           local && params->splats ? ", " : "", params->splats ? params->splats : "");
+    printf("%s%s%s: positions are relative to the origin ", is_local_mesh ? params->mesh : "",
+           is_local_mesh && params->splats ? ", " : "", params->splats ? params->splats : "");
     print_numbers(origin, ' ');
     puts(" of the dataset");
 }

@@ -38,8 +38,8 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
-/* Prints a number; scale and offset exactly, as users may set them. */
-static void print_number(char text[32], const char *name, int digits, double number)
+/* Writes a number to `text`; scale and offset exactly, because users may set them. */
+static void write_number(char text[32], const char *name, int digits, double number)
 {
     if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0))
         cli_print_number(text, number);
@@ -54,25 +54,25 @@ static void print_list(const char *indent, const cJSON *list)
     const cJSON *item;
     cJSON_ArrayForEach (item, list) {
         char number[32];
-        print_number(number, list->string, 4, item->valuedouble);
+        write_number(number, list->string, 4, item->valuedouble);
         const char *text = cJSON_IsString(item) ? item->valuestring : number;
         size_t size = strlen(text) + 2;
-        bool full = at > begin && at + size > LINE_WIDTH;
-        if (full)
+        bool is_full = at > begin && at + size > LINE_WIDTH;
+        if (is_full)
             printf(",\n%*s", (int)begin, "");
-        printf("%s%s", full || at == begin ? "" : ", ", text);
-        at = full ? begin + size : at + size;
+        printf("%s%s", is_full || at == begin ? "" : ", ", text);
+        at = is_full ? begin + size : at + size;
     }
     puts(at == begin ? "none" : "");
 }
 
 #define MOST_COLUMNS 8
 
-static int print_cell(char *text, size_t size, const cJSON *cell)
+static int write_cell(char *text, size_t size, const cJSON *cell)
 {
-    bool whole = cJSON_IsNumber(cell) && cell->valuedouble == (int)cell->valuedouble;
+    bool is_whole = cJSON_IsNumber(cell) && cell->valuedouble == (int)cell->valuedouble;
     if (cJSON_IsNumber(cell))
-        return snprintf(text, size, whole ? "%.0f" : "%.3g", cell->valuedouble);
+        return snprintf(text, size, is_whole ? "%.0f" : "%.3g", cell->valuedouble);
     return snprintf(text, size, "%s", cJSON_IsString(cell) ? cell->valuestring : "");
 }
 
@@ -85,7 +85,7 @@ static void print_table(const char *indent, const cJSON *list)
     char text[512];
     cJSON_ArrayForEach (row, list) {
         cJSON_ArrayForEach (cell, row) {
-            int i = 0, width = print_cell(text, sizeof(text), cell);
+            int i = 0, width = write_cell(text, sizeof(text), cell);
             while (i < columns && strcmp(names[i], cell->string) != 0)
                 i++;
             if (i == MOST_COLUMNS)
@@ -103,7 +103,7 @@ static void print_table(const char *indent, const cJSON *list)
     cJSON_ArrayForEach (row, list) {
         printf("%s  ", indent);
         for (int i = 0; i < columns; i++) {
-            print_cell(text, sizeof(text), cJSON_GetObjectItemCaseSensitive(row, names[i]));
+            write_cell(text, sizeof(text), cJSON_GetObjectItemCaseSensitive(row, names[i]));
             printf("%-*s%s", i + 1 < columns ? widths[i] : 0, text, i + 1 < columns ? "  " : "\n");
         }
     }
@@ -113,11 +113,11 @@ static void print_fields(const char *indent, const cJSON *object);
 
 static void print_field(const char *indent, const cJSON *field)
 {
-    bool table = cJSON_IsArray(field) && cJSON_IsObject(field->child);
-    print_name(indent, field->string, table || cJSON_IsObject(field));
+    bool is_table = cJSON_IsArray(field) && cJSON_IsObject(field->child);
+    print_name(indent, field->string, is_table || cJSON_IsObject(field));
     if (cJSON_IsObject(field)) {
         print_fields("    ", field);
-    } else if (table) {
+    } else if (is_table) {
         print_table(indent, field);
     } else if (cJSON_IsArray(field)) {
         print_list(indent, field);
@@ -129,7 +129,7 @@ static void print_field(const char *indent, const cJSON *field)
         print_bytes(field->valuedouble);
     } else {
         char number[32];
-        print_number(number, field->string, 6, field->valuedouble);
+        write_number(number, field->string, 6, field->valuedouble);
         puts(number);
     }
 }
@@ -177,7 +177,7 @@ static void clean_strings(cJSON *info)
         clean_strings(item);
 }
 
-/* Prints JSON of the library, with `print` or unchanged. */
+/* Prints JSON of the library: unchanged if `json`, else by `print`. */
 static int print_info(const char *text, bool json, void (*print)(const cJSON *info))
 {
     if (json) {
@@ -302,11 +302,11 @@ int cmd_info(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_scene_info_params params = {0};
-    bool json = false, field = false;
+    bool json = false, prints_glsl = false;
     const struct option options[] = {
         {OPTION("--json", NULL, FLAG, &json, "print everything as one JSON object")},
         {OPTION("--svg", "FILE", TEXT, &params.svg, "drawing of the cameras of SCENE to write")},
-        {OPTION("--field", NULL, FLAG, &field,
+        {OPTION("--field", NULL, FLAG, &prints_glsl,
                 "print the GLSL of the checkpoint of RUN, without running it")},
         CLI_FORMAT_OPTION(params.format),
         {OPTION("--downscale", "K", COUNT, &params.downscale,
@@ -329,7 +329,7 @@ int cmd_info(int argc, char **argv)
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(job.quiet);
-    if (field)
+    if (prints_glsl)
         return print_glsl(params.scene);
     if (params.scene == NULL && params.svg != NULL)
         return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");

@@ -57,7 +57,7 @@ static void complete_runs(const char *word, size_t offset)
 {
     const char *path = word + offset, *last = strrchr(path, '/');
     char folder[4096];
-    if (path[0] == '~') { /* only the shell expands this */
+    if (path[0] == '~') { /* only the shell expands ~ */
         printf(":directories %zu\n", offset);
         return;
     }
@@ -197,8 +197,8 @@ static struct position read_words(const struct options_command *command, size_t 
             at.options_end = true;
         } else {
             const struct option *option = find_option(command, word);
-            bool goes_on = option && option->value && !options_value_is_optional(option);
-            at.open = goes_on && !strchr(word, '=') ? option : NULL;
+            bool needs_value = option && option->value && !options_value_is_optional(option);
+            at.open = needs_value && !strchr(word, '=') ? option : NULL;
         }
     }
     return at;

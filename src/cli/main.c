@@ -159,7 +159,7 @@ static bool is_repeated_signal(int number)
     return false;
 }
 
-/* Other threads read cli_stop (base_stop_asked). */
+/* Sets cli_stop atomically, because other threads read it (base_stop_asked). */
 static void ask_to_stop(void)
 {
     __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
@@ -200,7 +200,7 @@ static void catch_signals(void)
         sigaction(SIGHUP, &action, NULL);
     /* If the reader of the progress exits, training continues. */
     signal(SIGPIPE, SIG_IGN);
-    /* A write beyond the limit on file sizes fails with an error instead. */
+    /* A write beyond the limit on file sizes fails and does not end the program. */
     signal(SIGXFSZ, SIG_IGN);
 }
 
@@ -255,7 +255,7 @@ static int run(int argc, char **argv)
 /* Prints the man page; cmake/man_page.awk adds sections from the manual. */
 static int print_man(void)
 {
-    char form[] = OPTIONS_MAN;
+    char option[] = OPTIONS_MAN;
     int code = VKN_OK;
     printf(".TH VKNERF 1 @DATE@ \"vknerf %s\"\n.ds AD l\n.ad l\n"
            ".SH NAME\nvknerf \\- " TAGLINE "\n"
@@ -273,7 +273,7 @@ static int print_man(void)
     for (size_t i = 0; i < COMMANDS && code == VKN_OK; i++) {
         char name[32];
         snprintf(name, sizeof(name), "%s", commands[i].name);
-        char *arguments[] = {name, form, NULL};
+        char *arguments[] = {name, option, NULL};
         code = commands[i].run(2, arguments);
     }
     return code;
@@ -282,7 +282,7 @@ static int print_man(void)
 /* Completes LAST of `vknerf help --complete [WORD ...] LAST`, a command line without "vknerf". */
 static int complete(int argc, char **argv)
 {
-    static char form[] = OPTIONS_COMPLETE;
+    static char option[] = OPTIONS_COMPLETE;
     const char *last = argv[argc - 1];
     if (argc == 3 || (argc == 4 && strcmp(argv[2], "help") == 0)) {
         for (size_t i = 0; i < COMMANDS; i++)
@@ -292,7 +292,7 @@ static int complete(int argc, char **argv)
         return cli_finish_output();
     }
     argv[1] = argv[2];
-    argv[2] = form;
+    argv[2] = option;
     return run(argc - 1, argv + 1);
 }
 
@@ -307,8 +307,8 @@ static int help(int argc, char **argv)
     char *arguments[] = {argv[argc > 2 ? 2 : 1], option, NULL};
     if (argc > 3)
         return cli_fail(VKN_BAD_INPUT, "%s: one argument too many; vknerf help COMMAND", argv[3]);
-    bool named = argc > 2 && argv[2][0] != '-' && strcmp(argv[2], "help") != 0;
-    return named ? run(2, arguments) : print_usage();
+    bool has_command = argc > 2 && argv[2][0] != '-' && strcmp(argv[2], "help") != 0;
+    return has_command ? run(2, arguments) : print_usage();
 }
 
 /* Waits before a failed rank exits: Open MPI 5 then ends all other processes at once (Open MPI 4

@@ -23,7 +23,7 @@ void options_print_roff(const char *text)
     }
 }
 
-/* Prints a line of the given length, "B" bold or "R" regular. */
+/* Prints `length` bytes of `text` as a line, in font "B" (bold) or "R" (regular). */
 static void print_line(const char *font, const char *text, size_t length)
 {
     char line[1024];
@@ -36,14 +36,14 @@ static void print_line(const char *font, const char *text, size_t length)
 
 static void print_option(const struct option *option)
 {
-    bool optional = options_value_is_optional(option);
+    bool is_optional = options_value_is_optional(option);
     fputs(".TP\n\\fB", stdout);
     options_print_roff(option->name);
     fputs("\\fR", stdout);
     if (option->value) {
-        fputs(optional ? "[=\\fI" : " \\fI", stdout);
+        fputs(is_optional ? "[=\\fI" : " \\fI", stdout);
         options_print_roff(option->value);
-        fputs(optional ? "\\fR]" : "\\fR", stdout);
+        fputs(is_optional ? "\\fR]" : "\\fR", stdout);
     }
     putchar('\n');
     char help[OPTIONS_HELP];
@@ -54,7 +54,7 @@ static void print_option(const struct option *option)
 /* Prints paragraphs, headings "TITLE:", and lists of "  KEY  text" with indented lines below. */
 static void print_more(const char *text)
 {
-    bool in_list = false, begins = true;
+    bool in_list = false, begins_paragraph = true;
     for (const char *line = text, *end; *line; line = *end ? end + 1 : end) {
         end = line + strcspn(line, "\n");
         size_t indent = strspn(line, " "), length = (size_t)(end - line);
@@ -64,13 +64,13 @@ static void print_more(const char *text)
             fputs(".TP\n", stdout);
             print_line("B", line + indent, key);
             indent += key + strspn(line + indent + key, " ");
-        } else if (length > 0 && indent == 0 && (begins || in_list)) {
+        } else if (length > 0 && indent == 0 && (begins_paragraph || in_list)) {
             fputs(".PP\n", stdout);
         } else if (in_list && length > 0) {
             fputs(".br\n", stdout);
         }
         in_list = indent > 0;
-        begins = length == 0;
+        begins_paragraph = length == 0;
         if (length > indent)
             print_line(is_heading ? "B" : "R", line + indent, length - indent);
     }

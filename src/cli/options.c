@@ -100,7 +100,7 @@ static int parse_rate_schedule(const struct option *option, const char *value)
 {
     static const struct {
         const char *name, *key; /* key: setting of the value after a colon; NULL: no value */
-        bool needs_more;
+        bool needs_value;
     } kinds[] = {{"step", NULL, false},
                  {"exponential", "optimizer.final_rate", false},
                  {"cosine", "optimizer.final_rate", false},
@@ -109,11 +109,11 @@ static int parse_rate_schedule(const struct option *option, const char *value)
         size_t size = strlen(kinds[i].name);
         if (strncmp(value, kinds[i].name, size) != 0)
             continue;
-        bool more = value[size] == ':' && kinds[i].key;
-        if ((!more && value[size]) || (!more && kinds[i].needs_more))
+        bool has_value = value[size] == ':' && kinds[i].key;
+        if ((!has_value && value[size]) || (!has_value && kinds[i].needs_value))
             continue;
         add_setting(option, "optimizer.schedule", kinds[i].name);
-        if (more)
+        if (has_value)
             add_setting(option, kinds[i].key, value + size + 1);
         return OPTIONS_GO_ON;
     }
@@ -245,12 +245,12 @@ static int print_help(const struct options_command *command)
         const struct option *option = &command->options[i];
         char left[96], help[OPTIONS_HELP];
         options_help(option, help);
-        bool optional = options_value_is_optional(option);
+        bool is_optional = options_value_is_optional(option);
         snprintf(left, sizeof(left), "%s%s%s%s", option->name,
-                 optional        ? "[="
+                 is_optional     ? "[="
                  : option->value ? " "
                                  : "",
-                 option->value ? option->value : "", optional ? "]" : "");
+                 option->value ? option->value : "", is_optional ? "]" : "");
         if (strlen(left) <= HELP_COLUMN)
             printf("  %-*s", HELP_COLUMN, left);
         else
@@ -272,15 +272,15 @@ static int print_help(const struct options_command *command)
 static size_t list_names(const struct options_command *command, const char *names[MOST_NAMES])
 {
     size_t count = 0;
-    bool settings = false;
+    bool has_set = false;
     for (size_t i = 0; i < command->option_count && count < MOST_NAMES - 2; i++) {
         names[count++] = command->options[i].name;
-        settings |= command->options[i].kind == OPTION_ASSIGN;
+        has_set |= command->options[i].kind == OPTION_ASSIGN;
     }
     names[count++] = "--help";
     if (command->argument)
         names[count++] = command->argument;
-    for (size_t i = 0; settings && i < vkn_config_setting_count() && count < MOST_NAMES; i++) {
+    for (size_t i = 0; has_set && i < vkn_config_setting_count() && count < MOST_NAMES; i++) {
         vkn_setting setting = {.size = sizeof setting};
         if (vkn_config_setting(i, &setting) == VKN_OK)
             names[count++] = setting.key;
@@ -342,8 +342,7 @@ static int parse_option(const struct options_command *command, int argc, char **
     return unknown_option(command, text, length);
 }
 
-/* Returns the option with an optional value that accepts this argument, which was given without
- * "=". */
+/* Returns the option whose optional value, which must follow "=", can be `value`; NULL: none. */
 static const struct option *mode_of(const struct options_command *command, const char *value)
 {
     for (size_t i = 0; i < command->option_count; i++) {

@@ -1,5 +1,5 @@
-/* Describes commands and options as tables, from which options_parse, --help, the man page and
- * completion work. */
+/* Describes commands and options as tables, which options_parse, --help, the man page and
+ * completion read. */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
@@ -29,18 +29,19 @@ enum option_kind {
 
 /* Value of an option with a port. */
 struct options_port {
-    bool given, numbered; /* the option was given; with a number */
+    bool given, has_number; /* the option was given; it has a number */
     uint32_t number;
 };
 
 /* An option. */
 struct option {
     const char *name;  /* "--steps" */
-    const char *value; /* name of the value in --help, by which it is completed; NULL: no value */
+    const char *value; /* name of the value in --help, which decides its completion; NULL: no value
+                        */
     const char *help;  /* NULL: help and default of the setting `key` */
     enum option_kind kind;
     void *target;    /* points to a value of the kind's type */
-    const char *key; /* of a setting; without a value the setting becomes true */
+    const char *key; /* setting that the option sets: to true if the option has no value */
     /* Names of values, ending with NULL; an empty name cannot be chosen. For TEXT: words of a
      * comma-separated list, used for completion only. */
     const char *const *choices;

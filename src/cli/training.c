@@ -147,7 +147,7 @@ static vkn_status apply_settings(const struct training *training, vkn_config *co
 }
 
 /* Builds the configuration. A resumed run keeps its settings except those that are given. A new
- * limit replaces both old ones: otherwise an old limit of seconds that is reached would end
+ * limit replaces both old limits: otherwise an old limit of seconds, already reached, would end
  * training. */
 static vkn_status configure(struct training *training)
 {
@@ -157,17 +157,17 @@ static vkn_status configure(struct training *training)
         status = vkn_run_config(training->params.resume, config);
     if (status == VKN_OK && training->params.resume)
         status = apply_settings(training, training->given);
-    bool limited = training->params.resume && sets_limit(&training->settings);
-    if (status == VKN_OK && limited)
+    bool sets_new_limit = training->params.resume && sets_limit(&training->settings);
+    if (status == VKN_OK && sets_new_limit)
         status = vkn_config_set(config, NULL, "steps", "default");
-    if (status == VKN_OK && limited)
+    if (status == VKN_OK && sets_new_limit)
         status = vkn_config_set(config, NULL, "seconds", "default");
     return status == VKN_OK ? apply_settings(training, config) : status;
 }
 
 /* ---- result -------------------------------------------------------------------------------- */
 
-/* Prints the result as JSON, with that of --find-batch. */
+/* Prints the result as JSON, with the result of --find-batch. */
 static int print_json(const struct training *training, const struct vkn_train_result *result)
 {
     char *text = vkn_train_result_json(result);
@@ -198,11 +198,11 @@ static int print_result(const struct training *training, const struct vkn_train_
     return cli_finish_output();
 }
 
-/* Prints the result; an interrupted run that was saved has one too. */
+/* Prints the result, which an interrupted run that was saved has, too. */
 static int finish(const struct training *training, vkn_status status,
                   const struct vkn_train_result *result)
 {
-    if (result->reported_elsewhere && status != VKN_OK) /* by another process */
+    if (result->reported_elsewhere && status != VKN_OK) /* another process reports the error */
         return status;
     if (result->rank > 0) /* rank 0 has the results */
         return cli_status(status);

@@ -13,13 +13,13 @@ enum training_search { SEARCH_NOTHING, SEARCH_REPORT, SEARCH_USE, SEARCH_FASTEST
 struct training {
     struct vkn_train_params params; /* points at the job and configurations below */
     struct vkn_job job;
-    vkn_config *config, *given;
+    vkn_config *config, *given; /* given: the file's and options' settings, to resume a run */
     struct options_settings settings;
     const char *config_file, *field;
     const char *trust;               /* see cli_trust; only in train, as a demo opens no run */
     enum training_search find_batch; /* search before training */
     uint32_t memory_budget;          /* of find_batch, MiB; 0: 90 % of the free memory */
-    bool json;                       /* print the result, or only that of find_batch, as JSON */
+    bool json; /* print the result, or the result of find_batch only, as JSON */
     struct cli_view view;
     char *found; /* JSON of find_batch, for the result */
     struct option options[TRAINING_MAX_OPTIONS];

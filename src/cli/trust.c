@@ -38,7 +38,7 @@ static int ask(const char *run, const char *text, const char *sha256)
     return cli_stop ? VKN_INTERRUPTED : status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
 }
 
-/* Trusts the GLSL that --trust names, or this text only, and prints which text that is. */
+/* Trusts the GLSL with the hash `given`; "": trusts only `text`, and prints its hash. */
 static int trust(const char *given, const char *run, const char *text, const char *sha256)
 {
     vkn_status status = vkn_field_trust(given[0] ? given : sha256);

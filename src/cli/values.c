@@ -47,8 +47,8 @@ int cli_parse_numbers(const char *name, const char *text, double *numbers, size_
     for (size_t i = 0; i < count; i++) {
         char *end;
         numbers[i] = strtod(at, &end);
-        bool last = i + 1 == count;
-        if (end == at || !isfinite(numbers[i]) || *end != (last ? 0 : ','))
+        bool is_last = i + 1 == count;
+        if (end == at || !isfinite(numbers[i]) || *end != (is_last ? 0 : ','))
             return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
                             count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
         at = end + 1;

@@ -25,8 +25,8 @@ int cli_view_start(struct cli_view *view, FILE *stream)
 {
     const struct viewer_params params = {
         .address = view->address,
-        .port = view->port.numbered ? view->port.number : VIEWER_PORT,
-        .any_port = !view->port.numbered,
+        .port = view->port.has_number ? view->port.number : VIEWER_PORT,
+        .any_port = !view->port.has_number,
         .stop = &cli_stop,
     };
     char message[VIEWER_MESSAGE];

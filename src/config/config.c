@@ -350,8 +350,8 @@ static vkn_status store_list(const struct config_setting *setting, const char *s
             return not_a_number(setting, source, text);
         BASE_TRY(config_store_number(setting, source, i, &number, config));
         item += size;
-        bool more = i + 1 < setting->count;
-        if (more && *item == ',')
+        bool has_next = i + 1 < setting->count;
+        if (has_next && *item == ',')
             item++;
     }
     return *item == 0 ? VKN_OK

@@ -85,8 +85,8 @@ struct config_setting {
     size_t offset;           /* in struct vkn_config */
     size_t count;            /* number of elements; 1 except for lists, steps and points */
     double minimum, maximum; /* range of numbers, or of the values of points */
-    /* The value 0 is accepted outside the range and turns something off. If the range has negative
-     * numbers, the struct holds -1 for it. Otherwise a 0 outside the range is refused. */
+    /* true: 0 is accepted outside the range and turns something off; if the range has negative
+     * numbers, the struct holds -1 for 0. false: a 0 outside the range is refused. */
     bool zero_is_off;
     uint32_t multiple;        /* whole numbers must be multiples of this; 0: any */
     const char *const *names; /* of an enumeration, by value; ends with NULL */
@@ -146,14 +146,14 @@ const char *config_print_range(char text[96], const struct config_setting *setti
 
 /* Facts about device and scene that defaults depend on. */
 struct config_facts {
-    bool cpu; /* the device is a CPU */
+    bool is_cpu;
     /* Settings scene.* of the opened scene. A run keeps them even if the scene is changed later. */
     enum vkn_scene_format format;
     uint32_t downscale;
     double scale, offset[3];
     uint32_t aabb_scale;
-    bool placed; /* scene.fixed_transform */
-    float near;  /* distance of the nearest content, training units; 0: unknown */
+    bool fixed_transform;
+    float near; /* distance of the nearest content, training units; 0: unknown */
 };
 
 /* Replaces all unset settings by their defaults, in the order of the table. VKN_BAD_INPUT if
@@ -165,9 +165,10 @@ double config_default(const struct config_setting *setting, size_t index,
                       const struct vkn_config *config, const struct config_facts *facts);
 /* Returns the model; if it is unset, the one that the settings field.* require. */
 enum vkn_model config_model(const struct vkn_config *config);
-/* Returns whether the settings field.* choose its encodings: the layered model, deformed or not. */
+/* Returns whether the settings field.* choose the encodings: in layered models, deformed or not. */
 bool config_is_layered(const struct vkn_config *config);
-/* Returns the constant of a row OPEN_VALUE, which its reader interprets; 0 for other rows. */
+/* Returns the constant of a row OPEN_VALUE, from which the module that reads the setting starts; 0
+ * for other rows. */
 double config_default_number(const char *key);
 /* Returns the default in words: "16", "19, CPU 15", "huber", "a quarter of the memory". */
 const char *config_default_text(const struct config_setting *setting);

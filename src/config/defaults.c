@@ -77,8 +77,8 @@ bool config_is_layered(const struct vkn_config *config)
 /* Returns `vanilla` for the vanilla model and layered models without a hash grid, else `value`. */
 static double vanilla_or(const struct vkn_config *config, double vanilla, double value)
 {
-    bool layered = config_is_layered(config) && config->field.position != VKN_POSITION_HASH;
-    return is_vanilla(config) || layered ? vanilla : value;
+    bool lacks_grid = config_is_layered(config) && config->field.position != VKN_POSITION_HASH;
+    return is_vanilla(config) || lacks_grid ? vanilla : value;
 }
 
 RULE(position)
@@ -107,9 +107,11 @@ RULE(density_activation)
 RULE(visibility)
 {
     UNUSED(facts), UNUSED(value);
-    bool many = config->march.sampling == VKN_SAMPLING_UNIFORM && config->march.alpha_threshold > 0;
-    return many && config->mlp.activation_checkpointing != VKN_CHECKPOINTING_OFF ? VKN_SWITCH_ON
-                                                                                 : VKN_SWITCH_OFF;
+    bool has_empty_samples =
+        config->march.sampling == VKN_SAMPLING_UNIFORM && config->march.alpha_threshold > 0;
+    return has_empty_samples && config->mlp.activation_checkpointing != VKN_CHECKPOINTING_OFF
+               ? VKN_SWITCH_ON
+               : VKN_SWITCH_OFF;
 }
 
 #define MODEL_RULE(name, vanilla)                  \
@@ -142,8 +144,8 @@ RULE(position_octaves)
 static double cpu_or(const struct vkn_config *config, const struct config_facts *facts,
                      double vanilla, double dynamic, double value)
 {
-    bool layers = config->model == VKN_MODEL_DYNAMIC || config->model == VKN_MODEL_LAYERED;
-    return facts->cpu ? vanilla_or(config, vanilla, layers ? dynamic : value) : value;
+    bool has_layers = config->model == VKN_MODEL_DYNAMIC || config->model == VKN_MODEL_LAYERED;
+    return facts->is_cpu ? vanilla_or(config, vanilla, has_layers ? dynamic : value) : value;
 }
 
 RULE(batch_samples)
@@ -161,9 +163,9 @@ RULE(steps_per_unit)
 RULE(sampling)
 {
     UNUSED(facts), UNUSED(value);
-    bool surrounded = config->scene.aabb_scale > 1 || is_contracted(config);
-    return surrounded && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
-                                                        : VKN_SAMPLING_OCCUPANCY;
+    bool has_surroundings = config->scene.aabb_scale > 1 || is_contracted(config);
+    return has_surroundings && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
+                                                              : VKN_SAMPLING_OCCUPANCY;
 }
 
 static bool has_proposal(const struct vkn_config *config)
@@ -171,18 +173,18 @@ static bool has_proposal(const struct vkn_config *config)
     return config->march.sampling == VKN_SAMPLING_PROPOSAL;
 }
 
-/* nerfacc's numbers for unbounded scenes; a quarter of them on CPU devices. */
+/* Uses nerfacc's sample counts for unbounded scenes, and a quarter of them on CPU devices. */
 RULE(coarse_samples)
 {
-    return has_proposal(config) && !facts->cpu ? 256 : value;
+    return has_proposal(config) && !facts->is_cpu ? 256 : value;
 }
 
 RULE(fine_samples)
 {
-    return has_proposal(config) ? facts->cpu ? 24 : 48 : value;
+    return has_proposal(config) ? facts->is_cpu ? 24 : 48 : value;
 }
 
-/* Nerfstudio's weight. A proposal also samples empty space near the cameras, and no decaying
+/* Uses Nerfstudio's weight. A proposal also samples empty space near the cameras, and no decaying
  * occupancy grid removes floaters there. */
 RULE(distortion)
 {
@@ -225,7 +227,7 @@ RULE(learning_rate)
 {
     double factor = config->optimizer.kind == VKN_OPTIMIZER_LION ? 0.3 : 1.0;
     return has_rate_file(config) ? (double)config->optimizer.rates[0].value
-                                 : factor * vanilla_or(config, facts->cpu ? 4e-3 : 1e-3, value);
+                                 : factor * vanilla_or(config, facts->is_cpu ? 4e-3 : 1e-3, value);
 }
 
 /* Short runs warm up for a twentieth of their steps; a file of rates contains its own warm-up. */
@@ -267,8 +269,8 @@ RULE(initial_scale)
     UNUSED(facts);
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
         return (double)config->loss_scale.schedule[0].value;
-    bool dynamic = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
-    return (double)config_limit_scale(config, dynamic ? (float)value : 1.0f);
+    bool is_dynamic = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
+    return (double)config_limit_scale(config, is_dynamic ? (float)value : 1.0f);
 }
 
 /* Gradients that are accumulated in f16 are sent as f16. */
@@ -286,7 +288,7 @@ RULE(communication_type)
 RULE(cells)
 {
     UNUSED(config), UNUSED(value);
-    return facts->cpu ? VKN_PART_SHARE : VKN_PART_ALL;
+    return facts->is_cpu ? VKN_PART_SHARE : VKN_PART_ALL;
 }
 
 /* ---- resolving ------------------------------------------------------------------------------ */
@@ -297,7 +299,7 @@ double config_default(const struct config_setting *setting, size_t index,
     const struct config_default *fallback = &setting->fallback;
     if (fallback->origin != CONFIG_VALUE)
         return 0.0;
-    const double *values = facts->cpu && fallback->cpu ? fallback->cpu : fallback->gpu;
+    const double *values = facts->is_cpu && fallback->cpu ? fallback->cpu : fallback->gpu;
     double value = values ? values[index] : 0.0;
     return fallback->rule ? fallback->rule(config, facts, value) : value;
 }
@@ -311,10 +313,10 @@ double config_default_number(const char *key)
 const char *config_default_text(const struct config_setting *setting)
 {
     const struct config_default *fallback = &setting->fallback;
-    bool constant = fallback->origin == CONFIG_VALUE && fallback->gpu && !fallback->rule;
-    if (constant && setting->type == CONFIG_ENUM)
+    bool is_constant = fallback->origin == CONFIG_VALUE && fallback->gpu && !fallback->rule;
+    if (is_constant && setting->type == CONFIG_ENUM)
         return setting->names[(size_t)fallback->gpu[0]];
-    if (constant && setting->type == CONFIG_BOOL)
+    if (is_constant && setting->type == CONFIG_BOOL)
         return "false"; /* the zero of the struct */
     return fallback->words;
 }
@@ -334,12 +336,12 @@ static void resolve(const struct config_setting *setting, const struct config_fa
 
 enum vkn_model config_model(const struct vkn_config *config)
 {
-    bool other = config->field.position > VKN_POSITION_HASH ||
-                 config->field.direction > VKN_DIRECTION_HARMONICS ||
-                 config->field.activation > VKN_ACTIVATION_RELU;
+    bool needs_layers = config->field.position > VKN_POSITION_HASH ||
+                        config->field.direction > VKN_DIRECTION_HARMONICS ||
+                        config->field.activation > VKN_ACTIVATION_RELU;
     if (config->model != VKN_MODEL_DEFAULT)
         return config->model;
-    return other ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
+    return needs_layers ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
 }
 
 /* ---- consistency --------------------------------------------------------------------- */

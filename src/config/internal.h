@@ -6,8 +6,8 @@
 
 /* ---- numbers (config.c) ---------------------------------------------------------------------- */
 
-/* Returns the present name of a value of an enumeration that may have the name of an earlier
- * version. */
+/* Returns the present name of an enumeration's value; `name` is the present name or the name in an
+ * earlier version. */
 const char *config_value_name(const struct config_setting *setting, const char *name);
 
 /* Fails with "<source>: <key>: unknown key; did you mean ...?". */
@@ -74,7 +74,7 @@ struct cJSON *config_steps_json(const struct config_setting *setting,
  * Errors name file and line or element. */
 vkn_status config_read_points(const struct config_setting *setting, const char *file,
                               struct vkn_config *config);
-/* Reads points from a JSON list, which `source` and the setting's key name in messages. */
+/* Reads points from a JSON list. Errors name `source` and the setting's key. */
 vkn_status config_parse_points(const struct config_setting *setting, const char *source,
                                const struct cJSON *list, struct vkn_config *config);
 /* Returns points as a JSON list, which the caller deletes; NULL if memory runs out. */

@@ -52,9 +52,9 @@ static vkn_status read_steps(const struct reading *reading, const struct config_
                              const cJSON *item)
 {
     struct config_number number = {.is_whole = true};
-    bool list = cJSON_IsArray(item);
-    if (!list || cJSON_GetArraySize(item) == 0) { /* an empty list means 0, only at the end */
-        if (!list)
+    bool is_list = cJSON_IsArray(item);
+    if (!is_list || cJSON_GetArraySize(item) == 0) { /* an empty list means 0, only at the end */
+        if (!is_list)
             BASE_TRY(parse_number(reading, setting, item, &number));
         return config_store_every(setting, reading->source, &number, reading->config);
     }

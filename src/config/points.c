@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#define FILE_LIMIT ((size_t)1 << 20)
+#define FILE_LIMIT ((size_t)1 << 20) /* bytes */
 
 /* ---- points --------------------------------------------------------------------------------- */
 

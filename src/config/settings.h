@@ -1,8 +1,8 @@
 /* clang-format off */
 
 /* Lists all settings of a training run: key, type, range, default and help text, one row each. config.h makes the
- * members of struct vkn_config from the rows, table.c the table that --help, JSON and --set use. The rows are in
- * the order of config.json.
+ * members of struct vkn_config from the rows, table.c makes the table that --help, JSON and --set use. The rows are
+ * in the order of config.json.
  *
  *     X(G, NAME, TYPE, RANGE, DEFAULT, "help")
  *
@@ -22,8 +22,8 @@
  * RANGE includes both ends; for POINTS it is the range of the values:
  *   RANGE(least, most)
  *   MULTIPLE(least, most, of)
- *   RANGE_OR_OFF(least, most)   also accepts 0, which turns something off. If the range has negative numbers, these
- *                               turn it off too, and struct vkn_config holds -1 for 0 and all negative numbers
+ *   RANGE_OR_OFF(least, most)   also accepts 0, which turns something off. If the range has negative numbers, they
+ *                               do the same as 0, and struct vkn_config holds -1 for 0 and all negative numbers
  *   ANY                         for types other than numbers
  *
  * DEFAULT replaces the zero of struct vkn_config when training begins. "words" are its text in --help:
@@ -43,7 +43,7 @@
 
 /* ---- limits ---------------------------------------------------------------------------------- */
 
-/* Limits of the training space, measured or set, which a run records and reads again. */
+/* Limits of the training space, whether measured or set: a run records it and reads it again. */
 #define VKN_LEAST_SCENE_SCALE 1e-10
 #define VKN_MOST_SCENE_SCALE  1e10
 #define VKN_MOST_SCENE_OFFSET 1e18
@@ -100,7 +100,7 @@
       "translation in training space, after scale; needs fixed_transform")                              \
     X(G, aabb_scale, U32, RANGE(1, 128), SCENE(aabb_scale, "from the file or measured"),                \
       "side of the reconstructed cube in training space, a power of two")                               \
-    X(G, fixed_transform, BOOL, ANY, SCENE(placed, "false"),                                            \
+    X(G, fixed_transform, BOOL, ANY, SCENE(fixed_transform, "false"),                                   \
       "use scale, offset and aabb_scale as given: nothing is measured")                                 \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
@@ -116,7 +116,7 @@
     X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.1, 0.25, 0.5),                                 \
       "fractions of the training at which the reduction is halved")
 
-/* Encodings of the layered model, also as canonical field of the dynamic model. Other models have fixed ones. */
+/* Encodings of the layered model, also as canonical field of the dynamic model. Others have fixed encodings. */
 #define VKN_SETTINGS_FIELD(X, G)                                                                        \
     X(G, position, ENUM(position_encoding), ANY, RULE(position, "hash"),                                \
       "position encoding of the layered model")                                                         \

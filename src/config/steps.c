@@ -74,14 +74,14 @@ vkn_status config_store_steps(const struct config_setting *setting, const char *
     const char *cross = strchr(text, 'x'), *item = text;
     if (cross)
         return store_series(setting, source, text, cross, config);
-    bool list = strchr(text, ',') != NULL;
+    bool is_list = strchr(text, ',') != NULL;
     for (size_t i = 0;; i++) {
         struct config_number number;
         size_t size = strcspn(item, ",");
         if (!config_parse_count(item, size, &number))
             return refuse(setting, source, text);
-        BASE_TRY(list ? config_store_step(setting, source, i, &number, config)
-                      : config_store_every(setting, source, &number, config));
+        BASE_TRY(is_list ? config_store_step(setting, source, i, &number, config)
+                         : config_store_every(setting, source, &number, config));
         if (item[size] == 0)
             return VKN_OK;
         item += size + 1;

@@ -59,7 +59,7 @@ static const struct name_row names[] = {
     {"network", "otype", "CutlassMLP", "model", "layered"},
     {"network", "output_activation", "None", NULL, NULL},
     {"rgb_network", "output_activation", "None", NULL, NULL},
-    {"rgb_network", "output_activation", "Sigmoid", NULL, NULL}, /* the colours always have it */
+    {"rgb_network", "output_activation", "Sigmoid", NULL, NULL}, /* colours always have a sigmoid */
     {"network", "activation", "ReLU", "field.activation", "relu"},
     {"network", "activation", "LeakyReLU", "field.activation", "leaky_relu"},
     {"network", "activation", "Softplus", "field.activation", "softplus"},
@@ -115,9 +115,9 @@ static vkn_status fail(const struct import *import, const struct node *node, con
     return base_json_fail(import->source, path, "%s", problem);
 }
 
-/* Returns a copy of the setting whose key is the path in the file, for messages. */
-static struct config_setting named(const struct node *node, const char *key, const char *setting,
-                                   char path[2 * PATH_SIZE])
+/* Returns a copy of the setting, with its path in the file as the key, for messages. */
+static struct config_setting with_path(const struct node *node, const char *key,
+                                       const char *setting, char path[2 * PATH_SIZE])
 {
     struct config_setting found = *config_find(setting);
     snprintf(path, (size_t)2 * PATH_SIZE, "%s.%s", node->path, key);
@@ -144,7 +144,7 @@ static vkn_status import_number(const struct import *import, const struct node *
                                 const struct number_row *row, const cJSON *item)
 {
     char path[2 * PATH_SIZE];
-    const struct config_setting setting = named(node, row->key, row->setting, path);
+    const struct config_setting setting = with_path(node, row->key, row->setting, path);
     if (!applies(row, node->otype))
         return VKN_OK;
     if (!cJSON_IsNumber(item))
@@ -192,9 +192,10 @@ static vkn_status store_finest(const struct import *import)
 /* rgb_network accepts the names of network, except for output_activation. */
 static bool has_names(const struct name_row *row, const struct node *node, const char *key)
 {
-    bool network = strcmp(node->object, "rgb_network") == 0 &&
-                   strcmp(row->object, "network") == 0 && strcmp(key, "output_activation") != 0;
-    return (network || strcmp(row->object, node->object) == 0) && strcmp(row->key, key) == 0;
+    bool shares_names = strcmp(node->object, "rgb_network") == 0 &&
+                        strcmp(row->object, "network") == 0 &&
+                        strcmp(key, "output_activation") != 0;
+    return (shares_names || strcmp(row->object, node->object) == 0) && strcmp(row->key, key) == 0;
 }
 
 static vkn_status check_activation(struct import *import, const struct node *node, const char *name)
@@ -246,14 +247,15 @@ static vkn_status import_object(struct import *import, const char *object, const
  * encodes the direction. The field has no other input that the further elements could encode. */
 static vkn_status import_nested(struct import *import, const struct node *node, const cJSON *item)
 {
-    bool composite = strcasecmp(node->otype, "Composite") == 0;
-    const cJSON *inner = composite ? cJSON_GetArrayItem(item, 0) : item;
+    bool is_composite = strcasecmp(node->otype, "Composite") == 0;
+    const cJSON *inner = is_composite ? cJSON_GetArrayItem(item, 0) : item;
     char path[PATH_SIZE];
-    if (!composite && strcmp(node->object, "optimizer") != 0)
+    if (!is_composite && strcmp(node->object, "optimizer") != 0)
         return VKN_OK; /* belongs to the otype of a parent file */
     if (!cJSON_IsObject(inner))
-        return fail(import, node, "nested", composite ? "not a list of objects" : "not an object");
-    if ((size_t)snprintf(path, sizeof path, "%s.nested%s", node->path, composite ? "[0]" : "") >=
+        return fail(import, node, "nested",
+                    is_composite ? "not a list of objects" : "not an object");
+    if ((size_t)snprintf(path, sizeof path, "%s.nested%s", node->path, is_composite ? "[0]" : "") >=
         sizeof path)
         return fail(import, node, "nested", "too deep");
     return import_object(import, node->object, path, inner);
@@ -321,7 +323,7 @@ vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config
     enum { OBJECTS_OF_FIELD = 4 };
     static const char *const others[] = {"distortion_map", "envmap"};
     struct import import = {.source = source, .config = config};
-    bool any = false;
+    bool any_imported = false;
     for (size_t i = 0; i < BASE_COUNT(objects); i++) {
         const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, objects[i]);
         bool is_vknerf =
@@ -330,9 +332,9 @@ vkn_status config_import_tcnn(const char *source, cJSON *root, struct vkn_config
             continue;
         BASE_TRY(import_root(&import, objects[i], item));
         cJSON_DeleteItemFromObjectCaseSensitive(root, objects[i]);
-        any = true;
+        any_imported = true;
     }
-    for (size_t i = 0; i < BASE_COUNT(others) && any; i++)
+    for (size_t i = 0; i < BASE_COUNT(others) && any_imported; i++)
         if (cJSON_HasObjectItem(root, others[i])) {
             base_log(BASE_LOG_WARNING, "%s: %s: has no counterpart and is ignored", source,
                      others[i]);

@@ -8,7 +8,7 @@
 
 #include <cjson/cJSON.h>
 
-#define FILE_LIMIT   ((size_t)1 << 20)
+#define FILE_LIMIT   ((size_t)1 << 20) /* bytes */
 #define MOST_PARENTS 8
 #define MOST_KEYS    4096u /* of a file: a merge looks up each key among all others */
 
@@ -33,14 +33,14 @@ static char *comment_end(char *text)
 /* Replaces comments by spaces, so that messages have the lines and columns of the file. */
 static void blank_comments(char *text)
 {
-    bool quoted = false;
+    bool in_string = false;
     while (*text) {
-        char *end = quoted ? text : comment_end(text);
+        char *end = in_string ? text : comment_end(text);
         for (; text < end; text++)
             if (*text != '\n')
                 *text = ' ';
         if (*text == '"')
-            quoted = !quoted;
+            in_string = !in_string;
         if (*text == '\\' && text[1])
             text++;
         if (*text)

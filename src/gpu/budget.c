@@ -56,8 +56,8 @@ vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_nee
 #define MOST_NAMED  3u /* settings in a message */
 #define LEAST_SHARE 8u /* a message names settings that cause at least 1/8 of the size */
 
-/* Returns the setting that causes most of the bytes and is not in `named`; NULL: no other causes
- * enough. */
+/* Returns the settings that cause most of the bytes and are not in `named`; NULL: none of the rest
+ * causes enough. */
 static const char *find_cause(const struct gpu_need *needs, size_t count, uint64_t needed,
                               const char *const named[MOST_NAMED])
 {
@@ -65,10 +65,10 @@ static const char *find_cause(const struct gpu_need *needs, size_t count, uint64
     uint64_t most = 0;
     for (size_t i = 0; i < count; i++) {
         uint64_t bytes = 0;
-        bool again = !needs[i].settings;
-        for (size_t n = 0; n < MOST_NAMED && !again; n++)
-            again = named[n] && strcmp(named[n], needs[i].settings) == 0;
-        for (size_t k = i; k < count && !again; k++)
+        bool excluded = !needs[i].settings;
+        for (size_t n = 0; n < MOST_NAMED && !excluded; n++)
+            excluded = named[n] && strcmp(named[n], needs[i].settings) == 0;
+        for (size_t k = i; k < count && !excluded; k++)
             if (needs[k].settings && strcmp(needs[k].settings, needs[i].settings) == 0)
                 bytes += gpu_padded_size(needs[k].size);
         if (bytes > most && bytes >= needed / LEAST_SHARE) {

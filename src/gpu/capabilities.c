@@ -82,16 +82,16 @@ static void read_subgroups(const struct properties *properties, struct gpu_suppo
     struct gpu_capabilities *capabilities = &support->capabilities;
     const VkPhysicalDeviceSubgroupSizeControlPropertiesEXT *size = &properties->subgroup_size;
     uint32_t default_size = properties->vulkan11.subgroupSize;
-    bool controlled = capabilities->subgroup_pinnable && default_size >= size->minSubgroupSize &&
-                      default_size <= size->maxSubgroupSize;
+    bool has_control = capabilities->subgroup_pinnable && default_size >= size->minSubgroupSize &&
+                       default_size <= size->maxSubgroupSize;
     capabilities->subgroup_size = capabilities->subgroup_min = capabilities->subgroup_max =
         default_size;
     support->subgroup_required =
-        controlled && (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+        has_control && (size->requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
     /* A device with a single size needs no request (NVK, RADV before RDNA). */
     capabilities->subgroup_pinnable =
         support->subgroup_required ||
-        (controlled && size->minSubgroupSize == size->maxSubgroupSize);
+        (has_control && size->minSubgroupSize == size->maxSubgroupSize);
     if (support->subgroup_required) {
         capabilities->subgroup_min = size->minSubgroupSize;
         capabilities->subgroup_max = size->maxSubgroupSize;
@@ -204,7 +204,7 @@ static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
     BASE_TRY(gpu_extensions_read(physical, capabilities->name, extensions));
     gpu_features_read(physical, extensions, support);
     support->pipeline_statistics = support->pipeline_statistics && statistics;
-    /* The extension needs dynamic rendering, which is in Vulkan 1.3; statistics exist for pipelines
+    /* Shader objects need dynamic rendering, which is in Vulkan 1.3; statistics exist for pipelines
      * only. */
     support->shader_objects = support->shader_objects && capabilities->type == GPU_CPU &&
                               capabilities->api_version >= VK_API_VERSION_1_3 && !statistics;

@@ -37,8 +37,8 @@ bool gpu_validating(void)
 {
     pthread_mutex_lock(&instance.lock);
     bool validating = instance.messenger != VK_NULL_HANDLE;
-    for (const struct abandoned *left = abandoned; left; left = left->next)
-        validating = validating || left->messenger != VK_NULL_HANDLE;
+    for (const struct abandoned *entry = abandoned; entry; entry = entry->next)
+        validating = validating || entry->messenger != VK_NULL_HANDLE;
     pthread_mutex_unlock(&instance.lock);
     return validating;
 }
@@ -75,8 +75,8 @@ static vkn_status create_instance(void)
     if (instance.debug_utils)
         extensions[extension_count++] = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
     /* Devices that wrap another API (MoltenVK) are listed only on request. */
-    bool portability = has_instance_extension(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
-    if (portability)
+    bool has_portability = has_instance_extension(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+    if (has_portability)
         extensions[extension_count++] = VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME;
     VkApplicationInfo application = {
         .sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -86,7 +86,7 @@ static vkn_status create_instance(void)
     };
     VkInstanceCreateInfo info = {
         .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
-        .flags = portability ? VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR : 0u,
+        .flags = has_portability ? VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR : 0u,
         .pApplicationInfo = &application,
         .enabledExtensionCount = extension_count,
         .ppEnabledExtensionNames = extensions,
@@ -158,10 +158,10 @@ void gpu_instance_release(VkInstance handle)
 void gpu_instance_abandon(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    struct abandoned *left = handle == instance.handle ? base_alloc(1, sizeof *left) : NULL;
-    if (left) {
-        *left = (struct abandoned){handle, instance.users, instance.messenger, abandoned};
-        abandoned = left;
+    struct abandoned *entry = handle == instance.handle ? base_alloc(1, sizeof *entry) : NULL;
+    if (entry) {
+        *entry = (struct abandoned){handle, instance.users, instance.messenger, abandoned};
+        abandoned = entry;
         instance.users = 0;
         instance.messenger = VK_NULL_HANDLE;
         instance.handle = NULL;
@@ -172,9 +172,9 @@ void gpu_instance_abandon(VkInstance handle)
 bool gpu_instance_is_abandoned(VkInstance handle)
 {
     pthread_mutex_lock(&instance.lock);
-    bool abandoned = handle != instance.handle;
+    bool is_abandoned = handle != instance.handle;
     pthread_mutex_unlock(&instance.lock);
-    return abandoned;
+    return is_abandoned;
 }
 
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle, const char *name)
@@ -270,8 +270,8 @@ static bool contains(const char *text, const char *part)
     return false;
 }
 
-/* Returns the rank of a device type; smaller is better. */
-static int rank_of(enum gpu_device_type type)
+/* Returns the position of a device type in the order of preference; smaller is better. */
+static int preference_of(enum gpu_device_type type)
 {
     switch (type) {
     case GPU_DISCRETE:
@@ -319,20 +319,21 @@ static bool parse_index(const char *text, uint32_t count, uint32_t *index)
     return true;
 }
 
-/* Returns the best device whose name contains `part` (NULL: any) and whose bit in the mask is not
+/* Returns the best device whose name contains `part` (NULL: any) and whose bit in `skipped` is not
  * set; usable devices come first. -1: none. */
 static int best_match(const struct device_list *list, const char *part, uint64_t skipped)
 {
-    int best = -1, best_rank = 0;
+    int best = -1, best_preference = 0;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct gpu_support *support = &list->supports[i];
         if ((part && !contains(support->capabilities.name, part)) ||
             (i < GPU_MAX_CHOICES && skipped >> i & 1))
             continue;
-        int rank = rank_of(support->capabilities.type) + (support->capabilities.unusable ? 100 : 0);
-        if (best < 0 || rank < best_rank) {
+        int preference =
+            preference_of(support->capabilities.type) + (support->capabilities.unusable ? 100 : 0);
+        if (best < 0 || preference < best_preference) {
             best = (int)i;
-            best_rank = rank;
+            best_preference = preference;
         }
     }
     return best;
@@ -344,9 +345,9 @@ static vkn_status choose(const struct device_list *list, const char *wanted, uin
     if (!wanted || !parse_index(wanted, list->count, index)) {
         /* One or two digits are always an index, never part of a name such as "LLVM 19.1.7"; longer
          * numbers, such as "4070", can be part of a name. */
-        bool no_name =
+        bool is_index =
             wanted && strlen(wanted) <= 2 && strspn(wanted, "0123456789") == strlen(wanted);
-        int best = no_name ? -1 : best_match(list, wanted, skipped);
+        int best = is_index ? -1 : best_match(list, wanted, skipped);
         if (best < 0)
             return fail_with_list(list, wanted);
         *index = (uint32_t)best;

@@ -24,14 +24,14 @@ static bool offers_domains(const struct gpu_device *device)
 {
     VkTimeDomainEXT domains[16];
     uint32_t count = BASE_COUNT(domains);
-    bool ticks = false, monotonic = false;
+    bool has_device = false, has_monotonic = false;
     if (vkGetPhysicalDeviceCalibrateableTimeDomainsEXT(device->physical, &count, domains) < 0)
         return false;
     for (uint32_t i = 0; i < count; i++) {
-        ticks = ticks || domains[i] == VK_TIME_DOMAIN_DEVICE_EXT;
-        monotonic = monotonic || domains[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
+        has_device = has_device || domains[i] == VK_TIME_DOMAIN_DEVICE_EXT;
+        has_monotonic = has_monotonic || domains[i] == VK_TIME_DOMAIN_CLOCK_MONOTONIC_EXT;
     }
-    return ticks && monotonic;
+    return has_device && has_monotonic;
 }
 
 bool gpu_read_clocks(struct gpu_device *device, struct gpu_clocks *clocks)

@@ -28,8 +28,8 @@ static vkn_status create_device(struct gpu_device *device)
         .enabledExtensionCount = device->features.extension_count,
         .ppEnabledExtensionNames = device->features.extensions,
     };
-    /* The loader may return VK_INCOMPLETE from its own listing of extensions; then no device was
-     * created either. */
+    /* The loader may return VK_INCOMPLETE, which is no error, from its own listing of extensions:
+     * no device was created then. */
     VkResult result = vkCreateDevice(device->physical, &info, NULL, &device->handle);
     if (result != VK_SUCCESS)
         return gpu_vulkan_fail(result, "vkCreateDevice", name_of(device));
@@ -93,7 +93,7 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
 }
 
 /* Opens the requested device, else the best one that is not skipped. If opening fails, adds the
- * device to the mask *skipped; *another: a further device can be tried. */
+ * device to the mask *skipped; *another: whether a further device can be tried. */
 static vkn_status open_next(const struct gpu_options *options, uint64_t *skipped,
                             struct gpu_device **opened, bool *another)
 {

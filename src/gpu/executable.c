@@ -18,15 +18,16 @@ uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint
     return count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
 }
 
-uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
-                         uint32_t value_count, const uint32_t *words, size_t *count)
+uint32_t *gpu_fit_module(const struct gpu_support *support, bool has_snippet,
+                         const uint32_t *values, uint32_t value_count, const uint32_t *words,
+                         size_t *count)
 {
     uint32_t *specialized = gpu_specialize(words, count, values, value_count), *fitting = NULL;
     words = specialized ? specialized : words;
-    /* On CPU devices, the lanes of a subgroup are those of a vector and never diverge. */
+    /* On CPU devices, the lanes of a subgroup are lanes of a vector and never diverge. */
     if (support->capabilities.type != GPU_CPU)
         fitting = gpu_reconverge(support, words, count);
-    else if (snippet)
+    else if (has_snippet)
         fitting = gpu_disable_unrolling(words, *count);
     if (!fitting)
         return specialized;
@@ -36,7 +37,7 @@ uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const 
 
 /* ---- pipelines and shader objects ------------------------------------------------------------ */
 
-/* Creates the pipeline of a stage and sets the stage's module, which the caller leaves empty. */
+/* Creates the pipeline of a stage that has no module yet. */
 static vkn_status create_pipeline(struct gpu_device *device, const char *name,
                                   const VkPipelineShaderStageCreateInfo *stage,
                                   const uint32_t *words, size_t word_count, VkPipeline *pipeline)
@@ -97,13 +98,13 @@ static vkn_status create(struct gpu_device *device, const char *name, const uint
 
 vkn_status gpu_executable_create(struct gpu_device *device,
                                  const struct gpu_pipeline_options *options, uint32_t subgroup_size,
-                                 bool snippet, const uint32_t *words, size_t word_count,
+                                 bool has_snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable)
 {
     uint32_t values[GPU_MAX_CONSTANTS];
     uint32_t count = gpu_pipeline_constants(options, subgroup_size, values);
     uint32_t *fitting =
-        gpu_fit_module(&device->support, snippet, values, count, words, &word_count);
+        gpu_fit_module(&device->support, has_snippet, values, count, words, &word_count);
     vkn_status status = create(device, options->name, values, count, fitting ? fitting : words,
                                word_count, executable);
     free(fitting);

@@ -13,14 +13,14 @@
 /* A row applies if the extension is supported (or part of the device's Vulkan version), all of
  * `bools` are supported, and VKNERF_DISABLE does not list the name. */
 static const struct optional_feature {
-    const char *name;      /* in VKNERF_DISABLE */
-    const char *extension; /* NULL: none needed */
-    uint32_t core;         /* Vulkan version that includes the extension; 0: none */
-    VkStructureType type;  /* of the feature structure; 0: always chained */
-    size_t structure;      /* in struct gpu_features */
-    size_t bools[MAX_BOOLS];
+    const char *name;        /* in VKNERF_DISABLE */
+    const char *extension;   /* NULL: none needed */
+    uint32_t core;           /* Vulkan version that includes the extension; 0: none */
+    VkStructureType type;    /* of the feature structure; 0: always chained */
+    size_t structure;        /* offset of the structure in struct gpu_features */
+    size_t bools[MAX_BOOLS]; /* offsets in struct gpu_features */
     uint32_t bool_count;
-    size_t flag; /* bool in struct gpu_support to set */
+    size_t flag; /* offset in struct gpu_support of the bool to set */
 } optional_features[] = {
     {
         .name = "subgroup_size_control",
@@ -159,7 +159,7 @@ static const struct optional_feature {
     },
 };
 
-/* Name of packed_f16_atomics in earlier versions, which VKNERF_DISABLE may still list. */
+/* Old name of packed_f16_atomics, which VKNERF_DISABLE may still list. */
 #define OLD_PACKED_F16_ATOMICS "packed_half_atomics"
 /* Further names for VKNERF_DISABLE, which are not device features. */
 static const char *const other_switches[] = {
@@ -289,9 +289,9 @@ void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *e
     chain_begin(&offered);
     for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
         const struct optional_feature *optional = &optional_features[i];
-        bool core = optional->core && support->capabilities.api_version >= optional->core;
+        bool is_core = optional->core && support->capabilities.api_version >= optional->core;
         reachable[i] =
-            !optional->extension || core || has_extension(extensions, optional->extension);
+            !optional->extension || is_core || has_extension(extensions, optional->extension);
         if (reachable[i])
             chain_add(&offered, optional);
     }
@@ -299,10 +299,10 @@ void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *e
 
     for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
         const struct optional_feature *optional = &optional_features[i];
-        bool use = reachable[i] && !gpu_disabled(optional->name);
+        bool is_used = reachable[i] && !gpu_disabled(optional->name);
         for (uint32_t k = 0; k < optional->bool_count; k++)
-            use = use && *bool_of(&offered, optional, k);
-        *flag_of(support, optional) = use;
+            is_used = is_used && *bool_of(&offered, optional, k);
+        *flag_of(support, optional) = is_used;
     }
 }
 
@@ -322,8 +322,8 @@ void gpu_features_enable(struct gpu_support *support, const struct gpu_extension
         if (optional->extension && has_extension(extensions, optional->extension))
             enabled->extensions[enabled->extension_count++] = optional->extension;
     }
-    /* The extension must be enabled where it is offered. vknerf uses none of the features that such
-     * devices lack. */
+    /* The extension must be enabled where it is offered. vknerf uses none of the features that
+     * devices with the extension may lack. */
     if (has_extension(extensions, PORTABILITY_SUBSET))
         enabled->extensions[enabled->extension_count++] = PORTABILITY_SUBSET;
 }

@@ -18,8 +18,8 @@ extern const char *const gpu_device_type_names[];
 /* Shape and types of cooperative matrices: C (m x n) += A (m x k) * B (k x n). */
 struct gpu_matrix_shape {
     uint32_t m, n, k;
-    const char *a_type, *c_type; /* a_type: of A and B; "f16", "f32", ... */
-    bool flexible; /* only through the flexible dimensions of VK_NV_cooperative_matrix2 */
+    const char *a_type, *c_type; /* component types: of A and B, and of C; "f16", "f32", ... */
+    bool flexible; /* offered only as flexible dimensions of VK_NV_cooperative_matrix2 */
 };
 
 /* Features and limits of a device. 0 or false: not supported. */
@@ -59,7 +59,7 @@ struct gpu_options {
 };
 
 /* Lists the devices: fills up to `capacity` entries, by index, and sets *count to the number of
- * devices. VKN_NO_DEVICE: there is none. */
+ * devices. VKN_NO_DEVICE: there is no device. */
 vkn_status gpu_list(struct gpu_capabilities *capabilities, size_t capacity, size_t *count);
 /* Opens a device; `options` may be NULL. A device that fails is skipped with a warning, unless
  * options->device names it or no other is left. The caller owns *device. */
@@ -86,8 +86,8 @@ void gpu_device_handles(const struct gpu_device *device, struct vkn_vulkan *hand
 /* A known fault of a driver, and how to avoid it; both texts are literals. */
 struct gpu_driver_issue {
     const char *problem, *advice;
-    bool warn;     /* any run may meet it; false: only rare settings, or it costs speed only */
-    bool matrices; /* listing the matrix shapes crashes: cooperative matrices are switched off */
+    bool warn; /* any run may meet the fault; false: rare settings only, or only speed suffers */
+    bool shape_list_crashes; /* the fault: cooperative matrices are switched off */
 };
 #define GPU_MAX_DRIVER_ISSUES 4
 /* Lists the known faults of a device's driver, by driver, version, device type and device id.
@@ -107,7 +107,7 @@ char *gpu_cache_path(const struct gpu_device *device, const char *kind, const ch
 uint64_t gpu_memory_allocated(const struct gpu_device *device);
 /* Lists the allocated bytes by buffer name, largest first, each including the padding after the
  * buffer. Fills up to `most` entries (at least 1); the last one sums up the rest as "others".
- * Returns their number. */
+ * Returns the number of entries. */
 struct gpu_memory_use {
     const char *name; /* literal */
     uint64_t bytes;
@@ -145,17 +145,17 @@ struct gpu_need {
     uint64_t size;
     const char *settings;
 };
-/* Check sizes before allocation, with VKN_BAD_INPUT and the settings to reduce: gpu_check_range one
- * buffer against the largest binding and allocation; gpu_memory_check the sum of `needs` against
- * the available memory, including host memory that device memory can fall back to. `what` begins
- * the message. */
+/* Check sizes before allocation: gpu_check_range checks one buffer against the largest binding and
+ * allocation, gpu_memory_check the sum of `needs` against the available memory, including host
+ * memory that device memory can fall back to. VKN_BAD_INPUT: too large; the message names the
+ * settings to reduce and begins with `what`. */
 vkn_status gpu_check_range(const struct gpu_device *device, const struct gpu_need *need);
 vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_need *needs,
                             size_t count, const char *what);
 
-/* Allocates one block for each kind of memory (more where the device limits its size) and places
- * all buffers in it, filled with zeros. Errors as gpu_check_range and gpu_memory_check. If device
- * memory is full, falls back to host memory with a warning. */
+/* Allocates one block for each kind of memory (several where the device limits a block's size) and
+ * places all buffers in the blocks, filled with zeros. Errors as gpu_check_range and
+ * gpu_memory_check. If device memory is full, falls back to host memory with a warning. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
@@ -205,15 +205,16 @@ vkn_status gpu_pipeline_create(struct gpu_device *device,
                                const struct gpu_pipeline_options *options,
                                struct gpu_pipeline **pipeline);
 /* Creates several pipelines in parallel on all processors; logs progress if compilation takes
- * longer than a second. After a failure, the caller destroys those that were created; the others
- * are NULL. */
+ * longer than a second. After a failure, the caller destroys the pipelines that were created; the
+ * others are NULL. */
 struct gpu_pipeline_request {
     struct gpu_pipeline_options options;
     struct gpu_pipeline **pipeline;
 };
 vkn_status gpu_pipelines_create(struct gpu_device *device,
                                 const struct gpu_pipeline_request *requests, size_t count);
-void gpu_pipeline_destroy(struct gpu_pipeline **pipeline); /* releases it and sets it to NULL */
+/* Releases the pipeline and sets *pipeline to NULL. */
+void gpu_pipeline_destroy(struct gpu_pipeline **pipeline);
 /* Returns whether the build has the shader: old GLSL compilers cannot compile all of them. */
 bool gpu_shader_exists(const char *name);
 /* Returns a hash of the shader's embedded SPIR-V; 0: the shader is compiled at run time. */
@@ -279,8 +280,8 @@ vkn_status gpu_record_end(struct gpu_recording *recording);
  * recording if it is in flight. */
 vkn_status gpu_submit(struct gpu_recording *recording);
 vkn_status gpu_wait(struct gpu_recording *recording);
-/* Waits up to `seconds`. Returns false if the recording is still running; after true, gpu_wait is
- * needed all the same. */
+/* Waits up to `seconds`. Returns false if the recording is still running; after true, the caller
+ * must still call gpu_wait. */
 bool gpu_wait_timeout(const struct gpu_recording *recording, double seconds);
 /* Run commands once. GPU_ONCE declares `recording` and begins it, or returns the error from the
  * calling function; gpu_run_once ends, runs and destroys the recording, also after an error. */
@@ -314,7 +315,7 @@ uint64_t gpu_validation_messages(void);
  * A failed optional feature is switched off in the capabilities with a warning; failed subgroup
  * operations or integer atomics give VKN_NO_DEVICE. */
 struct gpu_self_test {
-    bool subgroups, integer_atomics, float_atomics;
+    bool subgroups, integer_atomics, float_atomics; /* whether the test passed */
 };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
 /* Tests products of f16 matrices of the shape m x n x k once, before its first use, with every

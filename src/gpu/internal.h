@@ -23,7 +23,7 @@ vkn_status gpu_vulkan_fail(VkResult result, const char *call, const char *subjec
 
 /* ---- the device ------------------------------------------------------------------------------ */
 
-/* Features of a device that only this module needs. */
+/* Capabilities of a device, and features that only this module needs. */
 struct gpu_support {
     struct gpu_capabilities capabilities;
     bool memory_model;  /* needed by cooperative matrices */
@@ -123,7 +123,7 @@ struct gpu_pipeline_list {
 struct gpu_device {
     struct base_guard guard;
     struct gpu_support support;
-    struct gpu_features features; /* enabled ones */
+    struct gpu_features features; /* the enabled features */
     uint32_t index;               /* in gpu_list */
     VkPhysicalDevice physical;
     VkDevice handle;
@@ -161,14 +161,14 @@ vkn_status gpu_instance_acquire(VkInstance *instance);
 void gpu_instance_release(VkInstance instance);
 void gpu_instance_abandon(VkInstance instance);
 bool gpu_instance_is_abandoned(VkInstance instance);
-/* Returns the Vulkan version that this module uses of the instance. */
+/* Returns the instance's Vulkan version, at most the newest that this module uses. */
 uint32_t gpu_instance_version(void);
 
 /* A device with a higher index can be selected, but not skipped. */
 #define GPU_MAX_CHOICES 64u
 /* Selects the device that `wanted` (gpu_options.device) names; NULL: the best one that is not in
  * the bit mask of skipped indices. Reads device->statistics; fills in index, physical, support and
- * features. *another: a usable device is left that could be selected instead. */
+ * features. *another: whether a further usable device could be selected. */
 vkn_status gpu_choose(VkInstance instance, const char *wanted, uint64_t skipped,
                       struct gpu_device *device, bool *another);
 
@@ -215,8 +215,8 @@ void gpu_read_matrix_shapes(VkPhysicalDevice physical, struct gpu_support *suppo
 
 /* ---- budget.c -------------------------------------------------------------------------------- */
 
-/* Buffer sizes are rounded up to this, so that shaders can read whole vectors at the end and fills
- * reach every byte. */
+/* Buffer sizes are rounded up to multiples of this, so that shaders can read whole vectors at the
+ * end and fills reach every byte. */
 #define GPU_BUFFER_GRANULE 16u /* bytes */
 /* Returns the padded size of a buffer, without gaps to its neighbours; UINT64_MAX: overflow. */
 uint64_t gpu_padded_size(uint64_t asked);
@@ -279,9 +279,9 @@ double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
 /* ---- reconverge.c ---------------------------------------------------------------------------- */
 
-/* Returns a copy of the module (*count words of SPIR-V) that requires reconvergence of subgroups,
- * by the stronger of the two extensions that the device has, and sets *count to the copy's length.
- * NULL: unchanged. The caller frees the copy. */
+/* Returns a copy of the module (*count words of SPIR-V) that requires reconvergence of subgroups:
+ * maximal reconvergence, else subgroup uniform control flow, as the device offers. Sets *count to
+ * the copy's length. NULL: unchanged. The caller frees the copy. */
 uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
 
 /* ---- executable.c ---------------------------------------------------------------------------- */
@@ -292,20 +292,20 @@ struct gpu_executable {
     VkShaderEXT shader; /* on devices with support.shader_objects */
 };
 
-/* Creates the object from SPIR-V, with the constants and the name of `options`. `snippet`: the
- * shader contains a user's snippet. */
+/* Creates the object from SPIR-V, with the constants and the name of `options`. */
 vkn_status gpu_executable_create(struct gpu_device *device,
                                  const struct gpu_pipeline_options *options, uint32_t subgroup_size,
-                                 bool snippet, const uint32_t *words, size_t word_count,
+                                 bool has_snippet, const uint32_t *words, size_t word_count,
                                  struct gpu_executable *executable);
 void gpu_executable_destroy(struct gpu_device *device, const struct gpu_executable *executable);
 /* Fills in the values of a pipeline's specialisation constants by id. Returns their number. */
 uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint32_t subgroup_size,
                                 uint32_t values[GPU_MAX_CONSTANTS]);
 /* Returns the module (*count words), specialised and adapted to the device, in fresh memory, and
- * sets *count to its length. NULL: unchanged. `snippet`: the module contains a user's snippet. */
-uint32_t *gpu_fit_module(const struct gpu_support *support, bool snippet, const uint32_t *values,
-                         uint32_t value_count, const uint32_t *words, size_t *count);
+ * sets *count to the new length. NULL: unchanged. */
+uint32_t *gpu_fit_module(const struct gpu_support *support, bool has_snippet,
+                         const uint32_t *values, uint32_t value_count, const uint32_t *words,
+                         size_t *count);
 
 /* ---- pipeline.c ------------------------------------------------------------------------------ */
 
@@ -327,7 +327,7 @@ vkn_status gpu_shader_create(struct gpu_device *device, const char *name,
 
 /* ---- statistics.c ---------------------------------------------------------------------------- */
 
-/* Returns the processor time of the process in seconds, which includes threads of the compiler. */
+/* Returns the processor time of the process, in seconds, including threads of the compiler. */
 double gpu_processor_seconds(void);
 /* Implements gpu_pipeline_statistics. */
 struct cJSON *gpu_read_statistics(const struct gpu_device *device, VkPipeline pipeline,
@@ -358,7 +358,8 @@ vkn_status gpu_self_test_run(struct gpu_device *device);
  * gpu_label_begin and gpu_label_end, does nothing without VK_EXT_debug_utils. */
 void gpu_name(const struct gpu_device *device, VkObjectType type, uint64_t handle,
               const char *name);
-/* Label the commands recorded in between. Every begin needs an end in the same command buffer. */
+/* Label the commands recorded between begin and end. Every begin needs an end in the same command
+ * buffer. */
 void gpu_label_begin(VkCommandBuffer commands, const char *name);
 void gpu_label_end(VkCommandBuffer commands);
 

@@ -38,8 +38,8 @@ static const char *component_name(VkComponentTypeKHR type)
 
 static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_matrix_shape *shape)
 {
-    bool f16 = strcmp(shape->a_type, "f16") == 0 || strcmp(shape->c_type, "f16") == 0;
-    if (f16 && !capabilities->float16)
+    bool needs_f16 = strcmp(shape->a_type, "f16") == 0 || strcmp(shape->c_type, "f16") == 0;
+    if (needs_f16 && !capabilities->float16)
         return;
     for (uint32_t i = 0; i < capabilities->shape_count; i++) {
         const struct gpu_matrix_shape *known = &capabilities->shapes[i];
@@ -51,7 +51,7 @@ static void add_shape(struct gpu_capabilities *capabilities, const struct gpu_ma
         capabilities->shapes[capabilities->shape_count++] = *shape;
 }
 
-/* Adds shapes whose A and B have one type and whose accumulator and result have one type. */
+/* Adds shapes whose A and B have the same type, and whose C and result have the same type. */
 static void read_fixed_shapes(VkPhysicalDevice physical, struct gpu_capabilities *capabilities)
 {
     uint32_t count = 0;
@@ -139,7 +139,7 @@ static void read_flexible_shapes(VkPhysicalDevice physical, struct gpu_capabilit
 #endif
 
 /* Returns whether the driver crashes when it compiles a matrix load: lavapipe of Mesa 26.1 does for
- * subgroups other than 8 wide, although it offers matrices for them. */
+ * subgroup sizes other than 8, although it offers matrices for such subgroups. */
 static bool crashes_on_load(const struct gpu_support *support)
 {
     return support->capabilities.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE &&
@@ -152,7 +152,7 @@ static bool crashes_on_listing(const struct gpu_capabilities *capabilities)
     struct gpu_driver_issue issues[GPU_MAX_DRIVER_ISSUES];
     size_t count = gpu_driver_issues(capabilities, issues);
     for (size_t i = 0; i < count; i++)
-        if (issues[i].matrices)
+        if (issues[i].shape_list_crashes)
             return true;
     return false;
 }

@@ -14,7 +14,7 @@ struct gpu_arena {
     uint32_t block_count;
     struct gpu_memory_use *uses; /* one per buffer */
     size_t use_count;
-    struct gpu_arena *next, **link; /* in the device's list; link: the pointer to this one */
+    struct gpu_arena *next, **link; /* in the device's list; link: the pointer to this arena */
 };
 
 static uint64_t round_up(uint64_t value, uint64_t granule)
@@ -59,6 +59,7 @@ static int pick_type(const struct gpu_device *device, uint32_t allowed, enum gpu
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
+/* A buffer, and its offset in the block, in bytes. */
 struct placed {
     const struct gpu_buffer_request *request;
     VkBuffer buffer;
@@ -97,7 +98,7 @@ static vkn_status create_buffer(struct gpu_arena *arena, struct placed *placed)
     return VKN_OK;
 }
 
-/* Adds buffers to the block until the allocation limit of the device. */
+/* Adds buffers to the block up to the allocation limit of the device. */
 static void fill_block(const struct gpu_device *device, struct placed *placed, size_t count,
                        struct block *block)
 {
@@ -180,7 +181,7 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
     }
 }
 
-/* Stores the size of each buffer of the block, including the gap after it. */
+/* Stores the size of each buffer of the block, including the gap after the buffer. */
 static void note_uses(struct gpu_arena *arena, const struct block *block)
 {
     for (size_t i = 0; i < block->count; i++) {
@@ -207,12 +208,12 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     gpu_name(device, VK_OBJECT_TYPE_DEVICE_MEMORY, (uint64_t)memory, first->name);
 
     char *mapped = NULL;
-    bool host = first->kind == GPU_HOST;
+    bool is_host = first->kind == GPU_HOST;
     bool unified = device->support.capabilities.type == GPU_CPU; /* device memory is host memory */
-    if (host || (unified && !gpu_disabled("mapped_memory")))
+    if (is_host || (unified && !gpu_disabled("mapped_memory")))
         GPU_CALL(first->name, device->vk.vkMapMemory, device->handle, memory, 0, VK_WHOLE_SIZE, 0,
                  (void **)&mapped);
-    if (host)
+    if (is_host)
         memset(mapped, 0, block->size);
     for (size_t i = 0; i < block->count; i++) {
         const struct placed *placed = &block->placed[i];
@@ -252,10 +253,10 @@ static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_r
 static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                                size_t count)
 {
-    bool any = false;
+    bool any_device = false;
     for (size_t i = 0; i < count; i++)
-        any = any || requests[i].kind == GPU_DEVICE;
-    if (!any)
+        any_device = any_device || requests[i].kind == GPU_DEVICE;
+    if (!any_device)
         return VKN_OK;
     GPU_ONCE(arena->device, "zero an arena");
     for (size_t i = 0; i < count; i++)
@@ -297,9 +298,9 @@ static vkn_status check_available(const struct gpu_device *device,
     return gpu_memory_check(device, &all, 1, all.name);
 }
 
-/* Allocated memory counts as used only when it is written. So this lock covers the check of
- * available memory, the allocation and the zero fill, against arenas of other threads, such as
- * other ranks on the same device. */
+/* Allocated memory counts as used only when it is written. So this lock is held from the check of
+ * available memory to the zero fill: other threads, such as other ranks on the same device, must
+ * not check in between. */
 static pthread_mutex_t allocation_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static vkn_status allocate_all(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
@@ -376,8 +377,8 @@ uint64_t gpu_memory_allocated(const struct gpu_device *device)
     return device->allocated;
 }
 
-/* Adds to the entry of the same name, or adds an entry; when all are taken, the last one sums up
- * the rest. */
+/* Adds the bytes to the entry of the same name and kind, or adds an entry; when no entry is free,
+ * the last one sums up the rest. */
 static size_t add_use(const struct gpu_memory_use *use, struct gpu_memory_use *uses, size_t count,
                       size_t capacity)
 {

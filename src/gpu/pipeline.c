@@ -130,14 +130,14 @@ struct gpu_pipeline {
     struct gpu_executable executable;
     uint32_t local_size, subgroup_size;
     const struct gpu_shader *source; /* NULL: compiled at run time, never shared */
-    struct gpu_constants constants;  /* 0: the shader does not have the constant */
+    struct gpu_constants constants;  /* 0 for constants that the shader does not have */
     uint32_t holders;                /* users */
     uint64_t released;      /* value of gpu_pipeline_list.releases when the last user released it */
     double compile_seconds; /* processor time */
     struct gpu_pipeline *next;
 };
 
-/* Returns the constants that the shader reads; the values of others do not change the pipeline. */
+/* Returns the constants that the shader reads; other constants do not change the pipeline. */
 static struct gpu_constants used_constants(const struct gpu_shader *source,
                                            const struct gpu_constants *given)
 {
@@ -208,16 +208,16 @@ static struct gpu_pipeline *find_kept(struct gpu_device *device, const struct gp
 static struct gpu_pipeline *keep(struct gpu_device *device, struct gpu_pipeline *pipeline)
 {
     pthread_mutex_lock(&device->pipelines.lock);
-    struct gpu_pipeline *twin = hold(device, pipeline);
-    if (!twin) {
+    struct gpu_pipeline *existing = hold(device, pipeline);
+    if (!existing) {
         pipeline->holders = 1;
         pipeline->next = device->pipelines.first;
         device->pipelines.first = pipeline;
     }
     pthread_mutex_unlock(&device->pipelines.lock);
-    if (twin)
+    if (existing)
         destroy(pipeline);
-    return twin ? twin : pipeline;
+    return existing ? existing : pipeline;
 }
 
 static vkn_status compile(struct gpu_device *device, const struct gpu_pipeline_options *options,
@@ -275,11 +275,11 @@ vkn_status gpu_pipeline_create(struct gpu_device *device,
         return VKN_OK;
     }
     /* The cache on disk must not depend on constants that the shader does not read. */
-    struct gpu_pipeline_options own = *options;
+    struct gpu_pipeline_options reduced = *options;
     if (pipeline->source)
-        own.constants = &pipeline->constants;
+        reduced.constants = &pipeline->constants;
     double began = gpu_processor_seconds();
-    vkn_status status = compile(device, &own, &pipeline->executable);
+    vkn_status status = compile(device, &reduced, &pipeline->executable);
     pipeline->compile_seconds = gpu_processor_seconds() - began;
     if (status == VKN_OK)
         *created = keep(device, pipeline);

@@ -17,7 +17,7 @@ enum {
     MODE_MAXIMALLY_RECONVERGES = 6023,
 };
 
-#define EXTENSION_WORDS 10 /* words of the longer name with its terminator */
+#define EXTENSION_WORDS 10 /* words of the longer extension name with its terminator */
 
 /* Finds where to insert the extension and the execution mode, and the entry point. Returns false if
  * there is no entry point. */

@@ -9,7 +9,7 @@ struct gpu_recording {
     const char *name;
     VkCommandPool pool;
     VkCommandBuffer commands; /* the last command buffer */
-    VkCommandBuffer *earlier; /* command buffers before it, see gpu_record_split */
+    VkCommandBuffer *earlier; /* command buffers before `commands`, see gpu_record_split */
     uint32_t earlier_count;
     VkFence fence;
     bool ended, submitted, in_flight;
@@ -277,7 +277,7 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
     device->vk.vkCmdBindDescriptorSets(recording->commands, VK_PIPELINE_BIND_POINT_COMPUTE,
                                        device->pipeline_layout, 0, GPU_SETS,
                                        gpu_bindings_sets(bindings), 0, NULL);
-    /* Writes all push constants: those beyond push_size are zero, not left over from an earlier
+    /* Writes all push constants: bytes beyond push_size are zero, not left over from an earlier
      * dispatch. */
     unsigned char bytes[GPU_PUSH_BYTES] = {0};
     if (push_size)
@@ -407,12 +407,12 @@ vkn_status gpu_submit(struct gpu_recording *recording)
     BASE_TRY(gpu_wait(recording));
     vkn_status status = VKN_OK;
     for (uint32_t i = 0; i <= recording->earlier_count && status == VKN_OK; i++) {
-        bool last = i == recording->earlier_count;
-        status =
-            gpu_queue_submit(recording->device, last ? recording->commands : recording->earlier[i],
-                             last ? recording->fence : VK_NULL_HANDLE, recording->name);
+        bool is_last = i == recording->earlier_count;
+        status = gpu_queue_submit(recording->device,
+                                  is_last ? recording->commands : recording->earlier[i],
+                                  is_last ? recording->fence : VK_NULL_HANDLE, recording->name);
     }
-    if (status != VKN_OK && recording->earlier_count) /* no fence covers the earlier ones */
+    if (status != VKN_OK && recording->earlier_count) /* no fence covers earlier buffers */
         recording->device->vk.vkDeviceWaitIdle(recording->device->handle);
     BASE_TRY(status);
     recording->submitted = recording->in_flight = true;

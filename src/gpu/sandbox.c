@@ -35,7 +35,7 @@ static void limit(int resource, uint64_t most)
 }
 
 /* Resets signal handlers and sets the limits. Ignores terminal signals: the parent handles them,
- * and its end kills this process. */
+ * and the parent's end kills this process. */
 static void prepare(pid_t parent, uint64_t memory, const sigset_t *signals)
 {
     static const int ended_by[] = {SIGTERM, SIGXCPU, SIGABRT, SIGSEGV,
@@ -89,20 +89,20 @@ static void work_and_exit(int to, vkn_status (*work)(const void *, struct base_t
 static pid_t start(int ends[2], vkn_status (*work)(const void *, struct base_text *),
                    const void *context)
 {
-    sigset_t all, before;
+    sigset_t all, previous;
     pid_t parent = getpid();
     uint64_t memory = base_address_space();
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_sigmask(SIG_SETMASK, &all, &previous);
     gpu_compiler_lock();
     pid_t child = fork();
     int error = errno;
     gpu_compiler_unlock();
     if (child == 0) {
-        prepare(parent, memory, &before);
+        prepare(parent, memory, &previous);
         work_and_exit(ends[1], work, context);
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_sigmask(SIG_SETMASK, &previous, NULL);
     errno = error;
     return child;
 }
@@ -130,20 +130,20 @@ static double seconds_of(pid_t child)
 static enum ending read_all(int from, pid_t child, struct base_text *text)
 {
     const double end = base_seconds() + gpu_sandbox.seconds;
-    double before = -2;
+    double last_seconds = -2; /* processor time of the child at the last check */
     char bytes[65536];
     for (;;) {
         double left = end - base_seconds();
-        bool full = left > gpu_sandbox.stall;
+        bool may_stall = left > gpu_sandbox.stall;
         struct pollfd wait = {.fd = from, .events = POLLIN};
         if (left <= 0 || text->size > GPU_SANDBOX_RESULT + sizeof(struct header))
             return TOO_MUCH;
-        int ready = poll(&wait, 1, (int)(1000 * (full ? gpu_sandbox.stall : left)) + 1);
-        if (ready == 0 && full) {
+        int ready = poll(&wait, 1, (int)(1000 * (may_stall ? gpu_sandbox.stall : left)) + 1);
+        if (ready == 0 && may_stall) {
             double now = seconds_of(child);
-            if (now == before)
+            if (now == last_seconds)
                 return STALLED;
-            before = now;
+            last_seconds = now;
         }
         if (ready <= 0)
             continue;
@@ -211,10 +211,10 @@ static vkn_status run_once(const char *name,
 {
     int ends[2] = {-1, -1};
     struct base_text text = {0};
-    struct rusage own = {0};
+    struct rusage parent_usage = {0};
     uint64_t bytes = 0;
     vkn_status status = VKN_OK;
-    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_SELF, &parent_usage);
     pid_t child = pipe2(ends, O_CLOEXEC) == 0 ? start(ends, work, context) : -1;
     if (child < 0)
         status = base_fail(VKN_ERROR, "%s: cannot start a process for the GLSL compiler: %s", name,
@@ -225,15 +225,16 @@ static vkn_status run_once(const char *name,
         enum ending ending = read_all(ends[0], child, &text);
         kill(child, SIGKILL);
         *stalled = ending == STALLED;
-        int how = wait_for(child, &bytes);
-        uint64_t before = (uint64_t)own.ru_maxrss * 1024;
+        int exit_status = wait_for(child, &bytes);
+        uint64_t parent_bytes = (uint64_t)parent_usage.ru_maxrss * 1024;
         if (ending != ENDED)
             status = base_fail(VKN_BAD_INPUT,
                                "%s: compiling takes more than %u s, or produces more than %zu MiB",
                                name, gpu_sandbox.seconds, GPU_SANDBOX_RESULT >> 20);
         else if (!read_output(&text, &status, result))
-            status =
-                text.failed ? VKN_ERROR : explain(name, how, bytes > before ? bytes - before : 0);
+            status = text.failed ? VKN_ERROR
+                                 : explain(name, exit_status,
+                                           bytes > parent_bytes ? bytes - parent_bytes : 0);
     }
     if (ends[0] >= 0)
         close(ends[0]);

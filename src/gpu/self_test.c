@@ -221,8 +221,8 @@ static vkn_status check_results(struct test *test)
 
 static vkn_status skip_tests(struct gpu_device *device)
 {
-    bool floats = device->support.capabilities.float_atomic_add;
-    device->self_test = (struct gpu_self_test){true, true, floats};
+    bool float_atomics = device->support.capabilities.float_atomic_add;
+    device->self_test = (struct gpu_self_test){true, true, float_atomics};
     return VKN_OK;
 }
 

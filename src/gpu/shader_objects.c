@@ -2,24 +2,24 @@
  *
  * lavapipe caches machine code, but translates SPIR-V into its intermediate representation anew in
  * every process; VkPipelineCache does not hold that representation. A binary of
- * VK_EXT_shader_object does, and the driver reads it thirty times as fast. The pipeline caches of
- * GPU drivers hold the machine code. */
+ * VK_EXT_shader_object holds it, and reading a binary is thirty times as fast as translating. The
+ * pipeline caches of GPU drivers hold the machine code. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A binary's file is named by its key modulo FILES, so it may replace another binary. */
+/* A binary's file is named by its key modulo FILES, so a binary may replace another. */
 #define FILES      2048u
-#define FILE_LIMIT ((size_t)16 << 20)
+#define FILE_LIMIT ((size_t)16 << 20) /* bytes */
 
 _Static_assert(sizeof(struct gpu_cache_header) % 16 == 0, "malloc() aligns the file to 16 bytes");
-/* The number changes when the layout of all pipelines changes in a way that the key misses. */
+/* The number changes when all pipelines' layout changes in a way that the shader's key misses. */
 static const char magic[16] = "VKNERF SHADER 1";
 
 struct shader {
     struct gpu_device *device;
-    VkShaderCreateInfoEXT info; /* of a shader from SPIR-V */
+    VkShaderCreateInfoEXT info; /* to create the shader from SPIR-V */
     uint64_t key;
     char *path; /* file of the binary; NULL: not cached */
 };

@@ -46,9 +46,9 @@ void gpu_add_shaders(const struct gpu_shader *sources, size_t count);
 
 /* Returns the length of the SPIR-V in words. */
 size_t gpu_shader_word_count(const struct gpu_shader *source);
-/* Unpacks the SPIR-V into source->words, which live until the process ends; needed before they are
- * read. Does nothing if they are unpacked or the shader has a snippet. VKN_ERROR: damaged, or out
- * of memory. Callable from any thread. */
+/* Unpacks the SPIR-V into source->words, which live until the process ends; call before reading
+ * the words. Does nothing if they are unpacked or the shader has a snippet. VKN_ERROR: damaged, or
+ * out of memory. Callable from any thread. */
 vkn_status gpu_shader_unpack(const struct gpu_shader *source);
 
 /* ---- compiling at run time ------------------------------------------------------------------- */
@@ -88,7 +88,7 @@ bool gpu_preprocess(const struct gpu_glsl *glsl, char **text, char *message, siz
 void gpu_compiler_lock(void);
 void gpu_compiler_unlock(void);
 
-/* As gpu_compile, from the file of the shader in the folder `shader_dir`, for tuning kernels. */
+/* Compiles the shader's file in the folder `shader_dir` as gpu_compile does, to tune kernels. */
 bool gpu_runtime_compile(const char *shader_dir, const struct gpu_shader *shader, uint32_t **words,
                          size_t *word_count, char *message, size_t message_size);
 
@@ -107,7 +107,7 @@ vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char 
                                   char **text);
 
 /* Records the first line of the compiler's message as an error of the field `file`, prefixed by the
- * file name unless it has it. Cuts `message` after that line. Returns VKN_BAD_INPUT. */
+ * file name unless the line has it. Cuts `message` after the line. Returns VKN_BAD_INPUT. */
 vkn_status gpu_snippet_fail(const char *file, char *message);
 
 /* Limits of gpu_run_sandboxed; tests set lower ones.
@@ -133,16 +133,17 @@ const struct gpu_shader *gpu_snippet_find(const char *name);
  * the snippet's line. */
 vkn_status gpu_snippet_compile(const struct gpu_shader *source);
 /* Returns a copy of the module in which loops without an unroll request are marked DontUnroll:
- * compilers of CPU devices take minutes for unrolled nested loops. The caller frees it. NULL: out
- * of memory. */
+ * compilers of CPU devices take minutes for unrolled nested loops. The caller frees the copy. NULL:
+ * out of memory. */
 uint32_t *gpu_disable_unrolling(const uint32_t *words, size_t word_count);
 
 /* ---- specialize.c ---------------------------------------------------------------------------- */
 
 /* Returns a copy of the module with the specialisation constants replaced by their values
  * given[SpecId], or by their defaults from given_count on, and without code that the values make
- * unreachable. Sets *count to its length in words. The caller frees it. NULL: out of memory, or the
- * module has constructs that GLSL compilers do not write; the driver specialises it then. */
+ * unreachable. Sets *count to the copy's length in words. The caller frees the copy. NULL: out of
+ * memory, or the module has constructs that GLSL compilers do not write; the driver specialises the
+ * module then. */
 uint32_t *gpu_specialize(const uint32_t *words, size_t *count, const uint32_t *given,
                          uint32_t given_count);
 

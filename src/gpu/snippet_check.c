@@ -157,22 +157,22 @@ static vkn_status check_type(const struct check *check, size_t at)
     const struct spirv *user = check->user;
     const uint32_t *word = user->words + at;
     uint32_t code = spirv_code(user, at), first = 2, last = 2;
-    bool right = true;
+    bool allowed = true;
     if (code == OP_TYPE_INT || code == OP_TYPE_FLOAT)
-        right = word[2] == 32;
+        allowed = word[2] == 32;
     else if (code == OP_TYPE_VECTOR || code == OP_TYPE_MATRIX)
-        right = word[3] >= 2 && word[3] <= 4, last = 3;
+        allowed = word[3] >= 2 && word[3] <= 4, last = 3;
     else if (code == OP_TYPE_ARRAY)
-        right = array_length(user, word[3]) > 0, last = 3;
+        allowed = array_length(user, word[3]) > 0, last = 3;
     else if (code == OP_TYPE_STRUCT)
         last = spirv_length(user, at);
     else if (code == OP_TYPE_POINTER)
-        right = word[2] == SPIRV_PRIVATE || word[2] == SPIRV_FUNCTION, first = 3, last = 4;
+        allowed = word[2] == SPIRV_PRIVATE || word[2] == SPIRV_FUNCTION, first = 3, last = 4;
     else if (code == OP_TYPE_RUNTIME_ARRAY)
-        right = false;
+        allowed = false;
     for (uint32_t k = first; k < last; k++)
-        right = right && is_value_type(user, word[k]);
-    if (!right)
+        allowed = allowed && is_value_type(user, word[k]);
+    if (!allowed)
         return base_fail(
             VKN_BAD_INPUT,
             "%s: a field only computes: it may not declare buffers, images, shared variables or "
@@ -265,8 +265,8 @@ static vkn_status check_globals(const struct check *check)
 static bool is_pointer(const struct spirv *user, uint32_t id)
 {
     size_t at = user->definition[id];
-    bool pure = false;
-    const char *operands = at ? spirv_operands(spirv_code(user, at), &pure) : NULL;
+    bool user_allowed = false;
+    const char *operands = at ? spirv_operands(spirv_code(user, at), &user_allowed) : NULL;
     return operands && operands[0] == 't' &&
            spirv_code_of(user, user->words[at + 1]) == OP_TYPE_POINTER;
 }
@@ -276,7 +276,7 @@ static bool may_name(const struct check *check, size_t function, size_t at, uint
 {
     const struct spirv *user = check->user;
     uint32_t code = spirv_code(user, at), kind = spirv_code_of(user, id);
-    bool library = check->match.reference_of[id];
+    bool is_library = check->match.reference_of[id];
     if (!user->definition[id])
         return false;
     if (is_pointer(user, id) && code != OP_LOAD && code != OP_STORE && code != OP_ACCESS_CHAIN &&
@@ -286,14 +286,14 @@ static bool may_name(const struct check *check, size_t function, size_t at, uint
         return user->function[id] == function;
     if (kind == OP_FUNCTION)
         return code == OP_FUNCTION_CALL &&
-               (!library || check->match.is_public[id] || at == check->match.last_call);
+               (!is_library || check->match.is_public[id] || at == check->match.last_call);
     if (kind == OP_VARIABLE)
-        return !library && user->words[user->definition[id] + 3] == SPIRV_PRIVATE;
+        return !is_library && user->words[user->definition[id] + 3] == SPIRV_PRIVATE;
     return (kind >= OP_TYPE_VOID && kind <= OP_CONSTANT_NULL) || kind == OP_UNDEF ||
            kind == OP_EXT_INST_IMPORT;
 }
 
-/* Checks rules that the operand types do not express. */
+/* Returns whether the instruction obeys rules that the operand types do not express. */
 static bool is_right(const struct check *check, size_t at)
 {
     const struct spirv *user = check->user;
@@ -316,10 +316,10 @@ static bool is_right(const struct check *check, size_t at)
 static vkn_status check_instruction(const struct check *check, size_t function, size_t at)
 {
     const struct spirv *user = check->user;
-    bool pure = false;
+    bool user_allowed = false;
     uint32_t code = spirv_code(user, at);
-    const char *operands = spirv_operands(code, &pure);
-    if (!pure)
+    const char *operands = spirv_operands(code, &user_allowed);
+    if (!user_allowed)
         return spirv_refuse(check->name, code);
     if (code == OP_LINE)
         return VKN_OK;

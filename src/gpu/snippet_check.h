@@ -34,12 +34,12 @@ void spirv_match_close(struct spirv_match *match);
 #define SNIPPET_MOST_SCALARS 16384u /* scalars that it computes */
 #define SNIPPET_MOST_DEPTH   32u    /* nesting of calls, of blocks, of structures */
 
-/* Compares the module with a user's snippet, `words`, with the reference, the module with the
- * library's snippet. On VKN_OK, *safe holds *safe_count words, which the caller frees: the module
- * with all indices clamped to their arrays and without requests to unroll loops. VKN_BAD_INPUT,
- * with a message that begins with `name`: the library's part differs; the snippet uses more than
- * its own variables and the five functions of shaders/field/snippet.glsl; or the snippet exceeds
- * the limits above. `words` may be arbitrary data. */
+/* Compares `words`, a module that contains a user's snippet, to the reference, which contains the
+ * library's snippet. On VKN_OK, *safe holds *safe_count words, which the caller frees: the user's
+ * module with all indices clamped to their arrays and without requests to unroll loops.
+ * VKN_BAD_INPUT, with a message that begins with `name`: the library's part differs; the snippet
+ * uses more than its own variables and the five functions of shaders/field/snippet.glsl; or the
+ * snippet exceeds the limits above. `words` may be arbitrary data. */
 vkn_status gpu_snippet_check(const char *name, const uint32_t *reference, size_t reference_count,
                              const uint32_t *words, size_t count, uint32_t **safe,
                              size_t *safe_count);

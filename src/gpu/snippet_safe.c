@@ -54,8 +54,8 @@ static uint32_t limit_of(struct rewriting *rewriting, uint32_t type, uint32_t la
 static uint32_t type_of(const struct spirv *user, uint32_t id)
 {
     size_t at = user->definition[id];
-    bool pure = false;
-    const char *operands = spirv_operands(spirv_code(user, at), &pure);
+    bool user_allowed = false;
+    const char *operands = spirv_operands(spirv_code(user, at), &user_allowed);
     return operands && operands[0] == 't' ? user->words[at + 1] : 0;
 }
 
@@ -117,10 +117,10 @@ static vkn_status limit_chain(struct rewriting *rewriting, uint32_t *word, uint3
         type = user->words[user->definition[pointer] + 3];
     for (uint32_t k = 4; k < length; k++) {
         uint32_t value = 0, count = 0;
-        bool constant = is_constant(user, word[k], &value),
+        bool is_fixed = is_constant(user, word[k], &value),
              is_struct = type && spirv_code_of(user, type) == OP_TYPE_STRUCT;
         count = type ? members_of(user, type, value, &type) : 0;
-        if (count == 0 || (is_struct && !constant))
+        if (count == 0 || (is_struct && !is_fixed))
             return base_fail(VKN_BAD_INPUT, "%s: an index into a value without components",
                              rewriting->name);
         BASE_TRY(limit_index(rewriting, &word[k], count));

@@ -16,7 +16,7 @@
 enum { UNSEEN, MEASURING, MEASURED };
 
 struct function {
-    uint32_t scalars, bytes, calls; /* of the function and all callees; calls: their nesting */
+    uint32_t scalars, bytes, depth; /* of the function and all callees; depth: nesting of calls */
     uint32_t state;
 };
 
@@ -32,10 +32,10 @@ static uint32_t add(uint32_t a, uint64_t b)
     return a + b > UINT32_MAX ? UINT32_MAX : (uint32_t)(a + b);
 }
 
-static vkn_status measure(struct size *size, uint32_t id, uint32_t calls);
+static vkn_status measure(struct size *size, uint32_t id, uint32_t depth);
 
 static vkn_status measure_call(struct size *size, struct function *caller, uint32_t callee,
-                               uint32_t calls)
+                               uint32_t depth)
 {
     struct function *called = &size->functions[callee];
     if (size->match->reference_of[callee]) {
@@ -43,21 +43,21 @@ static vkn_status measure_call(struct size *size, struct function *caller, uint3
         return VKN_OK;
     }
     if (called->state == UNSEEN)
-        BASE_TRY(measure(size, callee, calls + 1));
+        BASE_TRY(measure(size, callee, depth + 1));
     if (called->state == MEASURING)
         return base_fail(VKN_BAD_INPUT, "%s: a function calls itself", size->name);
     caller->scalars = add(caller->scalars, called->scalars);
     caller->bytes = add(caller->bytes, called->bytes);
-    caller->calls = caller->calls > called->calls ? caller->calls : called->calls;
+    caller->depth = caller->depth > called->depth ? caller->depth : called->depth;
     return VKN_OK;
 }
 
 static uint64_t scalars_of(const struct size *size, size_t at)
 {
     const struct spirv *user = size->match->user;
-    bool pure = false;
+    bool user_allowed = false;
     uint32_t code = spirv_code(user, at);
-    const char *operands = spirv_operands(code, &pure);
+    const char *operands = spirv_operands(code, &user_allowed);
     if (code == OP_LOOP_MERGE || code == OP_SELECTION_MERGE)
         return code == OP_LOOP_MERGE ? LOOP_COST : BRANCH_COST;
     if (operands[0] != 't')
@@ -93,12 +93,12 @@ static bool follow(struct nesting *nesting, const uint32_t *word)
     return true;
 }
 
-static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
+static vkn_status measure(struct size *size, uint32_t id, uint32_t depth)
 {
     const struct spirv *user = size->match->user;
     struct function *function = &size->functions[id];
     struct nesting nesting = {.depth = 0};
-    if (calls > SNIPPET_MOST_DEPTH)
+    if (depth > SNIPPET_MOST_DEPTH)
         return base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
                          size->name, SNIPPET_MOST_DEPTH);
     function->state = MEASURING;
@@ -106,7 +106,7 @@ static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
          at += spirv_length(user, at)) {
         uint32_t code = spirv_code(user, at);
         if (code == OP_FUNCTION_CALL)
-            BASE_TRY(measure_call(size, function, user->words[at + 3], calls));
+            BASE_TRY(measure_call(size, function, user->words[at + 3], depth));
         if (code == OP_VARIABLE)
             function->bytes = add(function->bytes, bytes_of(size, at));
         else if (code != OP_FUNCTION)
@@ -116,8 +116,8 @@ static vkn_status measure(struct size *size, uint32_t id, uint32_t calls)
                              size->name, SNIPPET_MOST_DEPTH);
     }
     function->state = MEASURED;
-    function->calls++;
-    return function->calls <= SNIPPET_MOST_DEPTH
+    function->depth++;
+    return function->depth <= SNIPPET_MOST_DEPTH
                ? VKN_OK
                : base_fail(VKN_BAD_INPUT, "%s: functions call each other more than %u deep",
                            size->name, SNIPPET_MOST_DEPTH);

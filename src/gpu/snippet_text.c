@@ -122,14 +122,14 @@ vkn_status gpu_snippet_preprocess(const struct gpu_snippet *snippet, const char 
                                   char **text)
 {
     struct base_text lines = {0};
-    char message[1024], *own = base_format("%s%s", prefix, snippet->text), *preprocessed = NULL;
+    char message[1024], *source = base_format("%s%s", prefix, snippet->text), *preprocessed = NULL;
     *text = NULL;
-    if (!own)
+    if (!source)
         return VKN_ERROR;
-    const struct gpu_glsl glsl = {snippet->file,   own, strlen(own), defines, "vulkan1.2",
+    const struct gpu_glsl glsl = {snippet->file,   source, strlen(source), defines, "vulkan1.2",
                                   include_nothing, NULL};
     bool done = gpu_preprocess(&glsl, &preprocessed, message, sizeof message);
-    free(own);
+    free(source);
     vkn_status status = VKN_OK;
     if (done)
         status = add_lines(snippet->file, preprocessed, &lines);

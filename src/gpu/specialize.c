@@ -74,40 +74,41 @@ static bool compute(uint32_t code, uint32_t a, uint32_t b, uint32_t *result)
 static void fold(struct specializer *s, size_t at, uint32_t code, uint32_t k, uint32_t id)
 {
     uint32_t a = id_at(s, at, k), b = id_at(s, at, k + 1), result;
-    bool one = length_at(s, at) == k + 1, two = length_at(s, at) == k + 2;
+    bool is_unary = length_at(s, at) == k + 1, is_binary = length_at(s, at) == k + 2;
     if (!has(s, id_at(s, at, 1), SCALAR))
         return;
     if (code == OP_SELECT && has(s, a, KNOWN)) {
         uint32_t taken = s->value[a] ? b : id_at(s, at, k + 2);
         if (has(s, taken, KNOWN))
             set_known(s, id, s->value[taken]);
-    } else if (code == OP_LOGICAL_NOT && one && has(s, a, KNOWN)) {
+    } else if (code == OP_LOGICAL_NOT && is_unary && has(s, a, KNOWN)) {
         set_known(s, id, !s->value[a]);
-    } else if (two && has(s, a, KNOWN) && has(s, b, KNOWN)) {
+    } else if (is_binary && has(s, a, KNOWN) && has(s, b, KNOWN)) {
         if (compute(code, s->value[a], s->value[b], &result))
             set_known(s, id, result);
-    } else if (two && (code == OP_LOGICAL_AND || code == OP_LOGICAL_OR)) {
+    } else if (is_binary && (code == OP_LOGICAL_AND || code == OP_LOGICAL_OR)) {
         uint32_t known = has(s, a, KNOWN) ? a : b;
-        bool decides = code == OP_LOGICAL_OR;
-        if (has(s, known, KNOWN) && (s->value[known] != 0) == decides)
-            set_known(s, id, decides);
+        bool absorbing = code == OP_LOGICAL_OR; /* an operand with this value decides */
+        if (has(s, known, KNOWN) && (s->value[known] != 0) == absorbing)
+            set_known(s, id, absorbing);
     }
 }
 
 static void read_constant(struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at), id = id_at(s, at, 2);
-    bool scalar = has(s, id_at(s, at, 1), SCALAR), any = has(s, id, NUMBERED);
-    uint32_t number = any ? s->value[id] : 0, value = length_at(s, at) > 3 ? s->words[at + 3] : 0;
+    bool is_scalar = has(s, id_at(s, at, 1), SCALAR), is_numbered = has(s, id, NUMBERED);
+    uint32_t number = is_numbered ? s->value[id] : 0,
+             value = length_at(s, at) > 3 ? s->words[at + 3] : 0;
     if (code == OP_CONSTANT_TRUE || code == OP_SPEC_CONSTANT_TRUE)
         value = 1;
-    if (any && number < s->given_count)
+    if (is_numbered && number < s->given_count)
         value = code == OP_SPEC_CONSTANT ? s->given[number] : s->given[number] != 0;
-    if (any && length_at(s, at) > 4)
+    if (is_numbered && length_at(s, at) > 4)
         s->failed = true; /* 64 bits */
-    if (scalar)
+    if (is_scalar)
         set_known(s, id, value);
-    else if (any)
+    else if (is_numbered)
         s->value[id] = value;
 }
 
@@ -226,7 +227,7 @@ static void fold_phi(struct specializer *s, size_t at, uint32_t block)
 }
 
 /* Propagates reachability and known values through the function at `at`. Blocks follow their
- * predecessors in a module, except for loops. Returns the position of its end. */
+ * predecessors in a module, except for loops. Returns the position of the function's end. */
 static size_t read_function(struct specializer *s, size_t at)
 {
     uint32_t block = 0;

@@ -63,7 +63,7 @@ struct specializer {
     const uint32_t *given; /* [SpecId]: values, given_count of them */
     uint32_t given_count;
     uint8_t *facts;   /* [id]: mask of the facts above */
-    uint32_t *value;  /* [id]: value if KNOWN; SpecId if only NUMBERED; SCALAR type: is bool */
+    uint32_t *value;  /* [id]: value if KNOWN; SpecId if only NUMBERED; of a SCALAR type 1: bool */
     uint32_t *end_of; /* [block]: position of its merge instruction, if none, of its branch */
     uint32_t *loop;   /* [block]: of a loop header its continue target, and vice versa */
     bool failed;      /* unexpected construct: the module is not specialised */
@@ -101,8 +101,8 @@ static inline bool ends_block(uint32_t code)
     return code >= OP_BRANCH && code <= OP_UNREACHABLE;
 }
 
-/* Returns the block that the branch at `at` goes to if its condition is known: for a selection,
- * whose merge instruction is at `merge`, and for an OpSwitch. 0: unknown. */
+/* Returns the block that the OpBranchConditional or OpSwitch at `at` goes to, if its condition is
+ * known and an OpSelectionMerge is at `merge` (0: no merge instruction). 0: unknown. */
 uint32_t specializer_target(const struct specializer *s, size_t at, size_t merge);
 /* Returns whether control can pass from the end of block `from` to block `to`. */
 bool specializer_goes_to(const struct specializer *s, uint32_t from, uint32_t to);
@@ -113,8 +113,8 @@ struct writer {
     size_t count;
 };
 
-/* Writes the specialised module, after all of it has been read; `first` is the position of its
- * first function. Output is at most twice as long as the input. */
+/* Writes the specialised module, after the whole input has been read; `first` is the position of
+ * the input's first function. Output is at most twice as long as the input. */
 void specializer_write(struct specializer *s, size_t first, struct writer *w);
 
 #endif

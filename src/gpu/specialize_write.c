@@ -7,7 +7,7 @@
 struct position {
     size_t at;
     uint32_t function, block; /* 0: outside */
-    bool runs;
+    bool is_reachable;
 };
 
 static void enter(const struct specializer *s, struct position *p)
@@ -21,24 +21,24 @@ static void enter(const struct specializer *s, struct position *p)
     } else if (code == OP_FUNCTION_END) {
         p->block = 0;
     }
-    p->runs = has(s, p->function, REACHED) && (!p->block || has(s, p->block, REACHED));
+    p->is_reachable = has(s, p->function, REACHED) && (!p->block || has(s, p->block, REACHED));
 }
 
 /* Returns the id that an instruction in a function defines; 0: none. */
 static uint32_t result_of(const struct specializer *s, size_t at)
 {
     uint32_t code = code_at(s, at);
-    bool none = code == OP_LINE || code == OP_NO_LINE || code == OP_STORE || is_merge(code) ||
-                ends_block(code) || code == OP_CONTROL_BARRIER || code == OP_MEMORY_BARRIER ||
-                code == OP_ATOMIC_STORE || code == OP_MATRIX_STORE;
-    return none ? 0 : id_at(s, at, code == OP_LABEL ? 1 : 2);
+    bool no_result = code == OP_LINE || code == OP_NO_LINE || code == OP_STORE || is_merge(code) ||
+                     ends_block(code) || code == OP_CONTROL_BARRIER || code == OP_MEMORY_BARRIER ||
+                     code == OP_ATOMIC_STORE || code == OP_MATRIX_STORE;
+    return no_result ? 0 : id_at(s, at, code == OP_LABEL ? 1 : 2);
 }
 
 /* Returns whether the block is unreachable but named by a kept header, so that its label and a
  * terminator must stay. */
 static bool is_stub(const struct specializer *s, const struct position *p)
 {
-    return has(s, p->function, REACHED) && !p->runs &&
+    return has(s, p->function, REACHED) && !p->is_reachable &&
            (has(s, p->block, MERGE) || has(s, p->block, CONTINUE));
 }
 
@@ -55,12 +55,12 @@ static void mark_removed(struct specializer *s, size_t first)
     struct position p = {.at = first};
     for (; p.at < s->count; p.at += length_at(s, p.at)) {
         enter(s, &p);
-        if (!p.runs && !(code_at(s, p.at) == OP_LABEL && is_stub(s, &p)))
+        if (!p.is_reachable && !(code_at(s, p.at) == OP_LABEL && is_stub(s, &p)))
             s->facts[result_of(s, p.at)] |= REMOVED;
     }
     for (p = (struct position){.at = SPIRV_HEADER}; p.at < s->count; p.at += length_at(s, p.at)) {
         enter(s, &p);
-        if (p.at >= first ? p.runs : defines_value(code_at(s, p.at)))
+        if (p.at >= first ? p.is_reachable : defines_value(code_at(s, p.at)))
             s->facts[result_of(s, p.at)] &= (uint8_t)~REMOVED;
     }
 }
@@ -92,9 +92,9 @@ static void write_global(const struct specializer *s, struct writer *w, size_t a
         return;
     if (code == OP_DECORATE && length == 4 && s->words[at + 2] == SPIRV_SPEC_ID)
         return;
-    bool numbered =
+    bool is_numbered =
         code >= OP_SPEC_CONSTANT_TRUE && code <= OP_SPEC_CONSTANT && has(s, id, NUMBERED);
-    if (numbered || (code == OP_SPEC_CONSTANT_OP && has(s, id, KNOWN)))
+    if (is_numbered || (code == OP_SPEC_CONSTANT_OP && has(s, id, KNOWN)))
         write_constant(s, w, at);
     else
         write_words(w, code, length, s->words + at + 1);
@@ -155,7 +155,7 @@ void specializer_write(struct specializer *s, size_t first, struct writer *w)
         enter(s, &p);
         if (!p.function)
             write_global(s, w, p.at);
-        else if (p.runs)
+        else if (p.is_reachable)
             write_instruction(s, w, &p);
         else if (code_at(s, p.at) == OP_LABEL && is_stub(s, &p))
             write_stub(s, w, p.block);

@@ -10,8 +10,8 @@
 
 struct instructions {
     uint16_t first, last;
-    const char *operands;
-    bool pure;
+    const char *operands; /* see spirv_operands */
+    bool user_allowed;
 };
 
 /* clang-format off */
@@ -118,14 +118,14 @@ static const struct {
 };
 /* clang-format on */
 
-const char *spirv_operands(uint32_t code, bool *pure)
+const char *spirv_operands(uint32_t code, bool *user_allowed)
 {
     for (size_t i = 0; i < BASE_COUNT(known); i++)
         if (code >= known[i].first && code <= known[i].last) {
-            *pure = known[i].pure;
+            *user_allowed = known[i].user_allowed;
             return known[i].operands;
         }
-    *pure = false;
+    *user_allowed = false;
     return NULL;
 }
 
@@ -167,14 +167,14 @@ struct reader {
 static bool has_right_length(const char *operands, uint32_t length)
 {
     uint32_t least = 1;
-    bool more = false;
+    bool unlimited = false;
     for (; *operands; operands++) {
-        bool any = operands[1] == '*' || *operands == 'x' || *operands == 's';
-        more = more || any;
-        least += !any || *operands == 's';
+        bool variadic = operands[1] == '*' || *operands == 'x' || *operands == 's';
+        unlimited = unlimited || variadic;
+        least += !variadic || *operands == 's';
         operands += operands[1] == '*';
     }
-    return length == least || (more && length > least);
+    return length == least || (unlimited && length > least);
 }
 
 /* Registers the instruction's result. Returns false if an id is invalid. */
@@ -210,8 +210,8 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
 {
     struct spirv *module = reader->module;
     uint32_t code = spirv_code(module, reader->at);
-    bool pure = false, begins = code == OP_FUNCTION, ends = code == OP_FUNCTION_END;
-    const char *operands = spirv_operands(code, &pure);
+    bool user_allowed = false, begins = code == OP_FUNCTION, ends = code == OP_FUNCTION_END;
+    const char *operands = spirv_operands(code, &user_allowed);
     if (!operands)
         return spirv_refuse(name, code);
     reader->length = spirv_length(module, reader->at);
@@ -219,7 +219,7 @@ static vkn_status read_instruction(const char *name, struct reader *reader)
     if (reader->length > module->count - reader->at ||
         !has_right_length(operands, reader->length) || !read_operands(reader, operands) ||
         (begins && reader->function) ||
-        (!begins && !reader->function && (pure || reader->after_globals) &&
+        (!begins && !reader->function && (user_allowed || reader->after_globals) &&
          (reader->after_globals || !may_stand_outside(code))))
         return base_fail(VKN_BAD_INPUT, "%s: its SPIR-V is damaged at word %zu", name, reader->at);
     reader->after_globals = reader->after_globals || begins;

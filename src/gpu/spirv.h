@@ -89,11 +89,11 @@ struct spirv {
 
 /* Returns the operand types of an opcode as letters: t type of the result, r result id, i other id,
  * l literal, s string; "i*", "l*": any number; x: alternating literals and ids. NULL: opcode not
- * allowed. *pure: whether user code may contain the instruction. */
-const char *spirv_operands(uint32_t code, bool *pure);
+ * allowed. *user_allowed: whether user code may contain the instruction. */
+const char *spirv_operands(uint32_t code, bool *user_allowed);
 /* Records that a field may not use the instruction, with its name; returns VKN_BAD_INPUT. */
 vkn_status spirv_refuse(const char *name, uint32_t code);
-/* Returns the letter of the operand in word `k`, from 1, of an instruction; '\0': past the end. */
+/* Returns the letter of the operand in word `k` >= 1 of an instruction; '\0': past the end. */
 char spirv_operand(const char *operands, uint32_t k);
 /* Return opcode and length in words of the instruction at a position. */
 static inline uint32_t spirv_code(const struct spirv *module, size_t at)

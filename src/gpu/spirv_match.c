@@ -21,8 +21,8 @@ static void skip_lines(const struct spirv *module, size_t *at)
 static bool match_instruction(struct spirv_match *match, size_t reference, size_t user)
 {
     const uint32_t *a = match->reference->words + reference, *b = match->user->words + user;
-    bool pure = false;
-    const char *operands = spirv_operands(*a & 0xffffu, &pure);
+    bool user_allowed = false;
+    const char *operands = spirv_operands(*a & 0xffffu, &user_allowed);
     if (*a != *b)
         return false;
     for (uint32_t k = 1; k < *a >> 16; k++) {
@@ -39,10 +39,10 @@ static bool is_snippet(const struct spirv_match *match, uint32_t reference)
     return reference == match->snippet[0] || reference == match->snippet[1];
 }
 
-/* Returns whether ids are compared by content: types and constants. Compilers may merge or
- * duplicate equal ones: depending on the order, a variable shares the array type of a buffer or has
- * its own. */
-static bool is_by_meaning(uint32_t code)
+/* Returns whether ids of the opcode, types and constants, are compared by content. Compilers may
+ * merge or duplicate equal types: depending on the order, a variable shares the array type of a
+ * buffer or has its own. */
+static bool is_by_content(uint32_t code)
 {
     return code == OP_EXT_INST_IMPORT || (code >= OP_TYPE_VOID && code <= OP_CONSTANT_NULL) ||
            code == OP_UNDEF;
@@ -59,13 +59,13 @@ static bool match_id(struct spirv_match *match, uint32_t reference, uint32_t use
     if (from == 0 || to == 0 || spirv_code(a, from) != spirv_code(b, to) ||
         (a->function[reference] == 0) != (b->function[user] == 0))
         return false;
-    bool by_meaning = is_by_meaning(spirv_code(a, from));
-    if (by_meaning) {
+    bool by_content = is_by_content(spirv_code(a, from));
+    if (by_content) {
         /* Paired before the comparison, which meets the id again as the instruction's result. */
-        uint32_t before = match->user_of[reference];
+        uint32_t previous = match->user_of[reference];
         match->user_of[reference] = user;
         bool same = match_instruction(match, from, to);
-        match->user_of[reference] = same ? user : before;
+        match->user_of[reference] = same ? user : previous;
         match->reference_of[user] = same ? reference : match->reference_of[user];
         return same;
     }
@@ -112,7 +112,7 @@ static bool match_function(struct spirv_match *match, uint32_t reference)
     return true;
 }
 
-/* Compares the functions paired from number `first` on, and functions that this pairs in turn. */
+/* Compares the functions paired from number `first` on, and functions that a comparison pairs. */
 static vkn_status match_functions(const char *name, struct spirv_match *match, size_t first)
 {
     for (size_t i = first; i < match->found_count; i++) {
@@ -176,10 +176,11 @@ static size_t find_last_call(const struct spirv *module, uint32_t entry)
             break;
         at += spirv_length(module, at);
     }
-    bool right = last[0] && spirv_code(module, last[0]) == OP_FUNCTION_CALL &&
-                 spirv_length(module, last[0]) == 4 && spirv_code(module, last[1]) == OP_RETURN &&
-                 spirv_code(module, last[2]) == OP_FUNCTION_END;
-    return right ? last[0] : 0;
+    bool is_expected = last[0] && spirv_code(module, last[0]) == OP_FUNCTION_CALL &&
+                       spirv_length(module, last[0]) == 4 &&
+                       spirv_code(module, last[1]) == OP_RETURN &&
+                       spirv_code(module, last[2]) == OP_FUNCTION_END;
+    return is_expected ? last[0] : 0;
 }
 
 static vkn_status match_main(const char *name, struct spirv_match *match)
@@ -215,7 +216,8 @@ static bool has_same_annotations(const struct spirv_match *match, uint32_t refer
     return from == to;
 }
 
-/* Returns whether data has the same memory layout under both types, whose structure is the same. */
+/* Returns whether data has the same memory layout under both types, which differ in decorations at
+ * most. */
 static bool has_same_layout(const struct spirv_match *match, uint32_t reference, uint32_t user)
 {
     const struct spirv *a = match->reference, *b = match->user;
@@ -248,13 +250,13 @@ static bool find_interface(struct spirv_match *match, uint32_t reference)
     const struct spirv *b = match->user;
     for (size_t at = SPIRV_HEADER; at < b->count && spirv_code(b, at) != OP_FUNCTION;
          at += spirv_length(b, at)) {
-        size_t before = match->found_count;
+        size_t found_before = match->found_count;
         if (!is_interface(b, at) || match->reference_of[b->words[at + 2]] ||
             !has_same_annotations(match, reference, b->words[at + 2]))
             continue;
         if (match_id(match, reference, b->words[at + 2]))
             return true;
-        undo_pairs(match, before);
+        undo_pairs(match, found_before);
     }
     return false;
 }
@@ -317,7 +319,7 @@ vkn_status spirv_match_open(const char *name, const struct spirv *reference,
     BASE_TRY(match_main(name, match));
     BASE_TRY(match_public(name, match));
     BASE_TRY(match_interface(name, match));
-    /* The library calls the snippet's functions, but they are the user's. */
+    /* The library calls the snippet's functions, but their code is the user's. */
     for (size_t i = 0; i < BASE_COUNT(match->snippet); i++)
         match->reference_of[match->user_of[match->snippet[i]]] = 0;
     return VKN_OK;

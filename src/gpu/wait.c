@@ -20,17 +20,17 @@ double gpu_snippet_seconds(void)
 
 double gpu_set_wait_limit(struct gpu_device *device, double seconds)
 {
-    double before = device->wait_limit;
+    double previous = device->wait_limit;
     device->wait_limit = seconds;
-    return before;
+    return previous;
 }
 
 const volatile sig_atomic_t *gpu_set_stop_flag(struct gpu_device *device,
                                                const volatile sig_atomic_t *stop)
 {
-    const volatile sig_atomic_t *before = device->stop;
+    const volatile sig_atomic_t *previous = device->stop;
     device->stop = stop;
-    return before;
+    return previous;
 }
 
 /* ---- hung devices ---------------------------------------------------------------------------- */
@@ -117,7 +117,7 @@ static vkn_status fail_shared_threads(struct gpu_device *device, const char *nam
         name);
 }
 
-static bool lost_threads(const struct gpu_device *device)
+static bool has_lost_threads(const struct gpu_device *device)
 {
     return device->support.capabilities.type == GPU_CPU &&
            gpu_instance_is_abandoned(device->instance);
@@ -137,7 +137,7 @@ vkn_status gpu_check_hung(const struct gpu_device *device, const char *subject)
  * fence. */
 vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *name)
 {
-    double began = 0, asked = 0;
+    double began = 0, asked = 0; /* base_seconds(); asked: of the stop request, 0: none */
     VkResult result;
     BASE_TRY(gpu_check_hung(device, name));
     while ((result = device->vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE,
@@ -150,7 +150,7 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
             return fail_stopped(device, name);
         if (device->wait_limit > 0 && now - began >= device->wait_limit)
             return fail_endless(device, name);
-        if (now - began >= gpu_stop_timeout && lost_threads(device))
+        if (now - began >= gpu_stop_timeout && has_lost_threads(device))
             return fail_shared_threads(device, name);
     }
     if (result < 0)

@@ -12,7 +12,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .downscale = scene->downscale,
         .scale = scene->scale,
         .aabb_scale = scene->aabb_scale,
-        .placed = true,
+        .fixed_transform = true,
         .near = scene->near,
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
@@ -23,7 +23,7 @@ vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scen
                                 const struct gpu_capabilities *device)
 {
     struct config_facts facts = facts_of(scene);
-    facts.cpu = device->type == GPU_CPU;
+    facts.is_cpu = device->type == GPU_CPU;
     return config_resolve(config, &facts);
 }
 

@@ -81,12 +81,12 @@ static double median(double *values, uint32_t count)
 vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double seconds,
                                    uint32_t least, double milliseconds[2])
 {
-    double times[2][MOST_ITERATIONS] = {{0}}, ignored, first;
+    double times[2][MOST_ITERATIONS] = {{0}}, ignored, began;
     uint32_t count = 0;
     for (int i = 0; i < 2; i++)
         BASE_TRY(workload_time(pair[i]->recording, &ignored));
-    for (first = base_seconds(); count < MOST_ITERATIONS; count++) {
-        if (count >= least && base_seconds() - first >= seconds)
+    for (began = base_seconds(); count < MOST_ITERATIONS; count++) {
+        if (count >= least && base_seconds() - began >= seconds)
             break;
         /* The backends swap their order in every iteration, so that neither always runs second. */
         for (uint32_t i = 0; i < 2; i++) {

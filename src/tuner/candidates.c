@@ -128,8 +128,7 @@ static struct vkn_config settings_of(const struct vkn_config *config,
     return wanted;
 }
 
-/* Creates the candidate's backend. If the self-test removes its matrix shape, tries the next shape.
- */
+/* Creates the candidate's backend. If the self-test removes its matrix shape, tries the next. */
 static vkn_status create_backend(struct gpu_device *device, const struct vkn_config *config,
                                  const struct field_model *model, struct field_candidate *candidate,
                                  bool *shapes_removed)
@@ -143,10 +142,10 @@ static vkn_status create_backend(struct gpu_device *device, const struct vkn_con
             return VKN_OK;
         if (backend->shape.flexible && candidate->shape != config->matrix.shape)
             return base_fail(VKN_BAD_INPUT, "not a shape of the hardware");
-        uint32_t before = capabilities->shape_count;
+        uint32_t count_before = capabilities->shape_count;
         BASE_TRY(
             gpu_self_test_matrices(device, backend->shape.m, backend->shape.n, backend->shape.k));
-        if (capabilities->shape_count == before)
+        if (capabilities->shape_count == count_before)
             return VKN_OK;
         *shapes_removed = true;
     }

@@ -113,14 +113,14 @@ static vkn_status choose_requested(struct chooser *chooser)
 /* ---- the fastest precision --------------------------------------------------------------- */
 
 /* Returns why fp32 is chosen without measuring; NULL: candidates must be measured. */
-static const char *skip_reason(const struct chooser *chooser, uint32_t offered)
+static const char *skip_reason(const struct chooser *chooser, uint32_t offered_count)
 {
     const char *measure = getenv("VKNERF_MEASURE");
     if (chooser->config->deterministic)
         return "deterministic: the result must not depend on a measurement";
     if (!chooser->model.kind->precisions)
         return "the model has no other";
-    if (offered == 1)
+    if (offered_count == 1)
         return "the device offers nothing else";
     /* CPU devices compute f16 in f32, and matrices lane by lane: on lavapipe, fp16 and coopmat take
      * two to four times as long as fp32, and compiling all shaders only to find that out takes 20
@@ -144,10 +144,10 @@ struct measurement {
 static void order_candidates(struct measurement *measurement)
 {
     const struct field_choice *choice = measurement->chooser->choice;
-    for (int matrices = 1; matrices >= 0; matrices--)
+    for (int with_matrices = 1; with_matrices >= 0; with_matrices--)
         for (uint32_t i = 1; i < choice->count; i++)
             if (choice->candidates[i].verdict != FIELD_UNSUPPORTED &&
-                (choice->candidates[i].precision == VKN_PRECISION_COOPMAT) == matrices)
+                (choice->candidates[i].precision == VKN_PRECISION_COOPMAT) == with_matrices)
                 measurement->order[measurement->count++] = i;
 }
 
@@ -236,14 +236,14 @@ static void explain_fastest(struct field_choice *choice)
 static vkn_status choose_fastest(struct chooser *chooser)
 {
     struct field_choice *choice = chooser->choice;
-    uint32_t offered = 0;
+    uint32_t offered_count = 0;
     for (uint32_t i = 0; i < choice->count; i++) {
         BASE_TRY(create_candidate(chooser, &choice->candidates[i]));
         if (i == 0 && choice->candidates[0].verdict == FIELD_UNSUPPORTED)
             return VKN_BAD_INPUT;
-        offered += choice->candidates[i].verdict != FIELD_UNSUPPORTED;
+        offered_count += choice->candidates[i].verdict != FIELD_UNSUPPORTED;
     }
-    const char *why = skip_reason(chooser, offered);
+    const char *why = skip_reason(chooser, offered_count);
     if (!why) {
         BASE_TRY(measure(chooser));
         choice->chosen = field_fastest(choice->candidates, choice->count);

@@ -43,7 +43,7 @@ struct field_workload {
     uint32_t sample_count;
     uint32_t runs;             /* timed runs of a pass */
     double seconds;            /* lower limit of the time of all runs */
-    bool reduce;               /* timings of field_backward include reduce_gradients */
+    bool times_reduction;      /* timings of field_backward include reduce_gradients */
     struct field_backend fp32; /* untuned reference */
     struct Ray *rays;
     struct Sample *samples;
@@ -87,8 +87,8 @@ struct workload_attempt {
     uint32_t partials; /* number of partial sums of weight gradients in BIND_PARTIALS */
 };
 
-/* Lists the passes that a trial of `pass` runs, in order; those from *timed on count for its time.
- * Returns their number. */
+/* Lists the passes that a trial of `pass` runs, in order; *timed: index of the first pass whose
+ * time counts. Returns the number of passes. */
 size_t workload_list(const struct field_model *model, enum field_trial_pass pass,
                      const struct pass *passes[WORKLOAD_PASSES], size_t *timed);
 /* Returns the pass that stands for the trial in messages; NULL: the model has none. */

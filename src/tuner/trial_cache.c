@@ -16,7 +16,7 @@ struct field_trial_cache {
     bool changed;
 };
 
-#define FILE_LIMIT ((size_t)4 << 20)
+#define FILE_LIMIT ((size_t)4 << 20) /* bytes */
 #define KEY_SIZE   384u
 
 /* Hashes the constants of the model and the specialisation constants of the shaders: tuning changes

@@ -50,7 +50,8 @@ vkn_status field_predict_fastest(const struct vkn_config *config, const struct f
                                  const struct gpu_capabilities *device,
                                  struct field_backend *backend);
 /* Returns the index of the fastest candidate that is FIELD_CORRECT. A later candidate replaces an
- * earlier one only if it takes less than 95% of its time. candidates[0] must be FIELD_CORRECT. */
+ * earlier one only if it takes less than 95% of the earlier one's time. candidates[0] must be
+ * FIELD_CORRECT. */
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count);
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -153,9 +154,9 @@ enum field_trial_pass {
 struct field_benchmark;
 
 /* Compiles a pass of the backend for the workload, runs it and compares the results with those of
- * the untuned fp32 backend. *benchmark is NULL and trial->fault set if it does not compile or is
- * wrong. Errors: the device was lost or memory is short. The caller destroys *benchmark, before the
- * workload. */
+ * the untuned fp32 backend. *benchmark is NULL and trial->fault set if the pass does not compile or
+ * is wrong. Errors: the device was lost or memory is short. The caller destroys *benchmark, before
+ * the workload. */
 vkn_status field_benchmark_create(struct field_workload *work, const struct field_backend *backend,
                                   enum field_trial_pass pass, struct field_benchmark **benchmark,
                                   struct field_trial *trial);

@@ -10,7 +10,7 @@
 /* Content of the file: {"tunings": {KEY: {"rounds": N, ..., "forward_speedup": X,
  * "backward_speedup": X}}} */
 
-#define FILE_LIMIT ((size_t)4 << 20)
+#define FILE_LIMIT ((size_t)4 << 20) /* bytes */
 #define KEY_SIZE   1280u
 
 static const char *const names[FIELD_TUNABLES] = {
@@ -30,14 +30,14 @@ const char *field_tunable_name(enum field_tunable tunable)
 
 static bool has_tunable(const struct field_backend *backend, enum field_tunable tunable)
 {
-    bool matrices = backend->precision == VKN_PRECISION_COOPMAT, cpu = backend->cpu_kernels;
+    bool is_coopmat = backend->precision == VKN_PRECISION_COOPMAT, cpu = backend->cpu_kernels;
     switch (tunable) {
     case FIELD_TILES_AT_ONCE:
-        return cpu && !matrices;
+        return cpu && !is_coopmat;
     case FIELD_OWNED_ROWS:
-        return cpu && matrices;
+        return cpu && is_coopmat;
     case FIELD_HOLD_SUMS:
-        return !cpu || matrices;
+        return !cpu || is_coopmat;
     case FIELD_BACKWARD_SIZE:
     case FIELD_FORWARD_SIZE:
         return !cpu;
@@ -52,14 +52,15 @@ uint32_t field_tuning_options(enum field_tunable tunable, const struct field_mod
                               uint32_t values[FIELD_MAX_OPTIONS])
 {
     uint32_t count = 0, first = tunable == FIELD_HOLD_SUMS ? 0 : 1;
-    bool groups = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
+    bool is_group_count = tunable == FIELD_BACKWARD_GROUPS || tunable == FIELD_FORWARD_GROUPS;
     struct field_tuning tuning = field_backend_tuning(backend);
-    uint32_t now = tuning.values[tunable];
+    uint32_t current = tuning.values[tunable];
     if (model->fused == 0 || !has_tunable(backend, tunable))
         return 0;
     /* Numbers of workgroups range from a quarter to four times the current one; values of other
      * tunables are powers of two. */
-    uint32_t least = groups ? (now + 3) / 4 : first, most = groups ? 4 * now : 1024;
+    uint32_t least = is_group_count ? (current + 3) / 4 : first,
+             most = is_group_count ? 4 * current : 1024;
     for (uint32_t value = least; value <= most && count < FIELD_MAX_OPTIONS;
          value = value ? 2 * value : 1) {
         struct field_backend tuned = *backend;

@@ -166,7 +166,7 @@ static vkn_status run_fp32(struct field_workload *work)
 
 static struct field_workload *allocate(struct gpu_device *device, const struct vkn_config *config)
 {
-    bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
+    bool is_cpu = gpu_device_capabilities(device)->type == GPU_CPU;
     struct field_workload *work = base_alloc(1, sizeof *work);
     if (!work)
         return NULL;
@@ -175,15 +175,15 @@ static struct field_workload *allocate(struct gpu_device *device, const struct v
     work->config.precision = VKN_PRECISION_FP32;
     field_policy_reset(&work->config);
     work->config.gradient_sums = VKN_SUMS_DEFAULT;
-    work->runs = cpu ? 2 : 4;
-    work->seconds = cpu ? 0 : 0.05;
+    work->runs = is_cpu ? 2 : 4;
+    work->seconds = is_cpu ? 0 : 0.05;
     return work;
 }
 
 /* log2 of entries per level. Larger tables miss all caches just as often. */
-#define MOST_ENTRIES 19u
+#define MOST_LOG2_ENTRIES 19u
 /* Rows per chunk of layers; more do not fit into the buffers of every device. */
-#define MOST_ROWS    4096u
+#define MOST_ROWS         4096u
 
 /* Sets up the workload, or destroys it after a failure. */
 static vkn_status complete(struct field_workload *work, uint32_t samples,
@@ -193,8 +193,8 @@ static vkn_status complete(struct field_workload *work, uint32_t samples,
     if (!work)
         return VKN_ERROR;
     work->sample_count = samples;
-    if (work->config.grid.log2_entries > MOST_ENTRIES)
-        work->config.grid.log2_entries = MOST_ENTRIES;
+    if (work->config.grid.log2_entries > MOST_LOG2_ENTRIES)
+        work->config.grid.log2_entries = MOST_LOG2_ENTRIES;
     if (work->config.batch.chunk > MOST_ROWS)
         work->config.batch.chunk = MOST_ROWS;
     vkn_status status = field_model_create_canonical(&work->config, &work->model);
@@ -212,8 +212,8 @@ vkn_status field_workload_create(struct gpu_device *device, const struct vkn_con
                                  struct field_workload **created)
 {
     /* A quarter of a step's samples occupies a whole GPU; a few hundred occupy a CPU. */
-    bool cpu = gpu_device_capabilities(device)->type == GPU_CPU;
-    return complete(allocate(device, config), cpu ? 512 : 1u << 16, created);
+    bool is_cpu = gpu_device_capabilities(device)->type == GPU_CPU;
+    return complete(allocate(device, config), is_cpu ? 512 : 1u << 16, created);
 }
 
 vkn_status field_workload_create_large(struct gpu_device *device, const struct vkn_config *config,
@@ -221,7 +221,7 @@ vkn_status field_workload_create_large(struct gpu_device *device, const struct v
 {
     struct field_workload *work = allocate(device, config);
     if (work)
-        work->reduce = true;
+        work->times_reduction = true;
     return complete(work, samples, created);
 }
 

@@ -33,15 +33,15 @@ static void fill_samples(struct field_workload *work, uint64_t *random)
     }
 }
 
-/* Returns the number of positive inputs of the layer, which come first. Encoded directions or
+/* Returns how many inputs of the layer are positive. These come first; encoded directions or
  * frequencies, of either sign, follow. */
 static uint32_t positive_inputs(const struct field_model *model, uint32_t number)
 {
     const struct field_layer *layer = &model->layers[number];
     if (model->fused == 0)
         return number == 0 ? 0 : model->layer_columns[number].input_count;
-    bool first = number > 0 && model->layers[number - 1].last;
-    return first ? model->layers[number - 1].used_outputs : layer->used_inputs;
+    bool starts_mlp = number > 0 && model->layers[number - 1].last;
+    return starts_mlp ? model->layers[number - 1].used_outputs : layer->used_inputs;
 }
 
 /* With ReLUs every other hidden unit has positive weights, the others have negative ones.
@@ -69,9 +69,9 @@ static void fill_layer(const struct field_workload *work, uint32_t number, uint6
                 value *= 1.0f / 16;
             if (i == layer->used_inputs)
                 value = (0.5f + 0.5f * u) * (turns_off ? 1.0f : 1.0f / 16);
-            bool negative = turns_off && !layer->last && o % 2 == 1;
+            bool is_negative = turns_off && !layer->last && o % 2 == 1;
             uint32_t row = i < layer->used_inputs ? i : layer->inputs;
-            work->params[layer->first + row * layer->outputs + o] = negative ? -value : value;
+            work->params[layer->first + row * layer->outputs + o] = is_negative ? -value : value;
         }
 }
 

@@ -1,4 +1,4 @@
-/* Selects the passes of a model's recipes that a trial runs. */
+/* Selects the passes of a model's pass lists that a trial runs. */
 #include "tuner/internal.h"
 
 static const struct pass_list *pass_list_of(const struct field_model *model,
@@ -21,8 +21,8 @@ const struct pass *workload_pass(const struct field_model *model, enum field_tri
     return field_find_pass(model, pass_list_of(model, pass), variants[model->fused == 0][pass]);
 }
 
-/* Lists the passes of layered models: the recipe without the final sums, which belong to the
- * optimiser and the grid. */
+/* Lists the passes of a model with unfused layers: its pass list without the passes that sum weight
+ * gradients over workgroups, scatter gradients to the grid, or keep activations. */
 static size_t list_layers(const struct field_model *model, enum field_trial_pass pass,
                           const struct pass *passes[WORKLOAD_PASSES], size_t *timed)
 {

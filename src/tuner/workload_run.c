@@ -50,7 +50,7 @@ static vkn_status allocate(struct workload_attempt *attempt)
     field_size_buffers(&work->model, &counts);
     field_backend_size_buffers(&attempt->backend, &work->model, &counts);
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
-    uint32_t mask = INPUTS | OUTPUTS | WEIGHTS | (work->reduce ? SUMS : 0);
+    uint32_t mask = INPUTS | OUTPUTS | WEIGHTS | (work->times_reduction ? SUMS : 0);
     BASE_TRY(buffers_create(work->device, BUFFERS_OF_TRIAL, mask, &counts, &attempt->buffers));
     buffers_bind(&attempt->buffers, mask, bound);
     return gpu_bindings_create(work->device, bound, &attempt->bindings);
@@ -97,7 +97,7 @@ static vkn_status create_pipelines(struct workload_attempt *attempt,
                 passes[i]->name, &attempt->pipelines[pass][i], passes[i]->variant};
     }
     /* Sums of weight gradients over workgroups; sums of the grid are not part of the trial. */
-    if (wanted[FIELD_PASS_BACKWARD] && attempt->work->reduce)
+    if (wanted[FIELD_PASS_BACKWARD] && attempt->work->times_reduction)
         requests[count++] = (struct field_pass_request){
             field_find_pass(model, &model->kind->backward, FIELD_REDUCE)->name, &attempt->reduce,
             FIELD_NO_VARIANT};
@@ -219,9 +219,9 @@ vkn_status workload_time(struct gpu_recording *recording, double *milliseconds)
 static vkn_status run_repeatedly(struct gpu_recording *recording, uint32_t runs, double seconds,
                                  double *milliseconds)
 {
-    double first = base_seconds(), measured = 0;
+    double began = base_seconds(), measured = 0;
     *milliseconds = HUGE_VAL;
-    for (uint32_t i = 0; i < runs || base_seconds() - first < seconds; i++) {
+    for (uint32_t i = 0; i < runs || base_seconds() - began < seconds; i++) {
         BASE_TRY(workload_time(recording, &measured));
         *milliseconds = fmin(*milliseconds, measured);
     }

@@ -92,12 +92,12 @@ static void check_memory(const struct setup *setup)
 static void check_effective(const struct vkn_config *config, bool cpu)
 {
     const struct gpu_capabilities device = make_device(cpu);
-    const struct config_facts facts = {.cpu = cpu,
+    const struct config_facts facts = {.is_cpu = cpu,
                                        .format = VKN_SCENE_TRANSFORMS,
                                        .downscale = 1,
                                        .scale = 1,
                                        .aabb_scale = 4,
-                                       .placed = true};
+                                       .fixed_transform = true};
     struct vkn_config effective = *config;
     struct setup setup;
     if (effective.precision <= VKN_PRECISION_AUTO) /* the tuner chooses the precision */
