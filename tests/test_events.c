@@ -241,7 +241,7 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_IDLE] = "device/idle_share",
     [RUN_DOWNSCALE] = "images/image_downscale",
     [RUN_EXCHANGED] = "images/images_exchanged",
-    [RUN_RANKS] = "parallel/exchange_share",
+    [RUN_ALL_REDUCE_SHARE] = "parallel/exchange_share",
 };
 
 /* The event file's scalars are the numbers of all lines after `first_step`. */

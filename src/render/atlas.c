@@ -8,8 +8,8 @@
 #include "shared/layout.h"
 
 #define NONE              UINT32_MAX
-#define MIN_COSINE        0.5 /* least cosine between a triangle's normal and its chart's axis */
-#define GOOD_FACING       0.9 /* least cosine of a chart's first triangle, first pass */
+#define MIN_COSINE        0.5 /* least cosine between a triangle's normal and the chart's axis */
+#define SEED_COSINE       0.9 /* the same for a chart's first triangle, in the first pass */
 /* Edge, in cells, of the squares that charts stay in: large charts waste texture space. */
 #define TILE              64.0
 #define OVERLAP_TOLERANCE 1e-4 /* overlap of projected triangles that is tolerated, cells */
@@ -116,8 +116,8 @@ static uint32_t *head_of(const struct cutter *cutter, uint32_t chart, long x, lo
     return &cutter->heads[(hash ^ hash >> 16) & cutter->mask];
 }
 
-/* Returns the range of cells that a projected triangle covers. A triangle whose edge lies on the
- * border of two cells counts for one. */
+/* Returns the range of cells that a projected triangle covers. A triangle that only touches the
+ * border of a cell does not cover the cell. */
 static void cells_of(const struct projected *projected, long low[2], long high[2])
 {
     for (int i = 0; i < 2; i++) {
@@ -141,8 +141,8 @@ static bool overlaps(const struct cutter *cutter, uint32_t chart, const struct p
                 uint32_t other = cutter->links[l].triangle;
                 if (cutter->chart_of[other] != chart)
                     continue;
-                struct projected its = project(cutter, other, axis);
-                if (!separates(projected, &its) && !separates(&its, projected))
+                struct projected linked = project(cutter, other, axis);
+                if (!separates(projected, &linked) && !separates(&linked, projected))
                     return true;
             }
     return false;
@@ -175,7 +175,7 @@ static vkn_status link_triangle(struct cutter *cutter, uint32_t chart,
 
 /* ---- growing charts -------------------------------------------------------------------------- */
 
-/* Extends the chart's bounds by a triangle. False: the triangle's centre is in another square. */
+/* Extends the bounds by a triangle. False: its centre is not in the chart's square. */
 static bool extend_bounds(struct atlas_chart *chart, const struct projected *projected)
 {
     for (int i = 0; i < 2; i++) {
@@ -193,8 +193,8 @@ static bool extend_bounds(struct atlas_chart *chart, const struct projected *pro
     return true;
 }
 
-/* Adds a triangle to the last chart if it faces the axis and overlaps no other triangle of the
- * chart. `sign`: direction of the axis that the chart faces. A triangle of area 0 always fits. */
+/* Adds a triangle to the last chart if it lies in the chart's square and, unless it is the first or
+ * has area 0, faces the axis (`sign`: 1 or -1) and overlaps no other triangle of the chart. */
 static vkn_status add_if_it_fits(struct cutter *cutter, uint32_t triangle, double sign)
 {
     struct atlas *atlas = cutter->atlas;
@@ -249,7 +249,7 @@ static vkn_status grow(struct cutter *cutter, uint32_t seed, uint32_t axis, doub
     return VKN_OK;
 }
 
-/* Starts charts at triangles that face an axis, in a second pass at all that are left. */
+/* Starts charts at triangles that face an axis; in a second pass, at all remaining triangles. */
 static vkn_status grow_all(struct cutter *cutter)
 {
     for (int second_pass = 0; second_pass < 2; second_pass++)
@@ -262,7 +262,7 @@ static vkn_status grow_all(struct cutter *cutter)
             for (uint32_t i = 1; i < 3; i++)
                 if (fabs(normal[i]) > fabs(normal[axis]))
                     axis = i;
-            if (second_pass || (area > 0 && fabs(normal[axis]) > GOOD_FACING))
+            if (second_pass || (area > 0 && fabs(normal[axis]) > SEED_COSINE))
                 BASE_TRY(grow(cutter, t, axis, normal[axis] < 0 ? -1.0 : 1.0));
         }
     return VKN_OK;

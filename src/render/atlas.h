@@ -4,15 +4,15 @@
 
 #include "render/render.h"
 
-#define ATLAS_GUTTER 2u /* pixels around every chart that repeat its border */
+#define ATLAS_GUTTER 2u /* pixels around every chart, which repeat the chart's border */
 
 /* Connected triangles that do not overlap when projected along an axis. */
 struct atlas_chart {
     uint32_t axis;          /* 0..2: projection along x, y or z */
     uint32_t first, count;  /* range of the chart's triangles in atlas.order */
     double low[2], high[2]; /* bounds of the projected coordinates, cells */
-    double tile[2]; /* square of the projection plane that the chart must stay in, see TILE */
-    uint32_t x, y;  /* top left corner of the gutter, pixels */
+    double tile[2];         /* index of the square of the projection plane, see TILE */
+    uint32_t x, y;          /* top left corner of the gutter, pixels */
 };
 
 struct atlas {

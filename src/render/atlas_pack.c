@@ -7,8 +7,8 @@
 #define ATLAS_LEAST   256u  /* least size chosen automatically, pixels along an edge */
 #define ATLAS_LARGE   8192u /* every graphics card supports this size */
 #define ATLAS_DENSITY 4.0   /* pixels along a cell's edge, chosen automatically */
-#define LEAST_DENSITY 1.0   /* with fewer, a texture shows no more than vertex colours */
-#define MOST_DENSITY  64.0  /* with more, a texture shows no further detail */
+#define LEAST_DENSITY 1.0   /* with fewer pixels, a texture shows no more than vertex colours */
+#define MOST_DENSITY  64.0  /* with more pixels, a texture shows no further detail */
 #define STEPS         24    /* iterations of the bisection of the density */
 
 /* Returns the chart's extent along an axis in pixels, gutters included. */
@@ -17,14 +17,14 @@ static uint32_t pixels(const struct atlas_chart *chart, int axis, double density
     return (uint32_t)ceil((chart->high[axis] - chart->low[axis]) * density) + 2 * ATLAS_GUTTER;
 }
 
-/* Sorts by falling height, charts of equal height by number: the order is deterministic. */
+/* Compares heights, higher charts first; charts of equal height keep the order of atlas_cut. */
 static int compare_heights(const void *a, const void *b)
 {
     const struct atlas_chart *one = *(struct atlas_chart *const *)a;
     const struct atlas_chart *other = *(struct atlas_chart *const *)b;
-    double mine = one->high[1] - one->low[1], its = other->high[1] - other->low[1];
-    if (mine != its)
-        return mine < its ? 1 : -1;
+    double one_height = one->high[1] - one->low[1], other_height = other->high[1] - other->low[1];
+    if (one_height != other_height)
+        return one_height < other_height ? 1 : -1;
     return one->first < other->first ? -1 : one->first > other->first;
 }
 

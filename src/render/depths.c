@@ -62,7 +62,7 @@ vkn_status render_depths_add(struct render_depths *depths, const struct vkn_pict
     return VKN_OK;
 }
 
-/* Writes depth_scale.json even without a surface, to replace that of an earlier rendering. */
+/* Writes depth_scale.json even without a surface, to replace the file of an earlier rendering. */
 static vkn_status write_scale(const struct render_depths *depths)
 {
     char text[240];
@@ -85,7 +85,7 @@ vkn_status render_depths_rewind(struct render_depths *depths)
     return write_scale(depths);
 }
 
-/* Maps near to bright. Black: no surface. */
+/* Returns the grey of a depth: 1 nearest, 1/255 farthest, 0 no surface. */
 static float shade(float depth, float nearest, float farthest)
 {
     if (!(depth > 0.0F))

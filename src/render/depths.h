@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 struct render_depths {
-    const char *folder;       /* receives depth_scale.json; messages name it */
+    const char *folder;       /* receives depth_scale.json; is named in messages */
     double nearest, farthest; /* range of all maps so far, dataset units; farthest 0: no surface */
     FILE *maps;               /* raw maps, one after the other; NULL: not stored */
     float *values;            /* current map, dataset units; 0: no surface */

@@ -13,7 +13,7 @@ struct difference_normals {
 };
 
 /* Chooses fp32, since differences amplify rounding errors. Models that pack their weights keep the
- * renderer's precision, because the packed copy has it. */
+ * renderer's precision, because the packed weights have that precision. */
 static vkn_status configure(const vkn_renderer *renderer, struct setup *setup)
 {
     struct vkn_config config = renderer->setup.config;

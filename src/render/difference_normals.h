@@ -8,8 +8,8 @@
 struct difference_normals;
 
 /* Creates the passes for the samples of the renderer's march iterations. They use the renderer's
- * field and buffers, NORMALS among them, so the renderer must outlive *corners. The caller destroys
- * *difference_normals, also after a failure. */
+ * field and buffers, NORMALS among them, so the renderer must outlive
+ * *difference_normals. The caller destroys *difference_normals, also after a failure. */
 vkn_status difference_normals_create(const vkn_renderer *renderer,
                                      struct difference_normals **difference_normals);
 /* Frees and nulls *difference_normals, which may be NULL. */

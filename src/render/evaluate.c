@@ -203,7 +203,7 @@ static vkn_status name_views(const struct render_evaluation *request,
     return VKN_OK;
 }
 
-/* Adds a value unless it is NaN, as for views without used pixels or smaller than SSIM's window. */
+/* Adds a value unless it is NaN: the view has no used pixels or is smaller than SSIM's window. */
 static void add_to_mean(double value, double *sum, size_t *count)
 {
     if (isnan(value))

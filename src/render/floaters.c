@@ -4,22 +4,22 @@
 #include <math.h>
 
 vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
-                           const struct scene_camera *camera, double *share)
+                           const struct scene_camera *camera, double *opacity_mean)
 {
     double nearest = scene_nearest_point(scene, camera), sum = 0;
-    float *end = &renderer->setup.constants.far_distance, full = *end;
+    float *far = &renderer->setup.constants.far_distance, old_far = *far;
     struct vkn_picture picture;
-    *share = (double)NAN;
+    *opacity_mean = (double)NAN;
     if (nearest == 0)
         return VKN_OK;
-    *end = fminf(full, (float)(0.5 * nearest));
+    *far = fminf(old_far, (float)(0.5 * nearest));
     vkn_status status = render_picture(renderer, camera, VKN_BACKGROUND_WHITE, 1, &picture);
-    *end = full;
+    *far = old_far;
     BASE_TRY(status);
     size_t count = (size_t)picture.width * picture.height;
     for (size_t i = 0; i < count; i++)
         sum += (double)picture.opacity[i];
-    *share = sum / (double)count;
+    *opacity_mean = sum / (double)count;
     render_picture_free(&picture);
     return VKN_OK;
 }

@@ -92,7 +92,7 @@ static vkn_status add_to_video(struct render_frames *frames, enum map map, const
 {
     if (!frames->videos[map] || render_video_add(frames->videos[map], pixels) == VKN_OK)
         return VKN_OK;
-    render_video_end(&frames->videos[map], true); /* sets vkn_last_error to ffmpeg's */
+    render_video_end(&frames->videos[map], true); /* sets vkn_last_error to ffmpeg's message */
     return fail_video(frames);
 }
 

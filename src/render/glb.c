@@ -28,7 +28,7 @@ enum {
 #define CHUNK_JSON 0x4e4f534au
 #define CHUNK_BIN  0x004e4942u
 
-/* Buffer views in the binary chunk, in this order, each at a multiple of 4 bytes. */
+/* Buffer views of the binary chunk, padded to 4 bytes. COLORS holds any texture coordinates. */
 enum view { POSITIONS, NORMALS, COLORS, INDICES, IMAGE, BUFFER_VIEWS };
 
 struct glb {
@@ -64,7 +64,7 @@ static void upright(const double up[3], double rotation[4])
         rotation[i] = length < 1e-6 ? flip[i] : turn[i] / length;
 }
 
-/* Adds a second node within the first that translates by the mesh's origin, if it is not 0 0 0. */
+/* Returns the mesh's node: `parent`, or a child that translates by an origin other than 0 0 0. */
 static cJSON *add_origin(cJSON *root, cJSON *parent, const double origin[3])
 {
     const int second = 1;

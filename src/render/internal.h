@@ -28,7 +28,7 @@ struct vkn_renderer {
     uint32_t march_iterations_per_submit; /* march iterations of one submission; 0: all */
     struct buffers buffers;
     struct gpu_bindings *bindings;
-    /* The coarse field or the proposal that places the fine samples; NULL without one. */
+    /* The coarse field or the proposal that places the fine samples; without one all zero. */
     struct setup coarse_setup; /* see setup_of_coarse */
     struct buffers coarse;
     struct gpu_bindings *coarse_bindings;
@@ -49,7 +49,7 @@ struct vkn_renderer {
                                                       pass for normals */
 };
 
-/* Lists the pipelines of views and the renderer's fields for them; returns their number. */
+/* Lists the pipelines of views and the members of *r that receive them; returns the number. */
 size_t render_list_views(struct vkn_renderer *r,
                          struct field_pass_request passes[RENDER_MAX_PIPELINES]);
 /* Does the same for the pipelines of the proposal, with coarse_setup; 0 without a proposal. */
@@ -84,7 +84,7 @@ void render_choose_submit_size(struct vkn_renderer *r, double seconds);
  * has too few points. */
 vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share);
-/* Records the march of the first `rays` of BIND_RAYS until all have ended, and a barrier. `density`
+/* Records the march of the first `rays` rays until all have ended, and a barrier. `density`
  * replaces the field's last forward pass unless it is NULL. `composite` runs in each iteration. */
 void render_record_march(struct vkn_renderer *r, struct gpu_recording *recording, uint32_t rays,
                          const struct gpu_pipeline *density, const struct gpu_pipeline *composite);

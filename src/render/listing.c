@@ -11,8 +11,8 @@
 
 #define LIST        "vknerf_frames.json"
 #define DEPTH_SCALE "depth_scale.json"
-#define LIST_LIMIT  ((size_t)1 << 16)
-#define MOST_FRAMES 1e6 /* lists with more frames are rejected */
+#define LIST_LIMIT  ((size_t)1 << 16) /* bytes */
+#define MOST_FRAMES 1e6               /* lists with more frames are rejected */
 
 /* The kind's name in the list, and the suffix of its files after the frame number. */
 static const struct {
@@ -136,7 +136,7 @@ static void remove_listed(const struct render_listing *listing, size_t frames, s
             remove_file(older, render_frame_path(listing->folder, --frame, kind));
 }
 
-/* Returns whether the file has the name of a rendering's file but was not written by this one. */
+/* Returns whether a file has the name of a frame but was not written by this rendering. */
 static bool looks_older(const struct render_listing *listing, const char *name, size_t frames)
 {
     static const char prefix[] = "frame_";
@@ -147,9 +147,9 @@ static bool looks_older(const struct render_listing *listing, const char *name, 
     size_t frame = strtoul(name + sizeof(prefix) - 1, NULL, 10);
     for (unsigned kind = 0; kind < RENDER_KINDS; kind++) {
         char *expected = frame_name(frame, kind);
-        bool same = expected && strcmp(expected, name) == 0;
+        bool matches = expected && strcmp(expected, name) == 0;
         free(expected);
-        if (same)
+        if (matches)
             return frame >= written(listing, kind, frames);
     }
     return false;
@@ -170,7 +170,7 @@ static void count_kept(const struct render_listing *listing, size_t frames, stru
 }
 
 static void log_older_files(const struct render_listing *listing, const struct older *older,
-                            bool whole)
+                            bool is_complete)
 {
     if (older->removed > 0)
         base_log(BASE_LOG_INFO, "%s: %zu file%s of an earlier rendering removed", listing->folder,
@@ -179,19 +179,19 @@ static void log_older_files(const struct render_listing *listing, const struct o
         base_log(BASE_LOG_WARNING, "%s: %zu older file%s, such as %s, remain%s: %s",
                  listing->folder, older->kept, older->kept == 1 ? "" : "s",
                  older->example ? older->example : "", older->kept == 1 ? "s" : "",
-                 whole ? LIST " does not list them" : "this rendering is incomplete");
+                 is_complete ? LIST " does not list them" : "this rendering is incomplete");
 }
 
-vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole)
+vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool is_complete)
 {
     struct older older = {0};
-    if (whole)
+    if (is_complete)
         remove_listed(listing, frames, &older);
     for (unsigned kind = 0; kind < RENDER_KINDS; kind++)
-        if (whole || listing->counts[kind] < written(listing, kind, frames))
+        if (is_complete || listing->counts[kind] < written(listing, kind, frames))
             listing->counts[kind] = written(listing, kind, frames);
     count_kept(listing, frames, &older);
-    log_older_files(listing, &older, whole);
+    log_older_files(listing, &older, is_complete);
     free(older.example);
     return write_list(listing);
 }

@@ -29,9 +29,9 @@ char *render_frame_path(const char *folder, size_t frame, enum render_kind kind)
  * one that already exists. Call it before the first frame. The caller sets listing->folder (which
  * must outlive *listing) and listing->wanted. VKN_BAD_INPUT: the folder cannot be written. */
 vkn_status render_listing_begin(struct render_listing *listing, size_t frames);
-/* Writes the final list after `frames` frames of each wanted kind are written. `whole`: the
+/* Writes the final list after `frames` frames of each wanted kind are written. `is_complete`: the
  * rendering is complete, and listed files that it did not write are removed. Files that are not
  * listed stay. Logs the numbers of removed and of remaining older files. */
-vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool whole);
+vkn_status render_listing_end(struct render_listing *listing, size_t frames, bool is_complete);
 
 #endif

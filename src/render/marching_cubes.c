@@ -155,7 +155,7 @@ static vkn_status add_triangles(const struct marching *m, struct render_mesh *me
 
 struct slab {
     struct marching *marching;
-    int64_t lowest;     /* grid layer of the lowest layer above the overlap; -1: first slab */
+    int64_t lowest;     /* grid layer of the slab's lowest points; -1: first slab */
     uint32_t totals[2]; /* vertices, triangles */
     /* Pipeline of record_range's dispatch, and the range that it writes. */
     const struct gpu_pipeline *pipeline;
@@ -169,8 +169,8 @@ static vkn_status run(struct slab *slab, void (*record)(struct slab *, struct gp
     return gpu_run_once(&recording);
 }
 
-/* Copies the previous slab's highest layers to this slab's lowest ones, or fills the first slab's
- * with negative values. */
+/* Copies the previous slab's highest layers to this slab's lowest ones, or fills the
+ * lowest layers of the first slab with negative values. */
 static void record_overlap(struct slab *slab, struct gpu_recording *recording)
 {
     struct marching *m = slab->marching;

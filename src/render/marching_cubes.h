@@ -33,7 +33,7 @@ struct marching_source {
     void *context;
     /* Writes the values of grid.layers layers of the grid from layer `first` on, which may lie
      * beyond the grid, to BIND_MESH_VALUES from its layer MESH_OVERLAP on. Values on the grid's
-     * faces and beyond must be negative: the mesh is closed. *any: a value may be positive. */
+     * faces and beyond must be negative, to close the mesh. *any: a value may be positive. */
     vkn_status (*fill)(void *context, uint32_t first, bool *any);
     /* Postprocesses the first `count` of BIND_MESH_VERTICES; may be NULL. */
     vkn_status (*finish)(void *context, uint32_t count);

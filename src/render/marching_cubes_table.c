@@ -67,8 +67,8 @@ static bool share_face(uint32_t a, uint32_t b)
     return false;
 }
 
-/* Returns the loop's vertex that a triangle fan fills it from. The fan's inner lines must not lie
- * in a face of the cell: the neighbouring cell's fan may have the same line, and four triangles
+/* Returns the vertex of a loop that all triangles of its fan share. The fan's inner lines must not
+ * lie in a face of the cell: the neighbouring cell's fan may have the same line, and four triangles
  * would share it. Every loop has such a vertex. Loops run clockwise seen from outside. */
 static uint32_t fan_corner(const uint32_t *loop, uint32_t length)
 {

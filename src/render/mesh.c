@@ -14,10 +14,10 @@
 
 bool render_box_given(const double low[3], const double high[3])
 {
-    bool given = false;
+    bool has_box = false;
     for (int i = 0; i < 3; i++)
-        given = given || low[i] != 0.0 || high[i] != 0.0;
-    return given;
+        has_box = has_box || low[i] != 0.0 || high[i] != 0.0;
+    return has_box;
 }
 
 /* Rounds to a multiple of the smallest power of ten that is at least `size`. Single precision can
@@ -30,10 +30,10 @@ static double round_origin(double position, double size)
 
 void render_local_origin(const struct vkn_scene *scene, double origin[3])
 {
-    bool far = scene_needs_double(scene->offset);
+    bool is_far = scene_needs_double(scene->offset);
     for (int i = 0; i < 3; i++)
         origin[i] =
-            far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
+            is_far ? round_origin((0.5 - scene->offset[i]) / scene->scale, 1 / scene->scale) : 0.0;
 }
 
 bool render_has_origin(const double origin[3])
@@ -49,14 +49,14 @@ void render_local_offset(const struct vkn_scene *scene, float offset[3])
         offset[i] = (float)(origin[i] * scene->scale + scene->offset[i]);
 }
 
-/* Transforms the box to training space; the unit cube where none is given. */
+/* Transforms the box to training space. Without one, returns the unit cube. */
 static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
                             double low[3], double high[3])
 {
-    bool given = render_box_given(params->low, params->high);
+    bool has_box = render_box_given(params->low, params->high);
     for (int i = 0; i < 3; i++) {
-        low[i] = given ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
-        high[i] = given ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
+        low[i] = has_box ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
+        high[i] = has_box ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
         if (!(low[i] < high[i]))
             return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty",
                              params->low[i], params->high[i], "xyz"[i]);
@@ -155,7 +155,7 @@ void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,
 
 /* ---- passes -------------------------------------------------------------------------------- */
 
-enum mesh_pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, VIEWS, COLORS, PASSES };
+enum mesh_pass { POINTS, SAMPLES, VALUES, HIDDEN, SEEN, COLOR_SAMPLES, COLORS, PASSES };
 static const char *const pass_names[PASSES] = {"mesh_points", "mesh_samples", "mesh_values",
                                                "mesh_hidden", "mesh_seen",    "mesh_color_samples",
                                                "mesh_colors"};
@@ -164,7 +164,7 @@ struct mesher {
     struct query query;
     struct marching marching;
     const struct visibility_maps *visibility_maps; /* NULL: unseen surfaces are kept as they are */
-    bool drop;                                     /* unseen vertices are marked MESH_UNSEEN */
+    bool marks_unseen;                             /* unseen vertices are marked MESH_UNSEEN */
     struct gpu_pipeline *pipelines[PASSES];
     struct report_progress *progress;
     const volatile sig_atomic_t *stop;
@@ -247,11 +247,11 @@ static vkn_status finish(void *context, uint32_t count)
     struct Push push = {.a = count,
                         .b = mesher->visibility_maps ? mesher->visibility_maps->views : 0};
     GPU_ONCE(mesher->query.device, "mesh colours");
-    if (mesher->drop) {
+    if (mesher->marks_unseen) {
         record(mesher, recording, SEEN, push, groups_for(count));
         gpu_record_compute_barrier(recording);
     }
-    record(mesher, recording, VIEWS, push, groups_for(count));
+    record(mesher, recording, COLOR_SAMPLES, push, groups_for(count));
     field_query_record(&mesher->query, recording, mesher->marching.bindings, count, true);
     record(mesher, recording, COLORS, push, groups_for(count));
     return gpu_run_once(&recording);
@@ -282,7 +282,7 @@ static vkn_status create(const vkn_renderer *renderer, const struct MeshGrid *gr
     BASE_TRY(marching_create(mesher->query.device, &timed_grid, mesher->query.capacity, buffers,
                              &mesher->marching));
     for (int pass = 0; pass < PASSES; pass++) {
-        if ((pass == HIDDEN && !mesher->visibility_maps) || (pass == SEEN && !mesher->drop))
+        if ((pass == HIDDEN && !mesher->visibility_maps) || (pass == SEEN && !mesher->marks_unseen))
             continue;
         BASE_TRY(field_backend_create_pipeline(
             mesher->query.device, &mesher->query.setup.backend, pass_names[pass], FIELD_NO_VARIANT,
@@ -306,7 +306,7 @@ vkn_status render_mesh(vkn_renderer *renderer, const struct MeshGrid *grid, enum
 {
     *mesh = (struct render_mesh){0};
     struct mesher mesher = {.visibility_maps = unseen != VKN_UNSEEN_KEEP ? visibility_maps : NULL,
-                            .drop = unseen == VKN_UNSEEN_DROP,
+                            .marks_unseen = unseen == VKN_UNSEEN_DROP,
                             .progress = progress,
                             .stop = stop};
     const struct marching_source source = {

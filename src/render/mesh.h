@@ -6,7 +6,7 @@
 #include "render/render.h"
 #include "render/visibility_maps.h"
 
-/* Returns whether a box is given: no box is all zero. */
+/* Returns whether a box is given; `low` and `high` all zero: no box. */
 bool render_box_given(const double low[3], const double high[3]);
 
 /* Returns whether the origin is not 0 0 0. */
@@ -15,7 +15,7 @@ bool render_has_origin(const double origin[3]);
 void render_local_offset(const struct vkn_scene *scene, float offset[3]);
 
 /* Computes the voxel grid of `params` in training space, of the unit cube without a box. Voxels are
- * cubes: edges of the box are rounded up to whole voxels around its centre. `config`: of the field.
+ * cubes: edges of the box are rounded up to whole voxels around its centre. `config`: the field's.
  * VKN_BAD_INPUT names the wrong parameter: "crop", "resolution" or "threshold". */
 vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params, struct MeshGrid *grid);

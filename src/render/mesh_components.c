@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Removes vertices that are not `kept`, and their triangles. numbers[vertex]: the new index. */
+/* Removes vertices that are not `kept`, and their triangles. `numbers`: scratch, [vertex]. */
 static void compact(struct render_mesh *mesh, const bool *kept, uint32_t *numbers)
 {
     uint32_t vertices = 0;
@@ -77,7 +77,7 @@ static void join(const struct render_mesh *mesh, uint32_t *parents)
         parents[v] = find_root(parents, v);
 }
 
-/* Counts each component's vertices in sizes[first vertex]. Returns the number of components. */
+/* Returns the number of components. sizes[first vertex]: a component's vertex count. */
 static size_t count_components(const struct render_mesh *mesh, const uint32_t *parents,
                                uint32_t *sizes, uint32_t *largest)
 {
@@ -93,7 +93,7 @@ static size_t count_components(const struct render_mesh *mesh, const uint32_t *p
     return components;
 }
 
-vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool largest,
+vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool only_largest,
                                        size_t *components, size_t *removed)
 {
     uint32_t *parents = base_alloc(mesh->vertex_count + 1, sizeof *parents);
@@ -105,8 +105,8 @@ vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices
         join(mesh, parents);
         *components = count_components(mesh, parents, sizes, &first);
         for (uint32_t v = 0; v < mesh->vertex_count; v++) {
-            uint32_t root = parents[v]; /* at most v: kept[root] is set unless root is v */
-            kept[v] = root == v ? (largest ? v == first : sizes[v] >= vertices) : kept[root];
+            uint32_t root = parents[v]; /* at most v, so kept[root] is set unless root is v */
+            kept[v] = root == v ? (only_largest ? v == first : sizes[v] >= vertices) : kept[root];
             *removed += root == v && !kept[v];
         }
         if (*removed > 0)

@@ -29,14 +29,14 @@ static void put_ply_header(struct file_buffer *file_buffer, const struct render_
 
 static void put_ply(struct file_buffer *file_buffer, const struct render_mesh *mesh)
 {
-    bool single = !render_has_origin(mesh->origin);
+    bool is_f32 = !render_has_origin(mesh->origin);
     put_ply_header(file_buffer, mesh);
     for (size_t v = 0; v < mesh->vertex_count && file_buffer->error == 0; v++) {
         const struct MeshVertex *vertex = &mesh->vertices[v];
         file_buffer_reserve(file_buffer);
-        for (int i = 0; i < 3 && single; i++)
+        for (int i = 0; i < 3 && is_f32; i++)
             file_buffer_f32(file_buffer, vertex->position[i]);
-        for (int i = 0; i < 3 && !single; i++)
+        for (int i = 0; i < 3 && !is_f32; i++)
             file_buffer_f64(file_buffer, mesh->origin[i] + (double)vertex->position[i]);
         for (int i = 0; i < 3; i++)
             file_buffer_f32(file_buffer, vertex->normal[i]);

@@ -18,7 +18,7 @@ struct node {
 struct tree {
     struct node *nodes;
     size_t count;
-    float *spacing;
+    float *spacing; /* [point] */
 };
 
 /* ---- building -------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static void build(struct node *nodes, size_t count) // NOLINT(misc-no-recursion)
 /* ---- searching ------------------------------------------------------------------------------- */
 
 struct found {
-    double squares[NEAREST]; /* nearest first */
+    double squares[NEAREST]; /* squared distances, nearest first */
 };
 
 static void insert_distance(struct found *found, double square)
@@ -107,7 +107,7 @@ static void insert_distance(struct found *found, double square)
         }
 }
 
-/* Searches the half of `from` first, then the other half if it may have a nearer point. */
+/* Searches first the half that contains `from`, then the other if it may have a nearer point. */
 static void search(const struct node *nodes, size_t count, // NOLINT(misc-no-recursion)
                    const struct node *from, struct found *found)
 {

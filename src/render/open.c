@@ -5,7 +5,7 @@
 #include "rays/rays.h"
 #include "render/internal.h"
 
-/* Buffers whose tensors in a checkpoint pictures need, and the buffers that receive them. */
+/* Tensors of a checkpoint that pictures need, by buffer, and the buffers that receive them. */
 static const struct {
     uint32_t saved, to;
 } tensors[] = {

@@ -6,7 +6,7 @@
 #include "render/internal.h"
 #include "render/write_view.h"
 
-/* Moves *made into a new picture of the caller; frees it after a failure. */
+/* Moves *made into a new picture of the caller; frees *made after a failure. */
 static vkn_status move_to_caller(struct vkn_picture *made, struct vkn_picture **picture)
 {
     *picture = base_alloc(1, sizeof **picture);
@@ -22,17 +22,17 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6])
 {
     struct Config *constants = &renderer->setup.constants;
     const struct vkn_config *config = &renderer->setup.config;
-    bool given = false;
+    bool has_box = false;
     for (int i = 0; i < 6; i++)
-        given |= box[i] != 0.0;
-    for (int i = 0; i < 3 && given; i++)
+        has_box |= box[i] != 0.0;
+    for (int i = 0; i < 3 && has_box; i++)
         if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
             return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty", box[i],
                              box[3 + i], "xyz"[i]);
     for (int i = 0; i < 3; i++) {
         double scale = config->scene.scale, offset = config->scene.offset[i];
-        constants->crop_low[i] = given ? (float)(box[i] * scale + offset) : -FLT_MAX;
-        constants->crop_high[i] = given ? (float)(box[3 + i] * scale + offset) : FLT_MAX;
+        constants->crop_low[i] = has_box ? (float)(box[i] * scale + offset) : -FLT_MAX;
+        constants->crop_high[i] = has_box ? (float)(box[3 + i] * scale + offset) : FLT_MAX;
         renderer->coarse_setup.constants.crop_low[i] = constants->crop_low[i];
         renderer->coarse_setup.constants.crop_high[i] = constants->crop_high[i];
     }

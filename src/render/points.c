@@ -6,8 +6,8 @@
 #include "render/internal.h"
 #include "volume/volume.h"
 
-/* Sampling ends early if no ray of EMPTY_RAYS hits a surface, or after ENOUGH_RAYS rays less than
- * LEAST_SHARE of all. */
+/* Sampling ends early if none of more than EMPTY_RAYS rays hits a surface, or if less than
+ * LEAST_SHARE of more than ENOUGH_RAYS rays hit one. */
 #define LEAST_SHARE (1.0 / 256)
 #define ENOUGH_RAYS (1u << 16)
 #define EMPTY_RAYS  (1u << 14)
@@ -17,7 +17,7 @@ struct cloud {
     struct vkn_renderer *renderer;
     const struct vkn_scene *scene;
     const struct render_points_params *params;
-    struct gpu_pipeline *scatter, *composite, *finish;
+    struct gpu_pipeline *generate_rays, *composite, *finish;
     struct render_mesh *points;
 };
 
@@ -42,7 +42,7 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
                           .c = float_bits(offset[0]),
                           .d = float_bits(offset[1]),
                           .e = float_bits(offset[2])};
-    gpu_record_dispatch(recording, cloud->scatter, r->bindings, &pick, sizeof pick, groups);
+    gpu_record_dispatch(recording, cloud->generate_rays, r->bindings, &pick, sizeof pick, groups);
     render_record_march(r, recording, rays, NULL, cloud->composite);
     gpu_record_dispatch(recording, cloud->finish, r->bindings, &placed, sizeof placed, groups);
 }
@@ -81,8 +81,8 @@ static bool hits_too_rarely(uint64_t rays, size_t collected)
            (rays > ENOUGH_RAYS && (double)collected < LEAST_SHARE * (double)rays);
 }
 
-/* Goes through the views repeatedly, with as many rays each as would complete the cloud if all hit
- * a surface. After a first round of views without a hit, batches are as large as possible. */
+/* Goes through the views repeatedly, with as many rays per view as would complete the cloud if all
+ * hit a surface. After a first round of views without a hit, batches are as large as possible. */
 static vkn_status collect_points(struct cloud *cloud, struct report_progress *progress,
                                  const volatile sig_atomic_t *stop)
 {
@@ -112,7 +112,7 @@ static vkn_status prepare(struct cloud *cloud)
 {
     struct vkn_renderer *r = cloud->renderer;
     const struct field_pass_request passes[] = {
-        {"random_view_rays", &cloud->scatter, FIELD_NO_VARIANT},
+        {"random_view_rays", &cloud->generate_rays, FIELD_NO_VARIANT},
         {volume_viewing.passes[VOLUME_HITS].name, &cloud->composite, FIELD_NO_VARIANT},
         {"finish_points", &cloud->finish, FIELD_NO_VARIANT},
     };
@@ -142,7 +142,7 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
     if (status == VKN_OK)
         status = collect_points(&work, progress, stop);
     cloud->device_bytes = gpu_memory_allocated(renderer->device);
-    gpu_pipeline_destroy(&work.scatter);
+    gpu_pipeline_destroy(&work.generate_rays);
     gpu_pipeline_destroy(&work.composite);
     gpu_pipeline_destroy(&work.finish);
     return status;

@@ -46,7 +46,7 @@ struct ssim {
     double *line;       /* [MOMENTS][width]: moments of one image row */
     double *rows;       /* [WINDOW][MOMENTS][valid_width]: ring of rows blurred along x */
     uint32_t *unused;   /* [column]: unused pixels of the last WINDOW rows */
-    size_t windows;     /* windows summed so far; each colour counts as one */
+    size_t windows;     /* windows summed so far, counted once per colour channel */
 };
 
 static void set_weights(double weights[WINDOW])
@@ -113,7 +113,7 @@ static double sum_windows(struct ssim *ssim, size_t last)
     for (size_t tap = 0; tap < WINDOW; tap++)
         rows[tap] = ring_row(ssim, last + 1 - WINDOW + tap, 0);
     double sum = 0.0;
-    size_t unused = 0; /* in the window */
+    size_t unused = 0; /* unused pixels in the window */
     for (size_t column = 0; column + 1 < WINDOW; column++)
         unused += ssim->unused[column];
     for (size_t i = 0; i < ssim->valid_width; i++) {

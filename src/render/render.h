@@ -14,7 +14,7 @@ struct field_pass_request;
 struct report_progress;
 struct setup;
 
-#define RENDER_MAX_FORWARD   16u /* passes of a field's forward recipe */
+#define RENDER_MAX_FORWARD   16u /* most forward passes of a field */
 #define RENDER_MAX_PIPELINES (RENDER_MAX_FORWARD + 9u)
 
 /* Lists the pipelines that render pictures and normal maps of a setup's field, with NULL in the
@@ -38,8 +38,8 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-/* Returns the cameras that `params` selects, in its picture size. The caller frees views->cameras;
- * their image paths belong to the scene. */
+/* Returns the cameras that `params` selects, with its picture size. The caller frees
+ * views->cameras; their image paths belong to the scene. */
 vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_params *params,
                         struct scene_camera_path *views);
 
@@ -79,7 +79,7 @@ struct render_evaluation {
     size_t stride;                  /* evaluates every stride-th view */
     const char *folder;             /* of picture files, PREFIX VIEW KIND.png; NULL: none */
     unsigned pictures;              /* bits RENDER_COLOR ...: written to `folder` */
-    const char *prefix;             /* of the names of renders, "" or "step_000500_" */
+    const char *prefix;             /* begins the names of colour pictures, "" or "step_000500_" */
     struct report_progress *progress;
     const volatile sig_atomic_t *stop; /* may be NULL */
 };
@@ -129,12 +129,12 @@ void render_local_origin(const struct vkn_scene *scene, double origin[3]);
 struct render_mesh {
     double origin[3]; /* added to positions to get dataset positions: render_local_origin */
     struct MeshVertex *vertices;
-    uint32_t (*triangles)[3]; /* vertices, counterclockwise seen from outside */
+    uint32_t (*triangles)[3]; /* vertex indices, counterclockwise seen from outside */
     size_t vertex_count, triangle_count;
     size_t vertex_capacity, triangle_capacity;
     uint64_t device_bytes; /* device memory held while the mesh was made */
     double up[3];          /* up direction for formats that store it: unit length; all zero: +y */
-    /* Set by render_mesh_unwrap (texels) and render_mesh_paint (texture); also owned. */
+    /* Set by render_mesh_unwrap (texels) and render_mesh_paint (texture); the mesh owns them. */
     uint32_t texture_size; /* pixels along an edge */
     float (*texels)[2];    /* [vertex]: texture position in pixels from the left and the top */
     uint8_t *texture;      /* RGB rows from the top, sRGB */
@@ -172,10 +172,10 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
  * *removed: number of removed vertices. Keeps the order of the others. */
 vkn_status render_mesh_drop_unseen(struct render_mesh *mesh, size_t *removed);
 
-/* Removes connected components with fewer than `vertices` vertices; with `largest`, all components
- * but the largest (the first of equally large ones). Keeps the order of the others. *components:
- * their number before, *removed: number of removed components. */
-vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool largest,
+/* Removes connected components with fewer than `vertices` vertices; with `only_largest`, all
+ * components but the largest (the first of equally large ones). Keeps the order of the others.
+ * *components: number of components before, *removed: number of removed components. */
+vkn_status render_mesh_keep_components(struct render_mesh *mesh, size_t vertices, bool only_largest,
                                        size_t *components, size_t *removed);
 
 #define RENDER_MOST_TEXTURE 16384u
@@ -257,8 +257,8 @@ struct buffers;
  * *any: whether there are samples; false: all rays have ended. */
 typedef vkn_status render_evaluate_samples(void *context, const struct buffers *view, uint32_t rays,
                                            bool *any);
-/* Sets a function that evaluates samples in place of the field's passes. With it the renderer
- * cannot make normals, meshes and points. */
+/* Sets a function that evaluates samples in place of the field's passes. Afterwards the renderer
+ * cannot make normals, meshes or points. */
 void render_set_evaluator(vkn_renderer *renderer, render_evaluate_samples *evaluate, void *context);
 
 #endif

@@ -10,7 +10,7 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
-/* Buffers of pictures. The field's buffers belong to the step, else to the renderer. */
+/* Buffers of pictures. The field's buffers belong to the step; without one, to the renderer. */
 #define OF_PICTURES                                                                           \
     (BUFFERS(CONFIG) | BUFFERS(STATE) | BUFFERS(CAMERAS) | BUFFERS(RAYS) | BUFFERS(RESULTS) | \
      BUFFERS(SAMPLES) | BUFFERS(FEATURES) | BUFFERS(FIELD) | BUFFERS(OUTPUT))
@@ -71,8 +71,8 @@ static vkn_status configure_as_is(struct vkn_renderer *r, struct vkn_config *con
 }
 
 /* Configures the renderer, with fallbacks where the device does not support the backend of the
- * training: first other matrix shapes, then fp32 unless the caller `asked` for a precision. */
-static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool requested)
+ * training: first other matrix shapes, then fp32 unless the caller requested a precision. */
+static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, bool is_requested)
 {
     vkn_status status = configure_as_is(r, config);
     if (status != VKN_BAD_INPUT)
@@ -80,7 +80,7 @@ static vkn_status configure(struct vkn_renderer *r, struct vkn_config *config, b
     memset(&config->matrix, 0, sizeof config->matrix);
     field_policy_reset(config);
     status = configure_as_is(r, config);
-    if (status != VKN_BAD_INPUT || requested || config->precision == VKN_PRECISION_FP32)
+    if (status != VKN_BAD_INPUT || is_requested || config->precision == VKN_PRECISION_FP32)
         return status;
     base_log(BASE_LOG_WARNING, "rendering in fp32: %s", vkn_last_error());
     config->precision = VKN_PRECISION_FP32;
@@ -119,7 +119,7 @@ static vkn_status bind_buffers(struct vkn_renderer *r)
     return gpu_bindings_create(r->device, bound, &r->bindings);
 }
 
-/* Binds the coarse field and its samples, and the fine field's buffers for all others. */
+/* Binds the coarse field and its samples, and the fine field's buffers to the other bindings. */
 static vkn_status bind_coarse(struct vkn_renderer *r)
 {
     const struct gpu_buffer *bound[GPU_BINDINGS] = {NULL};
@@ -335,10 +335,10 @@ vkn_status render_enable_points(struct vkn_renderer *r)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
-/* Rays [first, first + rays) of a view. A pixel has 4^log2_edge rays. */
+/* Rays [first, first + rays) of a view. A pixel has 4^log2_side rays. */
 struct batch {
     struct vkn_renderer *r;
-    uint32_t first, rays, log2_edge;
+    uint32_t first, rays, log2_side;
 };
 
 static uint32_t ray_groups(const struct batch *batch)
@@ -349,7 +349,7 @@ static uint32_t ray_groups(const struct batch *batch)
 static void record_rays(const struct batch *batch, struct gpu_recording *recording)
 {
     const struct vkn_renderer *r = batch->r;
-    struct Push view = {.b = batch->first, .c = batch->rays, .d = batch->log2_edge};
+    struct Push view = {.b = batch->first, .c = batch->rays, .d = batch->log2_side};
     gpu_record_dispatch(recording, r->generate_view_rays, r->bindings, &view, sizeof view,
                         ray_groups(batch));
 }
@@ -357,7 +357,7 @@ static void record_rays(const struct batch *batch, struct gpu_recording *recordi
 static void record_pixels(const struct batch *batch, struct gpu_recording *recording)
 {
     const struct vkn_renderer *r = batch->r;
-    uint32_t per_pixel = 1u << (2 * batch->log2_edge);
+    uint32_t per_pixel = 1u << (2 * batch->log2_side);
     struct Push finish = {.a = batch->rays / per_pixel, .b = per_pixel};
     gpu_record_dispatch(recording, r->finish_normals ? r->finish_normals : r->finish_pixels,
                         r->bindings, &finish, sizeof finish, ray_groups(batch));
@@ -394,11 +394,11 @@ static void read_pixels(const struct vkn_renderer *r, struct vkn_picture *pictur
 }
 
 static vkn_status render_batch(struct vkn_renderer *r, struct vkn_picture *picture,
-                               uint64_t first_pixel, uint32_t pixels, uint32_t log2_edge)
+                               uint64_t first_pixel, uint32_t pixels, uint32_t log2_side)
 {
-    uint32_t per_pixel = 1u << (2 * log2_edge);
+    uint32_t per_pixel = 1u << (2 * log2_side);
     const struct batch batch = {r, (uint32_t)first_pixel * per_pixel, pixels * per_pixel,
-                                log2_edge};
+                                log2_side};
     if (r->evaluate) {
         BASE_TRY(run_batch(&batch, record_rays));
         BASE_TRY(render_march_with_evaluator(r, batch.rays));
@@ -430,13 +430,13 @@ static vkn_status allocate_picture(struct vkn_picture *picture, uint32_t width, 
 }
 
 static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture,
-                             uint32_t log2_edge)
+                             uint32_t log2_side)
 {
     uint64_t pixels = (uint64_t)picture->width * picture->height;
-    uint32_t batch = r->setup.constants.ray_capacity >> (2 * log2_edge);
+    uint32_t batch = r->setup.constants.ray_capacity >> (2 * log2_side);
     for (uint64_t first = 0; first < pixels; first += batch) {
         uint64_t left = pixels - first;
-        BASE_TRY(render_batch(r, picture, first, left < batch ? (uint32_t)left : batch, log2_edge));
+        BASE_TRY(render_batch(r, picture, first, left < batch ? (uint32_t)left : batch, log2_side));
     }
     return VKN_OK;
 }
@@ -447,11 +447,11 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
 {
     BASE_C_LOCALE;
     *picture = (struct vkn_picture){0};
-    uint32_t edge = supersample ? supersample : 1;
-    if (edge != 1 && edge != 2 && edge != 4)
-        return base_fail(VKN_BAD_INPUT, "supersample: %u is not 1, 2 or 4", edge);
+    uint32_t side = supersample ? supersample : 1;
+    if (side != 1 && side != 2 && side != 4)
+        return base_fail(VKN_BAD_INPUT, "supersample: %u is not 1, 2 or 4", side);
     if (camera->width == 0 || camera->height == 0 ||
-        (uint64_t)camera->width * camera->height > UINT32_MAX / (edge * edge))
+        (uint64_t)camera->width * camera->height > UINT32_MAX / (side * side))
         return base_fail(VKN_BAD_INPUT, "a view of %u x %u pixels cannot be rendered",
                          camera->width, camera->height);
     float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
@@ -462,7 +462,7 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
     vkn_status status =
         allocate_picture(picture, camera->width, camera->height, renderer->finish_normals != NULL);
     if (status == VKN_OK)
-        status = render_all(renderer, picture, edge == 4 ? 2 : edge - 1);
+        status = render_all(renderer, picture, side == 4 ? 2 : side - 1);
     if (status != VKN_OK)
         render_picture_free(picture);
     return status;

@@ -1,5 +1,5 @@
 /* Converts the field's surface to Gaussians (Kerbl et al. 2023, 3D Gaussian Splatting for Real-Time
- * Radiance Field Rendering), for viewers of splats or as the start of their training. */
+ * Radiance Field Rendering), for viewers of splats or as the initial Gaussians of a training. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +15,11 @@
 
 /* Standard deviation along the surface / spacing. Renderings of the bundled scene are closest to
  * the field's at 0.4 with 20000 splats and at 0.3 with 60000. */
-#define WIDTH      0.4
-#define FLATNESS   0.1  /* standard deviation along the normal / along the surface */
-#define LEAST      1e-7 /* least standard deviation, since points may coincide */
-#define MOST_SEEN  0.99 /* opacity is clamped to LEAST_SEEN..MOST_SEEN; 1 has no logit */
-#define LEAST_SEEN 0.005
+#define WIDTH           0.4
+#define FLATNESS        0.1  /* standard deviation along the normal / along the surface */
+#define LEAST_DEVIATION 1e-7 /* for points that coincide */
+#define MOST_OPACITY    0.99 /* opacity is clamped to LEAST_OPACITY..MOST_OPACITY; 1 has no logit */
+#define LEAST_OPACITY   0.005
 
 /* ---- colours from the field ------------------------------------------------------------------ */
 
@@ -204,8 +204,8 @@ static void put_harmonics(struct file_buffer *file_buffer, const struct Splat *s
 
 static void put_splat(struct file_buffer *file_buffer, const struct Splat *splat)
 {
-    double opacity = fmin(fmax((double)splat->opacity, LEAST_SEEN), MOST_SEEN);
-    double along = log(fmax(WIDTH * (double)splat->spacing, LEAST));
+    double opacity = fmin(fmax((double)splat->opacity, LEAST_OPACITY), MOST_OPACITY);
+    double along = log(fmax(WIDTH * (double)splat->spacing, LEAST_DEVIATION));
     file_buffer_reserve(file_buffer);
     for (int i = 0; i < 3; i++)
         file_buffer_f32(file_buffer, splat->position[i]);

@@ -23,8 +23,8 @@ static struct render_voxels voxels_of(const struct vkn_scene *scene, const struc
     return voxels;
 }
 
-/* The first render_mesh_grid only checks the request, before visibility maps are rendered. The maps
- * are needed unless a box is given and unseen parts are kept. */
+/* The first render_mesh_grid checks the request before visibility maps are rendered; without a box
+ * the second replaces its grid. Maps are not needed if a box is given and unseen parts are kept. */
 vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
                           const struct render_mesh_params *params, struct report_progress *progress,
                           const volatile sig_atomic_t *stop, struct render_mesh *mesh,

@@ -9,11 +9,11 @@
 #include "scene/scene.h"
 
 #define LOCAL_SIZE_TEXTURE 64u
-#define BAND_PIXELS        (1u << 18) /* about, of a band of rows */
+#define BAND_PIXELS        (1u << 18) /* pixels of a band of rows, about */
 
 /* ---- unwrapping ------------------------------------------------------------------------------ */
 
-/* The unwrapped mesh: each chart has its own copy of its vertices, with texture positions. */
+/* The unwrapped mesh: each chart has its own copies of vertices, with texture positions. */
 struct unwrapped {
     const struct render_mesh *mesh;
     struct render_mesh made;
@@ -99,10 +99,10 @@ vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxe
 /* ---- bands of rows --------------------------------------------------------------------------- */
 
 struct bands {
-    uint32_t rows, count; /* rows of a band; number of bands */
-    uint32_t *first;      /* [count + 1]: offset of each band in `triangles`, then the total */
-    uint32_t *triangles;  /* triangles of each band; one that touches two bands is in both */
-    uint32_t most;        /* most triangles of a band */
+    uint32_t rows, count;   /* rows of a band; number of bands */
+    uint32_t *first;        /* [count + 1]: offset of each band in `triangles`, then the total */
+    uint32_t *triangles;    /* triangles of each band; one that touches two bands is in both */
+    uint32_t max_triangles; /* most triangles of a band */
 };
 
 /* Returns the first and the last band that a triangle covers, gutter included. */
@@ -135,7 +135,8 @@ static vkn_status sort_bands(const struct render_mesh *mesh, struct bands *bands
             bands->first[b + 2]++;
     }
     for (uint32_t b = 0; b < bands->count; b++) {
-        bands->most = bands->first[b + 2] > bands->most ? bands->first[b + 2] : bands->most;
+        bands->max_triangles =
+            bands->first[b + 2] > bands->max_triangles ? bands->first[b + 2] : bands->max_triangles;
         bands->first[b + 2] += bands->first[b + 1];
     }
     bands->triangles =
@@ -168,8 +169,8 @@ struct painter {
     struct bands bands;
     struct TextureTriangle *triangles; /* of the current band */
     uint32_t *texels;                  /* of the current band */
-    uint8_t *covered;                  /* one bit per texel of the texture: belongs to a chart */
-    uint64_t sums[3], painted;         /* sum of RGB and number of the texels of charts */
+    uint8_t *covered;                  /* one bit per texel of the texture: is in a chart */
+    uint64_t sums[3], painted_count;   /* sums of RGB over the texels of charts; their number */
 };
 
 static void record(const struct painter *painter, struct gpu_recording *recording,
@@ -250,7 +251,7 @@ static vkn_status read_band(struct painter *painter, uint32_t band)
             continue;
         size_t pixel = (size_t)first * mesh->texture_size + i;
         painter->covered[pixel / 8] |= (uint8_t)(1u << pixel % 8);
-        painter->painted++;
+        painter->painted_count++;
         for (int c = 0; c < 3; c++) {
             rgb[3 * i + c] = (uint8_t)(painter->texels[i] >> 8 * c & 255u);
             painter->sums[c] += rgb[3 * i + c];
@@ -295,11 +296,12 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     BASE_TRY(sort_bands(painter->mesh, &painter->bands));
     size_t pixels = (size_t)painter->bands.rows * size;
     const struct buffer_counts counts = {
-        .layer = pixels, .layers = 1, .triangles = painter->bands.most, .texels = pixels};
+        .layer = pixels, .layers = 1, .triangles = painter->bands.max_triangles, .texels = pixels};
     BASE_TRY(base_memory_check(4 * (uint64_t)size * size + pixels * sizeof *painter->texels,
                                "a texture of that size", "--texture"));
     painter->mesh->texture = base_alloc((size_t)size * size, 3);
-    painter->triangles = base_alloc(painter->bands.most + (size_t)1, sizeof *painter->triangles);
+    painter->triangles =
+        base_alloc(painter->bands.max_triangles + (size_t)1, sizeof *painter->triangles);
     painter->texels = base_alloc(pixels, sizeof *painter->texels);
     painter->covered = base_alloc((size_t)size * size / 8 + 1, 1);
     if (!painter->mesh->texture || !painter->triangles || !painter->texels || !painter->covered)
@@ -320,15 +322,16 @@ static vkn_status create(const vkn_renderer *renderer, const struct vkn_scene *s
     return VKN_OK;
 }
 
-/* Fills texels between charts with the mean colour, because mipmaps mix them into the charts. */
+/* Fills texels between charts with the mean colour: mipmaps mix these texels into the charts. */
 static void fill_uncovered(struct painter *painter)
 {
     struct render_mesh *mesh = painter->mesh;
     size_t count = (size_t)mesh->texture_size * mesh->texture_size;
-    uint64_t half = painter->painted / 2;
-    for (size_t i = 0; i < count && painter->painted > 0; i++)
+    uint64_t half = painter->painted_count / 2;
+    for (size_t i = 0; i < count && painter->painted_count > 0; i++)
         for (int c = 0; c < 3 && !(painter->covered[i / 8] >> i % 8 & 1); c++)
-            mesh->texture[3 * i + c] = (uint8_t)((painter->sums[c] + half) / painter->painted);
+            mesh->texture[3 * i + c] =
+                (uint8_t)((painter->sums[c] + half) / painter->painted_count);
 }
 
 static void destroy(struct painter *painter)

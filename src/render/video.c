@@ -11,9 +11,9 @@
 
 struct render_video {
     char *path;
-    struct base_file_writer file; /* ffmpeg writes its temporary file */
+    struct base_file_writer file; /* ffmpeg writes the temporary file of this writer */
     FILE *messages;               /* ffmpeg's standard error, an unnamed file */
-    int pipe;                     /* ffmpeg's standard input; -1: closed */
+    int input;                    /* ffmpeg's standard input; -1: closed */
     pid_t process;                /* 0: none */
     size_t frame_size;            /* bytes */
     bool broken;                  /* ffmpeg closed its input before the last frame */
@@ -83,7 +83,7 @@ static vkn_status start(struct render_video *video, const char *program,
     /* A socket, unlike a pipe, has MSG_NOSIGNAL: SIGPIPE would end this process. */
     int pair[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ? errno : 0;
     if (error == 0) {
-        video->pipe = pair[0];
+        video->input = pair[0];
         const int streams[3] = {pair[1], -1, fileno(video->messages)};
         error = base_program_start(program, arguments, streams, -1, &video->process);
         close(pair[1]);
@@ -131,7 +131,7 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
     struct render_video *video = *made = base_alloc(1, sizeof(*video));
     if (video == NULL)
         return VKN_ERROR;
-    video->pipe = -1;
+    video->input = -1;
     vkn_status status = begin(video, path, format);
     if (status == VKN_OK)
         return VKN_OK;
@@ -145,7 +145,7 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
 vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 {
     for (size_t sent = 0; sent < video->frame_size;) {
-        ssize_t written = send(video->pipe, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
+        ssize_t written = send(video->input, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
         video->broken = written < 0 && errno != EINTR;
         if (video->broken)
             return base_fail(VKN_ERROR, "%s: ffmpeg takes no more frames: %s", video->path,
@@ -197,8 +197,8 @@ vkn_status render_video_end(struct render_video **ending, bool keep)
         return VKN_OK;
     if (video->process > 0 && !keep)
         kill(video->process, SIGTERM);
-    if (video->pipe >= 0)
-        close(video->pipe); /* ffmpeg sees the end of its input */
+    if (video->input >= 0)
+        close(video->input); /* ffmpeg sees the end of its input */
     if (video->process > 0)
         status = end_process(video);
     if (video->messages != NULL)

@@ -1,4 +1,4 @@
-/* Writes videos by an ffmpeg process that reads frames from a pipe. Private to render. */
+/* Writes videos by an ffmpeg process that reads frames from a socket. Private to render. */
 #ifndef RENDER_VIDEO_H
 #define RENDER_VIDEO_H
 

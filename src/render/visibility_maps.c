@@ -152,7 +152,7 @@ void visibility_maps_destroy(struct visibility_maps *visibility_maps)
 
 struct surface_points {
     size_t count;
-    float *along[3]; /* [axis][count]: coordinates in training space */
+    float *values[3]; /* [axis][count], in training space */
 };
 
 static void add_pixel(struct surface_points *surface_points, const struct vkn_scene *scene,
@@ -170,7 +170,7 @@ static void add_pixel(struct surface_points *surface_points, const struct vkn_sc
     if (reach > 0.5 * scene->aabb_scale)
         return;
     for (int i = 0; i < 3; i++)
-        surface_points->along[i][surface_points->count] = (float)position[i];
+        surface_points->values[i][surface_points->count] = (float)position[i];
     surface_points->count++;
 }
 
@@ -195,17 +195,17 @@ static int compare(const void *a, const void *b)
 }
 
 /* Computes the box in training space, margin included. */
-static void bound(const struct surface_points *surface_points, double outliers, double low[3],
+static void bound(const struct surface_points *surface_points, double outlier_share, double low[3],
                   double high[3])
 {
     double longest = 0.0;
     for (int i = 0; i < 3; i++) {
-        size_t ignored = (size_t)(outliers * (double)surface_points->count);
-        qsort(surface_points->along[i], surface_points->count, sizeof *surface_points->along[i],
+        size_t ignored = (size_t)(outlier_share * (double)surface_points->count);
+        qsort(surface_points->values[i], surface_points->count, sizeof *surface_points->values[i],
               compare);
-        low[i] = surface_points->count ? (double)surface_points->along[i][ignored] : 0.0;
+        low[i] = surface_points->count ? (double)surface_points->values[i][ignored] : 0.0;
         high[i] = surface_points->count
-                      ? (double)surface_points->along[i][surface_points->count - 1 - ignored]
+                      ? (double)surface_points->values[i][surface_points->count - 1 - ignored]
                       : 1.0;
         longest = fmax(longest, high[i] - low[i]);
     }
@@ -216,15 +216,15 @@ static void bound(const struct surface_points *surface_points, double outliers, 
 }
 
 vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
-                               const struct vkn_scene *scene, double outliers, double low[3],
+                               const struct vkn_scene *scene, double outlier_share, double low[3],
                                double high[3])
 {
     struct surface_points surface_points = {0};
     float *inverse_distance = base_alloc(visibility_maps->pixels, sizeof *inverse_distance);
     bool ready = inverse_distance != NULL;
     for (int i = 0; i < 3; i++) {
-        surface_points.along[i] = base_alloc(BOX_POINTS, sizeof *surface_points.along[i]);
-        ready = ready && surface_points.along[i];
+        surface_points.values[i] = base_alloc(BOX_POINTS, sizeof *surface_points.values[i]);
+        ready = ready && surface_points.values[i];
     }
     vkn_status status =
         ready ? gpu_download(visibility_maps->device, &visibility_maps->inverse_distance, 0,
@@ -232,14 +232,14 @@ vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
               : VKN_ERROR;
     if (status == VKN_OK) {
         add_pixels(&surface_points, visibility_maps, scene, inverse_distance);
-        bound(&surface_points, outliers, low, high);
+        bound(&surface_points, outlier_share, low, high);
         for (int i = 0; i < 3; i++) {
             low[i] = (low[i] - scene->offset[i]) / scene->scale;
             high[i] = (high[i] - scene->offset[i]) / scene->scale;
         }
     }
     for (int i = 0; i < 3; i++)
-        free(surface_points.along[i]);
+        free(surface_points.values[i]);
     free(inverse_distance);
     return status;
 }

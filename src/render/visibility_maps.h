@@ -33,9 +33,9 @@ void visibility_maps_destroy(struct visibility_maps *visibility_maps);
 
 /* Computes the bounding box of the visible surface points within the trained cube, in dataset
  * units, with a margin of 1/64 of its longest edge; without such points the box of the unit cube.
- * `outliers`: share of the points that is ignored at each end of each axis. */
+ * `outlier_share`: share of the points that is ignored at each end of each axis. */
 vkn_status visibility_maps_box(const struct visibility_maps *visibility_maps,
-                               const struct vkn_scene *scene, double outliers, double low[3],
+                               const struct vkn_scene *scene, double outlier_share, double low[3],
                                double high[3]);
 
 #endif

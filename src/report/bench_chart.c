@@ -25,7 +25,7 @@ const char *const chart_colors[CHART_COLORS] = {"#4269d0", "#efb118", "#ff725c",
 
 struct chart {
     const cJSON *results;
-    const char *backends[MOST_BACKENDS]; /* with results, in the results' order */
+    const char *backends[MOST_BACKENDS]; /* backends that have results, in the results' order */
     size_t backend_count;
     double x_low, x_high, y_low, y_high; /* log10 of FLOP/B and FLOP/s */
     struct base_text svg;
@@ -266,7 +266,7 @@ static void add_rooflines(struct chart *chart)
 /* A section of bars: one operation on one case, so that all bars are of the same work. */
 struct section {
     const char *suite, *unit, *title;
-    bool (*is_of)(const cJSON *result); /* selects the operation; NULL: the suite has only one */
+    bool (*selects)(const cJSON *result); /* selects the operation; NULL: the suite has only one */
 };
 
 static bool is_forward(const cJSON *result)
@@ -293,7 +293,7 @@ static bool is_in(const struct section *section, const cJSON *result)
 {
     return is_suite(result, section->suite) && is_timed(result) &&
            strcmp(chart_text_of(result, "unit"), section->unit) == 0 &&
-           (!section->is_of || section->is_of(result));
+           (!section->selects || section->selects(result));
 }
 
 static bool is_case(const struct section *section, const cJSON *result, const char *name)
@@ -392,7 +392,7 @@ static double add_all_bars(struct chart *chart, double y)
 
 /* ---- the chart ------------------------------------------------------------------------------- */
 
-static void draw(struct chart *chart, const cJSON *device)
+static void add_header(struct chart *chart, const cJSON *device)
 {
     static const char style[] =
         "<style>text{font:12px "
@@ -410,7 +410,7 @@ char *report_bench_chart(const char *json)
     cJSON *bench = cJSON_Parse(json);
     struct chart chart = {.results = cJSON_GetObjectItemCaseSensitive(bench, "results")};
     list_backends(&chart);
-    draw(&chart, cJSON_GetObjectItemCaseSensitive(bench, "device"));
+    add_header(&chart, cJSON_GetObjectItemCaseSensitive(bench, "device"));
     double y = 60;
     if (fit_axes(&chart)) {
         add_rooflines(&chart);

@@ -1,4 +1,4 @@
-/* Draws PSNR over seconds for each sampling, and the time when it equals uniform sampling. */
+/* Draws each sampling's PSNR over seconds, and when it reaches the PSNR of uniform sampling. */
 #include <math.h>
 #include <string.h>
 

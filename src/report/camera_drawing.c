@@ -19,7 +19,7 @@
 #define MARGIN       1.12
 #define MOST_CAMERAS 600u
 #define MOST_POINTS  3000u
-#define LARGER_CUBE  2.5 /* the reconstructed cube is shown if at most this times as large */
+#define LARGER_CUBE  2.5 /* largest side of a drawn reconstructed cube / extent of the rest */
 
 static const char *const split_colors[SCENE_SPLITS] = {"#2a78c9", "#3b9c4f", "#e07b1f"};
 static const char *const axis_colors[3] = {"#c8322f", "#2f8f3a", "#2f55c8"};
@@ -36,7 +36,7 @@ struct drawing {
     struct panel panels[3];
     double center[3], reach; /* panels show `center` +- reach, training units */
     bool shows_region;       /* aabb_scale is above 1, and the cube of that side is shown */
-    double frustum;          /* length of a drawn camera, training units */
+    double frustum_length;   /* length of a drawn camera, training units */
     struct base_text svg;
 };
 
@@ -99,7 +99,7 @@ static void include_cube(double low[3], double high[3], double side)
     include_point(low, high, ends[1]);
 }
 
-/* Shows cameras, focus point, unit cube, and the reconstructed cube if it is not much larger. */
+/* Sets the range: cameras, focus point, unit cube, and the reconstructed cube if not too large. */
 static void set_range(struct drawing *drawing)
 {
     const struct inspect_overview *shown = &drawing->shown;
@@ -125,14 +125,14 @@ static void set_range(struct drawing *drawing)
         drawing->reach = fmax(drawing->reach, 0.5 * (high[i] - low[i]));
         squared += pow(0.5 * (high[i] - low[i]), 2);
     }
-    bool aligned = true;
+    bool is_aligned = true;
     for (int i = 0; i < 3; i++) {
         double share = fabs(drawing->panels[1].up[i]);
-        aligned = aligned && (share < 1e-6 || share > 0.999);
+        is_aligned = is_aligned && (share < 1e-6 || share > 0.999);
     }
-    drawing->reach = MARGIN * (aligned ? drawing->reach : sqrt(squared)) / (1 - FRUSTUM);
+    drawing->reach = MARGIN * (is_aligned ? drawing->reach : sqrt(squared)) / (1 - FRUSTUM);
     double shrink = sqrt(MANY_CAMERAS / (double)shown->views);
-    drawing->frustum = 2 * FRUSTUM * drawing->reach * fmin(1, fmax(0.5, shrink));
+    drawing->frustum_length = 2 * FRUSTUM * drawing->reach * fmin(1, fmax(0.5, shrink));
 }
 
 /* Projects a point to a position in a panel, user units. */
@@ -211,7 +211,7 @@ static void draw_camera(struct drawing *drawing, const struct panel *panel,
     static const double panorama[4][2] = {
         {0.375, 0.25}, {0.625, 0.25}, {0.625, 0.75}, {0.375, 0.75}};
     const double(*shares)[2] = scene_is_panoramic(view->lens) ? panorama : corners;
-    double ends[4][3], at[3], middle[2], length = drawing->frustum;
+    double ends[4][3], at[3], middle[2], length = drawing->frustum_length;
     for (int corner = 0; corner < 4; corner++) {
         double direction[3], forward = 0;
         scene_camera_ray(view, shares[corner][0] * view->width, shares[corner][1] * view->height,

@@ -67,7 +67,7 @@ struct plot {
     size_t curve_count;
     struct plot_curve curves[PLOT_CURVES];
     const char *x_name;    /* "step", "min", "time"; not escaped */
-    const double *seconds; /* of the first curve's points, for a second row of labels; or NULL */
+    const double *seconds; /* of the first curve's points, for a row of time labels; or NULL */
 };
 
 /* Adds a <figure> with caption, legend and chart, or with a note when there is nothing to draw. */

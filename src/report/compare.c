@@ -66,7 +66,7 @@ static void add_view(struct base_text *page, const struct comparison *comparison
     free(name);
 }
 
-/* Adds the views of a run that no earlier run has. Returns their number. */
+/* Adds those views of a run that no earlier run has. Returns the number of added views. */
 static size_t add_views(struct base_text *page, const struct comparison *comparison, size_t index,
                         size_t most, size_t *budget)
 {
@@ -74,10 +74,10 @@ static size_t add_views(struct base_text *page, const struct comparison *compari
     size_t added = 0;
     for (size_t i = 0; i < compared->run.summary.picture_count && added < most; i++) {
         const char *view = compared->run.summary.pictures[i].name;
-        bool shown = view == NULL;
-        for (size_t earlier = 0; earlier < index && !shown; earlier++)
-            shown = find_view(&comparison->runs[earlier], compared->scene, view) != NULL;
-        if (shown)
+        bool is_shown = view == NULL;
+        for (size_t earlier = 0; earlier < index && !is_shown; earlier++)
+            is_shown = find_view(&comparison->runs[earlier], compared->scene, view) != NULL;
+        if (is_shown)
             continue;
         add_view(page, comparison, compared->scene, view, budget);
         added++;

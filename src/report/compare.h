@@ -10,9 +10,9 @@
 
 struct compared { /* a run on the page */
     struct run run;
-    char *name;            /* of the folder; its path where two folders have the same name */
+    char *name;            /* the folder's; its path where two folders have the same name */
     char *scene;           /* last part of the scene's path; "" when unknown */
-    const char *css_class; /* CSS class of its curves and cells: "r1" ... */
+    const char *css_class; /* CSS class of the run's curves and cells: "r1" ... */
 };
 
 struct comparison {
@@ -35,11 +35,11 @@ struct measure {
     int digits;
 };
 
-/* Adds a table with a row per run. `text_of` returns texts, or NULL, of the column `second`. */
+/* Adds a table with a row per run. Column 2: title `second`, texts of `text_of` (NULL: "–"). */
 void compare_table(struct base_text *page, const struct comparison *comparison, const char *name,
                    const char *second, const char *(*text_of)(const struct run *run),
                    const struct measure *measures, size_t count);
-/* Returns the training time of the shortest run in seconds; NaN when one is unknown. */
+/* Returns the training time of the shortest run in seconds; NaN when any run's is unknown. */
 double compare_seconds(const struct comparison *comparison);
 /* Returns the mean of a column over the lines that have a value; NaN when none has. */
 double compare_mean(const struct run *run, enum run_column column);

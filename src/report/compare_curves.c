@@ -17,7 +17,7 @@ struct chart {
     int decimals;
     bool logarithmic, from_zero, stepwise;
     enum run_column column;
-    bool test; /* `quality` of test views instead of `column` */
+    bool is_test; /* draws `quality` of test views, not `column` */
     enum run_quality quality;
 };
 
@@ -32,12 +32,12 @@ static const struct chart psnr = {.id = "psnr",
                                   .decimals = 2,
                                   .column = RUN_PSNR};
 static const struct chart test_psnr = {
-    .id = "test-psnr", .title = "PSNR of test views", .unit = "dB", .decimals = 2, .test = true};
+    .id = "test-psnr", .title = "PSNR of test views", .unit = "dB", .decimals = 2, .is_test = true};
 static const struct chart test_ssim = {.id = "test-ssim",
                                        .title = "SSIM of test views",
                                        .unit = "",
                                        .decimals = 4,
-                                       .test = true,
+                                       .is_test = true,
                                        .quality = RUN_TEST_SSIM};
 static const struct chart loss_scale = {.id = "loss-scale",
                                         .title = "Loss scale",
@@ -88,13 +88,13 @@ static struct time_unit choose_time_unit(const struct comparison *comparison)
                                   : (struct time_unit){"sec", 1.0};
 }
 
-/* Points of one curve; one allocation at `x`. */
+/* Points of one curve; `x` is the one allocation of both arrays. */
 struct points {
     double *x, *y;
     size_t count;
 };
 
-/* Adds a point unless its x is unknown or less than the previous one. */
+/* Adds a point unless its x is unknown or less than the previous point's. */
 static void add_point(struct points *points, double x, double y)
 {
     bool in_order = points->count == 0 || x >= points->x[points->count - 1];
@@ -108,13 +108,13 @@ static bool collect_points(const struct run *run, const struct chart *chart, enu
                            const struct time_unit *time_unit, struct points *points)
 {
     struct run_series series = {0};
-    if (chart->test && run_test_quality(run, chart->quality, &series) != VKN_OK)
+    if (chart->is_test && run_test_quality(run, chart->quality, &series) != VKN_OK)
         return false;
     const struct run_metrics *metrics = &run->metrics;
-    size_t count = chart->test ? series.count : metrics->count;
-    const double *steps = chart->test ? series.steps : metrics->values[RUN_STEP];
-    const double *seconds = chart->test ? series.seconds : metrics->values[RUN_SECONDS];
-    const double *values = chart->test ? series.values : metrics->values[chart->column];
+    size_t count = chart->is_test ? series.count : metrics->count;
+    const double *steps = chart->is_test ? series.steps : metrics->values[RUN_STEP];
+    const double *seconds = chart->is_test ? series.seconds : metrics->values[RUN_SECONDS];
+    const double *values = chart->is_test ? series.values : metrics->values[chart->column];
     *points = (struct points){.x = base_alloc(2 * count, sizeof(double))};
     if (points->x) {
         points->y = points->x + count;
@@ -160,7 +160,7 @@ static void add_chart(struct base_text *page, const struct comparison *compariso
             .count = points.count,
             .x = points.x,
             .values = points.y,
-            .dots = chart->test,
+            .dots = chart->is_test,
         };
     }
     plot_figure(page, &plot);
@@ -183,7 +183,7 @@ static bool any_evaluation(const struct comparison *comparison)
     return false;
 }
 
-/* Returns whether an evaluation has an SSIM; views smaller than its window have none. */
+/* Returns whether an evaluation has an SSIM; views smaller than SSIM's window have none. */
 static bool any_ssim(const struct comparison *comparison)
 {
     for (size_t i = 0; i < comparison->count; i++) {
@@ -211,7 +211,7 @@ static bool any_finite(const struct comparison *comparison, enum run_column colu
     return false;
 }
 
-/* Adds the charts that are not empty or constant in all runs. */
+/* Adds the charts of gradients, except charts that are empty, or constant, in all runs. */
 static void add_gradient_charts(struct base_text *page, const struct comparison *comparison)
 {
     if (any_finite(comparison, RUN_GRAD_NORM))

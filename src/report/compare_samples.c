@@ -7,7 +7,7 @@
 #include "report/compare.h"
 #include "report/progress_text.h"
 
-/* Training PSNR is a mean over this last share of the time, because single lines are noisy. */
+/* Training PSNR is a mean over this last share of the time: single lines of the log are noisy. */
 #define WINDOW    0.1
 /* Tolerance of times, which are rounded in the files. */
 #define SAME_TIME 1.001
@@ -21,14 +21,14 @@ static double recorded_or_logged(double recorded, double logged)
 static double evaluated_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return recorded_or_logged(run->summary.sampling.evaluated,
+    return recorded_or_logged(run->summary.sampling.evaluated_per_ray,
                               compare_mean(run, RUN_MARCHED) / compare_mean(run, RUN_RAYS));
 }
 
 static double live_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return recorded_or_logged(run->summary.sampling.live,
+    return recorded_or_logged(run->summary.sampling.live_per_ray,
                               compare_mean(run, RUN_SAMPLES) / compare_mean(run, RUN_RAYS));
 }
 
@@ -41,7 +41,7 @@ static double empty_of(const struct run *run, double seconds)
 static double not_live_of(const struct run *run, double seconds)
 {
     (void)seconds;
-    return 100.0 * run->summary.sampling.behind_share;
+    return 100.0 * run->summary.sampling.not_live_share;
 }
 
 static double ray_rate_of(const struct run *run, double seconds)

@@ -98,10 +98,10 @@ double compare_seconds(const struct comparison *comparison)
 }
 
 static void add_measure(struct base_text *page, const struct measure *measure, double value,
-                        bool best)
+                        bool is_best)
 {
     char text[32] = "–";
-    base_text_add(page, "<td class=\"number\">%s", best ? "<b>" : "");
+    base_text_add(page, "<td class=\"number\">%s", is_best ? "<b>" : "");
     if (measure->format == FORMAT_NUMBER)
         page_number(page, value, measure->digits);
     else if (measure->format == FORMAT_COUNT)
@@ -112,7 +112,7 @@ static void add_measure(struct base_text *page, const struct measure *measure, d
         report_quantity(text, value);
     if (measure->format == FORMAT_DURATION || measure->format == FORMAT_QUANTITY)
         page_text(page, text);
-    base_text_add(page, "%s</td>", best ? "</b>" : "");
+    base_text_add(page, "%s</td>", is_best ? "</b>" : "");
 }
 
 /* Returns the column's best value among the runs of one scene, since runs of different scenes
@@ -235,7 +235,7 @@ static void add_result(struct base_text *page, const struct comparison *comparis
         add_text(page, page_device(run));
         add_text(page, page_driver(run));
     }
-    add_text(page, summary->status ? summary->status : summary->present ? NULL : "unfinished");
+    add_text(page, summary->status ? summary->status : summary->is_read ? NULL : "unfinished");
     base_text_add(page, "</tr>\n");
 }
 
@@ -264,8 +264,8 @@ struct setting {
 
 struct settings {
     struct setting *items;
-    size_t *slots; /* hash table of 2 * capacity: 1 + index of an item, 0: empty */
-    size_t count, capacity, run;
+    size_t *slots;               /* hash table of 2 * capacity: 1 + index of an item, 0: empty */
+    size_t count, capacity, run; /* run: index of the run that is read */
     bool failed;
 };
 

@@ -40,7 +40,7 @@ static void add_rows(struct strip *strip, const struct run_evaluation *evaluatio
     }
 }
 
-/* Chooses the evaluations with pictures: all, or the first, the last and evenly spread ones. */
+/* Chooses evaluations with pictures: all, or the first, the last and evenly spread ones between. */
 static vkn_status choose_columns(const struct run *run, struct strip *strip)
 {
     *strip = (struct strip){.run = run, .budget = STRIP_BUDGET};

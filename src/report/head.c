@@ -112,10 +112,10 @@ static const struct run_evaluation *last_evaluation(const struct run_summary *su
     return NULL;
 }
 
-/* Quality at the end of the run, else at its last evaluation, with the captions of both tiles. */
+/* Quality at the end of the run, else at its last evaluation, with the captions of their tiles. */
 struct quality {
     double psnr, ssim;
-    char views[96], background[192];
+    char psnr_caption[96], ssim_caption[192];
 };
 
 static struct quality find_quality(const struct run_summary *summary)
@@ -123,27 +123,29 @@ static struct quality find_quality(const struct run_summary *summary)
     struct quality quality = {summary->psnr, summary->ssim, "not measured", "not measured"};
     const struct run_evaluation *last = last_evaluation(summary);
     if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
-        snprintf(quality.views, sizeof(quality.views),
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
                  "mean of the test views; background alone: %.2f dB", summary->background_psnr);
     } else if (isfinite(quality.psnr) && isfinite(summary->views) && isfinite(summary->floaters)) {
-        snprintf(quality.views, sizeof(quality.views),
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
                  "mean of %.0f test views; opacity of floaters: %.3f %%", summary->views,
                  100.0 * summary->floaters);
     } else if (isfinite(quality.psnr) && isfinite(summary->views)) {
-        snprintf(quality.views, sizeof(quality.views), "mean of %.0f test views", summary->views);
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption), "mean of %.0f test views",
+                 summary->views);
     } else if (isfinite(quality.psnr)) {
-        snprintf(quality.views, sizeof(quality.views), "mean of the test views");
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption), "mean of the test views");
     } else if (last) {
         quality.psnr = last->psnr;
         quality.ssim = last->ssim;
         char step[PAGE_STEP_NAME];
         page_step_name(step, last->step);
-        snprintf(quality.views, sizeof(quality.views), "a few test views at %s", step);
-        snprintf(quality.background, sizeof(quality.background), "%s", quality.views);
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption), "a few test views at %s",
+                 step);
+        snprintf(quality.ssim_caption, sizeof(quality.ssim_caption), "%s", quality.psnr_caption);
         return quality;
     }
     if (isfinite(quality.ssim))
-        snprintf(quality.background, sizeof(quality.background), "%.80s background, %.80s",
+        snprintf(quality.ssim_caption, sizeof(quality.ssim_caption), "%.80s background, %.80s",
                  summary->background ? summary->background : "unknown",
                  summary->color_space ? summary->color_space : "unknown colour space");
     return quality;
@@ -155,10 +157,10 @@ static void add_quality_tiles(struct base_text *page, const struct run_summary *
     open_tile(page, "Test PSNR");
     page_number(page, quality.psnr, 2);
     base_text_add(page, "%s", isfinite(quality.psnr) ? " <small>dB</small>" : "");
-    close_tile(page, quality.views);
+    close_tile(page, quality.psnr_caption);
     open_tile(page, "Test SSIM");
     page_number(page, quality.ssim, 4);
-    close_tile(page, quality.background);
+    close_tile(page, quality.ssim_caption);
 }
 
 static void add_effort_tiles(struct base_text *page, const struct run *run)
@@ -190,17 +192,17 @@ static void add_sampling_tile(struct base_text *page, const struct run_sampling 
 {
     char rays[32], more[160];
     int used = 0;
-    if (!isfinite(sampling->evaluated))
+    if (!isfinite(sampling->evaluated_per_ray))
         return;
     open_tile(page, "Samples per ray");
-    page_number(page, sampling->evaluated, 1);
+    page_number(page, sampling->evaluated_per_ray, 1);
     report_quantity(rays, sampling->rays_per_second);
     used = snprintf(more, sizeof(more), "%.24s: ", sampling->kind ? sampling->kind : "sampling");
     if (isfinite(sampling->empty_share))
         used += snprintf(more + used, sizeof(more) - (size_t)used, "%.1f%% of steps skipped, ",
                          100.0 * sampling->empty_share);
-    snprintf(more + used, sizeof(more) - (size_t)used, "%.1f live, %s rays/s", sampling->live,
-             rays);
+    snprintf(more + used, sizeof(more) - (size_t)used, "%.1f live, %s rays/s",
+             sampling->live_per_ray, rays);
     close_tile(page, more);
 }
 
@@ -261,7 +263,7 @@ static void add_facts(struct base_text *page, const struct run *run)
 
 static void add_status(struct base_text *page, const struct run_summary *summary)
 {
-    const char *status = summary->status ? summary->status : summary->present ? NULL : "unfinished";
+    const char *status = summary->status ? summary->status : summary->is_read ? NULL : "unfinished";
     if (status == NULL)
         return;
     bool finished = strcmp(status, "finished") == 0;
@@ -276,7 +278,7 @@ void page_head(struct base_text *page, const struct run *run)
     add_names(page, run);
     add_status(page, &run->summary);
     base_text_add(page, "</h1>\n");
-    if (!run->summary.present)
+    if (!run->summary.is_read)
         base_text_add(page,
                       "<p class=\"note\">There is no summary.json: the run has not ended or was "
                       "stopped before its evaluation. This report shows its log.</p>\n");

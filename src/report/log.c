@@ -15,8 +15,8 @@
 
 /* ---- columns --------------------------------------------------------------------------------- */
 
-#define COLUMN(field, tag, whole, old) \
-    {#field, (tag), (whole), offsetof(struct report_metrics, field), (old)}
+#define COLUMN(field, tag, is_integer, old_name) \
+    {#field, (tag), (is_integer), offsetof(struct report_metrics, field), (old_name)}
 #define WHOLE(field, tag) COLUMN(field, tag, true, NULL)
 #define REAL(field, tag)  COLUMN(field, tag, false, NULL)
 
@@ -37,7 +37,7 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_IDLE] = REAL(idle_share, "device/idle_share"),
     [RUN_DOWNSCALE] = WHOLE(image_downscale, "images/image_downscale"),
     [RUN_EXCHANGED] = WHOLE(images_exchanged, "images/images_exchanged"),
-    [RUN_RANKS] = REAL(exchange_share, "parallel/exchange_share"),
+    [RUN_ALL_REDUCE_SHARE] = REAL(exchange_share, "parallel/exchange_share"),
 };
 
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column)
@@ -47,7 +47,7 @@ uint64_t column_count(const struct report_metrics *metrics, enum run_column colu
 
 double column_value(const struct report_metrics *metrics, enum run_column column)
 {
-    if (columns[column].whole)
+    if (columns[column].is_integer)
         return (double)column_count(metrics, column);
     const void *field = (const char *)metrics + columns[column].offset;
     double value = *(const double *)field;
@@ -215,7 +215,7 @@ static void format_line(struct base_text *line, const struct report_metrics *met
     for (size_t i = 0; i < RUN_COLUMNS; i++) {
         base_text_add(line, "%s\"%s\": ", i > 0 ? ", " : "{", columns[i].name);
         double value = column_value(metrics, i);
-        if (columns[i].whole)
+        if (columns[i].is_integer)
             base_text_add(line, "%" PRIu64, column_count(metrics, i));
         else if (isfinite(value)) /* JSON has no infinities */
             base_text_add(line, "%.9g", value);

@@ -21,22 +21,22 @@ enum run_column {
     RUN_MEMORY,
     RUN_IDLE,
     RUN_DOWNSCALE,
-    RUN_EXCHANGED,
-    RUN_RANKS, /* share of the time in all-reduces */
+    RUN_EXCHANGED,        /* image strips */
+    RUN_ALL_REDUCE_SHARE, /* share of the time in all-reduces */
     RUN_COLUMNS
 };
 
 struct column {
-    const char *name; /* of the field in metrics.jsonl */
-    const char *tag;  /* of the scalar in event files; NULL: not written there */
-    bool whole;       /* uint64_t in struct report_metrics, else double */
-    size_t offset;    /* in struct report_metrics */
-    const char *old;  /* name in metrics.jsonl of earlier versions; NULL: the same */
+    const char *name;     /* of the field in metrics.jsonl */
+    const char *tag;      /* of the scalar in event files; NULL: not written there */
+    bool is_integer;      /* uint64_t in struct report_metrics, else double */
+    size_t offset;        /* in struct report_metrics */
+    const char *old_name; /* name in metrics.jsonl of earlier versions; NULL: the same */
 };
 
 extern const struct column columns[RUN_COLUMNS];
 
-/* Returns the value of a column whose `whole` is true. */
+/* Returns the value of a column whose `is_integer` is true. */
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column);
 /* Returns the value of any column; NaN when not measured. */
 double column_value(const struct report_metrics *metrics, enum run_column column);

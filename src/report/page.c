@@ -10,7 +10,7 @@
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-/* Returns the bytes of the UTF-8 sequence at `text`; 0: not valid UTF-8 (RFC 3629). */
+/* Returns the length in bytes of the UTF-8 sequence at `text`; 0: not valid UTF-8 (RFC 3629). */
 static size_t utf8_length(const unsigned char *text)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};

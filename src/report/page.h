@@ -20,14 +20,14 @@ void page_count(struct base_text *page, double value);
 void page_step_name(char name[PAGE_STEP_NAME], double step);
 /* Adds a short line in the colour of a curve's CSS class. */
 void page_swatch(struct base_text *page, const char *css_class);
-/* Adds an <img> with the picture embedded. Adds a note instead when the file is missing, is no PNG
- * or JPEG, or is outside the run directory; other errors fail the page. `edge`: longest side in
- * pixels, longer pictures are scaled down; 0: unchanged. `*budget`: bytes that may still be
- * embedded. Returns whether a picture was added. */
+/* Adds an <img> with the picture embedded, or a note when the file is missing, is no PNG or JPEG,
+ * or is outside the run directory; other errors fail the page. `edge`: longest side in pixels,
+ * longer pictures are scaled down; 0: unchanged. `*budget`: bytes that may still be embedded.
+ * Returns whether a picture was added. */
 bool page_picture(struct base_text *page, const char *folder, const char *path, const char *alt,
                   uint32_t edge, size_t *budget);
 
-/* Most bytes of pictures in a page. Further views are listed with their numbers only. */
+/* Most bytes of pictures in a page. Notes replace further pictures. */
 #define PAGE_PICTURE_BUDGET ((size_t)64 << 20)
 
 /* One of the pictures of a view. */
@@ -71,7 +71,7 @@ void page_pictures(struct base_text *page, const struct run *run);
 void page_config(struct base_text *page, const struct run *run);
 void page_command(struct base_text *page, const struct run *run);
 
-/* Calls `visit` for each leaf, with the keys joined by dots. A list of plain values is one leaf. */
+/* Calls `visit` for each leaf of `config`, with dots between keys. Lists of values are leaves. */
 typedef void (*page_config_visit)(void *context, const char *key, const struct cJSON *value);
 void page_config_walk(const struct cJSON *config, page_config_visit visit, void *context);
 /* Returns a leaf's value as text, which the caller frees; NULL when out of memory. */
@@ -88,7 +88,7 @@ const char *page_backend(const struct run *run);
 char *page_last_part(const char *path);
 /* Returns the name of a run's folder, also for paths that end in "." or "..". Caller frees it. */
 char *page_run_name(const char *folder);
-/* Finds the names of the run and of its scene; *scene is NULL when it is unknown or the same. The
+/* Finds the names of the run and of its scene; *scene is NULL when unknown or equal to *name. The
  * caller frees both, also after a failure. False when out of memory. */
 bool page_names(const struct run *run, char **name, char **scene);
 

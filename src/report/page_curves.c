@@ -39,7 +39,7 @@ static void add_loss(struct base_text *page, const struct run *run)
     plot_figure(page, &plot);
 }
 
-/* Adds the curve *tests of evaluations. The caller frees tests->steps, also after a failure. */
+/* Reads *tests and adds its curve. The caller frees tests->steps, also after a failure. */
 static vkn_status add_tests(struct plot *plot, const struct run *run, enum run_quality quality,
                             struct run_series *tests)
 {
@@ -82,7 +82,7 @@ static void add_ssim(struct base_text *page, const struct run *run)
     free(tests.steps);
 }
 
-/* Adds the PSNR of a dynamic scene and of only its background by time; nothing for other scenes. */
+/* Adds the PSNR of a dynamic scene's test views by time, and of the background alone. */
 static void add_psnr_by_time(struct base_text *page, const struct run *run)
 {
     const struct run_summary *summary = &run->summary;
@@ -131,7 +131,7 @@ static void add_optimizer_curves(struct base_text *page, const struct run *run)
     plot_figure(page, &norm);
 }
 
-/* Adds the curves of loss scaling that leave their usual value. */
+/* Adds the curves of loss scaling, except curves that keep their usual value. */
 static void add_loss_scaling(struct base_text *page, const struct run *run)
 {
     if (run_differs(&run->metrics, RUN_LOSS_SCALE, 1.0)) {

@@ -1,4 +1,4 @@
-/* Adds the tables of passes (with rates, floors and idle time if profiled) and device memory. */
+/* Adds the tables of passes (with rates, floors and idle time if profiled) and of device memory. */
 #include <math.h>
 
 #include "report/page.h"
@@ -33,10 +33,10 @@ static void add_bar(struct base_text *page, double share, double floor_share)
 }
 
 /* Adds the rate of a pass's work per step, in 1e9 per second. */
-static void add_rate(struct base_text *page, double work, double milliseconds, int digits)
+static void add_rate(struct base_text *page, double amount, double milliseconds, int digits)
 {
-    bool none = !(work > 0.0 && milliseconds > 0.0);
-    add_number(page, none ? (double)NAN : work / (1e6 * milliseconds), digits, "");
+    bool none = !(amount > 0.0 && milliseconds > 0.0);
+    add_number(page, none ? (double)NAN : amount / (1e6 * milliseconds), digits, "");
 }
 
 static void add_work(struct base_text *page, const struct run_pass *pass)

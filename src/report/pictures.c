@@ -22,7 +22,7 @@ static void add_choice(struct base_text *page, const struct page_cell *const *sh
     base_text_add(page, "</select>");
 }
 
-/* The page's script fills and shows the slider. Without it the pictures below remain. */
+/* The page's script fills and shows the slider. Without it only the pictures are shown. */
 static void add_slider(struct base_text *page, const char *name,
                        const struct page_cell *const *shown, size_t count)
 {
@@ -40,7 +40,7 @@ static bool add_cell(struct base_text *page, const char *view, const struct page
 {
     char *alt = base_format("%s: %s", view, cell->name);
     base_text_add(page, "<div class=\"cell %s\">", cell->css_class);
-    bool shown = alt && page_picture(page, cell->folder, cell->path, alt, 0, budget);
+    bool is_added = alt && page_picture(page, cell->folder, cell->path, alt, 0, budget);
     base_text_add(page, "<span>");
     page_text(page, cell->name);
     if (isfinite(cell->psnr)) {
@@ -51,7 +51,7 @@ static bool add_cell(struct base_text *page, const char *view, const struct page
     base_text_add(page, "</span></div>\n");
     page->failed |= alt == NULL;
     free(alt);
-    return shown;
+    return is_added;
 }
 
 void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,

@@ -13,12 +13,12 @@
 struct report_progress {
     bool quiet, terminal;
     struct report_goal goal;
-    double last_shown;  /* clock */
+    double shown_at;    /* time of the last update, base_seconds */
     size_t shown_width; /* of the text on the terminal's current line */
     bool pending;       /* `line` has not been shown yet */
     char line[REPORT_LINE_SIZE];
-    char what[64];      /* of the current count */
-    double count_began; /* clock */
+    char what[64];      /* name of the current count; "": a training */
+    double count_began; /* base_seconds */
     bool count_shown;   /* a plain line of this count has been written */
 };
 
@@ -59,15 +59,15 @@ static void show(struct report_progress *progress)
         fprintf(stderr, "%s\n", progress->line);
     }
     fflush(stderr);
-    progress->last_shown = base_seconds();
+    progress->shown_at = base_seconds();
     progress->pending = false;
 }
 
-static void show_when_due(struct report_progress *progress, bool now)
+static void show_when_due(struct report_progress *progress, bool at_once)
 {
     double interval = progress->terminal ? TERMINAL_INTERVAL : PLAIN_INTERVAL;
     progress->pending = true;
-    if (now || base_seconds() - progress->last_shown >= interval)
+    if (at_once || base_seconds() - progress->shown_at >= interval)
         show(progress);
 }
 
@@ -81,7 +81,7 @@ vkn_status report_progress_begin(bool quiet, uint64_t total_steps, double total_
     (*progress)->terminal = is_terminal();
     (*progress)->goal = (struct report_goal){total_steps, total_seconds};
     /* A terminal shows the first update at once, a file only after PLAIN_INTERVAL. */
-    (*progress)->last_shown = base_seconds() - ((*progress)->terminal ? TERMINAL_INTERVAL : 0.0);
+    (*progress)->shown_at = base_seconds() - ((*progress)->terminal ? TERMINAL_INTERVAL : 0.0);
     return VKN_OK;
 }
 
@@ -111,7 +111,7 @@ void report_progress_count(struct report_progress *progress, const char *what, s
     }
     report_count_line(progress->line, line_width(progress), what, done, total,
                       base_seconds() - progress->count_began);
-    /* A file gets no line of work that ends before the first line is due. */
+    /* A file gets no line about a count that ends before its first line is due. */
     bool complete = done >= total;
     show_when_due(progress, complete && (progress->terminal || progress->count_shown));
     progress->count_shown |= !progress->pending;

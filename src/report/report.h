@@ -24,7 +24,7 @@ struct report_metrics {
     double grad_norm;          /* of the unscaled gradient, last step; negative when not measured */
     uint64_t gpu_memory_bytes; /* device memory held by this process */
     double idle_share;         /* of the device's time since the previous line; NaN: unknown */
-    uint64_t image_downscale;  /* of the training images that are uploaded now */
+    uint64_t image_downscale;  /* factor by which images uploaded now are scaled down */
     uint64_t images_exchanged; /* image strips uploaded since this process started */
     double exchange_share; /* share of the time since the previous line spent in all-reduces; NaN:
                               a single rank */
@@ -92,7 +92,7 @@ struct trace {
     const char *device, *driver;
     const char *clocks; /* text: how the clocks of host and device were aligned */
     double deviation;   /* largest error of the alignment, seconds; negative: unknown */
-    double origin;      /* time 0 of the file */
+    double origin;      /* time that is 0 in the file, seconds */
     const struct trace_event *events;
     size_t count, lost; /* lost: number of events that were dropped */
 };

@@ -12,7 +12,7 @@
 
 /* ---- metrics.jsonl -------------------------------------------------------------------------- */
 
-/* Drops all earlier lines of the same step as line `at` or of later steps, which were trained again
+/* Drops earlier lines whose step is that of line `at` or later: these steps were trained again,
  * after a resume from an earlier step or by a second run in the folder. */
 static void replace_later_lines(struct run_metrics *metrics, size_t at)
 {
@@ -33,19 +33,19 @@ static vkn_status read_line(const char *name, const cJSON *line, struct run_metr
         double *value = &metrics->values[column][at];
         *value = (double)NAN;
         double least = column == RUN_STEP ? 0.0 : -HUGE_VAL;
-        const char *key = columns[column].name, *old = columns[column].old;
-        if (old && !cJSON_HasObjectItem(line, key))
-            key = old;
+        const char *key = columns[column].name, *old_name = columns[column].old_name;
+        if (old_name && !cJSON_HasObjectItem(line, key))
+            key = old_name;
         BASE_TRY(base_json_number(line, key, name, column == RUN_STEP, least, HUGE_VAL, value));
     }
     replace_later_lines(metrics, at);
     return VKN_OK;
 }
 
-/* Parses a line. `last`: the file ends with this line, without a line break, as after a crash; the
- * line is then ignored if it is not valid JSON. */
+/* Parses a line. `is_last`: the file ends with this line, without a line break, as after a crash;
+ * the line is then ignored if it is not valid JSON. */
 static vkn_status parse_line(const char *path, size_t number, const char *text, size_t size,
-                             bool last, struct run_metrics *metrics)
+                             bool is_last, struct run_metrics *metrics)
 {
     char *name = base_format("%s: line %zu", path, number);
     if (name == NULL)
@@ -54,7 +54,7 @@ static vkn_status parse_line(const char *path, size_t number, const char *text, 
     vkn_status status = base_json_parse(name, text, size, &line);
     if (status == VKN_OK)
         status = read_line(name, line, metrics);
-    else if (last && status == VKN_BAD_INPUT)
+    else if (is_last && status == VKN_BAD_INPUT)
         status = VKN_OK;
     cJSON_Delete(line);
     free(name);

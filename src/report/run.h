@@ -54,9 +54,9 @@ struct run_profile {
 struct run_sampling {
     const char *kind;
     double rays_per_second;
-    double evaluated, live; /* samples per ray */
-    double empty_share;     /* share of a ray's steps that the occupancy grid skips */
-    double behind_share;    /* share of evaluated samples that are not live */
+    double evaluated_per_ray, live_per_ray; /* samples */
+    double empty_share;    /* share of a ray's steps that the occupancy grid skips */
+    double not_live_share; /* share of evaluated samples that are not live */
 };
 
 /* "parallel" of summary.json. NaN when missing. */
@@ -66,7 +66,7 @@ struct run_parallel {
 
 /* summary.json. Numbers are NaN and texts NULL when missing. */
 struct run_summary {
-    bool present;
+    bool is_read; /* there is a summary.json */
     double psnr, ssim, background_psnr, floaters, views, step, seconds, skipped_steps;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;

@@ -117,7 +117,7 @@ static vkn_status read_items(const cJSON *list, const char *file, const char *na
     return VKN_OK;
 }
 
-/* Reads a list; *items: NULL when it is missing. The caller frees *items, also after a failure. */
+/* Reads a list, if there is one, into *items. The caller frees *items, also after a failure. */
 static vkn_status read_list(const cJSON *object, const char *file, const char *name, void **items,
                             size_t item_size, size_t *count,
                             vkn_status (*read)(const cJSON *, const char *, void *))
@@ -189,7 +189,7 @@ static vkn_status read_lists(const cJSON *json, const char *file, struct run_sum
 
 /* ---- objects -------------------------------------------------------------------------------- */
 
-/* Finds an object; *object is NULL when it is missing. *where: prefix of its fields in errors. */
+/* Finds an object, NULL when missing. `where`: prefix of the object's fields in errors. */
 static vkn_status find_object(const cJSON *json, const char *path, const char *name,
                               const cJSON **object, char where[512])
 {
@@ -227,10 +227,10 @@ static vkn_status read_sampling(const cJSON *json, const char *path, struct run_
     BASE_TRY(find_object(json, path, "sampling", &object, where));
     const struct number_field numbers[] = {
         {"rays_per_second", 0.0, HUGE_VAL, &sampling->rays_per_second},
-        {"evaluated_per_ray", 0.0, HUGE_VAL, &sampling->evaluated},
-        {"live_per_ray", 0.0, HUGE_VAL, &sampling->live},
+        {"evaluated_per_ray", 0.0, HUGE_VAL, &sampling->evaluated_per_ray},
+        {"live_per_ray", 0.0, HUGE_VAL, &sampling->live_per_ray},
         {"empty_share", 0.0, 1.0, &sampling->empty_share},
-        {"behind_share", 0.0, 1.0, &sampling->behind_share},
+        {"behind_share", 0.0, 1.0, &sampling->not_live_share},
     };
     const struct text_field texts[] = {{"kind", &sampling->kind}};
     BASE_TRY(read_numbers(object, where, numbers, BASE_COUNT(numbers)));
@@ -263,7 +263,7 @@ static vkn_status read_gradients(const cJSON *json, const char *path, const char
 
 vkn_status run_read_summary(const char *path, const struct cJSON *json, struct run_summary *summary)
 {
-    *summary = (struct run_summary){.present = json != NULL};
+    *summary = (struct run_summary){.is_read = json != NULL};
     const struct number_field numbers[] = {
         {"psnr", -HUGE_VAL, HUGE_VAL, &summary->psnr},
         {"ssim", -1.0, 1.0, &summary->ssim},

@@ -12,7 +12,7 @@
 struct shrinking {
     const uint8_t *rgba;
     uint8_t *rgb;
-    uint64_t sums[3];
+    uint64_t sums[3]; /* of RGB over the picture's pixels in one pixel of the thumbnail */
 };
 
 static inline void add(void *context, size_t pixel)

@@ -20,7 +20,7 @@ static double round_step(double rough)
 
 /* ---- labels --------------------------------------------------------------------------------- */
 
-/* Returns the prefix of all labels of an axis: none below 10 000, then "k", "M" and so on. */
+/* Returns the SI prefix of an axis's labels: none below 10 000, then "k", "M" and so on. */
 static const char *axis_unit(double largest, double *scale)
 {
     static const char *const units[] = {"", "k", "M", "G", "T", "P", "E"};
@@ -88,15 +88,15 @@ void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *tic
 {
     static const double mantissas[] = {1.0, 2.0, 5.0};
     double decades = high - low;
-    bool fine = decades * 3.0 <= (double)wanted + 1.0;
+    bool subdivides = decades * 3.0 <= (double)wanted + 1.0;
     int stride = (int)ceil(decades / (double)(wanted > 0 ? wanted : 1) - 1e-9);
     if (stride < 1)
         stride = 1;
     ticks->count = 0;
     for (int exponent = (int)floor(low); exponent <= (int)ceil(high); exponent++) {
-        if (!fine && exponent % stride != 0)
+        if (!subdivides && exponent % stride != 0)
             continue;
-        for (size_t m = 0; m < (fine ? 3u : 1u) && ticks->count < TICKS_MAX; m++) {
+        for (size_t m = 0; m < (subdivides ? 3u : 1u) && ticks->count < TICKS_MAX; m++) {
             double at = log10(mantissas[m]) + exponent, value = mantissas[m] * pow(10.0, exponent);
             if (at < low - 1e-9 || at > high + 1e-9 || !isfinite(value) || value <= 0.0)
                 continue;

@@ -30,11 +30,11 @@
 
 struct pending {
     int socket;
-    double since;
-    bool paid;    /* may be answered without the token: one answer was taken from the rate limit */
-    bool partial; /* a part of the head has arrived */
-    bool ended;   /* the peer has closed its side */
-    bool check;   /* new bytes may have arrived */
+    double since;    /* viewer_now() */
+    bool may_refuse; /* the rate limit allows an answer without the token */
+    bool partial;    /* a part of the head has arrived */
+    bool closed;     /* the peer has closed its side */
+    bool check;      /* is checked next: new bytes may have arrived */
     struct sockaddr_storage address;
     socklen_t size;
 };
@@ -43,9 +43,9 @@ struct acceptor {
     struct viewer *viewer;
     int socket;
     pthread_t thread;
-    bool ending;   /* guarded by the viewer's lock */
-    bool flooded;  /* this iteration closed connections without an answer */
-    double ticked; /* viewer_now() of the last check of incomplete heads */
+    bool ending;  /* guarded by the viewer's lock */
+    bool flooded; /* this iteration closed connections without an answer, or could not accept any */
+    double ticked_at; /* viewer_now() of the last check of incomplete heads */
     struct allowance refusals;
     struct pending pending[PENDING]; /* oldest first */
     size_t count;
@@ -53,8 +53,8 @@ struct acceptor {
 
 /* ---- addresses ------------------------------------------------------------------------------- */
 
-/* Returns the bytes that identify a peer. For IPv6 the first 64 bits, because networks give each
- * customer 2^64 addresses; IPv4 mapped into IPv6 counts as IPv4. */
+/* Returns the bytes that identify a peer: of an IPv6 address the first 64 bits, because networks
+ * give each customer 2^64 addresses. IPv4 mapped into IPv6 counts as IPv4. */
 static size_t address_key(const struct sockaddr_storage *address, const uint8_t **key)
 {
     if (address->ss_family == AF_INET6) {
@@ -87,7 +87,7 @@ static void reset_connection(struct acceptor *acceptor, size_t number)
 {
     const struct linger none = {.l_onoff = 1};
     const struct pending *pending = &acceptor->pending[number];
-    acceptor->flooded = acceptor->flooded || !pending->paid;
+    acceptor->flooded = acceptor->flooded || !pending->may_refuse;
     setsockopt(pending->socket, SOL_SOCKET, SO_LINGER, &none, sizeof none);
     close(pending->socket);
     forget(acceptor, number);
@@ -95,23 +95,24 @@ static void reset_connection(struct acceptor *acceptor, size_t number)
 
 /* Counts a connection before it is passed on. The count must be exact: libmicrohttpd 0.9.75
  * deadlocks when it gets more connections than its limit. */
-static bool reserve(struct viewer *viewer, bool token)
+static bool reserve(struct viewer *viewer, bool has_token)
 {
     pthread_mutex_lock(&viewer->lock);
     uint32_t others = viewer->handed_over - connections_with_token(viewer);
-    bool allowed = viewer->handed_over < VIEWER_CONNECTIONS && (token || others < REFUSALS_OPEN);
+    bool allowed =
+        viewer->handed_over < VIEWER_CONNECTIONS && (has_token || others < REFUSALS_OPEN);
     viewer->handed_over += allowed;
     pthread_mutex_unlock(&viewer->lock);
     return allowed;
 }
 
-static void pass_on(struct acceptor *acceptor, size_t number, bool token)
+static void pass_on(struct acceptor *acceptor, size_t number, bool has_token)
 {
     const struct pending pending = acceptor->pending[number];
     struct viewer *viewer = acceptor->viewer;
-    if (token && pending.paid)
+    if (has_token && pending.may_refuse)
         acceptor->refusals.credit += 1;
-    if (!reserve(viewer, token)) {
+    if (!reserve(viewer, has_token)) {
         reset_connection(acceptor, number);
         return;
     }
@@ -150,7 +151,7 @@ static void accept_some(struct acceptor *acceptor, double now)
                 acceptor->flooded || (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR);
             return;
         }
-        new.paid = allowance_take(&acceptor->refusals, now);
+        new.may_refuse = allowance_take(&acceptor->refusals, now);
         evict_one(acceptor, &new.address);
         acceptor->pending[acceptor->count++] = new;
     }
@@ -181,7 +182,7 @@ static bool is_complete_head(const char *head, size_t size)
 
 enum verdict { VERDICT_PENDING, VERDICT_TOKEN, VERDICT_REFUSED, VERDICT_RESET };
 
-/* Decides by the bytes of the head that have arrived, which it leaves in the socket (MSG_PEEK). */
+/* Decides by the bytes of the head that have arrived. They stay in the socket (MSG_PEEK). */
 static enum verdict decide(const struct acceptor *acceptor, struct pending *pending, double now)
 {
     char head[PENDING_HEAD];
@@ -193,17 +194,18 @@ static enum verdict decide(const struct acceptor *acceptor, struct pending *pend
         return VERDICT_RESET;
     if (shows_token(acceptor->viewer, head, size))
         return VERDICT_TOKEN;
-    if (pending->paid && is_complete_head(head, size))
+    if (pending->may_refuse && is_complete_head(head, size))
         return VERDICT_REFUSED;
-    bool over = pending->ended || now - pending->since > PENDING_SECONDS || size == sizeof head;
-    return over || (!pending->paid && memchr(head, '\n', size)) ? VERDICT_RESET : VERDICT_PENDING;
+    bool over = pending->closed || now - pending->since > PENDING_SECONDS || size == sizeof head;
+    return over || (!pending->may_refuse && memchr(head, '\n', size)) ? VERDICT_RESET
+                                                                      : VERDICT_PENDING;
 }
 
 static void check_pending(struct acceptor *acceptor, double now)
 {
-    bool tick = now - acceptor->ticked >= 1e-3 * TICK_MILLISECONDS;
+    bool tick = now - acceptor->ticked_at >= 1e-3 * TICK_MILLISECONDS;
     if (tick)
-        acceptor->ticked = now;
+        acceptor->ticked_at = now;
     for (size_t i = acceptor->count; i-- > 0;) {
         struct pending *pending = &acceptor->pending[i];
         enum verdict verdict =
@@ -231,7 +233,7 @@ static void wait_for_more(struct acceptor *acceptor)
         return;
     for (size_t i = 0; i < acceptor->count; i++) {
         acceptor->pending[i].check = polled[i + 1].revents != 0;
-        acceptor->pending[i].ended = polled[i + 1].revents & POLLRDHUP;
+        acceptor->pending[i].closed = polled[i + 1].revents & POLLRDHUP;
     }
 }
 

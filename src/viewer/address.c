@@ -37,7 +37,7 @@ static bool is_loopback(const struct sockaddr *address)
     return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
 }
 
-static bool is_any(const struct sockaddr *address)
+static bool is_wildcard(const struct sockaddr *address)
 {
     if (address->sa_family == AF_INET6)
         return IN6_IS_ADDR_UNSPECIFIED(
@@ -93,13 +93,13 @@ static int listen_somewhere(struct addrinfo *found, const struct viewer_params *
     return descriptor;
 }
 
-/* Sets the host of the printed URL: this machine's name when listening on all addresses. */
+/* Sets is_open and the printed URL's host: this machine's name when listening on all addresses. */
 static void name_host(struct viewer *viewer, const struct viewer_params *params,
                       const struct addrinfo *found)
 {
     const char *given = params->address ? params->address : "127.0.0.1";
-    viewer->open = !is_loopback(found->ai_addr);
-    if (is_any(found->ai_addr) && gethostname(viewer->host, sizeof viewer->host - 1) == 0 &&
+    viewer->is_open = !is_loopback(found->ai_addr);
+    if (is_wildcard(found->ai_addr) && gethostname(viewer->host, sizeof viewer->host - 1) == 0 &&
         viewer->host[0])
         return;
     snprintf(viewer->host, sizeof viewer->host, strchr(given, ':') ? "[%s]" : "%s", given);
@@ -161,7 +161,7 @@ static bool split_host(const char *text, char *host, size_t size)
 }
 
 /* Returns whether the host is an IP address, which no name server can redirect. */
-static bool is_number(const char *host)
+static bool is_ip_address(const char *host)
 {
     struct in6_addr address;
     char inner[64];
@@ -181,7 +181,7 @@ bool address_host_is(const struct viewer *viewer, const char *text)
     for (size_t i = 0; i < sizeof local_names / sizeof local_names[0]; i++)
         if (strcasecmp(host, local_names[i]) == 0)
             return true;
-    return strcasecmp(host, viewer->host) == 0 || (viewer->open && is_number(host));
+    return strcasecmp(host, viewer->host) == 0 || (viewer->is_open && is_ip_address(host));
 }
 
 bool address_origin_is(const struct viewer *viewer, const char *origin)

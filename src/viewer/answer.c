@@ -93,7 +93,7 @@ static void add_facts(struct MHD_Response *response, const struct frame_facts *f
     mhd.add_response_header(response, "X-Step", text);
     snprintf(text, sizeof text, "%.2f", facts->milliseconds);
     mhd.add_response_header(response, "X-Milliseconds", text);
-    snprintf(text, sizeof text, "%.3f", facts->refined);
+    snprintf(text, sizeof text, "%.3f", facts->refined_share);
     mhd.add_response_header(response, "X-Refined", text);
 }
 
@@ -110,7 +110,7 @@ enum MHD_Result answer_queue(struct exchange *exchange)
         mhd.add_response_header(response, "Content-Type", answer->type);
     if (answer->policy[0])
         mhd.add_response_header(response, "Content-Security-Policy", answer->policy);
-    if (answer->framed)
+    if (answer->is_frame)
         add_facts(response, &answer->facts);
     mhd.add_response_header(response, "Cache-Control", "no-store");
     mhd.add_response_header(response, "X-Content-Type-Options", "nosniff");
@@ -128,7 +128,7 @@ enum MHD_Result answer_queue(struct exchange *exchange)
 void answer_park(struct exchange *exchange)
 {
     exchange->parked = true;
-    exchange->since = viewer_now();
+    exchange->parked_at = viewer_now();
     mhd.suspend_connection(exchange->connection);
 }
 

@@ -21,9 +21,9 @@ static struct client *find_slot(struct viewer *viewer, double now)
     struct client *slot = NULL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++) {
         struct client *client = &viewer->clients[i];
-        bool free =
-            !client->name[0] || (!client->waiting && now - client->seen > VIEWER_PRESENT_SECONDS);
-        if (free && (!slot || client->seen < slot->seen))
+        bool is_free = !client->name[0] ||
+                       (!client->waiting && now - client->seen_at > VIEWER_PRESENT_SECONDS);
+        if (is_free && (!slot || client->seen_at < slot->seen_at))
             slot = client;
     }
     return slot;
@@ -36,13 +36,13 @@ static struct client *admit(struct viewer *viewer, const char *name, double now)
         return NULL;
     strncpy(client->name, name, VIEWER_NAME);
     client->name[VIEWER_NAME] = 0;
-    client->number = ++viewer->client_count;
+    client->number = ++viewer->last_client;
     return client;
 }
 
 const char *clients_after_training(const struct viewer *viewer)
 {
-    return viewer->end[0] ? viewer->end
+    return viewer->result[0] ? viewer->result
            : viewer->state == STATE_FINISHED
                ? "the training is done; its test views are being measured"
                : "the training has stopped and is being saved";
@@ -68,11 +68,11 @@ void clients_wait(struct viewer *viewer, const char *name, struct exchange *exch
     }
     if (client->waiting)
         answer_fail(client->waiting, 409, "replaced by a newer request of this page");
-    client->seen = now;
+    client->seen_at = now;
     client->waiting = exchange;
     if (!exchange->frame.still || !client->last_request.still ||
         !frame_same(&exchange->frame, &client->last_request))
-        client->ready = now;
+        client->ready_at = now;
     client->last_request = exchange->frame;
     answer_park(exchange);
     pthread_cond_signal(&viewer->wake_renderer);
@@ -82,7 +82,8 @@ bool clients_present(const struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].name[0] &&
-            (viewer->clients[i].waiting || now - viewer->clients[i].seen < VIEWER_PRESENT_SECONDS))
+            (viewer->clients[i].waiting ||
+             now - viewer->clients[i].seen_at < VIEWER_PRESENT_SECONDS))
             return true;
     return false;
 }
@@ -92,7 +93,7 @@ struct client *clients_next(struct viewer *viewer, double now)
     for (uint32_t i = 1; i <= VIEWER_CLIENTS; i++) {
         uint32_t slot = (viewer->last_served + i) % VIEWER_CLIENTS;
         struct client *client = &viewer->clients[slot];
-        if (!client->waiting || client->ready > now)
+        if (!client->waiting || client->ready_at > now)
             continue;
         viewer->last_served = slot;
         return client;
@@ -103,15 +104,15 @@ struct client *clients_next(struct viewer *viewer, double now)
 void clients_refresh(struct viewer *viewer)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
-        viewer->clients[i].ready = 0;
+        viewer->clients[i].ready_at = 0;
 }
 
-double clients_ready(const struct viewer *viewer)
+double clients_ready_at(const struct viewer *viewer)
 {
     double first = HUGE_VAL;
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
-            first = fmin(first, viewer->clients[i].ready);
+            first = fmin(first, viewer->clients[i].ready_at);
     return first;
 }
 
@@ -149,7 +150,7 @@ void clients_expire(struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CLIENTS; i++)
         if (viewer->clients[i].waiting)
-            end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->since);
+            end_wait(&viewer->clients[i], now - viewer->clients[i].waiting->parked_at);
 }
 
 void clients_forget(struct viewer *viewer, const struct exchange *exchange)
@@ -175,14 +176,14 @@ void viewer_wait_for_request(struct viewer *viewer, double seconds)
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&viewer->lock);
-    if (clients_ready(viewer) > viewer_now())
+    if (clients_ready_at(viewer) > viewer_now())
         pthread_cond_timedwait(&viewer->wake_renderer, &viewer->lock, &until);
     pthread_mutex_unlock(&viewer->lock);
 }
 
 void viewer_new_model(struct viewer *viewer, uint64_t step)
 {
-    viewer->renderers.model++;
+    viewer->renderers.model_version++;
     pthread_mutex_lock(&viewer->lock);
     viewer->step = step;
     clients_refresh(viewer);

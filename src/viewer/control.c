@@ -5,19 +5,19 @@
 
 #include <cjson/cJSON.h>
 
-/* Least time between requested checkpoints: training stops while one is written. */
+/* Least time between requested checkpoints: the training waits while one is written. */
 #define SAVE_SECONDS 10.0
 
 /* Requests a checkpoint. Returns an error, or NULL. */
 static const char *request_save(struct viewer *viewer, unsigned *code)
 {
     double now = viewer_now();
-    if (viewer->saved > 0 && now - viewer->saved < SAVE_SECONDS) {
+    if (viewer->saved_at > 0 && now - viewer->saved_at < SAVE_SECONDS) {
         *code = 429;
         return "the last checkpoint was saved less than 10 s ago";
     }
-    viewer->saved = now;
-    viewer->save = true;
+    viewer->saved_at = now;
+    viewer->save_requested = true;
     return NULL;
 }
 
@@ -33,9 +33,9 @@ static const char *run_action(struct viewer *viewer, const char *action, unsigne
     if (pause && !viewer->can_pause)
         return "a training with several ranks cannot be paused: the other ranks would wait";
     if (pause)
-        viewer->pause = true;
+        viewer->pause_requested = true;
     else if (strcmp(action, "resume") == 0)
-        viewer->pause = false;
+        viewer->pause_requested = false;
     else if (stop)
         __atomic_store_n(viewer->stop, 1, __ATOMIC_RELAXED); /* the training's thread reads it */
     else

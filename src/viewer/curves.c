@@ -35,7 +35,7 @@ static void update_rate(struct curves *curves)
            curves->metrics[last].seconds - curves->metrics[first].seconds < RATE_SECONDS)
         first--;
     double seconds = curves->metrics[last].seconds - curves->metrics[first].seconds;
-    curves->rate =
+    curves->steps_per_second =
         seconds > 0 ? (curves->metrics[last].step - curves->metrics[first].step) / seconds : 0;
 }
 
@@ -68,15 +68,15 @@ static void add_line(struct viewer *viewer, const char *line)
         add_metric(viewer, &metric);
 }
 
-/* Drops all log lines, to read a file that was replaced or has become shorter. */
-static void start_again(struct viewer *viewer, uint64_t file)
+/* Drops all log lines, to read the file from its start: it was replaced or has become shorter. */
+static void start_again(struct viewer *viewer, uint64_t inode)
 {
     pthread_mutex_lock(&viewer->lock);
     viewer->curves.metric_count = 0;
-    viewer->curves.rate = 0;
+    viewer->curves.steps_per_second = 0;
     pthread_mutex_unlock(&viewer->lock);
     viewer->curves.offset = 0;
-    viewer->curves.file = file;
+    viewer->curves.metrics_inode = inode;
 }
 
 static void read_metrics(struct viewer *viewer, FILE *stream)
@@ -86,7 +86,7 @@ static void read_metrics(struct viewer *viewer, FILE *stream)
     struct stat now;
     if (fstat(fileno(stream), &now) != 0)
         return;
-    if (now.st_ino != curves->file || now.st_size < curves->offset)
+    if (now.st_ino != curves->metrics_inode || now.st_size < curves->offset)
         start_again(viewer, now.st_ino);
     if (fseek(stream, curves->offset, SEEK_SET) != 0)
         return;

@@ -13,9 +13,9 @@
 static bool config_is(const vkn_config *config, const char *key, const char *expected)
 {
     char *text = NULL;
-    bool is = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, expected) == 0;
+    bool equal = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, expected) == 0;
     vkn_free(text);
-    return is;
+    return equal;
 }
 
 /* Reads comma-separated numbers; keeps `numbers` where the value is "default". */
@@ -135,11 +135,11 @@ static bool add_maps(cJSON *json, const char *model)
 {
     const char *const maps[] = {"rgb", "depth", "normal", "opacity"};
     int count = 0;
-    const char *has[4];
+    const char *available[4];
     for (int i = 0; i < 4; i++)
         if (i != MAP_NORMAL || strcmp(model, "glsl") != 0)
-            has[count++] = maps[i];
-    return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(has, count));
+            available[count++] = maps[i];
+    return cJSON_AddItemToObject(json, "maps", cJSON_CreateStringArray(available, count));
 }
 
 static char *write_facts(const struct viewer *viewer, const char *model, const struct look *look)

@@ -131,7 +131,7 @@ static bool answer(struct viewer *viewer, struct client *client, uint64_t exchan
     if (waits) {
         answer_set(client->waiting, answer);
         client->waiting = NULL;
-        client->seen = viewer_now();
+        client->seen_at = viewer_now();
     }
     pthread_mutex_unlock(&viewer->lock);
     if (!waits)
@@ -142,7 +142,7 @@ static bool answer(struct viewer *viewer, struct client *client, uint64_t exchan
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,
                  const uint8_t *rgb, const struct frame_facts *facts, int quality)
 {
-    struct answer picture = {.code = 200, .type = "image/jpeg", .framed = true, .facts = *facts};
+    struct answer picture = {.code = 200, .type = "image/jpeg", .is_frame = true, .facts = *facts};
     const struct pixels_jpeg jpeg = {rgb, facts->width, facts->height, 3, quality, NULL, 0};
     picture.data = pixels_write_jpeg(&jpeg, &picture.size);
     if (!picture.data)
@@ -178,13 +178,12 @@ static void render_moving(struct viewer *viewer, struct client *client,
             .height = size[1],
             .step = viewer->step,
             .milliseconds = 1e3 * (viewer_now() - began),
-            .refined =
+            .refined_share =
                 fmin(0.999, (double)size[0] * size[1] / ((double)request->width * request->height)),
         };
         frames_send(viewer, client, exchange, rgb, &facts, MOVING_QUALITY);
-        client->refinement.unsent =
-            client->refinement.rgb !=
-            NULL; /* the page now shows the frame of the moving camera instead */
+        /* This frame has replaced a refined picture on the page, which must be sent again. */
+        client->refinement.unsent = client->refinement.rgb != NULL;
     } else {
         send_failure(viewer, client, exchange);
     }

@@ -25,8 +25,8 @@ struct cJSON;
 #define VIEWER_NAME            32          /* characters of a client's name, and of the token */
 #define VIEWER_PIXELS          (1u << 22)  /* of a picture; larger requests are scaled down */
 #define VIEWER_MOST_SIDE       4096u       /* pixels of a picture's width or height */
-/* Seconds: an unchanged still frame is answered by 204, other requests fail, a page without
- * requests counts as closed. */
+/* Seconds after which an unchanged still frame is answered by 204, another waiting request fails,
+ * and a page without requests counts as closed. */
 #define VIEWER_STILL_TIMEOUT   2.0
 #define VIEWER_REQUEST_TIMEOUT 20.0
 #define VIEWER_PRESENT_SECONDS 3.0
@@ -35,7 +35,7 @@ struct cJSON;
 
 /* A rate limit: `credit` grows by `rate` per second up to `most`. */
 struct allowance {
-    double rate, most, credit, refilled; /* refilled: viewer_now() of the last refill */
+    double rate, most, credit, refilled_at; /* refilled_at: viewer_now() of the last refill */
 };
 
 /* Phases of a request, each with a time limit. */
@@ -43,9 +43,9 @@ enum phase { PHASE_HEAD, PHASE_BODY, PHASE_WORK, PHASE_ANSWER };
 
 /* A connection of libmicrohttpd. */
 struct connection {
-    bool open, token; /* token: one of its requests had the right token */
+    bool is_open, has_token; /* has_token: a request of the connection had the right token */
     int socket;
-    double until; /* viewer_now() at which the phase's time limit ends */
+    double deadline; /* viewer_now() at which the phase's time limit ends */
 };
 
 /* ---- requests and answers ------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ struct frame_request {
     double center[2]; /* principal point: shares of the picture's width and height */
     uint32_t width, height;
     uint32_t map, background; /* enum viewer_map, vkn_background */
-    uint32_t cropped, still;
+    uint32_t cropped, still;  /* flags; still: the camera does not move */
 };
 
 struct photo_request {
@@ -71,7 +71,7 @@ struct photo_request {
 struct frame_facts {
     uint32_t width, height;
     uint64_t step;
-    double milliseconds, refined; /* refined: share of the final quality, 0..1 */
+    double milliseconds, refined_share; /* refined_share: of the final quality, 0..1 */
 };
 
 struct answer {
@@ -79,20 +79,20 @@ struct answer {
     const char *type; /* of the content */
     void *data;       /* malloc'd; NULL: no content */
     size_t size;
-    bool framed; /* a frame, with `facts` */
+    bool is_frame; /* `facts` are set */
     struct frame_facts facts;
     char policy[360]; /* content security policy of a page; "": none */
 };
 
 enum job { JOB_NONE, JOB_PHOTO, JOB_PATH };
 
-/* An HTTP request with its answer. Parked: the connection is suspended until the answer exists. */
+/* An HTTP request with its answer. The connection of a parked one is suspended until the answer. */
 struct exchange {
     struct viewer *viewer;
     struct MHD_Connection *connection;
     struct connection *connection_data; /* the viewer's data of `connection` */
     uint64_t number;                    /* unique */
-    double since;                       /* viewer_now() when it was parked */
+    double parked_at;                   /* viewer_now() */
     bool parked, answered;
     bool closes; /* the connection is closed after the answer */
     enum job job;
@@ -109,28 +109,28 @@ struct exchange {
 /* A picture of a still camera that is refined tile by tile. Used by the renderer's thread only. */
 struct refinement {
     struct frame_request request;
-    uint32_t width, height, tile, columns, tiles;
-    uint32_t *order;      /* [tiles], from the centre outwards */
+    uint32_t width, height, tile_edge, columns, tile_count; /* tile_edge: pixels */
+    uint32_t *order;      /* [tile_count], from the centre outwards */
     uint32_t next;        /* index in `order` of the next tile */
     uint32_t supersample; /* rays along a pixel's edge in the current pass */
     uint8_t *rgb;
-    uint64_t model; /* stage.model at the start of the pass */
-    bool covered;   /* a pass has covered all tiles */
-    bool complete;  /* cannot be refined further for this model */
-    bool unsent;    /* has changes that have not been sent */
-    double spent;   /* seconds of rendering since the last picture was sent */
-    double sent;    /* viewer_now() when the last picture was sent */
+    uint64_t model_version; /* of renderers, at the start of the pass */
+    bool covered;           /* a pass has covered all tiles */
+    bool complete;          /* cannot be refined further for this version of the model */
+    bool unsent;            /* has changes that have not been sent */
+    double spent_seconds;   /* of rendering, since the last picture was sent */
+    double sent_at;         /* viewer_now() when the last picture was sent */
 };
 
 /* An open page. */
 struct client {
     char name[VIEWER_NAME + 1]; /* "": free slot */
     uint64_t number;            /* unique */
-    double seen;                /* viewer_now() of its last request or answer */
-    struct exchange *waiting;   /* its parked request of a frame */
+    double seen_at;             /* viewer_now() of its last request or answer */
+    struct exchange *waiting;   /* its parked request for a frame */
     struct frame_request last_request;
-    double ready;        /* viewer_now() from which on its frame can be rendered */
-    uint64_t refined_of; /* `number` that `refinement` is for; the renderer's thread only */
+    double ready_at;         /* viewer_now() from which on its frame can be rendered */
+    uint64_t refined_client; /* `number` that `refinement` is for; the renderer's thread only */
     struct refinement refinement;
 };
 
@@ -139,15 +139,15 @@ struct client {
 /* The renderers and their time limits. Used by the renderer's thread only. */
 struct renderers {
     vkn_renderer *color, *normal; /* NULL until the first request */
-    vkn_trainer *trainer;         /* of a training in this process, else NULL and: */
+    vkn_trainer *trainer;         /* of a training in this process; NULL: the next three are set */
     vkn_context *context;
     const char *checkpoint;
     enum vkn_precision precision;
-    uint64_t model;        /* incremented whenever the parameters change */
-    double ray_rate[2];    /* measured rays per second, without and with normals */
-    double moving_seconds; /* seconds for a frame of a moving camera */
-    double tile;           /* seconds for a tile of a still picture */
-    double allowance;      /* share of the time that rendering may take; 1 outside of training */
+    uint64_t model_version; /* incremented whenever the parameters change */
+    double ray_rate[2];     /* measured rays per second, without and with normals */
+    double moving_seconds;  /* seconds for a frame of a moving camera */
+    double tile_seconds;    /* seconds for a tile of a still picture */
+    double time_share;      /* share of the time that rendering may take; 1 outside of training */
 };
 
 struct metric {
@@ -162,10 +162,10 @@ struct curves {
     size_t metric_count, metric_capacity;
     struct evaluation *evaluations;
     size_t evaluation_count;
-    double rate; /* latest steps per second */
+    double steps_per_second; /* the latest */
     /* Used by the worker only: */
-    long offset;                 /* in metrics.jsonl after the last complete line */
-    uint64_t file, summary_time; /* inode of metrics.jsonl; modification time of summary.json */
+    long offset;                          /* in metrics.jsonl after the last complete line */
+    uint64_t metrics_inode, summary_time; /* summary_time: modification time of summary.json */
 };
 
 enum viewer_state {
@@ -179,7 +179,7 @@ enum viewer_state {
 
 struct viewer {
     char token[VIEWER_NAME + 1], host[256], address[512];
-    bool open; /* other machines can connect */
+    bool is_open; /* other machines can connect */
     uint16_t port;
     volatile sig_atomic_t *stop;
     struct MHD_Daemon *daemon;
@@ -189,10 +189,10 @@ struct viewer {
     pthread_mutex_t lock;
     pthread_cond_t wake_renderer, wake_worker;
     struct connection connections[VIEWER_CONNECTIONS];
-    uint32_t handed_over; /* connections that libmicrohttpd has or is about to get */
-    uint64_t exchanges;   /* number of the latest exchange */
+    uint32_t handed_over;   /* connections that libmicrohttpd has or is about to get */
+    uint64_t last_exchange; /* number of the latest exchange */
     struct client clients[VIEWER_CLIENTS];
-    uint64_t client_count; /* number of the latest client */
+    uint64_t last_client;  /* number of the latest client */
     uint32_t last_served;  /* index in `clients` */
     struct exchange *jobs; /* the worker's queue */
     uint32_t job_count;
@@ -207,23 +207,23 @@ struct viewer {
     enum vkn_background background;
     struct curves curves;
     uint64_t step;
-    double seconds;            /* of training */
-    double share;              /* share of the recent training time that the viewer took */
-    char message[256];         /* last error */
-    char end[1024];            /* result of a training that has ended; "": not known yet */
-    double state_polled;       /* viewer_now() of the last request of the state */
-    bool pause, save;          /* a page has requested them */
-    double saved;              /* viewer_now() of the last checkpoint's request or end */
-    struct allowance commands; /* limits requests that change something */
-    struct allowance reading;  /* limits the worker's seconds during training; the worker's only */
+    double seconds;         /* of training */
+    double used_share;      /* share of the recent training time that the viewer took */
+    char message[256];      /* last error */
+    char result[1024];      /* of a training that has ended; "": not known yet */
+    double state_polled_at; /* viewer_now() of the last request of the state */
+    bool pause_requested, save_requested; /* by a page */
+    double saved_at;                      /* viewer_now() of the last checkpoint's request or end */
+    struct allowance commands;            /* limits requests that change something */
+    struct allowance reading; /* limits the worker's seconds during training; the worker's only */
     bool can_pause;
     struct renderers renderers; /* used by the renderer's thread only */
     struct vkn_train_callbacks callbacks;
-    /* Rendering time during training: its limit, the seconds used since `share` was updated, and
-     * viewer_now() of that update. Used by the renderer's thread only. */
+    /* Rendering time during training: its limit, the seconds used since `used_share` was updated,
+     * and viewer_now() of that update. Used by the renderer's thread only. */
     struct {
         struct allowance time;
-        double rendering_time, reported;
+        double rendering_time, reported_at;
     } budget;
 };
 
@@ -268,7 +268,7 @@ void connection_notice(void *context, struct MHD_Connection *connection, void **
                        enum MHD_ConnectionNotificationCode what);
 /* Returns the viewer's data of a connection, or NULL. */
 struct connection *connection_of(struct MHD_Connection *connection);
-/* Starts a phase's time limit; NULL: nothing. Called under the lock, like the next two. */
+/* Starts a phase's time limit; ignores NULL. Called under the lock, like the next two. */
 void connection_begin_phase(struct connection *connection, enum phase phase);
 /* Shuts down the connections whose time limit has ended. */
 void connections_expire(struct viewer *viewer, double now);
@@ -289,20 +289,20 @@ void answer_set(struct exchange *exchange, const struct answer *answer);
 /* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Parks the exchange until answer_give. */
+/* Parks the exchange until answer_set. */
 void answer_park(struct exchange *exchange);
 
 /* Passes the answer to libmicrohttpd. */
 enum MHD_Result answer_queue(struct exchange *exchange);
-/* `text`: malloc'd, owned by the answer; NULL: out of memory, which answers 500. */
+/* Creates an answer that owns the malloc'd `text`; NULL: out of memory, which answers 500. */
 struct answer answer_text(unsigned code, const char *type, char *text);
-/* Prints and deletes the tree; NULL: out of memory. */
+/* Creates an answer from a tree, which it deletes; NULL: out of memory. */
 struct answer answer_json(unsigned code, struct cJSON *json);
 /* Adds a text, replacing bytes that are not UTF-8 by U+FFFD; false: out of memory or no text. */
 bool answer_add_text(struct cJSON *json, const char *name, const char *text);
-/* Makes {"error": message}. */
+/* Creates the answer {"error": message}. */
 struct answer answer_error(unsigned code, const char *message);
-/* Makes a page with a fresh nonce. */
+/* Creates the answer of a page, with a fresh nonce. */
 struct answer answer_page(unsigned code, const char *begin, const char *end);
 
 /* ---- request.c ------------------------------------------------------------------------------- */
@@ -332,7 +332,7 @@ bool clients_waiting(const struct viewer *viewer);
 /* Refuses all waiting requests. */
 void clients_refuse_waiting(struct viewer *viewer, const char *why);
 /* Returns the earliest viewer_now() at which a frame can be rendered; HUGE_VAL: none waits. */
-double clients_ready(const struct viewer *viewer);
+double clients_ready_at(const struct viewer *viewer);
 /* Answers requests that have waited for longer than their time limit. */
 void clients_expire(struct viewer *viewer, double now);
 /* Removes an exchange that has ended from its client and from the worker's queue. */
@@ -353,7 +353,7 @@ bool frames_render(struct viewer *viewer, const struct frame_request *request,
                    const struct part *part, uint8_t *rgb, size_t pitch);
 /* Returns the expected rays per second. */
 double frames_ray_rate(const struct renderers *renderers, const struct frame_request *request);
-/* Returns the picture's size with about `rays` pixels, at most the requested size. */
+/* Computes the size of a picture with about `rays` pixels, at most the requested size. */
 void frames_size(const struct frame_request *request, double rays, uint32_t size[2]);
 /* Answers the exchange with a JPEG. False: the client does not wait for it any more. */
 bool frames_send(struct viewer *viewer, struct client *client, uint64_t exchange,

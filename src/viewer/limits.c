@@ -16,9 +16,9 @@ double viewer_now(void)
 
 double allowance_left(struct allowance *allowance, double now)
 {
-    double earned = allowance->rate * fmax(now - allowance->refilled, 0);
+    double earned = allowance->rate * fmax(now - allowance->refilled_at, 0);
     allowance->credit = fmin(allowance->credit + earned, allowance->most);
-    allowance->refilled = now;
+    allowance->refilled_at = now;
     return allowance->credit;
 }
 
@@ -35,7 +35,7 @@ bool allowance_take(struct allowance *allowance, double now)
 static struct connection *find_free(struct viewer *viewer)
 {
     for (size_t i = 0; i < VIEWER_CONNECTIONS; i++)
-        if (!viewer->connections[i].open)
+        if (!viewer->connections[i].is_open)
             return &viewer->connections[i];
     return NULL;
 }
@@ -48,7 +48,7 @@ static void open_connection(struct viewer *viewer, struct MHD_Connection *connec
     struct connection *data = find_free(viewer);
     *context = data;
     if (data && info) {
-        *data = (struct connection){.open = true, .socket = info->connect_fd};
+        *data = (struct connection){.is_open = true, .socket = info->connect_fd};
         connection_begin_phase(data, PHASE_HEAD);
     } else if (info) {
         shutdown(info->connect_fd, SHUT_RDWR); /* cannot happen, see accept.c */
@@ -65,8 +65,7 @@ void connection_notice(void *context, struct MHD_Connection *connection, void **
     } else {
         viewer->handed_over--;
         if (*data)
-            *(struct connection *)*data =
-                (struct connection){0}; /* before its descriptor is closed */
+            *(struct connection *)*data = (struct connection){0}; /* before the socket is closed */
     }
     pthread_mutex_unlock(&viewer->lock);
 }
@@ -75,7 +74,7 @@ uint32_t connections_with_token(const struct viewer *viewer)
 {
     uint32_t count = 0;
     for (size_t i = 0; i < VIEWER_CONNECTIONS; i++)
-        count += viewer->connections[i].open && viewer->connections[i].token;
+        count += viewer->connections[i].is_open && viewer->connections[i].has_token;
     return count;
 }
 
@@ -91,7 +90,7 @@ void connection_begin_phase(struct connection *connection, enum phase phase)
     static const double seconds[] = {
         [PHASE_HEAD] = 10, [PHASE_BODY] = 10, [PHASE_WORK] = HUGE_VAL, [PHASE_ANSWER] = 60};
     if (connection)
-        connection->until = viewer_now() + seconds[phase];
+        connection->deadline = viewer_now() + seconds[phase];
 }
 
 /* Shuts sockets down; libmicrohttpd's thread then closes the connections. */
@@ -99,9 +98,9 @@ void connections_expire(struct viewer *viewer, double now)
 {
     for (size_t i = 0; i < VIEWER_CONNECTIONS; i++) {
         struct connection *connection = &viewer->connections[i];
-        if (!connection->open || connection->until > now)
+        if (!connection->is_open || connection->deadline > now)
             continue;
         shutdown(connection->socket, SHUT_RDWR);
-        connection->until = HUGE_VAL;
+        connection->deadline = HUGE_VAL;
     }
 }

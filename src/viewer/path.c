@@ -31,7 +31,7 @@ static bool write_file(const char *file, const char *text)
     return fclose(stream) == 0 && written;
 }
 
-/* Returns the parser's error, with the path's name for the name of the temporary file. */
+/* Returns the parser's error, with the path's name instead of the temporary file's. */
 static struct answer refusal(const char *temporary, const char *name)
 {
     char message[VIEWER_MESSAGE];

@@ -9,7 +9,7 @@
 struct shrinking {
     const float *color;
     uint8_t *rgb;
-    double sums[3];
+    double sums[3]; /* of RGB over the photograph's pixels in one pixel of the result */
 };
 
 static inline void add(void *context, size_t pixel)

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STILL_QUALITY         92 /* of JPEG */
-#define FINE_SUPERSAMPLE      2u /* rays along a pixel's edge in the second pass */
-#define LEAST_TILE            32u
+#define STILL_QUALITY         92  /* of JPEG */
+#define FINE_SUPERSAMPLE      2u  /* rays along a pixel's edge in the second pass */
+#define LEAST_TILE            32u /* pixels of a tile's edge */
 #define MOST_TILE             1024u
-/* Seconds between sent pictures that are unfinished, without and during a training. */
+/* Least seconds between unfinished pictures that are sent, without and during a training. */
 #define SEND_SECONDS          0.35
 #define TRAINING_SEND_SECONDS 0.9
 /* Seconds of a pass during a training: the picture is scaled down accordingly. */
@@ -33,8 +33,8 @@ static int compare_distances(const void *left, const void *right, void *context)
     double distance[2];
     for (int i = 0; i < 2; i++) {
         uint32_t column = tiles[i] % r->columns, row = tiles[i] / r->columns;
-        distance[i] = hypot((column + 0.5) * r->tile - 0.5 * r->width,
-                            (row + 0.5) * r->tile - 0.5 * r->height);
+        distance[i] = hypot((column + 0.5) * r->tile_edge - 0.5 * r->width,
+                            (row + 0.5) * r->tile_edge - 0.5 * r->height);
     }
     if (distance[0] < distance[1] || distance[0] > distance[1])
         return distance[0] < distance[1] ? -1 : 1;
@@ -45,22 +45,22 @@ static int compare_distances(const void *left, const void *right, void *context)
 static bool begin_pass(const struct renderers *renderers, struct refinement *r,
                        uint32_t supersample)
 {
-    double rays = renderers->tile * frames_ray_rate(renderers, &r->request);
+    double rays = renderers->tile_seconds * frames_ray_rate(renderers, &r->request);
     double side = fmin(fmax(sqrt(rays) / supersample, LEAST_TILE), MOST_TILE);
     r->supersample = supersample;
     r->next = 0;
-    r->model = renderers->model;
+    r->model_version = renderers->model_version;
     r->complete = false;
-    r->tile = (uint32_t)side;
-    r->columns = (r->width + r->tile - 1) / r->tile;
-    r->tiles = r->columns * ((r->height + r->tile - 1) / r->tile);
-    uint32_t *order = realloc(r->order, r->tiles * sizeof *order);
+    r->tile_edge = (uint32_t)side;
+    r->columns = (r->width + r->tile_edge - 1) / r->tile_edge;
+    r->tile_count = r->columns * ((r->height + r->tile_edge - 1) / r->tile_edge);
+    uint32_t *order = realloc(r->order, r->tile_count * sizeof *order);
     if (!order)
         return false;
     r->order = order;
-    for (uint32_t i = 0; i < r->tiles; i++)
+    for (uint32_t i = 0; i < r->tile_count; i++)
         order[i] = i;
-    qsort_r(order, r->tiles, sizeof *order, compare_distances, r);
+    qsort_r(order, r->tile_count, sizeof *order, compare_distances, r);
     return true;
 }
 
@@ -71,13 +71,13 @@ static uint32_t smaller(uint32_t a, uint32_t b)
 
 static bool render_tile(struct viewer *viewer, struct refinement *r)
 {
-    uint32_t number = r->order[r->next], x = number % r->columns * r->tile,
-             y = number / r->columns * r->tile;
+    uint32_t number = r->order[r->next], x = number % r->columns * r->tile_edge,
+             y = number / r->columns * r->tile_edge;
     const struct part part = {{r->width, r->height},
                               x,
                               y,
-                              smaller(r->tile, r->width - x),
-                              smaller(r->tile, r->height - y),
+                              smaller(r->tile_edge, r->width - x),
+                              smaller(r->tile_edge, r->height - y),
                               r->supersample};
     if (!frames_render(viewer, &r->request, &part, r->rgb + 3 * ((size_t)y * r->width + x),
                        3 * (size_t)r->width))
@@ -93,8 +93,8 @@ static bool render_tile(struct viewer *viewer, struct refinement *r)
 static void target_size(const struct renderers *renderers, const struct frame_request *request,
                         uint32_t size[2])
 {
-    double rays = renderers->allowance < 1
-                      ? renderers->allowance * PASS_SECONDS * frames_ray_rate(renderers, request)
+    double rays = renderers->time_share < 1
+                      ? renderers->time_share * PASS_SECONDS * frames_ray_rate(renderers, request)
                       : HUGE_VAL;
     frames_size(request, rays, size);
 }
@@ -120,7 +120,7 @@ static uint8_t *render_base(struct viewer *viewer, const struct frame_request *r
     return NULL;
 }
 
-/* Begins a refinement: of the present picture if the view is the `same`, else of a coarse one. */
+/* Begins a refinement: of the present picture if it shows the `same` view, else of a coarse one. */
 static bool begin(struct viewer *viewer, struct refinement *r, const struct frame_request *request,
                   bool same)
 {
@@ -142,11 +142,11 @@ static bool begin(struct viewer *viewer, struct refinement *r, const struct fram
                              .height = size[1],
                              .rgb = rgb,
                              .unsent = !same,
-                             .sent = viewer_now()};
+                             .sent_at = viewer_now()};
     return begin_pass(&viewer->renderers, r, 1);
 }
 
-/* Returns whether the picture's size is still right; the measured speed may have changed it. */
+/* Returns whether the picture's size is near the target, which depends on the measured speed. */
 static bool fits(const struct renderers *renderers, const struct refinement *r)
 {
     uint32_t size[2];
@@ -161,11 +161,11 @@ static bool fits(const struct renderers *renderers, const struct refinement *r)
 static double refined_share(const struct renderers *renderers, const struct refinement *r)
 {
     double size = (double)r->width * r->height / ((double)r->request.width * r->request.height);
-    double done = r->tiles > 0 ? (double)r->next / r->tiles : 0,
+    double done = r->tile_count > 0 ? (double)r->next / r->tile_count : 0,
            first = 1.0 / (1 + FINE_SUPERSAMPLE * FINE_SUPERSAMPLE);
     if (r->complete && size >= 1)
         return 1;
-    if (renderers->allowance < 1)
+    if (renderers->time_share < 1)
         return fmin(size, 0.999) * (r->covered ? 1 : done);
     return fmin(size, 0.999) * (r->supersample > 1 ? first + (1 - first) * done
                                 : r->covered       ? first
@@ -179,21 +179,21 @@ static void send_picture(struct viewer *viewer, struct client *client, uint64_t 
         .width = r->width,
         .height = r->height,
         .step = viewer->step,
-        .milliseconds = 1e3 * r->spent,
-        .refined = refined_share(&viewer->renderers, r),
+        .milliseconds = 1e3 * r->spent_seconds,
+        .refined_share = refined_share(&viewer->renderers, r),
     };
     r->unsent = !frames_send(viewer, client, exchange, r->rgb, &facts, STILL_QUALITY);
-    r->spent = 0;
-    r->sent = viewer_now();
+    r->spent_seconds = 0;
+    r->sent_at = viewer_now();
 }
 
 /* Begins the second pass after the first, except during a training or with changed parameters. */
 static bool end_pass(const struct renderers *renderers, struct refinement *r)
 {
     r->covered = true;
-    bool fine = renderers->allowance >= 1 && r->supersample < FINE_SUPERSAMPLE &&
-                r->model == renderers->model;
-    if (fine)
+    bool needs_second_pass = renderers->time_share >= 1 && r->supersample < FINE_SUPERSAMPLE &&
+                             r->model_version == renderers->model_version;
+    if (needs_second_pass)
         return begin_pass(renderers, r, FINE_SUPERSAMPLE);
     r->complete = true;
     return true;
@@ -205,20 +205,22 @@ static bool advance(struct viewer *viewer, struct client *client,
 {
     struct refinement *r = &client->refinement;
     const struct renderers *renderers = &viewer->renderers;
-    bool same = r->rgb && client->refined_of == client->number && frame_same(&r->request, request);
-    bool settled = same && r->complete, stale = same && r->model != renderers->model;
-    client->refined_of = client->number;
+    bool same =
+        r->rgb && client->refined_client == client->number && frame_same(&r->request, request);
+    bool settled = same && r->complete,
+         stale = same && r->model_version != renderers->model_version;
+    client->refined_client = client->number;
     if (!same || ((settled || stale || r->next == 0) && !fits(renderers, r)))
         return begin(viewer, r, request, same);
     if (settled && stale)
         return begin_pass(renderers, r, 1);
-    if (settled && r->supersample == 1 && renderers->allowance >= 1)
+    if (settled && r->supersample == 1 && renderers->time_share >= 1)
         return begin_pass(renderers, r, FINE_SUPERSAMPLE);
     if (settled)
         return true;
     if (!render_tile(viewer, r))
         return false;
-    return r->next < r->tiles || end_pass(renderers, r);
+    return r->next < r->tile_count || end_pass(renderers, r);
 }
 
 /* Lets the client wait until its frame may change. */
@@ -226,7 +228,7 @@ static void wait_for_change(struct viewer *viewer, struct client *client, uint64
 {
     pthread_mutex_lock(&viewer->lock);
     if (client->waiting && client->waiting->number == exchange)
-        client->ready = HUGE_VAL; /* until clients_refresh, or another request */
+        client->ready_at = HUGE_VAL; /* until clients_refresh, or another request */
     pthread_mutex_unlock(&viewer->lock);
 }
 
@@ -235,14 +237,14 @@ bool refine_work(struct viewer *viewer, struct client *client, const struct fram
 {
     struct refinement *r = &client->refinement;
     double began = viewer_now(),
-           interval = viewer->renderers.allowance < 1 ? TRAINING_SEND_SECONDS : SEND_SECONDS;
+           interval = viewer->renderers.time_share < 1 ? TRAINING_SEND_SECONDS : SEND_SECONDS;
     if (!advance(viewer, client, request)) {
         refine_free(r);
         return false;
     }
     double now = viewer_now();
-    r->spent += now - began;
-    if (r->unsent && (r->complete || now - r->sent > interval))
+    r->spent_seconds += now - began;
+    if (r->unsent && (r->complete || now - r->sent_at > interval))
         send_picture(viewer, client, exchange);
     else if (r->complete && !r->unsent)
         wait_for_change(viewer, client, exchange);

@@ -31,7 +31,7 @@ static bool fail(char problem[128], const char *name, const char *wanted)
     return false;
 }
 
-/* Reads a number in [low, high]; keeps *number when it is missing and not `needed`. */
+/* Reads a number in [low, high]; keeps *number when the parameter is missing and not `needed`. */
 static bool read_number(struct MHD_Connection *connection, const char *name, double low,
                         double high, bool needed, double *number, char problem[128])
 {
@@ -44,7 +44,7 @@ static bool read_number(struct MHD_Connection *connection, const char *name, dou
            fail(problem, name, wanted);
 }
 
-/* Reads the index of a word in a list that ends with NULL; keeps *number when it is missing. */
+/* Finds a parameter in a list that ends with NULL. *number: index; kept when it is missing. */
 static bool read_choice(struct MHD_Connection *connection, const char *name,
                         const char *const *words, uint32_t *number, char problem[128])
 {
@@ -59,7 +59,7 @@ static bool read_choice(struct MHD_Connection *connection, const char *name,
     return fail(problem, name, "is not one of its values");
 }
 
-/* Scales the picture's size down to VIEWER_PIXELS. */
+/* Sets the picture's size, scaled down to at most VIEWER_PIXELS. */
 static void limit_size(double width, double height, struct frame_request *request)
 {
     double factor = fmin(1.0, sqrt(VIEWER_PIXELS / (width * height)));

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONNECTION_MEMORY (24u << 10) /* bytes; most of a request's head */
+#define CONNECTION_MEMORY (24u << 10) /* bytes; limits the size of a request's head */
 #define TIMEOUT           10u         /* seconds without data after which a connection is closed */
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -33,7 +33,7 @@ static void get_page(struct exchange *exchange)
 /* Returns why the run cannot be shown yet. */
 static const char *not_ready(const struct viewer *viewer)
 {
-    return viewer->end[0] ? viewer->end : "the training is still being set up";
+    return viewer->result[0] ? viewer->result : "the training is still being set up";
 }
 
 static void get_scene(struct exchange *exchange)
@@ -48,7 +48,7 @@ static void get_scene(struct exchange *exchange)
 static void get_state(struct exchange *exchange)
 {
     const char *from = argument(exchange, "from");
-    exchange->viewer->state_polled = viewer_now();
+    exchange->viewer->state_polled_at = viewer_now();
     set_answer(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
 }
 
@@ -108,7 +108,7 @@ static void post_path(struct exchange *exchange)
 
 static const struct route {
     const char *path;
-    bool post;
+    bool is_post;
     void (*answer)(struct exchange *exchange);
 } routes[] = {
     {"/", false, get_page},           {"/api/scene", false, get_scene},
@@ -129,7 +129,7 @@ static const struct route *find_route(const char *path)
 
 /* Returns why a request is refused; NULL: it is allowed. Host and Origin are checked because pages
  * of other sites can make a browser send requests, also by DNS rebinding. */
-static const char *refusal(const struct exchange *exchange, bool post)
+static const char *refusal(const struct exchange *exchange, bool is_post)
 {
     const struct viewer *viewer = exchange->viewer;
     const char *origin = header(exchange, "Origin");
@@ -137,7 +137,7 @@ static const char *refusal(const struct exchange *exchange, bool post)
         return "the Host header is not a name of the viewer";
     if (!address_token_is(viewer, argument(exchange, "token")))
         return "the token is not that of the printed address";
-    if ((post || origin) && !address_origin_is(viewer, origin))
+    if ((is_post || origin) && !address_origin_is(viewer, origin))
         return "the request comes from another page";
     return NULL;
 }
@@ -154,21 +154,21 @@ static bool is_json(const struct exchange *exchange)
 /* Refuses a request before its body arrives. False: the request is valid; its route answers. */
 static bool refuse(struct exchange *exchange, const char *path, const char *method)
 {
-    bool post = strcmp(method, "POST") == 0;
+    bool is_post = strcmp(method, "POST") == 0;
     const struct route *route = find_route(path);
-    const char *why = refusal(exchange, post), *length = header(exchange, "Content-Length");
+    const char *why = refusal(exchange, is_post), *length = header(exchange, "Content-Length");
     exchange->closes = !address_token_is(exchange->viewer, argument(exchange, "token"));
     if (exchange->connection_data && !exchange->closes)
-        exchange->connection_data->token = true;
-    if (why && strcmp(path, "/") == 0 && !post)
+        exchange->connection_data->has_token = true;
+    if (why && strcmp(path, "/") == 0 && !is_post)
         set_answer(exchange, answer_page(403, viewer_denied, viewer_denied_end));
     else if (why)
         answer_fail(exchange, 403, "%s", why);
     else if (!route)
         answer_fail(exchange, 404, "no such path");
-    else if (strcmp(method, route->post ? "POST" : "GET") != 0)
-        answer_fail(exchange, 405, "use %s", route->post ? "POST" : "GET");
-    else if (post && !is_json(exchange))
+    else if (strcmp(method, route->is_post ? "POST" : "GET") != 0)
+        answer_fail(exchange, 405, "use %s", route->is_post ? "POST" : "GET");
+    else if (is_post && !is_json(exchange))
         answer_fail(exchange, 415, "the body is not application/json");
     else if (length && strtoull(length, NULL, 10) > VIEWER_BODY)
         answer_fail(exchange, 413, "the body is larger than %u bytes", VIEWER_BODY);
@@ -187,7 +187,7 @@ static enum MHD_Result begin_request(struct viewer *viewer, struct MHD_Connectio
     exchange->viewer = viewer;
     exchange->connection = connection;
     exchange->connection_data = connection_of(connection);
-    exchange->number = ++viewer->exchanges;
+    exchange->number = ++viewer->last_exchange;
     connection_begin_phase(exchange->connection_data, PHASE_BODY);
     return refuse(exchange, path, method) ? answer_queue(exchange) : MHD_YES;
 }

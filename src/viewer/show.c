@@ -13,7 +13,7 @@
 
 /* Identifies the content of a file. */
 struct version {
-    uint64_t file, size;
+    uint64_t inode, size;
     struct timespec written;
 };
 
@@ -31,7 +31,7 @@ static bool check_file(const char *file, struct version *version)
     memset(version, 0, sizeof *version);
     if (stat(file, &now) != 0)
         return false;
-    version->file = now.st_ino;
+    version->inode = now.st_ino;
     version->size = (uint64_t)now.st_size;
     version->written = now.st_mtim;
     return true;
@@ -48,16 +48,16 @@ static vkn_status find_files(struct show *show)
 {
     const char *run = show->run->run;
     struct viewer *viewer = show->viewer;
-    bool folder = is_folder(run);
-    if (asprintf(&show->checkpoint, folder ? "%s/checkpoint.safetensors" : "%s", run) < 0) {
+    bool is_directory = is_folder(run);
+    if (asprintf(&show->checkpoint, is_directory ? "%s/checkpoint.safetensors" : "%s", run) < 0) {
         show->checkpoint = NULL;
         return VKN_ERROR;
     }
-    char *folder_copy = folder ? strdup(run) : NULL;
+    char *folder_copy = is_directory ? strdup(run) : NULL;
     pthread_mutex_lock(&viewer->lock);
     viewer->folder = folder_copy;
     pthread_mutex_unlock(&viewer->lock);
-    return folder && !folder_copy ? VKN_ERROR : VKN_OK;
+    return is_directory && !folder_copy ? VKN_ERROR : VKN_OK;
 }
 
 /* Loads the checkpoint; keeps the present model after a failure. */
@@ -66,7 +66,7 @@ static vkn_status load(struct show *show)
     struct renderers *renderers = &show->viewer->renderers;
     vkn_renderer *renderer = NULL;
     (void)check_file(show->checkpoint,
-                     &show->version); /* before loading: a change during it is noticed */
+                     &show->version); /* before loading, so that a change meanwhile is noticed */
     vkn_status status =
         vkn_renderer_open(show->context, show->checkpoint, show->run->precision, &renderer);
     if (status != VKN_OK)
@@ -104,7 +104,7 @@ static vkn_status open_run(struct show *show)
     renderers->checkpoint = show->checkpoint;
     renderers->precision = run->precision;
     renderers->moving_seconds = MOVING_SECONDS;
-    renderers->tile = TILE_SECONDS;
+    renderers->tile_seconds = TILE_SECONDS;
     viewer_set_state(show->viewer, STATE_VIEWING);
     status = load(show);
     if (status != VKN_OK)

@@ -53,10 +53,11 @@ static void add_state(cJSON *object, const struct viewer *viewer, size_t from)
     add_number(object, "seconds", viewer->seconds > 0 ? viewer->seconds : last->seconds);
     add_number(object, "loss", last->loss);
     add_number(object, "psnr", last->psnr);
-    add_number(object, "steps_per_second", viewer->state == STATE_TRAINING ? curves->rate : 0);
-    add_number(object, "share", viewer->share);
+    add_number(object, "steps_per_second",
+               viewer->state == STATE_TRAINING ? curves->steps_per_second : 0);
+    add_number(object, "share", viewer->used_share);
     answer_add_text(object, "message", viewer->message);
-    answer_add_text(object, "end", viewer->end);
+    answer_add_text(object, "end", viewer->result);
     add_curves(object, curves, from);
     cJSON *can = cJSON_AddObjectToObject(object, "can");
     cJSON_AddBoolToObject(can, "pause", trains && viewer->can_pause);

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Share of the time for rendering. Single steps cost time too: a training loses up to 10 %. */
+/* Share of the time for rendering. Fewer steps per submission cost time too: up to 10 % in all. */
 #define SHARE          0.08
 #define MOST_CREDIT    0.05  /* seconds that accumulate while no page asks for a frame */
 #define MOVING_SECONDS 0.016 /* 5 frames per second within SHARE */
@@ -19,9 +19,9 @@
 static void set_time_limits(struct viewer *viewer, bool paused)
 {
     struct renderers *renderers = &viewer->renderers;
-    renderers->allowance = paused ? 1 : SHARE;
+    renderers->time_share = paused ? 1 : SHARE;
     renderers->moving_seconds = paused ? PAUSED_MOVING : MOVING_SECONDS;
-    renderers->tile = paused ? PAUSED_TILE : TILE_SECONDS;
+    renderers->tile_seconds = paused ? PAUSED_TILE : TILE_SECONDS;
 }
 
 /* ---- the share ------------------------------------------------------------------------------- */
@@ -29,7 +29,7 @@ static void set_time_limits(struct viewer *viewer, bool paused)
 static void begin_share(struct viewer *viewer)
 {
     double now = viewer_now();
-    viewer->budget.time.refilled = viewer->budget.reported = now;
+    viewer->budget.time.refilled_at = viewer->budget.reported_at = now;
     viewer->budget.rendering_time = 0;
 }
 
@@ -41,14 +41,14 @@ static void count_rendering_time(struct viewer *viewer, double seconds)
 
 static void report_share(struct viewer *viewer, double now)
 {
-    double passed = now - viewer->budget.reported;
+    double passed = now - viewer->budget.reported_at;
     if (passed < SHARE_SECONDS)
         return;
     pthread_mutex_lock(&viewer->lock);
-    viewer->share = fmin(viewer->budget.rendering_time / passed, 1);
+    viewer->used_share = fmin(viewer->budget.rendering_time / passed, 1);
     pthread_mutex_unlock(&viewer->lock);
     viewer->budget.rendering_time = 0;
-    viewer->budget.reported = now;
+    viewer->budget.reported_at = now;
 }
 
 /* ---- callbacks ------------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static double due(void *context)
     struct viewer *viewer = context;
     double now = viewer_now(), wait = HUGE_VAL, credit = allowance_left(&viewer->budget.time, now);
     pthread_mutex_lock(&viewer->lock);
-    if (viewer->pause || viewer->save)
+    if (viewer->pause_requested || viewer->save_requested)
         wait = 0;
     else if (clients_present(viewer, now))
         wait = READY_SECONDS;
@@ -99,8 +99,7 @@ static void update_progress(struct viewer *viewer, const vkn_trainer *trainer)
     pthread_mutex_lock(&viewer->lock);
     viewer->seconds = vkn_trainer_seconds(trainer);
     if (viewer->state == STATE_SAVING)
-        viewer->saved =
-            viewer_now(); /* the checkpoint that the last callback requested is written */
+        viewer->saved_at = viewer_now(); /* the requested checkpoint has been written */
     pthread_mutex_unlock(&viewer->lock);
     if (trained)
         viewer_new_model(viewer, step);
@@ -110,8 +109,8 @@ static void update_progress(struct viewer *viewer, const vkn_trainer *trainer)
 static bool take_save(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    bool save = viewer->save;
-    viewer->save = false;
+    bool save = viewer->save_requested;
+    viewer->save_requested = false;
     if (save)
         viewer->state = STATE_SAVING;
     pthread_mutex_unlock(&viewer->lock);
@@ -121,8 +120,8 @@ static bool take_save(struct viewer *viewer)
 static bool is_paused(struct viewer *viewer)
 {
     pthread_mutex_lock(&viewer->lock);
-    bool paused = viewer->pause && !__atomic_load_n(viewer->stop, __ATOMIC_RELAXED);
-    bool save = viewer->save;
+    bool paused = viewer->pause_requested && !__atomic_load_n(viewer->stop, __ATOMIC_RELAXED);
+    bool save = viewer->save_requested;
     viewer->state = paused ? STATE_PAUSED : STATE_TRAINING;
     pthread_mutex_unlock(&viewer->lock);
     return paused && !save; /* the callback returns to save; the next one continues the pause */

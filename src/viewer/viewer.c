@@ -21,7 +21,7 @@ const char *viewer_address(const struct viewer *viewer)
 
 bool viewer_is_open(const struct viewer *viewer)
 {
-    return viewer->open;
+    return viewer->is_open;
 }
 
 /* The condition variables use the monotonic clock. */
@@ -68,7 +68,7 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
         return VKN_ERROR;
     }
     v->stop = params->stop;
-    v->renderers.allowance = 1;
+    v->renderers.time_share = 1;
     v->commands = (struct allowance){COMMANDS, COMMANDS_AT_ONCE, COMMANDS_AT_ONCE, viewer_now()};
     v->reading = (struct allowance){READING_SHARE, READING_AT_ONCE, READING_AT_ONCE, viewer_now()};
     train_set_callbacks(v);
@@ -88,16 +88,16 @@ void viewer_set_result(struct viewer *viewer, const char *text)
     if (!viewer)
         return;
     pthread_mutex_lock(&viewer->lock);
-    snprintf(viewer->end, sizeof viewer->end, "%s", text);
-    vkn_clean_line(viewer->end);
-    bool watched =
-        viewer->state_polled > 0 && viewer_now() - viewer->state_polled < VIEWER_PRESENT_SECONDS;
+    snprintf(viewer->result, sizeof viewer->result, "%s", text);
+    vkn_clean_line(viewer->result);
+    bool watched = viewer->state_polled_at > 0 &&
+                   viewer_now() - viewer->state_polled_at < VIEWER_PRESENT_SECONDS;
     pthread_mutex_unlock(&viewer->lock);
     if (watched)
         nanosleep(&(struct timespec){.tv_sec = 1, .tv_nsec = 500000000}, NULL);
 }
 
-/* The worker answers all parked requests first: libmicrohttpd must not stop with suspended ones. */
+/* The worker answers parked requests first: libmicrohttpd must not stop suspended connections. */
 void viewer_stop(struct viewer **viewer)
 {
     struct viewer *v = viewer ? *viewer : NULL;

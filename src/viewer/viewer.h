@@ -17,7 +17,7 @@ struct viewer_params {
     const char *address;         /* IP address or name of this machine; NULL: 127.0.0.1 */
     uint32_t port;               /* to listen at; 0: any free port */
     bool any_port;               /* tries the next ports when `port` is in use */
-    volatile sig_atomic_t *stop; /* as of a job; set when a page stops the training */
+    volatile sig_atomic_t *stop; /* vkn_job.stop; also set when a page stops the training */
 };
 
 /* Starts to listen, in threads that block all signals and never use a device. After a failure
@@ -28,8 +28,8 @@ vkn_status viewer_start(const struct viewer_params *params, struct viewer **view
 const char *viewer_address(const struct viewer *viewer);
 /* Returns whether other machines can reach the viewer. */
 bool viewer_is_open(const struct viewer *viewer);
-/* Shows the result of a training on open pages and waits until they have polled for it (1.5 s);
- * returns at once when no page is open. */
+/* Shows the result of a training on open pages: waits 1.5 s, in which every page polls for it.
+ * Returns at once when no page is open. */
 void viewer_set_result(struct viewer *viewer, const char *text);
 /* Answers waiting requests, frees and nulls *viewer, which may be NULL. */
 void viewer_stop(struct viewer **viewer);
@@ -42,8 +42,8 @@ struct viewer_run {
     enum vkn_precision precision; /* see vkn_renderer_open */
     const struct vkn_job *job;
 };
-/* Shows a run, which another process may train, until params.stop is set; renders in this thread. A
- * model that cannot be read is an error at the start, later a message on the page. */
+/* Shows a run, which another process may train, until viewer_params.stop is set; renders in this
+ * thread. A model that cannot be read is an error at the start, later a message on the page. */
 vkn_status viewer_show(struct viewer *viewer, const struct viewer_run *run,
                        char message[VIEWER_MESSAGE]);
 

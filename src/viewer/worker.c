@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define POLL_SECONDS 0.25 /* seconds between reads of the curves, and of a wait for work */
+#define POLL_SECONDS 0.25 /* between reads of the curves; longest wait for a job */
 
 bool worker_enqueue(struct exchange *exchange, enum job job)
 {
@@ -36,13 +36,13 @@ static struct exchange *next_job(struct viewer *viewer)
     return exchange;
 }
 
-/* Limits the processor time that photographs take from a training. */
+/* Returns whether a job may start: limits the time that photographs take from a training. */
 static bool may_read(struct viewer *viewer, double now)
 {
     return allowance_left(&viewer->reading, now) > 0 || viewer->state != STATE_TRAINING;
 }
 
-/* Called under the lock, which it releases while it reads files: a parked exchange stays valid. */
+/* Runs a job; releases the caller's lock meanwhile, since a parked exchange stays valid. */
 static void do_job(struct viewer *viewer, struct exchange *exchange)
 {
     const struct photo_request photo = exchange->photo;

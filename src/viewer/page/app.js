@@ -14,7 +14,7 @@ const settings = {
   cropOn: false, crop: [], cameras: true, panel: null,
 };
 
-// ---- layout: the picture's centre is the centre of the area that panels leave free ----
+// ---- layout: the principal point is the centre of the area that panels leave free ----
 
 const stage = { W: 1, H: 1, x: 0, y: 0 }; // size of the picture and position of its principal point, pixels
 const free = { W: 1, H: 1 }; // largest area around the principal point that no panel covers
@@ -33,7 +33,7 @@ function measure() {
   $('stage').style.height = `${stage.H}px`;
 }
 
-// ---- events: 'camera', 'picture' (other parameters of a frame), 'overlay', 'panel', 'frame', 'refined' ----
+// ---- events: 'camera', 'picture' (any other parameter of a frame), 'overlay', 'panel', 'frame', 'refined' ----
 
 const listeners = {};
 function on(name, listener) {
@@ -72,7 +72,7 @@ const postJson = async (path, body) => (await fetched(path, {}, {
 // ---- messages ----
 
 let noticeTimer;
-// Shows a line at the bottom for `ms`; without ms until notice('').
+// Shows a line at the bottom for `ms` milliseconds; without `ms` until notice('').
 function notice(text, ms) {
   clearTimeout(noticeTimer);
   $('notice').textContent = text;

@@ -43,9 +43,9 @@ function turn(yaw, pitch, aboutSelf) {
   const rotate = (v, axis, angle) => turned(v, axis, angle);
   const steep = Math.acos(clamp(dot(camera.axes[2], up), -1, 1)); // 0: looks straight down
   const limit = radians(1);
-  const lifted = clamp(steep + pitch, Math.min(limit, steep), Math.max(Math.PI - limit, steep)) - steep;
+  const limitedPitch = clamp(steep + pitch, Math.min(limit, steep), Math.max(Math.PI - limit, steep)) - steep;
   const axis = camera.axes[0];
-  camera.axes = camera.axes.map((v) => unit(rotate(rotate(v, axis, lifted), up, yaw)));
+  camera.axes = camera.axes.map((v) => unit(rotate(rotate(v, axis, limitedPitch), up, yaw)));
   level(0.15);
   if (!aboutSelf)
     camera.position = add(pivot, camera.axes[2], camera.distance);
@@ -53,7 +53,7 @@ function turn(yaw, pitch, aboutSelf) {
 }
 
 // Pans in the plane of the pivot; dx and dy are shares of the picture's height.
-function shift(dx, dy) {
+function pan(dx, dy) {
   const scale = 2 * Math.tan(radians(camera.fov) / 2) * camera.distance;
   camera.position = add(add(camera.position, camera.axes[0], -dx * scale), camera.axes[1], dy * scale);
   moved();

@@ -1,8 +1,8 @@
 // The scene's cameras: the list with photographs, selecting a camera, and its photograph as an overlay.
 
-let picked = null;  // the selected view
-const loadQueue = []; // options whose photographs are to be loaded
-let loading = 0;
+let picked = null;    // the selected view
+const loadQueue = []; // list items whose photographs are to be loaded
+let loadingCount = 0;
 
 const viewFov = (view) => degrees(2 * Math.atan(view.height / 2 / view.focal_y));
 const photoAddress = (view, width) => address('/api/photo', { split: view.split, view: view.index, width });
@@ -65,11 +65,11 @@ function placeBlend() {
 // ---- the list: photographs are loaded when they are scrolled into view, two at a time ----
 
 function loadNext() {
-  while (loading < 2 && loadQueue.length > 0) {
+  while (loadingCount < 2 && loadQueue.length > 0) {
     const option = loadQueue.shift(), image = option.firstChild;
-    loading++;
+    loadingCount++;
     image.onload = image.onerror = () => {
-      loading--;
+      loadingCount--;
       loadNext();
     };
     image.src = photoAddress(scene.views[Number(option.dataset.i)], 120);

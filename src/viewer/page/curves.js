@@ -55,7 +55,7 @@ class Curve {
     this.canvas.onkeydown = (event) => this.key(event);
   }
 
-  // points, dots: [step, value].
+  // points, dots: lists of [step, value]; dots are evaluations.
   set(points, dots) {
     const good = ([, y]) => Number.isFinite(y) && (!this.logarithmic || y > 0);
     this.raw = thinned(points.filter(good), 600);
@@ -74,7 +74,7 @@ class Curve {
     this.draw();
   }
 
-  // Limits of the y axis: all smoothed values and dots, and the middle 90 % of the raw values.
+  // Returns the limits of the y axis: they contain all smoothed values and dots, and the middle 90 % of the raw values.
   limits() {
     const values = [...this.line, ...this.dots].map((p) => p[1]);
     const sorted = this.raw.map((p) => p[1]).sort((a, b) => a - b);
@@ -147,7 +147,7 @@ class Curve {
     context.textAlign = 'left';
   }
 
-  // Shows the value at the pointer, else the last one.
+  // Shows the value at the pointer, else the last value.
   readOut(context, x, y, bottom) {
     const points = this.line.length ? this.line : this.dots;
     let point = points[points.length - 1];

@@ -1,5 +1,5 @@
-// The picture: requests one frame at a time, coarse while something moves and refined when it is still. Until the next
-// frame arrives, the last one is warped to the current camera.
+// Requests one frame at a time, coarse while something moves and refined when the camera is still. Until the next frame
+// arrives, the last one is reprojected to the current camera.
 
 const STILL_MS = 160;   // ms without a change after which the camera is still
 const MAX_SIDE = 1920;  // most pixels of a request along the longer side
@@ -23,7 +23,7 @@ function frameParameters() {
   return parameters;
 }
 
-// Handles a change of the camera or of a setting: aborts a request of a still picture and sends a new one.
+// Handles a change of the camera or of a setting: aborts a request for a refined frame and sends a new request.
 function pictureChanged() {
   lastMove = performance.now();
   emit('refined', 0);
@@ -87,8 +87,8 @@ async function requestFrame(parameters, key, still) {
 
 const pause = (ms) => Promise.race([sleep(ms), new Promise((done) => { interruptPause = done; })]);
 
-// Requests frames while something moves, refined ones while it is still, and new ones while the model is trained; ends
-// when the picture is final.
+// Requests coarse frames while something moves, refined ones while the camera is still, and new ones while the model is
+// trained; ends when the picture is final.
 async function frameLoop() {
   if (frameLoopRuns || !scene)
     return;
@@ -123,7 +123,7 @@ function reprojection() {
   const a = points.map((p) => project(from, p, shown.layout)), b = points.map((p) => project(camera, p, stage));
   if (b.some((p) => p[2] < camera.distance * 0.02))
     return null;
-  const ax = a[1][0] - a[0][0], ay = a[2][1] - a[0][1]; // the frame's own axes: a diagonal matrix
+  const ax = a[1][0] - a[0][0], ay = a[2][1] - a[0][1]; // the points differ along one image axis each
   const m = [(b[1][0] - b[0][0]) / ax, (b[1][1] - b[0][1]) / ax, (b[2][0] - b[0][0]) / ay, (b[2][1] - b[0][1]) / ay];
   const area = m[0] * m[3] - m[1] * m[2];
   if (!(area > 0.1 && area < 10))
@@ -166,7 +166,7 @@ function savePicture(name) {
   canvas.toBlob((blob) => download(name, blob), 'image/png');
 }
 
-// Returns a small JPEG of the path's frame, for a keyframe.
+// Returns a small JPEG of the area that a path's frame shows, for a keyframe.
 function thumbnail(aspect) {
   if (!shown)
     return '';

@@ -2,16 +2,16 @@
 
 const held = new Set();     // pressed keys that move the camera, and 'pointer' during a drag
 const pointers = new Map(); // pointerId -> {x, y}
-let pressed = null;         // {x, y, moved, shifting}: start of a drag
+let pressed = null;         // {x, y, moved, panning}: start of a drag
 let lastTap = { at: -Infinity, x: 0, y: 0 };
 
 const TURN = 3.6; // radians for a drag over the picture's height
 const SLOP = 5;   // pixels that the pointer may move during a click
 
-function drag(dx, dy, shifting) {
+function drag(dx, dy, panning) {
   const { H } = stage;
-  if (shifting)
-    return shift(dx / H, dy / H);
+  if (panning)
+    return pan(dx / H, dy / H);
   if (settings.mode === 'fly') {
     const scale = 2 * Math.tan(radians(camera.fov) / 2) / H;
     return turn(dx * scale, dy * scale, true);
@@ -23,7 +23,7 @@ function pinch(before, after) {
   const middle = (p) => [(p[0].x + p[1].x) / 2, (p[0].y + p[1].y) / 2];
   const apart = (p) => Math.max(Math.hypot(p[0].x - p[1].x, p[0].y - p[1].y), 10);
   const [x0, y0] = middle(before), [x1, y1] = middle(after);
-  shift((x1 - x0) / stage.H, (y1 - y0) / stage.H);
+  pan((x1 - x0) / stage.H, (y1 - y0) / stage.H);
   zoom(apart(before) / apart(after), x1, y1);
 }
 
@@ -35,7 +35,7 @@ function pointerDown(event) {
   stopPreview();
   flight = null;
   pressed = pointers.size === 1 ?
-    { x: event.clientX, y: event.clientY, moved: false, shifting: event.button !== 0 || event.shiftKey } : null;
+    { x: event.clientX, y: event.clientY, moved: false, panning: event.button !== 0 || event.shiftKey } : null;
   held.add('pointer');
   picture.classList.add('dragging');
 }
@@ -53,13 +53,13 @@ function pointerMove(event) {
   if (!pressed.moved && Math.hypot(now.x - pressed.x, now.y - pressed.y) < SLOP)
     return pointers.set(event.pointerId, before);
   pressed.moved = true;
-  drag(now.x - before.x, now.y - before.y, pressed.shifting);
+  drag(now.x - before.x, now.y - before.y, pressed.panning);
 }
 
 function pointerUp(event) {
   if (!pointers.delete(event.pointerId))
     return;
-  if (pressed && !pressed.moved && event.type === 'pointerup' && !pressed.shifting)
+  if (pressed && !pressed.moved && event.type === 'pointerup' && !pressed.panning)
     tap(event);
   pressed = null;
   if (pointers.size === 0) {

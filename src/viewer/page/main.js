@@ -69,7 +69,7 @@ function shortcut(key, event) {
     b: () => setBackground(settings.background === 'white' ? 'black' : 'white'),
     c: () => setCameras(!settings.cameras), x: () => toggleCrop(!settings.cropOn),
     ',': () => stepCamera(-1), '.': () => stepCamera(1), k: addKey, p: playPath,
-    ' ': () => scene.dynamic && playTime(!playing), i: saveShownPicture, l: copyView, v: () => togglePanel('view'),
+    ' ': () => scene.dynamic && playTime(!playStart), i: saveShownPicture, l: copyView, v: () => togglePanel('view'),
     t: () => togglePanel('training'), '?': () => $('help').showModal(), escape: () => showPanel(null, true),
     '+': () => zoom(0.9, stage.x, stage.y), '=': () => zoom(0.9, stage.x, stage.y),
     '-': () => zoom(1 / 0.9, stage.x, stage.y),

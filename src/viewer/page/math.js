@@ -80,7 +80,7 @@ function splineAt(points, loop, time) {
     (3 * t2 - 2 * t3) * points[next][c] + (t3 - t2) * tangent(next, c));
 }
 
-// The last parameter of both functions is the picture's layout: height H and principal point x, y, in page pixels.
+// The last parameter of the next two functions is the layout: height H and principal point x, y, in page pixels.
 
 // Projects a world point: [x, y, distance along the viewing axis].
 function project(camera, point, { H, x, y }) {

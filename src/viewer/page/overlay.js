@@ -1,6 +1,6 @@
 // Draws lines over the picture: training cameras, the crop box, the path, the path's frame, and the axes.
 
-const colors = {}; // of the style sheet
+const colors = {}; // the style sheet's, by name
 let hovered = null; // the view under the pointer
 let frusta = [];    // [{view, points: [[x, y]], distance, world}] as drawn last
 
@@ -116,17 +116,17 @@ function segmentDistance(x, y, a, b) {
   return Math.hypot(x - a[0] - t * dx, y - a[1] - t * dy);
 }
 
-// Returns the camera whose lines are nearest to a pixel, within `reach` pixels; of several the closest camera.
+// Returns the view whose frustum's lines are nearest to a pixel, within `reach` pixels; of equally near ones the closest.
 function cameraAt(x, y, reach) {
   let best = null, least = reach;
   if (!settings.cameras)
     return null;
   for (const { view, points } of frusta) {
     for (const i of [1, 2, 3, 4]) {
-      const far = Math.min(segmentDistance(x, y, points[0], points[i]),
+      const distance = Math.min(segmentDistance(x, y, points[0], points[i]),
         segmentDistance(x, y, points[i], points[i % 4 + 1]));
-      if (far <= least) { // later frusta are closer to the viewer
-        least = far;
+      if (distance <= least) { // later frusta are closer to the viewing camera
+        least = distance;
         best = view;
       }
     }
@@ -172,7 +172,7 @@ function drawPath(context) {
   });
 }
 
-// Returns the largest frame of the given aspect in the stage: x, y, width, height.
+// Returns the largest rectangle of the given aspect ratio in the free area: x, y, width, height.
 function guide(aspect) {
   const w = Math.min(free.W, free.H * aspect), h = w / aspect;
   return [stage.x - w / 2, stage.y - h / 2, w, h];

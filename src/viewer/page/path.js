@@ -5,11 +5,11 @@ const path = {
   keys: [], // {position, look_at, up, fov, time, thumb}
   seconds: 6, fps: 24, loop: false, width: 640, height: 360, name: 'path',
 };
-let preview = null; // {begin} while the preview runs, {at} while the slider is dragged
+let preview = null; // {begin} while the preview runs, {at: true} while the slider is dragged
 
 const previewing = () => preview !== null;
 
-// Returns the interpolated channels of each keyframe.
+// Returns each keyframe's values that the curve interpolates.
 const pathValues = () => path.keys.map((key) => [...key.position, ...key.look_at, ...unit(key.up), key.fov, key.time]);
 
 const frameCount = () => Math.max(1, Math.round(path.seconds * path.fps));
@@ -30,11 +30,11 @@ function pathAt(t) {
 // Returns the current view within the path's frame as a keyframe. A camera without roll gets the scene's up: the curve
 // between such keyframes then has no roll either.
 function keyframeOfView() {
-  const upright = lookAlong(camera.axes[2], scene.up), level = dot(upright[1], camera.axes[1]) > 0.99999;
+  const upright = lookAlong(camera.axes[2], scene.up), hasNoRoll = dot(upright[1], camera.axes[1]) > 0.99999;
   const aspect = path.width / path.height;
   return {
     position: camera.position.slice(), look_at: pivotOf(camera),
-    up: level ? unit(scene.up) : camera.axes[1].slice(),
+    up: hasNoRoll ? unit(scene.up) : camera.axes[1].slice(),
     fov: clamp(unfitted(camera.fov, aspect), LEAST_ANGLE, LARGEST_ANGLE), time: settings.time,
     thumb: thumbnail(aspect),
   };

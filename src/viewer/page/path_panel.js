@@ -118,13 +118,13 @@ async function loadPath(event) {
 }
 
 // Stores a field's value if it is valid, else marks the field as wrong.
-function pathField(name, whole) {
+function pathField(name, isInteger) {
   $('path-' + name).oninput = (event) => {
     const value = Number(event.target.value);
     if (!event.target.checkValidity() || !(value > 0))
       return event.target.classList.add('wrong');
     event.target.classList.remove('wrong');
-    path[name] = whole ? Math.round(value) : value;
+    path[name] = isInteger ? Math.round(value) : value;
     pathChanged();
   };
 }

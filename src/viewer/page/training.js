@@ -3,7 +3,7 @@
 const WORDS = {
   training: 'training', paused: 'paused', saving: 'saving', finished: 'finished', stopped: 'stopped', viewing: 'viewing',
 };
-const MOST_METRICS = 20000; // log lines in one answer
+const MOST_METRICS = 20000; // most log lines in one answer, as in state.c
 let state = null, metrics = [], evaluations = [], nextMetric = 0, missedPolls = 0, lastMessage = '', stopping = false;
 let curves;
 
@@ -80,7 +80,7 @@ function showEnd(text) {
     $(id).disabled = true;
 }
 
-// Handles a poll without an answer. The third in a row is shown, after a training as the program's end.
+// Handles a poll without an answer. The third in a row is reported, after a training as the end of the program.
 function noteMissedPoll() {
   const over = stopping || (state && ['finished', 'stopped', 'saving'].includes(state.state));
   if (++missedPolls < 3)

@@ -1,8 +1,8 @@
 // The view panel: map, background, field of view, resolution, crop box, and the time of dynamic scenes.
 
 const MAPS = { rgb: 'Colour', depth: 'Depth', normal: 'Normals', opacity: 'Opacity' };
-let playing = 0; // performance.now() at time 0 of the running playback; 0: stopped
-const timePlaying = () => playing > 0;
+let playStart = 0; // performance.now() at which the running playback was at time 0; 0: stopped
+const timePlaying = () => playStart > 0;
 let showMap, showBackground, showMode;
 
 function setMap(map) {
@@ -122,7 +122,7 @@ function setTime(time) {
 }
 
 function playTime(run) {
-  playing = run ? performance.now() - settings.time * 4000 : 0;
+  playStart = run ? performance.now() - settings.time * 4000 : 0;
   $('time-play').replaceChildren(icon(run ? 'pause' : 'play'));
   $('time-play').setAttribute('aria-label', run ? 'Stop the scene’s time' : 'Play the scene’s time');
   wake();
@@ -130,9 +130,9 @@ function playTime(run) {
 
 // Advances the time, 4 seconds from 0 to 1 in a loop; false when it is stopped.
 function timeStep(now) {
-  if (!playing)
+  if (!playStart)
     return false;
-  setTime((now - playing) / 4000 % 1);
+  setTime((now - playStart) / 4000 % 1);
   return true;
 }
 
@@ -143,7 +143,7 @@ function startTime() {
     playTime(false);
     setTime(Number(event.target.value));
   };
-  $('time-play').onclick = () => playTime(!playing);
+  $('time-play').onclick = () => playTime(!playStart);
 }
 
 // ---- the panel ----
