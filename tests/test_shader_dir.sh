@@ -39,7 +39,7 @@ fi
     fail "compiled at run time the loss is $(loss same), else $(loss embedded)"
 
 # Huber's loss for errors above delta, which are most at the beginning.
-sed -i 's/(size - 0\.5 \* config\.loss_delta)/(size + config.loss_delta)/' shaders/volume/loss.glsl
+sed -i 's/(magnitude - 0\.5 \* config\.loss_delta)/(magnitude + config.loss_delta)/' shaders/volume/loss.glsl
 cmp -s "$VKNERF_SOURCE_DIR/shaders/volume/loss.glsl" shaders/volume/loss.glsl && fail "nothing to edit in loss.glsl"
 train edited --shader-dir shaders
 [ $code = 0 ] || fail "edited: exit status $code: $(cat err)"

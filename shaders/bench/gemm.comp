@@ -14,7 +14,7 @@
 layout(local_size_x_id = 1) in;
 layout(constant_id = 0) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = 1) const uint LOCAL_SIZE = 256;
-layout(constant_id = 2) const uint CPU_SHAPED = 0;
+layout(constant_id = 2) const uint CPU_KERNELS = 0;
 layout(constant_id = 3) const uint M_BLOCKS = 1;
 layout(constant_id = 4) const uint N_PANELS = 1;
 

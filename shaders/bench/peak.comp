@@ -1,5 +1,5 @@
 #version 460
-// Measures multiply-adds in registers (vknerf bench): independent chains sum = sum * x + y.
+// Measures multiply-adds in registers (vknerf bench), in independent chains sum = sum * x + y.
 //   FP16  packed f16, two at a time; without FP16 f32
 //
 //   buffer  shape              access
@@ -27,7 +27,7 @@ layout(push_constant) uniform PushBlock { uint rounds; };
 void main()
 {
     STORAGE_T x = STORAGE_T(inputs[0]), y = STORAGE_T(inputs[1]), sum[CHAINS];
-    // Start values differ between invocations, so that compilers do not compute a chain once for all.
+    // Start values differ between invocations, so that compilers cannot share a chain's result.
     [[unroll]] for (uint c = 0; c < CHAINS; c++)
         sum[c] = STORAGE_T(inputs[2u + c] + float(gl_LocalInvocationID.x & 7u));
     for (uint r = 0; r < rounds; r++)

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Measures matrix products in registers (vknerf bench): chains of sum += a * b with two b in turn.
+// Measures matrix products in registers (vknerf bench), in chains of sum += a * b with two b in turn.
 //
 //   buffer  shape                                   access
 //   Inputs  a, first, second: matrices of f16       read

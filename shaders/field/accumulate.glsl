@@ -64,7 +64,7 @@ layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 // the addition, so the total is exact in any order.
 void add_gradient(uint index, float value)
 {
-    // Units of 2^-42 of a gradient of the loss summed over the rays; split without a 64-bit type.
+    // The gradient of the loss summed over the rays, in units of 2^-42, is split into two words.
     float scaled = value * (float(state.ray_count) / state.loss_scale) *
                    float(FIXED_SCALE / 4294967296.0);
     if (!(abs(scaled) < 1073741824.0)) { // NaN, infinite or beyond the range of the sum

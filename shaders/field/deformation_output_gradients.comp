@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass deformation_output_gradients (deformation): computes the gradients of the deformation's
-// outputs from the gradients with respect to the canonical positions, for a chunk of live rows.
-// Padding columns and rows get zeros.
+// Pass deformation_output_gradients (deformation): computes the gradients with respect to the
+// deformation's outputs from the gradients with respect to canonical positions, for a chunk of live
+// rows. Padding columns and rows get zeros.
 //
 //   buffer           shape                                     access
 //   LIVE             [live sample] u32                         read

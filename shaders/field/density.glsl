@@ -46,9 +46,9 @@ float raw_density(vec3 position)
 {
     encode_position(position);
     density_forward();
-    float found = get_value(AT_GEOMETRY);
+    float raw = get_value(AT_GEOMETRY);
     end_tile();
-    return found;
+    return raw;
 }
 
 float density(vec3 position)

@@ -24,7 +24,7 @@ layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
 layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
 
 // Without a grid FEATURES is 0 and LEVELS is the number of octaves of the position. Unless the
-// direction is encoded as harmonics, SH_DEGREE is its number of octaves.
+// direction is encoded as harmonics, SH_DEGREE is the number of octaves of the direction.
 const uint POSITION_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
 const uint DENSITY_INPUTS = POSITION_INPUTS + TIME_INPUTS;
 const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
@@ -60,7 +60,7 @@ void encode_direction(uint row, uint to, vec3 direction)
 void main()
 {
     uint count = row_count(), padded = padded_rows(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
-    uint directions = whole_chunks(DENSITY_INPUTS), row = gl_GlobalInvocationID.x;
+    uint direction_column = whole_chunks(DENSITY_INPUTS), row = gl_GlobalInvocationID.x;
     if (row >= padded) // once, not before each iteration: see field_forward.comp
         return;
     do {
@@ -69,10 +69,10 @@ void main()
         encode_position(row, index, position);
         if (TIME_INPUTS > 0u)
             encode(row, POSITION_INPUTS, vec3(sample_time(index), 0.0, 0.0), 1u, config.time_octaves);
-        fill(row, DENSITY_INPUTS, directions);
+        fill(row, DENSITY_INPUTS, direction_column);
         if (DIRECTION != DIRECTION_NONE)
-            encode_direction(row, directions, direction);
-        fill(row, directions + DIRECTION_INPUTS, directions + whole_chunks(DIRECTION_INPUTS));
+            encode_direction(row, direction_column, direction);
+        fill(row, direction_column + DIRECTION_INPUTS, direction_column + whole_chunks(DIRECTION_INPUTS));
         row += stride;
     } while (row < padded);
 }

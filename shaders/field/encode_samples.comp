@@ -22,13 +22,13 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 #include "field/sample_rows.glsl"
 
 const uint LEVELS_AT_ONCE = 4; // levels for which a sample's position is computed once
-const uint GROUPS = (LEVELS + LEVELS_AT_ONCE - 1u) / LEVELS_AT_ONCE;
+const uint LEVEL_GROUPS = (LEVELS + LEVELS_AT_ONCE - 1u) / LEVELS_AT_ONCE;
 
 void main()
 {
     uint count = sample_rows();
     uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    for (uint tile = gl_WorkGroupID.x; tile < tiles * GROUPS; tile += gl_NumWorkGroups.x) {
+    for (uint tile = gl_WorkGroupID.x; tile < tiles * LEVEL_GROUPS; tile += gl_NumWorkGroups.x) {
         uint i = tile % tiles * LOCAL_SIZE + gl_LocalInvocationID.x;
         if (i >= count)
             continue;

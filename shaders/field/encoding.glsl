@@ -36,7 +36,7 @@ uint grid_entry(Level table, uvec3 corner)
            mix(hashed_entry(table, corner), dense_entry(table, corner), table.dense != 0u);
 }
 
-// Returns the cell that contains a point of the unit cube; `inside` becomes the position in it, 0..1.
+// Returns the cell around a point of the unit cube; `inside` becomes the position in the cell, 0..1.
 uvec3 grid_cell(uint level, vec3 unit, out vec3 inside)
 {
     vec3 p = unit * config.levels[level].scale + 0.5;

@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass feature_gradients (layer-by-layer models, with a hash grid): copies the gradients of
+// Pass feature_gradients (layer-by-layer models, with a hash grid): copies gradients with respect to
 // the grid's features from the columns of a chunk's live rows to FEATURES, where scatter_gradients
 // reads them.
 //

@@ -1,10 +1,10 @@
-// Reads and writes the samples' features, [level][sample][feature], or their gradients, which the
+// Reads and writes samples' features, [level][sample][feature], or the features' gradients, which the
 // backward pass stores in the same memory. Features are f16 if the MLPs compute in f16 or with
 // matrices.
 // Passes: all that read or write FEATURES of a hash grid or a field in GLSL.
 
 layout(std430, BINDING(FEATURES)) buffer FeatureBuffer { uint feature_words[]; };
-// The same memory, for wider accesses.
+// Wider accesses to the same memory.
 layout(std430, BINDING(FEATURES)) buffer FeatureTwoBuffer { uvec2 feature_twos[]; };
 layout(std430, BINDING(FEATURES)) buffer FeatureFourBuffer { uvec4 feature_fours[]; };
 

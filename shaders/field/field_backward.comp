@@ -2,8 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass field_backward (ngp): recomputes the activations of live samples and propagates the gradients
 // of rgb and density back through the MLPs. The forward pass stores only features, rgb and density.
-// Weight gradients are summed in FP32 over all tiles of a workgroup; reduce_gradients sums them over
-// the workgroups.
+// The pass sums weight gradients in FP32 over all tiles of a workgroup; reduce_gradients sums them
+// over the workgroups.
 //
 //   buffer                  shape                                                     access
 //   STATE                   live_count (read), underflow counts (write)               read, write
@@ -54,7 +54,7 @@ void write_direction_gradient(uint sample_index)
     input_gradients[2u * sample_index + 1u] = vec4(slope, 0.0);
 }
 
-// Returns the gradients of raw rgb and raw density. Called after density_forward.
+// Returns the gradients with respect to raw rgb and raw density. Called after density_forward.
 vec4 raw_gradient(uint sample_index)
 {
     vec4 gradient = field_gradients[sample_index];
@@ -72,8 +72,8 @@ void main()
     if (tile_index < tiles)
         do {
             uint i = tile_index * TILE_ROWS + mine;
-            bool inside = i < count;
-            uint index = inside ? gradient_sample(i) : 0u;
+            bool has_sample = i < count;
+            uint index = has_sample ? gradient_sample(i) : 0u;
             begin_tile(tile_index);
             read_position(index);
             density_forward();
@@ -81,11 +81,11 @@ void main()
                 encode_direction(sample_direction(index));
                 color_forward();
             }
-            bool leads_row = inside && invocation_in_row() == 0u;
+            bool leads_row = has_sample && invocation_in_row() == 0u;
             vec4 gradient = leads_row ? raw_gradient(index) : vec4(0.0);
             tile_index += gl_NumWorkGroups.x;
             tile_backward(gradient, tile_index >= tiles);
-            if (inside)
+            if (has_sample)
                 write_feature_gradients(index);
             if (INPUT_GRADIENTS != 0u && leads_row)
                 write_direction_gradient(index);

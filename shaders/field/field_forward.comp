@@ -30,9 +30,9 @@ layout(std430, BINDING(FIELD)) writeonly buffer FieldBuffer { vec4 field[]; };
 
 void main()
 {
-    bool all = push.e != ROWS_LIVE;
+    bool covers_all = push.e != ROWS_LIVE;
     bool colored = DENSITY_ONLY == 0u && push.e != ROWS_DENSITIES && push.e != ROWS_CELLS;
-    uint count = all ? sample_rows() : gradient_count();
+    uint count = covers_all ? sample_rows() : gradient_count();
     uint stride = gl_NumWorkGroups.x * TILE_ROWS;
     uint mine = tile_row();
     // All invocations stay in the loop, because the MLPs share rows and weights between lanes. A
@@ -42,7 +42,7 @@ void main()
     if (first >= count)
         return;
     do {
-        uint row = min(first + mine, count - 1u), i = all ? row : gradient_sample(row);
+        uint row = min(first + mine, count - 1u), i = covers_all ? row : gradient_sample(row);
         begin_tile(first);
         read_position(i);
         density_forward();
@@ -55,7 +55,7 @@ void main()
             color = color_of(raw);
         }
         if (first + mine < count && invocation_in_row() == 0u) {
-            if (all)
+            if (covers_all)
                 field[i] = vec4(color, density_of(raw_density));
             else
                 field[i].rgb = color;

@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass field_output_gradients (layer-by-layer models): computes the gradients of the raw outputs from
-// the gradients of rgb and density, for a chunk of live rows. Padding columns and rows get zeros.
+// Pass field_output_gradients (layer-by-layer models): computes the gradients with respect to the raw
+// outputs from the gradients with respect to rgb and density, for a chunk of live rows. Padding
+// columns and rows get zeros.
 //
 //   buffer                  shape                         access
 //   LIVE                    [live sample] u32             read

@@ -1,7 +1,7 @@
-// Frequency encoding (Mildenhall et al., NeRF, ECCV 2020, section 5.1, equation 4): x and, for each
-// octave k, sin(2^k pi x) and cos(2^k pi x). Vulkan guarantees sine and cosine only within [-pi, pi]
-// and to 2^-11. Here the fraction of a full turn is exact, because 2^k is a power of two, and a
-// polynomial computes the rest.
+// Computes sines and cosines of the frequency encoding (Mildenhall et al., NeRF, ECCV 2020, section
+// 5.1, equation 4): x and, for each octave k, sin(2^k pi x) and cos(2^k pi x). Vulkan guarantees sine
+// and cosine only within [-pi, pi] and to 2^-11. Here the fraction of a full turn is exact, because
+// 2^k is a power of two, and polynomials compute sine and cosine of that fraction.
 // Passes: encode_inputs, encode_deformation, field_forward, field_backward.
 
 // Returns sin(pi x) and cos(pi x) for any x whose float spacing is below a full turn.

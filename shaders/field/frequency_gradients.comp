@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass frequency_gradients (deformation without a grid): computes the gradient with respect to the
 // displaced position from the gradients of its frequency encoding, for a chunk of live rows. Sine and
-// cosine are each other's derivatives, and their values are among the activations.
+// cosine are each other's derivatives, up to sign and factor; the activations contain their values.
 //
 //   buffer           shape                                        access
 //   LIVE             [live sample] u32                            read

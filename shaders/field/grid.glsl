@@ -3,7 +3,7 @@
 // PARAMS [level][entry][feature].
 #include "field/unit_cube.glsl"
 
-// One load of up to 128 bits reads an entry. Other blocks declare the same buffer with other types.
+// One load of up to 128 bits reads an entry. Other files declare the same buffer with other types.
 #ifdef F16_STORAGE
 layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryPairBuffer { f16vec2 entry_pairs[]; };
 layout(std430, BINDING(F16_PARAMS)) readonly buffer EntryFourBuffer { f16vec4 entry_fours[]; };

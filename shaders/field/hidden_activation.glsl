@@ -1,5 +1,5 @@
-// Computes activation functions of hidden layers, and their derivatives from their values y, because
-// the inputs x are not stored.
+// Computes activation functions of hidden layers, and the functions' derivatives from their values y,
+// because the inputs x are not stored.
 // Passes: layer_forward, layer_backward.
 
 layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_RELU;
@@ -7,7 +7,7 @@ layout(constant_id = SPEC_ACTIVATION) const uint ACTIVATION = ACTIVATION_RELU;
 const bool RECTIFIES = ACTIVATION <= ACTIVATION_RELU;
 const float LEAK = 0.01;
 
-// Computes 1 / squareplus(-x) for negative x, where the formula itself would suffer cancellation.
+// Uses squareplus(x) = 1 / squareplus(-x) for negative x, where the definition suffers cancellation.
 float squareplus(float x)
 {
     float y = 0.5 * (abs(x) + sqrt(x * x + 4.0));

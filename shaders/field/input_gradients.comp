@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass input_gradients (hash grid): computes the gradient with respect to the position of each live
-// sample from the gradients of its features, for deformations and for callers that optimise rays. The
-// pass runs between field_backward and update_weights. push.e: ROWS_LIVE for the live samples of
-// chunk push.d, otherwise all live samples. The gradients are of the mean loss times the loss scale,
-// as in FIELD_GRADIENTS.
+// sample from the gradients of the sample's features, for deformations and for callers that optimise
+// rays. The pass runs between field_backward and update_weights. push.e: ROWS_LIVE for the live
+// samples of chunk push.d, otherwise all live samples. The gradients are of the mean loss times the
+// loss scale, as in FIELD_GRADIENTS.
 //
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read

@@ -5,8 +5,8 @@ layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
     vec4 input_gradients[]; // [sample][position, direction]
 };
 
-// Converts the gradient with respect to the spherical harmonics to one with respect to the unit
-// vector d, projected onto the tangent plane: off the sphere the polynomials have no meaning.
+// Converts the gradient g with respect to the spherical harmonics to the gradient with respect to the
+// unit vector d, in the tangent plane of the sphere: off the sphere the polynomials have no meaning.
 vec3 direction_gradient(vec3 d, float g[SH_SIZE])
 {
     float xx = d.x * d.x, yy = d.y * d.y, zz = d.z * d.z;

@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass layer_backward (layer-by-layer models): computes the gradients of a layer's inputs: the
-// gradients of its outputs times the transposed weights, times the derivative of the activation
-// function that produced the inputs. If a second layer reads the same inputs
-// (LayerColumns.also_read_by), one product covers both layers' outputs. push.c: layer; push.d: chunk.
+// Pass layer_backward (layer-by-layer models): computes the gradients with respect to a layer's
+// inputs: output gradients times transposed weights, times the derivative of the activation function
+// that produced the inputs. If a second layer reads the same inputs (LayerColumns.also_read_by), one
+// product covers both layers' outputs. push.c: layer; push.d: chunk.
 //
 //   buffer      shape                                                            access
 //   SCRATCH     [row] columns: gradients of the outputs                          read
@@ -22,7 +22,7 @@
 
 LayerColumns io = config.layer_columns[push.c];
 uint outputs = config.layers[push.c].outputs;
-uint others = io.also_read_by > 0u ? config.layers[io.also_read_by].outputs : 0u;
+uint second_outputs = io.also_read_by > 0u ? config.layers[io.also_read_by].outputs : 0u;
 
 uint source_chunk(uint block, uint depth)
 {
@@ -33,7 +33,7 @@ uint source_chunk(uint block, uint depth)
 
 uint panel_chunk(uint panel, uint depth)
 {
-    return io.transposed + panel * ((outputs + others) / CHUNK_DEPTH) + depth;
+    return io.transposed + panel * ((outputs + second_outputs) / CHUNK_DEPTH) + depth;
 }
 
 void finish(uint row, uint column, float sum)
@@ -75,7 +75,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, io.input_count / BLOCK_ROWS, (outputs + others) / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, io.input_count / BLOCK_ROWS, (outputs + second_outputs) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_underflowed();
 }

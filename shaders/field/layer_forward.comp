@@ -30,7 +30,8 @@ uint panel_chunk(uint panel, uint depth)
     return io.panels + panel * (inputs / CHUNK_DEPTH + 1u) + depth;
 }
 
-// Returns the index of a column's bias in the chunk of biases after its panel, which has equal rows.
+// Returns the index of a column's bias in the chunk of biases after the column's panel. All rows of
+// that chunk are equal.
 uint biases_at(uint column)
 {
     return panel_chunk(column / BLOCK_ROWS, inputs / CHUNK_DEPTH) * CHUNK + column % BLOCK_ROWS;

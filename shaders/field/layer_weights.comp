@@ -22,7 +22,7 @@ layout(std430, BINDING(PARTIALS)) buffer PartialBuffer { float partials[]; };
 
 LayerColumns io = config.layer_columns[push.c];
 LayerWeights layer = config.layers[push.c];
-uint split, first_depth;
+uint split, first_depth; // this workgroup's split, and the split's first chunk in a block or panel
 
 uint source_chunk(uint block, uint depth)
 {
@@ -52,17 +52,17 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
     uint at = sum_at(row, column);
     if (push.d > 0u) {
-        MATRIX_SUM(ACCUM_T) before;
-        coopMatLoad(before, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
-        sum += before;
+        MATRIX_SUM(ACCUM_T) previous;
+        coopMatLoad(previous, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
+        sum += previous;
         round_sums(sum);
     }
     coopMatStore(sum, partials, at, layer.outputs, gl_CooperativeMatrixLayoutRowMajor);
 }
 #endif
 
-// Adds the biases' gradients, the sums of the outputs' gradients over rows, by one subgroup per
-// output.
+// Adds the biases' gradients, which are the sums of output gradients over rows. One subgroup processes
+// an output.
 void add_biases(uint depth, uint group, uint groups)
 {
     const uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
@@ -81,12 +81,12 @@ void main()
 {
     uint splits = config.layer_splits > 0u ? config.layer_splits : config.backward_groups;
     uint groups = max(gl_NumWorkGroups.x / splits, 1u);
-    uint group = gl_WorkGroupID.x % groups, all = padded_rows() / CHUNK_DEPTH;
+    uint group = gl_WorkGroupID.x % groups, chunks = padded_rows() / CHUNK_DEPTH;
     split = gl_WorkGroupID.x / groups;
     if (split >= splits)
         return;
-    first_depth = all * split / splits;
-    uint depth = all * (split + 1u) / splits - first_depth;
+    first_depth = chunks * split / splits;
+    uint depth = chunks * (split + 1u) / splits - first_depth;
     begin_products();
     multiply_all(layer.inputs / BLOCK_ROWS, layer.outputs / BLOCK_ROWS, depth, group, groups);
     add_biases(depth, group, groups);

@@ -1,8 +1,8 @@
 // Addresses rows and columns of the activations of layer-by-layer models, in which every layer is a
 // pass of its own. The passes run on one chunk of rows; push.c is the layer, push.d the chunk. push.e
 // selects what rows are: samples (ROWS_SAMPLES, ROWS_DENSITIES), live samples in the order of the
-// backward pass (ROWS_LIVE, ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), for which
-// samples exist only for the current chunk.
+// backward pass (ROWS_LIVE, ROWS_RECOMPUTED), or cells of the occupancy grid (ROWS_CELLS), whose
+// samples exist only while their chunk is processed.
 //
 // Columns are the inputs, then the outputs of each layer. Values are STORAGE_T, in the blocks and
 // panels of field/product.glsl:
@@ -38,15 +38,15 @@ uint first_row()
 // Returns the number of rows of this chunk.
 uint row_count()
 {
-    uint all = LIVE_ROWS ? gradient_count() : sample_rows();
+    uint total = LIVE_ROWS ? gradient_count() : sample_rows();
     uint first = first_row();
-    // The pass for colours has stored these samples' activations, which nothing has overwritten.
-    if (VISIBILITY != 0u && push.e == ROWS_RECOMPUTED && all <= config.chunk_rows)
+    // The pass for colours has stored a single chunk's activations, which nothing has overwritten.
+    if (VISIBILITY != 0u && push.e == ROWS_RECOMPUTED && total <= config.chunk_rows)
         return 0u;
-    return min(max(all, first) - first, config.chunk_rows);
+    return min(max(total, first) - first, config.chunk_rows);
 }
 
-// Returns the number of rows, rounded up to whole chunks. Padding rows have zero gradients.
+// Returns row_count() rounded up to a multiple of CHUNK_DEPTH. Padding rows have zero gradients.
 uint padded_rows()
 {
     return whole_chunks(row_count());

@@ -11,19 +11,19 @@
 //                                   invocations. The caller sets the features and, after density_forward,
 //                                   the encoded direction from ROW_DIRECTION on
 //   begin_tile(counter), end_tile() called by whole workgroups before and after the work on a tile's rows;
-//                                   counter: of the loop over tiles, below 2^31
+//                                   counter: of the caller's loop over tiles, below 2^31
 //   any_row(bool)                   false if the MLPs may be skipped because no row needs them
 //   density_forward()               layers of the density MLP; called by whole workgroups
 //   color_forward()                 layers of the colour MLP; with BACKWARD not the last layer, whose outputs
 //                                   are in FIELD
 // and with BACKWARD
 //   begin_sums(), end_sums()        called before and after all tiles of a workgroup, for the weight gradients
-//   tile_backward(gradient, last)   propagates the gradient of raw rgb and raw density: adds the tile's weight
-//                                   gradients (with the workgroup's last tile at the latest) and stores the
+//   tile_backward(gradient, at_end) propagates the gradient of raw rgb and raw density: adds the tile's weight
+//                                   gradients, now or at_end (in the workgroup's last tile), and stores the
 //                                   gradients of the inputs
 //   get_gradient(i)                 gradient of input i of this invocation's row; with INPUT_GRADIENTS also
 //                                   from AT_DIRECTION on
-//   rounded_gradients               counts: gradients that are not 0 after rounding, and before
+//   rounded_gradients               counts of gradients that are not 0 after, and before, rounding
 // Passes: field_forward, field_backward, update_occupancy, sample_normals. With BACKWARD reads and
 // writes PARTIALS [workgroup][summed parameter] f32.
 
@@ -60,8 +60,8 @@ struct Layer {
     uint from, inputs; // first value in the row, number of values
     uint to, outputs;
     uint weight;       // first weight
-    bool color;        // belongs to the colour MLP
-    bool first, last;  // of its MLP. A ReLU yields the inputs unless first, the outputs unless last
+    bool is_color;     // belongs to the colour MLP
+    bool is_first, is_last; // first or last layer of its MLP; a ReLU is between two layers
 };
 
 const uint DENSITY_END = DENSITY_LAYERS + 1u;
@@ -75,30 +75,30 @@ const uint COLOR_END = LAYERS;
 // Returns a layer by its index: density MLP first, then colour MLP.
 Layer layer_at(uint index)
 {
-    bool color = index >= DENSITY_END;
-    uint i = color ? index - DENSITY_END : index;
-    uint inputs = color ? COLOR_INPUTS : ENCODED;
-    uint width = color ? COLOR_WIDTH : DENSITY_WIDTH;
-    uint hidden_at = color ? AT_COLOR : AT_DENSITY, stride = color ? COLOR_STRIDE : DENSITY_STRIDE;
+    bool is_color = index >= DENSITY_END;
+    uint i = is_color ? index - DENSITY_END : index;
+    uint inputs = is_color ? COLOR_INPUTS : ENCODED;
+    uint width = is_color ? COLOR_WIDTH : DENSITY_WIDTH;
+    uint hidden_at = is_color ? AT_COLOR : AT_DENSITY, stride = is_color ? COLOR_STRIDE : DENSITY_STRIDE;
     Layer layer;
-    layer.color = color;
-    layer.first = i == 0u;
-    layer.last = i == (color ? COLOR_LAYERS : DENSITY_LAYERS);
-    layer.inputs = layer.first ? inputs : width;
-    layer.outputs = !layer.last ? width : color ? COLOR_OUTPUTS : GEOMETRY;
-    layer.from = !layer.first ? hidden_at + (i - 1u) * stride : color ? AT_GEOMETRY : 0u;
-    layer.to = !layer.last ? hidden_at + i * stride : color ? AT_RGB : AT_GEOMETRY;
-    layer.weight = (color ? COLOR_WEIGHTS : 0u) +
-                   (layer.first ? 0u : (inputs + (i - 1u) * width) * width);
+    layer.is_color = is_color;
+    layer.is_first = i == 0u;
+    layer.is_last = i == (is_color ? COLOR_LAYERS : DENSITY_LAYERS);
+    layer.inputs = layer.is_first ? inputs : width;
+    layer.outputs = !layer.is_last ? width : is_color ? COLOR_OUTPUTS : GEOMETRY;
+    layer.from = !layer.is_first ? hidden_at + (i - 1u) * stride : is_color ? AT_GEOMETRY : 0u;
+    layer.to = !layer.is_last ? hidden_at + i * stride : is_color ? AT_RGB : AT_GEOMETRY;
+    layer.weight = (is_color ? COLOR_WEIGHTS : 0u) +
+                   (layer.is_first ? 0u : (inputs + (i - 1u) * width) * width);
     return layer;
 }
 
-// Number of the last layer's outputs that are computed: rgb and one of padding.
+// Number of computed outputs of the last layer: rgb and one output of padding.
 const uint RGB = 4;
 
 uint used_outputs(Layer layer)
 {
-    return layer.last && layer.color == COLORED ? RGB : layer.outputs;
+    return layer.is_last && layer.is_color == COLORED ? RGB : layer.outputs;
 }
 
 // Runs DO(layer) for each layer of [begin, end). The macros unroll the loop, because some compilers
@@ -123,14 +123,14 @@ uint used_outputs(Layer layer)
 #ifdef BACKWARD
 layout(constant_id = SPEC_INPUT_GRADIENTS) const uint INPUT_GRADIENTS = 0;
 
-// Returns the number of a layer's inputs whose gradients are needed: without INPUT_GRADIENTS not the
-// encoded direction, which has no parameters.
-uint learned_inputs(Layer layer)
+// Returns the number of a layer's inputs whose gradients are needed: these exclude the encoded
+// direction, which depends on no parameters, unless INPUT_GRADIENTS is set.
+uint inputs_with_gradients(Layer layer)
 {
-    return layer.color && layer.first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
+    return layer.is_color && layer.is_first && INPUT_GRADIENTS == 0u ? GEOMETRY : layer.inputs;
 }
 
-// Returns the gradient of the last layer's output k from the gradients of raw rgb and raw density.
+// Returns the gradient with respect to the last layer's output k. `gradient`: of raw rgb and density.
 float output_gradient(vec4 gradient, uint k)
 {
     return COLORED ? (k < 3u ? gradient[k] : 0.0) : k == 0u ? gradient.w : 0.0;

@@ -1,6 +1,6 @@
 // Computes the matrix products of the MLPs in blocks of registers, in f32 or packed f16 arithmetic,
 // for GPUs without cooperative matrices. An invocation computes the sums of some rows by four columns
-// or, for weight gradients, of some inputs by four outputs. It loads four weights at a time, mostly
+// or, for weight gradients, of some inputs by four outputs. Each load reads four weights, mostly
 // the same four as neighbouring lanes.
 // Passes: as in field/mlp.glsl, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
 
@@ -11,8 +11,9 @@ layout(std430, BINDING(PARAMS)) readonly buffer FourBuffer { vec4 params4[]; };
 #endif
 #define WEIGHTS4(i) params4[(i) / 4u]
 
-// Returns the number of `units` per invocation, which are all in one column: a power of two, so that
-// invocations have equal shares, and at most the number of the tile's rows.
+// Returns the number of units (four outputs of a row or of an input) that an invocation computes, all
+// in one column: a power of two, so that all shares are equal, and at most the number of the tile's
+// rows.
 #define BLOCK(units) BLOCK_UP(((units) + LOCAL_SIZE - 1u) / LOCAL_SIZE)
 #define BLOCK_UP(b) ((b) <= 2u ? (b) : (b) <= 4u ? 4u : (b) <= 8u ? 8u : 16u)
 
@@ -29,7 +30,7 @@ STORAGE_T4 tile_four(uint at)
 }
 
 // Adds values[k] * weights[k][column ...] for eight k to block_sums[r]. Packed products are added in
-// f16 over the eight k, then in FP32.
+// f16 over the eight k, then in FP32. `spread`: rows from one row of the block to the next.
 void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
     STORAGE_T4 w[8];
@@ -38,17 +39,17 @@ void add_by_input(uint block, uint spread, uint row, uint at, uint weight, uint 
     [[unroll]] for (uint r = 0; r < block; r++) {
         uint offset = TILE_FIRST + (row + r * spread) * ROW_STRIDE + at;
         STORAGE_T4 x[2] = {tile_four(offset), tile_four(offset + 4u)};
-        COMPUTE_T4 part = COMPUTE_T4(0.0);
+        COMPUTE_T4 packed_sum = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++)
             if (PACKED_PRODUCTS)
-                part += x[k / 4u][k % 4u] * w[k];
+                packed_sum += x[k / 4u][k % 4u] * w[k];
             else
                 block_sums[r] += float(x[k / 4u][k % 4u]) * vec4(w[k]);
-        block_sums[r] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? block_sums[r] + vec4(part) : block_sums[r]);
+        block_sums[r] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? block_sums[r] + vec4(packed_sum) : block_sums[r]);
     }
 }
 
-// Adds the same products for weights that are stored by column, weights[column][k ...], for four k.
+// As add_by_input, but for weights stored by column, weights[column][k ...], and for four k.
 void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint stride)
 {
     STORAGE_T4 w[4];
@@ -57,9 +58,9 @@ void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint
     [[unroll]] for (uint r = 0; r < block; r++) {
         STORAGE_T4 x = tile_four(TILE_FIRST + (row + r * spread) * ROW_STRIDE + at);
         [[unroll]] for (uint j = 0; j < 4u; j++) {
-            COMPUTE_T2 part = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : COMPUTE_T2(0.0);
-            float four = PACKED_PRODUCTS ? float(part.x) + float(part.y) : dot(vec4(x), vec4(w[j]));
-            block_sums[r][j] = round_to(ROUND_SUMS, block_sums[r][j] + four);
+            COMPUTE_T2 packed_sum = PACKED_PRODUCTS ? x.xy * w[j].xy + x.zw * w[j].zw : COMPUTE_T2(0.0);
+            float products4 = PACKED_PRODUCTS ? float(packed_sum.x) + float(packed_sum.y) : dot(vec4(x), vec4(w[j]));
+            block_sums[r][j] = round_to(ROUND_SUMS, block_sums[r][j] + products4);
         }
     }
 }
@@ -104,27 +105,27 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
 void forward_product(Layer layer)
 {
     product(layer.from, layer.inputs, layer.to, used_outputs(layer), layer.weight, layer.outputs, false,
-            layer.last ? KEEP : RECTIFY);
+            layer.is_last ? KEEP : RECTIFY);
 }
 
 #ifdef BACKWARD
 // ---- weight gradients -------------------------------------------------------------------------------
 
 // Number of a layer's inputs, each with four outputs, whose weight gradients an invocation sums at a
-// time: its whole share if the sums stay in registers, otherwise 4.
+// time: the invocation's whole share if the sums stay in registers, otherwise 4.
 #define SLOTS(inputs, outputs) (HOLD_SUMS != 0u ? BLOCK((inputs) * ((outputs) / 4u)) : 4u)
 const uint HELD = HOLD_SUMS != 0u ? HELD_SLOTS : 1u;
 vec4 held[HELD];
-const bool ALL_HELD = false; // there are no sums for outputs that are not computed
+const bool ALL_HELD = false; // registers hold no sums for outputs that are not computed
 
 #define GRADIENT_OUTPUTS(layer) used_outputs(layer)
 
 const uint MOST_SLOTS = SLOTS(WIDEST, WIDEST);
 vec4 products[MOST_SLOTS];
 
-// Adds inputs^T * gradient of the outputs over the tile's rows, two at a time, to products[i], and
-// rounds them by the policy after each row. The counter is clamped below its end, because some
-// drivers run the body once with all lanes off and the counter unset.
+// Adds inputs^T * gradient of the outputs over the tile's rows, two rows at a time, to products[i],
+// and rounds products[i] by the policy after each row. The counter is clamped below its end, because
+// some drivers run the body once with all lanes off and the counter unset.
 void add_products(uint slots, uint input_at, uint gradient_at)
 {
     [[dont_unroll]] for (uint next = 0; next < TILE_ROWS; next += 2u)
@@ -144,38 +145,38 @@ void add_products(uint slots, uint input_at, uint gradient_at)
         }
 }
 
-// Adds to the weight gradients of `slots` inputs from i on by four outputs from o on; `end`: stores
-// them.
-void add_block(Layer layer, uint i, uint o, uint slots, bool end)
+// Adds to the weight gradients of `slots` inputs from i on by four outputs from o on or, at the end,
+// stores these weight gradients.
+void add_block(Layer layer, uint i, uint o, uint slots, bool at_end)
 {
     uint at = gl_WorkGroupID.x * config.summed_params + layer.weight + i * layer.outputs + o;
     [[unroll]] for (uint s = 0; s < slots; s++)
         products[s] = HOLD_SUMS != 0u ? held[next_slot + s] : vec4(0.0);
-    if (!end)
+    if (!at_end)
         add_products(slots, layer.from + i, layer.to + o);
     [[unroll]] for (uint s = 0; s < slots; s++) {
         if (HOLD_SUMS != 0u)
             held[next_slot + s] = products[s];
-        if (end || HOLD_SUMS == 0u)
+        if (at_end || HOLD_SUMS == 0u)
             [[unroll]] for (uint e = 0; e < 4u; e++)
                 partials[at + s * layer.outputs + e] =
                     round_to(ROUND_WEIGHT_SUMS, partials[at + s * layer.outputs + e] + products[s][e]);
     }
 }
 
-void weight_gradient(Layer layer, bool end)
+void weight_gradient(Layer layer, bool at_end)
 {
     uint outputs = used_outputs(layer), fours = outputs / 4u, slots = SLOTS(layer.inputs, outputs);
     uint units = layer.inputs / slots * fours;
     if (HOLD_SUMS != 0u) {
         if (invocation() < units)
-            add_block(layer, invocation() / fours * slots, invocation() % fours * 4u, slots, end);
+            add_block(layer, invocation() / fours * slots, invocation() % fours * 4u, slots, at_end);
         next_slot += slots;
     } else {
         [[dont_unroll]] for (uint first = 0; first < units; first += LOCAL_SIZE) { // all lanes stay in the loop
             uint unit = first + invocation();
             if (unit < units)
-                add_block(layer, unit / fours * slots, unit % fours * 4u, slots, end);
+                add_block(layer, unit / fours * slots, unit % fours * 4u, slots, at_end);
         }
     }
 }

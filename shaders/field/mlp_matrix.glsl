@@ -16,24 +16,25 @@ const uint A_TILES = WIDEST / MATRIX_K * M_TILES;
 #include "field/matrix.glsl"
 
 // Always 0, which compilers cannot know: otherwise they would load all weights before the loop over
-// tiles and spill them. Compilers do know that it is below 2, so constants remain part of load
-// instructions.
+// tiles and spill them. Compilers do know that opaque_zero is below 2, so constants remain part of
+// load instructions.
 uint opaque_zero = 0u;
 
 void begin_tile(uint counter)
 {
-    if (CPU_SHAPED == 0u)
+    if (CPU_KERNELS == 0u)
         opaque_zero = counter >> 31;
 }
 
-// Returns a share of `units`: a power of two or a multiple of four, so that the compiler knows which
-// units of a share are neighbours in a column or a row.
+// Returns how many of the `units` each sharer gets: a power of two or a multiple of four, so that the
+// compiler knows which units of a share are neighbours in a column or a row.
 #define SHARE(units, sharers) SHARE_UP(((units) + (sharers) - 1u) / (sharers))
 #define SHARE_UP(share) ((share) <= 2u ? (share) : ((share) + 3u) / 4u * 4u)
 
-// Whether a unit exists, if all shares sum to `all`: a constant if no share is partly empty. With
-// short subgroups (Intel) the test stays at run time, because Intel's compiler moves the loads of
-// straight-line code to its beginning and spills them.
+// Returns whether a unit exists. `all`: number of units in all shares, including those that do not
+// exist; the result is a constant if no share is partly empty. With short subgroups (Intel) the test
+// stays at run time, because Intel's compiler moves the loads of straight-line code to its start and
+// spills.
 #define HAS_UNIT(unit, units, all) \
     (SUBGROUP_SIZE < 32u ? (unit) < (units) + opaque_zero : (all) <= (units) || (unit) < (units))
 
@@ -54,16 +55,16 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups call this function, with a sum or without, because a driver may treat a subgroup's
+// All subgroups call this function, with a sum or without one, because a driver may treat a subgroup's
 // barriers as the workgroup's.
-void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has_sum)
 {
     uint at = owned_rows() + m * MATRIX_M * ROW_STRIDE + first_value + n * MATRIX_N;
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
-    if (has)
+    if (has_sum)
         coopMatStore(sum, staging, first, MATRIX_N, ROW_MAJOR);
     staging_barrier();
-    for (uint i = gl_SubgroupInvocationID; has && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE) {
+    for (uint i = gl_SubgroupInvocationID; has_sum && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE) {
         float x = staging[first + i];
         uint to = at + i / MATRIX_N * ROW_STRIDE + i % MATRIX_N;
         if (kind == RECTIFY)
@@ -80,20 +81,19 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 }
 
 #else
-// Returns whether sums are also stored by row, for the next product. There is none after the
-// gradients of the features or, with BACKWARD, after the last hidden activations, which only weight
-// gradients read.
+// Returns whether sums are also stored by row, for the next product. No product follows the gradients
+// of the features or, with BACKWARD, the last hidden activations, which only weight gradients read.
 bool by_row(uint first_value, uint kind)
 {
-    return !COLUMNS || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
+    return !BY_COLUMN || first_value != 0u && (kind != RECTIFY || !COLORED || first_value != AT_RGB - COLOR_WIDTH);
 }
 
 // Elements of two matrices correspond only if their types are equal: f16 activations are widened
 // before they are compared, and underflow is detected before rounding, because drivers may elide a
 // rounding that is followed by widening.
-void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint kind, bool has_sum)
 {
-    if (!has)
+    if (!has_sum)
         return;
     uint at = owned_rows() + m * MATRIX_M * ROW_STRIDE + IN_ROW(first_value) + n * MATRIX_N;
     uint column = column_at(first_value + n * MATRIX_N) + m * MATRIX_M;
@@ -103,7 +103,7 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #ifdef BACKWARD
     if (kind == MASK) {
         MATRIX_SUM(float16_t) activation;
-        if (COLUMNS)
+        if (BY_COLUMN)
             coopMatLoad(activation, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
         else
             coopMatLoad(activation, tile, at, ROW_STRIDE, ROW_MAJOR);
@@ -121,7 +121,7 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #endif
     if (by_row(first_value, kind))
         coopMatStore(rounded, tile, at, ROW_STRIDE, ROW_MAJOR);
-    if (COLUMNS && (kind != KEEP || !COLORED)) // store_input_columns stores inputs; no layer reads raw density
+    if (BY_COLUMN && (kind != KEEP || !COLORED)) // store_input_columns stores inputs; no layer reads raw density
         coopMatStore(rounded, tile, column, COLUMN_STRIDE, COLUMN_MAJOR);
 }
 #endif
@@ -134,8 +134,8 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;
 
-// Loads the weights' rows from k * MATRIX_K on and columns from n * MATRIX_N on. `transposed`:
-// weights are stored by column.
+// Loads weights of the rows from k * MATRIX_K on and the columns from n * MATRIX_N on. `transposed`:
+// the weights are stored by column.
 MATRIX_B load_weights(uint k, uint n, uint weight, uint stride, bool transposed)
 {
     MATRIX_B weights;
@@ -179,7 +179,7 @@ void multiply(uint inputs, uint n, uint weight, uint stride, bool transposed,
 }
 
 // Stores operand * weights to columns from `to` on. First waits until all subgroups have loaded their
-// rows, because these may be overwritten.
+// rows, because the products may overwrite the rows.
 void store_products(uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
                     uint kind)
 {
@@ -217,8 +217,8 @@ void unrolled_product(uint from, uint inputs, uint to, uint outputs, uint weight
     rows_barrier();
     [[unroll]] for (uint i = 0; i < share; i++) {
         uint unit = first + i;
-        bool has = HAS_UNIT(unit, units, SHARERS * share);
-        store_sum(sums[i], unit % M_TILES, unit / M_TILES, to, kind, has);
+        bool has_sum = HAS_UNIT(unit, units, SHARERS * share);
+        store_sum(sums[i], unit % M_TILES, unit / M_TILES, to, kind, has_sum);
     }
     rows_barrier();
 }
@@ -226,7 +226,7 @@ void unrolled_product(uint from, uint inputs, uint to, uint outputs, uint weight
 void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint stride, bool transposed,
              uint kind)
 {
-    if (CPU_SHAPED != 0u) {
+    if (CPU_KERNELS != 0u) {
         load_operand(from, inputs);
         store_products(inputs, to, outputs, weight, stride, transposed, kind);
     } else
@@ -234,7 +234,7 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
 }
 
 #ifdef CONVERSIONS
-// Computes a hidden layer without the tile: its rectified outputs become the next operand. This needs
+// Computes a hidden layer without the tile: the rectified outputs become the next operand. Requires
 // one subgroup per row and MATRIX_N == MATRIX_K.
 void convert_product(uint inputs, uint outputs, uint weight)
 {
@@ -273,21 +273,21 @@ void store_input_columns(Layer layer)
 void forward_product(Layer layer)
 {
 #if defined(BACKWARD) && !defined(STAGED)
-    if (COLUMNS && layer.first)
+    if (BY_COLUMN && layer.is_first)
         store_input_columns(layer);
 #endif
 #ifdef CONVERSIONS
-    if (layer.first)
+    if (layer.is_first)
         load_operand(layer.from, layer.inputs);
-    if (layer.last)
+    if (layer.is_last)
         store_products(layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
                        KEEP);
     else
         convert_product(layer.inputs, layer.outputs, layer.weight);
 #else
-    uint kind = layer.last ? KEEP : RECTIFY;
-    // GPUs read the weights that are stored by output, whose loads are as wide as possible.
-    if (CPU_SHAPED != 0u)
+    uint kind = layer.is_last ? KEEP : RECTIFY;
+    // GPUs read the weights' second copy, stored by output, because its loads are as wide as possible.
+    if (CPU_KERNELS != 0u)
         product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
                 kind);
     else
@@ -309,13 +309,13 @@ const bool ALL_HELD = true; // registers hold the sums of all outputs
 #define GRADIENT_OUTPUTS(layer) (layer).outputs
 
 // Adds inputs^T * gradient of the outputs over the tile's rows to one matrix of weight gradients, and
-// rounds it by the policy after each MATRIX_K rows.
+// rounds the matrix by the policy after each MATRIX_K rows.
 void add_products(inout MATRIX_SUM(float) sum, uint input_at, uint gradient_at)
 {
     [[unroll]] for (uint row = 0; row < loop_bound(TILE_ROWS); row += MATRIX_K) {
         MATRIX_A input_rows;
         MATRIX_B gradient_rows;
-        if (COLUMNS) {
+        if (BY_COLUMN) {
             coopMatLoad(input_rows, tile, column_at(input_at) + row, COLUMN_STRIDE, ROW_MAJOR);
             coopMatLoad(gradient_rows, tile, column_at(gradient_at) + row, COLUMN_STRIDE, COLUMN_MAJOR);
         } else {
@@ -338,7 +338,7 @@ void add_in_memory(uint at, uint stride, uint input_at, uint gradient_at)
     coopMatStore(sum, partials, at, stride, ROW_MAJOR);
 }
 
-void weight_gradient(Layer layer, bool end)
+void weight_gradient(Layer layer, bool at_end)
 {
     uint columns = layer.outputs / MATRIX_N, units = layer.inputs / MATRIX_M * columns;
     uint slots = SLOTS(layer.inputs, layer.outputs), first = gl_SubgroupID * slots;
@@ -355,7 +355,7 @@ void weight_gradient(Layer layer, bool end)
         if (!HAS_UNIT(unit, units, SUBGROUPS * slots))
             continue;
         uint i = unit / columns * MATRIX_M, o = unit % columns * MATRIX_N;
-        if (end)
+        if (at_end)
             coopMatStore(held[next_slot], partials, begin + i * stride + o, stride, ROW_MAJOR);
         else
             add_products(held[next_slot], layer.from + i, layer.to + o);

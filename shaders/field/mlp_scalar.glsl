@@ -1,9 +1,9 @@
 // Evaluates the MLPs with one row of values per invocation, in f32 or packed f16 arithmetic.
 //
 // A row is in registers (on a CPU device, on the stack), so every index into it must be a constant:
-// loops that are not unrolled rotate a window of the row instead. All invocations read the same
-// weights, by uniform loads of four. CPU devices load by address (ADDRESSES), because a driver that
-// checks each load against the buffer's end takes five times as long.
+// loops that are not unrolled rotate a window of the row past constant indices. All invocations read
+// the same weights, by uniform loads of four. CPU devices load by address (ADDRESSES), because with a
+// driver that checks each load against the buffer's end the loads take five times as long.
 // Passes: as in field/mlp.glsl on CPU devices. Reads F16_PARAMS or PARAMS [parameter]; with BACKWARD
 // reads and writes SCRATCH [workgroup][value][row].
 
@@ -54,9 +54,9 @@ bool any_row(bool needed)
     return subgroupAny(needed);
 }
 
-const uint BLOCK = 8;         // sums at a time: 16 take twice as long to compile and train no faster
+const uint BLOCK = 8;         // sums at a time: 16 would double the compile time and not speed up training
 const uint UNROLL_LIMIT = 64; // most values for which code is unrolled: more take long to compile
-const uint TILE = 16;         // widths are multiples of it
+const uint TILE = 16;         // divides the widths of all layers
 
 uint unrolled_count(uint count)
 {
@@ -97,22 +97,22 @@ void clear_sums()
 void add_forward(Layer layer, uint count, uint weight, uint block)
 {
     [[unroll]] for (uint k = 0; k < count; k += 8u) {
-        COMPUTE_T4 part[BLOCK / 4u];
+        COMPUTE_T4 packed_sum[BLOCK / 4u];
         [[unroll]] for (uint j = 0; j < block / 4u; j++)
-            part[j] = COMPUTE_T4(0.0);
+            packed_sum[j] = COMPUTE_T4(0.0);
         [[unroll]] for (uint c = 0; c < 8u; c++) {
             STORAGE_T x = values[layer.from + k + c];
             [[unroll]] for (uint j = 0; j < block / 4u; j++) {
                 STORAGE_T4 w = WEIGHTS4((weight + (k + c) * layer.outputs) / 4u + j);
                 if (PACKED_PRODUCTS)
-                    part[j] += x * w;
+                    packed_sum[j] += x * w;
                 else
                     [[unroll]] for (uint e = 0; e < 4u; e++)
                         sum[4u * j + e] += float(x) * float(w[e]);
             }
         }
         [[unroll]] for (uint j = 0; j < block; j++)
-            sum[j] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j & 3u]) : sum[j]);
+            sum[j] = round_to(ROUND_SUMS, PACKED_PRODUCTS ? sum[j] + float(packed_sum[j / 4u][j & 3u]) : sum[j]);
     }
 }
 
@@ -135,7 +135,7 @@ void layer_forward(Layer layer)
             values[layer.to + j - block] = values[layer.to + j];
         [[unroll]] for (uint j = 0; j < block; j++)
             values[layer.to + used - block + j] =
-                to_storage(ROUND_ACTIVATIONS, layer.last ? sum[j] : max(sum[j], 0.0));
+                to_storage(ROUND_ACTIVATIONS, layer.is_last ? sum[j] : max(sum[j], 0.0));
     }
 }
 
@@ -169,9 +169,9 @@ void add_backward(Layer layer, uint count, uint weight)
         [[unroll]] for (uint j = 0; j < BLOCK; j++) {
             STORAGE_T4 w = WEIGHTS4((weight + j * layer.outputs + n) / 4u);
             if (PACKED_PRODUCTS) {
-                COMPUTE_T2 part = COMPUTE_T2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
+                COMPUTE_T2 packed_sum = COMPUTE_T2(gradients[layer.to + n], gradients[layer.to + n + 1u]) * w.xy +
                                   COMPUTE_T2(gradients[layer.to + n + 2u], gradients[layer.to + n + 3u]) * w.zw;
-                sum[j] += float(part.x) + float(part.y);
+                sum[j] += float(packed_sum.x) + float(packed_sum.y);
             } else {
                 [[unroll]] for (uint e = 0; e < 4u; e++)
                     sum[j] += float(gradients[layer.to + n + e]) * float(w[e]);
@@ -185,7 +185,7 @@ void add_backward(Layer layer, uint count, uint weight)
 // and zero where the ReLU was off.
 void layer_backward(Layer layer)
 {
-    uint inputs = learned_inputs(layer), used = used_outputs(layer), unrolled = unrolled_count(used);
+    uint inputs = inputs_with_gradients(layer), used = used_outputs(layer), unrolled = unrolled_count(used);
     [[dont_unroll]] for (uint next = 0; next < inputs; next += BLOCK) {
         uint weight = layer.weight + bounded_counter(next, inputs, BLOCK) * layer.outputs;
         clear_sums();
@@ -201,21 +201,21 @@ void layer_backward(Layer layer)
         [[unroll]] for (uint j = 0; j < BLOCK; j++)
             set_gradient(layer.from + inputs - BLOCK + j, sum[j]);
     }
-    if (!layer.first)
+    if (!layer.is_first)
         [[unroll]] for (uint k = 0; k < inputs; k++)
             gradients[layer.from + k] =
                 values[layer.from + k] > STORAGE_T(0.0) ? gradients[layer.from + k] : STORAGE_T(0.0);
 }
 
-// ---- weight gradients: sums over rows, which are invocations --------------------------------------
-// The workgroup's scratch memory stores rows, [value][row]. After GRADIENT_TILES tiles each lane
-// takes one output, and all lanes read the same rows.
+// ---- weight gradients: sums over rows, of which each invocation has one ---------------------------
+// The workgroup's scratch memory stores the rows, [value][row]. After GRADIENT_TILES tiles each lane
+// sums the weight gradients of one output, and all lanes read the same rows.
 
 layout(constant_id = SPEC_GRADIENT_TILES) const uint GRADIENT_TILES = 1;
 
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 const uint SLOTS = GRADIENT_TILES * LOCAL_SIZE;
-// Rows of the scratch memory, padded so that neighbouring values do not share a cache set.
+// Rows per value in the scratch memory, padded so that neighbouring values do not share a cache set.
 const uint ROWS = SLOTS + 16u;
 
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { STORAGE_T scratch[]; };
@@ -239,7 +239,8 @@ uint scratch_begin()
 void weight_gradient(Layer layer, uint rows)
 {
     uint used = used_outputs(layer);
-    // Half of UNROLL_LIMIT: the full limit takes a quarter of the compile time and is no faster.
+    // Half of UNROLL_LIMIT: the full limit would take a quarter of the shader's compile time and be no
+    // faster.
     uint block = layer.inputs % (UNROLL_LIMIT / 2u) == 0u ? UNROLL_LIMIT / 2u : TILE;
     uint columns = (used + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE;
     uint units = layer.inputs / block * columns;
@@ -285,7 +286,7 @@ void begin_sums()
 {
     for (uint k = gl_LocalInvocationID.x; k < config.first_layered; k += LOCAL_SIZE)
         partials[gl_WorkGroupID.x * config.summed_params + k] = 0.0;
-    // Waits, because other lanes than the one that clears a sum add to it.
+    // Waits, because the lane that clears a sum is not the lane that adds to the sum.
     tile_barrier();
 }
 
@@ -303,7 +304,7 @@ void store_row()
             scratch[row + (ACTIVATIONS + k) * ROWS] = gradients[k];
 }
 
-void tile_backward(vec4 gradient, bool last)
+void tile_backward(vec4 gradient, bool at_end)
 {
     [[unroll]] for (uint k = 0; k < RGB; k++)
         set_gradient(AT_RGB + k, output_gradient(gradient, k));
@@ -315,7 +316,7 @@ void tile_backward(vec4 gradient, bool last)
 
     store_row();
     kept_tiles++;
-    if (kept_tiles < GRADIENT_TILES && !last)
+    if (kept_tiles < GRADIENT_TILES && !at_end)
         return;
     tile_barrier();
 #define WEIGHT_GRADIENT(layer) weight_gradient(layer, kept_tiles * LOCAL_SIZE)

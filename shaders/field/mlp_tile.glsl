@@ -1,11 +1,11 @@
 // Evaluates the MLPs on a tile of rows in shared memory, or with TILE_IN_MEMORY in the workgroup's
-// scratch memory: [row][value] f16, or f32 in fp32. A layer reads columns of the tile and writes
-// other or the same columns; subgroups share the work and wait for each other between layers.
+// scratch memory: [row][value] f16, or f32 in fp32. A layer reads columns of the tile and writes the
+// same or other columns; subgroups share the work and wait for each other between layers.
 //
 // Products are sums over a row's values, weight gradients are sums over rows, and matrix loads are
 // wide if the summed values are adjacent. So with matrices on GPUs, BACKWARD keeps all values by
-// column, [value][row], if the tile can then have the same number of rows; the rows, which precede
-// the columns, then hold one layer at a time.
+// column, [value][row], if the tile can then have as many rows as without columns. Values by row,
+// which precede the columns, are then stored for one layer at a time.
 //
 // An included file computes products, by cooperative matrices or in blocks of registers, and defines
 //   product(from, inputs, to, outputs, weight, stride, transposed, kind)
@@ -15,8 +15,8 @@
 //   forward_product(layer)          computes a layer's outputs
 //   begin_tile(counter)             see field/mlp.glsl
 // and with BACKWARD
-//   weight_gradient(layer, end)     computes this invocation's share of a layer's weight gradients: adds the tile's
-//                                   products or, at the end, writes the held sums to PARTIALS
+//   weight_gradient(layer, at_end)  computes this invocation's share of a layer's weight gradients: adds the tile's
+//                                   products or, with `at_end`, writes the held sums to PARTIALS
 //   clear_held()                    sets the held sums to zero, before all tiles
 // Passes: as in field/mlp.glsl with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
 // [workgroup][row][value].
@@ -29,25 +29,26 @@ const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
 #ifdef COOPMAT
 // Number of rows that the same subgroups own, and number of these subgroups. On CPU devices one
-// subgroup owns the rows, so that it need not wait for others, unless a matrix has more rows than the
-// subgroup has lanes. On GPUs all subgroups share all rows, so that each has few sums.
+// subgroup owns the rows and need not wait for others, unless a matrix has more rows than the subgroup
+// has lanes. On GPUs all subgroups share all rows, so that each subgroup has few sums.
 layout(constant_id = SPEC_OWNED_ROWS) const uint OWNED = 32;
 const uint SHARERS = SUBGROUPS * OWNED / TILE_ROWS;
 #else
 const uint SHARERS = SUBGROUPS;
 #endif
 
-// Without STAGED, because devices with so few registers would spill at a second store of every sum.
+// Whether the tile keeps values by column. Devices that need STAGED have few registers and would spill
+// at a second store of every sum.
 #if defined(COOPMAT) && defined(BACKWARD) && !defined(STAGED)
-const bool COLUMNS = ROW_STRIDE < AT_RGB + COLOR_OUTPUTS;
+const bool BY_COLUMN = ROW_STRIDE < AT_RGB + COLOR_OUTPUTS;
 #else
-const bool COLUMNS = false;
+const bool BY_COLUMN = false;
 #endif
-const uint COLUMN_STRIDE = COLUMNS ? TILE_ROWS + 8u : 0u; // from one column to the next
+const uint COLUMN_STRIDE = BY_COLUMN ? TILE_ROWS + 8u : 0u; // from one column to the next
 const uint TILE_SIZE = TILE_ROWS * ROW_STRIDE + (AT_RGB + COLOR_OUTPUTS) * COLUMN_STRIDE;
 
 // Offset in a row of the values that begin at `first`.
-#define IN_ROW(first) (COLUMNS ? 0u : (first))
+#define IN_ROW(first) (BY_COLUMN ? 0u : (first))
 const uint ROW_DIRECTION = IN_ROW(AT_GEOMETRY) + GEOMETRY;
 
 // Matrices load from arrays of single values, blocks of registers from arrays of four values.
@@ -69,7 +70,7 @@ shared STORAGE_T4 tile4[TILE_ROWS * ROW_STRIDE / 4u];
 #define TILE_SEMANTICS gl_StorageSemanticsShared
 #endif
 
-uint my_row()
+uint first_of_row()
 {
     return TILE_FIRST + tile_row() * ROW_STRIDE;
 }
@@ -85,7 +86,7 @@ void workgroup_barrier()
     controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// Waits until the owners of these rows have written them.
+// Waits until all subgroups that own this subgroup's rows have written the rows.
 void rows_barrier()
 {
     if (SHARERS > 1u)
@@ -94,7 +95,7 @@ void rows_barrier()
         controlBarrier(gl_ScopeSubgroup, gl_ScopeSubgroup, TILE_SEMANTICS, gl_SemanticsAcquireRelease);
 }
 
-// Waits until other invocations have read the rows. Called before the rows are written again.
+// Waits until other invocations have read the rows. Called before the rows are overwritten.
 void end_tile()
 {
     if (INVOCATIONS_PER_ROW > 1u)
@@ -103,12 +104,12 @@ void end_tile()
 
 void set_value(uint i, float x)
 {
-    TILE(my_row() + i) = to_storage(ROUND_ACTIVATIONS, x);
+    TILE(first_of_row() + i) = to_storage(ROUND_ACTIVATIONS, x);
 }
 
 float get_value(uint i)
 {
-    return float(TILE(COLUMNS ? column_at(i) + tile_row() : my_row() + i));
+    return float(TILE(BY_COLUMN ? column_at(i) + tile_row() : first_of_row() + i));
 }
 
 bool any_row(bool needed)
@@ -122,18 +123,18 @@ const uint WIDEST = WIDEST_1 > WIDEST_2 ? WIDEST_1 : WIDEST_2;
 
 // Values of `kind`: what product() does with the sums.
 const uint KEEP = 0u;    // store the outputs
-const uint RECTIFY = 1u; // ReLU
-const uint INPUT = 2u;   // gradients
-const uint MASK = 3u;    // gradients through a ReLU: zero where the activation that they overwrite is zero
+const uint RECTIFY = 1u; // store the outputs after a ReLU
+const uint INPUT = 2u;   // store gradients
+const uint MASK = 3u;    // store gradients through a ReLU: 0 where the activation that is overwritten is 0
 
 #ifdef BACKWARD
 // The gradients of a layer's inputs overwrite the inputs after the layer's weight gradients are
 // computed, so a tile needs no more memory than its activations. Weight gradients are sums over all
-// rows: every subgroup holds its share in registers, in FP32, over all tiles of the workgroup
-// (SPEC_HOLD_SUMS), or adds to PARTIALS if there are too many.
+// rows: every subgroup holds its share of them in registers, in FP32, over all tiles of the workgroup
+// (SPEC_HOLD_SUMS), or adds to PARTIALS if the share is too large.
 layout(constant_id = SPEC_HOLD_SUMS) const uint HOLD_SUMS = 1;
 
-uint next_slot; // of the held sums
+uint next_slot; // index of the next layer's first held sum
 
 // Number of held sums of all layers, SLOTS(inputs, outputs) for each layer.
 #define HELD_SLOTS                                                                                   \
@@ -161,7 +162,7 @@ void loop_forward(uint begin, uint end)
 void density_forward()
 {
     rows_barrier(); // until the inputs are written
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         loop_forward(0u, DENSITY_END);
     else {
         FROM_FIRST_LAYER(forward_product, 0u, DENSITY_END)
@@ -171,7 +172,7 @@ void density_forward()
 void color_forward()
 {
     rows_barrier();
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         loop_forward(DENSITY_END, COLOR_END);
     else {
         FROM_FIRST_LAYER(forward_product, DENSITY_END, COLOR_END)
@@ -184,9 +185,9 @@ void layer_backward(Layer layer)
     workgroup_barrier(); // until all rows have their gradients
     weight_gradient(layer, false);
     if (SHARERS < SUBGROUPS) // otherwise the product waits for all subgroups before it stores
-        workgroup_barrier(); // until no subgroup needs the activations any more
-    product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, learned_inputs(layer), layer.weight,
-            layer.outputs, true, layer.first ? INPUT : MASK);
+        workgroup_barrier(); // until all subgroups have read the activations
+    product(layer.to, GRADIENT_OUTPUTS(layer), layer.from, inputs_with_gradients(layer), layer.weight,
+            layer.outputs, true, layer.is_first ? INPUT : MASK);
 }
 
 void loop_backward(uint begin, uint end)
@@ -197,7 +198,7 @@ void loop_backward(uint begin, uint end)
 
 void density_backward()
 {
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         loop_backward(0u, DENSITY_END);
     else {
         FROM_LAST_LAYER(layer_backward, 0u, DENSITY_END)
@@ -206,7 +207,7 @@ void density_backward()
 
 void color_backward()
 {
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         loop_backward(DENSITY_END, LAYERS);
     else {
         FROM_LAST_LAYER(layer_backward, DENSITY_END, LAYERS)
@@ -229,7 +230,7 @@ void end_sums()
     next_slot = 0u;
     if (HOLD_SUMS == 0u)
         return;
-    if (CPU_SHAPED != 0u) {
+    if (CPU_KERNELS != 0u) {
         for (uint i = loop_bound(LAYERS); i > 0u; i--)
             weight_gradient(layer_at(i - 1u), true);
         return;
@@ -247,12 +248,12 @@ float get_gradient(uint i)
 void set_gradient(uint first, uint k, float x)
 {
     STORAGE_T rounded = round_gradient(x);
-    TILE(my_row() + IN_ROW(first) + k) = rounded;
-    if (COLUMNS)
+    TILE(first_of_row() + IN_ROW(first) + k) = rounded;
+    if (BY_COLUMN)
         TILE(column_at(first + k) + tile_row()) = rounded;
 }
 
-void tile_backward(vec4 gradient, bool last)
+void tile_backward(vec4 gradient, bool at_end)
 {
     next_slot = 0u;
     if (invocation_in_row() == 0u)

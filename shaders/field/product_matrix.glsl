@@ -1,6 +1,6 @@
 // Computes matrix products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated in
-// ACCUM_T. A subgroup computes M_BLOCKS blocks of rows by N_PANELS panels, constants of the including
-// file. Shapes are literals, as in field/mlp_matrix.glsl.
+// ACCUM_T. A subgroup computes M_BLOCKS blocks of rows by N_PANELS panels; the including file defines
+// both constants. Shapes are literals, as in field/mlp_matrix.glsl.
 // Passes: as in field/product.glsl with COOPMAT.
 
 #ifndef STAGED
@@ -12,7 +12,8 @@ const uint TILES = M_TILES * N_TILES;
 
 #include "field/unrolling.glsl"
 
-// Block and row in it of a subgroup's matrix row m; panel and column in it of matrix column n.
+// Block, and row in the block, at which row m of a subgroup's array of matrices begins; panel, and
+// column in the panel, at which column n of this array begins.
 #define BLOCK_OF(m)  ((m) * MATRIX_M / BLOCK_ROWS)
 #define ROW_IN(m)    ((m) * MATRIX_M % BLOCK_ROWS)
 #define PANEL_OF(n)  ((n) * MATRIX_N / BLOCK_ROWS)
@@ -57,22 +58,22 @@ void staging_barrier()
                    gl_SemanticsAcquireRelease);
 }
 
-// All subgroups call this function, with a sum or without, because a driver may treat a subgroup's
+// All subgroups call this function, with a sum or without one, because a driver may treat a subgroup's
 // barriers as the workgroup's.
-void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has_sum)
 {
     uint first = gl_SubgroupID * MATRIX_M * MATRIX_N;
-    if (has)
+    if (has_sum)
         coopMatStore(sum, staging, first, MATRIX_M, COLUMN_MAJOR);
     staging_barrier();
-    for (uint i = gl_SubgroupInvocationID; has && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE)
+    for (uint i = gl_SubgroupInvocationID; has_sum && i < MATRIX_M * MATRIX_N; i += SUBGROUP_SIZE)
         finish(row + i % MATRIX_M, column + i / MATRIX_M, staging[first + i]);
     staging_barrier();
 }
 #else
-void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has)
+void store_sum(MATRIX_SUM(ACCUM_T) sum, uint row, uint column, bool has_sum)
 {
-    if (has)
+    if (has_sum)
         finish_matrix(sum, row, column);
 }
 #endif

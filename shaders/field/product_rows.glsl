@@ -2,9 +2,9 @@
 // panel. A workgroup is one subgroup, whose rows are in one block.
 // Passes: as in field/product.glsl on CPU devices.
 
-// Returns this invocation's value of SUBGROUP_SIZE values from 4 i on. Each lane loads all of them
-// and selects its own: lavapipe then loads a vector, whereas an address per lane would be a gather,
-// which takes ten times as long.
+// Returns this lane's value among the SUBGROUP_SIZE values of a chunk from 4 i on. Each lane loads
+// all these values and selects its own: lavapipe then loads a vector, whereas an address per lane
+// would be a gather, which takes ten times as long.
 STORAGE_T lane_value(uint chunk, uint i)
 {
     STORAGE_T x = STORAGE_T(0.0);
@@ -16,27 +16,27 @@ STORAGE_T lane_value(uint chunk, uint i)
     return x;
 }
 
-// Adds the products of a chunk to sum[j]. Packed products are added in f16 over eight inputs, then in
-// FP32.
+// Adds the products of chunk `source` and chunk `panel` to sum[j]. Packed products are added in f16
+// over eight inputs, then in FP32.
 void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_ROWS])
 {
     [[unroll]] for (uint eight = 0; eight < CHUNK_DEPTH; eight += 8u) {
-        COMPUTE_T4 part[4];
+        COMPUTE_T4 packed_sum[4];
         [[unroll]] for (uint j = 0; j < 4u; j++)
-            part[j] = COMPUTE_T4(0.0);
+            packed_sum[j] = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 8u; k++) { // constant bounds, independent of outer loops
             STORAGE_T x = lane_value(source, 4u * (eight + k) + first_row / 4u);
             [[unroll]] for (uint j = 0; j < 4u; j++) {
                 STORAGE_T4 w = PANEL4(panel, 4u * (eight + k) + j);
                 if (PACKED_PRODUCTS)
-                    part[j] += x * w;
+                    packed_sum[j] += x * w;
                 else
                     [[unroll]] for (uint e = 0; e < 4u; e++)
                         sum[4u * j + e] += float(x) * float(w[e]);
             }
         }
         [[unroll]] for (uint j = 0; j < BLOCK_ROWS; j++)
-            sum[j] = round_sum(PACKED_PRODUCTS ? sum[j] + float(part[j / 4u][j % 4u]) : sum[j]);
+            sum[j] = round_sum(PACKED_PRODUCTS ? sum[j] + float(packed_sum[j / 4u][j % 4u]) : sum[j]);
     }
 }
 

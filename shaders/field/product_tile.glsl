@@ -28,21 +28,21 @@ void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
 void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
 {
     [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {
-        COMPUTE_T4 part[8];
+        COMPUTE_T4 packed_sum[8];
         [[unroll]] for (uint r = 0; r < 8u; r++)
-            part[r] = COMPUTE_T4(0.0);
+            packed_sum[r] = COMPUTE_T4(0.0);
         [[unroll]] for (uint k = 0; k < 32u; k += 4u) {
             STORAGE_T4 w = panel_tile[w_at + eight + k];
             STORAGE_T4 x[2] = {source_tile[x_at + eight + k], source_tile[x_at + eight + k + 1u]};
             [[unroll]] for (uint r = 0; r < 8u; r++)
                 if (PACKED_PRODUCTS)
-                    part[r] += x[r / 4u][r % 4u] * w;
+                    packed_sum[r] += x[r / 4u][r % 4u] * w;
                 else
                     sum[r] += float(x[r / 4u][r % 4u]) * vec4(w);
         }
         [[unroll]] for (uint r = 0; r < 8u; r++)
             [[unroll]] for (uint e = 0; e < 4u; e++)
-                sum[r][e] = round_sum(PACKED_PRODUCTS ? sum[r][e] + float(part[r][e]) : sum[r][e]);
+                sum[r][e] = round_sum(PACKED_PRODUCTS ? sum[r][e] + float(packed_sum[r][e]) : sum[r][e]);
     }
 }
 

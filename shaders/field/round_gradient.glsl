@@ -2,7 +2,7 @@
 // in f16. The including file declares `state`.
 // Passes: field_backward; backward passes of layer-by-layer models.
 
-uvec2 rounded_gradients = uvec2(0u); // so far: gradients that are not 0 after rounding, and before
+uvec2 rounded_gradients = uvec2(0u); // counts of gradients that are not 0 after, and before, rounding
 
 STORAGE_T round_gradient(float x)
 {
@@ -17,10 +17,10 @@ STORAGE_T round_gradient(float x)
 void count_underflowed()
 {
 #ifdef F16_STORAGE
-    uvec2 all = subgroupAdd(rounded_gradients);
-    if (subgroupElect() && all.y > 0u) {
-        atomicAdd(state.underflowed, all.y - all.x);
-        atomicAdd(state.rounded, all.y);
+    uvec2 sums = subgroupAdd(rounded_gradients);
+    if (subgroupElect() && sums.y > 0u) {
+        atomicAdd(state.underflowed, sums.y - sums.x);
+        atomicAdd(state.rounded, sums.y);
     }
 #endif
 }

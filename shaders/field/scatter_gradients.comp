@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass scatter_gradients_* (hash grid): adds the gradients of each live sample's features to the
-// entries at the corners of its cell, as field/accumulate.glsl does. The levels of bucket push.d are
-// processed one after the other, so that a level's table stays in cache.
+// entries at the corners of the sample's cell, as field/accumulate.glsl does. The levels of bucket
+// push.d are processed one after the other, so that a level's table stays in cache.
 //
 //   buffer                     shape                                             access
 //   STATE                      live_count, loss scale (read), nonfinite (write)  read, write
@@ -37,28 +37,29 @@ const bool MERGES_RUNS = false; // float sums of runs would depend on which samp
 const bool MERGES_RUNS = true;
 #endif
 
-// Neighbouring samples are mostly of one ray, and in coarse levels share their cell: the lanes of such
-// a run first sum their gradients, and only the run's last lane adds them to the table.
+// Neighbouring samples are mostly of one ray and, in coarse levels, in one cell: the lanes of such a
+// run first sum their gradients, and only the run's last lane adds them to the table.
 struct Run {
-    uint first; // first lane
-    bool last;  // whether this lane is the run's last
+    uint first;   // first lane
+    bool is_last; // whether this lane is the run's last
 };
 
-bool find_runs(uint level, uvec3 cell, bool used, out Run run)
+// Finds this lane's run. Returns whether to sum the gradients of runs.
+bool find_runs(uint level, uvec3 cell, bool has_gradient, out Run run)
 {
     uint lane = gl_SubgroupInvocationID;
     if (!MERGES_RUNS || config.levels[level].resolution > 1024u)
         return false;
-    uint key = used ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
+    uint key = has_gradient ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
     bool starts = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
     uvec4 run_starts = subgroupBallot(starts);
     run.first = subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask);
-    run.last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(run_starts, lane + 1u);
+    run.is_last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(run_starts, lane + 1u);
     // The sums need shuffles, which pay off if they save half of the atomics.
     return subgroupBallotBitCount(run_starts) <= SUBGROUP_SIZE / 2u;
 }
 
-// Returns the sum over the run's lanes up to this one (Hillis and Steele, Data Parallel Algorithms,
+// Returns the sum over the run's lanes up to this lane (Hillis and Steele, Data Parallel Algorithms,
 // 1986).
 vec4 sum_run(vec4 values, Run run)
 {
@@ -72,22 +73,22 @@ vec4 sum_run(vec4 values, Run run)
     return values;
 }
 
-// All lanes of a subgroup call this function. `used`: this lane has a sample.
-void scatter(uint level, uint i, bool used)
+// All lanes of a subgroup call this function, with a sample or without one.
+void scatter(uint level, uint i, bool has_sample)
 {
     uint index = gradient_sample(i);
-    vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
-    bool any_gradient = gradient != vec4(0.0); // true for NaN
+    vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
+    bool has_gradient = gradient != vec4(0.0); // true for NaN
     vec3 inside;
     uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
     Level table = config.levels[level];
     Run run;
-    bool runs = find_runs(level, cell, any_gradient, run);
-    bool adds = any_gradient && (!runs || run.last);
+    bool sums_runs = find_runs(level, cell, has_gradient, run);
+    bool adds = has_gradient && (!sums_runs || run.is_last);
     [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
         uint entry = grid_entry(table, cell + corner_offset(corner));
         vec4 values = corner_weight(corner, inside) * gradient;
-        if (runs)
+        if (sums_runs)
             values = sum_run(values, run);
         if (adds)
             add_gradients(entry, values);

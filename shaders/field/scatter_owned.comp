@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
 // Pass scatter_gradients_owned (hash grid, CPU devices): adds the gradients of the live samples'
-// features to the entries of a level, one subgroup per level of bucket push.d. This suits devices
-// that run few subgroups at a time and have slow atomics: no other subgroup adds to the level, so
-// sums need no atomics. Lanes are the corners of one sample's cell, for one feature per eight lanes;
-// two lanes share an entry only where corners collide.
+// features to the entries of a level, one subgroup per level of bucket push.d. The pass suits devices
+// that run few subgroups at a time and have slow atomics: only one subgroup adds to a level, so sums
+// need no atomics. Lanes are the corners of one sample's cell, for one feature per eight lanes; two
+// lanes share an entry only where corners collide.
 //
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read
@@ -44,11 +44,11 @@ void add(uint at, float value)
 }
 
 // Returns whether two corners of a cell share an entry. In a hash table corners of different parity
-// never do, because their hashes differ in the lowest bit; all other pairs of corners differ along
-// two axes.
-bool corners_collide(Level table, bool dense, uvec3 cell)
+// never share one, because their hashes differ in the lowest bit; all other pairs of corners differ
+// along two axes.
+bool corners_collide(Level table, bool is_dense, uvec3 cell)
 {
-    if (dense)
+    if (is_dense)
         return any(greaterThan(cell + 1u, uvec3(table.resolution - 1u)));
     uvec3 change = uvec3(cell.x ^ (cell.x + 1u), cell.y * 2654435761u ^ (cell.y + 1u) * 2654435761u,
                          cell.z * 805459861u ^ (cell.z + 1u) * 805459861u) &
@@ -56,7 +56,7 @@ bool corners_collide(Level table, bool dense, uvec3 cell)
     return change.x == change.y || change.y == change.z || change.z == change.x;
 }
 
-void scatter_level(uint level, bool dense)
+void scatter_level(uint level, bool is_dense)
 {
     Level table = config.levels[level];
     uvec3 offset = corner_offset(lane & 7u);
@@ -65,26 +65,26 @@ void scatter_level(uint level, bool dense)
         uint index = gradient_sample(min(base + lane, count - 1u));
         vec3 inside;
         uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
-        bool used = base + lane < count;
-        vec4 gradient = used ? get_level_features(level, index) : vec4(0.0);
+        bool has_sample = base + lane < count;
+        vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
         [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {
             uvec3 corner = broadcast(cell, s);
-            bool collide = corners_collide(table, dense, corner);
-            uint entry = dense ? dense_entry(table, corner + offset) : hashed_entry(table, corner + offset);
+            bool collide = corners_collide(table, is_dense, corner);
+            uint entry = is_dense ? dense_entry(table, corner + offset) : hashed_entry(table, corner + offset);
             float weight = corner_weight(lane & 7u, broadcast(inside, s));
             [[unroll]] for (uint f = 0; f < FEATURES; f += AT_ONCE) {
-                float mine = subgroupBroadcast(gradient[f], s);
+                float lane_gradient = subgroupBroadcast(gradient[f], s);
                 [[unroll]] for (uint k = 1; k < AT_ONCE; k++) {
                     float other = subgroupBroadcast(gradient[f + k], s);
-                    mine = lane / 8u == k ? other : mine;
+                    lane_gradient = lane / 8u == k ? other : lane_gradient;
                 }
                 uint at = table.first + entry * FEATURES + f + lane / 8u;
                 if (!collide)
-                    add(at, weight * mine);
+                    add(at, weight * lane_gradient);
                 else
                     for (uint turn = 0; turn < 8u; turn++)
                         if ((lane & 7u) == turn)
-                            add(at, weight * mine);
+                            add(at, weight * lane_gradient);
             }
         }
     }

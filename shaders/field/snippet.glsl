@@ -4,9 +4,10 @@
 //   void encode(vec3 position, uint first_parameter)            puts all features of a position
 //   void encode_backward(vec3 position, uint first_parameter)   adds to the parameters' gradients
 // FIELD_PARAMETERS and FIELD_FEATURES are the numbers of parameters and features.
-// src/gpu/snippet_check.c compares the compiled shader with the same shader of
-// field/snippet_plain.glsl, and rejects it if the library's code differs or the snippet does more
-// than compute. Passes: snippet_encode, snippet_scatter, snippet_check.
+// src/gpu/snippet_check.c compares the compiled shader with the same shader compiled with
+// field/snippet_plain.glsl, and rejects the snippet if the library's code differs or if the snippet
+// does more than compute.
+// Passes: snippet_encode, snippet_scatter, snippet_check.
 #extension GL_EXT_control_flow_attributes : require
 
 float parameter(uint i);

@@ -22,22 +22,22 @@ layout(std430, BINDING(FIELD)) writeonly buffer FindingBuffer { uvec4 findings[]
 const uint NONE = 0xffffffffu;
 const float WIDTH = 1.0 / 64.0;         // h, for parameters of magnitude up to 1
 const float TOLERANCE = 1e-2;           // relative error of a derivative
-const float ROUNDING = 8.0 / 8388608.0; // of the loss, relative to the sum of its terms' magnitudes
+const float ROUNDING = 8.0 / 8388608.0; // rounding of the loss, relative to its terms' magnitudes
 
-// The first finding at the position; among wrong derivatives the worst.
+// First finding at the position; among wrong derivatives the worst, which any other finding replaces.
 uvec4 finding;
 float worst;
 
 // State of the functions below, which the snippet calls.
-bool backward;           // whether encode_backward runs, otherwise encode
-uint use_count, wanted_use, found; // uses of parameters so far; number of a use and index of its parameter
+bool is_backward;           // whether encode_backward runs, otherwise encode
+uint use_count, wanted_use, found; // uses of parameters so far; a use, and its parameter once found
 uint perturbed;          // index of the parameter whose derivative is checked
 float offset;            // added to that parameter
-float loss, size, slope; // sum of the terms; sum of their magnitudes; derivative
+float loss, magnitude, slope; // sum of the loss's terms; sum of the terms' magnitudes; derivative
 uvec4 features_put;      // one bit per feature
 uint point;              // number of the position
 
-// Returns whether nothing is wrong so far, except derivatives.
+// Returns whether no finding so far is worse than a wrong derivative.
 bool is_right()
 {
     return finding.x == SNIPPET_OK || finding.x == SNIPPET_DERIVATIVE;
@@ -49,7 +49,7 @@ void report(uint kind, uint index)
         finding = uvec4(kind, index, 0u, 0u);
 }
 
-// Counts a use of a parameter or its gradient. Reports an index out of range and returns false.
+// Counts a use of a parameter or its gradient. Returns false and reports if the index is out of range.
 bool use_parameter(uint i, uint outside)
 {
     if (i - push.c >= FIELD_PARAMETERS) {
@@ -63,7 +63,7 @@ bool use_parameter(uint i, uint outside)
 
 float parameter(uint i)
 {
-    if (!use_parameter(i, backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
+    if (!use_parameter(i, is_backward ? SNIPPET_BACKWARD_READS : SNIPPET_READS))
         return 0.0;
     return parameters[i] + (i == perturbed ? offset : 0.0);
 }
@@ -91,9 +91,9 @@ void put_feature(uint i, float x)
     if (isnan(x) || isinf(x))
         report(SNIPPET_NOT_FINITE, i);
     features_put[i / 32u] |= 1u << i % 32u;
-    float part = random_gradient(i) * x;
-    loss += part;
-    size += abs(part);
+    float term = random_gradient(i) * x;
+    loss += term;
+    magnitude += abs(term);
 }
 
 float feature_gradient(uint i)
@@ -117,18 +117,18 @@ void add_gradient(uint i, float x)
 void run(vec3 position)
 {
     use_count = 0u;
-    if (backward) {
+    if (is_backward) {
         slope = 0.0;
         encode_backward(position, push.c);
     } else {
-        loss = size = 0.0;
+        loss = magnitude = 0.0;
         features_put = uvec4(0u);
         encode(position, push.c);
     }
 }
 
-// Compares the derivative with differences. Losses are of the unchanged parameter, then of the
-// parameter decreased and increased by h / 2, then by h.
+// Compares the derivative with differences. `losses`: with the parameter unchanged, decreased and
+// increased by h / 2, decreased and increased by h.
 void compare(float losses[5], float h)
 {
     float difference = (losses[2] - losses[1]) / h, wide = (losses[4] - losses[3]) / (2.0 * h);
@@ -136,7 +136,7 @@ void compare(float losses[5], float h)
     float error = min(abs(slope - difference), min(abs(slope - 2.0 * (losses[0] - losses[1]) / h),
                                                    abs(slope - 2.0 * (losses[2] - losses[0]) / h)));
     float scale = max(abs(slope), abs(difference));
-    error -= 2.0 * (abs(wide - difference) + ROUNDING * size / h);
+    error -= 2.0 * (abs(wide - difference) + ROUNDING * magnitude / h);
     if (error > max(TOLERANCE, worst) * scale && is_right()) {
         worst = error / scale;
         finding = uvec4(SNIPPET_DERIVATIVE, perturbed - push.c, floatBitsToUint(slope),
@@ -158,7 +158,7 @@ void check_position()
     if (point >= push.a)
         return;
     vec3 position = position_of(point);
-    uint read = 0u, all = 0u; // uses of parameters in encode; in both functions
+    uint encode_uses = 0u, total_uses = 0u; // uses of parameters in encode; in both functions
     float losses[5], h = 0.0;
     finding = uvec4(SNIPPET_OK, 0u, 0u, 0u);
     worst = offset = 0.0;
@@ -167,22 +167,22 @@ void check_position()
     // count their uses of parameters.
     for (uint round = 0; round < 2u + STAGES * push.b; round++) {
         uint stage = (round - 2u) % STAGES, number = 0u;
-        bool counting = round < 2u;
-        if (!counting && all == 0u)
+        bool is_counting = round < 2u;
+        if (!is_counting && total_uses == 0u)
             break;
-        if (!counting && stage == 0u)
-            number = random_bits(2u, point, round).x % all;
-        backward = counting ? round == 1u : stage == 0u ? number >= read : stage == 1u;
-        wanted_use = counting || stage > 0u ? NONE : backward ? number - read : number;
+        if (!is_counting && stage == 0u)
+            number = random_bits(2u, point, round).x % total_uses;
+        is_backward = is_counting ? round == 1u : stage == 0u ? number >= encode_uses : stage == 1u;
+        wanted_use = is_counting || stage > 0u ? NONE : is_backward ? number - encode_uses : number;
         offset = 0.0;
-        if (!counting && stage > 2u)
+        if (!is_counting && stage > 2u)
             offset = (stage < 5u ? h / 2.0 : h) * (stage % 2u == 0u ? 1.0 : -1.0);
         found = push.c;
         run(position);
-        if (counting) {
-            read = backward ? read : use_count;
-            all += use_count;
-            for (uint i = 0; i < FIELD_FEATURES && !backward; i++)
+        if (is_counting) {
+            encode_uses = is_backward ? encode_uses : use_count;
+            total_uses += use_count;
+            for (uint i = 0; i < FIELD_FEATURES && !is_backward; i++)
                 if ((features_put[i / 32u] >> i % 32u & 1u) == 0u)
                     report(SNIPPET_FEATURE_MISSING, i);
         } else if (stage == 0u) {

@@ -58,10 +58,10 @@ void encode_samples()
 {
     vec3 direction;
     uint count = max(sample_rows(), 1u), tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
-    if (CPU_SHAPED == 0u && tile >= tiles)
+    if (CPU_KERNELS == 0u && tile >= tiles)
         return;
     // Every invocation has a sample. Workgroups without a tile repeat the last tile, because lavapipe
-    // crashes in loops of a snippet in which no invocation is active.
+    // crashes if no invocation is active in a loop of a snippet.
     tile = min(tile, tiles - 1u);
     do {
         current_sample = min(tile * LOCAL_SIZE + gl_LocalInvocationID.x, count - 1u);

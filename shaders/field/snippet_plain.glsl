@@ -1,5 +1,5 @@
-// Defines the snippet to whose shaders the shaders of a user's snippet are compared: it calls every
-// function of field/snippet.glsl.
+// Defines a snippet that calls every function of field/snippet.glsl: shaders with a user's snippet are
+// compared with the same shaders with this snippet.
 
 void encode(vec3 position, uint first_parameter)
 {

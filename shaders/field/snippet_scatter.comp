@@ -37,7 +37,7 @@ layout(std430, BINDING(PARAMS)) readonly buffer ParameterPairBuffer { vec2 param
 #undef FEATURES
 
 uint current_sample;
-bool adds;
+bool adds; // whether this invocation's gradients are added
 
 float parameter(uint i)
 {
@@ -75,7 +75,7 @@ void scatter_gradients()
 {
     vec3 direction;
     uint count = gradient_count(), tiles = (max(count, 1u) + LOCAL_SIZE - 1u) / LOCAL_SIZE, tile = gl_WorkGroupID.x;
-    if (CPU_SHAPED == 0u && tile >= tiles)
+    if (CPU_KERNELS == 0u && tile >= tiles)
         return;
     // Every invocation has a sample: see snippet_encode.comp.
     bool has_tile = tile < tiles;

@@ -14,8 +14,8 @@ vec3 from_unit_gradient(vec3 position, vec3 slope)
         return slope;
     // If axis k has the norm n, the contracted position is y = s(n) x with s(n) = (2 - 1 / n) / n. So
     // dy_k = dx_k / n^2, and dy = s dx + s'(n) x dx_k sign(x_k) along the other axes.
-    vec3 size = abs(x);
-    bvec3 axis = bvec3(size.x == norm, size.y == norm && size.x < norm, size.z > max(size.x, size.y));
+    vec3 a = abs(x);
+    bvec3 axis = bvec3(a.x == norm, a.y == norm && a.x < norm, a.z > max(a.x, a.y));
     float inverse = 1.0 / norm, s_slope = 2.0 * inverse * inverse * (inverse - 1.0); // s'(n)
     vec3 across = mix(slope, vec3(0.0), axis);
     vec3 along = inverse * inverse * slope + s_slope * dot(across, x) * sign(x);
@@ -26,6 +26,6 @@ vec3 from_unit_gradient(vec3 position, vec3 slope)
 // to_unit_cube clamps the position.
 vec3 to_training_gradient(vec3 position, vec3 unit, vec3 slope)
 {
-    bvec3 free = bvec3(uvec3(greaterThan(unit, vec3(0.0))) & uvec3(lessThan(unit, vec3(1.0))));
-    return from_unit_gradient(position, mix(vec3(0.0), slope, free));
+    bvec3 unclamped = bvec3(uvec3(greaterThan(unit, vec3(0.0))) & uvec3(lessThan(unit, vec3(1.0))));
+    return from_unit_gradient(position, mix(vec3(0.0), slope, unclamped));
 }

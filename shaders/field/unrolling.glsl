@@ -4,5 +4,5 @@
 // Passes: all with cooperative matrices or tiles.
 uint loop_bound(uint count)
 {
-    return CPU_SHAPED != 0u ? count + gl_NumWorkGroups.z - 1u : count;
+    return CPU_KERNELS != 0u ? count + gl_NumWorkGroups.z - 1u : count;
 }

@@ -1,6 +1,6 @@
 #version 460
-// Measures the best rate of atomic additions: neighbours add to neighbouring words of a buffer that
-// fits into caches, each word again and again.
+// Measures the best rate of atomic additions: neighbouring invocations add to neighbouring words of
+// a buffer that fits into caches, several times to each word.
 //   SUM_FLOAT  adds f32; without SUM_FLOAT u32
 //
 //   buffer  shape                                        access

@@ -1,6 +1,6 @@
 #version 460
-// Runs float atomics for the self-test (src/gpu/self_test.c): separate because of the SPIR-V
-// capability.
+// Runs float atomics for the self-test (src/gpu/self_test.c). The shader is separate because its
+// SPIR-V needs a capability that not all devices have.
 //
 //   buffer  shape             access
 //   Values  [invocation] u32  read

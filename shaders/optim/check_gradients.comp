@@ -4,8 +4,8 @@
 // gradients; the last workgroup to finish then updates the loss scale. An infinity or NaN anywhere
 // makes the sum not finite. The last workgroup also sums the losses of composite's workgroups: a
 // separate dispatch would have to wait for this one. With COARSE the pass runs on the coarse field or
-// the proposal and stores both sums in REDUCE_COARSE, from which check_gradients adds them: both
-// fields share one loss scale.
+// the proposal and stores its sums in REDUCE_COARSE, and check_gradients adds them to its own sums,
+// because both fields share one loss scale.
 //
 //   buffer        shape                                                        access
 //   GRADIENTS     [parameter] f32                                              read
@@ -68,8 +68,8 @@ bool store_squares(float sum)
             sum += squares[i];
         reduce[REDUCE_GRADIENT + gl_WorkGroupID.x] = sum;
         memoryBarrierBuffer();
-        uint others = atomicAdd(state.dispatches[DISPATCH_PARAMS].finished, 1u);
-        is_last = others == gl_NumWorkGroups.x - 1u;
+        uint finished_before = atomicAdd(state.dispatches[DISPATCH_PARAMS].finished, 1u);
+        is_last = finished_before == gl_NumWorkGroups.x - 1u;
         memoryBarrierBuffer();
     }
     barrier();
@@ -108,7 +108,7 @@ void main()
 {
     // Unscaled before it is squared: a finite gradient must not overflow here.
     float unscale = 1.0 / state.loss_scale;
-    float sum = CPU_SHAPED != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
+    float sum = CPU_KERNELS != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
     if (!store_squares(sum))
         return;
     vec3 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);

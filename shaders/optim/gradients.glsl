@@ -1,6 +1,6 @@
 // Reads and clears gradients, in either form in which the passes before the optimiser store them: f32
-// or, with F16_SUMS, pairs of f16 for the hash grid. No other file depends on the form. Functions
-// access one gradient, a pair or four, by one load each.
+// or, with F16_SUMS, pairs of f16 for the hash grid. No other file depends on the form. Each function
+// accesses one gradient, a pair or four gradients, by one load or store.
 // Passes: reduce_gradients, pack_gradients, check_gradients, update_weights. Reads and writes
 // GRADIENTS [parameter] f32 and ACCUMULATORS [4 parameters] f16.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
@@ -28,18 +28,18 @@ float get_gradient(uint i)
 // 0.
 vec2 get_gradient_pair(uint pair)
 {
-    bool f16_sum = is_f16_sum(2u * pair);
-    uint word = f16_sum_pairs[f16_sum ? 2u * F16_SUM_OFFSET + pair : 0u];
-    vec2 floats = gradient_pairs[f16_sum ? 0u : pair];
-    return f16_sum ? unpackHalf2x16(word) : floats;
+    bool is_f16 = is_f16_sum(2u * pair);
+    uint word = f16_sum_pairs[is_f16 ? 2u * F16_SUM_OFFSET + pair : 0u];
+    vec2 floats = gradient_pairs[is_f16 ? 0u : pair];
+    return is_f16 ? unpackHalf2x16(word) : floats;
 }
 
 vec4 get_gradient_four(uint four)
 {
-    bool f16_sum = is_f16_sum(4u * four);
-    uvec2 words = f16_sum_fours[f16_sum ? F16_SUM_OFFSET + four : 0u];
-    vec4 floats = gradient_fours[f16_sum ? 0u : four];
-    return f16_sum ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
+    bool is_f16 = is_f16_sum(4u * four);
+    uvec2 words = f16_sum_fours[is_f16 ? F16_SUM_OFFSET + four : 0u];
+    vec4 floats = gradient_fours[is_f16 ? 0u : four];
+    return is_f16 ? vec4(unpackHalf2x16(words.x), unpackHalf2x16(words.y)) : floats;
 }
 
 void clear_gradient_pair(uint pair)

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass import_step_counts (parameter averaging): computes this rank's share of each entry, which is
-// its steps divided by the mean over the ranks, and the step count with which all ranks continue. A
-// count never exceeds Control.min_updates, the updates of any rank.
+// Pass import_step_counts (parameter averaging): computes for each entry this rank's share (the
+// rank's steps divided by the ranks' mean) and the step count with which all ranks continue. A count
+// never exceeds Control.min_updates, the updates of the rank with the fewest.
 //
 //   buffer         shape                                              access
 //   CONTROL        min_updates                                        read

@@ -3,5 +3,5 @@
 // Passes: check_gradients, export_step_stats, import_step_stats.
 uint loss_groups()
 {
-    return state.dispatches[CPU_SHAPED != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
+    return state.dispatches[CPU_KERNELS != 0u ? DISPATCH_RAYS : DISPATCH_FORWARD].x;
 }

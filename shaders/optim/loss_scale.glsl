@@ -2,24 +2,24 @@
 // NaN and infinity, computes the gradient norm and the clip factor, adapts the scale, and writes
 // STATS.
 //
-// The scale adapts as in PyTorch's GradScaler, between a minimum and a maximum: times scale_growth
-// after scale_interval good steps, times scale_backoff on overflow.
+// The scale adapts as in PyTorch's GradScaler, between a minimum and a maximum: it is multiplied by
+// scale_growth after scale_interval good steps and by scale_backoff on overflow.
 //
-// Hysteresis works as in DeepSpeed's DynamicLossScaler with its default, and in Megatron-LM: the
+// Hysteresis works as in DeepSpeed's DynamicLossScaler by default, and as in Megatron-LM: the
 // first `scale_hysteresis - 1` overflows leave the scale unchanged, every further overflow lowers it,
 // and only a growth of the scale resets the count. A tolerated overflow skips the step.
 //
 // Repeated back-offs lower the learning rate: after `max_backoffs` back-offs without a growth between
 // them, the rate is multiplied by `rate_cut_factor` for the rest of the training. In healthy training
-// the scale goes up and down by one factor; if it only goes down, the training diverges. Back-offs
+// the scale goes up and down by one factor; if the scale only falls, the training diverges. Back-offs
 // before the first good step do not count: a skipped step changes no weight, so the initial scale was
 // too high or, after a cut of the rate, nothing is known yet about the new rate.
 
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
-void adapt_scale(bool finite)
+void adapt_scale(bool is_finite)
 {
-    if (finite) {
+    if (is_finite) {
         state.settled = 1u;
         if (state.good_steps < config.scale_interval)
             return;
@@ -51,15 +51,15 @@ void update_loss_scale(vec3 sum)
     float scale = state.loss_scale;
     float norm = sqrt(sum.z);
     // Also tests the loss: the derivative of an absolute value hides a NaN from the gradient.
-    bool finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
+    bool is_finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
                   !isinf(sum.x);
     float factor = 1.0 / scale;
-    if (finite && config.clip_norm > 0.0 && norm > config.clip_norm)
+    if (is_finite && config.clip_norm > 0.0 && norm > config.clip_norm)
         factor *= config.clip_norm / norm;
-    state.nonfinite = finite ? 0u : 1u;
+    state.nonfinite = is_finite ? 0u : 1u;
     state.gradient_factor = factor;
     state.grad_norm = norm;
-    if (finite) {
+    if (is_finite) {
         state.updates++;
         state.good_steps++;
     } else {
@@ -67,7 +67,7 @@ void update_loss_scale(vec3 sum)
         state.good_steps = 0u;
     }
     if (config.scale_kind == SCALE_DYNAMIC)
-        adapt_scale(finite);
+        adapt_scale(is_finite);
 
     float rays = max(float(state.live_rays), 1.0);
     float underflowed = float(state.underflowed) / max(float(state.rounded), 1.0);

@@ -1,6 +1,6 @@
-// Updates parameters and their moments by their gradients, as each optimiser does. A further optimiser
-// needs two functions and their cases here, a name in include/vknerf/choices.h and a row in
-// src/optim/kinds.c.
+// Updates parameters and their moments from gradients, by the rule of the selected optimiser. Another
+// optimiser needs functions for update and rate with cases here, a name in include/vknerf/choices.h
+// and a row in src/optim/kinds.c.
 // Pass: update_weights.
 
 // enum vkn_optimizer of include/vknerf/choices.h
@@ -43,7 +43,7 @@ float rate_of_step(float rate, uint count)
     return OPTIMIZER == OPTIMIZER_LION ? rate : adam_rate(rate, count);
 }
 
-// Updates a weight and its moments by its unscaled gradient.
+// Updates a weight and the weight's moments from the unscaled gradient.
 void optimizer_step(float g, float decay, float rate, inout float w, inout float m, inout float v)
 {
     if (OPTIMIZER == OPTIMIZER_LION)

@@ -51,16 +51,16 @@ void reduce_gpu()
     uint fours = config.summed_params / 4u, mine = gl_LocalInvocationID.x;
     for (uint first = gl_WorkGroupID.x * ACROSS; first < fours; first += gl_NumWorkGroups.x * ACROSS) {
         vec4 sum = vec4(0.0);
-        uint groups = summands(4u * first); // equal for the row: layers have multiples of 256 weights
+        uint groups = summands(4u * first); // equal for all invocations: layers have multiples of 256 weights
         for (uint group = mine / ACROSS; group < groups; group += AT_ONCE * DOWN) {
-            vec4 parts[AT_ONCE];
+            vec4 loaded[AT_ONCE];
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
-                uint row = min(group + k * DOWN, groups - 1u);
-                parts[k] = partial_fours[row * fours + first + mine % ACROSS];
+                uint source = min(group + k * DOWN, groups - 1u);
+                loaded[k] = partial_fours[source * fours + first + mine % ACROSS];
             }
             [[unroll]] for (uint k = 0; k < AT_ONCE; k++)
                 sum = round_to(ROUND_WEIGHT_SUMS,
-                            sum + (group + k * DOWN < groups ? parts[k] : vec4(0.0)));
+                            sum + (group + k * DOWN < groups ? loaded[k] : vec4(0.0)));
         }
         down_sums[mine] = sum;
         barrier();
@@ -77,7 +77,7 @@ void main()
 {
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     if (push.d == 0u) {
-        if (CPU_SHAPED != 0u)
+        if (CPU_KERNELS != 0u)
             reduce_cpu(stride);
         else
             reduce_gpu();
@@ -95,13 +95,13 @@ void main()
         fixed_sums[2u * i + 1u] = 0u;
         // Converts the magnitude: the low word of a small negative sum is large and would lose its
         // last bits.
-        bool negative = int(high) < 0;
-        if (negative) {
+        bool is_negative = int(high) < 0;
+        if (is_negative) {
             low = ~low + 1u;
             high = ~high + (low == 0u ? 1u : 0u);
         }
-        float size = (float(high) * 4294967296.0 + float(low)) * unit;
-        gradients[i] = negative ? -size : size;
+        float magnitude = (float(high) * 4294967296.0 + float(low)) * unit;
+        gradients[i] = is_negative ? -magnitude : magnitude;
     }
 #endif
 }

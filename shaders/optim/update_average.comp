@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass update_average: moves the debiased moving average of the parameters, which inference uses,
-// towards the parameters; with FP16 also writes its f16 copy. The pass runs once per update interval,
-// with the decay of all steps of the interval: as long as parameters change slowly, the result is
-// that of an average in every step, at a sixteenth of the memory traffic.
+// towards the parameters; with FP16 also writes the average's f16 copy. The pass runs once per update
+// interval, with the decay of all steps of the interval: as long as parameters change slowly, the
+// result is the same as with an update in every step, at a sixteenth of the memory traffic.
 //
 //   buffer       shape                       access
 //   STATE        average_weight              read

@@ -22,7 +22,7 @@
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
 // GPUs access entries of an even size by pairs, which halves the number of accesses.
-const bool BY_PAIRS = PAIRED != 0u && CPU_SHAPED == 0u;
+const bool BY_PAIRS = PAIRED != 0u && CPU_KERNELS == 0u;
 
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
 layout(std430, BINDING(PARAMS)) buffer ParamBuffer { float params[]; };
@@ -172,7 +172,7 @@ ParameterGroup group_of_row(uint row)
 void main()
 {
     uint row = gl_WorkGroupID.y * gl_NumWorkGroups.x + gl_WorkGroupID.x;
-    if (CPU_SHAPED != 0u) { // no loop over rows
+    if (CPU_KERNELS != 0u) { // no loop over rows
         ParameterGroup group = group_of_row(row);
         Entry e;
         locate_entry(row * LOCAL_SIZE + gl_LocalInvocationID.x, group, e);

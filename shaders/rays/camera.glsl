@@ -31,12 +31,12 @@ vec2 lens_distort(Camera camera, vec2 p)
     return distorted;
 }
 
-// Inverts the distortion by Newton's method. Returns false where the lens has no ray.
+// Inverts the distortion by Newton's method. Returns false for positions without a ray.
 bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 {
-    bool prism = camera.lens == LENS_THIN_PRISM_FISHEYE;
+    bool is_thin_prism = camera.lens == LENS_THIN_PRISM_FISHEYE;
     p = distorted;
-    if (!prism && camera_is_pinhole(camera))
+    if (!is_thin_prism && camera_is_pinhole(camera))
         return true;
     for (int i = 0; i < 8; i++) {
         float r2 = dot(p, p);
@@ -47,7 +47,7 @@ bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
         float yy = radial + slope * p.y * p.y + 6.0 * camera.p1 * p.y + 2.0 * camera.p2 * p.x;
         float xy = slope * p.x * p.y + 2.0 * camera.p1 * p.x + 2.0 * camera.p2 * p.y;
         float yx = xy;
-        if (prism) {
+        if (is_thin_prism) {
             float k4 = camera.k4 * r2 * r2 * r2;
             vec2 by_x = 8.0 * k4 * p + 2.0 * vec2(camera.sx1, camera.sy1);
             xx += k4 * r2 + by_x.x * p.x;
@@ -111,8 +111,8 @@ float fisheye_undistort(Camera camera, float distorted)
         else
             high = angle;
         float next = angle - error / at.y;
-        bool inside = next > low && next < high; // also false for NaN
-        next = inside ? next : 0.5 * (low + high);
+        bool in_bracket = next > low && next < high; // also false for NaN
+        next = in_bracket ? next : 0.5 * (low + high);
         if (abs(next - angle) < 1e-7 || error == 0.0)
             break;
         angle = next;
@@ -121,20 +121,20 @@ float fisheye_undistort(Camera camera, float distorted)
 }
 
 // Returns the direction at an angle to the optical axis, towards an image position whose length is
-// `size`.
-vec3 direction_at(vec2 position, float size, float angle)
+// `radius`.
+vec3 direction_at(vec2 position, float radius, float angle)
 {
     vec2 turn = sine_cosine(angle);
-    vec2 p = position * (size > 0.0 ? turn.x / size : 1.0);
+    vec2 p = position * (radius > 0.0 ? turn.x / radius : 1.0);
     return normalize(vec3(p.x, -p.y, -turn.y));
 }
 
 bool fisheye_ray(Camera camera, vec2 distorted, out vec3 local)
 {
-    float size = length(distorted);
-    bool reached = size <= fisheye_distort(camera, camera.limit).x;
-    local = direction_at(distorted, size, reached ? fisheye_undistort(camera, size) : camera.limit);
-    return reached;
+    float radius = length(distorted);
+    bool in_range = radius <= fisheye_distort(camera, camera.limit).x;
+    local = direction_at(distorted, radius, in_range ? fisheye_undistort(camera, radius) : camera.limit);
+    return in_range;
 }
 
 bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
@@ -147,17 +147,17 @@ bool fisheye_project(Camera camera, vec3 local, out vec2 distorted)
 
 // ---- perspective and thin prism fisheye -----------------------------------------------------------
 
-// The length of an undistorted position is the tangent of the angle to the optical axis; for a thin
-// prism fisheye it is the angle.
+// The length of an undistorted position is the tangent of the angle to the optical axis or, for a thin
+// prism fisheye, the angle.
 bool polynomial_ray(Camera camera, vec2 distorted, out vec3 local)
 {
     vec2 p;
-    bool reached = camera_undistort(camera, distorted, p);
+    bool in_range = camera_undistort(camera, distorted, p);
     if (camera.lens == LENS_THIN_PRISM_FISHEYE)
         local = direction_at(p, length(p), min(length(p), camera.limit));
     else
         local = normalize(vec3(p.x, -p.y, -1.0));
-    return reached;
+    return in_range;
 }
 
 bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
@@ -174,7 +174,7 @@ bool polynomial_project(Camera camera, vec3 local, out vec2 distorted)
         p = vec2(local.x, -local.y) / -local.z;
     }
     distorted = lens_distort(camera, p);
-    // Far outside of the image the polynomial can fold back into it, so the inverse must agree.
+    // The polynomial can map points far outside into the image, so the inverse must agree.
     return length(p) <= camera.limit && camera_undistort(camera, distorted, back) &&
            distance(back, p) <= 1e-2;
 }
@@ -185,12 +185,12 @@ const float HALF_TURN = 3.14159265;
 
 bool equirectangular_ray(vec2 angles, out vec3 local)
 {
-    vec2 size = abs(angles);
-    vec2 around = sine_cosine(min(size.x, HALF_TURN)), upwards = sine_cosine(min(size.y, 0.5 * HALF_TURN));
+    vec2 magnitude = abs(angles);
+    vec2 around = sine_cosine(min(magnitude.x, HALF_TURN)), upwards = sine_cosine(min(magnitude.y, 0.5 * HALF_TURN));
     local = normalize(vec3(around.x * upwards.y, upwards.x, -around.y * upwards.y));
     local.x = angles.x < 0.0 ? -local.x : local.x;
     local.y = angles.y > 0.0 ? -local.y : local.y;
-    return size.x <= HALF_TURN * 1.00001 && size.y <= 0.5 * HALF_TURN * 1.00001;
+    return magnitude.x <= HALF_TURN * 1.00001 && magnitude.y <= 0.5 * HALF_TURN * 1.00001;
 }
 
 // Projects points exactly behind the camera just inside of the image's left and right edges.
@@ -232,16 +232,16 @@ bool camera_ray(Camera camera, vec2 pixel, out vec3 origin, out vec3 direction,
     vec2 distorted = (pixel - vec2(camera.center_x, camera.center_y)) /
                      vec2(camera.focal_x, camera.focal_y);
     vec3 local;
-    bool reached = lens_ray(camera, distorted, local);
+    bool in_range = lens_ray(camera, distorted, local);
     depth_scale = camera.lens == LENS_PERSPECTIVE ? -local.z : 1.0;
     float m[12] = camera.pose;
     origin = vec3(m[3], m[7], m[11]);
     direction = vec3(dot(vec3(m[0], m[1], m[2]), local), dot(vec3(m[4], m[5], m[6]), local),
                      dot(vec3(m[8], m[9], m[10]), local));
-    return reached;
+    return in_range;
 }
 
-// Returns whether the camera's image contains the point, and its image position in `pixel`.
+// Returns whether the camera's image contains the point; `pixel` becomes the point's image position.
 bool camera_sees(Camera camera, vec3 point, out vec2 pixel)
 {
     float m[12] = camera.pose;

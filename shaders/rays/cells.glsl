@@ -35,14 +35,14 @@ bool in_own_share(uint group)
 uint chosen_cell(uint group, vec4 value, uint round)
 {
     uvec3 bits = random_bits(state.step, group, RANDOM_CELL);
-    uint pick = bits.x & 3u; // evaluated whatever its value
-    uint occupied = 4u;      // the first other cell above the threshold, from a random cell on
+    uint random_cell = bits.x & 3u; // evaluated whatever the cell's value
+    uint occupied_cell = 4u;            // the first other cell above the threshold, from a random cell on
     for (uint k = 0; k < 4u; k++) {
         uint cell = (k + (bits.x >> 2)) & 3u;
-        if (occupied == 4u && cell != pick && value[cell] > state.threshold)
-            occupied = cell;
+        if (occupied_cell == 4u && cell != random_cell && value[cell] > state.threshold)
+            occupied_cell = cell;
     }
-    uint k = cells_per_group() == 4u ? round : round == 0u ? pick : occupied;
+    uint k = cells_per_group() == 4u ? round : round == 0u ? random_cell : occupied_cell;
     return k < 4u && value[min(k, 3u)] >= 0.0 && in_own_share(group) ? k : 4u;
 }
 

@@ -22,7 +22,7 @@ float coarse_weight(uint bin)
 
 float bin_density(uint bin);
 
-// A ray's bins, and the samples to write: [begin, end) of the ray, from index `first` on.
+// A ray's bins, and the samples to write: the ray's samples [begin, end), to SAMPLES from `first` on.
 struct Bins {
     uint ray;
     float from, size; // start of the first bin and size of a bin, in stepping space
@@ -41,11 +41,11 @@ void stage_weights(uint ray, uint first)
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     float transmittance = 1.0;
     for (uint base = 0; base < config.ray_samples; base += SUBGROUP_SIZE) {
-        bool used = base + lane < config.ray_samples;
+        bool has_bin = base + lane < config.ray_samples;
         uint at = first + min(base + lane, config.ray_samples - 1u);
         float t = coarse_samples[at].t, width = width_at(origin + t * direction, coarse_samples[at].width);
-        float weight = lane_weight(used ? coarse_field[at].w * width : 0.0, transmittance);
-        if (used)
+        float weight = lane_weight(has_bin ? coarse_field[at].w * width : 0.0, transmittance);
+        if (has_bin)
             staged_weights[gl_SubgroupID][base + lane] = weight;
     }
 }
@@ -62,7 +62,7 @@ void stage_sums()
     }
 }
 
-// Inverts the cumulative density: returns the position, in bins, at which its integral is `sum`.
+// Inverts the integral of the density: returns the position, in bins, at which the integral is `sum`.
 float invert_cdf(float sum)
 {
     uint low = 0u, high = config.ray_samples - 1u;
@@ -91,7 +91,7 @@ float offset_in_stratum(uint ray, uint number, uint count)
 }
 
 // Reserves the range of a ray's fine samples. In training every ray with coarse samples gets all fine
-// samples, in the order of the coarse ones, so that the order does not depend on timing.
+// samples. Ranges are in the order of the coarse samples' ranges, which does not depend on timing.
 bool reserve_fine_samples(uint ray, uint count, out uint first)
 {
 #ifdef TRAIN
@@ -107,8 +107,8 @@ bool reserve_fine_samples(uint ray, uint count, out uint first)
 void store_samples(Bins bins);
 void stage_positions(uint ray);
 
-// Places samples on a ray, which has `total` samples over all iterations. All invocations reach all
-// barriers, even if the ray has no samples.
+// Places at most `limit` of a ray's samples, of which there are `total` over all iterations. All
+// invocations reach all barriers, even if the ray has no samples.
 void sample_coarse_ray(uint ray, uint limit, uint total)
 {
     bool exists = ray < ray_count();
@@ -119,8 +119,8 @@ void sample_coarse_ray(uint ray, uint limit, uint total)
     uint begin = min(push.c, total);
 #endif
     float last = rays[ray].last;
-    uint coarse = exists && last >= 0.0 ? coarse_results[ray].count : 0u, first = 0u;
-    uint count = coarse > 0u ? min(total - begin, limit) : 0u;
+    uint coarse_count = exists && last >= 0.0 ? coarse_results[ray].count : 0u, first = 0u;
+    uint count = coarse_count > 0u ? min(total - begin, limit) : 0u;
     if (exists)
         count = reserve_fine_samples(ray, count, first) ? count : 0u;
     if (count > 0u)

@@ -19,8 +19,8 @@ vec3 to_cells(vec3 position, uint cascade)
     return ((position - 0.5) / float(1u << cascade) + 0.5) * float(RESOLUTION);
 }
 
-// Returns the distance along the ray to the far faces of the empty cube of cells at `low` that
-// contains `unit`.
+// Returns the distance along the ray from `unit` to the far faces of the surrounding empty cube, which
+// has its lowest corner at `low` and `edge` cells along an edge.
 float cascade_distance(vec3 unit, vec3 direction, vec3 low, float edge, uint cascade)
 {
     vec3 face = mix(low, low + edge, greaterThan(direction, vec3(0.0)));
@@ -56,8 +56,8 @@ vec2 distance_below_zero(vec2 value, vec2 speed)
     return mix(vec2(UNBOUNDED), max(-value, 0.0) / max(speed, 1e-12), greaterThan(speed, vec2(0.0)));
 }
 
-// Returns the distance at which one of two coordinates x passes its face `high` of contracted space
-// or |x| = r. The norm r changes at `rate` and does not pass `until`.
+// Returns the distance at which one of two coordinates x passes its face `high` in contracted space,
+// or exceeds the norm r. The norm changes at `rate` and does not pass `until`.
 float distance_below(vec2 x, vec2 speed, vec2 high, float r, float rate, float until)
 {
     vec2 slope = mix(vec2(chord_slope(r, until)), vec2(chord_slope(r, r)), greaterThan(high, vec2(0.0)));
@@ -86,8 +86,8 @@ float contracted_distance(vec3 x, vec3 direction, vec3 low_cell, float edge)
     vec3 high = low + edge / float(RESOLUTION) * (2.0 * CONTRACTED);
     vec3 size = abs(x);
     float r = maximum_norm(x);
-    // Rotates the axes so that the largest coordinate comes first, and mirrors them so that it is
-    // positive.
+    // Rotates the axes so that the largest coordinate comes first, and mirrors them so that this
+    // coordinate is positive.
     if (size.y == r) {
         x = x.yzx, speed = speed.yzx, low = low.yzx, high = high.yzx;
     } else if (size.x != r) {

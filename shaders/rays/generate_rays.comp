@@ -25,8 +25,8 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 
 // Returns the number of resident views, from the first on, whose time the curriculum has reached:
-// rays are drawn from these views. Before the curriculum ends, views are sorted by time, or it has
-// reached all resident views (src/images/images.h).
+// rays are drawn from these views. Before the curriculum ends, views are sorted by time, or the
+// curriculum has reached all resident views (src/images/images.h).
 uint drawn_views()
 {
     float share = curriculum_share();
@@ -52,7 +52,7 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Draws until the pixel is not ignored, so that all other pixels are equally likely.
+    // Draws again while the pixel is ignored: so all pixels that are not ignored are equally likely.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
@@ -80,7 +80,7 @@ void main()
     ray.background = float[3](background.x, background.y, background.z);
 #else
     // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c:
-    // rays in the batch; push.d: log2 of the supersampling edge.
+    // rays in the batch; push.d: log2 of the supersampling factor along x and y.
     if (index >= push.c)
         return;
     uint view = push.a;
@@ -101,7 +101,7 @@ void main()
 #endif
     vec3 origin, direction;
     float depth_scale;
-    bool reached = camera_ray(camera, position, origin, direction, depth_scale);
+    bool in_range = camera_ray(camera, position, origin, direction, depth_scale);
     vec2 span = ray_span(origin, direction);
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
@@ -114,9 +114,9 @@ void main()
     float whole = to_steps(whole_span(origin, direction).x) + jitter;
     ray.step = whole + max(ceil(to_steps(span.x) - whole), 0.0);
 #endif
-    ray.last = reached && span.y > span.x ? to_steps(span.y) : -1.0;
+    ray.last = in_range && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN
-    if (color == PIXEL_IGNORED || !reached)
+    if (color == PIXEL_IGNORED || !in_range)
         ray.last = -3.0;
 #endif
     rays[index] = ray;

@@ -1,8 +1,8 @@
 // Converts between distances along a ray and "stepping space", in which marching steps have length 1.
 // The step is clamp(t * cone_angle, step_min, step_max): linear spacing near the camera, then
 // geometric, then linear again (instant-ngp, testbed_nerf.cu, to_stepping_space /
-// from_stepping_space). In contracted space the last part is linear in 1 / t instead (Mip-NeRF 360,
-// section 3: in disparity) and reaches infinity after 1 / cone_angle more steps. Sampling without an
+// from_stepping_space). In contracted space the last part is linear in 1 / t (Mip-NeRF 360, section 3:
+// in disparity) and reaches infinity after 1 / cone_angle more steps. Sampling without an
 // occupancy grid may use another spacing (march.spacing).
 // Passes: generate_rays, march_rays, sample_uniform, sample_fine, sample_proposal, interlevel.
 #include "shared/contraction.glsl"
@@ -87,8 +87,8 @@ vec2 whole_span(vec3 origin, vec3 direction)
     return vec2(max(span.x, config.near_distance), min(span.y, config.far_distance));
 }
 
-// Returns the part of whole_span in the box that pictures show. The user sets the box: cameras may be
-// on its faces and look along them, where 0 times infinity would be NaN.
+// Returns the part of whole_span in the box that pictures show. Cameras may be on faces of the box,
+// which the user sets, and look along the faces, where 0 times infinity would be NaN.
 vec2 crop_span(vec3 origin, vec3 direction)
 {
     vec3 way = mix(direction, vec3(1e-20), lessThan(abs(direction), vec3(1e-20)));

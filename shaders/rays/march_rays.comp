@@ -21,8 +21,8 @@ layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[];
 shared float staged[SUBGROUPS][MAX_RAY_SAMPLES];
 
 // Returns whether the ray at step n is in an occupied cell of the time bin whose first cell is
-// `time_bin`. In an empty cell, `exit` becomes the first step beyond the cell, or beyond an empty
-// block.
+// `time_bin`. If the cell is empty, `exit` becomes the first step beyond the cell or, if the cell's
+// whole block is empty, beyond the block.
 bool probe(vec3 origin, vec3 direction, uint time_bin, float n, out float exit)
 {
     float t = from_steps(n);

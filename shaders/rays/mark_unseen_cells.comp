@@ -1,9 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mark_unseen_cells (once, before training): sets cells that must stay empty to -1. These are
-// cells whose middle and corners no camera within the far distance sees, because no image would
-// contradict densities there, and cells of the contracted cascade that a finer cascade covers. A
-// dispatch processes cells [push.a, push.d), to stay within a watchdog's time limit.
+// Pass mark_unseen_cells (once, before training): sets cells that must stay empty to -1: cells of
+// the contracted cascade that a finer cascade covers, and cells whose middle and corners no camera
+// within the far distance sees, because no image would contradict densities in them. A dispatch
+// processes cells [push.a, push.d), to stay within a watchdog's time limit.
 //
 //   buffer     shape                                   access
 //   CAMERAS    [camera]                                read

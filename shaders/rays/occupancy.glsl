@@ -1,8 +1,9 @@
 // Defines the layout of the occupancy grid. Cascades of RESOLUTION^3 cells surround (0.5, 0.5, 0.5);
 // cascade c has side 2^c; cells are in Morton order. Each word holds the bits of 32 cells. One word
 // per block of OCCUPANCY_BLOCK^3 cells follows, which is 0 if the block is empty. In contracted space
-// a last cascade covers all of contracted space, for points outside of the cube; its cells inside of
-// the cube are never occupied. A dynamic scene may have the whole grid once per time bin.
+// a last cascade covers all of contracted space, for points outside of the cube; cells of this
+// cascade inside of the cube are never occupied. A dynamic scene may have the whole grid once per
+// time bin.
 // Passes: all of the occupancy grid; march_rays, mesh_points, begin_step.
 #include "shared/contraction.glsl"
 

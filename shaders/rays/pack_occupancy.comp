@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass pack_occupancy: packs the occupancy bits of one 8x8x8 block of cells per invocation, and the
-// block's own word. push.c: cascade, counted through all time bins. A cell is also occupied if one of
-// the finer cells that it covers is occupied, according to the bits of the previous cascade.
+// Pass pack_occupancy: packs the occupancy bits of one 8x8x8 block of cells per invocation, and writes
+// the block's own word. push.c: cascade, counted through all time bins. A cell is also occupied if the
+// bits of the previous, finer cascade have an occupied cell inside the cell.
 //
 //   buffer          shape                                              access
 //   STATE           threshold                                          read
@@ -37,10 +37,10 @@ void main()
         uint packed = 0;
         for (uint k = 0; k < 32u; k++) {
             uint index = block * BLOCK_CELLS + word * 32u + k;
-            bool occupied = occupancy[index] > state.threshold;
-            if (!occupied && CASCADES > 1u)
-                occupied = finer_occupied(morton_decode(index % CELLS));
-            packed |= occupied ? 1u << k : 0u;
+            bool is_occupied = occupancy[index] > state.threshold;
+            if (!is_occupied && CASCADES > 1u)
+                is_occupied = finer_occupied(morton_decode(index % CELLS));
+            packed |= is_occupied ? 1u << k : 0u;
         }
         bits[block * (BLOCK_CELLS / 32u) + word] = packed;
         any_bits |= packed;

@@ -1,10 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass pick_cells: decays a chunk's cells of the occupancy grid and makes a sample in each cell to
-// evaluate, for fields that separate passes evaluate. push.d: the chunk; a chunk has
+// evaluate, for fields that other passes then evaluate. push.d: the chunk; a chunk has
 // config.cells_per_chunk / 4 groups of four cells. With several time bins an update evaluates one
-// bin, and decays the bin and its neighbours, which store_cells also raises: so a cell decays once
-// for each update that may raise it.
+// bin, and decays that bin and its neighbours, which are the bins that store_cells raises: so a cell
+// decays once for each update that may raise the cell.
 //
 //   buffer            shape                                                                   access
 //   OCCUPANCY         [time bin][cascade][cell] f32                                           read, write
@@ -73,8 +73,8 @@ vec4 decay(uint group)
 
 void main()
 {
-    uint share = config.cells_per_chunk / 4u, first = push.d * share;
-    uint end = min(first + share, CELL_GROUPS);
+    uint chunk_groups = config.cells_per_chunk / 4u, first = push.d * chunk_groups;
+    uint end = min(first + chunk_groups, CELL_GROUPS);
     for (uint group = first + gl_GlobalInvocationID.x; group < end; group += gl_NumWorkGroups.x * LOCAL_SIZE) {
         vec4 value = vec4(-1.0);
         for (uint time_bin = first_updated_bin(); time_bin <= last_updated_bin(); time_bin++) {

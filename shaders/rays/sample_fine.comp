@@ -3,8 +3,9 @@
 // Pass sample_fine (variant sample_view_fine): places the samples of the fine field by hierarchical
 // sampling (Mildenhall et al., NeRF, 2020, section 5.2), one subgroup per ray. The weights of the
 // coarse samples, each spread evenly over its bin, are the density from which the fine samples are
-// drawn, by inverting its integral at stratified values. The fine field is evaluated at fine and
-// coarse samples, sorted by distance. A rendering iteration places the samples from number push.c on.
+// drawn, by inverting the density's integral at stratified values. The fine field is evaluated at
+// fine and coarse samples, sorted by distance. A rendering iteration places the samples from number
+// push.c on.
 //
 //   buffer                        shape                                   access
 //   COARSE_RESULTS                [ray]                                   read
@@ -24,7 +25,7 @@
 // Weight added to every bin, so that all bins get fine samples now and then.
 const float LEAST_WEIGHT = 1e-5;
 
-shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // positions in bins, increasing
+shared float staged_fine[SUBGROUPS][MAX_FINE_SAMPLES]; // positions in units of bins, increasing
 
 float bin_density(uint bin)
 {
@@ -90,8 +91,8 @@ vec2 next_distances(Bins bins, uint coarse, uint fine)
 }
 
 // Writes the samples in order, one per lane. Samples at equal distances move to the next greater
-// floats: a positive float's bits increase with it, so the bits minus the sample's number must not
-// decrease. Each sample's interval ends at the middles between it and its neighbours.
+// floats: a positive float's bits increase with the float, so the bits minus the sample's number must
+// not decrease. Each sample's interval ends midway to the two neighbours.
 void store_samples(Bins bins)
 {
     uint total = config.ray_samples + config.fine_samples;

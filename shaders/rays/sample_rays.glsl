@@ -2,8 +2,8 @@
 //
 // MARCH_COUNT and MARCH_WRITE split a pass in two around a prefix sum over the rays (scan_rays), so
 // that in deterministic mode the order of the samples does not depend on timing. A rendering
-// iteration places at most push.a samples per ray, and the next iteration continues there; push.b is
-// the number of rays.
+// iteration places at most push.a samples per ray, and the next iteration continues after them; push.b
+// is the number of rays.
 //
 // The including file defines
 //   void sample_ray(uint ray, uint limit)  places at most `limit` samples on a ray
@@ -42,7 +42,7 @@ bool store_range(uint ray, uint count, uint first)
     return fits;
 }
 
-// Reserves `count` samples for the ray. Returns false, with no samples for it, if they do not fit.
+// Reserves `count` samples for the ray. If they do not fit, reserves none and returns false.
 bool reserve_samples(uint ray, uint count, out uint first)
 {
     first = 0;

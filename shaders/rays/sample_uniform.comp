@@ -3,8 +3,8 @@
 // Pass sample_uniform (variants sample_uniform_count, sample_uniform_write, sample_view_uniform):
 // places one sample in each of config.ray_samples equal bins in stepping space, on every ray that
 // meets the scene, one subgroup per ray. In training the sample's position in its bin is random
-// (stratified: Mildenhall et al., NeRF, 2020, section 4), in rendering it is the middle; a rendering
-// iteration places the samples from bin push.c on.
+// (stratified: Mildenhall et al., NeRF, 2020, section 4), in rendering the middle of the bin; a
+// rendering iteration places the samples from bin push.c on.
 //
 //   buffer   shape                                         access
 //   RAYS     [ray]                                         read; write: last

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass store_cells: raises each cell that pick_cells chose to the optical thickness of the smallest
-// marching step: the field's density at the cell's sample times step_min.
+// marching step, which is the field's density at the cell's sample times step_min.
 //
 //   buffer          shape                              access
 //   FIELD           [sample] vec4: density             read

@@ -1,4 +1,4 @@
-// Samples a ray by strata: one sample in each of config.ray_samples bins.
+// Returns offsets of stratified samples: a ray has one sample in each of config.ray_samples bins.
 // Passes: sample_uniform, sample_fine.
 
 // Returns the offset of a ray's sample in its bin, 0 to 1: random in training, the middle in

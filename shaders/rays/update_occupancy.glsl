@@ -1,5 +1,5 @@
 // Pass update_occupancy: decays groups of four neighbouring cells and raises some of the cells to the
-// field's density at a random position in them. A cell's value is the optical thickness of the
+// field's density at a random position in each. A cell's value is the optical thickness of the
 // smallest marching step, density * step_min; in contracted space the density is per unit of
 // contracted radius. The including file includes rays/occupancy.glsl and declares
 //   float density(vec3 position)   in training space; called by whole workgroups
@@ -21,23 +21,23 @@ layout(std430, BINDING(REDUCE)) writeonly buffer ReduceBuffer { float reduce[]; 
 shared float sums[TILE_ROWS];
 
 // Decays and evaluates four cells; returns the sum of their values.
-float update_group(uint group, bool inside)
+float update_group(uint group, bool exists)
 {
     vec4 value = decayed_cells(group);
     for (uint round = 0; round < cells_per_group(); round++) {
-        uint k = inside ? chosen_cell(group, value, round) : 4u;
-        bool chosen = k < 4u;
-        if (!any_row(chosen))
+        uint k = exists ? chosen_cell(group, value, round) : 4u;
+        bool is_chosen = k < 4u;
+        if (!any_row(is_chosen))
             continue;
         k = min(k, 3u);
         float found = density(random_cell_position(group, k));
-        if (chosen)
+        if (is_chosen)
             value[k] = max(value[k], found * config.step_min);
     }
 
     float sum = 0.0;
     for (uint k = 0; k < 4u; k++) {
-        if (inside && invocation_in_row() == 0u)
+        if (exists && invocation_in_row() == 0u)
             occupancy[4u * group + k] = value[k];
         sum += max(value[k], 0.0);
     }

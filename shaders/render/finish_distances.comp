@@ -1,6 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass finish_distances: writes 1 / distance of each ray's visible surface, at which the
+// Pass finish_distances: writes for each ray 1 / distance of the visible surface, where the
 // transmittance falls to 0.5, or 0 for a ray without a surface. The inverse distance is linear across
 // the image of a plane, and is defined at infinity.
 //

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass finish_points: writes the point of each ray at which the transmittance falls to 0.5, in dataset
-// space.
+// Pass finish_points: writes for each ray the point, in dataset space, at which the transmittance
+// falls to 0.5.
 //
 //   buffer         shape                             access
 //   RAYS, RESULTS  [ray]: depth is the median depth  read

@@ -1,11 +1,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass mesh_hidden: raises the value of each grid point of the slab's new layers to at least its
-// depth behind the visible surface, in voxels. Space inside training views' images that a surface
-// hides in each view becomes solid: nothing is known of it, and the largest solid that looks the same
-// from all views contains it (Kutulakos and Seitz, A Theory of Shape by Space Carving, 2000). Points
-// that are in fewer than half of the views' images keep their values; otherwise everything far behind
-// the scene would become solid.
+// Pass mesh_hidden: raises the value of each grid point of the slab's new layers to at least the
+// point's depth behind the visible surface, in voxels. Space inside training views' images that a
+// surface hides in each view becomes solid: nothing is known of that space, and the largest solid
+// that looks the same from all views contains it (Kutulakos and Seitz, A Theory of Shape by Space
+// Carving, 2000). Points that are in fewer than half of the views' images keep their values;
+// otherwise everything far behind the scene would become solid.
 //
 //   buffer           shape                            access
 //   MESH             struct MeshGrid                  read
@@ -20,10 +20,10 @@ layout(std430, BINDING(MESH_VALUES)) buffer ValueBuffer { float values[]; };
 
 // Returns the smallest depth of the point behind the visible surface of any view, in voxels, within
 // -MESH_LIMIT .. MESH_LIMIT, or -MESH_LIMIT if the point is in too few views' images. `first`: the
-// view to test first; becomes a view that shows the point far in front of the surface, if any.
-float min_distance_behind(vec3 position, bool wanted, inout uint first)
+// view to test first; becomes a view that shows the point far in front of the surface.
+float min_distance_behind(vec3 position, bool is_tested, inout uint first)
 {
-    float least = wanted ? MESH_LIMIT : -MESH_LIMIT;
+    float least = is_tested ? MESH_LIMIT : -MESH_LIMIT;
     uint image_count = 0u;
     // All invocations of a subgroup test the same view at a time.
     uint begin = subgroupBroadcastFirst(first);
@@ -50,9 +50,9 @@ void main()
         uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;
         uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
         vec3 position = grid_position(vec3(p));
-        bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
+        bool is_inside = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
         float value = values[before + min(i, count - 1u)];
-        float behind = min_distance_behind(position, within && is_trained(position) && value < MESH_LIMIT, view);
+        float behind = min_distance_behind(position, is_inside && is_trained(position) && value < MESH_LIMIT, view);
         if (i < count)
             values[before + i] = max(value, behind);
     }

@@ -1,5 +1,5 @@
-// Computes prefix sums within a tile: an invocation has consecutive points and gets the number of
-// vertices or triangles before its own.
+// Computes prefix sums within a tile: an invocation processes consecutive points and gets the number
+// of vertices or triangles that earlier invocations make.
 // Passes: mesh_vertices, mesh_triangles. Reads MESH_TILES [tile + 1][vertices, triangles] u32.
 
 layout(std430, BINDING(MESH_TILES)) readonly buffer TileBuffer { uvec2 tiles[]; };

@@ -21,7 +21,7 @@ layout(std430, BINDING(OCCUPANCY_BITS)) readonly buffer BitBuffer { uint bits[];
 layout(std430, BINDING(MESH_VALUES)) writeonly buffer ValueBuffer { float values[]; };
 layout(std430, BINDING(MESH_POINTS)) writeonly buffer PointBuffer { uint points[]; };
 
-bool occupied(vec3 position)
+bool is_evaluated(vec3 position)
 {
     if (SAMPLING != SAMPLING_OCCUPANCY)
         return is_trained(position);
@@ -39,16 +39,16 @@ void main()
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
         uint i = gl_WorkGroupID.x * TILE + k * LOCAL_SIZE + gl_LocalInvocationID.x;
         uvec3 p = slab_point(min(i, count - 1u)) + uvec3(0u, 0u, push.a);
-        bool within = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
-        bool wanted = within && occupied(grid_position(vec3(p)));
-        if (i < count && !wanted)
+        bool is_inside = i < count && all(greaterThan(p, uvec3(0u))) && all(lessThan(p, last));
+        bool is_listed = is_inside && is_evaluated(grid_position(vec3(p)));
+        if (i < count && !is_listed)
             values[before + i] = -MESH_LIMIT;
-        uvec4 ballot = subgroupBallot(wanted);
+        uvec4 ballot = subgroupBallot(is_listed);
         uint listed = subgroupBallotBitCount(ballot), first = 0u;
         if (subgroupElect() && listed > 0u)
             first = atomicAdd(state.live_count, listed);
         uint slot = subgroupBroadcastFirst(first) + subgroupBallotExclusiveBitCount(ballot);
-        if (wanted)
+        if (is_listed)
             points[slot] = before + i;
     }
 }

@@ -16,7 +16,7 @@
 layout(std430, BINDING(MESH_FIRST_VERTEX)) readonly buffer FirstBuffer { uint firsts[]; };
 layout(std430, BINDING(MESH_TRIANGLES)) writeonly buffer TriangleBuffer { uint corners[]; };
 
-// Returns the number of the vertex on edge 4 * axis + k of the cell above p. The bits of k are the
+// Returns the index of the vertex on edge 4 * axis + k of the cell above p. The bits of k are the
 // edge's offsets along the other two axes.
 uint edge_number(ivec3 p, uint edge)
 {
@@ -43,14 +43,14 @@ void main()
     for (uint k = 0u; k < MESH_TILE_STEPS; k++) {
         uint i = point_of_step(k);
         ivec3 p = ivec3(slab_point(min(i, count - 1u)));
-        uint inside = i < count ? cell_case(p) : 0u;
-        uint triangles = case_triangles(inside);
+        uint corners_inside = i < count ? cell_case(p) : 0u;
+        uint triangles = case_triangles(corners_inside);
         for (uint n = 0u; n < triangles; n++, triangle++) {
             if (triangle - push.a >= push.b) // unsigned: also true before push.a
                 continue;
             for (uint corner = 0u; corner < 3u; corner++)
                 corners[3u * (triangle - push.a) + corner] =
-                    edge_number(p, case_edge(inside, min(3u * n + corner, 14u)));
+                    edge_number(p, case_edge(corners_inside, min(3u * n + corner, 14u)));
         }
     }
 }

@@ -2,7 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass mesh_values: stores log(density) - log(surface density), clamped, at each listed grid point.
 // The logarithm is needed because at a surface the density rises by orders of magnitude between
-// neighbouring points. Very low and very high densities do not locate it, so values are clamped.
+// neighbouring points. Values are clamped because very low and very high densities do not locate the
+// surface.
 //
 //   buffer       shape                   access
 //   MESH         struct MeshGrid         read

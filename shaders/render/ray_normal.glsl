@@ -11,8 +11,8 @@ vec3 unit_or_zero(vec3 v)
     return square > 1e-30 && square < 1e38 ? v * inversesqrt(square) : vec3(0.0);
 }
 
-// Returns a ray's normal. Visible surfaces do not face away from the camera, so a normal that does,
-// through noise, is projected perpendicular to the ray.
+// Returns a ray's normal. Visible surfaces do not face away from the camera, so a normal that noise
+// turns away from the camera is projected perpendicular to the ray.
 vec3 ray_normal(uint ray)
 {
     vec3 normal = unit_or_zero(normals[config.sample_capacity + ray].xyz);

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass sample_normals: computes the negative gradient of log density at each sample of a picture. The
-// vector is normal to the surface of equal density and longer at sharper surfaces, so that these have
-// most weight in the mean along a ray.
+// vector is normal to the surface of equal density and longer at sharper surfaces, so that sharp
+// surfaces have most weight in the mean along a ray.
 //
 // The gradient is a difference between the corners of a tetrahedron (Quilez, Normals for an SDF) some
 // sample widths wide: the exact gradient would jump at every face of the hash grid's cells. The pass
@@ -53,8 +53,8 @@ void main()
         uint i = min(first + mine, count - 1u);
         float width = samples[i].width;
         vec3 direction, position = sample_position(i, direction), normal = vec3(0.0);
-        // Only samples that need a normal get one, even if a neighbour needs one, because it depends
-        // on timing which samples are neighbours.
+        // A sample that needs no normal gets none, even if a neighbour's is computed: which samples
+        // are neighbours depends on timing.
         bool needed = field[i].w * width >= LEAST_ALPHA;
         if (any_row(needed)) {
             vec3 gradient = density_gradient(position, REACH * width);

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass splat_colors: computes the spherical harmonics of each splat's colour, and its opacity from the
-// optical thickness along its normal.
+// Pass splat_colors: computes the spherical harmonics of each splat's colour, and the splat's opacity
+// from the optical thickness along the splat's normal.
 //
 //   buffer                shape                                access
 //   SAMPLES, RAYS, FIELD  [splat][SPLAT_VIEWS + SPLAT_DEPTHS]  read
@@ -39,8 +39,8 @@ void main()
     for (uint k = first + SPLAT_VIEWS; k < first + SPLAT_VIEWS + SPLAT_DEPTHS; k++) {
         vec3 position = vec3(rays[k].origin[0], rays[k].origin[1], rays[k].origin[2]);
         // NaN counts as empty.
-        float part = field[k].w * width_at(position, samples[k].width);
-        thickness += part > 0.0 ? part : 0.0;
+        float added = field[k].w * width_at(position, samples[k].width);
+        thickness += added > 0.0 ? added : 0.0;
     }
     splats[i].opacity = 1.0 - exp(-thickness);
 }

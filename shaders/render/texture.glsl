@@ -16,7 +16,7 @@ float nearest_along(vec2 p, vec2 a, vec2 b)
     return clamp(dot(p - a, edge) / max(dot(edge, edge), 1e-20), 0.0, 1.0);
 }
 
-// Returns the barycentric weights of the triangle's point nearest to p, and its squared distance.
+// Returns the barycentric weights of the triangle's point nearest to p; `squared`: squared distance.
 vec3 nearest_weights(uint triangle, vec2 p, out float squared)
 {
     vec2 a = corner_texel(triangle, 0u), b = corner_texel(triangle, 1u), c = corner_texel(triangle, 2u);
@@ -27,10 +27,10 @@ vec3 nearest_weights(uint triangle, vec2 p, out float squared)
     if (abs(area) > 1e-6 && all(greaterThanEqual(weights, vec3(0.0))))
         return weights;
     float ab = nearest_along(p, a, b), bc = nearest_along(p, b, c), ca = nearest_along(p, c, a);
-    vec3 off = vec3(dot(p - mix(a, b, ab), p - mix(a, b, ab)), dot(p - mix(b, c, bc), p - mix(b, c, bc)),
+    vec3 edge_squared = vec3(dot(p - mix(a, b, ab), p - mix(a, b, ab)), dot(p - mix(b, c, bc), p - mix(b, c, bc)),
                     dot(p - mix(c, a, ca), p - mix(c, a, ca)));
-    squared = min(off.x, min(off.y, off.z));
-    if (squared == off.x)
+    squared = min(edge_squared.x, min(edge_squared.y, edge_squared.z));
+    if (squared == edge_squared.x)
         return vec3(1.0 - ab, ab, 0.0);
-    return squared == off.y ? vec3(0.0, 1.0 - bc, bc) : vec3(ca, 0.0, 1.0 - ca);
+    return squared == edge_squared.y ? vec3(0.0, 1.0 - bc, bc) : vec3(ca, 0.0, 1.0 - ca);
 }

@@ -16,12 +16,12 @@ void main()
 {
     // push.b: texels per row; push.c: number of rows.
     uint i = gl_GlobalInvocationID.x;
-    bool wanted = i < push.b * push.c && texels[min(i, push.b * push.c - 1u)] != TEXEL_NONE;
-    uvec4 ballot = subgroupBallot(wanted);
+    bool is_listed = i < push.b * push.c && texels[min(i, push.b * push.c - 1u)] != TEXEL_NONE;
+    uvec4 ballot = subgroupBallot(is_listed);
     uint listed = subgroupBallotBitCount(ballot), first = 0u;
     if (subgroupElect() && listed > 0u)
         first = atomicAdd(state.live_count, listed);
     uint slot = subgroupBroadcastFirst(first) + subgroupBallotExclusiveBitCount(ballot);
-    if (wanted)
+    if (is_listed)
         points[slot] = i;
 }

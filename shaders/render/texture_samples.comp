@@ -2,7 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass texture_samples: makes a short ray at each listed texel, along the surface's normal from one
 // voxel above the surface to one below: triangles only approximate the surface, and the field's
-// colour is untrained far from it.
+// colour is untrained far from the surface.
 //
 //   buffer             shape                            access
 //   MESH               struct MeshGrid                  read

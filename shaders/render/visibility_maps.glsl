@@ -5,8 +5,8 @@
 
 layout(std430, BINDING(VISIBILITY_MAPS)) readonly buffer VisibilityMapBuffer { float inverse_distance[]; };
 
-// Largest relative change of 1 / distance between neighbouring pixels on one surface, in units of the
-// pixel's angle: of a surface seen at 83 degrees from its normal.
+// Largest relative change of 1 / distance between neighbouring pixels on one surface, per angle of a
+// pixel: the change on a surface seen at 83 degrees from its normal.
 const float MAX_SLOPE = 8.0;
 
 // Returns 1 / distance of the visible surface at an image position: interpolated if the four pixels
@@ -21,10 +21,10 @@ float visible_inverse_distance(Camera camera, vec2 pixel)
     vec4 n = vec4(inverse_distance[row + low.x], inverse_distance[row + high.x], inverse_distance[next + low.x],
                   inverse_distance[next + high.x]);
     float nearest = max(max(n.x, n.y), max(n.z, n.w)), farthest = min(min(n.x, n.y), min(n.z, n.w));
-    vec2 part = texel - vec2(low);
-    float between = mix(mix(n.x, n.y, part.x), mix(n.z, n.w, part.x), part.y);
+    vec2 fraction = texel - vec2(low);
+    float interpolated = mix(mix(n.x, n.y, fraction.x), mix(n.z, n.w, fraction.x), fraction.y);
     bool one_surface = (nearest - farthest) * min(camera.focal_x, camera.focal_y) <= MAX_SLOPE * nearest;
-    return one_surface ? between : nearest;
+    return one_surface ? interpolated : nearest;
 }
 
 // Returns the distance of a position behind the surface that the camera shows at the position's

@@ -13,15 +13,15 @@
  *   kept     SAVED(tensor): in checkpoints under that name, in the order of the rows;
  *            WEIGHTS(tensor): --init also reads it; UNSAVED: not in checkpoints
  *
- * Set 0 is a field and the samples at which it is evaluated: the same for training, pictures, meshes and
- * self-tests, each with buffers of its own. Set 1 belongs to the module that records the pass, so lists of
- * several modules use its numbers.
+ * Set 0 is a field and the samples at which the field is evaluated: training, pictures, meshes and self-tests
+ * bind buffers of their own to the same numbers. Set 1 belongs to the module that records the pass, so
+ * several modules' lists use the same numbers of set 1.
  */
 /* clang-format on */
 #ifndef SHARED_BUFFERS_H
 #define SHARED_BUFFERS_H
 
-/* Bindings of a set: two sets stay below the 31 storage buffers of some drivers. */
+/* Bindings of a set: two sets stay within 31 storage buffers, the limit of some drivers. */
 #define SET_SIZE 15
 
 /* clang-format off */
@@ -40,8 +40,8 @@
  *   SAMPLES            [sample] Sample
  *   FIELD              [sample][rgb, density] f32              field values
  *   FIELD_GRADIENTS    [sample][rgb, density] f32              gradients of the loss, times the loss scale
- *   FEATURES           [level][sample][feature] f32 or f16     inputs of the MLPs, in their precision; after
- *                                                              field_backward gradients of live samples
+ *   FEATURES           [level][sample][feature] f32 or f16     inputs of the MLPs, in the MLPs' precision; after
+ *                                                              field_backward the live samples' gradients
  *                      [chunk's column][row] f32 or f16        then activations (field/layers.glsl)
  *   LIVE               [live sample] u32                       samples that carry a gradient
  *   PARAMS             [parameter] f32                         parameters in training, their average in inference
@@ -59,21 +59,21 @@
  *                                                              which the value was found (rays/cell_times.glsl)
  *   OCCUPANCY_BITS     [time bin][cascade][cell] 1 bit         1: occupied; 32 cells a word
  *                      [time bin][cascade][block] u32          then one word per block of 8x8x8 cells
- *   MOMENT1, MOMENT2   [parameter] f32                         moments of the optimiser, as many as its kind has
- *                                                              (src/optim/kinds.c)
+ *   MOMENT1, MOMENT2   [parameter] f32                         moments of the optimiser: none, one or both, by the
+ *                                                              kind of optimiser (src/optim/kinds.c)
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
  *   PARTIALS           [workgroup][summed parameter] f32       partial sums of weight gradients
  *   SCRATCH            [workgroup] bytes                       tiles of field_backward
  *                      [column][row] f32 or f16                then gradients of activations
  *   REDUCE             [REDUCE_SIZE] f32                       partial sums by workgroup, see REDUCE_*
- *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              gradients of live samples by position and by
- *                                                              direction; with SPEC_INPUT_GRADIENTS
+ *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              gradients with respect to position and direction, of
+ *                                                              live samples; with SPEC_INPUT_GRADIENTS
  *   ADDRESSES          [buffer number] u64                     addresses of all buffers, for shaders that read by
  *                                                              address; written by the module gpu
  *
- * DISPATCHES is a buffer of its own because the device reads it as indirect dispatch sizes, not by shaders: barriers
- * on STATE then need not wait for such reads. */
+ * DISPATCHES is a copy because the device reads indirect dispatch sizes from it: barriers on STATE, which only shaders
+ * access, then need not wait for reads of dispatch sizes. */
 #define STEP_BUFFERS(BUFFER)                                                                                           \
     BUFFER(0, CONFIG, "config", struct Config, 1, GPU_DEVICE, UNSAVED)                                                 \
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, UNSAVED)                                               \
@@ -151,10 +151,10 @@
  *                      [ray][4] f32                            then sums of weight * normal
  *   MESH               MeshGrid
  *   MESH_VALUES        [layers + MESH_OVERLAP][y][x] f32       positive inside of the surface
- *   MESH_FIRST_VERTEX  [layers + 1][y][x] u32                  first vertex on a point's edges, if there is one;
- *                                                              layer 0 is the layer below the slab
+ *   MESH_FIRST_VERTEX  [layers + 1][y][x] u32                  first vertex on a grid point's edges, if the edges
+ *                                                              have any; layer 0 is the layer below the slab
  *   MESH_POINTS        [listed point] u32                      indices of MESH_VALUES to evaluate
- *   MESH_TILES         [tile + 1][vertices, triangles] u32     sums over the tiles before; the last: over all tiles
+ *   MESH_TILES         [tile + 1][vertices, triangles] u32     sums over all preceding tiles; the last: totals
  *   MESH_TABLE         [case][2] u32                           triangles of a cell
  *   MESH_VERTICES      [vertex] MeshVertex
  *   MESH_TRIANGLES     [triangle][3] u32

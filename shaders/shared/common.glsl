@@ -14,7 +14,7 @@ layout(local_size_x_id = SPEC_LOCAL_SIZE) in;
 
 layout(constant_id = SPEC_SUBGROUP_SIZE) const uint SUBGROUP_SIZE = 32;
 layout(constant_id = SPEC_LOCAL_SIZE) const uint LOCAL_SIZE = 64;
-layout(constant_id = SPEC_CPU_KERNELS) const uint CPU_SHAPED = 0;
+layout(constant_id = SPEC_CPU_KERNELS) const uint CPU_KERNELS = 0;
 
 layout(std430, BINDING(CONFIG)) readonly buffer ConfigBuffer { Config config; };
 layout(push_constant) uniform PushBlock { Push push; };

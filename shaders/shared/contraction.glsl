@@ -1,6 +1,6 @@
 // Contracts unbounded scenes (Mip-NeRF 360, Barron et al. 2022, equation 10) in the maximum norm,
 // which keeps the faces of a cube flat, as grids need. The cube of side aabb_scale around (0.5, 0.5,
-// 0.5) has norm 1 and is not contracted; everything beyond is mapped to norms between 1 and 2.
+// 0.5) has norms up to 1 and is not contracted; everything beyond is mapped to norms between 1 and 2.
 // Passes: all that use positions or sample widths.
 #ifndef SHARED_CONTRACTION
 #define SHARED_CONTRACTION
@@ -16,7 +16,7 @@ float maximum_norm(vec3 v)
     return max(max(a.x, a.y), a.z);
 }
 
-// Converts from training space to coordinates in which the cube has norm 1.
+// Converts from training space to coordinates in which the faces of the cube have norm 1.
 vec3 from_center(vec3 position)
 {
     return (position - 0.5) * (2.0 / config.aabb_scale);

@@ -29,29 +29,29 @@ typedef struct Dispatch Dispatch;
 #define SPEC_SUBGROUP_SIZE 0
 #define SPEC_LOCAL_SIZE    1
 
-#define SPEC_LEVELS             2 /* hash grid levels; without a grid octaves of the position */
+#define SPEC_LEVELS             2 /* hash grid levels; without a grid: octaves of the position */
 #define SPEC_FEATURES           3 /* features of a hash grid entry: 2 or 4; 0: there is no grid */
-#define SPEC_DENSITY_WIDTH      4 /* outputs of each hidden layer */
-#define SPEC_DENSITY_LAYERS     5 /* hidden layers */
+#define SPEC_DENSITY_WIDTH      4 /* density MLP: outputs of each hidden layer */
+#define SPEC_DENSITY_LAYERS     5 /* density MLP: hidden layers */
 #define SPEC_GEOMETRY           6 /* outputs of the density MLP: raw density, features for colour */
 #define SPEC_SH_DEGREE          7 /* bands of harmonics, 1..4; otherwise octaves of the direction */
-#define SPEC_COLOR_WIDTH        8
-#define SPEC_COLOR_LAYERS       9  /* 0: there is no colour MLP */
+#define SPEC_COLOR_WIDTH        8 /* colour MLP: outputs of each hidden layer */
+#define SPEC_COLOR_LAYERS       9 /* colour MLP: hidden layers; 0: there is no colour MLP */
 #define SPEC_RESOLUTION         10 /* cells along an edge of the occupancy grid */
 #define SPEC_CASCADES           11
 #define SPEC_LOSS               12 /* enum vkn_loss: shaders/volume/loss.glsl */
 #define SPEC_BACKGROUND         13 /* BACKGROUND_* */
 #define SPEC_DETERMINISTIC      14
 #define SPEC_F16                15 /* 1: features and their gradients are stored as f16 */
-#define SPEC_ROW_STRIDE         16 /* tiles: values from one row to the next */
+#define SPEC_ROW_STRIDE         16 /* values from one row of a tile to the next */
 #define SPEC_HOLD_SUMS          17 /* 1: weight gradients stay in registers; 0: in BIND_PARTIALS */
 #define SPEC_TILE_ROWS          18 /* samples in the tile of a workgroup of the MLPs */
 #define SPEC_OWNED_ROWS         19 /* matrices: rows of a tile that the same subgroups share */
 #define SPEC_GRADIENT_TILES     20 /* fp32, fp16: tiles per product of weight gradients */
 #define SPEC_CONTRACTION        21 /* CONTRACTION_* */
-#define SPEC_DENSITY_ONLY       22 /* 1: field_forward computes no colour, which becomes 0 */
+#define SPEC_DENSITY_ONLY       22 /* 1: field_forward computes only densities and writes colour 0 */
 #define SPEC_ENTRY_SIZE         23 /* parameters of an optimiser entry, largest over the groups */
-#define SPEC_INPUT_GRADIENTS    24 /* 1: field_backward also writes gradients of directions */
+#define SPEC_INPUT_GRADIENTS    24 /* 1: field_backward also writes directions' gradients */
 #define SPEC_CPU_KERNELS        25 /* 1: few invocations that do much each, for CPU devices */
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
@@ -93,7 +93,7 @@ typedef struct Dispatch Dispatch;
 
 #define SAMPLING_OCCUPANCY    0 /* steps of the march in occupied cells */
 #define SAMPLING_UNIFORM      1 /* equal bins along the whole ray */
-#define SAMPLING_HIERARCHICAL 2 /* a coarse field's samples, and more where these have weight */
+#define SAMPLING_HIERARCHICAL 2 /* a coarse field's samples, and more where they have weight */
 #define SAMPLING_PROPOSAL     3 /* where a proposal's samples have weight */
 
 #define SPACING_STEPS     0 /* the marching step */
@@ -125,22 +125,22 @@ typedef struct Dispatch Dispatch;
 #define MAX_PARAMETER_GROUPS 8
 #define MAX_GRADIENT_BUCKETS 8
 /* Alignment of a parameter group's first entry, and most invocations of a workgroup of
- * update_weights: so a workgroup looks up one group. */
+ * update_weights: so all entries of a workgroup are of one parameter group. */
 #define ENTRY_ALIGN          64
 #define MAX_RAY_SAMPLES      1024 /* most samples of a ray */
 #define MAX_COARSE_SAMPLES   256  /* most samples of a ray of a coarse field */
-#define MAX_FINE_SAMPLES     512  /* most samples of a ray drawn from the coarse ones */
+#define MAX_FINE_SAMPLES     512  /* most samples of a ray drawn from the coarse weights */
 #define STATS_RING           256  /* latest steps whose statistics BIND_STATS holds */
 #define MIN_STEP_RAYS        64   /* fewest rays of a step; more are a multiple of it */
 #define UPDATE_INTERVAL      16 /* training steps in an update interval, with one occupancy update */
-#define MAX_PARAM_WORKGROUPS 64u /* most workgroups that share all parameters, on CPU devices */
+#define MAX_PARAM_WORKGROUPS 64u /* most workgroups of DISPATCH_PARAMS, for CPU devices */
 #define ANY_STEP             (UPDATE_INTERVAL + 1) /* push.a of begin_step: any step may run */
 #define MAX_LAYERS           16  /* most layers of both MLPs together: shaders unroll them */
 #define COLOR_OUTPUTS        16  /* rgb padded to a matrix tile; the padding's weights stay zero */
 #define OCCUPANCY_BLOCK      8   /* edge, in cells, of the blocks that a ray skips at once */
 #define CELL_BLOCK           256 /* consecutive groups of four cells in one rank's share */
 #define OCCUPANCY_WARMUP     256 /* first steps: updates visit all cells, alpha_threshold is 0 */
-#define FIXED_SCALE          4398046511104.0 /* 2^42 units per unit of gradient times ray count */
+#define FIXED_SCALE          4398046511104.0 /* 2^42 units per 1 of the summed loss's gradient */
 
 /* Kinds of loss scaling. */
 #define SCALE_STATIC   0
@@ -199,15 +199,15 @@ struct LayerWeights {
  * (shaders/field/layers.glsl). Numbers of columns are multiples of 32. */
 struct LayerColumns {
     SHARED_UINT input_column, input_count; /* first inputs: columns from input_column on */
-    SHARED_UINT second_column;             /* first column of its second inputs, if any */
+    SHARED_UINT second_column;             /* first column of the layer's second inputs, if any */
     SHARED_UINT output_column;             /* first column that the layer writes */
-    SHARED_UINT panels;          /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
-                                    chunk of biases after each panel */
-    SHARED_UINT transposed;      /* the same for the transposed weights of the first inputs */
-    SHARED_UINT activated;       /* 1: its outputs go through the activation function */
-    SHARED_UINT input_activated; /* 1: its first inputs went through the activation function */
-    SHARED_UINT also_read_by; /* later layer that reads the first inputs too, from second_column on,
-                                 if their gradients are needed; 0: none */
+    SHARED_UINT panels;     /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
+                               chunk of biases after each panel */
+    SHARED_UINT transposed; /* first chunk of the panels of the first inputs' transposed weights */
+    SHARED_UINT activated;  /* 1: the outputs go through the activation function */
+    SHARED_UINT input_activated; /* 1: the first inputs went through the activation function */
+    SHARED_UINT also_read_by;    /* later layer whose second inputs are this layer's first inputs,
+                                    if the inputs' gradients are needed; 0: none */
 };
 
 /* Constants of a run. */
@@ -234,7 +234,7 @@ struct Config {
                                     separately; 0: as many as backward_groups */
     SHARED_UINT group_limit;     /* most workgroups of the device in x or y of a dispatch */
     SHARED_UINT time_schedule;   /* 1: progress also follows Control.time_progress */
-    SHARED_UINT ranks;           /* ranks of synchronous data parallelism; 1: no others */
+    SHARED_UINT ranks;           /* ranks of synchronous data parallelism; 1 without it */
     SHARED_UINT first_ray;       /* index of this rank's first ray among the rays of all ranks */
     /* This rank's share of the occupancy grid's cells, and the number of shares. */
     SHARED_UINT cell_share, cell_shares;
@@ -244,8 +244,8 @@ struct Config {
                                    ends */
     SHARED_FLOAT aabb_scale;    /* side of the cube, centred at 0.5, that is reconstructed or, in
                                    contracted space, not contracted */
-    /* Marching step: clamp(t * cone_angle, step_min, step_max). Contracted: uniform in 1 / t beyond
-     * the distance at which the step reaches step_max. */
+    /* Marching step: clamp(t * cone_angle, step_min, step_max). In contracted space steps are
+     * uniform in 1 / t beyond the distance at which the step reaches step_max. */
     SHARED_FLOAT step_min, step_max, cone_angle;
     SHARED_FLOAT early_stop;      /* transmittance below which a ray ends */
     SHARED_FLOAT alpha_threshold; /* alpha below which samples count as empty, after the warm-up */
@@ -267,44 +267,43 @@ struct Config {
     SHARED_UINT scale_kind; /* SCALE_* */
     SHARED_FLOAT scale_growth, scale_backoff;
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
-    SHARED_UINT max_backoffs;     /* back-offs without a growth between them that cut the rate */
+    SHARED_UINT max_backoffs;     /* back-offs, without a growth between them, that cut the rate */
     SHARED_FLOAT rate_cut_factor; /* learning rate factor of such a cut; 1: no cuts */
     SHARED_FLOAT scale_minimum, scale_maximum; /* bounds of a dynamic loss scale */
-    SHARED_UINT scale_hysteresis; /* overflows until the first back-off since the loss scale last
-                                     grew */
+    SHARED_UINT scale_hysteresis; /* number, from 1, of the first overflow after a growth that
+                                     lowers the loss scale */
     SHARED_UINT scale_points;     /* number of points of `schedule`, by increasing step */
     SchedulePoint schedule[MAX_SCHEDULE_POINTS];
     SHARED_UINT rate_points; /* number of points of `rates`, by increasing step */
     SchedulePoint rates[MAX_SCHEDULE_POINTS];
 
     SHARED_FLOAT render_background[3];           /* background of finished pixels */
-    ParameterGroup groups[MAX_PARAMETER_GROUPS]; /* after the last: a `first_entry` above all
+    ParameterGroup groups[MAX_PARAMETER_GROUPS]; /* `first_entry` of unused groups: above all
                                                     entries */
     Level levels[MAX_LEVELS];
-    LayerWeights layers[MAX_LAYERS]; /* after the last: a `first` above all parameters */
-    GradientBucket buckets[MAX_GRADIENT_BUCKETS + 1]; /* after the last: the end */
+    LayerWeights layers[MAX_LAYERS]; /* `first` of unused layers: above all parameters */
+    GradientBucket buckets[MAX_GRADIENT_BUCKETS + 1]; /* after the last bucket: the end of all */
 
     /* Layer-by-layer models (shaders/field/layers.glsl). */
     SHARED_UINT columns;         /* of a row of activations */
     SHARED_UINT kept_rows;       /* rows whose activations the forward pass keeps; 0: recomputed */
     SHARED_UINT chunk_rows;      /* rows that go through the layers at a time, a multiple of 64 */
-    SHARED_UINT cells_per_chunk; /* cells of the occupancy grid in a chunk: at most as many as rays
-                                  */
+    SHARED_UINT cells_per_chunk; /* cells of the occupancy grid in a chunk: at most ray_capacity */
     SHARED_UINT first_output;    /* column of raw density; 32 columns later: colour features */
     SHARED_UINT color_output;    /* column of raw rgb */
     LayerColumns layer_columns[MAX_LAYERS];
     SHARED_UINT row_features; /* values of BIND_FEATURES per sample before the activations */
 
     /* Deformation. */
-    SHARED_UINT deformation_input;  /* first column of its inputs */
+    SHARED_UINT deformation_input;  /* first column of the deformation's inputs */
     SHARED_UINT deformation_output; /* first column of the displacement, in sides of the cube */
     SHARED_UINT deformation_octaves, time_octaves;
     SHARED_FLOAT first_time, last_time; /* times of the first and last training view */
-    SHARED_FLOAT curriculum; /* share of the training in which the drawn views grow to all; 0: all
-                                from the beginning */
+    SHARED_FLOAT curriculum; /* share of the training after which all views are drawn; 0: all are
+                                drawn from the beginning */
 
-    /* Proposal: its values of the constants with similar names above, and the schedule of its
-     * training. */
+    /* Proposal: the proposal's param_count, summed_params, entry_count and backward_groups, and the
+     * schedule of its training. */
     SHARED_UINT proposal_params, proposal_summed, proposal_entries, proposal_groups;
     SHARED_UINT anneal_steps, proposal_interval;
     SHARED_FLOAT loss_interlevel;
@@ -316,52 +315,52 @@ struct Config {
 /* Size of a dispatch, in workgroups. */
 struct Dispatch {
     SHARED_UINT x, y, z;
-    SHARED_UINT finished; /* workgroups that have finished, if the last one goes on; else 0 */
+    SHARED_UINT finished; /* finished workgroups of a pass whose last workgroup does more; else 0 */
 };
 
 /* Dispatch sizes of a step: indices of State.dispatches. */
 #define DISPATCH_RAYS      0 /* one invocation per ray */
 #define DISPATCH_MARCH     1 /* one subgroup per ray */
 #define DISPATCH_SCAN      2 /* one workgroup, in deterministic mode */
-#define DISPATCH_FORWARD   3 /* groups that share the samples, cells or rays */
+#define DISPATCH_FORWARD   3 /* workgroups that share the samples, cells or rays */
 #define DISPATCH_BACKWARD  4 /* Config.backward_groups */
 #define DISPATCH_SUMMED    5 /* one invocation per parameter of BIND_PARTIALS */
-#define DISPATCH_PARAMS    6 /* groups that share all parameters */
+#define DISPATCH_PARAMS    6 /* workgroups that share all parameters */
 #define DISPATCH_ENTRIES   7 /* one invocation per optimiser entry; x * y workgroups */
-#define DISPATCH_ONE       8 /* `finished`: number of samples of pick_cells; size unused */
+#define DISPATCH_ONE       8 /* only `finished` is used: number of samples of pick_cells */
 #define DISPATCH_OCCUPANCY 9 /* passes of the occupancy update */
 #define DISPATCH_THRESHOLD 10
 #define DISPATCH_PACK      11
 #define DISPATCH_AVERAGE   12
 #define DISPATCH_COUNT     13
-/* The same for a proposal's training, in BIND_DISPATCHES only. */
+/* First of the dispatch sizes of a proposal's training, which only BIND_DISPATCHES has. */
 #define DISPATCH_PROPOSAL  DISPATCH_COUNT
 
-/* State that steps change. Checkpoints store the struct as it is; with the other buffers that they
- * keep it is the whole state of a run. */
+/* State that steps change. Checkpoints store the struct as it is; the struct and the other buffers
+ * in checkpoints are the whole state of a run. */
 struct State {
     SHARED_UINT step;      /* finished steps; between begin_step and the end of the step one more */
-    SHARED_UINT running;   /* 1: this step runs; 0: it is idle */
+    SHARED_UINT running;   /* 1: this step runs; 0: the step is idle */
     SHARED_UINT ray_count; /* rays of this step */
     SHARED_UINT sample_count; /* samples that the rays need; may exceed sample_capacity */
     SHARED_UINT live_count;   /* samples that carry a gradient */
-    SHARED_UINT live_rays;    /* rays in the loss: pixel counts and all samples fitted */
+    SHARED_UINT live_rays;    /* rays in the loss: the pixel is used and all samples fitted */
     SHARED_FLOAT learning_rate;
     SHARED_FLOAT loss_scale;
     SHARED_UINT good_steps; /* good steps since the loss scale last changed */
     SHARED_UINT skipped_steps;
     SHARED_UINT updates;   /* weight updates: steps of groups that are not sparse */
     SHARED_UINT nonfinite; /* 1: a gradient of this step was not finite and the step is skipped */
-    SHARED_FLOAT gradient_factor; /* unscales and clips */
+    SHARED_FLOAT gradient_factor; /* factor that unscales and clips gradients */
     SHARED_FLOAT grad_norm;
-    SHARED_UINT average_step; /* step at which the average was last refreshed */
-    SHARED_FLOAT average_weight;
-    SHARED_FLOAT threshold;  /* occupancy threshold of this update */
-    SHARED_UINT underflowed; /* gradients of activations that underflowed in f16, this step */
-    SHARED_UINT rounded;     /* gradients of activations that were not zero before rounding */
-    SHARED_UINT settled;     /* 1: a good step since the loss scale was set or the rate was cut */
-    SHARED_UINT backoffs;    /* back-offs since the loss scale last grew, once settled */
-    SHARED_UINT rate_cuts;   /* cuts of the learning rate by back-offs */
+    SHARED_UINT average_step;    /* step at which the average was last refreshed */
+    SHARED_FLOAT average_weight; /* of the parameters when update_average next mixes them in */
+    SHARED_FLOAT threshold;      /* occupancy threshold of this update */
+    SHARED_UINT underflowed;     /* gradients of activations that underflowed in f16, this step */
+    SHARED_UINT rounded;  /* gradients of activations, this step, that were not 0 before rounding */
+    SHARED_UINT settled;  /* 1: a good step followed the setting of the loss scale or a rate cut */
+    SHARED_UINT backoffs; /* back-offs, while `settled`, since the loss scale last grew */
+    SHARED_UINT rate_cuts; /* cuts of the learning rate by back-offs */
     Dispatch dispatches[DISPATCH_COUNT];
     /* Checkpoints of older versions end here, and what follows is zero
      * (src/checkpoint/checkpoint.c). */
@@ -381,8 +380,8 @@ struct RankStats {
 /* Values that the host sets between two submissions of command buffers. */
 struct Control {
     SHARED_FLOAT time_progress; /* share of --seconds that has passed */
-    SHARED_UINT step_limit;     /* steps beyond it stay idle, whatever the configuration's limit */
-    SHARED_UINT min_updates;    /* parameter averaging: updates of the rank that has done fewest */
+    SHARED_UINT step_limit;  /* steps beyond this limit stay idle, whatever Config.total_steps is */
+    SHARED_UINT min_updates; /* parameter averaging: fewest weight updates of any rank */
     SHARED_UINT padding;
 };
 
@@ -395,8 +394,8 @@ struct Stats {
     SHARED_FLOAT learning_rate, loss_scale;
     SHARED_FLOAT grad_norm;
     SHARED_UINT skipped_steps;
-    SHARED_FLOAT underflowed; /* share of the nonzero activation gradients that underflowed */
-    SHARED_UINT rate_cuts;    /* after the step */
+    SHARED_FLOAT underflowed; /* share of nonzero activation gradients that underflowed */
+    SHARED_UINT rate_cuts;    /* cuts of the learning rate up to and including this step */
 };
 
 /* A view's camera, in training space; pixels count from the left and top. */
@@ -430,7 +429,7 @@ struct RayResult {
     SHARED_FLOAT color[3]; /* without background */
     SHARED_FLOAT transmittance;
     SHARED_FLOAT depth; /* sum of weight * t, or the median depth */
-    SHARED_UINT first;  /* its samples: [first, first + count) */
+    SHARED_UINT first;  /* the ray's samples: [first, first + count) */
     SHARED_UINT count;
     SHARED_UINT padding;
 };

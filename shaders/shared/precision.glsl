@@ -9,8 +9,8 @@
 //   ACCUM_T    accumulators of cooperative matrices; shaders.txt defines it
 //
 // shared/rounding.glsl converts to these types and rounds to types that need no hardware support.
-// TILED: rows of activations are in shared memory, for GPUs and for matrices on all devices; otherwise
-// in registers or on a CPU device's stack. ADDRESSES: weights are read by 64-bit addresses.
+// With TILED, for GPUs and for matrices on all devices, rows of activations are in shared memory;
+// otherwise in registers or on a CPU device's stack. With ADDRESSES weights are read by address.
 #extension GL_KHR_memory_scope_semantics : require
 #if defined(FP16) || defined(COOPMAT)
 #define F16_STORAGE

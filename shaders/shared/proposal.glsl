@@ -2,8 +2,8 @@
 // State.step counts from 1.
 // Passes: begin_step, check_gradients, sample_proposal.
 
-// Returns whether this step trains the proposal: all do during annealing, then every
-// proposal_interval-th.
+// Returns whether this step trains the proposal, as all steps do during annealing and then every
+// proposal_interval-th step.
 bool proposal_learns()
 {
     return state.step <= config.anneal_steps || state.step % config.proposal_interval == 0u;

@@ -1,6 +1,6 @@
 // Rounds f32 values to the type in which they are stored, or to the type that the precision policy
-// (settings policy.*) sets for an operation. Results of such operations stay f32 variables, rounded
-// after each operation, which every device can do.
+// (settings policy.*) sets for an operation. Results of such operations stay f32 variables, which are
+// rounded after each operation: every device can do that.
 #ifndef SHARED_ROUNDING_GLSL
 #define SHARED_ROUNDING_GLSL
 #include "shared/f16.glsl"
@@ -10,8 +10,8 @@ layout(constant_id = SPEC_ROUNDED) const uint ROUNDED = 0; // ROUND_* for f16; t
 // Rounds an f32 to bf16, its upper half, to nearest, ties to even; NaN stays NaN.
 float round_bf16(float x)
 {
-    uint bits = floatBitsToUint(x), size = bits & 0x7fffffffu;
-    uint upper = (size > 0x7f800000u ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
+    uint bits = floatBitsToUint(x), magnitude = bits & 0x7fffffffu;
+    uint upper = (magnitude > 0x7f800000u ? bits | 0x400000u : bits + 0x7fffu + (bits >> 16 & 1u)) & 0xffff0000u;
     return uintBitsToFloat(upper);
 }
 
@@ -36,13 +36,13 @@ vec4 round_to(uint operation, vec4 x)
 
 #ifdef STORAGE_T
 #ifdef FP16
-const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // MLP products in packed f16 arithmetic, otherwise in f32
+const bool PACKED_PRODUCTS = (ROUNDED & F32_PRODUCTS) == 0u; // MLP products are in packed f16, otherwise in f32
 #else
 const bool PACKED_PRODUCTS = false;
 #endif
 
-// Converts activations or, by ROUND_ACTIVATION_GRADIENTS, their gradients to the type that stores
-// them.
+// Converts to the storage type. `operation`: ROUND_ACTIVATIONS for activations,
+// ROUND_ACTIVATION_GRADIENTS for their gradients.
 STORAGE_T to_storage(uint operation, float x)
 {
     return STORAGE_T(round_to(operation, x));

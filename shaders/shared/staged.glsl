@@ -4,11 +4,11 @@
 const uint SUBGROUPS = LOCAL_SIZE / SUBGROUP_SIZE;
 
 // Waits until the subgroup's writes to staged data can be read. On a CPU device a subgroup is one
-// vector, whose lanes run in lockstep; a barrier would still suspend it in lavapipe, which took a
-// third of the time of march_rays.
+// vector, whose lanes run in lockstep; at a barrier lavapipe would still suspend the subgroup, which
+// took a third of the time of march_rays.
 void wait_for_staged()
 {
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         subgroupMemoryBarrierShared();
     else
         subgroupBarrier();

@@ -31,7 +31,8 @@ struct MeshVertex {
 
 #define TEXTURE_SAMPLES 8 /* samples per texel, from a voxel above the surface to one below */
 
-/* Flag of a texel, and its value without a triangle: see TEXELS in buffers.h. */
+/* Flag of a texel beyond its triangle's edge, and value of a texel without a triangle: see TEXELS
+ * in buffers.h. */
 #define TEXEL_MARGIN 0x80000000u
 #define TEXEL_NONE   0xffffffffu
 

@@ -23,9 +23,9 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(DISPATCHES)) writeonly buffer DispatchBuffer { Dispatch dispatches[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
-void set_dispatch(uint which, uint groups, bool on)
+void set_dispatch(uint which, uint groups, bool runs)
 {
-    state.dispatches[which] = Dispatch(on ? min(groups, config.group_limit) : 0u, 1u, 1u, 0u);
+    state.dispatches[which] = Dispatch(runs ? min(groups, config.group_limit) : 0u, 1u, 1u, 0u);
 }
 
 uint groups_for(uint invocations, uint local_size)
@@ -73,8 +73,8 @@ float scheduled_rate()
     float progress = clamp(training_progress(), 0.0, 1.0);
     if (config.rate_kind == RATE_EXPONENTIAL)
         return rate * pow(config.final_rate / rate, progress);
-    // Computes (1 + cos(pi p)) / 2 as the square of a half-angle cosine: so a device's inexact cosine
-    // affects the small rates at the end least.
+    // Computes (1 + cos(pi p)) / 2 as the square of cos(pi p / 2): so a device's inexact cosine affects
+    // the small rates at the end least.
     float half_cosine = cos(1.5707963 * progress);
     return mix(config.final_rate, rate, half_cosine * half_cosine);
 }
@@ -107,13 +107,13 @@ uint next_ray_count()
     if (state.live_rays == 0u)
         return state.ray_count;
     float rays = float(state.live_rays);
-    float wanted = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
-    float fitting = 0.9 * float(config.sample_capacity) * float(state.ray_count * config.ranks) /
+    float wanted_rays = float(config.target_samples) * rays / max(float(state.live_count), 1.0);
+    float fitting_rays = 0.9 * float(config.sample_capacity) * float(state.ray_count * config.ranks) /
                     max(float(state.sample_count), 1.0);
     if (SAMPLING != SAMPLING_OCCUPANCY) // the samples per ray are fixed, and ray_capacity rays always fit
-        fitting = float(config.ray_capacity);
-    // Growth is gradual: the next pixels may need more samples than these.
-    float next = min(min(wanted, fitting), 2.0 * float(state.ray_count));
+        fitting_rays = float(config.ray_capacity);
+    // Growth is gradual: the next pixels may need more samples than the current pixels.
+    float next = min(min(wanted_rays, fitting_rays), 2.0 * float(state.ray_count));
     uint count = uint(clamp(next, float(MIN_STEP_RAYS), float(config.ray_capacity)));
     return count / MIN_STEP_RAYS * MIN_STEP_RAYS;
 }
@@ -160,9 +160,9 @@ void set_dispatches()
     set_dispatch(DISPATCH_BACKWARD, config.backward_groups, runs);
     set_dispatch(DISPATCH_SUMMED, groups_for(config.summed_params, local_size), runs);
     set_dispatch(DISPATCH_PARAMS, min(groups_for(config.param_count, local_size), MAX_PARAM_WORKGROUPS), runs);
-    uint entry_groups = groups_for(config.entry_count, local_size), row = min(entry_groups, config.group_limit);
-    set_dispatch(DISPATCH_ENTRIES, row, runs);
-    state.dispatches[DISPATCH_ENTRIES].y = groups_for(entry_groups, row);
+    uint entry_groups = groups_for(config.entry_count, local_size), groups_x = min(entry_groups, config.group_limit);
+    set_dispatch(DISPATCH_ENTRIES, groups_x, runs);
+    state.dispatches[DISPATCH_ENTRIES].y = groups_for(entry_groups, groups_x);
     set_dispatch(DISPATCH_ONE, 1u, runs);
     set_dispatch(DISPATCH_SCAN, 1u, runs && DETERMINISTIC != 0u);
 
@@ -179,9 +179,9 @@ void set_dispatches()
 
 void set_proposal(uint which, uint groups)
 {
-    uint row = min(groups, config.group_limit);
-    bool two_dimensional = which == DISPATCH_ENTRIES && row > 0u;
-    dispatches[DISPATCH_PROPOSAL + which] = Dispatch(row, two_dimensional ? groups_for(groups, row) : 1u, 1u, 0u);
+    uint x = min(groups, config.group_limit);
+    bool is_two_dimensional = which == DISPATCH_ENTRIES && x > 0u;
+    dispatches[DISPATCH_PROPOSAL + which] = Dispatch(x, is_two_dimensional ? groups_for(groups, x) : 1u, 1u, 0u);
 }
 
 // Sets the dispatch sizes of the passes that train a proposal: the step's sizes, except where a size

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass import_densities: copies densities that the caller computed for the samples of list_samples to
-// FIELD. NaN and infinity become 0 and are counted, because they would stay in the occupancy grid for
-// ever; negative densities become 0 without being counted.
+// FIELD. NaN and infinity, which would stay in the occupancy grid for ever, become 0 and are counted;
+// negative densities become 0 and are not counted.
 //
 //   buffer            shape                              access
 //   LISTED_DENSITIES  [sample] f32                       read

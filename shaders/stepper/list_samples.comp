@@ -49,8 +49,8 @@ void list_sample(uint i)
     ray_indices[i] = s.ray;
 }
 
-// Lists a ray. The number of samples is the end of the last range, because other samples may not have
-// fitted.
+// Lists a ray. The end of the last range becomes the number of listed samples, because
+// State.sample_count includes samples that did not fit.
 void list_ray(uint index)
 {
     Ray ray = rays[index];
@@ -62,17 +62,17 @@ void list_ray(uint index)
     views[index] = ray.view;
     if (count > 0u)
         atomicMax(listed.samples, first + count);
-    bool counts = push.a == LIST_STEP && ray.last > -1.5; // see Ray.last
-    in_loss[index] = counts ? 1u : 0u;
-    if (counts)
+    bool is_in_loss = push.a == LIST_STEP && ray.last > -1.5; // see Ray.last
+    in_loss[index] = is_in_loss ? 1u : 0u;
+    if (is_in_loss)
         atomicAdd(listed.rays_in_loss, 1u);
 }
 
 void main()
 {
     uint ray_count = push.a == LIST_STEP ? state.ray_count : push.a == LIST_VIEW ? push.b : 0u;
-    uint picked = state.dispatches[DISPATCH_ONE].finished;
-    uint sample_count = push.a == LIST_CELLS ? picked : min(state.sample_count, config.sample_capacity);
+    uint cell_count = state.dispatches[DISPATCH_ONE].finished;
+    uint sample_count = push.a == LIST_CELLS ? cell_count : min(state.sample_count, config.sample_capacity);
     uint stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint ray = gl_GlobalInvocationID.x; ray < ray_count; ray += stride)
         list_ray(ray);
@@ -83,6 +83,6 @@ void main()
         listed.step = state.step;
         listed.learning_rate = state.learning_rate;
         if (push.a == LIST_CELLS)
-            listed.samples = picked;
+            listed.samples = cell_count;
     }
 }

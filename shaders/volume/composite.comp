@@ -1,8 +1,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass composite: composites each ray front to back in FP32, with early stop (Max, Optical Models for
-// Direct Volume Rendering, 1995), into colour, transmittance and depth. In training it then computes
-// the loss and the gradients by rgb and density of every live sample, times the loss scale.
+// Direct Volume Rendering, 1995), into colour, transmittance and depth. In training the pass also
+// computes the loss and, times the loss scale, its gradients with respect to live samples' rgb and
+// density.
 //   TRAIN         computes loss and gradients; without TRAIN continues push.b rays of a view from their RESULTS
 //   NORMALS       also sums the samples' normals
 //   MEDIAN_DEPTH  depth is the distance at which the transmittance falls to 0.5 (median depth)
@@ -43,8 +44,8 @@ layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
 // The pass lists live samples unless find_visible has listed them. Without a list (deterministic
-// mode), or with find_visible's list, which may differ by a rounding, every sample of a ray gets a
-// gradient, possibly zero.
+// mode), or with find_visible's list, which may differ from this pass's samples by a rounding, every
+// sample of a ray gets a gradient, possibly zero.
 const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
 const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
 
@@ -52,7 +53,7 @@ shared vec2 group_loss[LOCAL_SIZE];
 
 #include "volume/active_ray.glsl"
 
-// Returns loss and squared error of a ray; `color_gradient` becomes the gradient by its colour.
+// Returns loss and squared error of a ray; `color_gradient` becomes d loss / d colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
@@ -77,14 +78,14 @@ float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, 
     return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
-// Returns d loss / d distortion loss of a ray, scaled as the gradients are.
+// Returns d loss / d distortion loss of a ray, scaled as all gradients are.
 float distortion_gradient()
 {
     return distortion_weight() * state.loss_scale / float(state.ray_count);
 }
 
-// Returns the first of the samples that belong to no ray, for a ray that did not fit; otherwise the
-// capacity. Deterministic mode also processes these samples, with gradient 0.
+// For a ray whose samples did not fit, returns the first sample that belongs to no ray; otherwise the
+// capacity. Deterministic mode also processes the samples that belong to no ray, with gradient 0.
 uint tail_begin(uint ray)
 {
     uint begin = config.sample_capacity;
@@ -119,11 +120,11 @@ struct Accumulated {
     vec3 normal;
 };
 
-Accumulated accumulated_before(uint ray, bool used)
+Accumulated accumulated_before(uint ray, bool is_active)
 {
     Accumulated accumulated = Accumulated(vec3(0.0), 1.0, 0.0, vec3(0.0));
 #ifndef TRAIN
-    if (used) {
+    if (is_active) {
         accumulated.color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
         accumulated.transmittance = results[ray].transmittance;
         accumulated.depth = results[ray].depth;
@@ -158,7 +159,7 @@ float median_distance(float t, float width, float transmittance, float thickness
 
 void main()
 {
-    if (CPU_SHAPED != 0u)
+    if (CPU_KERNELS != 0u)
         composite_per_invocation();
     else
         composite_per_subgroup();

@@ -2,8 +2,8 @@
 // Pass: composite.
 
 #ifdef TRAIN
-// Writes the gradients with respect to rgb and density of the live samples, all among the first
-// `reached`.
+// Writes the gradients with respect to rgb and density of the live samples, which are among the ray's
+// first `reached` samples.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
                      vec3 color_gradient, vec3 prediction, DistortionSums all)
 {
@@ -54,13 +54,13 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
 void composite_per_invocation()
 {
     uint ray = gl_GlobalInvocationID.x;
-    bool used = is_active_ray(ray);
+    bool is_active = is_active_ray(ray);
     uint first = 0, count = 0;
-    if (used) {
+    if (is_active) {
         first = results[ray].first;
         count = results[ray].count;
     }
-    Accumulated accumulated = accumulated_before(ray, used);
+    Accumulated accumulated = accumulated_before(ray, is_active);
     uint reached = 0, transparent = 0;
 #ifdef TRAIN
     DistortionSums distortion = NO_DISTORTION;
@@ -94,7 +94,7 @@ void composite_per_invocation()
 #ifdef TRAIN
     vec2 loss = vec2(0.0);
     vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
-    if (used)
+    if (is_active)
         loss = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
     if (DISTORTION != 0u)
         loss.x += distortion_weight() * distortion.loss;
@@ -103,11 +103,11 @@ void composite_per_invocation()
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;
     store_losses(LOCAL_SIZE);
-    uint used_rays = subgroupAdd(used ? 1u : 0u);
+    uint used_rays = subgroupAdd(is_active ? 1u : 0u);
     if (subgroupElect())
         atomicAdd(state.live_rays, used_rays);
 #else
-    if (used)
+    if (is_active)
         store_result(ray, accumulated);
 #endif
 }

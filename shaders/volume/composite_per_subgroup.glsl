@@ -66,7 +66,7 @@ DistortionSums last_lane(DistortionSums s)
 
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
 // `reached` samples. `held`: the samples loaded last, mostly all samples of the ray. With the
-// distortion loss they are loaded again, to save registers.
+// distortion loss all samples are loaded again, to save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
                          DistortionSums all, LaneSample held)
 {
@@ -91,22 +91,22 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
                             distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
-        bool inside = base + lane < reached;
-        uint target = slot + base + lane;
+        bool has_sample = base + lane < reached;
+        uint list_slot = slot + base + lane;
         if (ALPHA_THRESHOLD != 0u) {
-            uvec4 ballot = subgroupBallot(inside && !held.transparent);
-            target = slot + subgroupBallotExclusiveBitCount(ballot);
+            uvec4 ballot = subgroupBallot(has_sample && !held.transparent);
+            list_slot = slot + subgroupBallotExclusiveBitCount(ballot);
             slot += subgroupBallotBitCount(ballot);
         }
-        if (inside && !held.transparent) {
+        if (has_sample && !held.transparent) {
             float by_density = density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb,
                                                 prediction - accumulated, color_gradient);
             if (DISTORTION != 0u)
                 by_density += held.contracted_width * by_distortion;
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS_LIVE)
-                live[target] = first + base + lane;
-        } else if (!LISTS_LIVE && inside) {
+                live[list_slot] = first + base + lane;
+        } else if (!LISTS_LIVE && has_sample) {
             field_gradients[first + base + lane] = vec4(0.0);
         }
         color = subgroupShuffle(accumulated, SUBGROUP_SIZE - 1u);
@@ -121,12 +121,12 @@ void clear_gradients(uint begin, uint end)
 }
 #endif
 
-// Composites a ray and adds to `loss`. Returns the number of live samples, 0 for a ray that is not
-// active.
-uint composite_ray(uint ray, bool used, inout vec2 loss)
+// Composites a ray and adds its loss and squared error to `loss`. Returns the number of live samples,
+// which is 0 for a ray that is not active.
+uint composite_ray(uint ray, bool is_active, inout vec2 loss)
 {
-    uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
-    Accumulated accumulated = accumulated_before(ray, used);
+    uint first = is_active ? results[ray].first : 0u, count = is_active ? results[ray].count : 0u;
+    Accumulated accumulated = accumulated_before(ray, is_active);
     float depth_before = accumulated.depth;
 #ifndef MEDIAN_DEPTH
     accumulated.depth = 0.0;
@@ -150,7 +150,7 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     }
     add_lanes(depth_before, accumulated);
 #ifdef TRAIN
-    if (used) {
+    if (is_active) {
         vec3 prediction, color_gradient;
         loss += ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
         if (DISTORTION != 0u)
@@ -162,13 +162,13 @@ uint composite_ray(uint ray, bool used, inout vec2 loss)
     if (DETERMINISTIC != 0u)
         clear_gradients(tail_begin(ray), config.sample_capacity);
 #else
-    if (used && lane == 0u)
+    if (is_active && lane == 0u)
         store_result(ray, accumulated);
 #endif
     return live_count;
 }
 
-// Composites rays that any number of workgroups share.
+// Composites all rays, which the workgroups share.
 void composite_per_subgroup()
 {
 #ifdef TRAIN
@@ -180,9 +180,9 @@ void composite_per_subgroup()
     vec2 loss = vec2(0.0);
     for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < count;
          ray += gl_NumWorkGroups.x * subgroups) {
-        bool used = is_active_ray(ray);
-        live_samples += composite_ray(ray, used, loss);
-        live_rays += used ? 1u : 0u;
+        bool is_active = is_active_ray(ray);
+        live_samples += composite_ray(ray, is_active, loss);
+        live_rays += is_active ? 1u : 0u;
     }
 #ifdef TRAIN
     if (lane == 0u) {

@@ -31,7 +31,7 @@ vec2 normalized_interval(float t, float width)
                 normalized_distance(t + 0.5 * width) - normalized_distance(max(t - 0.5 * width, 0.0)));
 }
 
-// Returns the loss that a sample adds: its pairs with earlier samples and its own width. `through`:
+// Returns the loss that a sample adds, by pairs with earlier samples and by its own width. `through`:
 // the sums up to and including this sample, whose distance to itself is 0.
 float added_distortion(DistortionSums through, vec2 interval, float weight)
 {
@@ -47,8 +47,8 @@ DistortionSums add_distortion(DistortionSums before, vec2 interval, float weight
 }
 
 // Returns d loss / d optical thickness of a sample. `transmittance`: behind the sample. More
-// thickness moves weight from all samples behind to this sample. All weights behind shrink by one
-// factor: a loss term of two samples behind changes by the factor's square, a term of one sample
+// thickness moves weight from all samples behind to this sample. All weights behind shrink by the same
+// factor: a loss term of two samples behind changes by the factor's square, and a term of one sample
 // behind and this or an earlier sample by the factor.
 float distortion_derivative(DistortionSums through, DistortionSums all, vec2 interval, float weight,
                             float transmittance)

@@ -42,8 +42,8 @@ void main()
     uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE;
     for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < state.ray_count;
          ray += gl_NumWorkGroups.x * subgroups) {
-        bool used = is_active_ray(ray);
-        uint first = used ? results[ray].first : 0u, count = used ? results[ray].count : 0u;
+        bool is_active = is_active_ray(ray);
+        uint first = is_active ? results[ray].first : 0u, count = is_active ? results[ray].count : 0u;
         uint base = 0, reached = 0;
         for (float transmittance = 1.0; base < count && reached == base && transmittance >= config.early_stop;
              base += SUBGROUP_SIZE) {

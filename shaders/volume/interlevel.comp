@@ -3,7 +3,7 @@
 // Pass interlevel: computes the loss that trains a proposal (Mip-NeRF 360, equations 12 and 13) and
 // its gradient with respect to the proposal's densities, times the loss scale, in FP32 with one
 // subgroup per ray. The weight of a sample of the field should not exceed the summed weights of the
-// proposal's bins that the sample overlaps; the excess raises the bins' weights:
+// proposal's bins that the sample overlaps; the loss of the excess raises the bins' weights:
 //   sum over samples of max(0, w - sum of the bins' weights)^2 / (w + EPSILON)
 // The field itself gets no gradient from this loss.
 //
@@ -38,8 +38,8 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 const float EPSILON = 1e-7;
 
 // A ray has at most MAX_COARSE_SAMPLES bins, and at most MAX_COARSE_SAMPLES samples.
-shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // [bin]: sum of the weights up to its end
-shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // [sample]: sum of d loss / d bound up to this sample
+shared float staged_sums[SUBGROUPS][MAX_COARSE_SAMPLES];   // [bin]: sum of the weights up to the bin's end
+shared float staged_slopes[SUBGROUPS][MAX_COARSE_SAMPLES]; // [sample]: prefix sum of d loss / d bins' weights
 shared uint staged_reach[SUBGROUPS][MAX_COARSE_SAMPLES];   // [sample]: first bin | (last bin + 1) << 16
 shared float group_loss[SUBGROUPS];
 
@@ -47,8 +47,8 @@ shared float group_loss[SUBGROUPS];
 struct ProposalRay {
     vec3 origin, direction;
     float from, size; // start of the first bin and size of a bin, in stepping space
-    uint first, bins;
-    uint first_fine, fine;
+    uint first, bin_count;
+    uint first_fine, fine_count;
 };
 
 ProposalRay proposal_ray(uint ray, bool exists)
@@ -57,11 +57,11 @@ ProposalRay proposal_ray(uint ray, bool exists)
     r.origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
     r.direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
     r.first = results[ray].first;
-    r.bins = exists ? results[ray].count : 0u;
+    r.bin_count = exists ? results[ray].count : 0u;
     r.first_fine = fine_results[ray].first;
-    r.fine = r.bins > 0u ? fine_results[ray].count : 0u;
+    r.fine_count = r.bin_count > 0u ? fine_results[ray].count : 0u;
     r.from = to_steps(whole_span(r.origin, r.direction).x);
-    r.size = (rays[ray].last - r.from) / float(max(r.bins, 1u));
+    r.size = (rays[ray].last - r.from) / float(max(r.bin_count, 1u));
     return r;
 }
 
@@ -74,12 +74,12 @@ float contracted_width_of(ProposalRay r, Sample s)
 void stage_bins(ProposalRay r)
 {
     float transmittance = 1.0, sum = 0.0;
-    for (uint base = 0; base < r.bins; base += SUBGROUP_SIZE) {
-        bool used = base + lane < r.bins;
-        uint at = r.first + min(base + lane, r.bins - 1u);
-        float weight = lane_weight(used ? field[at].w * contracted_width_of(r, samples[at]) : 0.0, transmittance);
+    for (uint base = 0; base < r.bin_count; base += SUBGROUP_SIZE) {
+        bool has_bin = base + lane < r.bin_count;
+        uint at = r.first + min(base + lane, r.bin_count - 1u);
+        float weight = lane_weight(has_bin ? field[at].w * contracted_width_of(r, samples[at]) : 0.0, transmittance);
         float upto = sum + subgroupInclusiveAdd(weight);
-        if (used)
+        if (has_bin)
             staged_sums[gl_SubgroupID][base + lane] = upto;
         sum = subgroupShuffle(upto, SUBGROUP_SIZE - 1u);
     }
@@ -99,25 +99,25 @@ float slope_before(uint number)
 
 float bin_at(ProposalRay r, float t)
 {
-    return clamp((to_steps(t) - r.from) / r.size, 0.0, float(r.bins));
+    return clamp((to_steps(t) - r.from) / r.size, 0.0, float(r.bin_count));
 }
 
-// Stages the slopes and the bins of the ray's samples, and returns the ray's loss.
+// Stages for each sample the sum of slopes and the range of bins, and returns the ray's loss.
 float stage_samples(ProposalRay r)
 {
     float transmittance = 1.0, sum = 0.0, loss = 0.0;
-    for (uint base = 0; base < r.fine; base += SUBGROUP_SIZE) {
-        bool used = base + lane < r.fine;
-        uint at = r.first_fine + min(base + lane, r.fine - 1u);
+    for (uint base = 0; base < r.fine_count; base += SUBGROUP_SIZE) {
+        bool has_sample = base + lane < r.fine_count;
+        uint at = r.first_fine + min(base + lane, r.fine_count - 1u);
         Sample s = fine_samples[at];
-        float weight = lane_weight(used ? fine_field[at].w * contracted_width_of(r, s) : 0.0, transmittance);
+        float weight = lane_weight(has_sample ? fine_field[at].w * contracted_width_of(r, s) : 0.0, transmittance);
         uvec3 reach = to_unsigned(vec3(floor(bin_at(r, s.t - 0.5 * s.width)),
                                        ceil(bin_at(r, s.t + 0.5 * s.width)), 0.0));
-        uint begin = min(reach.x, r.bins - 1u), end = max(reach.y, begin + 1u);
-        float excess = used ? max(weight - (sum_before(end) - sum_before(begin)), 0.0) : 0.0;
+        uint begin = min(reach.x, r.bin_count - 1u), end = max(reach.y, begin + 1u);
+        float excess = has_sample ? max(weight - (sum_before(end) - sum_before(begin)), 0.0) : 0.0;
         loss += excess * excess / (weight + EPSILON);
         float upto = sum + subgroupInclusiveAdd(-2.0 * excess / (weight + EPSILON));
-        if (used) {
+        if (has_sample) {
             staged_slopes[gl_SubgroupID][base + lane] = upto;
             staged_reach[gl_SubgroupID][base + lane] = begin | end << 16;
         }
@@ -130,7 +130,7 @@ float stage_samples(ProposalRay r)
 // before the first sample that begins after the bin.
 uint samples_before(ProposalRay r, uint bin, bool begins)
 {
-    uint low = 0u, high = r.fine;
+    uint low = 0u, high = r.fine_count;
     while (low < high) {
         uint middle = (low + high) / 2u, reach = staged_reach[gl_SubgroupID][middle];
         if ((begins ? reach & 0xffffu : reach >> 16) > bin)
@@ -141,22 +141,22 @@ uint samples_before(ProposalRay r, uint bin, bool begins)
     return low;
 }
 
-// Writes the gradients with respect to the bins' densities, from the last bin to the first: a bin's
-// thickness takes weight from all bins behind it.
+// Writes the gradients with respect to the bins' densities, from the last bin to the first, because a
+// bin's thickness takes weight from all bins behind the bin.
 void write_gradients(ProposalRay r, float factor)
 {
     float behind = 0.0;
-    for (uint batch = (r.bins + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE; batch > 0u; batch--) {
+    for (uint batch = (r.bin_count + SUBGROUP_SIZE - 1u) / SUBGROUP_SIZE; batch > 0u; batch--) {
         uint bin = (batch - 1u) * SUBGROUP_SIZE + lane;
-        bool used = bin < r.bins;
-        bin = min(bin, r.bins - 1u);
+        bool has_bin = bin < r.bin_count;
+        bin = min(bin, r.bin_count - 1u);
         uint at = r.first + bin;
         float slope = slope_before(samples_before(r, bin, true)) - slope_before(samples_before(r, bin, false));
         float upto = sum_before(bin + 1u);
-        float weighted_slope = used ? slope * (upto - sum_before(bin)) : 0.0;
+        float weighted_slope = has_bin ? slope * (upto - sum_before(bin)) : 0.0;
         float through = subgroupInclusiveAdd(weighted_slope), all = subgroupShuffle(through, SUBGROUP_SIZE - 1u);
         float by_thickness = slope * (1.0 - upto) - (behind + all - through);
-        float gradient = used ? factor * contracted_width_of(r, samples[at]) * by_thickness : 0.0;
+        float gradient = has_bin ? factor * contracted_width_of(r, samples[at]) * by_thickness : 0.0;
         behind += all;
         uvec4 nonzero = subgroupBallot(gradient != 0.0);
         if (DETERMINISTIC == 0u && nonzero != uvec4(0u)) {
@@ -167,7 +167,7 @@ void write_gradients(ProposalRay r, float factor)
             if (gradient != 0.0)
                 live[slot] = at;
         }
-        if (used && (DETERMINISTIC != 0u || gradient != 0.0))
+        if (has_bin && (DETERMINISTIC != 0u || gradient != 0.0))
             field_gradients[at] = vec4(0.0, 0.0, 0.0, gradient);
     }
 }

@@ -1,6 +1,6 @@
-// Computes the loss of one colour channel: (value, derivative) with respect to the difference of
-// prediction and target. A further loss needs a function and a case here, and a name in
-// include/vknerf/choices.h.
+// Computes the loss of one colour channel and its derivative with respect to the difference of
+// prediction and target, as vec2(loss, derivative). Another loss needs a function and a case here,
+// and a name in include/vknerf/choices.h.
 // Pass: composite.
 
 // enum vkn_loss of include/vknerf/choices.h
@@ -14,10 +14,10 @@ layout(constant_id = SPEC_LOSS) const uint LOSS = LOSS_HUBER;
 // Huber, Robust Estimation of a Location Parameter, 1964.
 vec2 huber_loss(float difference)
 {
-    float size = abs(difference);
-    if (size <= config.loss_delta)
+    float magnitude = abs(difference);
+    if (magnitude <= config.loss_delta)
         return vec2(0.5 * difference * difference, difference);
-    return vec2(config.loss_delta * (size - 0.5 * config.loss_delta),
+    return vec2(config.loss_delta * (magnitude - 0.5 * config.loss_delta),
                 config.loss_delta * sign(difference));
 }
 
@@ -35,8 +35,8 @@ vec2 l1_loss(float difference)
 // Imaging, 1994.
 vec2 charbonnier_loss(float difference)
 {
-    float size = sqrt(difference * difference + config.loss_delta * config.loss_delta);
-    return vec2(size - config.loss_delta, difference / size);
+    float magnitude = sqrt(difference * difference + config.loss_delta * config.loss_delta);
+    return vec2(magnitude - config.loss_delta, difference / magnitude);
 }
 
 vec2 channel_loss(float difference)

@@ -19,7 +19,7 @@ float density_width(uint ray, float t, float width)
 
 // Returns the alpha below which samples count as empty and have no gradient (NerfAcc's alpha_thre).
 // The threshold never exceeds the occupancy threshold, so that a sample that keeps its cell occupied
-// has a gradient. It is 0 during the warm-up, because an untrained field, which is equally
+// has a gradient. The threshold is 0 during the warm-up, because an untrained field, which is equally
 // transparent everywhere, would stay empty.
 float current_alpha_threshold()
 {
