@@ -1214,7 +1214,7 @@ static void assert_help(const char *help, const struct fallback *fallback)
     const char *gpu = fallback->gpu ? fallback->gpu : fallback->cpu, *cpu = strstr(help, "CPU ");
     char *end = NULL;
     double stated = strtod(help, &end);
-    bool list = *gpu == '[', always = *end != '/' && strncmp(end, " when", 5) != 0;
+    bool list = *gpu == '[', always = *end != '/' && strncmp(end, " if", 3) != 0;
     if (list && end != help && strncmp(help, gpu + 1, strlen(gpu) - 2) != 0)
         fail_msg("%s: help says %s, not %s", fallback->key, help, gpu);
     if (!list && end != help && always && stated != strtod(gpu, NULL))
