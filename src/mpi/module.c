@@ -8,11 +8,11 @@
 
 #include <mpi.h>
 
-static char problem[MPI_MAX_ERROR_STRING + 64];
+static char problem[MPI_MAX_ERROR_STRING + 64]; /* the returned error text */
 static MPI_Request request = MPI_REQUEST_NULL;
 static int rank, size;
 static int *lists; /* [4][size]: counts and offsets to send, counts and offsets to receive */
-/* Communicator of notices: empty messages by which waiting ranks tell each other that they wait. */
+/* Communicator of notices: empty messages by which a rank tells the others that it waits. */
 static MPI_Comm notice_comm = MPI_COMM_NULL;
 static MPI_Request *notices; /* [size], the notice to each rank; at most one in flight */
 
@@ -80,14 +80,14 @@ static const char *broadcast(void *data, size_t bytes)
 static const char *all_to_all(const float *values, const size_t *begins, float *shards)
 {
     int *counts = lists, *offsets = lists + size, *to_counts = lists + 2 * size,
-        *to_offsets = lists + 3 * size, own = (int)(begins[rank + 1] - begins[rank]);
+        *to_offsets = lists + 3 * size, length = (int)(begins[rank + 1] - begins[rank]);
     if (begins[size] > INT_MAX)
         return "more than 2^31 numbers";
     for (int i = 0; i < size; i++) {
         counts[i] = (int)(begins[i + 1] - begins[i]);
         offsets[i] = (int)begins[i];
-        to_counts[i] = own;
-        to_offsets[i] = i * own;
+        to_counts[i] = length;
+        to_offsets[i] = i * length;
     }
     return check("MPI_Ialltoallv",
                  MPI_Ialltoallv(values, counts, offsets, MPI_FLOAT, shards, to_counts, to_offsets,

@@ -4,9 +4,9 @@
 #include "parallel/internal.h"
 
 #define WARN_SECONDS      10.0 /* seconds until the first warning of a missing rank */
-#define LATE_WARN_SECONDS 60.0 /* for a rank that may be late, see parallel_may_be_late */
+#define LATE_WARN_SECONDS 60.0 /* the same for ranks that may be late (parallel_may_be_late) */
 /* Most seconds between two polls that count as waiting. A waiting rank polls several times a
- * second; after a longer time the rank itself was suspended. */
+ * second; if more time passes, the rank itself was suspended. */
 #define LONGEST_POLL      1.0
 
 void parallel_count_wait(struct parallel_wait *wait)
@@ -18,7 +18,7 @@ void parallel_count_wait(struct parallel_wait *wait)
 
 bool parallel_may_be_late(const struct parallel *parallel, const bool *present)
 {
-    return parallel->expects_delays && (!parallel->begun || !present[0]);
+    return parallel->expects_delays && (!parallel->has_begun || !present[0]);
 }
 
 void parallel_name_missing(const struct parallel *parallel, const bool *present,

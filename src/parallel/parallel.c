@@ -42,7 +42,7 @@ vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
 void parallel_expect_delays(struct parallel *parallel, bool expects_delays)
 {
     parallel->expects_delays = expects_delays;
-    parallel->begun = parallel->begun || !expects_delays;
+    parallel->has_begun = parallel->has_begun || !expects_delays;
 }
 
 void parallel_set_step(struct parallel *parallel, uint64_t step)
@@ -52,12 +52,12 @@ void parallel_set_step(struct parallel *parallel, uint64_t step)
 
 void parallel_mark_over(struct parallel *parallel)
 {
-    parallel->over = true;
+    parallel->is_over = true;
 }
 
 bool parallel_is_over(const struct parallel *parallel)
 {
-    return parallel->over;
+    return parallel->is_over;
 }
 
 void parallel_leave(struct parallel *parallel)
@@ -148,7 +148,7 @@ void parallel_max_of(float *const values[], uint32_t ranks, uint32_t kept, size_
 
 /* ---- hash ------------------------------------------------------------------------------------ */
 
-/* The rotation carries the highest bits to the lowest, which no product changes. */
+/* The rotation moves the highest bits to the lowest: products carry bits only upwards. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;

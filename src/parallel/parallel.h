@@ -31,29 +31,30 @@ vkn_status parallel_mean_f16(struct parallel *parallel, float *words, size_t cou
 /* All-reduces values[count] to their maxima over the ranks. */
 vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
 /* Sets whether other ranks may be late for the next collective calls, as when rank 0 evaluates for
- * minutes. If not, and this process is asked to stop, a rank that is late counts as lost: a
- * launcher that has lost a process asks all others to stop and kills them a second later. */
+ * minutes. If they may not, a rank that is late when this process is asked to stop counts as lost:
+ * a launcher that has lost a process asks all others to stop and kills them a second later. */
 void parallel_expect_delays(struct parallel *parallel, bool expects_delays);
 /* Sets the step number for messages. */
 void parallel_set_step(struct parallel *parallel, uint64_t step);
-/* Notes that a rank has announced its end to all others, so that no rank announces one again. */
+/* Records that all ranks know of the training's end; parallel_is_over returns whether they do. */
 void parallel_mark_over(struct parallel *parallel);
 bool parallel_is_over(const struct parallel *parallel);
-/* Leaves the group. Destroys a process's communicator; a thread's belongs to the group. */
+/* Leaves the group. Destroys a process's communicator; a thread's communicator is the group's. */
 void parallel_leave(struct parallel *parallel);
 
 /* Reduces values[ranks][first .. end - 1] over the ranks, into the first `kept` of the arrays. */
 typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
                                   size_t first, size_t end);
+/* Reduce to the mean of values; to the means of the two f16 in each word, rounded to nearest. */
 parallel_combination parallel_mean_of, parallel_mean_f16_of;
 
-/* Continues a hash (0 at first) with `data` and its size. Finds mistakes, but no forgeries. */
+/* Continues a hash (0 at first) with `data` and its size. Detects mistakes, but not forgeries. */
 uint64_t parallel_hash(uint64_t hash, const void *data, size_t size);
 
 /* ---- ranks that are threads of one process --------------------------------------------------- */
 
 struct parallel_group;
-/* Creates the communicators of `size` ranks. The caller destroys *group after all have left. */
+/* Creates the communicators of `size` ranks. All ranks must leave before *group is destroyed. */
 vkn_status parallel_group_create(uint32_t size, struct parallel_group **group);
 void parallel_group_destroy(struct parallel_group **group);
 /* Returns a rank's communicator, which belongs to the group. */
@@ -64,9 +65,9 @@ struct parallel *parallel_group_rank(struct parallel_group *group, uint32_t rank
 /* Returns whether a launcher such as mpirun has started this process. */
 bool parallel_launched(void);
 /* Creates this process's communicator, which lasts until parallel_leave. *stop: non-zero when the
- * process is asked to stop; `stop` may be NULL. VKN_BAD_INPUT, with advice, without MPI. */
+ * process is asked to stop; `stop` may be NULL. Returns VKN_BAD_INPUT, with advice, without MPI. */
 vkn_status parallel_join(const volatile sig_atomic_t *stop, struct parallel **parallel);
-/* Return a process's rank among the processes on its machine, and their number. */
+/* Return a process's rank among the processes on its machine, and the number of these processes. */
 uint32_t parallel_local_rank(const struct parallel *parallel);
 uint32_t parallel_local_size(const struct parallel *parallel);
 

@@ -19,10 +19,11 @@
 #define SLEEP_SHARE       0.1 /* of the wait so far */
 #define LONGEST_SLEEP     2e-3
 #define TRANSFER          5e-3 /* first part of an all-reduce, polled without sleep */
-/* Time that other ranks have after a stop of this process; longer if delays are expected. */
+/* Time until ranks that are missing after a stop request count as lost; longer if delays are
+ * expected. */
 #define STOP_SECONDS      0.6
 #define LONG_STOP_SECONDS 3.0
-#define NOTICE_SECONDS    0.3 /* interval of the notices that a rank waits */
+#define NOTICE_SECONDS    0.3 /* interval between a waiting rank's notices */
 #define NOTICE_TIMEOUT    5.0 /* from a rank's last notice until it counts as missing */
 
 struct process {
@@ -34,7 +35,7 @@ struct process {
     double notice_time;    /* base_seconds() of this rank's last notice */
     double *heard;         /* [size], base_seconds() of each rank's last notice */
     size_t *begins;        /* [size + 1], see mpi_module */
-    float *shards;         /* [size][own shard], see mpi_module.all_to_all */
+    float *shards;         /* [size][length of this rank's shard], see mpi_module.all_to_all */
     size_t shard_capacity; /* values allocated for `shards` */
 };
 
@@ -70,8 +71,8 @@ static void *open_module(void)
         return dlopen(asked, RTLD_NOW | RTLD_LOCAL);
     if (readlink("/proc/self/exe", program, sizeof program - 1) < 0)
         program[0] = '\0';
-    /* /proc/self/exe names the dynamic loader if the program was started as its argument; dladdr
-     * still knows the program. */
+    /* /proc/self/exe names the dynamic loader if the program was started as the loader's argument;
+     * dladdr still knows the program. */
     const char *known = dladdr((const void *)open_relative, &self) ? self.dli_fname : NULL;
     const char *const candidates[] = {program, known};
     void *library = NULL;
@@ -118,6 +119,7 @@ static void exchange_notices(struct process *process)
             heard[rank] || rank == process->comm.rank ? now : process->heard[rank];
 }
 
+/* Sets present[rank] to whether a notice of the rank has arrived at time `since` or later. */
 static void find_waiting(const struct process *process, double since,
                          bool present[PARALLEL_MOST_RANKS])
 {
@@ -142,8 +144,8 @@ static void sleep_for(double seconds)
     nanosleep(&length, NULL);
 }
 
-/* Warns of missing ranks, and fails if they are still missing some time after a stop. `stop_time`:
- * base_seconds() when this process was asked to stop; 0: not yet. */
+/* Warns of missing ranks, and fails if they are still missing some time after a stop request.
+ * `stop_time`: base_seconds() when this process was asked to stop; 0: not yet. */
 static vkn_status watch_ranks(struct process *process, struct parallel_wait *wait, double stop_time)
 {
     bool present[PARALLEL_MOST_RANKS];
@@ -160,9 +162,9 @@ static vkn_status watch_ranks(struct process *process, struct parallel_wait *wai
     return base_seconds() - stop_time > limit ? fail_missing(process, present) : VKN_OK;
 }
 
-/* Waits for a call that was started. `failed`: error of its start, or NULL. `all_present`: all
- * ranks are known to have made the call. MPI transfers only while polled: no sleep in the
- * beginning. */
+/* Waits for a call that was started. `failed`: error of the start, or NULL. `all_present`: all
+ * ranks are known to have made the call; the first polls are without sleep, because MPI transfers
+ * only while polled. */
 static vkn_status wait(struct process *process, const char *failed, bool all_present)
 {
     double began = base_seconds(), stop_time = 0;
@@ -228,14 +230,14 @@ static vkn_status combine(struct parallel *parallel, parallel_combination *combi
     for (uint32_t rank = 0; rank <= parallel->size; rank++)
         process->begins[rank] = parallel_shard_begin(count, rank, parallel->size);
     size_t begin = process->begins[parallel->rank],
-           own = process->begins[parallel->rank + 1] - begin;
-    BASE_TRY(reserve(process, own * parallel->size));
+           length = process->begins[parallel->rank + 1] - begin;
+    BASE_TRY(reserve(process, length * parallel->size));
     BASE_TRY(
         wait(process, process->module->all_to_all(values, process->begins, process->shards), true));
     for (uint32_t rank = 0; rank < parallel->size; rank++)
-        others[rank] = process->shards + rank * own;
-    combination(others, parallel->size, 1, 0, own);
-    memcpy(values + begin, process->shards, own * sizeof *values);
+        others[rank] = process->shards + rank * length;
+    combination(others, parallel->size, 1, 0, length);
+    memcpy(values + begin, process->shards, length * sizeof *values);
     return wait(process, process->module->all_gather(values, process->begins), true);
 }
 

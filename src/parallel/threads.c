@@ -9,9 +9,9 @@
 struct parallel_group {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint32_t size, arrived;            /* ranks; ranks that wait at the barrier */
+    uint32_t size, arrived;            /* numbers of ranks; of ranks that wait at the barrier */
     uint64_t barriers;                 /* completed barriers */
-    bool left;                         /* a rank has left the group */
+    bool has_left;                     /* a rank has left the group */
     bool present[PARALLEL_MOST_RANKS]; /* whether the rank waits at the barrier */
     struct parallel ranks[PARALLEL_MOST_RANKS];
     /* Each rank's data of the current call, valid from one barrier to the next. */
@@ -30,7 +30,7 @@ static void wait_a_while(struct parallel_group *group)
     pthread_cond_timedwait(&group->changed, &group->lock, &until);
 }
 
-/* Barrier: returns when all ranks have called. VKN_NO_DEVICE when a rank has left. */
+/* Waits until all ranks have called (a barrier). Returns VKN_NO_DEVICE when a rank has left. */
 static vkn_status wait_for_all(struct parallel *parallel)
 {
     struct parallel_group *group = parallel->group;
@@ -44,7 +44,7 @@ static vkn_status wait_for_all(struct parallel *parallel)
         group->barriers++;
         pthread_cond_broadcast(&group->changed);
     }
-    while (group->barriers == barrier && !group->left) {
+    while (group->barriers == barrier && !group->has_left) {
         parallel_count_wait(&wait);
         parallel_warn_missing(parallel, group->present, &wait);
         wait_a_while(group);
@@ -90,7 +90,7 @@ static void leave(struct parallel *parallel)
 {
     struct parallel_group *group = parallel->group;
     pthread_mutex_lock(&group->lock);
-    group->left = true;
+    group->has_left = true;
     pthread_cond_broadcast(&group->changed);
     pthread_mutex_unlock(&group->lock);
 }

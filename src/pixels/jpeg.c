@@ -8,7 +8,7 @@
 
 #include "pixels/pixels.h"
 
-#define FULL_COLOR 90 /* highest quality with chroma subsampling */
+#define MAX_SUBSAMPLED 90 /* highest quality with chroma subsampling */
 
 struct writing {
     struct jpeg_compress_struct info;
@@ -19,7 +19,7 @@ struct writing {
     jmp_buf failure;
 };
 
-/* Handles errors of libjpeg, which here can only be out of memory. */
+/* Handles errors of libjpeg, which can only run out of memory here. */
 static void fail(j_common_ptr info)
 {
     struct writing *writing = info->client_data;
@@ -45,7 +45,7 @@ static void write_picture(struct writing *writing)
     info->in_color_space = picture->channels == 4 ? JCS_EXT_RGBX : JCS_EXT_RGB;
     jpeg_set_defaults(info);
     jpeg_set_quality(info, picture->quality, TRUE);
-    if (picture->quality > FULL_COLOR)
+    if (picture->quality > MAX_SUBSAMPLED)
         info->comp_info[0].h_samp_factor = info->comp_info[0].v_samp_factor = 1;
     info->write_JFIF_header = picture->exif == NULL; /* EXIF has to come first */
     jpeg_start_compress(info, TRUE);
@@ -59,6 +59,7 @@ static void write_picture(struct writing *writing)
     jpeg_finish_compress(info);
 }
 
+/* Writes the picture; returns false when out of memory. */
 static bool succeeds(struct writing *writing)
 {
     writing->info.err = jpeg_std_error(&writing->errors);

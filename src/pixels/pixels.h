@@ -1,5 +1,5 @@
-/* pixels: shrinks pictures in memory and encodes them as JPEG. Compiled into the library and into
- * the viewer, which cannot use the library's internals. */
+/* pixels: shrinks pictures in memory and encodes them as JPEG. The module is compiled into the
+ * library and into the viewer, which cannot use the library's internals. */
 #ifndef PIXELS_PIXELS_H
 #define PIXELS_PIXELS_H
 
@@ -9,9 +9,9 @@
 /* ---- shrinking ------------------------------------------------------------------------------- */
 
 /* Shrinks a picture of from[0] x from[1] pixels, with row_size pixels from row to row, to to[0] x
- * to[1] pixels, each from a block of the picture. For each pixel of a block, `add` adds it to sums
- * in *context; after each block, `put` makes pixel number `pixel` of the result from the sums over
- * `count` pixels, and resets the sums. Both are inlined. */
+ * to[1] pixels, each from a block of the picture. `add` adds the pixel with index `pixel` to sums
+ * in *context; after each block, `put` sets the result's pixel with index `pixel` from the sums
+ * over `count` pixels, and resets the sums. Both functions are inlined. */
 static inline __attribute__((always_inline)) void
 pixels_shrink(const uint32_t from[2], size_t row_size, const uint32_t to[2],
               void (*add)(void *context, size_t pixel),
@@ -41,7 +41,7 @@ struct pixels_jpeg {
     const uint8_t *exif; /* content of the APP1 segment, at most 65533 bytes; NULL: none */
     size_t exif_size;
 };
-/* Returns a JPEG file of *size bytes, which the caller frees; NULL without memory. */
+/* Returns a JPEG file of *size bytes, which the caller frees; NULL: out of memory. */
 void *pixels_write_jpeg(const struct pixels_jpeg *picture, size_t *size);
 
 #endif

@@ -147,6 +147,6 @@ enum vkn_camera_model colmap_camera_model(const struct preparation *preparation)
     enum vkn_camera_model model = preparation->params->camera_model;
     if (model != VKN_CAMERA_MODEL_AUTO)
         return model;
-    /* All images determine the lens of one camera, a single image only a simple model. */
+    /* The images of one camera determine its lens; a single image determines only a simple lens. */
     return preparation->one_camera ? VKN_CAMERA_MODEL_OPENCV : VKN_CAMERA_MODEL_SIMPLE_RADIAL;
 }

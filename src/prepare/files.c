@@ -73,7 +73,7 @@ vkn_status files_write(const char *path, const void *data, size_t size)
     return status == VKN_BAD_INPUT ? VKN_ERROR : status;
 }
 
-/* Checks a new link, because another process may have replaced the listed file. */
+/* Returns whether a new link is a regular file: another process may have replaced the source. */
 static bool is_regular(const char *path)
 {
     struct stat information;

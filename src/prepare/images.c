@@ -11,14 +11,14 @@
 
 static const uint32_t all_factors[MOST_FACTORS] = {2, 4, 8};
 
-/* Folders that are being made. */
+/* The folders that are being made, and results for each image. */
 struct making {
     struct preparation *preparation;
     char *folder, *images, *masks; /* masks: NULL if there are none */
     char *smaller[MOST_FACTORS];   /* folders images_N */
-    size_t factors;
-    char **broken; /* [image] error message; NULL: none */
-    bool *masked;  /* [image] has a mask */
+    size_t factor_count;
+    char **problems; /* [image] error message; NULL: none */
+    bool *has_mask;  /* [image] */
 };
 
 /* ---- existing images ------------------------------------------------------------------------- */
@@ -81,7 +81,7 @@ static vkn_status measure(struct preparation *preparation, const char *folder)
 static vkn_status read_existing(struct preparation *preparation)
 {
     char *masks = base_path_join(preparation->out, "masks");
-    preparation->masked = masks != NULL && base_is_folder(masks);
+    preparation->has_masks = masks != NULL && base_is_folder(masks);
     free(masks);
     BASE_TRY(list_names(preparation, preparation->images));
     return measure(preparation, preparation->images);
@@ -100,7 +100,7 @@ static const struct source_picture *source_of(const struct preparation *preparat
     return NULL;
 }
 
-/* Copies the mask of the photograph's original name. */
+/* Copies the mask that has the photograph's original name. */
 static vkn_status add_mask(struct making *making, size_t index, const char *image, const char *mask)
 {
     const struct source *source = &making->preparation->source;
@@ -109,7 +109,7 @@ static vkn_status add_mask(struct making *making, size_t index, const char *imag
     if (picture == NULL)
         return VKN_OK;
     return scene_copy_mask(source->masks, picture->file, image, picture->orientation, mask,
-                           &making->masked[index]);
+                           &making->has_mask[index]);
 }
 
 static vkn_status make_copies(struct making *making, size_t index, const char *image,
@@ -118,7 +118,7 @@ static vkn_status make_copies(struct making *making, size_t index, const char *i
     const char *name = making->preparation->names[index];
     char *paths[MOST_FACTORS] = {0};
     vkn_status status = VKN_OK;
-    for (size_t i = 0; i < making->factors; i++) {
+    for (size_t i = 0; i < making->factor_count; i++) {
         paths[i] =
             base_format("%s/%.*s.png", making->smaller[i], (int)(strrchr(name, '.') - name), name);
         status = paths[i] != NULL ? status : VKN_ERROR;
@@ -126,9 +126,9 @@ static vkn_status make_copies(struct making *making, size_t index, const char *i
     if (mask != NULL)
         status = status == VKN_OK ? add_mask(making, index, image, mask) : status;
     if (status == VKN_OK)
-        status = scene_copy_smaller(image, mask != NULL && making->masked[index] ? mask : NULL,
-                                    all_factors, paths, making->factors);
-    for (size_t i = 0; i < making->factors; i++)
+        status = scene_copy_smaller(image, mask != NULL && making->has_mask[index] ? mask : NULL,
+                                    all_factors, paths, making->factor_count);
+    for (size_t i = 0; i < making->factor_count; i++)
         free(paths[i]);
     return status;
 }
@@ -149,8 +149,8 @@ static vkn_status make_image(void *context, size_t index)
     free(mask);
     if (status != VKN_BAD_INPUT)
         return status;
-    making->broken[index] = base_format("%s", vkn_last_error());
-    return making->broken[index] != NULL ? VKN_OK : VKN_ERROR;
+    making->problems[index] = base_format("%s", vkn_last_error());
+    return making->problems[index] != NULL ? VKN_OK : VKN_ERROR;
 }
 
 static void show_progress(void *context, size_t finished)
@@ -162,7 +162,7 @@ static void show_progress(void *context, size_t finished)
 
 /* ---- unusable images ------------------------------------------------------------------------- */
 
-/* Removes an image and its mask, of which one is broken. The image has no smaller copies yet. */
+/* Removes an image and its mask when one of them is broken. Smaller copies do not exist yet. */
 static vkn_status remove_broken(struct making *making, size_t index)
 {
     const char *name = making->preparation->names[index];
@@ -174,7 +174,7 @@ static vkn_status remove_broken(struct making *making, size_t index)
     path = base_format("%s/%s.png", making->masks, name);
     status = path != NULL ? files_remove(path) : VKN_ERROR;
     free(path);
-    making->masked[index] = false;
+    making->has_mask[index] = false;
     return status;
 }
 
@@ -184,22 +184,22 @@ static vkn_status report_broken(struct making *making, size_t index)
     char *path = base_path_join(making->images, preparation->names[index]);
     vkn_status status = path != NULL
                             ? source_reject_named(&preparation->source, preparation->names[index],
-                                                  path, making->broken[index])
+                                                  path, making->problems[index])
                             : VKN_ERROR;
     free(path);
     return status;
 }
 
-static vkn_status fail_too_few(const struct preparation *preparation, size_t left)
+static vkn_status fail_too_few(const struct preparation *preparation, size_t usable)
 {
     const struct source *source = &preparation->source;
     size_t given = source->count > 0 && !preparation->params->equirectangular ? source->count
                                                                               : preparation->count;
     const char *advice = source_advice(source);
-    if (left < given)
+    if (usable < given)
         return base_fail(VKN_BAD_INPUT,
                          "%s: only %zu of %zu pictures can be used, at least %u are needed%s%s",
-                         preparation->params->pictures, left, given, MIN_PICTURES,
+                         preparation->params->pictures, usable, given, MIN_PICTURES,
                          advice != NULL ? "; " : "", advice != NULL ? advice : "");
     return base_fail(VKN_BAD_INPUT,
                      "%s: %zu picture%s, at least %u from different places are needed (50 to 200 "
@@ -210,20 +210,20 @@ static vkn_status fail_too_few(const struct preparation *preparation, size_t lef
 static vkn_status drop_broken(struct making *making)
 {
     struct preparation *preparation = making->preparation;
-    size_t left = preparation->count;
+    size_t usable = preparation->count;
     report_progress_pause(preparation->progress);
     for (size_t i = 0; i < preparation->count; i++) {
-        if (making->broken[i] == NULL)
+        if (making->problems[i] == NULL)
             continue;
         BASE_TRY(report_broken(making, i));
         BASE_TRY(remove_broken(making, i));
-        left--;
+        usable--;
     }
     source_warn_problems(&preparation->source);
-    return left >= MIN_PICTURES ? VKN_OK : fail_too_few(preparation, left);
+    return usable >= MIN_PICTURES ? VKN_OK : fail_too_few(preparation, usable);
 }
 
-/* Makes a white mask: COLMAP fails if only some images have masks. */
+/* Makes a white mask, because COLMAP fails if only some images have masks. */
 static vkn_status add_white_mask(struct making *making, size_t index)
 {
     const char *name = making->preparation->names[index];
@@ -251,7 +251,7 @@ static vkn_status complete_masks(struct making *making)
     struct preparation *preparation = making->preparation;
     size_t masked = 0;
     for (size_t i = 0; i < preparation->count; i++)
-        masked += making->masked[i] ? 1 : 0;
+        masked += making->has_mask[i] ? 1 : 0;
     if (masked == 0) {
         if (preparation->params->masks != NULL)
             return base_fail(VKN_BAD_INPUT, "%s: no mask in this folder has the name of a picture",
@@ -265,7 +265,7 @@ static vkn_status complete_masks(struct making *making)
         base_log(BASE_LOG_WARNING, "%s: %zu of %zu pictures have no mask and are used completely",
                  preparation->source.masks, preparation->count - masked, preparation->count);
     for (size_t i = 0; i < preparation->count; i++)
-        if (!making->masked[i] && making->broken[i] == NULL)
+        if (!making->has_mask[i] && making->problems[i] == NULL)
             BASE_TRY(add_white_mask(making, i));
     return VKN_OK;
 }
@@ -291,7 +291,7 @@ static vkn_status make_folders(struct making *making)
         if (making->smaller[i] == NULL)
             return VKN_ERROR;
         BASE_TRY(base_make_folder(making->smaller[i]));
-        making->factors = i + 1;
+        making->factor_count = i + 1;
     }
     if (preparation->source.masks == NULL)
         return VKN_OK;
@@ -310,9 +310,9 @@ static vkn_status make_all(struct making *making)
     BASE_TRY(list_names(preparation, making->images));
     BASE_TRY(measure(preparation, making->images));
     BASE_TRY(make_folders(making));
-    making->broken = base_alloc(preparation->count + 1, sizeof(char *));
-    making->masked = base_alloc(preparation->count + 1, sizeof(bool));
-    if (making->broken == NULL || making->masked == NULL)
+    making->problems = base_alloc(preparation->count + 1, sizeof(char *));
+    making->has_mask = base_alloc(preparation->count + 1, sizeof(bool));
+    if (making->problems == NULL || making->has_mask == NULL)
         return VKN_ERROR;
     BASE_TRY(base_parallel(preparation->count, make_image, making, show_progress));
     BASE_TRY(drop_broken(making));
@@ -321,18 +321,18 @@ static vkn_status make_all(struct making *making)
 
 static void free_making(struct making *making)
 {
-    for (size_t i = 0; i < making->preparation->count && making->broken != NULL; i++)
-        free(making->broken[i]);
+    for (size_t i = 0; i < making->preparation->count && making->problems != NULL; i++)
+        free(making->problems[i]);
     for (size_t i = 0; i < MOST_FACTORS; i++)
         free(making->smaller[i]);
-    free(making->broken);
-    free(making->masked);
+    free(making->problems);
+    free(making->has_mask);
     free(making->folder);
     free(making->images);
     free(making->masks);
 }
 
-/* Removes the output of an earlier call, for other images or incomplete, including `sparse`. */
+/* Removes the output of an earlier call, which is incomplete or of other images; also `sparse`. */
 static vkn_status remove_old(const struct preparation *preparation)
 {
     static const char *const made[] = {"images", "images_2", "images_4",  "images_8",
@@ -379,14 +379,14 @@ static vkn_status make(struct preparation *preparation)
 vkn_status images_make(struct preparation *preparation)
 {
     struct record *record = &preparation->record;
-    if (record->stages[0][STAGE_IMAGES] != preparation->source.sum) {
+    if (record->stages[0][STAGE_IMAGES] != preparation->source.checksum) {
         memset(record->stages, 0, sizeof(record->stages));
         memset(record->database, 0, sizeof(record->database));
         memset(record->extracted, 0, sizeof(record->extracted));
         BASE_TRY(record_write(preparation));
         BASE_TRY(remove_old(preparation));
         BASE_TRY(make(preparation));
-        record->stages[0][STAGE_IMAGES] = preparation->source.sum;
+        record->stages[0][STAGE_IMAGES] = preparation->source.checksum;
         BASE_TRY(record_write(preparation));
     }
     return read_existing(preparation);

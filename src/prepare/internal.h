@@ -16,7 +16,7 @@ struct source_picture {
     char *file;           /* path relative to the input folder */
     char *name;           /* name in SCENE/images */
     char *problem;        /* why it is skipped; NULL: it is used */
-    bool converted;       /* ffmpeg converts it, because vknerf and COLMAP cannot read its format */
+    bool is_converted;    /* ffmpeg converts it, because vknerf and COLMAP cannot read its format */
     bool is_heif;         /* HEIC or AVIF */
     uint32_t longest;     /* longer side in pixels, of a HEIF image; 0: unknown */
     const char *demuxer;  /* ffmpeg's demuxer for the content; NULL: by the extension */
@@ -29,7 +29,7 @@ struct source_picture {
 /* What ffprobe reports about a video. */
 struct source_video {
     uint64_t frames;
-    bool hdr; /* the transfer curve is PQ or HLG */
+    bool is_hdr; /* the transfer curve is PQ or HLG */
 };
 
 /* The input: a folder of photographs, or a video. */
@@ -40,7 +40,7 @@ struct source {
     struct source_picture *pictures;
     size_t count;
     struct source_video video;
-    uint32_t sum; /* checksum of everything that the scene's images depend on */
+    uint32_t checksum; /* of everything that the scene's images depend on */
 };
 
 /* ---- progress on disk ------------------------------------------------------------------------ */
@@ -53,10 +53,9 @@ enum stage { STAGE_IMAGES, STAGE_FEATURES, STAGE_MATCHES, STAGE_MODELS, STAGE_CO
  * depends on, is recorded. */
 struct record {
     char *pictures;                             /* path of the input, for messages */
-    uint32_t stages[MAX_ATTEMPTS][STAGE_COUNT]; /* 0: not done; images: attempt 0 only */
+    uint32_t stages[MAX_ATTEMPTS][STAGE_COUNT]; /* checksums; 0: not done; images: attempt 0 only */
     uint32_t database[MAX_ATTEMPTS];  /* features' checksum when the database was created */
-    uint32_t extracted[MAX_ATTEMPTS]; /* number of images whose features are certainly in the
-                                         database */
+    uint32_t extracted[MAX_ATTEMPTS]; /* number of images with features in the database */
 };
 
 /* The state of one call of vkn_prepare. */
@@ -74,7 +73,7 @@ struct preparation {
     size_t count;
     uint32_t longest; /* longer side of the smallest image, pixels */
     bool one_camera;  /* all images are of one camera */
-    bool masked;      /* there are masks */
+    bool has_masks;
     struct vkn_prepare_result result;
 };
 
@@ -97,13 +96,13 @@ vkn_status files_move(const char *from, const char *to);
 vkn_status files_check_no_links(const char *path);
 /* Makes a hard link or, when that fails, a copy. VKN_BAD_INPUT: `from` cannot be read. */
 vkn_status files_link(const char *from, const char *to);
-/* Like base_file_replace, but only returns VKN_ERROR: a failed write is no fault of the input. */
+/* Replaces a file. Returns VKN_ERROR for any failure: a failed write is no fault of the input. */
 vkn_status files_write(const char *path, const void *data, size_t size);
 /* Compares names in natural order: IMG_9 comes before IMG_10. */
 int files_natural_order(const char *a, const char *b);
 /* Adds a string to a checksum, which depends on the order of the strings. */
 uint32_t files_checksum(uint32_t sum, const char *text);
-/* Returns whether a name has one of the extensions "jpg jpeg png", in any case. */
+/* Returns whether a name has one of the extensions in a list ("jpg jpeg png"), in any case. */
 bool files_ends_with(const char *name, const char *endings);
 
 /* ---- programs -------------------------------------------------------------------------------- */
@@ -138,12 +137,11 @@ struct program {
     void (*line)(void *context, const char *line);
     void (*bytes)(void *context, const char *data, size_t size);
     void *context;
-    bool refused; /* result: the program failed by itself and was not killed from outside */
+    bool failed_itself;             /* result: the program failed and was not killed from outside */
     char error_message[ERROR_SIZE]; /* result: the program's error message */
 };
 /* Runs a program to its end and frees its arguments. Its errors and lines go to
- * SCENE/prepare/NAME.log. VKN_ERROR: it is missing or failed, with its message; VKN_INTERRUPTED:
- * stopped. */
+ * SCENE/prepare/NAME.log. VKN_ERROR: the program is missing or failed; VKN_INTERRUPTED: stopped. */
 vkn_status program_run(const struct preparation *preparation, struct program *program);
 #define MIN_PICTURES 3u /* smallest number of images of a scene */
 /* Returns VKN_ERROR, with the name of the package to install, when the program is not in PATH. */
@@ -163,15 +161,15 @@ vkn_status listing_find(struct source *source, const char *given);
     "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
 /* Skips a photograph: its problem becomes the last error's message, without the leading `path`. */
 vkn_status source_reject(struct source_picture *picture, const char *path);
-/* Skips in the same way the photograph with the name `name` in SCENE/images. For video frames and
- * panorama views, which have no photograph of that name, only logs a warning. */
+/* Skips the photograph called `name` in SCENE/images in the same way, with the problem `message`.
+ * For video frames and panorama views, which come from no photograph, only logs a warning. */
 vkn_status source_reject_named(struct source *source, const char *name, const char *path,
                                const char *message);
 /* Logs one warning with the number of skipped photographs and the first of them, if any. */
 void source_warn_problems(const struct source *source);
 /* Returns advice on the skipped photographs; NULL: none. */
 const char *source_advice(const struct source *source);
-/* Returns whether the photographs have equal sizes and focal lengths, so are probably of one
+/* Returns whether the photographs have equal sizes and focal lengths and so are probably of one
  * camera. */
 bool source_one_camera(const struct preparation *preparation);
 
@@ -195,20 +193,20 @@ uint32_t panorama_view_size(uint32_t width);
 /* Makes images, images_N and masks unless they exist; sets names, count, longest and masked. */
 vkn_status images_make(struct preparation *preparation);
 
-/* Finds the poses and writes them to SCENE/sparse/0. */
+/* Finds the poses and writes the model with them to SCENE/sparse/0. */
 vkn_status poses_find(struct preparation *preparation);
 
 /* One attempt at finding poses, in a folder of its own. */
 struct attempt {
     struct preparation *preparation;
-    unsigned number;            /* from 0 */
-    char *folder, *database;    /* SCENE/prepare/1, and database.db in it */
-    uint32_t features, matches; /* expected checksums of the stages */
-    /* Images and points of the model with the most images; number of models. */
+    unsigned number;                              /* from 0 */
+    char *folder, *database;                      /* SCENE/prepare/1, and database.db in it */
+    uint32_t features_checksum, matches_checksum; /* of the stages when they are done */
+    /* Numbers of images and points of the model with the most images; number of models. */
     size_t registered, points, models;
-    char *largest; /* folder of that model; NULL: there is none */
+    char *largest; /* folder of the model with the most images; NULL: there is no model */
 };
-/* Run COLMAP's stages; a stage that is done already is skipped. */
+/* Run COLMAP's stages, but skip stages that are done already. */
 vkn_status colmap_extract(struct attempt *attempt);
 vkn_status colmap_match(struct attempt *attempt);
 vkn_status colmap_map(struct attempt *attempt);
@@ -230,7 +228,7 @@ __attribute__((format(printf, 3, 4))) void colmap_option(struct colmap *colmap, 
 /* Runs the command; `line` is called with each line of its output. */
 vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),
                       void *context);
-/* Reads "[3/50]" from a line, or a nested "[1/5, 2/5]" as one running count. */
+/* Reads "[3/50]" from a line, or a nested "[1/5, 2/5]" as one count (2 of 25); false: neither. */
 bool colmap_read_count(const char *line, size_t *done, size_t *total);
 /* Returns the camera model that COLMAP estimates. */
 enum vkn_camera_model colmap_camera_model(const struct preparation *preparation);

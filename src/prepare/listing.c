@@ -26,8 +26,8 @@ static const struct {
 struct listing {
     struct source *source;
     size_t capacity;
-    size_t counts[IGNORED_COUNT];
-    char first[IGNORED_COUNT][256];
+    size_t counts[IGNORED_COUNT];   /* ignored files of each kind */
+    char first[IGNORED_COUNT][256]; /* the first of them */
 };
 
 /* ---- one folder ------------------------------------------------------------------------------ */
@@ -36,12 +36,12 @@ static vkn_status add_picture(struct listing *listing, const char *file)
 {
     struct source *source = listing->source;
     if (source->count == listing->capacity) {
-        size_t more = listing->capacity > 0 ? 2 * listing->capacity : 64;
-        void *grown = realloc(source->pictures, more * sizeof(*source->pictures));
+        size_t new_capacity = listing->capacity > 0 ? 2 * listing->capacity : 64;
+        void *grown = realloc(source->pictures, new_capacity * sizeof(*source->pictures));
         if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu pictures)", more);
+            return base_fail(VKN_ERROR, "out of memory (%zu pictures)", new_capacity);
         source->pictures = grown;
-        listing->capacity = more;
+        listing->capacity = new_capacity;
     }
     struct source_picture *picture = &source->pictures[source->count];
     *picture = (struct source_picture){.file = base_format("%s", file), .orientation = 1};
@@ -65,9 +65,9 @@ static vkn_status add_file(struct listing *listing, const char *file)
     return VKN_OK;
 }
 
-/* Returns whether an entry is ignored: hidden files, such as macOS's "._IMG_1.jpg", and
- * instant-ngp's masks. */
-static bool is_ignored(const char *name)
+/* Returns whether an entry is skipped without a warning: hidden files, such as macOS's
+ * "._IMG_1.jpg", and instant-ngp's masks. */
+static bool is_skipped(const char *name)
 {
     return name[0] == '.' || strncmp(name, "dynamic_mask_", strlen("dynamic_mask_")) == 0;
 }
@@ -85,7 +85,7 @@ static vkn_status for_entries(struct listing *listing, const char *below,
                                 : VKN_ERROR;
     for (int i = 0; i < count; i++) {
         char *file = NULL;
-        if (status == VKN_OK && !is_ignored(entries[i]->d_name)) {
+        if (status == VKN_OK && !is_skipped(entries[i]->d_name)) {
             file = below[0] != '\0' ? base_path_join(below, entries[i]->d_name)
                                     : base_format("%s", entries[i]->d_name);
             status = file != NULL ? act(listing, file) : VKN_ERROR;
@@ -126,7 +126,7 @@ static vkn_status add_folder(struct listing *listing, const char *file)
     return depth < MAX_DEPTH ? for_entries(listing, file, add_folder) : VKN_OK;
 }
 
-/* Counts the photographs of subfolders, which are ignored because the folder has its own. */
+/* Counts the photographs in subfolders, which are ignored because the folder itself has some. */
 static vkn_status count_below(struct listing *listing)
 {
     struct source below = {.folder = listing->source->folder};
@@ -158,7 +158,7 @@ static vkn_status warn_ignored(const struct listing *listing)
     return VKN_OK;
 }
 
-/* Lists the photographs of the folder, else of its subfolder `images`, else of all subfolders. */
+/* Lists the photographs of the folder or, if it has none, of `images` or else of all subfolders. */
 vkn_status listing_find(struct source *source, const char *given)
 {
     struct listing listing = {.source = source};

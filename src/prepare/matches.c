@@ -6,9 +6,9 @@
 #include "prepare/internal.h"
 
 #define MOST_EXHAUSTIVE 200u /* images up to which all pairs are compared */
-#define OVERLAP         10u  /* compared neighbours to either side, besides 2, 4, ... 512 away */
+#define OVERLAP         10u  /* neighbours compared on either side, besides 2, 4, ... 512 away */
 #define LOOP_PICTURES   40u  /* images of a sequence whose pairs are all compared, to find loops */
-#define LOOP_LEAST_STEP 5u
+#define LOOP_LEAST_STEP 5u   /* smallest distance of these images in the sequence */
 
 /* ---- features -------------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@ struct counting {
     struct attempt *attempt;
     const char *what;
     size_t done;
-    size_t pairs; /* image pairs, if COLMAP counts blocks of them; else 0 */
+    size_t pairs; /* number of image pairs if COLMAP counts blocks of them, else 0 */
 };
 
 static void show_count(void *context, const char *line)
@@ -57,7 +57,7 @@ static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *
     add_lens_options(&colmap);
     if (resuming && preparation->one_camera)
         colmap_option(&colmap, "ImageReader.existing_camera_id", "1");
-    if (preparation->masked)
+    if (preparation->has_masks)
         colmap_option(&colmap, "ImageReader.mask_path", "%s/masks", preparation->out);
     colmap_option(&colmap, "FeatureExtraction.use_gpu SiftExtraction.use_gpu", "0");
     colmap_option(&colmap, "FeatureExtraction.max_image_size SiftExtraction.max_image_size", "%d",
@@ -73,20 +73,20 @@ static vkn_status run_extractor(struct attempt *attempt, bool resuming, size_t *
     return status;
 }
 
-/* Creates the database, or continues an interrupted one (*resuming), where the features of the last
- * image may be missing and the camera has the id 1. */
+/* Creates the database or, after an interruption, keeps it and sets *resuming. A kept database may
+ * lack the features of its last image, and its first camera has the id 1. */
 static vkn_status begin_database(struct attempt *attempt, bool *resuming)
 {
     struct preparation *preparation = attempt->preparation;
     struct record *record = &preparation->record;
     unsigned number = attempt->number;
-    *resuming = record->database[number] == attempt->features && record->extracted[number] > 2 &&
-                base_file_exists(attempt->database);
+    *resuming = record->database[number] == attempt->features_checksum &&
+                record->extracted[number] > 2 && base_file_exists(attempt->database);
     if (*resuming)
         return VKN_OK;
     BASE_TRY(files_remove(attempt->folder));
     BASE_TRY(base_make_folder(attempt->folder));
-    record->database[number] = attempt->features;
+    record->database[number] = attempt->features_checksum;
     record->extracted[number] = 0;
     return record_write(preparation);
 }
@@ -98,13 +98,13 @@ vkn_status colmap_extract(struct attempt *attempt)
     uint32_t *done = record->stages[attempt->number];
     bool resuming = false;
     size_t extracted = 0;
-    if (done[STAGE_FEATURES] == attempt->features && base_file_exists(attempt->database))
+    if (done[STAGE_FEATURES] == attempt->features_checksum && base_file_exists(attempt->database))
         return VKN_OK;
     done[STAGE_FEATURES] = done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
     BASE_TRY(begin_database(attempt, &resuming));
     vkn_status status = run_extractor(attempt, resuming, &extracted);
     if (status == VKN_OK)
-        done[STAGE_FEATURES] = attempt->features;
+        done[STAGE_FEATURES] = attempt->features_checksum;
     if (extracted > record->extracted[attempt->number])
         record->extracted[attempt->number] = (uint32_t)extracted;
     if (status == VKN_OK)
@@ -198,8 +198,9 @@ vkn_status colmap_match(struct attempt *attempt)
     struct preparation *preparation = attempt->preparation;
     uint32_t *done = preparation->record.stages[attempt->number];
     bool sequential = is_sequential(preparation);
-    attempt->matches = files_checksum(attempt->features, sequential ? "sequential" : "exhaustive");
-    if (done[STAGE_MATCHES] == attempt->matches)
+    attempt->matches_checksum =
+        files_checksum(attempt->features_checksum, sequential ? "sequential" : "exhaustive");
+    if (done[STAGE_MATCHES] == attempt->matches_checksum)
         return VKN_OK;
     done[STAGE_MATCHES] = done[STAGE_MODELS] = 0;
     /* COLMAP skips pairs that it has compared before. */
@@ -209,6 +210,6 @@ vkn_status colmap_match(struct attempt *attempt)
     } else {
         BASE_TRY(match_all(attempt));
     }
-    done[STAGE_MATCHES] = attempt->matches;
+    done[STAGE_MATCHES] = attempt->matches_checksum;
     return record_write(preparation);
 }

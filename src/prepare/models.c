@@ -6,15 +6,15 @@
 
 #include "prepare/internal.h"
 
-#define LEAST_MODEL 3u
-#define MOST_MODELS 50u
+#define LEAST_MODEL 3u  /* fewest images of a model */
+#define MOST_MODELS 50u /* most models that are counted */
 
 /* ---- the mapper ------------------------------------------------------------------------------ */
 
-/* Reads the mapper's output: its progress, and whether it finds no model. */
+/* Context of `follow`, and what it finds in the mapper's output. */
 struct mapping {
     struct attempt *attempt;
-    bool no_model;
+    bool no_model; /* the mapper finds no model */
 };
 
 static void follow(void *context, const char *line)
@@ -37,7 +37,7 @@ static void follow(void *context, const char *line)
                               preparation->count);
 }
 
-/* Lowers the limits that reject wrong poses, because COLMAP's defaults left too few images. */
+/* Lowers the limits that reject wrong poses, because COLMAP's defaults found too few poses. */
 static void lower_limits(struct colmap *colmap)
 {
     colmap_option(colmap, "Mapper.init_min_num_inliers", "40");
@@ -146,7 +146,7 @@ static vkn_status finish(struct attempt *attempt)
             "COLMAP's model is incomplete, as on a full disk: %s; run the same command again",
             vkn_last_error());
     BASE_TRY(status);
-    attempt->preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches;
+    attempt->preparation->record.stages[attempt->number][STAGE_MODELS] = attempt->matches_checksum;
     return record_write(attempt->preparation);
 }
 
@@ -155,9 +155,9 @@ vkn_status colmap_map(struct attempt *attempt)
     char *models = base_path_join(attempt->folder, "models");
     if (models == NULL)
         return VKN_ERROR;
-    bool done =
-        attempt->preparation->record.stages[attempt->number][STAGE_MODELS] == attempt->matches &&
-        base_is_folder(models);
+    bool done = attempt->preparation->record.stages[attempt->number][STAGE_MODELS] ==
+                    attempt->matches_checksum &&
+                base_is_folder(models);
     vkn_status status = done ? VKN_OK : make_models(attempt, models);
     if (status == VKN_OK)
         status = select_largest(attempt, models);

@@ -14,8 +14,8 @@ struct splitting {
     struct preparation *preparation;
     const char *folder; /* folder of the views */
     char *panoramas;    /* folder of the panoramas */
-    char **names;
-    char **problems; /* [panorama] why it is skipped; NULL: it is not */
+    char **names;       /* [count] of the panoramas */
+    char **problems;    /* [panorama] why it is skipped; NULL: it is used */
     size_t count;
     _Atomic size_t misshapen; /* number of images that are not twice as wide as high */
 };
@@ -165,7 +165,7 @@ static vkn_status report_problems(const struct splitting *splitting)
     return VKN_OK;
 }
 
-/* Fails if no photograph is a panorama, or if any video frame is not. */
+/* Fails if no photograph is a panorama, or if any video frame is no panorama. */
 static vkn_status refuse_shapes(const struct splitting *splitting)
 {
     const struct source *source = &splitting->preparation->source;

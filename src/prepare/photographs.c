@@ -22,8 +22,8 @@ static void append_bytes(void *context, const char *data, size_t size)
         text->failed = true;
 }
 
-/* Adds the input with an explicit format, by its first bytes or else its name: ffmpeg itself could
- * detect a list of other files. "file:" prevents the name from being read as a URL. */
+/* Adds the input with an explicit format (of its first bytes, else of its name), because ffmpeg
+ * itself could detect a list of other files. "file:" prevents the name from being read as a URL. */
 static void add_input(struct arguments *arguments, const struct source_picture *picture,
                       const char *from)
 {
@@ -43,8 +43,8 @@ static void add_input(struct arguments *arguments, const struct source_picture *
     arguments_add(arguments, "file:%s", from);
 }
 
-/* Fails if the result is too small: some versions of ffmpeg return only the first tile of tiled
- * images, which telephones make. */
+/* Fails if the result is too small: of tiled images, as telephones make them, some versions of
+ * ffmpeg return only the first tile. */
 static vkn_status check_whole(const struct source_picture *picture, const char *from,
                               const char *to)
 {
@@ -81,7 +81,7 @@ static vkn_status convert(const struct preparation *preparation,
     for (size_t i = 0; i < BASE_COUNT(output); i++)
         arguments_add(&ffmpeg.arguments, "%s", output[i]);
     vkn_status status = program_run(preparation, &ffmpeg);
-    if (status == VKN_ERROR && ffmpeg.refused)
+    if (status == VKN_ERROR && ffmpeg.failed_itself)
         status = base_fail(VKN_BAD_INPUT, "%s: cannot be converted by ffmpeg: %s", from,
                            ffmpeg.error_message);
     else if (status == VKN_ERROR)
@@ -116,7 +116,7 @@ static vkn_status write_photograph(const struct preparation *preparation,
                                    const struct source_picture *picture, const char *from,
                                    const char *to)
 {
-    if (picture->converted)
+    if (picture->is_converted)
         return convert(preparation, picture, from, to);
     if (picture->orientation == 1)
         return files_link(from, to);
@@ -154,13 +154,13 @@ static void show_progress(void *context, size_t finished)
                           writing->preparation->source.count);
 }
 
-/* Skips photographs that need ffmpeg if it is missing; fails if most of them need it. */
+/* If ffmpeg is missing, skips the photographs that need it, or fails if most photographs do. */
 static vkn_status check_ffmpeg(struct source *source)
 {
     size_t count = 0, others = 0, first = 0;
     char what_for[512];
     for (size_t i = source->count; i-- > 0;)
-        if (source->pictures[i].problem == NULL && source->pictures[i].converted) {
+        if (source->pictures[i].problem == NULL && source->pictures[i].is_converted) {
             count++;
             first = i;
         } else if (source->pictures[i].problem == NULL) {
@@ -176,7 +176,7 @@ static vkn_status check_ffmpeg(struct source *source)
         return status;
     base_fail(VKN_BAD_INPUT, "has to be converted by ffmpeg, which is not in PATH");
     for (size_t i = 0; i < source->count; i++)
-        if (source->pictures[i].problem == NULL && source->pictures[i].converted)
+        if (source->pictures[i].problem == NULL && source->pictures[i].is_converted)
             BASE_TRY(source_reject(&source->pictures[i], ""));
     return VKN_OK;
 }

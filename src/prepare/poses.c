@@ -1,11 +1,11 @@
-/* Finds the poses (SCENE/sparse/0), in an attempt with the usual settings and, when it fails, one
- * with more features and lower limits. */
+/* Finds the poses (SCENE/sparse/0): in an attempt with the usual settings and, when that finds too
+ * few poses, in another one with more features and lower limits. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "prepare/internal.h"
 
-#define LEAST_REGISTERED 3u
+#define LEAST_REGISTERED 3u   /* fewest images with poses */
 #define GOOD_SHARE       0.75 /* fraction of images with poses; below it another attempt is made */
 
 static void free_attempt(struct attempt *attempt)
@@ -22,7 +22,7 @@ static uint32_t features_of(const struct preparation *preparation, unsigned numb
     char text[96];
     snprintf(text, sizeof(text), "attempt %u, %s, one camera: %d", number,
              config_camera_model_names[colmap_camera_model(preparation)], preparation->one_camera);
-    uint32_t sum = files_checksum(preparation->source.sum, text);
+    uint32_t sum = files_checksum(preparation->source.checksum, text);
     return sum != 0 ? sum : 1;
 }
 
@@ -32,7 +32,7 @@ static vkn_status try_once(struct preparation *preparation, unsigned number,
     *attempt = (struct attempt){.preparation = preparation,
                                 .number = number,
                                 .folder = base_format("%s/%u", preparation->work, number + 1),
-                                .features = features_of(preparation, number)};
+                                .features_checksum = features_of(preparation, number)};
     attempt->database =
         attempt->folder != NULL ? base_path_join(attempt->folder, "database.db") : NULL;
     if (attempt->database == NULL)

@@ -99,14 +99,15 @@ static vkn_status check_record(struct preparation *preparation)
 {
     struct record *record = &preparation->record;
     const struct vkn_prepare_params *params = preparation->params;
-    uint32_t made = record->stages[0][STAGE_IMAGES];
+    uint32_t made_checksum = record->stages[0][STAGE_IMAGES];
     if (record->pictures == NULL)
         BASE_TRY(check_not_foreign(preparation));
     char *real = realpath(params->pictures, NULL);
     char *pictures = base_format("%s", real != NULL ? real : params->pictures);
     free(real);
     vkn_status status = pictures != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && made != 0 && made != preparation->source.sum && !params->overwrite)
+    if (status == VKN_OK && made_checksum != 0 && made_checksum != preparation->source.checksum &&
+        !params->overwrite)
         status = refuse_changed_input(preparation, pictures);
     if (status != VKN_OK) {
         free(pictures);
@@ -132,8 +133,8 @@ static vkn_status open_record(struct preparation *preparation)
     return check_record(preparation);
 }
 
-/* Opens the scene's folder. Creates nothing in it before the record is checked. Reads the record
- * again under the lock, because a process that had the lock may have changed it. */
+/* Opens the scene's folder. Creates nothing in the folder before the record is checked. Reads the
+ * record again under the lock, because a process that had the lock may have changed the record. */
 static vkn_status open_folder(struct preparation *preparation)
 {
     BASE_TRY(base_make_last_folder(preparation->out));

@@ -13,19 +13,19 @@
 #include "prepare/internal.h"
 
 #define POLL_MILLISECONDS 100
-#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL */
-#define MOST_LINE         1000
+#define KILL_DELAY        5.0  /* seconds from SIGTERM to SIGKILL */
+#define MOST_LINE         1000 /* bytes of a line that are kept */
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
 void arguments_add(struct arguments *arguments, const char *format, ...)
 {
     if (arguments->count + 2 > arguments->capacity && !arguments->failed) {
-        size_t more = arguments->capacity > 0 ? 2 * arguments->capacity : 32;
-        char **grown = realloc(arguments->items, more * sizeof(char *));
+        size_t new_capacity = arguments->capacity > 0 ? 2 * arguments->capacity : 32;
+        char **grown = realloc(arguments->items, new_capacity * sizeof(char *));
         arguments->failed = grown == NULL;
         arguments->items = grown != NULL ? grown : arguments->items;
-        arguments->capacity = grown != NULL ? more : arguments->capacity;
+        arguments->capacity = grown != NULL ? new_capacity : arguments->capacity;
     }
     if (arguments->failed)
         return;
@@ -69,13 +69,12 @@ vkn_status program_require(const char *name, const char *what_for)
 struct reader {
     struct program *program;
     int pipe, log;
-    bool is_error; /* program->said is an error line */
+    bool is_error; /* program->error_message mentions a failure */
     char line[MOST_LINE];
     size_t length;
 };
 
-/* Keeps the last line that mentions a failure, else the last line. The log may lack it when the
- * disk is full. */
+/* Keeps the last line that mentions a failure, else the last line: a full disk may cut the log. */
 static void keep_last_line(struct reader *reader)
 {
     static const char *const signs[] = {"error", "fail", "invalid", "full", "no space"};
@@ -138,7 +137,7 @@ static bool read_some(struct reader *reader, int milliseconds)
     return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
-/* Reads the first line, where ffmpeg gives the cause: "[tiff @ 0x55c1] Invalid TIFF header". */
+/* Reads the first line with text, where ffmpeg gives the cause: "[tiff @ 0x55c1] Invalid ...". */
 static void read_first_line(FILE *errors, char message[ERROR_SIZE])
 {
     char line[MOST_LINE];
@@ -223,7 +222,7 @@ static void begin_log(int log, const struct program *program)
 
 /* Returns whether a program failed by itself: by its exit status or a crash. SIGKILL etc. come from
  * outside, for example when memory is short. */
-static bool was_refused(const char *how)
+static bool has_failed_itself(const char *how)
 {
     static const int crashes[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL};
     static const char by_signal[] = "signal ";
@@ -236,7 +235,7 @@ static bool was_refused(const char *how)
     return false;
 }
 
-/* Runs a program and sets `how` (how it ended). Returns 0, or errno if it could not be started. */
+/* Runs a program and sets `how` to how it ended ("": success). Returns 0, or errno of the start. */
 static int start(const struct preparation *preparation, struct program *program, const char *path,
                  int log, int errors, char how[BASE_HOW_SIZE])
 {
@@ -276,7 +275,7 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     BASE_TRY(prepare_check_stop(preparation));
     if (how[0] == '\0')
         return VKN_OK;
-    program->refused = was_refused(how);
+    program->failed_itself = has_failed_itself(how);
     return base_fail(VKN_ERROR, "%s failed (%s): %s (complete log: %s)", program->name, how,
                      program->error_message, log_path);
 }

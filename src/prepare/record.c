@@ -75,7 +75,7 @@ vkn_status record_read(struct preparation *preparation)
     if (status == VKN_OK && exists)
         status = parse(json, file, &preparation->record);
     if (status == VKN_OK && exists && !preparation->params->overwrite &&
-        preparation->record.stages[0][STAGE_IMAGES] == preparation->source.sum)
+        preparation->record.stages[0][STAGE_IMAGES] == preparation->source.checksum)
         status = read_left_out(json, &preparation->source);
     cJSON_Delete(json);
     free(file);

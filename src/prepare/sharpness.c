@@ -5,15 +5,14 @@
 
 #include "prepare/internal.h"
 
-/* Size of the analysed frames: motion blur of a pixel or two is still visible, and decoding
- * dominates the time. */
+/* Size of the analysed frames. Small motion blur is still visible; most time goes into decoding. */
 #define SIDE  640u
 #define SCALE "scale=640:640:flags=area,format=gray"
 
 struct search {
     struct preparation *preparation;
-    uint64_t *best; /* [window] sharpest frame so far */
-    double *sharpness;
+    uint64_t *best;    /* [window] sharpest frame so far */
+    double *sharpness; /* [window] of that frame */
     uint32_t windows;
     uint64_t frame; /* index of the frame that is being read */
     size_t filled;  /* bytes of the frame that have been read */

@@ -38,8 +38,7 @@ static bool is_plain_name(const char *name)
     return plain;
 }
 
-/* Returns whether two names differ only in their extension, so that their smaller copies would have
- * the same name. */
+/* Returns whether two names differ only in their extension: their smaller copies have one name. */
 static bool same_stem(const char *a, const char *b)
 {
     size_t length = (size_t)(strrchr(a, '.') - a);
@@ -49,11 +48,11 @@ static bool same_stem(const char *a, const char *b)
 /* Returns whether the name needs another extension to show that the file is JPEG or PNG. */
 static bool needs_ending(const struct source_picture *picture)
 {
-    return picture->converted || !files_ends_with(picture->file, output_endings);
+    return picture->is_converted || !files_ends_with(picture->file, output_endings);
 }
 
-/* Returns whether names can be kept: all are plain and in byte order, in which COLMAP and the
- * loader sort them. */
+/* Returns whether names can be kept: all are plain and already in byte order, in which COLMAP and
+ * the scene reader sort them. */
 static bool can_keep_names(const struct source *source)
 {
     const char *previous = NULL;
@@ -74,18 +73,19 @@ static bool can_keep_names(const struct source *source)
 /* Names the images: keeps the names, or prefixes each with its number. */
 static vkn_status name_pictures(struct source *source)
 {
-    bool keep = can_keep_names(source);
+    bool keeps_names = can_keep_names(source);
     for (size_t i = 0; i < source->count; i++) {
         struct source_picture *picture = &source->pictures[i];
         const char *dot = strrchr(picture->file, '.');
         size_t stem = (size_t)(dot - picture->file);
-        picture->name = keep ? base_format("%s", picture->file)
-                             : base_format("%05zu_%.*s%s%s", i + 1,
-                                           (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME),
-                                           picture->file, dot, needs_ending(picture) ? ".jpg" : "");
+        picture->name = keeps_names
+                            ? base_format("%s", picture->file)
+                            : base_format("%05zu_%.*s%s%s", i + 1,
+                                          (int)(stem < LONGEST_NAME ? stem : LONGEST_NAME),
+                                          picture->file, dot, needs_ending(picture) ? ".jpg" : "");
         if (picture->name == NULL)
             return VKN_ERROR;
-        for (char *c = picture->name; *c != '\0' && !keep; c++)
+        for (char *c = picture->name; *c != '\0' && !keeps_names; c++)
             *c = (unsigned char)*c < 128 && is_plain(*c) ? *c : '_';
     }
     return VKN_OK;
@@ -133,19 +133,19 @@ static void find_format(struct source_picture *picture, const uint8_t *head, siz
                    {0, "MM", "tiff_pipe"},    {0, "II*", "tiff_pipe"},  {4, "ftyphei", "mov"},
                    {4, "ftyphev", "mov"},     {4, "ftypmif1", "mov"},   {4, "ftypmsf1", "mov"},
                    {4, "ftypavi", "mov"}};
-    picture->converted = !files_ends_with(picture->file, readable_endings);
+    picture->is_converted = !files_ends_with(picture->file, readable_endings);
     for (size_t i = 0; i < BASE_COUNT(formats); i++) {
         size_t length = strlen(formats[i].bytes);
         if (size < formats[i].at + length ||
             memcmp(head + formats[i].at, formats[i].bytes, length) != 0)
             continue;
         picture->demuxer = formats[i].demuxer;
-        picture->converted = formats[i].demuxer != NULL;
+        picture->is_converted = formats[i].demuxer != NULL;
         break;
     }
     picture->is_heif = picture->demuxer != NULL
                            ? strcmp(picture->demuxer, "mov") == 0
-                           : picture->converted && files_ends_with(picture->file, heif_endings);
+                           : picture->is_converted && files_ends_with(picture->file, heif_endings);
     for (size_t i = 0; picture->is_heif && i + 16 <= size; i++)
         if (memcmp(head + i, "ispe\0\0\0\0", 8) == 0) /* ISO/IEC 23008-12, 6.5.3 */
             for (size_t n = i + 8; n < i + 16; n += 4) {
@@ -173,7 +173,7 @@ static vkn_status read_photograph(const struct source *source, struct source_pic
     find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
     picture->orientation =
-        picture->converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
+        picture->is_converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
     picture->focal = exif.focal;
     return VKN_OK;
 }
@@ -196,8 +196,8 @@ static vkn_status sum_masks(struct source *source)
         char *path = base_path_join(source->masks, entries[i]->d_name);
         struct stat information;
         if (path != NULL && stat(path, &information) == 0 && S_ISREG(information.st_mode))
-            source->sum =
-                add_sum(source->sum, entries[i]->d_name, (uint64_t)information.st_size, 0);
+            source->checksum =
+                add_sum(source->checksum, entries[i]->d_name, (uint64_t)information.st_size, 0);
         free(path);
         free(entries[i]);
     }
@@ -213,8 +213,8 @@ static vkn_status read_photographs(struct preparation *preparation, char *head)
         BASE_TRY(prepare_check_stop(preparation));
         BASE_TRY(read_photograph(source, picture, head));
         if (picture->problem == NULL)
-            source->sum =
-                add_sum(source->sum, picture->file, picture->size, picture->head_checksum);
+            source->checksum =
+                add_sum(source->checksum, picture->file, picture->size, picture->head_checksum);
     }
     return source->masks != NULL ? sum_masks(source) : VKN_OK;
 }
@@ -253,7 +253,7 @@ static vkn_status find_masks(struct source *source, const char *given)
     return status;
 }
 
-/* Refuses options that only affect videos. */
+/* Refuses the options for videos, since the input is a folder. */
 static vkn_status check_for_video(const struct vkn_prepare_params *params)
 {
     if (params->frames == 0 && !params->sharpest)
@@ -292,10 +292,10 @@ static vkn_status open_video(struct preparation *preparation)
                                                                 &size, &file_size)
                                      : VKN_ERROR;
     if (status == VKN_OK)
-        source->sum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
+        source->checksum = add_sum(0, "video", file_size, base_crc32c(0, head, size));
     free(head);
     snprintf(frames, sizeof(frames), "%u %d", params->frames, params->sharpest);
-    source->sum = files_checksum(source->sum, frames);
+    source->checksum = files_checksum(source->checksum, frames);
     return status;
 }
 
@@ -309,9 +309,9 @@ vkn_status source_open(struct preparation *preparation)
             "%s: one photograph; name the folder that it is in, with others of the same scene",
             given);
     BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
-    source->sum =
-        files_checksum(source->sum, preparation->params->equirectangular ? "equirectangular" : "");
-    source->sum += source->sum == 0 ? 1 : 0;
+    source->checksum = files_checksum(
+        source->checksum, preparation->params->equirectangular ? "equirectangular" : "");
+    source->checksum += source->checksum == 0 ? 1 : 0;
     return VKN_OK;
 }
 
@@ -322,7 +322,7 @@ const char *source_advice(const struct source *source)
     free(ffmpeg);
     for (size_t i = 0; i < source->count; i++) {
         heif_left |= source->pictures[i].problem != NULL && source->pictures[i].is_heif;
-        needs_ffmpeg |= source->pictures[i].problem != NULL && source->pictures[i].converted;
+        needs_ffmpeg |= source->pictures[i].problem != NULL && source->pictures[i].is_converted;
     }
     if (no_ffmpeg && needs_ffmpeg)
         return "install ffmpeg (apt-get install ffmpeg), and prepare them again with --overwrite";

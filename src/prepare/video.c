@@ -22,7 +22,7 @@ static vkn_status not_a_video(const char *path, const char *why)
                      why);
 }
 
-/* Reads {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; packet: frame. */
+/* Reads {"streams": [{"color_transfer": "bt709", "nb_read_packets": "240"}]}; packets: frames. */
 static vkn_status read_stream(const cJSON *json, const char *path, struct source_video *video)
 {
     const cJSON *streams = cJSON_GetObjectItemCaseSensitive(json, "streams");
@@ -33,7 +33,7 @@ static vkn_status read_stream(const cJSON *json, const char *path, struct source
     BASE_TRY(base_json_string(stream, "nb_read_packets", path, false, &packets));
     BASE_TRY(base_json_string(stream, "color_transfer", path, false, &curve));
     video->frames = packets != NULL ? strtoull(packets, NULL, 10) : 0;
-    video->hdr = strcmp(curve, "smpte2084") == 0 || strcmp(curve, "arib-std-b67") == 0;
+    video->is_hdr = strcmp(curve, "smpte2084") == 0 || strcmp(curve, "arib-std-b67") == 0;
     if (video->frames < MIN_FRAMES)
         return base_fail(VKN_BAD_INPUT, "%s: a video of %" PRIu64 " frames; at least %u are needed",
                          path, video->frames, MIN_FRAMES);
@@ -98,15 +98,14 @@ static void count_frames(void *context, const char *line)
                               done < counting->count ? done : counting->count, counting->count);
 }
 
-/* Filters that convert colours to JPEG's, which are BT.601 in full range, and HDR to BT.709 by tone
+/* Filters that convert colours to those of JPEG (BT.601, full range), and HDR to BT.709 by tone
  * mapping of linear light. */
 static const char to_jpeg[] = "scale=flags=accurate_rnd+full_chroma_int,format=gbrp,"
                               "scale=out_color_matrix=bt601:out_range=pc,format=yuvj444p";
 static const char from_hdr[] = "zscale=t=linear:npl=203,format=gbrpf32le,zscale=p=bt709,"
                                "tonemap=mobius:desat=0,zscale=t=bt709:m=bt709:r=tv,format=yuv444p,";
 
-/* Appends an expression that is true if n is one of `frames`, by binary search: ffmpeg limits sums
- * to 100 terms. */
+/* Appends the test "n is in `frames`" as a binary search: ffmpeg limits sums to 100 terms. */
 static void add_choice(struct base_text *text, const uint64_t *frames, uint32_t count)
 {
     if (count == 1) {
@@ -121,12 +120,12 @@ static void add_choice(struct base_text *text, const uint64_t *frames, uint32_t 
 }
 
 /* Makes the filter that selects and converts the frames with these sorted numbers. */
-static char *selection(const uint64_t *frames, uint32_t count, bool hdr)
+static char *selection(const uint64_t *frames, uint32_t count, bool is_hdr)
 {
     struct base_text text = {0};
     base_text_add(&text, "select='");
     add_choice(&text, frames, count);
-    base_text_add(&text, "',%s%s", hdr ? from_hdr : "", to_jpeg);
+    base_text_add(&text, "',%s%s", is_hdr ? from_hdr : "", to_jpeg);
     if (!text.failed)
         return text.data;
     free(text.data);
@@ -152,7 +151,7 @@ static vkn_status extract(struct preparation *preparation, const uint64_t *frame
 {
     struct counting counting = {preparation, count};
     struct program ffmpeg = {.name = "ffmpeg", .line = count_frames, .context = &counting};
-    char *filter = selection(frames, count, preparation->source.video.hdr);
+    char *filter = selection(frames, count, preparation->source.video.is_hdr);
     char *pattern = pattern_in(folder);
     static const char *const input[] = {"ffmpeg",   "-hide_banner",   "-loglevel", "error",
                                         "-nostats", "-nostdin",       "-y",        "-progress",
@@ -186,7 +185,7 @@ vkn_status video_extract_frames(struct preparation *preparation, const char *fol
     uint64_t *frames = base_alloc(count, sizeof(*frames));
     if (frames == NULL)
         return VKN_ERROR;
-    /* Start with the middle frame of each time window. */
+    /* The middle frame of each time window, unless the sharpest one is wanted. */
     for (uint32_t i = 0; i < count; i++)
         frames[i] = (2 * i + 1) * available / (2 * (uint64_t)count);
     vkn_status status = preparation->params->sharpest && count < available

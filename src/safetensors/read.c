@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes. The reference implementation allows 100 MB; headers of checkpoints have a configuration
- * and some dozens of names. */
+/* Largest header and file, bytes. The reference implementation allows headers of 100 MB; a
+ * checkpoint's header has a configuration and some dozens of names. */
 #define HEADER_LIMIT ((uint64_t)16 << 20)
 #define FILE_LIMIT   (sizeof(size_t) > 4 ? (size_t)((uint64_t)64 << 30) : (size_t)1 << 30)
 #define NUMBER_LIMIT 9007199254740992.0 /* cJSON has doubles, exact up to 2^53 */
-#define ALIGNMENT    8u
+#define ALIGNMENT    8u                 /* bytes */
 
 struct safetensors_file {
     char *name; /* for messages */
@@ -21,7 +21,7 @@ struct safetensors_file {
     size_t count;
 };
 
-/* Tensor names go into one-line messages, so a name that could break the line is refused. */
+/* Returns whether a tensor's name fits into one-line messages: it has no control characters. */
 static bool is_printable(const char *text)
 {
     for (; *text; text++) {
@@ -78,8 +78,8 @@ static vkn_status parse_shape(const struct safetensors_file *file, const cJSON *
     return VKN_OK;
 }
 
-/* Parses an entry of the header. *offset becomes the offset of the tensor's first byte, which the
- * caller turns into a pointer. */
+/* Parses an entry of the header. Sets *offset to the offset of the tensor's first byte; the caller
+ * sets tensor->data from it. */
 static vkn_status parse_tensor(const struct safetensors_file *file, const cJSON *item,
                                struct safetensors_tensor *tensor, uint64_t *offset)
 {
@@ -225,8 +225,7 @@ static vkn_status parse_header(struct safetensors_file *file, const char *text, 
     return status;
 }
 
-/* Verifies the checksum, if there is one. Overwrites its digits with zeros, as they were when the
- * writer computed it. */
+/* Verifies the checksum, if any. Sets its digits to zeros, as when the writer computed it. */
 static vkn_status check_checksum(struct safetensors_file *file, char *text, size_t header_size,
                                  size_t size)
 {
@@ -246,18 +245,18 @@ static vkn_status check_checksum(struct safetensors_file *file, char *text, size
     return VKN_OK;
 }
 
-/* Moves all tensors into a new buffer, aligned, if any is not aligned: writers other than write.c
- * may place F32 or U64 data at any offset. */
+/* Moves all tensors to aligned positions in a new buffer if any tensor is not aligned: other
+ * writers than write.c may place F32 or U64 data at any offset. */
 static vkn_status realign(struct safetensors_file *file)
 {
-    bool aligned = true;
+    bool is_aligned = true;
     size_t total = 1;
     for (size_t i = 0; i < file->count; i++) {
         const struct safetensors_tensor *tensor = &file->tensors[i];
-        aligned &= (uintptr_t)tensor->data % safetensors_types[tensor->type].size == 0;
+        is_aligned &= (uintptr_t)tensor->data % safetensors_types[tensor->type].size == 0;
         total += (size_t)tensor->size + ALIGNMENT;
     }
-    if (aligned)
+    if (is_aligned)
         return VKN_OK;
     char *bytes = base_alloc(total, 1);
     if (!bytes)

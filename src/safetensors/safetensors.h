@@ -28,23 +28,23 @@ struct safetensors_metadata {
     const char *key, *value;
 };
 
-/* Metadata key of the CRC-32C of all bytes of the file, computed while the digits of the checksum
- * itself are UNSET. A file whose checksum does not match is refused; a program that changes a file
- * has to remove the key. */
+/* Metadata key of the CRC-32C of all bytes of the file, computed with UNSET instead of the
+ * checksum. A file with another checksum is refused; a program that changes a file must
+ * remove the key. */
 #define SAFETENSORS_CHECKSUM       "vknerf.crc32c"
 #define SAFETENSORS_CHECKSUM_UNSET "00000000"
 
 /* Writes a file and replaces `path` atomically (base_file_begin / commit). If the metadata has
- * SAFETENSORS_CHECKSUM with the value UNSET, computes the checksum. In strings, bytes that are not
- * UTF-8 become U+FFFD. */
+ * SAFETENSORS_CHECKSUM with the value UNSET, replaces the value by the checksum. In strings, bytes
+ * that are not UTF-8 become U+FFFD. */
 vkn_status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
                              size_t count, const struct safetensors_metadata *metadata,
                              size_t metadata_count);
 
-struct safetensors_file; /* the whole file in memory; tensors and strings point into it */
+/* A whole file in memory. Its tensors and strings are valid until safetensors_close. */
+struct safetensors_file;
 /* Reads a file and checks it completely: header length and JSON, types, shapes against offsets, no
- * overlap, no hole, nothing past the end, the checksum if there is one. VKN_BAD_INPUT names the
- * file and the tensor. */
+ * overlap, no hole, nothing past the end, the checksum if any. VKN_BAD_INPUT names the tensor. */
 vkn_status safetensors_open(const char *path, struct safetensors_file **file);
 /* Reads and checks a copy of bytes in memory; `name` replaces the path in messages. */
 vkn_status safetensors_open_bytes(const char *name, const void *bytes, size_t size,
@@ -58,6 +58,7 @@ vkn_status safetensors_find(const struct safetensors_file *file, const char *nam
                             const struct safetensors_tensor **tensor);
 /* Returns the value of a metadata key; NULL when it is missing. */
 const char *safetensors_metadata_value(const struct safetensors_file *file, const char *key);
+/* Frees the file and sets the pointer to NULL. */
 void safetensors_close(struct safetensors_file **file);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "safetensors/safetensors.h"
 
-#define SAFETENSORS_TYPES 6
+#define SAFETENSORS_TYPES 6 /* number of element types */
 
 struct safetensors_type_info {
     const char *name; /* as in the file's header */
@@ -12,7 +12,7 @@ struct safetensors_type_info {
 };
 extern const struct safetensors_type_info safetensors_types[SAFETENSORS_TYPES]; /* by enum value */
 
-/* Computes a tensor's bytes from its type and shape; false when they do not fit 64 bits. */
+/* Computes a tensor's size in bytes from type and shape; returns false if it exceeds 64 bits. */
 bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *size);
 
 /* Returns the first of the checksum's 8 digits in a header; NULL without a checksum. */

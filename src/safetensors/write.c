@@ -1,5 +1,4 @@
-/* Writes safetensors files, with the same bytes as the reference implementation except for the
- * order of the metadata. */
+/* Writes safetensors files like the reference implementation, except for the metadata's order. */
 #include "safetensors/types.h"
 
 #include <errno.h>
@@ -27,7 +26,7 @@ bool safetensors_byte_size(const struct safetensors_tensor *tensor, uint64_t *si
     return true;
 }
 
-/* Searches for the key with quotes and colon: within a string, quotes would have backslashes. */
+/* Searches for the key with its quotes and colon: quotes within a string would have backslashes. */
 char *safetensors_checksum_digits(char *header, size_t size)
 {
     static const char key[] = "\"" SAFETENSORS_CHECKSUM "\":\"";
@@ -51,7 +50,7 @@ static void add_string(struct base_text *text, const char *string)
     cJSON_Delete(json);
 }
 
-/* Orders tensors by element size, larger first, so that all are aligned if the data section is. */
+/* Orders tensors by element size, largest first: all are aligned if the data section is aligned. */
 static int compare_sizes(const void *left, const void *right)
 {
     const struct safetensors_tensor *a = *(const struct safetensors_tensor *const *)left;
@@ -62,7 +61,7 @@ static int compare_sizes(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Checks the tensor before it is written, because the reader would refuse the file. */
+/* Refuses a tensor with which the reader would refuse the file. */
 static vkn_status check_tensor(const char *path, const struct safetensors_tensor *tensors,
                                size_t index)
 {

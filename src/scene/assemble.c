@@ -9,7 +9,7 @@
 #include "scene/keys.h"
 #include "scene/space.h"
 
-#define HOLD_OUT 8u /* in a single file every 8th frame, in order of path, is for testing */
+#define HOLD_OUT 8u /* without split files or lists every 8th frame, by path, is for testing */
 
 /* instant-ngp's transform of Blender scenes: cameras move from a distance of 4 to 1.32. */
 #define DEFAULT_SCALE  0.33
@@ -42,7 +42,7 @@ static bool belongs(const struct transforms *file, const struct transforms_frame
     return split == (held_out ? SCENE_TEST : SCENE_TRAIN);
 }
 
-/* Lists the frames of each split. The arrays have the capacity of all frames of their file. */
+/* Lists the frames of each split. Each array has the capacity of all frames of its file. */
 static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool single,
                                 struct selection selections[SCENE_SPLITS])
 {
@@ -85,9 +85,9 @@ static vkn_status fail_wrong_size(const struct transforms *file,
                      frame->height, reason, width, height, exif);
 }
 
-/* Checks the size of an image without w and h. Intrinsics at the top level of the file are valid
- * for one aspect ratio (a field of view) or one size (focal lengths in pixels): that of the first
- * image that uses them. */
+/* Checks the image size of a frame without w and h. Intrinsics at the top level of the file are
+ * valid for one aspect ratio (a field of view) or one size (focal lengths in pixels): that of the
+ * first image that uses them. */
 static vkn_status check_shared_size(const struct transforms *file,
                                     const struct transforms_frame *frame,
                                     const struct transforms_frame **first)
@@ -159,11 +159,11 @@ static vkn_status check_space(const struct scene_options *options)
     if (options->aabb_scale != 0 && !is_aabb_scale(options->aabb_scale))
         return base_fail(VKN_BAD_INPUT, "aabb_scale: %u is not a power of two from 1 to 128",
                          options->aabb_scale);
-    if (options->placed && (options->scale == 0 || options->aabb_scale == 0))
+    if (options->is_fixed && (options->scale == 0 || options->aabb_scale == 0))
         return base_fail(VKN_BAD_INPUT,
                          "scene.fixed_transform: scene.scale and scene.aabb_scale are missing");
     const double *offset = options->offset;
-    if (!options->placed && (offset[0] != 0 || offset[1] != 0 || offset[2] != 0))
+    if (!options->is_fixed && (offset[0] != 0 || offset[1] != 0 || offset[2] != 0))
         base_log(BASE_LOG_WARNING, "scene.offset: it is only used with scene.fixed_transform");
     return VKN_OK;
 }
@@ -178,7 +178,7 @@ static double shorten(double number)
 
 /* Sets scale and offset; `offset` NULL maps the space's centre to the middle of the cube. Near the
  * dataset's origin both are rounded to single precision, which moves a scene by less than 1e-6. Far
- * from the origin rounding could move it by more than its size. */
+ * from the origin rounding could move the scene by more than its size. */
 static void set_space(struct vkn_scene *scene, const struct space *space, const double *offset)
 {
     scene->scale = space->scale;
@@ -192,22 +192,22 @@ static void set_space(struct vkn_scene *scene, const struct space *space, const 
     scene->scale = shorten(space->scale);
 }
 
-/* Takes the space of the options or the file, or measures one when the file has none and its
- * dialect calls for it. */
+/* Sets the training space of the options if it is fixed, else that of the file, else a measured one
+ * if file->measures_space, else the default. The options' scale and aabb_scale take precedence. */
 static vkn_status choose_space(struct vkn_scene *scene, const struct selection *train,
                                const struct scene_options *options)
 {
     const struct transforms *file = train->file;
-    bool automatic = !options->placed && file->measures_space && file->aabb_scale == 0 &&
-                     !file->has_scale && !file->has_offset;
+    bool is_measured = !options->is_fixed && file->measures_space && file->aabb_scale == 0 &&
+                       !file->has_scale && !file->has_offset;
     struct space space = {.scale = file->has_scale ? file->scale : DEFAULT_SCALE};
     double near = 0;
-    if (automatic)
+    if (is_measured)
         BASE_TRY(space_measure(train->frames, train->count, &space));
     if (options->scale > 0)
         space.scale = options->scale;
     scene->aabb_scale = file->aabb_scale > 0 ? file->aabb_scale : 1;
-    if (automatic)
+    if (is_measured)
         BASE_TRY(space_cube_side(file, train->frames, train->count, &space, &scene->aabb_scale));
     if (options->aabb_scale > 0)
         scene->aabb_scale = options->aabb_scale;
@@ -215,8 +215,8 @@ static vkn_status choose_space(struct vkn_scene *scene, const struct selection *
     scene->near = (float)(near * space.scale);
     const double middle[3] = {DEFAULT_OFFSET, DEFAULT_OFFSET, DEFAULT_OFFSET};
     set_space(scene, &space,
-              options->placed    ? options->offset
-              : automatic        ? NULL
+              options->is_fixed  ? options->offset
+              : is_measured      ? NULL
               : file->has_offset ? file->offset
                                  : middle);
     return VKN_OK;
@@ -339,7 +339,7 @@ vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE
 {
     BASE_TRY(check_space(options));
     scene->downscale = options->downscale > 0 ? options->downscale : 1;
-    scene->load_downscale = scene->downscale / files[SCENE_TRAIN].prescaled;
+    scene->load_downscale = scene->downscale / files[SCENE_TRAIN].image_factor;
     struct selection selections[SCENE_SPLITS] = {{0}};
     vkn_status status = select_frames(files, single, selections);
     if (status == VKN_OK)

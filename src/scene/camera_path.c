@@ -8,8 +8,8 @@
 
 #define MAX_JSON_SIZE ((size_t)64 << 20)
 
-/* Returns the size of a frame's image: its w and h, or the size of `like`. */
-static vkn_status frame_size(const struct transforms *camera_path,
+/* Sets `size` to the frame's w and h or, without them, to the size of `like`. */
+static vkn_status frame_size(const struct transforms *transforms,
                              const struct transforms_frame *frame, const struct scene_camera *like,
                              uint32_t size[2])
 {
@@ -18,12 +18,12 @@ static vkn_status frame_size(const struct transforms *camera_path,
     size[1] = given[1] > 0 ? (uint32_t)llround(given[1]) : like->height;
     if (size[0] > SCENE_MAX_IMAGE_SIZE || size[1] > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "%s: frames[%zu]: w and h: %ux%u is more than %ux%u",
-                         camera_path->file, frame->index, size[0], size[1], SCENE_MAX_IMAGE_SIZE,
+                         transforms->file, frame->index, size[0], size[1], SCENE_MAX_IMAGE_SIZE,
                          SCENE_MAX_IMAGE_SIZE);
     return VKN_OK;
 }
 
-/* Resizes the pinhole camera *like; the vertical field of view stays. */
+/* Sets the intrinsics of the pinhole *like, resized without changing its vertical field of view. */
 static void lens_like(const struct scene_camera *like, const uint32_t size[2],
                       struct scene_camera *camera)
 {
@@ -36,19 +36,19 @@ static void lens_like(const struct scene_camera *like, const uint32_t size[2],
     camera->center_y = like->center_y * ratio;
 }
 
-vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *camera_path,
+vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *transforms,
                                const struct scene_camera *like, struct scene_camera **cameras,
                                size_t *count)
 {
-    if (camera_path->count == 0)
-        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames", camera_path->file);
-    struct scene_camera *made = base_alloc(camera_path->count, sizeof(*made));
+    if (transforms->count == 0)
+        return base_fail(VKN_BAD_INPUT, "%s: frames: no frames", transforms->file);
+    struct scene_camera *made = base_alloc(transforms->count, sizeof(*made));
     if (made == NULL)
         return VKN_ERROR;
-    for (size_t i = 0; i < camera_path->count; i++) {
-        const struct transforms_frame *frame = &camera_path->frames[i];
+    for (size_t i = 0; i < transforms->count; i++) {
+        const struct transforms_frame *frame = &transforms->frames[i];
         uint32_t size[2];
-        vkn_status status = frame_size(camera_path, frame, like, size);
+        vkn_status status = frame_size(transforms, frame, like, size);
         if (status != VKN_OK) {
             free(made);
             return status;
@@ -60,7 +60,7 @@ vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct trans
         camera_set_frame(scene, frame, &made[i]);
     }
     *cameras = made;
-    *count = camera_path->count;
+    *count = transforms->count;
     return VKN_OK;
 }
 

@@ -36,16 +36,17 @@ void spline_at(const struct spline *spline, double time, double *values);
 /* ---- camera paths ---------------------------------------------------------------------------- */
 
 /* Returns a camera with the vertical field of view `angle` (radians) and a centred optical axis. A
- * size of 0 is that of `like`, or follows from the other one by its aspect ratio. */
+ * side of 0 follows from the other side by the aspect ratio of `like`; 0 0: the size of `like`. */
 struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
                                        double angle);
 /* Returns a pinhole camera with size and intrinsics of *like, without distortion, pose or time. For
- * a fisheye or a panorama it has the lens's scale in the middle, but sees at most 90 degrees along
- * the longer side: a pinhole's image is stretched beyond. */
+ * a fisheye or a panorama the pinhole has the lens's scale in the middle, but sees at most 90
+ * degrees along the longer side, since its image would be stretched beyond. */
 struct scene_camera camera_path_undistorted(const struct scene_camera *like);
-double camera_path_angle(const struct scene_camera *camera); /* vertical field of view, radians */
-/* Reads the array `name` of `count` numbers. Returns VKN_BAD_INPUT for anything else, and when the
- * array is required and absent. */
+/* Returns the vertical field of view in radians. */
+double camera_path_angle(const struct scene_camera *camera);
+/* Reads the array `name` of `count` numbers. Returns VKN_BAD_INPUT for anything else, and when a
+ * required array is absent. */
 vkn_status camera_path_numbers(const struct cJSON *json, const char *name, const char *where,
                                bool required, int count, double *values);
 
@@ -63,8 +64,7 @@ vkn_status camera_path_parse(const struct vkn_scene *scene, const char *file,
                              const struct cJSON *json, const struct camera_path_space *space,
                              const struct scene_camera *like,
                              struct scene_camera_path *camera_path);
-/* camera_path_is_... returns whether the keys of a file are of that kind; camera_path_parse_...
- * parses it. */
+/* camera_path_is_... returns whether a file is of that kind; camera_path_parse_... parses it. */
 bool camera_path_is_nerfstudio(const struct cJSON *json);
 vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const char *file,
                                         const struct cJSON *json,
@@ -83,9 +83,8 @@ bool camera_path_is_keyframes(const struct cJSON *json);
 vkn_status camera_path_parse_keyframes(const struct vkn_scene *scene, const char *file,
                                        const struct cJSON *json, const struct scene_camera *like,
                                        struct scene_camera_path *camera_path);
-/* Reads the transform of a nerfstudio export from `dataparser`, a dataparser_transforms.json, by
- * default the one in the folder of `file`, and from the applied_transform of the scene's
- * transforms.json. */
+/* Reads the transform of a nerfstudio export from a dataparser_transforms.json (`dataparser`; NULL:
+ * in the folder of `file`) and from the applied_transform of the scene's transforms.json. */
 vkn_status camera_path_read_space(const struct vkn_scene *scene, const char *file,
                                   const char *dataparser, struct camera_path_space *space);
 

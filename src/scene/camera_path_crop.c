@@ -11,7 +11,7 @@
 
 struct crop {
     double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
-    double color[3];                        /* 0 to 255 */
+    double color[3];                        /* 0 to 255; color[0] < 0: not given */
 };
 
 static vkn_status read_color(const cJSON *json, const char *where, double color[3])
@@ -39,7 +39,7 @@ static vkn_status read_values(const cJSON *json, const char *where, struct crop 
     return read_color(json, where, crop->color);
 }
 
-/* Computes Rz(yaw) Ry(pitch) Rx(roll). */
+/* Computes r = Rz(yaw) Ry(pitch) Rx(roll) from roll, pitch and yaw. */
 static void rotation_matrix(const double rotation[3], double r[3][3])
 {
     double cx = cos(rotation[0]), sx = sin(rotation[0]), cy = cos(rotation[1]),
@@ -75,7 +75,7 @@ static vkn_status convert_box(const char *where, const struct crop *crop,
     return VKN_OK;
 }
 
-/* Sets the background: only white and black can be rendered. */
+/* Sets the background to black or white. Other colours cannot be rendered and are ignored. */
 static void choose_background(const char *file, const double color[3],
                               struct scene_camera_path *camera_path)
 {

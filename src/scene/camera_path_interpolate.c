@@ -6,10 +6,10 @@
 
 #include "scene/camera_path.h"
 
-/* The order of names is used unless its path is this many times longer than the computed tour. */
+/* The order of names is used unless its path is longer than this many times the computed tour. */
 #define MAX_DETOUR    1.5
 #define MOST_ROUNDS   50    /* iterations of improving a tour, each over every pair of cameras */
-#define MOST_IMPROVED 1000u /* cameras beyond which a tour is not improved */
+#define MOST_IMPROVED 1000u /* largest number of cameras whose tour is improved */
 
 /* Indices of a camera's values; the quaternion is w x y z. */
 enum { POSITION = 0, ROTATION = 3, CHANNELS = 7 };
@@ -18,8 +18,8 @@ struct camera_order {
     const struct scene_split *train;
     size_t count;
     size_t *order;  /* [count] indices of cameras */
-    double reach;   /* distance that equals a rotation by one radian: mean distance of the cameras
-                       from their centre */
+    double radian;  /* distance that equals a rotation by one radian: mean distance of the cameras
+                       from their mean position */
     double *values; /* [count][CHANNELS] */
     double *times;  /* [count + 1]: path length up to each camera */
 };
@@ -76,7 +76,7 @@ static vkn_status order_by_name(struct camera_order *camera_order)
     return VKN_OK;
 }
 
-/* Returns the distance of two cameras: translation plus weighted rotation of the viewing axis. */
+/* Returns the distance between cameras: translation plus weighted rotation of the viewing axis. */
 static double distance(const struct camera_order *camera_order, size_t from, size_t to)
 {
     const float *a = camera_order->train->cameras[from].pose,
@@ -86,7 +86,7 @@ static double distance(const struct camera_order *camera_order, size_t from, siz
         squared += pow((double)a[i + 3] - (double)b[i + 3], 2);
         cosine += (double)a[i + 2] * (double)b[i + 2];
     }
-    return sqrt(squared) + camera_order->reach * acos(fmin(fmax(cosine, -1), 1));
+    return sqrt(squared) + camera_order->radian * acos(fmin(fmax(cosine, -1), 1));
 }
 
 static double length_of(const struct camera_order *camera_order, const size_t *order)
@@ -127,15 +127,15 @@ static void order_greedily(const struct camera_order *camera_order, size_t *orde
     }
 }
 
-/* Reverses order[first .. last] if that shortens the path (2-opt: Croes 1958). */
+/* Reverses order[first .. last] if that shortens the path; returns whether (2-opt: Croes 1958). */
 static bool shorten(const struct camera_order *camera_order, size_t *order, size_t first,
                     size_t last)
 {
-    bool end = last + 1 == camera_order->count;
+    bool is_path_end = last + 1 == camera_order->count;
     double old_length = distance(camera_order, order[first - 1], order[first]) +
-                        (end ? 0 : distance(camera_order, order[last], order[last + 1]));
+                        (is_path_end ? 0 : distance(camera_order, order[last], order[last + 1]));
     double new_length = distance(camera_order, order[first - 1], order[last]) +
-                        (end ? 0 : distance(camera_order, order[first], order[last + 1]));
+                        (is_path_end ? 0 : distance(camera_order, order[first], order[last + 1]));
     if (!(new_length < old_length - 1e-9))
         return false;
     for (; first < last; first++, last--) {
@@ -237,7 +237,7 @@ static vkn_status set_spline_points(struct camera_order *camera_order)
             values[n] = -values[n];
         if (i > 0)
             camera_order->times[i] =
-                camera_order->times[i - 1] + 1e-3 * camera_order->reach +
+                camera_order->times[i - 1] + 1e-3 * camera_order->radian +
                 distance(camera_order, camera_order->order[i - 1], camera_order->order[i]);
     }
     return VKN_OK;
@@ -246,7 +246,7 @@ static vkn_status set_spline_points(struct camera_order *camera_order)
 static vkn_status order_cameras(const struct scene_split *train, struct camera_order *camera_order)
 {
     *camera_order = (struct camera_order){
-        .train = train, .count = train->camera_count, .reach = mean_distance(train)};
+        .train = train, .count = train->camera_count, .radian = mean_distance(train)};
     camera_order->order = base_alloc(camera_order->count, sizeof(*camera_order->order));
     if (camera_order->order == NULL)
         return VKN_ERROR;

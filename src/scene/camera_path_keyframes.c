@@ -58,7 +58,7 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, double val
     return VKN_OK;
 }
 
-/* Reads all keyframes. A keyframe without up, fov or time has that of the previous one. */
+/* Reads all keyframes. Absent up, fov and time are copied from the previous keyframe. */
 static vkn_status read_all(const cJSON *list, const double defaults[CHANNELS],
                            struct keyframes *keys)
 {
@@ -164,7 +164,7 @@ static vkn_status make_frames(const struct vkn_scene *scene, const struct keyfra
     camera_path->fps = keys->fps;
     for (size_t i = 0; i < keys->frames; i++) {
         double values[SPLINE_CHANNELS];
-        /* A loop ends one step before its first camera returns. */
+        /* The last frame of a loop is one step before the first keyframe. */
         double segments = (double)(spline.loop ? keys->count : keys->count - 1);
         double steps = (double)(spline.loop || keys->frames == 1 ? keys->frames : keys->frames - 1);
         spline_at(&spline, (double)i / steps * segments, values);

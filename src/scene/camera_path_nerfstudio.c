@@ -14,7 +14,7 @@
 
 const struct camera_path_space camera_path_same_space = {{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0}, 1};
 
-/* nerfstudio's keyframes have a matrix, vknerf's a position. */
+/* Keyframes with a matrix are nerfstudio's; vknerf's own have a position. */
 bool camera_path_is_nerfstudio(const struct cJSON *json)
 {
     const cJSON *keys = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
@@ -47,8 +47,7 @@ static void pose_invert(const double a[12], double result[12])
     }
 }
 
-/* Reads the transform that nerfstudio applied to the captured cameras when it wrote
- * transforms.json. */
+/* Reads the transform from the captured cameras to those of nerfstudio's transforms.json. */
 static vkn_status read_applied(const struct vkn_scene *scene, double pose[12], double *scale)
 {
     char *file = base_is_folder(scene->path) ? base_path_join(scene->path, "transforms.json")
@@ -121,8 +120,8 @@ struct export
     const char *file;
     const struct camera_path_space *space;
     struct scene_camera like; /* size and lens */
-    bool timed;               /* all cameras have a render_time; else times are ignored */
-    double fov, fps, seconds; /* fov: degrees, the default of keyframes; 0: not given */
+    bool has_times;           /* all cameras have a render_time; else times are ignored */
+    double fov, fps, seconds; /* fov: default in degrees; 0: not given */
 };
 
 /* Reads the camera type. Unknown types become perspective, as in nerfstudio. */
@@ -174,8 +173,8 @@ static vkn_status read_text_matrix(const char *text, const char *name, const cha
         cJSON_Delete(rows);
         return VKN_ERROR;
     }
-    bool whole = cJSON_IsArray(columns) && cJSON_GetArraySize(columns) == 16;
-    for (int i = 0; i < 16 && whole; i++)
+    bool is_4x4 = cJSON_IsArray(columns) && cJSON_GetArraySize(columns) == 16;
+    for (int i = 0; i < 16 && is_4x4; i++)
         cJSON_AddItemToArray(rows,
                              cJSON_Duplicate(cJSON_GetArrayItem(columns, i % 4 * 4 + i / 4), true));
     vkn_status status = pose_read_flat(rows, name, where, pose);
@@ -198,8 +197,8 @@ static vkn_status read_matrix(const cJSON *json, const char *name, const char *w
 
 /* A camera of the path or a keyframe. */
 struct view {
-    double pose[12]; /* in the dataset's space */
-    double fov, time;
+    double pose[12];  /* camera to world, in the dataset's space */
+    double fov, time; /* vertical, degrees; 0 to 1 */
 };
 
 static vkn_status read_view(const struct export *export, const cJSON *json, const char *matrix,
@@ -213,7 +212,7 @@ static vkn_status read_view(const struct export *export, const cJSON *json, cons
     BASE_TRY(read_matrix(json, matrix, where, pose));
     if (!is_panorama(export))
         BASE_TRY(base_json_number(json, "fov", where, needs_fov, 0.01, 179.0, &view->fov));
-    if (export->timed)
+    if (export->has_times)
         BASE_TRY(base_json_number(json, "render_time", where, true, -1, 2, &view->time));
     for (int i = 3; i < 12; i += 4)
         pose[i] *= export->space->factor;
@@ -221,8 +220,8 @@ static vkn_status read_view(const struct export *export, const cJSON *json, cons
     return VKN_OK;
 }
 
-/* Makes a camera. A perspective lens and a fisheye have the focal length of a perspective with this
- * fov; a panorama is always full. Times are clamped because splines overshoot 0 and 1 a little. */
+/* Makes a camera. A fisheye has the focal length of a perspective lens with the same fov; a
+ * panorama is always full. Times are clamped because splines overshoot 0 and 1 a little. */
 static struct scene_camera make_camera(const struct export *export, const struct view *view)
 {
     static const uint32_t same_size[2] = {0, 0};
@@ -250,7 +249,7 @@ static vkn_status read_views(struct export *export, const cJSON *list, const cha
     size_t length = strlen(export->file) + 48, i = 0;
     char *where = base_alloc(length, 1);
     vkn_status status = where != NULL ? VKN_OK : VKN_ERROR;
-    export->timed = all_have(list, "render_time");
+    export->has_times = all_have(list, "render_time");
     for (const cJSON *item = list->child; item != NULL && status == VKN_OK;
          item = item->next, i++) {
         snprintf(where, length, "%s: %s[%zu].", export->file, name, i);
@@ -343,13 +342,13 @@ vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const cha
                                         struct scene_camera_path *camera_path)
 {
     struct export export = {.scene = scene, .file = file, .space = space};
-    bool loop = false, keys = false;
+    bool loop = false, has_keyframes = false;
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "camera_path");
     BASE_TRY(read_common(json, &export));
     BASE_TRY(base_json_bool(json, "is_cycle", file, false, &loop));
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1) {
         list = cJSON_GetObjectItemCaseSensitive(json, "keyframes");
-        keys = true;
+        has_keyframes = true;
     }
     if (!cJSON_IsArray(list) || cJSON_GetArraySize(list) < 1)
         return base_json_fail(file, "camera_path", "no cameras");
@@ -357,12 +356,12 @@ vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const cha
     struct view *views = base_alloc(count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
-    vkn_status status = read_views(&export, list, keys ? "keyframes" : "camera_path",
-                                   keys ? "matrix" : "camera_to_world", views);
+    vkn_status status = read_views(&export, list, has_keyframes ? "keyframes" : "camera_path",
+                                   has_keyframes ? "matrix" : "camera_to_world", views);
     if (status == VKN_OK)
         status = camera_path_read_crop(file, json, space, camera_path);
     if (status == VKN_OK)
-        status = make_path(&export, views, count, keys, loop, camera_path);
+        status = make_path(&export, views, count, has_keyframes, loop, camera_path);
     free(views);
     if (status != VKN_OK) {
         free(camera_path->cameras);

@@ -9,20 +9,19 @@
 
 #include "scene/camera_path.h"
 
-#define PI            3.14159265358979323846
-#define LARGEST       1e9
-#define FPS           60.0 /* defaults of run.py's --video_fps and --video_n_seconds */
-#define SECONDS       1.0
-#define MAX_JSON_SIZE ((size_t)64 << 20)
+#define PI              3.14159265358979323846
+#define LARGEST         1e9
+#define DEFAULT_FPS     60.0 /* defaults of run.py's --video_fps and --video_n_seconds */
+#define DEFAULT_SECONDS 1.0
+#define MAX_JSON_SIZE   ((size_t)64 << 20)
 
 /* Indices of a keyframe's values: rotation (quaternion x y z w) and position, camera to world in
- * instant-ngp's space with the camera's axes right, down and forwards; vertical field of view,
- * degrees. */
+ * instant-ngp's space with the camera's axes right, down and forwards; vertical fov, degrees. */
 enum { ROTATION = 0, POSITION = 4, ANGLE = 7, VALUES = 8 };
 
 struct keyframe {
     double values[VALUES];
-    double timestamp; /* end of this keyframe's interval; increasing, above 0 */
+    double timestamp; /* end of this keyframe's interval; above 0 and increasing */
 };
 
 struct path {
@@ -30,9 +29,9 @@ struct path {
     struct keyframe *keys;
     size_t count;
     bool loop;
-    unsigned order; /* order of the spline, 0 to 3 */
-    double seconds;
-    bool blurred, glowing;
+    unsigned order;          /* order of the spline, 0 to 3 */
+    double seconds;          /* 0: not given */
+    bool has_blur, has_glow; /* depth of field; glow */
 };
 
 /* instant-ngp's transform of the dataset into its unit cube. */
@@ -69,14 +68,14 @@ static vkn_status read_keyframe(const cJSON *json, const char *where, struct pat
     BASE_TRY(base_json_number(json, cJSON_HasObjectItem(json, "dof") ? "dof" : "aperture_size",
                               where, false, -LARGEST, LARGEST, &aperture));
     BASE_TRY(base_json_number(json, "glow_mode", where, false, -LARGEST, LARGEST, &glow));
-    path->blurred = path->blurred || aperture != 0;
-    path->glowing = path->glowing || glow != 0;
+    path->has_blur = path->has_blur || aperture != 0;
+    path->has_glow = path->has_glow || glow != 0;
     return rotation_length(key->values + ROTATION) > 1e-6
                ? VKN_OK
                : base_json_fail(where, "R", "its quaternion is no rotation");
 }
 
-/* Spaces keyframes evenly unless their times increase. */
+/* Spaces the keyframes evenly unless all timestamps increase and are above 0. */
 static void check_timestamps(struct path *path)
 {
     double previous = 0;
@@ -120,11 +119,12 @@ static vkn_status read_path(const cJSON *json, struct path *path)
     if (path->order != order)
         return base_json_fail(path->file, "spline_order", "%g is not a whole number", order);
     BASE_TRY(read_keyframes(list, path));
-    if (path->blurred || path->glowing)
+    if (path->has_blur || path->has_glow)
         base_log(BASE_LOG_WARNING, "%s: path: %s not rendered", path->file,
-                 path->blurred && path->glowing ? "its depth of field (aperture_size) and glow are"
-                 : path->blurred                ? "its depth of field (aperture_size) is"
-                                                : "its glow (glow_mode) is");
+                 path->has_blur && path->has_glow
+                     ? "its depth of field (aperture_size) and glow are"
+                 : path->has_blur ? "its depth of field (aperture_size) is"
+                                  : "its glow (glow_mode) is");
     return VKN_OK;
 }
 
@@ -140,8 +140,8 @@ static const double *key_at(const struct path *path, ptrdiff_t index)
     return path->keys[index].values;
 }
 
-/* Finds the keyframe before a playback time (0..1), and the fraction of the way to the next. An
- * open path ends with the interval of its last keyframe but one, at the last keyframe. */
+/* Finds the keyframe before a playback time (0..1), and the fraction of the way to the next one. An
+ * open path ends at its last keyframe, whose own interval is not played. */
 static size_t find_keyframe(const struct path *path, double time, double *fraction)
 {
     size_t index = 0, last = path->count - (path->loop ? 1 : 2);
@@ -157,7 +157,7 @@ static size_t find_keyframe(const struct path *path, double time, double *fracti
     return index;
 }
 
-/* Adds a weighted keyframe, with the sign of its quaternion that is nearer to the sum. */
+/* Adds a weighted keyframe. Of the two signs of its quaternion, uses the one nearer to the sum. */
 static void add_weighted(const double *key, double weight, double sum[VALUES])
 {
     double dot = 0;
@@ -206,13 +206,13 @@ static void evaluate(const struct path *path, double time, double values[VALUES]
 static vkn_status read_scene_file(const struct vkn_scene *scene, char **file, struct cJSON **json)
 {
     static const char *const names[] = {"transforms.json", "transforms_train.json"};
-    bool folder = scene->path != NULL && base_is_folder(scene->path);
-    bool read = scene->path != NULL && scene->format == VKN_SCENE_TRANSFORMS;
+    bool is_folder = scene->path != NULL && base_is_folder(scene->path);
+    bool has_file = scene->path != NULL && scene->format == VKN_SCENE_TRANSFORMS;
     *json = NULL;
     *file = NULL;
-    for (size_t i = 0; read && i < (folder ? BASE_COUNT(names) : 1); i++) {
+    for (size_t i = 0; has_file && i < (is_folder ? BASE_COUNT(names) : 1); i++) {
         free(*file);
-        *file = folder ? base_path_join(scene->path, names[i]) : base_format("%s", scene->path);
+        *file = is_folder ? base_path_join(scene->path, names[i]) : base_format("%s", scene->path);
         if (*file == NULL)
             return VKN_ERROR;
         if (base_file_exists(*file))
@@ -247,7 +247,7 @@ static vkn_status read_space(const struct vkn_scene *scene, const char *path,
     return status;
 }
 
-/* Computes the rotation matrix of a quaternion x y z w; its columns are the camera's axes. */
+/* Computes the matrix of a rotation (quaternion x y z w). The columns are the camera's axes. */
 static void rotation_matrix(const double q[4], double r[3][3])
 {
     double length = rotation_length(q), x = q[0] / length, y = q[1] / length, z = q[2] / length,
@@ -279,14 +279,14 @@ static void to_dataset(const struct ngp_space *space, const double values[VALUES
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-/* Makes the path's frames, a single one from a single keyframe. */
+/* Makes the path's frames; a path with one keyframe has one frame. */
 static vkn_status make_frames(const struct vkn_scene *scene, const struct path *path,
                               const struct ngp_space *space, const struct scene_camera *like,
                               struct scene_camera_path *camera_path)
 {
     static const uint32_t same_size[2] = {0, 0};
-    double seconds = path->seconds > 0 ? path->seconds : SECONDS;
-    double frames = path->count > 1 ? fmax(1, floor(seconds * FPS)) : 1;
+    double seconds = path->seconds > 0 ? path->seconds : DEFAULT_SECONDS;
+    double frames = path->count > 1 ? fmax(1, floor(seconds * DEFAULT_FPS)) : 1;
     if (frames > SCENE_MAX_FRAMES)
         return base_json_fail(path->file, "duration_seconds", "more than %d frames",
                               SCENE_MAX_FRAMES);

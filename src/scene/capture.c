@@ -24,7 +24,7 @@ static char *find_factor(const char *folder, uint32_t factor, bool *failed)
     return NULL;
 }
 
-/* Returns the first of folder/images, folder/images_2, ... and its number. */
+/* Returns the first existing one of folder/images, folder/images_2, ...; sets *factor to its N. */
 static char *find_first(const char *folder, uint32_t *factor, bool *failed)
 {
     char *images = NULL;
@@ -49,18 +49,18 @@ bool capture_has_images(const char *folder, bool *failed)
 }
 
 vkn_status capture_images(const char *folder, const char *file, uint32_t downscale, char **images,
-                          uint32_t *prescaled)
+                          uint32_t *image_factor)
 {
     bool failed = false;
-    uint32_t first = 0;
-    *prescaled = 1;
-    *images = find_first(folder, &first, &failed);
-    if (*images != NULL && downscale > 1 && downscale <= CAPTURE_MAX_FACTOR / first) {
-        char *smaller = find_factor(folder, first * downscale, &failed);
+    uint32_t first_factor = 0;
+    *image_factor = 1;
+    *images = find_first(folder, &first_factor, &failed);
+    if (*images != NULL && downscale > 1 && downscale <= CAPTURE_MAX_FACTOR / first_factor) {
+        char *smaller = find_factor(folder, first_factor * downscale, &failed);
         if (smaller != NULL) {
             free(*images);
             *images = smaller;
-            *prescaled = downscale;
+            *image_factor = downscale;
         }
     }
     if (failed) {
@@ -173,7 +173,8 @@ vkn_status capture_find_images(const char *folder, uint32_t downscale,
                                struct scene_findings *findings, struct transforms *transforms)
 {
     char *images = NULL;
-    BASE_TRY(capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled));
+    BASE_TRY(
+        capture_images(folder, transforms->file, downscale, &images, &transforms->image_factor));
     vkn_status status = pictures_find(images, false, findings, transforms);
     if (status == VKN_OK)
         status = capture_measure(folder, findings, transforms);
@@ -209,12 +210,12 @@ static int by_name(const void *a, const void *b)
 static vkn_status add_name(char ***names, size_t *count, size_t *capacity, const char *name)
 {
     if (*count == *capacity) {
-        size_t more = *capacity > 0 ? 2 * *capacity : 64;
-        char **grown = realloc(*names, more * sizeof(char *));
+        size_t new_capacity = *capacity > 0 ? 2 * *capacity : 64;
+        char **grown = realloc(*names, new_capacity * sizeof(char *));
         if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu names)", more);
+            return base_fail(VKN_ERROR, "out of memory (%zu names)", new_capacity);
         *names = grown;
-        *capacity = more;
+        *capacity = new_capacity;
     }
     (*names)[*count] = base_format("%s", name);
     return (*names)[*count] != NULL ? (++*count, VKN_OK) : VKN_ERROR;

@@ -9,7 +9,7 @@
 #define LEAST_POINTS 100u /* visible points below which scene_nearest_point returns 0 */
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
-/* Points that are tested for each frame: a sufficient sample. */
+/* Largest number of points that are tested for each frame: a sufficient sample. */
 #define MOST_TESTED   16384u
 
 /* ---- visible points -------------------------------------------------------------------------- */
@@ -18,13 +18,13 @@
 struct view {
     struct scene_camera camera; /* in the dataset's axes and units, at the position 0 0 0 */
     double limit;               /* scene_camera_limit(&camera) */
-    double widest; /* cosine of the largest angle between the viewing axis and a corner's ray */
+    double least_cosine;        /* smallest cosine between the viewing axis and a corner's ray */
 };
 
 static struct view view_of(const struct transforms_frame *frame)
 {
     const struct vkn_scene dataset = {.scale = 1};
-    struct view view = {.widest = lens_kinds[frame->lens.kind].panoramic ? -1 : 1};
+    struct view view = {.least_cosine = lens_kinds[frame->lens.kind].panoramic ? -1 : 1};
     lens_apply(&frame->lens, frame->width, frame->height, 1, &view.camera);
     view.limit = scene_camera_limit(&view.camera);
     camera_set_frame(&dataset, frame, &view.camera);
@@ -36,13 +36,13 @@ static struct view view_of(const struct transforms_frame *frame)
                          (corner >> 1) * (double)frame->height, origin, direction);
         for (int i = 0; i < 3; i++)
             along -= direction[i] * frame->pose[4 * i + 2];
-        view.widest = fmin(view.widest, along);
+        view.least_cosine = fmin(view.least_cosine, along);
     }
     return view;
 }
 
-/* Returns the distance of a point that is in the image, else 0. Tests the cone around the image
- * first, which is cheap. */
+/* Returns the distance from the camera to a point that is in the image; 0 when the point is
+ * outside. The cheap test for the cone around the image comes first. */
 static double distance_in_view(const struct view *view, const struct transforms_frame *frame,
                                const double point[3])
 {
@@ -53,7 +53,7 @@ static double distance_in_view(const struct view *view, const struct transforms_
         along -= from[i] * frame->pose[4 * i + 2];
     }
     double distance = sqrt(squared);
-    if (!(along >= view->widest * distance) ||
+    if (!(along >= view->least_cosine * distance) ||
         !scene_camera_project_within(&view->camera, view->limit, from, &x, &y))
         return 0;
     bool inside = x >= 0 && y >= 0 && x <= frame->width && y <= frame->height;

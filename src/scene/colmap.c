@@ -10,7 +10,7 @@
 #include "scene/space.h"
 
 #define MAX_FILE_SIZE ((size_t)16 << 30)
-#define MOST_TRACKED  512u /* tracked points that are kept of a frame: enough to judge its pose */
+#define MOST_TRACKED  512u /* most tracked points kept for a frame: enough to judge its pose */
 
 void colmap_free(struct colmap *model)
 {
@@ -33,8 +33,8 @@ static int by_camera_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Converts COLMAP's pose, world to a camera with y down and z forward, to its inverse with y and z
- * reversed: columns right, up, backwards and the position -R^T t. Returns NULL or the problem. */
+/* Inverts COLMAP's pose, world to a camera with y down and z forward, and reverses y and z. The
+ * columns are right, up, backwards and the position -R^T t. Returns NULL or the problem. */
 static const char *make_pose(const struct colmap_image *image, double pose[12])
 {
     double w = image->rotation[0], x = image->rotation[1], y = image->rotation[2],
@@ -97,7 +97,7 @@ vkn_status colmap_frames(const char *file, struct colmap *model, struct transfor
                                       .list = "images",
                                       .lens = lens_none,
                                       .measures_space = true,
-                                      .prescaled = 1};
+                                      .image_factor = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;
     transforms->frames = base_alloc(model->image_count, sizeof(*transforms->frames));
@@ -123,7 +123,7 @@ static int by_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the ids of the remaining frames, sorted. */
+/* Returns the image ids of the frames that were not dropped, sorted. */
 static struct id_frame *list_ids(const struct colmap *model, const struct transforms *transforms)
 {
     struct id_frame *ids = base_alloc(transforms->count, sizeof(*ids));
@@ -153,8 +153,8 @@ static double distance(const struct transforms_frame *frame, const double point[
     return sqrt(squared);
 }
 
-/* Lists the distances of the points that each frame sees, frame after frame; ends[i] is the end of
- * frame i's distances. `depths` has the capacity of all tracks. */
+/* Lists the distances from each frame to the points that it sees, frame after frame. Sets ends[i]
+ * to the end of frame i's distances. `depths` has the capacity of all tracks. */
 static void list_depths(const struct colmap *model, const struct id_frame *ids,
                         const struct transforms *transforms, size_t *ends, double *depths)
 {
@@ -185,7 +185,7 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_set_bounds(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
-/* Allocates a frame's tracked points and sets the stride at which its visible points are kept. */
+/* Allocates a frame's tracked points. Sets *stride: every stride-th visible point is kept. */
 static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size_t *stride)
 {
     *stride = 1 + seen / MOST_TRACKED;
@@ -193,7 +193,7 @@ static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size
     return frame->tracked != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Copies each frame's tracked points; `ends` as list_depths sets them. */
+/* Copies each frame's tracked points. `ends`: see list_depths. */
 static vkn_status list_tracked(const struct colmap *model, const struct id_frame *ids,
                                struct transforms *transforms, const size_t *ends)
 {
@@ -267,7 +267,7 @@ static vkn_status parse_file(const char *file, colmap_parser *parser, struct col
     return status;
 }
 
-/* The files beside cameras, all binary or all text. The points file may be absent. */
+/* The two other files of a model. All three are binary or all are text; points may be absent. */
 struct files {
     bool binary;
     char *images, *points;
@@ -365,7 +365,7 @@ static vkn_status read_scene(const char *cameras, const struct scene_options *op
 const struct scene_reader scene_reader_colmap = {
     .looked_for = "cameras.bin or cameras.txt here or in sparse/0, sparse/1, ..., sparse, "
                   "colmap/sparse/0, ...",
-    .hold_out = "add pictures, or eval with --split train", /* two images suffice to hold one out */
+    .hold_out = "add pictures, or eval with --split train", /* of two images one is held out */
     .find = colmap_find,
     .read = read_scene,
 };

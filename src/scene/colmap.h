@@ -17,12 +17,12 @@ struct colmap_image {
     uint32_t id, camera_id;
     size_t line;           /* line of the text file; 0: binary */
     double rotation[4];    /* quaternion w x y z, world to camera (x right, y down, z forward) */
-    double translation[3]; /* of the same transform */
+    double translation[3]; /* world to camera */
     char *name;            /* owned */
 };
 
-/* A sparse model as its files describe it. Starts as zeros; one parser for each of the three files
- * fills it. The caller frees it with colmap_free, also after a failure. */
+/* A sparse model as its files describe it. The caller sets it to zeros, calls a parser for each of
+ * the three files, and calls colmap_free, also after a failure. */
 struct colmap {
     struct colmap_camera *cameras;
     size_t camera_count;
@@ -34,6 +34,7 @@ struct colmap {
     uint32_t *track;      /* ids of the images that see each point, point after point */
     struct rejected_points left_out;
 };
+/* Frees what the model owns and sets it to zeros. */
 void colmap_free(struct colmap *model);
 
 /* Parses the bytes of a file; `file` is its name for messages. data[size] must be readable and 0.
@@ -47,7 +48,7 @@ colmap_parser colmap_text_cameras, colmap_text_images, colmap_text_points;
 vkn_status colmap_check_cameras(const char *file, const struct colmap *model);
 vkn_status colmap_check_images(const char *file, const struct colmap *model);
 
-/* Makes frames, without image files, from cameras and images. `file` is the file of the images. */
+/* Makes frames from cameras and images without searching image files. `file`: the images' file. */
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
 /* Copies the points, and sets each frame's depth bounds and tracked points from the tracks.
  * frame->index must still be the image's index in the model; frames may have been dropped. */
@@ -56,7 +57,7 @@ vkn_status colmap_points(struct colmap *model, struct transforms *transforms);
 /* Finds the model to read: cameras.bin or cameras.txt in the folder or in the subfolders that
  * COLMAP, instant-ngp and nerfstudio use; NULL when there is none. Of several models (sparse/0,
  * sparse/1, ...) the one with the most images is chosen, and *others describes the choice; else
- * *others is NULL. The caller frees both, also after a failure. */
+ * *others is NULL. The caller frees *cameras and *others, also after a failure. */
 vkn_status colmap_find(const char *folder, char **cameras, char **others);
 /* Counts the images of the model whose cameras file is `cameras`. */
 vkn_status colmap_count_images(const char *cameras, size_t *count);

@@ -1,4 +1,4 @@
-/* Parses COLMAP's binary models: little-endian numbers without padding, lists after their count. */
+/* Parses COLMAP's binary models: little-endian numbers without padding; counts precede lists. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 struct bytes {
     const char *file;
     const uint8_t *at;
-    size_t left;
+    size_t left;    /* bytes from `at` to the end */
     bool truncated; /* a read went beyond the end */
 };
 
@@ -47,7 +47,7 @@ static void read_doubles(struct bytes *bytes, double *values, size_t count)
     }
 }
 
-/* Skips `count` elements; returns false beyond the end. */
+/* Skips `count` elements of `size` bytes; returns false beyond the end. */
 static bool skip(struct bytes *bytes, uint64_t count, size_t size)
 {
     if (count > bytes->left / size) {
@@ -97,15 +97,15 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
     double parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512];
     camera->id = read_u32(bytes);
-    int32_t id = (int32_t)read_u32(bytes);
+    int32_t model_id = (int32_t)read_u32(bytes);
     const double size[2] = {(double)read_u64(bytes), (double)read_u64(bytes)};
     if (bytes->truncated)
         return cut_off(bytes, "camera", index, count);
     snprintf(where, sizeof(where), "%s: camera %u", bytes->file, camera->id);
-    const struct lens_model *model = lens_model_by_id(id);
+    const struct lens_model *model = lens_model_by_id(model_id);
     if (model == NULL) {
         char name[32];
-        snprintf(name, sizeof(name), "number %d", id);
+        snprintf(name, sizeof(name), "number %d", model_id);
         return lens_model_unsupported(where, name);
     }
     read_doubles(bytes, parameters, model->count);
@@ -132,7 +132,7 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
 /* ---- images.bin ------------------------------------------------------------------------------ */
 
 /* Reads id (u32), quaternion and translation (f64), camera (u32) and name (zero-terminated); skips
- * the list of points in the image (x and y as f64, point as u64), because points3D has it too. */
+ * the list of points in the image (x and y as f64, point as u64), as tracks have the same links. */
 static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
                              struct colmap_image *image)
 {
@@ -177,8 +177,8 @@ static bool is_valid_point(const struct transforms_point *point, double error)
     return isfinite(error);
 }
 
-/* Reads id (u64), position (f64), colour (u8), error (f64) and track: a list of image (u32) and
- * index in that image's list (u32). *usable: position and error are valid. */
+/* Reads id (u64), position (f64), colour (u8), error (f64) and track: a list of image id (u32) and
+ * index in that image's list (u32). Sets *usable to whether position and error are valid. */
 static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
                              struct transforms_point *point, struct base_text *track, bool *usable)
 {

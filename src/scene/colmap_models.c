@@ -14,10 +14,10 @@
 
 struct candidate {
     unsigned long number;
-    char *name;    /* "sparse/1", relative to the scene's folder */
-    char *cameras; /* .../cameras.bin or cameras.txt */
-    size_t images;
-    bool readable;
+    char *name;         /* "sparse/1", relative to the scene's folder */
+    char *cameras;      /* .../cameras.bin or cameras.txt */
+    size_t image_count; /* 0: not counted or not readable */
+    bool readable;      /* set when there are several models */
 };
 
 struct candidates {
@@ -140,13 +140,13 @@ static vkn_status list_candidates(const char *folder, struct candidates *candida
 
 /* ---- choice ---------------------------------------------------------------------------------- */
 
-/* Counts images when there are several models. Models that cannot be read have 0; an error in the
- * chosen model is reported when it is read. */
+/* Counts the images of each model when there are several. A model that cannot be read has 0; its
+ * error is reported when it is chosen and read. */
 static vkn_status count_images(struct candidates *candidates)
 {
     for (size_t i = 0; i < candidates->count && candidates->count > 1; i++) {
         struct candidate *candidate = &candidates->items[i];
-        vkn_status status = colmap_count_images(candidate->cameras, &candidate->images);
+        vkn_status status = colmap_count_images(candidate->cameras, &candidate->image_count);
         if (status != VKN_OK && status != VKN_BAD_INPUT)
             return status;
         candidate->readable = status == VKN_OK;
@@ -158,7 +158,7 @@ static size_t choose(const struct candidates *candidates)
 {
     size_t best = 0;
     for (size_t i = 1; i < candidates->count; i++)
-        if (candidates->items[i].images > candidates->items[best].images)
+        if (candidates->items[i].image_count > candidates->items[best].image_count)
             best = i;
     return best;
 }
@@ -166,7 +166,7 @@ static size_t choose(const struct candidates *candidates)
 static void describe(struct base_text *text, const struct candidate *candidate)
 {
     if (candidate->readable)
-        base_text_add(text, "%s with %zu images", candidate->name, candidate->images);
+        base_text_add(text, "%s with %zu images", candidate->name, candidate->image_count);
     else
         base_text_add(text, "%s, which cannot be read", candidate->name);
 }
@@ -210,8 +210,7 @@ vkn_status colmap_find(const char *folder, char **cameras, char **others)
 
 /* ---- the capture's folder -------------------------------------------------------------------- */
 
-/* Returns whether the folder has a name that capture tools use for models; the images are then
- * beside or above it. */
+/* Returns whether the folder has a name that capture tools use for folders of models. */
 static bool is_model_folder(const char *path)
 {
     static const char *const names[] = {"sparse", "colmap", "colmap_sparse", "colmap_text"};

@@ -11,7 +11,7 @@ struct lines {
     const char *file;
     const char *next;     /* NULL: at the end */
     const char *at, *end; /* the rest of the line */
-    size_t number;
+    size_t number;        /* of the line, from 1 */
 };
 
 static vkn_status begin(const char *file, const char *data, size_t size, struct lines *lines)
@@ -63,7 +63,7 @@ static bool next_record(struct lines *lines)
     return false;
 }
 
-/* Returns the length of the next word, which starts at lines->at; 0 at the end of the line. */
+/* Skips blanks. Returns the length of the word at lines->at; 0 at the end of the line. */
 static size_t find_word(struct lines *lines)
 {
     while (lines->at < lines->end && is_blank(*lines->at))
@@ -199,7 +199,7 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Returns whether a word is digits with at most one point and a sign. */
+/* Returns whether a word consists of an optional minus sign and digits with at most one point. */
 static bool is_plain_number(const char *word, size_t length)
 {
     size_t digits = 0, points = 0, sign = length > 0 && word[0] == '-' ? 1 : 0;
@@ -215,12 +215,12 @@ static bool is_plain_number(const char *word, size_t length)
 static bool skip_number(struct lines *lines, size_t length)
 {
     double value = 0;
-    bool number = is_plain_number(lines->at, length) || parse_number(lines->at, length, &value);
+    bool is_number = is_plain_number(lines->at, length) || parse_number(lines->at, length, &value);
     lines->at += length;
-    return number;
+    return is_number;
 }
 
-/* Counts the words of the line, at most `most`, and the leading ones that are numbers. */
+/* Counts the words of the line, up to `most`, and the numbers before the first other word. */
 static void count_words(struct lines lines, size_t most, size_t *words, size_t *numbers)
 {
     *words = *numbers = 0;
@@ -279,9 +279,9 @@ static vkn_status refuse_points(const struct lines *lines, vkn_status status)
                      lines->file, lines->number);
 }
 
-/* Reads all images. An image has two lines; the second is empty when it has no points. Tools that
- * have no points write only the first lines, so a file in which every line is an image's is valid
- * too. */
+/* Reads all images. An image has two lines; the second is empty for an image without points. Tools
+ * that know no points write only the first lines, so a file whose lines all describe images is
+ * valid too. */
 static vkn_status read_images(struct lines *lines, struct base_text *images)
 {
     bool only_images = has_only_images(*lines);
@@ -317,7 +317,7 @@ vkn_status colmap_text_images(const char *file, const char *data, size_t size, s
 
 static const char *const point_names[] = {"POINT3D_ID", "X", "Y", "Z", "R", "G", "B", "ERROR"};
 
-/* Returns why a point cannot be used and the *name of the value; NULL: it can. */
+/* Returns why a value makes the point unusable, and sets *name to the value's name; NULL: none. */
 static const char *find_invalid(const double values[8], const char **name)
 {
     for (int i = 0; i < 8; i++) {
@@ -347,7 +347,7 @@ static vkn_status read_track(struct lines *lines, struct base_text *track, bool 
 }
 
 /* Reads POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times.
- * *usable: all values are finite, and coordinates are at most 1e9. */
+ * Sets *usable to whether all values are finite and coordinates at most 1e9. */
 static vkn_status read_point(struct lines *lines, struct transforms_point *point,
                              struct base_text *track, bool *usable)
 {
@@ -427,7 +427,7 @@ static int by_number(const void *a, const void *b)
     return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Checks that ids are unique. Sorts the list. */
+/* Checks that the ids of a list are unique. Sorts the list. */
 static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
 {
     if (count > 1)

@@ -93,7 +93,7 @@ static vkn_status make_frames(const struct views *views, enum scene_split_name s
                                 .list = "views",
                                 .lens = lens_none,
                                 .measures_space = true,
-                                .prescaled = 1};
+                                .image_factor = 1};
     file->frames = base_alloc(views->count, sizeof *file->frames);
     if (!file->file || !file->frames)
         return VKN_ERROR;

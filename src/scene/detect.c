@@ -88,7 +88,7 @@ static vkn_status detect_file(const char *path, enum vkn_scene_format requested,
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-/* Moves the message about several models to `findings` or, when it is NULL, logs it. */
+/* Moves the message about several models to `findings`; logs it when `findings` is NULL. */
 static void report_others(const char *path, struct found *found, struct scene_findings *findings)
 {
     if (found->others == NULL)

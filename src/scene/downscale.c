@@ -5,9 +5,9 @@
 #include "scene/image.h"
 
 struct blocks {
-    const uint8_t *rgba, *used; /* straight alpha; used: pixels that are averaged, NULL: all */
-    const uint32_t *pixels;     /* instead of rgba: premultiplied input */
-    uint64_t weight;            /* factor of the colour sums: 255 for rgba (times alpha), else 1 */
+    const uint8_t *rgba, *used; /* rgba: straight alpha; used: averaged pixels, NULL: all */
+    const uint32_t *pixels;     /* premultiplied input; NULL: the input is rgba */
+    uint64_t weight;            /* scale of the colour sums: 255 for rgba (times alpha), else 1 */
     uint64_t sums[4], count;    /* over the used pixels of a block */
     uint32_t *small;
     bool has_alpha;

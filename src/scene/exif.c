@@ -13,30 +13,30 @@
 #define TYPE_RATIONAL   5u
 #define ENTRY_SIZE      12u
 
-/* TIFF data; offsets count from its start. */
+/* TIFF data. Offsets count from the start of the data. */
 struct tiff {
     const uint8_t *data;
     size_t size;
-    bool little;
+    bool little_endian;
 };
 
-/* Reads an integer of `bytes` bytes; 0 beyond the end. */
+/* Returns an integer of `bytes` bytes; 0 beyond the end. */
 static uint32_t read_integer(const struct tiff *tiff, size_t at, size_t bytes)
 {
     uint32_t value = 0;
     if (at > tiff->size || tiff->size - at < bytes)
         return 0;
     for (size_t i = 0; i < bytes; i++)
-        value = value << 8 | tiff->data[at + (tiff->little ? bytes - 1 - i : i)];
+        value = value << 8 | tiff->data[at + (tiff->little_endian ? bytes - 1 - i : i)];
     return value;
 }
 
-/* Returns the offset of the directory entry with this tag and type (0: any); 0: none. */
-static size_t find_tag(const struct tiff *tiff, size_t at, uint32_t tag, uint32_t type)
+/* Returns the offset of the entry with this tag and type (0: any) of a directory; 0: none. */
+static size_t find_tag(const struct tiff *tiff, size_t directory, uint32_t tag, uint32_t type)
 {
-    uint32_t count = read_integer(tiff, at, 2);
+    uint32_t count = read_integer(tiff, directory, 2);
     for (uint32_t i = 0; i < count; i++) {
-        size_t entry = at + 2 + (size_t)i * ENTRY_SIZE;
+        size_t entry = directory + 2 + (size_t)i * ENTRY_SIZE;
         if (read_integer(tiff, entry, 2) == tag &&
             (type == 0 || read_integer(tiff, entry + 2, 2) == type))
             return entry;
@@ -51,7 +51,7 @@ static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
     uint32_t orientation = entry > 0 ? read_integer(tiff, entry + 8, 2) : 0;
     if (orientation >= 1 && orientation <= 8) {
         exif->orientation = orientation;
-        exif->orientation_at = start + entry + 8 + (tiff->little ? 0 : 1);
+        exif->orientation_at = start + entry + 8 + (tiff->little_endian ? 0 : 1);
     }
     entry = find_tag(tiff, directory, TAG_EXIF, 0);
     if (entry == 0)
@@ -62,7 +62,7 @@ static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
     exif->focal = entry > 0 && denominator > 0 ? (double)numerator / denominator : 0.0;
 }
 
-/* Reads TIFF data, which is at the offset `start` in the file. */
+/* Reads TIFF data. `start` is its offset in the file. */
 static void read_block(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
     struct tiff tiff = {data, size, size > 0 && data[0] == 'I'};
@@ -70,7 +70,7 @@ static void read_block(const uint8_t *data, size_t size, size_t start, struct ex
         read_tiff(&tiff, start, exif);
 }
 
-/* Reads the `size` bytes of an APP1 that follow its length. */
+/* Reads the content of an APP1 segment (`size` bytes); returns false when it is not EXIF. */
 static bool read_segment(const uint8_t *data, size_t size, size_t start, struct exif *exif)
 {
     static const char name[6] = "Exif"; /* followed by two zero bytes */
@@ -99,8 +99,7 @@ struct exif exif_read(const uint8_t *data, size_t size)
     return exif;
 }
 
-/* Reads PNG's chunks: length, type, content, checksum (W3C PNG specification, section 5; eXIf is
- * its section 11.3.4.6). */
+/* Reads PNG's chunks: length, type, content, checksum (W3C PNG specification, 5 and 11.3.4.6). */
 static unsigned png_orientation(const uint8_t *data, size_t size)
 {
     const struct tiff file = {data, size, false};

@@ -1,8 +1,8 @@
 /* Finds files by similar names. Each step is tried only when the steps before it found nothing:
  *   1. the written name, or with .png, .jpg or .jpeg added when it has no extension;
  *   2. the written name in another Unicode form, then in another case;
- *   3. another extension (.png, .jpg, .jpeg, then the others of image_endings), of the same form
- *      and case first;
+ *   3. another extension (.png, .jpg, .jpeg, then the others of image_endings), first with the
+ *      written form and case of the name;
  *   4. steps 1 to 3 for the name with / for \ and without file://, then with %20 etc. decoded;
  *   5. when no file was found in the written folder of the name: the name without its first folder,
  *      without its first two, and so on, in the finder's folder and its subfolders. */
@@ -65,10 +65,10 @@ static size_t stem_length(const char *name)
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
     static const char more[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
     const char *dot = strrchr(name, '.');
-    bool found_one = dot != NULL && dot > name && dot[1] != '\0' &&
-                     strchr(letters, dot[1]) != NULL && strlen(dot) <= 6 &&
-                     dot[1 + strspn(dot + 1, more)] == '\0';
-    return found_one ? (size_t)(dot - name) : strlen(name);
+    bool has_extension = dot != NULL && dot > name && dot[1] != '\0' &&
+                         strchr(letters, dot[1]) != NULL && strlen(dot) <= 6 &&
+                         dot[1 + strspn(dot + 1, more)] == '\0';
+    return has_extension ? (size_t)(dot - name) : strlen(name);
 }
 
 /* Finds the last component of a name in a folder. */
@@ -106,8 +106,8 @@ static vkn_status find_last(struct finder *finder, const char *folder, const cha
 
 /* ---- a whole name ---------------------------------------------------------------------------- */
 
-/* Replaces *folder by its subfolder of that name. *folder becomes NULL when there is none or
- * several; several are returned in *found. */
+/* Replaces *folder by its subfolder of that name. Sets *folder to NULL when no subfolder matches,
+ * or when two match, which are then returned in *found. */
 static vkn_status enter_folder(struct finder *finder, const char *name, char **folder,
                                struct found *found)
 {
@@ -149,7 +149,7 @@ static vkn_status find_below(struct finder *finder, const char *start, const cha
     return status;
 }
 
-/* Finds an absolute path. Only its last component may differ: it is outside of the scene. */
+/* Finds an absolute path. Only its last component may differ, as it leads outside of the scene. */
 static vkn_status find_absolute(struct finder *finder, const char *name, struct found *found)
 {
     char *folder = base_path_folder(name);
@@ -173,7 +173,7 @@ static int hex(char digit)
     return digit != '\0' && at != NULL ? (int)(at - digits) % 16 : -1;
 }
 
-/* Decodes %XX in place, except to control characters and separators; returns whether it did. */
+/* Decodes %XX in place unless to control characters or separators; returns whether any was. */
 static bool decode_percent(char *name)
 {
     char *to = name;
@@ -193,14 +193,14 @@ static bool decode_percent(char *name)
 static char *normalize_separators(const char *name)
 {
     static const char scheme[] = "file://";
-    bool found_one = strncmp(name, scheme, strlen(scheme)) == 0;
-    char *normalized = base_format("%s", name + (found_one ? strlen(scheme) : 0));
+    bool has_scheme = strncmp(name, scheme, strlen(scheme)) == 0;
+    char *normalized = base_format("%s", name + (has_scheme ? strlen(scheme) : 0));
     for (char *c = normalized; c != NULL && *c != '\0'; c++)
         *c = (char)(*c == '\\' ? '/' : *c);
     return normalized;
 }
 
-/* Returns the folder part of a name in a normal form, in fresh memory. */
+/* Returns the folder part of a name with normalised separators, without ./, in fresh memory. */
 static char *written_folder(const char *name)
 {
     char *normalized = normalize_separators(name),
@@ -280,8 +280,8 @@ static size_t split_components(char *name, const char *components[MOST_COMPONENT
     char *rest = NULL;
     for (char *component = strtok_r(name, "/", &rest); component != NULL;
          component = strtok_r(NULL, "/", &rest)) {
-        bool drive = component[0] != '\0' && component[1] == ':' && component[2] == '\0';
-        if (drive || strcmp(component, ".") == 0 || strcmp(component, "..") == 0)
+        bool is_drive = component[0] != '\0' && component[1] == ':' && component[2] == '\0';
+        if (is_drive || strcmp(component, ".") == 0 || strcmp(component, "..") == 0)
             continue;
         if (count == MOST_COMPONENTS)
             memmove(components, components + 1, --count * sizeof(*components));
@@ -318,7 +318,7 @@ static vkn_status search_subfolder(struct finder *finder, const char *subfolder,
     return status;
 }
 
-/* Searches images_2, images_3, ... until one has the image. */
+/* Searches images_2, images_3, ... until one of the folders has the image. */
 static vkn_status search_smaller_copies(struct finder *finder, const char *name,
                                         struct found *found)
 {
@@ -336,11 +336,11 @@ static vkn_status search_smaller_copies(struct finder *finder, const char *name,
 static vkn_status search_subfolders(struct finder *finder, const char *name, bool any_size,
                                     struct found *found)
 {
-    bool bare = strchr(name, '/') == NULL;
-    if (!bare)
+    bool has_no_folder = strchr(name, '/') == NULL;
+    if (!has_no_folder)
         BASE_TRY(search_subfolder(finder, "", name, found));
     for (size_t i = 0; finder->subfolders != NULL && finder->subfolders[i] != NULL; i++)
-        if (bare || finder->subfolders[i][0] != '\0')
+        if (has_no_folder || finder->subfolders[i][0] != '\0')
             BASE_TRY(search_subfolder(finder, finder->subfolders[i], name, found));
     return found->path == NULL && any_size ? search_smaller_copies(finder, name, found) : VKN_OK;
 }

@@ -23,30 +23,30 @@ struct found {
     unsigned differences;
 };
 
-/* A search in one folder. Reads each folder once. */
+/* A search in one folder and its subfolders; the entries of each are read only once. */
 struct finder;
 
-/* Opens a search, which finder_close frees. Names are relative to `folder`. `subfolders` (NULL:
- * none) is a NULL-terminated list of its subfolders that finder_find_elsewhere searches; "" stands
- * for the folder itself. */
+/* Opens a search. Names are relative to `folder`. `subfolders` (NULL: none) is a NULL-terminated
+ * list of its subfolders that finder_find_elsewhere searches; "" stands for the folder itself. */
 vkn_status finder_open(const char *folder, const char *const *subfolders, struct finder **finder);
+/* Frees a search and sets the pointer to NULL. */
 void finder_close(struct finder **finder);
 
 /* Finds an image at its written name: exactly, or with an extension added when the name has none,
  * else with another Unicode form, case or extension. */
 vkn_status finder_find_as_written(struct finder *finder, const char *name, struct found *found);
-/* Finds an image in another folder. Call it after finder_find_as_written has been called for all
- * names: it searches only if finder_find_as_written found no file in the written folder of this
- * name. Removes leading folders of the name one by one and searches the rest in the finder's folder
- * and subfolders and, with `any_size`, in images_2, images_3, ... */
+/* Finds an image in another folder. Must be called after finder_find_as_written for all names: it
+ * searches only if finder_find_as_written has found no file at all in this name's folder. Removes
+ * leading folders of the name one by one and searches the rest in the finder's folder and
+ * subfolders and, with `any_size`, in images_2, images_3, ... */
 vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool any_size,
                                  struct found *found);
-/* Finds a file with exactly this name. */
+/* Finds a file with exactly this name in the finder's folder. */
 vkn_status finder_find_exact(struct finder *finder, const char *name, struct found *found);
 /* Finds a file in the given folder by its name, or by another Unicode form or case of the name. */
 vkn_status finder_find_in_folder(struct finder *finder, const char *folder, const char *name,
                                  struct found *found);
-/* Finds a subfolder of the finder's folder by its name, or its name in another form or case. */
+/* Finds a subfolder of the finder's folder by its name, or by another form or case of the name. */
 vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found);
 
 /* Returns a key that is equal for names with the same letters: the decomposed name (name_key.c), in

@@ -38,12 +38,12 @@ size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *e
 vkn_status sorted_insert(struct sorted *sorted, size_t at, void *item)
 {
     if (sorted->count == sorted->capacity) {
-        size_t more = sorted->capacity > 0 ? 2 * sorted->capacity : 16;
-        void **grown = base_realloc(sorted->items, more * sizeof(void *));
+        size_t new_capacity = sorted->capacity > 0 ? 2 * sorted->capacity : 16;
+        void **grown = base_realloc(sorted->items, new_capacity * sizeof(void *));
         if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu folders)", more);
+            return base_fail(VKN_ERROR, "out of memory (%zu folders)", new_capacity);
         sorted->items = grown;
-        sorted->capacity = more;
+        sorted->capacity = new_capacity;
     }
     memmove(sorted->items + at + 1, sorted->items + at, (sorted->count - at) * sizeof(void *));
     sorted->items[at] = item;
@@ -72,12 +72,12 @@ static void free_listing(struct listing *listing)
 static vkn_status add_entry(struct listing *listing, size_t *capacity, const char *name)
 {
     if (listing->count == *capacity) {
-        size_t more = *capacity > 0 ? 2 * *capacity : 64;
-        struct entry *grown = base_realloc(listing->entries, more * sizeof(*grown));
+        size_t new_capacity = *capacity > 0 ? 2 * *capacity : 64;
+        struct entry *grown = base_realloc(listing->entries, new_capacity * sizeof(*grown));
         if (grown == NULL)
-            return base_fail(VKN_ERROR, "out of memory (%zu names)", more);
+            return base_fail(VKN_ERROR, "out of memory (%zu names)", new_capacity);
         listing->entries = grown;
-        *capacity = more;
+        *capacity = new_capacity;
     }
     struct entry *entry = &listing->entries[listing->count++];
     *entry = (struct entry){base_format("%s", name), name_key(name, true)};
@@ -122,7 +122,7 @@ static vkn_status get_listing(struct finder *finder, const char *folder,
     return VKN_OK;
 }
 
-/* Returns the first of the `count` entries with that key. */
+/* Returns the first entry with that key; sets *count to the number of such entries. */
 static const struct entry *find_entries(const struct listing *listing, const char *key,
                                         size_t *count)
 {
@@ -230,7 +230,7 @@ static vkn_status begins_like(const struct entry *entry, const struct wanted *wa
     return form != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Adds the entries with that key that match the wanted name. */
+/* Adds the entries that have the key and match the wanted name. */
 static vkn_status add_matches(const struct listing *listing, const char *key,
                               const struct wanted *wanted, unsigned difference,
                               enum component_kind kind, struct found *found)

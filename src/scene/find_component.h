@@ -18,16 +18,16 @@ struct finder {
     struct sorted used_folders; /* char **: written folders in which a file has been found */
 };
 
-/* Returns the index of `text` or, if it is not there, the index to insert it at. */
+/* Returns the index of `text`, or the index to insert it at when *exists is set to false. */
 size_t sorted_lower_bound(const struct sorted *sorted, const char *text, bool *exists);
 /* Inserts an item at an index. */
 vkn_status sorted_insert(struct sorted *sorted, size_t at, void *item);
-/* Sets *listed: whether the finder's folder has an entry of that name, in any case. */
+/* Sets *listed to whether the finder's folder has the entry `name` (lower case) in any case. */
 vkn_status finder_lists(struct finder *finder, const char *name, bool *listed);
 /* Frees the cached contents of folders. */
 void finder_free_listings(struct finder *finder);
 
-/* What an entry must be to match. */
+/* Kinds of folder entries to find. */
 enum component_kind { COMPONENT_ANY_FILE, COMPONENT_REGULAR_FILE, COMPONENT_FOLDER };
 
 /* Adds `path`, which *found then owns, as the first or the second match. */
@@ -35,7 +35,7 @@ void found_add(struct found *found, char *path);
 /* Adds the entry of exactly this name to *found, which must be empty. */
 vkn_status component_exact(const char *folder, const char *name, enum component_kind kind,
                            struct found *found);
-/* Adds entries whose names differ in the Unicode form or, if there are none, in case. */
+/* Adds entries whose names differ from `name` in Unicode form or, if there are none, in case. */
 vkn_status component_similar(struct finder *finder, const char *folder, const char *name,
                              enum component_kind kind, struct found *found);
 /* Adds images whose name without extension is `stem`. */

@@ -37,7 +37,7 @@ vkn_status points_reject(struct rejected_points *left_out)
     return left_out->first != NULL ? VKN_OK : VKN_ERROR;
 }
 
-/* Reports skipped points, which are no error: points only help to choose the training space. */
+/* Reports skipped points, without an error: points only help to choose the training space. */
 static void report_rejected(struct scene_findings *findings, struct rejected_points *left_out,
                             size_t count)
 {

@@ -5,7 +5,7 @@
 #include "scene/image.h"
 
 #define MAX_FILE_SIZE ((size_t)1 << 30)
-#define FIRST_BYTES   65536u /* contains nearly every header */
+#define FIRST_BYTES   65536u /* enough for nearly every header */
 
 /* ---- formats --------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static vkn_status measure(const char *name, struct image_file *file,
     *format = format_of(file);
     if (*format == NULL || !(*format)->measure(file))
         return fail(name, file);
-    if (file->whole && (file->width == 0 || file->height == 0))
+    if (file->is_whole && (file->width == 0 || file->height == 0))
         return base_fail(VKN_BAD_INPUT, "%s: corrupt (empty image)", name);
     if (file->width > SCENE_MAX_IMAGE_SIZE || file->height > SCENE_MAX_IMAGE_SIZE)
         return base_fail(VKN_BAD_INPUT, "%s: %ux%u pixels are more than the limit of %ux%u", name,
@@ -52,7 +52,7 @@ static vkn_status measure(const char *name, struct image_file *file,
 vkn_status image_read_header(const char *name, const uint8_t *data, size_t size, bool whole,
                              struct image_header *header)
 {
-    struct image_file file = {.data = data, .size = size, .whole = whole};
+    struct image_file file = {.data = data, .size = size, .is_whole = whole};
     const struct image_format *format;
     BASE_TRY(measure(name, &file, &format));
     *header = (struct image_header){file.width, file.height, exif_orientation(data, size)};
@@ -91,13 +91,13 @@ vkn_status scene_image_size(const char *path, uint32_t *width, uint32_t *height)
 
 /* ---- decoding -------------------------------------------------------------------------------- */
 
-/* Decodes a file to 8-bit RGBA or, with `precise` and 16-bit samples (file->is_16_bit), to 16-bit
- * RGBA. The caller frees *pixels. */
+/* Decodes a file to 8-bit RGBA or, with `precise` and 16-bit samples, to 16-bit RGBA, and sets
+ * file->is_16_bit to say which. The caller frees *pixels. */
 static vkn_status decode(const char *name, struct image_file *file, bool precise, void **pixels)
 {
     const struct image_format *format;
     *pixels = NULL;
-    file->whole = true;
+    file->is_whole = true;
     BASE_TRY(measure(name, file, &format));
     /* Refuses a small file that claims a huge image before memory is allocated. */
     if (file->size < file->min_size)

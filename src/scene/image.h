@@ -6,14 +6,14 @@
 
 /* ---- formats: png.c, jpeg.c, webp.c, tiff.c, stb.c ------------------------------------------- */
 
-/* An image file in memory, and what its header says. */
+/* An image file in memory, and the content of its header. */
 struct image_file {
     const uint8_t *data;
     size_t size;
-    bool whole;             /* false: only the first bytes of the file are present */
+    bool is_whole;          /* false: only the first bytes of the file are present */
     uint32_t width, height; /* as stored; 0: the header is not complete yet */
     size_t min_size; /* smallest possible size in bytes of a complete file of this many pixels */
-    bool is_16_bit;  /* samples have 16 bits; decoding rounds them to 8 when set to false */
+    bool is_16_bit;  /* samples have 16 bits; set to false before decoding: rounded to 8 bits */
     bool out_of_memory;
     char problem[256]; /* error message; "": none */
 };
@@ -34,7 +34,7 @@ struct image_format {
 };
 extern const struct image_format image_png, image_jpeg, image_webp, image_tiff, image_stb;
 
-/* Lists of file name extensions. The second list is used only when no file matches the first. */
+/* Lists of file name extensions. The second list is used only when no file has one of the first. */
 #define IMAGE_ENDINGS 2
 extern const char *const *const image_endings[IMAGE_ENDINGS];
 
@@ -43,7 +43,7 @@ extern const char *const *const image_endings[IMAGE_ENDINGS];
 /* Size and orientation from the header of an image file. */
 struct image_header {
     uint32_t width, height;
-    unsigned orientation; /* of EXIF, 1 to 8 (exif.h); the size is the stored one */
+    unsigned orientation; /* of EXIF, 1 to 8 (exif.h), not applied to width and height */
 };
 /* Reads the header from a complete file or from its first bytes. The width is 0 when the header
  * does not end within these bytes. */
@@ -51,14 +51,13 @@ vkn_status image_read_header(const char *name, const uint8_t *data, size_t size,
                              struct image_header *header);
 /* Reads the size and orientation of an image file, from its first bytes if they suffice. */
 vkn_status image_measure(const char *path, struct image_header *header);
-/* Applies an EXIF orientation to pixels of `size` bytes. Returns fresh memory; NULL: out of memory.
+/* Returns the upright copy of pixels of `size` bytes each, in fresh memory; NULL: out of memory.
  * Swaps *width and *height for orientations from 5 on. */
 uint8_t *image_apply_orientation(const uint8_t *stored, size_t size, unsigned orientation,
                                  uint32_t *width, uint32_t *height);
 #define IMAGE_FIRST_TRANSPOSED 5u /* first orientation that swaps width and height */
 
-/* A pixel of a mask: the largest of red, green and blue, and alpha, in the file's precision (0..255
- * or 0..65535). */
+/* A pixel of a mask: the largest of red, green and blue, and alpha; 0..255 or 0..65535. */
 struct image_mask {
     uint16_t value, alpha;
 };
@@ -66,7 +65,7 @@ struct image_mask {
 vkn_status image_read_mask(const char *path, struct image_mask **pixels, uint32_t *width,
                            uint32_t *height);
 
-/* Like scene_image_read, but from memory; `name` is the name of the file for messages. */
+/* Decodes an image file in memory like scene_image_read; `name`: its name for messages. */
 vkn_status image_decode(const char *name, const uint8_t *data, size_t size, uint8_t **rgba,
                         uint32_t *width, uint32_t *height);
 
@@ -86,7 +85,7 @@ bool image_png_encode(const struct image_png *image, struct base_text *text);
  * (rounding down; remaining rows and columns are dropped); each channel is rounded to nearest once
  * at the end. Averages the pixels whose byte in `used` (width x height bytes; NULL: all used) is 1.
  * A block with fewer than half of its pixels used becomes SCENE_IGNORED. Returns whether any other
- * result has alpha < 255. */
+ * block has alpha < 255. */
 bool image_downscale(const uint8_t *rgba, const uint8_t *used, uint32_t width, uint32_t height,
                      uint32_t k, uint32_t *pixels);
 /* Like image_downscale for premultiplied pixels; SCENE_IGNORED pixels are not used. */

@@ -7,7 +7,7 @@
 #include "scene/image.h"
 #include "scene/transforms.h"
 
-/* Turns VKN_BAD_INPUT into VKN_ERROR: a failed write is not the image's fault. */
+/* Returns VKN_ERROR instead of VKN_BAD_INPUT, since a failed write is not the image's fault. */
 static vkn_status no_fault(vkn_status written)
 {
     return written == VKN_BAD_INPUT ? VKN_ERROR : written;
@@ -15,8 +15,8 @@ static vkn_status no_fault(vkn_status written)
 
 /* ---- smaller --------------------------------------------------------------------------------- */
 
-/* Converts premultiplied pixels to bytes with straight alpha, 3 or 4 channels (returned). Ignored
- * pixels become black. */
+/* Converts premultiplied pixels to bytes with straight alpha. Ignored pixels become black. Returns
+ * the number of channels: 4 with alpha, else 3. */
 static uint32_t unpack(const uint32_t *pixels, size_t count, bool has_alpha, uint8_t *bytes)
 {
     uint32_t channels = has_alpha ? 4 : 3;
@@ -67,10 +67,10 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
 
 /* ---- upright --------------------------------------------------------------------------------- */
 
-#define QUALITY 97 /* of 100 */
+#define QUALITY 97 /* of JPEG, at most 100 */
 
-/* Returns the index in the stored image (width x height pixels) of the pixel (x, y) of the upright
- * one (Exif 2.32, tag 274: the position of the first row and the first column). */
+/* Returns the stored image's (width x height) index of the pixel at (x, y) in the upright image
+ * (Exif 2.32, tag 274: the position of the first row and the first column). */
 static size_t stored_at(unsigned orientation, uint32_t width, uint32_t height, uint32_t x,
                         uint32_t y)
 {

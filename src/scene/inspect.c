@@ -9,8 +9,8 @@
 #include "scene/transforms.h"
 
 #define PI          3.14159265358979323846
-#define OUTERMOST   0.02  /* outliers: fraction of the points on each side of point_box */
-#define MANY_POINTS 2000u /* about as many points are tested for being too near */
+#define OUTERMOST   0.02  /* fraction of the points outside of point_box on each side: outliers */
+#define MANY_POINTS 2000u /* rough number of points that are tested for being too near */
 #define RAY_GRID    9     /* rays along each side of a view */
 
 static void widen(struct inspect_range *range, double value, bool first)
@@ -67,8 +67,8 @@ static void measure_lenses(struct inspection *inspection)
 {
     for (size_t n = 0; n < inspection->views; n++) {
         const struct scene_camera *view = inspect_view(inspection->scene, n, NULL);
-        bool pinhole = view->lens == VKN_LENS_PERSPECTIVE && !lens_is_distorted(view);
-        *(pinhole ? &inspection->pinhole : &inspection->lenses[view->lens]) += 1;
+        bool is_pinhole = view->lens == VKN_LENS_PERSPECTIVE && !lens_is_distorted(view);
+        *(is_pinhole ? &inspection->pinhole_views : &inspection->lens_views[view->lens]) += 1;
         widen(&inspection->focal_x, (double)view->focal_x, n == 0);
         widen(&inspection->focal_y, (double)view->focal_y, n == 0);
         widen(&inspection->fov_x, field_of_view(view, false), n == 0);
@@ -85,8 +85,8 @@ static void measure_lenses(struct inspection *inspection)
  * angle). */
 static void eigenvalues(double m[3][3], double values[3])
 {
-    double off = m[0][1] * m[0][1] + m[0][2] * m[0][2] + m[1][2] * m[1][2];
-    double mean = (m[0][0] + m[1][1] + m[2][2]) / 3, square = 2 * off;
+    double off_diagonal = m[0][1] * m[0][1] + m[0][2] * m[0][2] + m[1][2] * m[1][2];
+    double mean = (m[0][0] + m[1][1] + m[2][2]) / 3, square = 2 * off_diagonal;
     for (int i = 0; i < 3; i++)
         square += (m[i][i] - mean) * (m[i][i] - mean);
     double size = sqrt(square / 6);
@@ -146,8 +146,8 @@ static bool in_cube(const struct vkn_scene *scene, const double point[3])
     return true;
 }
 
-/* Returns whether the half line from `origin` hits the cube, from where it enters and leaves each
- * pair of parallel faces. */
+/* Returns whether the ray from `origin` hits the cube: it enters every pair of parallel faces
+ * before it leaves any pair. */
 static bool hits_cube(const struct vkn_scene *scene, const double origin[3],
                       const double direction[3])
 {
@@ -215,13 +215,13 @@ static vkn_status measure_points(struct inspection *inspection)
     double *values = base_alloc(count, sizeof(*values));
     if (values == NULL)
         return VKN_ERROR;
-    size_t left_out = (size_t)(OUTERMOST * (double)count);
+    size_t outliers = (size_t)(OUTERMOST * (double)count);
     for (int i = 0; i < 3; i++) {
         for (size_t n = 0; n < count; n++)
             values[n] = findings->points[n][i];
         qsort(values, count, sizeof(*values), by_value);
         inspection->point_box[i] =
-            (struct inspect_range){values[left_out], values[count - 1 - left_out]};
+            (struct inspect_range){values[outliers], values[count - 1 - outliers]};
     }
     free(values);
     for (size_t n = 0; n < count; n++)
@@ -271,12 +271,12 @@ static vkn_status measure_masks(struct inspection *inspection)
     for (size_t n = 0; n < inspection->views && status == VKN_OK; n++) {
         if (masks.hidden[n] < 0)
             continue;
-        inspection->masked++;
-        inspection->hidden += masks.hidden[n];
-        inspection->blind += masks.hidden[n] >= 1 ? 1 : 0;
+        inspection->masked_views++;
+        inspection->mean_hidden += masks.hidden[n];
+        inspection->unused_views += masks.hidden[n] >= 1 ? 1 : 0;
     }
-    if (inspection->masked > 0)
-        inspection->hidden /= (double)inspection->masked;
+    if (inspection->masked_views > 0)
+        inspection->mean_hidden /= (double)inspection->masked_views;
     free(masks.hidden);
     return status;
 }
@@ -292,7 +292,7 @@ static vkn_status measure(struct inspection *inspection)
     measure_lenses(inspection);
     measure_spread(inspection);
     BASE_TRY(measure_focus(inspection));
-    inspection->inside = inspect_inside(scene, 1);
+    inspection->rays_inside = inspect_inside(scene, 1);
     for (int i = 0; i < 3; i++)
         inspection->from_origin =
             hypot(inspection->from_origin, (0.5 - scene->offset[i]) / scene->scale);

@@ -25,28 +25,28 @@ struct inspection {
     const struct vkn_scene *scene;
     const struct scene_findings *findings;
     double near;                /* distance from the camera at which rays start */
-    size_t views;               /* of all splits */
+    size_t views;               /* number of views of all splits */
     struct inspect_size *sizes; /* most frequent first */
     size_t size_count;
     struct inspect_range focal_x, focal_y; /* pixels */
     struct inspect_range fov_x, fov_y;     /* degrees, through the centre of the image */
-    size_t pinhole, lenses[SCENE_LENSES];  /* numbers of views by lens: perspective lenses without
-                                              distortion; all other lenses by kind */
-    struct inspect_range box[3];           /* bounding box of the camera positions */
+    /* Numbers of views with an undistorted perspective lens, and of all others by kind of lens. */
+    size_t pinhole_views, lens_views[SCENE_LENSES];
+    struct inspect_range box[3]; /* bounding box of the camera positions */
     double spread[3]; /* standard deviations of the training cameras' positions along their
                          principal axes, largest first */
     bool has_focus;
     double focus[3];    /* focus point of the training cameras, if has_focus */
     double distance;    /* mean distance of the training cameras from the focus point */
     double from_origin; /* distance of the cube's centre from the dataset's origin, dataset units */
-    double inside;      /* fraction of the training views' rays that hit the cube */
+    double rays_inside; /* fraction of the training views' rays that hit the cube */
     struct inspect_range point_box[3]; /* without the outermost 2 % of the points on each side */
     double points_inside;              /* fraction of the points inside the cube */
-    double points_near; /* fraction of the points that are nearer than `near` to a training camera
-                           that sees them */
-    size_t masked;      /* views with a mask */
-    size_t blind;       /* masked views without a used pixel */
-    double hidden;      /* mean fraction of a masked view that is hidden */
+    double points_near;  /* fraction of the points that are nearer than `near` to a training camera
+                            that sees them */
+    size_t masked_views; /* views with a mask */
+    size_t unused_views; /* masked views without a used pixel */
+    double mean_hidden;  /* mean fraction of a masked view that is hidden */
     struct consistency consistency; /* how well poses fit the images */
     struct inspect_problem *problems;
     size_t problem_count;

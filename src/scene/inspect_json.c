@@ -72,9 +72,9 @@ static void add_findings(cJSON *json, const struct scene_findings *findings)
 static void add_lenses(cJSON *json, const struct inspection *inspection)
 {
     cJSON *lenses = cJSON_AddObjectToObject(json, "lenses");
-    cJSON_AddNumberToObject(lenses, "pinhole", (double)inspection->pinhole);
+    cJSON_AddNumberToObject(lenses, "pinhole", (double)inspection->pinhole_views);
     for (size_t i = 0; i < SCENE_LENSES; i++)
-        cJSON_AddNumberToObject(lenses, lens_kinds[i].name, (double)inspection->lenses[i]);
+        cJSON_AddNumberToObject(lenses, lens_kinds[i].name, (double)inspection->lens_views[i]);
     add_range(lenses, "focal_x", inspection->focal_x);
     add_range(lenses, "focal_y", inspection->focal_y);
     add_range(lenses, "fov_x", inspection->fov_x);
@@ -83,7 +83,7 @@ static void add_lenses(cJSON *json, const struct inspection *inspection)
     double distortion[SCENE_COEFFICIENT_COUNT];
     for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
         distortion[i] = (double)first->distortion[i];
-    if (inspection->pinhole == inspection->views)
+    if (inspection->pinhole_views == inspection->views)
         return;
     add_numbers(lenses, "first_k1_k2_p1_p2_k3_k4", distortion, 6);
     cJSON *named = cJSON_AddObjectToObject(lenses, "first_distortion");
@@ -102,7 +102,7 @@ static void add_space(cJSON *json, const struct inspection *inspection)
     cJSON_AddNumberToObject(space, "aabb_scale", scene->aabb_scale);
     add_number(space, "origin_distance", inspection->from_origin);
     add_number(space, "near_distance", inspection->near);
-    add_number(space, "views_inside", inspection->inside);
+    add_number(space, "views_inside", inspection->rays_inside);
     cJSON *cameras = cJSON_AddObjectToObject(json, "cameras");
     add_box(cameras, inspection->box);
     add_numbers(cameras, "spread", inspection->spread, 3);
@@ -137,8 +137,8 @@ static void add_view_fit(cJSON *list, const struct inspection *inspection,
     cJSON_AddStringToObject(json, "split", scene_split_names[view->split]);
     add_fit(json, "tracked", &view->tracked);
     add_fit(json, "nearest", &view->nearest);
-    if (view->tracked.points > 0 || view->nearest.points > 0 || view->blind)
-        cJSON_AddBoolToObject(json, "fits", !view->poor && !view->blind);
+    if (view->tracked.points > 0 || view->nearest.points > 0 || view->is_blind)
+        cJSON_AddBoolToObject(json, "fits", !view->is_poor && !view->is_blind);
     cJSON_AddItemToArray(list, json);
 }
 
@@ -154,12 +154,12 @@ static void add_consistency(cJSON *json, const struct inspection *inspection)
     cJSON_AddNumberToObject(object, "views", (double)consistency->count);
     if (known && consistency->verdict != CONSISTENCY_BLIND) {
         cJSON_AddStringToObject(object, "by",
-                                consistency->tracked ? "tracked points" : "nearest points");
+                                consistency->uses_tracks ? "tracked points" : "nearest points");
         add_number(object, "fit", consistency->fit);
-        cJSON_AddNumberToObject(object, "poor", (double)consistency->poor);
+        cJSON_AddNumberToObject(object, "poor", (double)consistency->poor_views);
     }
-    if (known && consistency->tracked)
-        add_number(object, "nearest_fit", consistency->nearest);
+    if (known && consistency->uses_tracks)
+        add_number(object, "nearest_fit", consistency->nearest_fit);
     cJSON *views = cJSON_AddArrayToObject(object, "per_view");
     for (size_t i = 0; i < consistency->count; i++)
         add_view_fit(views, inspection, &consistency->views[i]);
@@ -174,10 +174,10 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     add_findings(json, inspection->findings);
     add_lenses(json, inspection);
     add_space(json, inspection);
-    if (inspection->masked > 0) {
+    if (inspection->masked_views > 0) {
         cJSON *masks = cJSON_AddObjectToObject(json, "masks");
-        cJSON_AddNumberToObject(masks, "views", (double)inspection->masked);
-        add_number(masks, "hidden", inspection->hidden);
+        cJSON_AddNumberToObject(masks, "views", (double)inspection->masked_views);
+        add_number(masks, "hidden", inspection->mean_hidden);
     }
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",

@@ -63,11 +63,11 @@ static void do_nothing(j_decompress_ptr info)
     (void)info;
 }
 
-/* Called at the end of the data: suspends libjpeg when the file continues, else fails. */
+/* Handles the end of the data: suspends libjpeg when the file continues, else fails. */
 static boolean reach_end(j_decompress_ptr info)
 {
     struct reading *reading = info->client_data;
-    if (!reading->file->whole)
+    if (!reading->file->is_whole)
         return FALSE;
     image_problem(reading->file, "truncated JPEG");
     longjmp(reading->error_jump, 1);
@@ -123,15 +123,15 @@ static void decode(struct reading *reading)
 {
     struct jpeg_decompress_struct *info = &reading->info;
     read_header(reading);
-    bool cmyk = info->num_components == 4;
-    info->out_color_space = cmyk ? JCS_CMYK : JCS_EXT_RGBA;
+    bool is_cmyk = info->num_components == 4;
+    info->out_color_space = is_cmyk ? JCS_CMYK : JCS_EXT_RGBA;
     if (jpeg_has_multiple_scans(info)) /* libjpeg keeps the coefficients of the whole image */
         info->mem->max_memory_to_use = memory_limit();
     jpeg_start_decompress(info);
     while (info->output_scanline < info->output_height) {
         JSAMPROW row = reading->rgba + (size_t)4 * info->output_scanline * info->output_width;
         jpeg_read_scanlines(info, &row, 1);
-        if (cmyk)
+        if (is_cmyk)
             convert_cmyk(row, info->output_width);
     }
     jpeg_finish_decompress(info);

@@ -1,7 +1,7 @@
 /* Checks the keys of a transforms.json against a table of the keys that instant-ngp, nerfstudio and
  * their converters, D-NeRF, BlenderNeRF, Neuralangelo and ScanNet++ read or write. The table
  * follows their loaders: instant-ngp's src/nerf_loader.cu, nerfstudio's data/dataparsers and
- * process_data, as of 2026. docs/scenes.md has it for users. */
+ * process_data, as of 2026. docs/scenes.md lists the keys for users. */
 #include "scene/keys.h"
 
 #include <ctype.h>
@@ -11,8 +11,8 @@
 
 #include <cjson/cJSON.h>
 
-#define MOST_UNREAD 32 /* different unread keys that are listed for a file */
-#define MOST_NAMED  8  /* unread keys that a message names */
+#define MOST_UNREAD 32 /* most different unread keys that are listed for a file */
+#define MOST_NAMED  8  /* most unread keys that a message names */
 #define SHORTEST    6  /* shortest name that `is_nearly` compares */
 
 enum level { TOP = 1, FRAME = 2, BOTH = TOP | FRAME };
@@ -20,7 +20,7 @@ enum level { TOP = 1, FRAME = 2, BOTH = TOP | FRAME };
 enum use {
     READ,    /* read by the functions that fill struct transforms */
     PASSED,  /* ignored silently: does not affect cameras, colours or masks */
-    NOTED,   /* ignored, although it would change the result: listed as unread, with `what` */
+    NOTED,   /* ignored, although it would change the result; listed as unread, with `what` */
     REFUSED, /* an error with `what`, unless the value is empty */
 };
 
@@ -28,7 +28,7 @@ struct key {
     const char *name;
     enum level level;
     enum use use;
-    const char *what;
+    const char *what; /* explanation for messages; NULL for READ and PASSED */
 };
 
 static const char no_ftheta[] = "f-theta lenses are not supported";
@@ -260,8 +260,8 @@ static bool names_mask(const cJSON *item)
     return *at != '\0' && cJSON_IsString(item) && strpbrk(item->valuestring, "./") != NULL;
 }
 
-/* Checks a known key. *first: its first item, or NULL. cJSON finds the first item of a duplicate
- * key, other tools' loaders the last. */
+/* Checks a known key. *first: the first item of the key, NULL before that item. Of a duplicate key
+ * cJSON finds the first item, while other tools' loaders find the last. */
 static vkn_status check_known(const struct key *key, const cJSON *item, const char *where,
                               const cJSON **first, struct transforms *transforms)
 {
@@ -319,13 +319,13 @@ static void move_unread(struct transforms *transforms, struct scene_findings *fi
 /* Lists each key once, even if several files have it. */
 static void list_keys(const struct cJSON *unread, struct base_text *text)
 {
-    int named = 0, left = 0;
+    int named = 0, unnamed = 0;
     for (const cJSON *entry = unread->child; entry != NULL; entry = entry->next) {
         const char *name = cJSON_GetObjectItemCaseSensitive(entry, "key")->valuestring;
         if (entry_of(unread, name) != entry)
             continue;
         if (named == MOST_NAMED) {
-            left++;
+            unnamed++;
             continue;
         }
         const cJSON *meant = cJSON_GetObjectItemCaseSensitive(entry, "meant");
@@ -334,8 +334,8 @@ static void list_keys(const struct cJSON *unread, struct base_text *text)
                       meant != NULL ? "; did you mean " : "",
                       meant != NULL ? meant->valuestring : "", meant != NULL ? "?" : "");
     }
-    if (left > 0)
-        base_text_add(text, " and %d more", left);
+    if (unnamed > 0)
+        base_text_add(text, " and %d more", unnamed);
 }
 
 char *keys_hint(const struct transforms *transforms)

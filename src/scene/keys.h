@@ -7,18 +7,17 @@
 struct cJSON;
 
 /* Checks the keys of one JSON object: the top level of the file (`top`) or a frame. Returns
- * VKN_BAD_INPUT for keys that change cameras, colours or masks in an unsupported way, unless their
- * value is empty (false, null, 0, ""). Counts unread keys in transforms->unread. `where` is the
+ * VKN_BAD_INPUT for a key that changes cameras, colours or masks in an unsupported way, unless its
+ * value is empty (keys_is_empty_value). Counts unread keys in transforms->unread. `where` is the
  * prefix of messages (base_json_number). */
 vkn_status keys_check(const struct cJSON *object, bool top, const char *where,
                       struct transforms *transforms);
 /* Counts an unread key in transforms->unread. `note` of its first occurrence is copied. */
 vkn_status keys_add_unread(const char *name, const char *note, struct transforms *transforms);
-/* Reports unread keys: moves them to findings->unread or, when `findings` is NULL, logs one warning
- * for all files. */
+/* Moves unread keys to findings->unread, or logs one warning when `findings` is NULL. */
 vkn_status keys_report(struct transforms files[SCENE_SPLITS], struct scene_findings *findings);
-/* Returns "; keys that are not read: ...", to append to a message about something missing, or "".
- * The caller frees it; NULL: out of memory. */
+/* Returns "; keys that are not read: ..." or, without such keys, "": a hint that is appended to
+ * messages about missing keys. The caller frees it; NULL: out of memory. */
 char *keys_hint(const struct transforms *transforms);
 /* Fails with the message that a key is missing, with the hint of keys_hint. */
 vkn_status keys_missing(const char *where, const char *name, const struct transforms *transforms);

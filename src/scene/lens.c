@@ -15,8 +15,8 @@ static bool is_fisheye(enum vkn_lens kind)
     return !lens_kinds[kind].perspective && !lens_kinds[kind].panoramic;
 }
 
-/* Reads the kind of lens: COLMAP's names as nerfstudio writes them, or instant-ngp's is_fisheye and
- * latlong. Without any of them the kind stays. */
+/* Reads the kind of lens from camera_model (COLMAP's names, as nerfstudio writes them) or from
+ * instant-ngp's is_fisheye. Without either key the kind stays. */
 static vkn_status read_kind(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     const char *name = NULL;
@@ -45,7 +45,7 @@ static vkn_status read_panorama(const cJSON *object, const char *where,
     BASE_TRY(base_json_bool(object, "latlong", where, false, &latlong));
     if (latlong) {
         lens->kind = VKN_LENS_EQUIRECTANGULAR;
-        lens->whole = true;
+        lens->is_full = true;
     }
     return VKN_OK;
 }
@@ -109,8 +109,8 @@ static vkn_status read_distortion(const cJSON *object, const char *where,
 
 /* Reads the focal length of one axis. A focal length and an angle in the same object agree roughly,
  * and the focal length is more accurate; an angle without focal length overrides a focal length
- * from the top level. x_fov, in degrees, overrides both, as in instant-ngp. *given: there is any of
- * them. */
+ * from the top level. x_fov, in degrees, overrides both, as in instant-ngp. Sets *given to whether
+ * the object has any of the three. */
 static vkn_status read_focal(const cJSON *object, const char *where, int axis,
                              struct transforms_lens *lens, bool *given)
 {
@@ -136,7 +136,7 @@ static vkn_status read_focal(const cJSON *object, const char *where, int axis,
     return VKN_OK;
 }
 
-/* Reads the focal lengths. An angle for one axis only overrides the other axis: square pixels. */
+/* Reads the focal lengths. An angle for only one axis resets the other axis: square pixels. */
 static vkn_status read_focals(const cJSON *object, const char *where, struct transforms_lens *lens)
 {
     bool given[2];
@@ -188,12 +188,12 @@ static double focal_of_axis(const struct transforms_lens *lens, int axis, double
 /* Converts a panorama's focal lengths to pixels per radian. nerfstudio's u is (x - cx) / fl_x and
  * its longitude pi u, and v likewise, so the result is fl / pi (nerfstudio, cameras.py). Without
  * focal lengths the panorama is full. */
-static void panorama_focal(const struct transforms_lens *lens, const double given[2],
+static void panorama_focal(const struct transforms_lens *lens, const double size[2],
                            double focal[2])
 {
-    bool all_around = lens->whole || (focal[0] == 0 && focal[1] == 0);
+    bool all_around = lens->is_full || (focal[0] == 0 && focal[1] == 0);
     for (int axis = 0; axis < 2; axis++)
-        focal[axis] = all_around ? lens_focal_panorama(given[axis], axis)
+        focal[axis] = all_around ? lens_focal_panorama(size[axis], axis)
                                  : focal[axis] / (lens->per_radian ? 1 : PI);
 }
 
@@ -202,19 +202,19 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
 {
     const double actual[2] = {width, height};
     bool panorama = lens_kinds[lens->kind].panoramic;
-    double given[2], focal[2], center[2];
+    double size[2], focal[2], center[2];
     for (int axis = 0; axis < 2; axis++) {
-        given[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
-        focal[axis] = focal_of_axis(lens, axis, given[axis]);
-        bool middle = isnan(lens->center[axis]) || (panorama && lens->whole);
-        center[axis] = middle ? 0.5 * given[axis] : lens->center[axis];
+        size[axis] = lens->size[axis] > 0 ? lens->size[axis] : actual[axis];
+        focal[axis] = focal_of_axis(lens, axis, size[axis]);
+        bool is_centred = isnan(lens->center[axis]) || (panorama && lens->is_full);
+        center[axis] = is_centred ? 0.5 * size[axis] : lens->center[axis];
     }
     if (panorama)
-        panorama_focal(lens, given, focal);
+        panorama_focal(lens, size, focal);
     for (int axis = 0; axis < 2; axis++) /* only one axis is given: pixels are square */
         focal[axis] = focal[axis] > 0 ? focal[axis] : focal[1 - axis];
     for (int axis = 0; axis < 2; axis++) {
-        double ratio = actual[axis] / given[axis] / k;
+        double ratio = actual[axis] / size[axis] / k;
         focal[axis] *= ratio;
         center[axis] *= ratio;
     }
@@ -263,12 +263,12 @@ struct scene_camera camera_path_undistorted(const struct scene_camera *like)
                                    .center_y = like->center_y};
     if (lens_kinds[like->lens].perspective)
         return pinhole;
-    float reach = fmaxf(0.5F * (float)like->width / like->focal_x,
-                        0.5F * (float)like->height / like->focal_y);
-    /* At least 1: tan 45 degrees at the end of the longer side. */
-    float longer = fmaxf(1.0F, reach);
-    pinhole.focal_x *= longer;
-    pinhole.focal_y *= longer;
+    float edge = fmaxf(0.5F * (float)like->width / like->focal_x,
+                       0.5F * (float)like->height / like->focal_y);
+    /* The tangent at the end of the longer side becomes at most 1: 45 degrees. */
+    float factor = fmaxf(1.0F, edge);
+    pinhole.focal_x *= factor;
+    pinhole.focal_y *= factor;
     pinhole.center_x = 0.5F * (float)like->width;
     pinhole.center_y = 0.5F * (float)like->height;
     return pinhole;

@@ -6,7 +6,7 @@
 
 struct cJSON;
 
-/* Largest size, focal length, centre and coefficient that a file may have. */
+/* Largest size, focal length and centre (pixels), and largest coefficient that a file may have. */
 #define LENS_MAX_PIXELS      1e7
 #define LENS_MAX_COEFFICIENT 1e3
 
@@ -15,7 +15,7 @@ struct cJSON;
 /* A kind of lens: maps between rays and image positions. `local` directions are in the camera's
  * axes (x right, y up, looking down -z). `ideal` are distorted ideal coordinates (u, v), y down. */
 struct lens_kind {
-    const char *name; /* in inspect_json, where a perspective without distortion is "pinhole" */
+    const char *name;        /* in inspect_json, which calls an undistorted perspective "pinhole" */
     const char *camera_type; /* nerfstudio's name in camera paths, for the first such kind */
     const char *distortion;  /* supported coefficients, for messages; "": none */
     bool perspective; /* (u, v) are tangents: the field of view is below 180 degrees, and depths lie
@@ -23,7 +23,7 @@ struct lens_kind {
     bool panoramic;   /* an equirectangular panorama */
     /* Sets the unit direction of the ray; returns false when there is none (scene_camera_ray). */
     bool (*ray)(const struct scene_camera *camera, const double ideal[2], double local[3]);
-    /* The inverse of `ray`, for directions of any length. `limit`: scene_camera_limit(camera). */
+    /* Inverts `ray` for directions of any length; false: beyond `limit` (scene_camera_limit). */
     bool (*project)(const struct scene_camera *camera, double limit, const double local[3],
                     double ideal[2]);
 };
@@ -44,8 +44,8 @@ bool lens_is_distorted(const struct scene_camera *camera);
 
 /* ---- intrinsics as written ------------------------------------------------------------------- */
 
-/* Intrinsics as written, in pixels of an image of size[0] x size[1]. A frame starts from the values
- * at the top level of the file and overrides the values that it has. */
+/* Intrinsics as written, in pixels of an image of size[0] x size[1]. A frame starts with the values
+ * from the top level of the file, which the frame's own keys override. */
 struct transforms_lens {
     double focal[2];  /* 0: not given */
     double angle[2];  /* full field of view in radians, used when focal is 0; 0: not given */
@@ -54,14 +54,13 @@ struct transforms_lens {
     enum vkn_lens kind;
     bool per_radian; /* a panorama's focal lengths are in pixels per radian; false: pi times as
                         large, as in nerfstudio */
-    bool whole;      /* a full panorama; the focal lengths are ignored */
+    bool is_full;    /* a full panorama; the focal lengths are ignored */
     double distortion[SCENE_COEFFICIENT_COUNT]; /* in the order of SCENE_COEFFICIENTS */
 };
-/* Intrinsics of which nothing is given. */
+/* Intrinsics without a given value. */
 extern const struct transforms_lens lens_none;
 
-/* Overrides *lens with the keys of one JSON object. `where` is the prefix of messages
- * (base_json_number). */
+/* Overrides *lens with the keys of one JSON object. `where`: prefix of messages. */
 vkn_status lens_read(const struct cJSON *object, const char *where, struct transforms_lens *lens);
 /* Returns whether the focal length of one axis is given or known (panorama). */
 bool lens_has_focal(const struct transforms_lens *lens);
@@ -84,7 +83,7 @@ struct lens_model {
     const char *parameters; /* parameter names, separated by spaces; NULL: not supported */
 };
 #define LENS_MAX_PARAMETERS 16
-/* Return NULL when there is no such model. */
+/* Return the model with an id or a name of `length` bytes; NULL: there is no such model. */
 const struct lens_model *lens_model_by_id(int id);
 const struct lens_model *lens_model_by_name(const char *name, size_t length);
 /* Makes a lens from the parameters of a model. `where` begins messages: "cameras.bin: camera 3". */

@@ -42,7 +42,7 @@ bool lens_is_distorted(const struct scene_camera *camera)
 
 /* ---- the range of a lens --------------------------------------------------------------------- */
 
-/* Returns the derivative by r of the radial distortion r (1 + k1 r2 + k2 r4 + k3 r6 + k4 r8). */
+/* Returns the derivative d/dr of the radial distortion r (1 + k1 r2 + k2 r4 + k3 r6 + k4 r8). */
 static double radial_slope(const struct scene_camera *c, double r)
 {
     double r2 = r * r;
@@ -61,8 +61,8 @@ static double radius_of(const struct scene_camera *c, double angle)
     return lens_kinds[c->lens].perspective ? tan(angle) : angle;
 }
 
-/* Finds the first angle at which the slope is not positive, by steps and bisection. Steps suffice
- * because polynomials of measured lenses bend slowly. */
+/* Finds the first angle at which the radial slope is not positive, by steps and bisection. Steps
+ * suffice because the slope of measured lenses changes slowly. */
 double scene_camera_limit(const struct scene_camera *camera)
 {
     enum { STEPS = 256, ROUNDS = 50 };
@@ -181,8 +181,8 @@ static bool perspective_project(const struct scene_camera *camera, double limit,
 
 /* ---- fisheye --------------------------------------------------------------------------------- */
 
-/* Inverts radial_value on 0..limit, where it increases: Newton steps, or bisection while a step
- * leaves the bracket. */
+/* Inverts radial_value on 0..limit, where it increases, by Newton steps; a step that would leave
+ * the bracket is replaced by bisection. */
 static double fisheye_angle(const struct scene_camera *camera, double distorted, double limit)
 {
     double low = 0, high = limit, angle = fmin(distorted, limit);
@@ -214,7 +214,8 @@ static bool fisheye_ray(const struct scene_camera *camera, const double d[2], do
     return reached;
 }
 
-/* Projects a direction to the radius of its angle, distorted or not; false beyond `limit`. */
+/* Projects a direction to d, whose length is the direction's angle to the axis, with or without
+ * radial distortion. Returns false beyond `limit`. */
 static bool project_angle(const struct scene_camera *camera, double limit, const double local[3],
                           bool distorted, double d[2])
 {
@@ -272,7 +273,7 @@ double lens_focal_panorama(double size, int axis)
     return size / (2 - axis) / PI;
 }
 
-/* Projects a direction; the direction straight behind the camera is put just inside of an edge. */
+/* Projects a direction. Straight behind the camera the result is just inside of the image. */
 static bool equirectangular_project(const struct scene_camera *camera, double limit,
                                     const double local[3], double d[2])
 {
@@ -313,8 +314,8 @@ const struct lens_kind lens_kinds[SCENE_LENSES] = {
 };
 
 /* Lists COLMAP's models (ids and parameters: src/colmap/sensor/models.h of its repository). f is
- * the focal length of both axes; w and h repeat the image size, of a full panorama. Unsupported
- * models are listed for the message. */
+ * the focal length of both axes; w and h repeat the image size: the panorama is full. Unsupported
+ * models are listed so that messages can name them. */
 static const struct lens_model models[] = {
     {0, "SIMPLE_PINHOLE", 3, VKN_LENS_PERSPECTIVE, "f cx cy"},
     {1, "PINHOLE", 4, VKN_LENS_PERSPECTIVE, "fx fy cx cy"},

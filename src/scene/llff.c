@@ -1,5 +1,5 @@
-/* Reads LLFF captures: poses_bounds.npy beside a folder of images (Mildenhall et al., "Local Light
- * Field Fusion", 2019; the layout is described in its repository's README).
+/* Reads LLFF captures: poses_bounds.npy and a folder of images beside it (Mildenhall et al., "Local
+ * Light Field Fusion", 2019; the README of the paper's repository describes the layout).
  *
  * The array has a row of 17 numbers per image, in the order of the images' names: a 3x5 matrix by
  * rows, whose columns are the camera's axes down, right and backwards in the world, its position,
@@ -19,7 +19,7 @@
 static vkn_status read_row(const char *file, const double row[COLUMNS],
                            struct transforms_frame *frame)
 {
-    /* right, up and backwards are (y, -x, z) of the file's axes */
+    /* The columns right, up and backwards are the file's second, negated first and third. */
     double rows[3][4];
     for (int i = 0; i < 3; i++) {
         const double *from = row + (ptrdiff_t)5 * i;
@@ -40,14 +40,14 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
     frame->lens.size[0] = width;
     frame->lens.size[1] = height;
     frame->lens.focal[0] = frame->lens.focal[1] = focal;
-    bool bounded = isfinite(row[15]) && isfinite(row[16]);
-    frame->bounds[0] = bounded ? row[15] : (double)NAN; /* replaced by check_bounds */
-    frame->bounds[1] = bounded ? row[16] : (double)NAN;
+    bool is_finite = isfinite(row[15]) && isfinite(row[16]);
+    frame->bounds[0] = is_finite ? row[15] : (double)NAN; /* replaced by check_bounds */
+    frame->bounds[1] = is_finite ? row[16] : (double)NAN;
     return VKN_OK;
 }
 
-/* Resets bounds that are not measured. Measured bounds differ between images and increase;
- * placeholders are equal for all images (0.1 and 500, say). */
+/* Sets bounds that are not measured to 0. Measured near and far bounds differ between images, with
+ * far beyond near; placeholders (0.1 and 500, say) are equal for all images. */
 static void check_bounds(struct transforms *transforms)
 {
     const double *first = NULL;
@@ -80,7 +80,7 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
                                       .list = "poses",
                                       .lens = lens_none,
                                       .measures_space = true,
-                                      .prescaled = 1};
+                                      .image_factor = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;
     if (array->columns != COLUMNS || array->rows == 0)
@@ -127,7 +127,7 @@ static vkn_status find_images(uint32_t downscale, struct scene_findings *finding
     vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
         status =
-            capture_images(folder, transforms->file, downscale, &images, &transforms->prescaled);
+            capture_images(folder, transforms->file, downscale, &images, &transforms->image_factor);
     if (status == VKN_OK)
         status = capture_list(images, &names, &count);
     if (status == VKN_OK)
@@ -163,7 +163,7 @@ static vkn_status read_capture(const char *file, const struct scene_options *opt
 const struct scene_reader scene_reader_llff = {
     .looked_for = "poses_bounds.npy",
     .ending = ".npy",
-    .hold_out = "add pictures, or eval with --split train", /* two images suffice to hold one out */
+    .hold_out = "add pictures, or eval with --split train", /* of two images one is held out */
     .find = find,
     .read = read_capture,
 };

@@ -14,7 +14,7 @@ static size_t stem_length(const char *name)
     return dot != NULL && (slash == NULL || dot > slash) ? (size_t)(dot - name) : strlen(name);
 }
 
-/* Returns the found mask. Two masks for one image are an error. */
+/* Sets *path to the found mask. Two masks for one image are an error. */
 static vkn_status use_found_mask(const char *image_name, const struct found *found, char **path)
 {
     *path = found->path;
@@ -46,7 +46,7 @@ vkn_status mask_find(struct finder *masks, const char *image_name, char **path)
     return status == VKN_OK ? use_found_mask(image_name, &found, path) : status;
 }
 
-/* Finds instant-ngp's mask of moving objects (white) in the folder of NAME.jpg. */
+/* Finds instant-ngp's mask, white where objects move, in the folder of the image NAME.jpg. */
 static vkn_status find_dynamic_mask(struct finder *finder, struct transforms_frame *frame)
 {
     const char *slash = strrchr(frame->image_path, '/');
@@ -78,8 +78,8 @@ vkn_status transforms_find_mask(const struct transforms *transforms, struct find
 
 /* ---- sizes ----------------------------------------------------------------------------------- */
 
-/* Integer factor by which a mask is larger or smaller than its image; one of the two is 1. Both are
- * 0 when no integer factor fits. */
+/* Integer factors by which a mask is larger and smaller than its image. At least one factor is 1;
+ * both are 0 when the sizes are not integer multiples. */
 struct factor {
     uint32_t larger, smaller;
 };
@@ -118,7 +118,7 @@ vkn_status mask_check(const struct transforms_frame *frame)
 
 /* Thresholds and rules for a mask's pixels. */
 struct rules {
-    uint32_t brightest, most_opaque;
+    uint32_t brightest, most_opaque; /* largest value and largest alpha */
     bool by_alpha; /* alpha selects the used pixels; colours matter only if `drawn` */
     bool drawn;    /* visible colours are black and white: used pixels must also be bright */
 };
@@ -193,21 +193,21 @@ static bool is_set(const struct image_mask *pixel, const struct rules *rules)
     return is_visible(pixel, rules) && (bright || !rules->drawn);
 }
 
-/* Returns whether the mask, which may be smaller or larger, is set at the image's pixel (x, y). */
+/* Returns whether the mask, which may have another size, is set at the image's pixel (x, y). */
 static bool is_set_at(const struct image_mask *pixels, size_t row_size, struct factor factor,
                       uint32_t x, uint32_t y, const struct rules *rules)
 {
-    uint32_t n = factor.larger, bright = 0;
+    uint32_t n = factor.larger, set = 0;
     const struct image_mask *block =
         pixels + (y / factor.smaller * n * row_size + (size_t)(x / factor.smaller) * n);
     for (uint32_t row = 0; row < n; row++)
         for (uint32_t column = 0; column < n; column++)
-            bright += is_set(block + (row * row_size + column), rules);
-    return 2 * (uint64_t)bright >= (uint64_t)n * n;
+            set += is_set(block + (row * row_size + column), rules);
+    return 2 * (uint64_t)set >= (uint64_t)n * n;
 }
 
 /* Returns one byte per pixel of the image: 1 if used. */
-static uint8_t *expand_mask(const struct image_mask *pixels, const uint32_t size[2], bool hides,
+static uint8_t *expand_mask(const struct image_mask *pixels, const uint32_t size[2], bool inverted,
                             uint32_t width, uint32_t height)
 {
     const struct factor factor = factor_of(size, width, height);
@@ -215,11 +215,12 @@ static uint8_t *expand_mask(const struct image_mask *pixels, const uint32_t size
     uint8_t *used = base_alloc((size_t)width * height, 1);
     for (uint32_t y = 0; y < height && used != NULL; y++)
         for (uint32_t x = 0; x < width; x++)
-            used[(size_t)y * width + x] = is_set_at(pixels, size[0], factor, x, y, &rules) != hides;
+            used[(size_t)y * width + x] =
+                is_set_at(pixels, size[0], factor, x, y, &rules) != inverted;
     return used;
 }
 
-vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation, uint32_t width,
+vkn_status mask_read(const char *path, bool inverted, unsigned applied_orientation, uint32_t width,
                      uint32_t height, uint8_t **used)
 {
     struct image_mask *pixels = NULL;
@@ -233,8 +234,8 @@ vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation,
         free(pixels);
         return wrong_size(path, size, width, height);
     }
-    uint8_t *made = is_rotated ? expand_mask(pixels, size, hides, height, width)
-                               : expand_mask(pixels, size, hides, width, height);
+    uint8_t *made = is_rotated ? expand_mask(pixels, size, inverted, height, width)
+                               : expand_mask(pixels, size, inverted, width, height);
     free(pixels);
     *used = made;
     if (made != NULL && is_rotated) {

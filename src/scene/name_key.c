@@ -6,7 +6,7 @@
 #include "scene/find.h"
 
 /* Canonical decompositions of UnicodeData.txt 14, for Latin, Greek, Cyrillic, kana and Arabic: for
- * each mark (the second character) pairs of a first character and the composed character. Hangul is
+ * each mark, pairs of the character before the mark and the composed character. Hangul is
  * computed; other scripts are compared as they are. macOS stores names decomposed; most other
  * systems store them as typed, which is composed. */
 static const struct {
@@ -90,15 +90,15 @@ static uint32_t lower(uint32_t c)
     return (even && c % 2 == 0) || (odd && c % 2 == 1) ? c + 1 : c;
 }
 
-/* Splits a composed character into its letter and mark; returns whether it is one. */
+/* Splits `c` into letter and mark; returns false when `c` is not composed. */
 static bool split(uint32_t c, uint32_t *first, uint32_t *mark)
 {
     for (size_t i = 0; i < BASE_COUNT(decompositions); i++) {
-        uint32_t letter = 0, made = 0;
+        uint32_t letter = 0, composed = 0;
         for (const char *at = decompositions[i].pairs; *at != '\0';) {
             at += base_read_character(at, &letter);
-            at += base_read_character(at, &made);
-            if (made != c)
+            at += base_read_character(at, &composed);
+            if (composed != c)
                 continue;
             *first = letter;
             *mark = decompositions[i].mark;

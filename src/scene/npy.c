@@ -9,11 +9,11 @@
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct header {
-    char *text;  /* the dictionary, ended by a zero byte */
-    size_t size; /* bytes before the numbers */
-    size_t item; /* bytes per number: 4 or 8 */
+    char *text;       /* the dictionary, ended by a zero byte */
+    size_t size;      /* bytes of the file before the numbers */
+    size_t item_size; /* bytes per number: 4 or 8 */
     bool big_endian;
-    bool fortran;
+    bool fortran_order;
     size_t shape[2];
 };
 
@@ -24,7 +24,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t");
 }
 
-/* Returns the text after 'key': or NULL. */
+/* Returns the text from the value of 'key' on; NULL: there is no such key. */
 static const char *find_value(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -51,7 +51,7 @@ static vkn_status read_type(const char *name, struct header *header)
         return base_json_fail(name, "descr", "%.12s is not float32 or float64 ('<f4', '<f8')",
                               value);
     header->big_endian = value[1] == '>';
-    header->item = value[3] == '4' ? 4 : 8;
+    header->item_size = value[3] == '4' ? 4 : 8;
     return VKN_OK;
 }
 
@@ -60,8 +60,8 @@ static vkn_status read_order(const char *name, struct header *header)
     const char *value = find_value(header->text, "fortran_order");
     if (value == NULL)
         return base_json_fail(name, "fortran_order", "missing from the header");
-    header->fortran = strncmp(value, "True", 4) == 0;
-    if (!header->fortran && strncmp(value, "False", 5) != 0)
+    header->fortran_order = strncmp(value, "True", 4) == 0;
+    if (!header->fortran_order && strncmp(value, "False", 5) != 0)
         return base_json_fail(name, "fortran_order", "%.12s is neither True nor False", value);
     return VKN_OK;
 }
@@ -110,7 +110,7 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
     if (header->text == NULL)
         return VKN_ERROR;
     for (char *c = header->text; *c != '\0'; c++)
-        *c = (char)(*c == '\n' || *c == '\r' ? ' ' : *c); /* messages quote it in one line */
+        *c = (char)(*c == '\n' || *c == '\r' ? ' ' : *c); /* for messages of one line */
     BASE_TRY(read_type(name, header));
     BASE_TRY(read_order(name, header));
     return read_shape(name, header);
@@ -121,9 +121,9 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
 static double read_number(const uint8_t *data, const struct header *header)
 {
     uint64_t bits = 0;
-    for (size_t i = 0; i < header->item; i++)
-        bits |= (uint64_t)data[header->big_endian ? header->item - 1 - i : i] << (8 * i);
-    if (header->item == 4) {
+    for (size_t i = 0; i < header->item_size; i++)
+        bits |= (uint64_t)data[header->big_endian ? header->item_size - 1 - i : i] << (8 * i);
+    if (header->item_size == 4) {
         uint32_t low = (uint32_t)bits;
         float single = 0;
         memcpy(&single, &low, sizeof(single));
@@ -138,7 +138,7 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
                                const struct header *header, struct npy *array)
 {
     size_t rows = header->shape[0], columns = header->shape[1];
-    size_t available = (size - header->size) / header->item;
+    size_t available = (size - header->size) / header->item_size;
     if (columns == 0 || rows > available / columns)
         return base_json_fail(name, "shape",
                               "(%zu, %zu) does not match the %zu numbers in the file", rows,
@@ -151,9 +151,9 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
     const uint8_t *numbers = data + header->size;
     for (size_t row = 0; row < rows; row++) {
         for (size_t column = 0; column < columns; column++) {
-            size_t index = header->fortran ? column * rows + row : row * columns + column;
+            size_t index = header->fortran_order ? column * rows + row : row * columns + column;
             array->values[row * columns + column] =
-                read_number(numbers + index * header->item, header);
+                read_number(numbers + index * header->item_size, header);
         }
     }
     return VKN_OK;
@@ -162,7 +162,7 @@ static vkn_status read_numbers(const char *name, const uint8_t *data, size_t siz
 vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array)
 {
     *array = (struct npy){0};
-    struct header header = {.item = sizeof(double)};
+    struct header header = {.item_size = sizeof(double)};
     vkn_status status = read_header(name, data, size, &header);
     if (status == VKN_OK)
         status = read_numbers(name, data, size, &header, array);

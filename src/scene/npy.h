@@ -10,11 +10,12 @@ struct npy {
     size_t rows, columns;
 };
 
-/* Parse a two-dimensional array of float32 or float64, in either byte order, C or Fortran order,
- * format version 1, 2 or 3 (NumPy Enhancement Proposal 1). `name` is the name of the file for
- * messages. The caller calls npy_free, also after a failure. */
+/* Parse or read a two-dimensional array of float32 or float64, in either byte order, C or Fortran
+ * order, format version 1, 2 or 3 (NumPy Enhancement Proposal 1). `name` is the name of the file
+ * for messages. The caller calls npy_free, also after a failure. */
 vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array);
 vkn_status npy_read(const char *file, struct npy *array);
+/* Frees the values and sets the matrix to zeros. */
 void npy_free(struct npy *array);
 
 #endif

@@ -1,17 +1,17 @@
-/* Reads NSVF's captures, the format of Synthetic-NSVF and its copies of Tanks and Temples and
- * BlendedMVS (Liu et al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare
+/* Reads NSVF's captures: Synthetic-NSVF and NSVF's copies of Tanks and Temples and of BlendedMVS
+ * (Liu et al., "Neural Sparse Voxel Fields", 2020; its repository's README, "Prepare
  * your own dataset"):
  *
- *   intrinsics.txt  or intrinsic.txt, for all images, in their pixels: a 3x3 or 4x4 matrix, or a
- *                   first line f cx cy 0 as in Scene Representation Networks, whose further lines
- *                   do not describe the camera
+ *   intrinsics.txt  or intrinsic.txt, for all images, in pixels: a 3x3 or 4x4 matrix or, as in
+ *                   Scene Representation Networks, a first line f cx cy 0, after which all lines
+ *                   are ignored
  *   rgb/NAME.png    or .jpg, or in a folder color; NAME begins with 0_ for training, 1_ for
  *                   validation, 2_ for testing
  *   pose/NAME.txt   a 4x4 or 3x4 matrix, camera to world, of a camera with x right, y down and z
  *                   forwards; or extrinsic/NAME.txt, world to camera
  *   bbox.txt        xmin ymin zmin xmax ymax zmax voxelsize; optional
  *
- * A line of two numbers in a matrix's file is a size, which NSVF also skips
+ * A line of two numbers in a matrix's file is a size and is skipped, as in NSVF
  * (fairnr/data/data_utils.py). */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +26,7 @@
 #define MAX_FILE_SIZE ((size_t)64 << 10) /* of a text file */
 #define MOST_NUMBERS  16u
 #define LARGEST       1e9  /* largest coordinate */
-#define ZERO          1e-3 /* tolerance for a matrix's elements that should be 0 or 1 */
+#define TOLERANCE     1e-3 /* for a matrix's elements that should be 0 or 1 */
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -35,7 +35,8 @@ struct numbers {
     size_t count, rows;          /* rows: number of lines with numbers */
     size_t columns;              /* numbers in the first line */
     bool even;                   /* all lines have equally many numbers */
-    size_t odd_line, odd_count;  /* the first line with more or fewer */
+    /* Line with more or fewer numbers than the first one, and their count. */
+    size_t uneven_line, uneven_count;
     /* Line and index of the first number that is not finite; 0 and SIZE_MAX: all are finite. */
     size_t bad_line, bad_index;
     bool skips_sizes; /* lines of two numbers are skipped */
@@ -83,8 +84,8 @@ static void count_row(struct numbers *numbers, size_t line, size_t found)
         numbers->columns = found;
     if (numbers->even && found != numbers->columns) {
         numbers->even = false;
-        numbers->odd_line = line;
-        numbers->odd_count = found;
+        numbers->uneven_line = line;
+        numbers->uneven_count = found;
     }
 }
 
@@ -113,7 +114,7 @@ static vkn_status check_finite(const char *file, const struct numbers *numbers, 
 static vkn_status fail_uneven(const char *file, const struct numbers *numbers)
 {
     return base_fail(VKN_BAD_INPUT, "%s: line %zu: %zu numbers, where the first line has %zu", file,
-                     numbers->odd_line, numbers->odd_count, numbers->columns);
+                     numbers->uneven_line, numbers->uneven_count, numbers->columns);
 }
 
 static vkn_status read_numbers(const char *file, bool skips_sizes, struct numbers *numbers)
@@ -140,7 +141,7 @@ static vkn_status check_matrix(const char *file, const struct numbers *matrix, s
         size_t row = i / columns, column = i % columns;
         bool is_intrinsic = row < 2 && (column == row || column == 2);
         double wanted = row == column ? 1 : 0;
-        if (!is_intrinsic && !(fabs(matrix->values[i] - wanted) <= ZERO))
+        if (!is_intrinsic && !(fabs(matrix->values[i] - wanted) <= TOLERANCE))
             return base_fail(VKN_BAD_INPUT,
                              "%s: row %zu, column %zu: %g, where a pinhole camera has %g", file,
                              row + 1, column + 1, matrix->values[i], wanted);
@@ -155,24 +156,24 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
     BASE_TRY(read_numbers(file, true, &numbers));
     bool in_line = numbers.rows == 1 && (numbers.count == 9 || numbers.count == 16);
     size_t columns = in_line ? (numbers.count == 9 ? 3 : 4) : numbers.columns;
-    bool shaped = columns == 3 || columns == 4;
-    bool matrix = shaped && numbers.even && (in_line || numbers.rows == columns);
-    bool lines = shaped && !matrix && (numbers.rows == 1 || !numbers.even);
-    if (!matrix && !lines)
+    bool fits = columns == 3 || columns == 4;
+    bool is_matrix = fits && numbers.even && (in_line || numbers.rows == columns);
+    bool is_first_line = fits && !is_matrix && (numbers.rows == 1 || !numbers.even);
+    if (!is_matrix && !is_first_line)
         return base_fail(VKN_BAD_INPUT,
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
-    BASE_TRY(check_finite(file, &numbers, matrix ? SIZE_MAX : 3));
+    BASE_TRY(check_finite(file, &numbers, is_matrix ? SIZE_MAX : 3));
     /* Likely a damaged matrix: no optical centre is at the image's edge. */
-    if (lines && !numbers.even && k[1] == 0)
+    if (is_first_line && !numbers.even && k[1] == 0)
         return fail_uneven(file, &numbers);
-    if (matrix)
+    if (is_matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));
     *lens = lens_none;
     lens->focal[0] = k[0];
-    lens->focal[1] = matrix ? k[columns + 1] : k[0];
-    lens->center[0] = matrix ? k[2] : k[1];
-    lens->center[1] = matrix ? k[columns + 2] : k[2];
+    lens->focal[1] = is_matrix ? k[columns + 1] : k[0];
+    lens->center[0] = is_matrix ? k[2] : k[1];
+    lens->center[1] = is_matrix ? k[columns + 2] : k[2];
     for (int i = 0; i < 2; i++)
         if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LENS_MAX_PIXELS))
             return base_fail(VKN_BAD_INPUT, "%s: focal length %g: out of range (0.001 to %g)", file,
@@ -181,7 +182,7 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
 }
 
 /* Checks that the optical centre is inside of the image. It is outside when images were downscaled
- * and the file, which does not give their size, was not adapted. */
+ * without adapting the intrinsics, which do not tell the images' size. */
 static vkn_status check_center(const char *file, const struct transforms_frame *frame)
 {
     const double *center = frame->lens.center;
@@ -193,8 +194,8 @@ static vkn_status check_center(const char *file, const struct transforms_frame *
 
 /* ---- bbox.txt -------------------------------------------------------------------------------- */
 
-/* Sets a space in which the whole box is in the unit cube. NSVF puts voxel centres at the box's
- * corners, so the content extends half a voxel beyond the box. */
+/* Sets a training space in which the unit cube contains the whole box. NSVF puts voxel centres at
+ * the box's corners, so the content extends half a voxel beyond the box. */
 static vkn_status set_box_space(const char *file, const struct numbers *box, double wanted_scale,
                                 struct transforms *transforms)
 {
@@ -223,7 +224,7 @@ static vkn_status set_box_space(const char *file, const struct numbers *box, dou
     transforms->has_scale = transforms->has_offset = true;
     transforms->scale = 1 / side;
     transforms->aabb_scale = 1;
-    /* Another scale keeps the box's middle at the cube's. */
+    /* The box's middle is the cube's middle at any scale. */
     double scale = wanted_scale > 0 ? wanted_scale : transforms->scale;
     for (int i = 0; i < 3; i++)
         transforms->offset[i] = 0.5 - 0.5 * (low[i] + high[i]) * scale;
@@ -250,7 +251,7 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
 struct layout {
     char *folder;
     char *images, *poses; /* folders of the images and of the poses */
-    bool inverse;         /* poses are world to camera */
+    bool is_inverse;      /* poses are world to camera */
 };
 
 static vkn_status read_pose(const char *file, bool inverse, double pose[12])
@@ -291,7 +292,7 @@ static vkn_status find_pose(struct finder *poses, const struct layout *layout, c
         status = base_fail(VKN_BAD_INPUT, "%s does not exist, and both %s and %s match it", path,
                            found.path, found.other);
     if (status == VKN_OK)
-        status = read_pose(found.path != NULL ? found.path : path, layout->inverse, pose);
+        status = read_pose(found.path != NULL ? found.path : path, layout->is_inverse, pose);
     free(found.path);
     free(found.other);
     free(path);
@@ -310,7 +311,7 @@ static vkn_status read_frame(struct finder *poses, const struct layout *layout, 
     return status;
 }
 
-/* Returns the split that a name gives; SCENE_SPLITS: none. */
+/* Returns the split by the prefix of the image's name; SCENE_SPLITS: no prefix. */
 static unsigned split_of(const struct transforms_frame *frame)
 {
     const char *name = frame->file_path;
@@ -413,7 +414,7 @@ static const char *images_of(const char *folder)
     return !has_folder(folder, "rgb") && has_folder(folder, "color") ? "color" : "rgb";
 }
 
-/* Finds the intrinsics. intrinsic.txt is too common a name, so it also needs the image folder. */
+/* Finds the intrinsics. intrinsic.txt is a common name, so the image folder must exist as well. */
 static vkn_status find(const char *folder, char **file, char **others)
 {
     (void)others;
@@ -447,8 +448,8 @@ static vkn_status find_layout(const char *file, struct layout *layout)
         BASE_TRY(capture_folder(layout->folder, file, &layout->images));
     if (layout->images == NULL)
         layout->images = base_path_join(layout->folder, images);
-    layout->inverse = has_folder(layout->folder, "extrinsic");
-    layout->poses = base_path_join(layout->folder, layout->inverse ? "extrinsic" : "pose");
+    layout->is_inverse = has_folder(layout->folder, "extrinsic");
+    layout->poses = base_path_join(layout->folder, layout->is_inverse ? "extrinsic" : "pose");
     return layout->images != NULL && layout->poses != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -457,8 +458,10 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
 {
     *single = true;
     struct transforms *transforms = &files[SCENE_TRAIN];
-    *transforms = (struct transforms){
-        .file = base_format("%s", file), .list = "images", .measures_space = true, .prescaled = 1};
+    *transforms = (struct transforms){.file = base_format("%s", file),
+                                      .list = "images",
+                                      .measures_space = true,
+                                      .image_factor = 1};
     struct layout layout = {0};
     vkn_status status = transforms->file != NULL ? find_layout(file, &layout) : VKN_ERROR;
     if (status == VKN_OK)

@@ -7,7 +7,7 @@
 
 #define PI 3.14159265358979323846
 
-/* A circle around the axis through `center` along `up`. */
+/* A circle around the axis through `center` along `up`, `height` above the centre. */
 struct circle {
     double center[3], up[3], start[3], side[3]; /* start, side and up are orthonormal */
     double radius, height;
@@ -38,17 +38,17 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
     double(*views)[6] = base_alloc(train->camera_count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
-    size_t directed = 0;
+    size_t view_count = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
         if (lens_kinds[train->cameras[n].lens].panoramic)
             continue; /* a panorama has no viewing direction */
         for (int i = 0; i < 3; i++) {
-            views[directed][i] = train->cameras[n].pose[4 * i + 3];
-            views[directed][3 + i] = -train->cameras[n].pose[4 * i + 2];
+            views[view_count][i] = train->cameras[n].pose[4 * i + 3];
+            views[view_count][3 + i] = -train->cameras[n].pose[4 * i + 2];
         }
-        vector_normalize(views[directed++] + 3);
+        vector_normalize(views[view_count++] + 3);
     }
-    *found = scene_focus_point((const double(*)[6])views, directed, point);
+    *found = scene_focus_point((const double(*)[6])views, view_count, point);
     free(views);
     return VKN_OK;
 }
@@ -80,14 +80,14 @@ vkn_status vkn_scene_find_look(const vkn_scene *scene, struct vkn_scene_look *lo
     BASE_NEED(scene);
     BASE_NEED(look);
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    struct vkn_scene_look own, *found = &own;
-    BASE_TRY(find_center(train, own.point));
-    scene_up(train, own.up);
-    own.distance = scene_mean_distance(train, own.point) / scene->scale;
+    struct vkn_scene_look computed, *found = &computed;
+    BASE_TRY(find_center(train, computed.point));
+    scene_up(train, computed.up);
+    computed.distance = scene_mean_distance(train, computed.point) / scene->scale;
     for (int i = 0; i < 3; i++) {
-        own.point[i] = (own.point[i] - scene->offset[i]) / scene->scale;
-        own.cube[i] = (0.5 - 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
-        own.cube[3 + i] = (0.5 + 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
+        computed.point[i] = (computed.point[i] - scene->offset[i]) / scene->scale;
+        computed.cube[i] = (0.5 - 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
+        computed.cube[3 + i] = (0.5 + 0.5 * scene->aabb_scale - scene->offset[i]) / scene->scale;
     }
     return BASE_FILL(vkn_scene_look, found, look, cube);
 }
@@ -104,8 +104,8 @@ vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up)
     return VKN_OK;
 }
 
-/* Computes the circle from the mean height and distance of the training cameras. It starts at the
- * first camera. */
+/* Computes the circle from the mean height and distance of the training cameras. The circle starts
+ * at the first camera's side. */
 static vkn_status find_circle(const struct scene_split *train, struct circle *circle)
 {
     BASE_TRY(find_center(train, circle->center));

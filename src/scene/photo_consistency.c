@@ -13,11 +13,11 @@
 #define OPAQUE       128u /* smallest alpha of compared pixels */
 #define MOST_GREY    4.0  /* largest difference between the channels (0..255) of a grey colour */
 #define LEAST_OTHERS 3u   /* fewest other poses that are compared with a view's own */
-#define SHIFTS       8    /* shifts of an image that has no other poses */
+#define SHIFTS       8    /* an image without other poses is shifted by multiples of 1/SHIFTS */
 /* A pose counts as different when it moves half of the visible points by this fraction of the
  * image, or out of it. */
 #define MOVED        0.05
-#define MOVED_TESTED 32u
+#define MOVED_TESTED 32u  /* rough number of points that are tested for a move */
 #define BLIND_SHARE  0.01 /* fraction of the sparse points; a view that sees fewer is blind */
 /* Smallest correlation between the colours of nearest neighbours. It is near 0 in a random cloud,
  * as used to initialise splats. */
@@ -42,7 +42,7 @@ static void add_pair(struct sums *sums, const double a[3], const double b[3])
     }
 }
 
-/* Returns Pearson's correlation, each channel about its mean. *variance: that of colours a. */
+/* Returns Pearson's correlation, each channel about its mean; sets *variance to that of `a`. */
 static double correlation_of(const struct sums *s, double *variance)
 {
     double aa = 0, bb = 0, ab = 0, n = fmax(s->count, 1);
@@ -90,6 +90,7 @@ static void add_colors(struct pairs *pairs, const double a[3], const double b[3]
     pairs->grey_b += is_grey(b) ? 1 : 0;
 }
 
+/* Returns the sums to compare: of means when all points or all pixels are grey, else of colours. */
 static const struct sums *comparable(const struct pairs *pairs, size_t count)
 {
     return pairs->grey_a == count || pairs->grey_b == count ? &pairs->means : &pairs->colors;
@@ -156,8 +157,8 @@ static bool is_elsewhere(const struct consistency_points *points,
     return 2 * moved >= tested;
 }
 
-/* Computes the agreements between a view's image and the projections of views with other poses.
- * Returns their number. */
+/* Computes the agreements of a view's image with the projections of views that have other poses.
+ * Returns the number of agreements. */
 static size_t compare_others(const struct consistency_sample *sample,
                              const struct consistency_sampled_view *sampled, bool tracked,
                              double *others)
@@ -177,7 +178,7 @@ static size_t compare_others(const struct consistency_sample *sample,
     return found;
 }
 
-/* Computes the agreements with the image shifted to the side, for lack of other poses. */
+/* Computes the agreements with the image shifted to the side, if there are too few other poses. */
 static size_t compare_shifted(const struct consistency_sampled_view *sampled, bool tracked,
                               double *others)
 {
@@ -195,7 +196,7 @@ static void measure_fit(const struct consistency_sample *sample,
     const struct consistency_points *points = points_of(sampled, tracked);
     size_t count = 0;
     double own = agreement(sampled, points, 0, &count);
-    /* Tracked points outside of the image are evidence too. */
+    /* Tracked points outside of the image count as well. */
     size_t evidence = count > 0 || points->count < LEAST_POINTS ? count + points->outside : 0;
     if (evidence < LEAST_POINTS)
         return;
@@ -274,8 +275,8 @@ static vkn_status measure_view(void *context, size_t number)
     measure_fit(sample, sampled, true, others, &view->tracked);
     measure_fit(sample, sampled, false, others, &view->nearest);
     size_t seen = sampled->nearest.count + sampled->tracked.count;
-    view->blind = view->tracked.points == 0 && seen < LEAST_POINTS &&
-                  (double)seen < BLIND_SHARE * (double)measuring->scene->point_count;
+    view->is_blind = view->tracked.points == 0 && seen < LEAST_POINTS &&
+                     (double)seen < BLIND_SHARE * (double)measuring->scene->point_count;
     free(others);
     return VKN_OK;
 }

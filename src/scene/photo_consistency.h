@@ -33,25 +33,25 @@ struct consistency_sampled_view {
     struct consistency_points nearest; /* the nearest point in each cell of the image */
 };
 
-/* A sample of views, evenly spaced over all splits. Its size is limited so that decoding takes a
- * few seconds: images that the scene holds in memory cost nothing, and a copy in a folder images_N
- * is read instead of a large image. */
+/* A sample of views, evenly spaced over all splits. The number of views is limited so that
+ * decoding takes a few seconds. Images in memory need no decoding, and copies in a folder images_N
+ * are read instead of large images. */
 struct consistency_sample {
     struct consistency_sampled_view *sampled_views;
     size_t count;
     size_t views; /* number of views in all splits */
 };
-/* Reads a sample, which consistency_sample_free frees. A view without a readable image has no
- * pixels; VKN_ERROR: out of memory. */
+/* Reads a sample. A view without a readable image has no pixels; VKN_ERROR: out of memory. */
 vkn_status consistency_sample_read(const struct vkn_scene *scene,
                                    struct consistency_sample *sample);
+/* Frees what the sample owns. */
 void consistency_sample_free(struct consistency_sample *sample);
-/* Finds a copy of an image that is `factor` times smaller: in a folder images_N beside the image's
- * folder images, with any extension. The caller frees the path; NULL: none, or out of memory. */
+/* Finds a copy, `factor` times smaller, of an image in the folder images or images_M: in the folder
+ * images_N beside it, with any extension. The caller frees the path; NULL: none, or no memory. */
 char *consistency_find_copy(const char *image_path, uint32_t factor);
 
 /* Returns the correlation, from -1 to 1, between the points' colours and the image's at the
- * projections, each channel about its mean: a gain or an offset of the exposure does not change it.
+ * projections, each channel about its mean; it is independent of gain and offset of the exposure.
  * The image is shifted to the right, cyclically, by `shift` of its width. *count: number of
  * compared points; transparent and ignored pixels are left out. Returns 0 when the points or the
  * pixels have a single colour. */
@@ -61,7 +61,7 @@ double consistency_correlation(const struct consistency_sampled_view *sampled,
 
 /* How well a view's pose fits its image. */
 struct consistency_fit {
-    size_t points;    /* number of compared points; 0: too few, or of one colour: the rest is 0 */
+    size_t points; /* number of compared points; 0 (too few, or of one colour): all fields are 0 */
     double agreement; /* correlation times the fraction of tracked points in the image */
     double others;    /* median agreement under the poses of other views */
     double fit;   /* (agreement - others) / (1 - others): 1 is perfect, 0 no better than others */
@@ -72,9 +72,9 @@ struct consistency_fit {
 struct consistency_view {
     enum scene_split_name split;
     size_t index;
-    struct consistency_fit tracked, nearest; /* by the tracked points, by the nearest points */
-    bool blind;                              /* the view sees hardly any of the points */
-    bool poor;                               /* the pose does not fit */
+    struct consistency_fit tracked, nearest; /* fits by the tracked and by the nearest points */
+    bool is_blind;                           /* the view sees hardly any of the points */
+    bool is_poor;                            /* the pose does not fit */
 };
 
 /* The result of a capture. */
@@ -94,21 +94,22 @@ struct consistency {
     const char *reason; /* why poses cannot be checked; static */
     struct consistency_view *views;
     size_t count;          /* length of `views`: views of the sample whose images could be read */
-    size_t sampled, total; /* views of the sample, views of the scene */
-    size_t scored;         /* views with enough points */
-    size_t poor;           /* views whose pose does not fit */
-    size_t blind;          /* views that see hardly any of the points */
-    bool tracked;          /* true: fits by tracked points decide; false: by the nearest points */
+    size_t sampled, total; /* numbers of views in the sample and in the scene */
+    size_t scored_views;   /* views with enough points */
+    size_t poor_views;     /* views whose pose does not fit */
+    size_t blind_views;    /* views that see hardly any of the points */
+    bool uses_tracks;      /* true: fits by tracked points decide; false: by the nearest points */
     double fit;            /* median over the views of the fit by the deciding kind of points */
-    double nearest;        /* median over the views of the fit by the nearest points */
+    double nearest_fit;    /* median over the views of the fit by the nearest points */
 };
 /* Measures the photo-consistency of a scene. The caller frees the result with consistency_free,
  * also after a failure. VKN_ERROR: out of memory. */
 vkn_status consistency_measure(const struct vkn_scene *scene, struct consistency *consistency);
+/* Frees what the result owns. */
 void consistency_free(struct consistency *consistency);
-/* Sets the verdict, and which views are poor, from the views' fits. */
+/* Sets the verdict and marks poor views by the views' fits. */
 vkn_status consistency_judge(struct consistency *consistency);
-/* Returns the fit of the kind of points that decides. */
+/* Returns the view's fit by the deciding kind of points (uses_tracks). */
 const struct consistency_fit *consistency_deciding_fit(const struct consistency *consistency,
                                                        const struct consistency_view *view);
 /* Describes what is wrong, with the names of up to `names` views, and what to do. *problem is NULL

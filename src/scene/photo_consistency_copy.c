@@ -6,8 +6,8 @@
 #include "scene/find.h"
 #include "scene/photo_consistency.h"
 
-/* Finds the last folder of the path that is called images or images_N. Returns its name in the path
- * (NULL: none), *inside: the path within it, *factor: its N. */
+/* Returns the part of the path from its last folder called images or images_N on; NULL: none. Sets
+ * *inside to the path within that folder and *factor to N (1: images). */
 static const char *find_images_folder(const char *path, const char **inside, uint32_t *factor)
 {
     static const char name[] = "/images";

@@ -1,5 +1,4 @@
-/* Reads the sample of views that photo-consistency is measured on: small images, and projections of
- * the sparse points. */
+/* Reads the sample of views for photo-consistency: small images, and projected sparse points. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +8,15 @@
 #include "scene/photo_consistency.h"
 #include "scene/transforms.h"
 
-#define MOST_VIEWS      128u
+#define MOST_VIEWS      128u /* limits of the sample's size */
 #define LEAST_VIEWS     6u
-#define PIXELS          96e6 /* pixels that a processor decodes in 2 to 3 s */
-#define MOST_PROCESSORS 8u   /* with more, reading files is the bottleneck */
-#define LARGEST         48e6 /* pixels of an image; larger ones are skipped to save memory */
-#define PICTURE_SIZE    320u /* smallest longer side of a small image, pixels */
-#define MOST_POINTS     65536u
-#define CELLS           24u /* cells along each side of an image; each holds its nearest point */
-/* Ratio to the distance of a neighbouring cell's point above which a point is probably occluded. */
+#define PIXELS          96e6   /* pixels that a processor decodes in 2 to 3 s */
+#define MOST_PROCESSORS 8u     /* with more, reading files is the bottleneck */
+#define LARGEST         48e6   /* pixels of an image; larger ones are skipped to save memory */
+#define PICTURE_SIZE    320u   /* smallest longer side of a small image, pixels */
+#define MOST_POINTS     65536u /* sparse points that are projected into a view */
+#define CELLS           24u    /* cells along each side of an image; each holds its nearest point */
+/* Smallest ratio of a point's distance to a neighbouring cell's that counts as occluded. */
 #define OCCLUDED        (1 / 0.9)
 
 /* ---- views ----------------------------------------------------------------------------------- */
@@ -47,16 +46,16 @@ static char *find_copy(const struct vkn_scene *scene, const struct scene_camera 
     return copy;
 }
 
-/* Estimates on a few views the fraction of views whose image has no copy. */
+/* Estimates, from a few views, the fraction of views whose image has no copy. */
 static double share_without_copy(const struct vkn_scene *scene, size_t views)
 {
-    size_t tried = views < LEAST_VIEWS ? views : LEAST_VIEWS, without = 0;
+    size_t tried = views < LEAST_VIEWS ? views : LEAST_VIEWS, without_copy = 0;
     for (size_t i = 0; i < tried; i++) {
         char *copy = find_copy(scene, inspect_view(scene, i * views / tried, NULL));
-        without += copy == NULL ? 1 : 0;
+        without_copy += copy == NULL ? 1 : 0;
         free(copy);
     }
-    return (double)without / (double)tried;
+    return (double)without_copy / (double)tried;
 }
 
 /* Returns the mean number of pixels to decode for a view; the cost of copies is neglected. */
@@ -75,9 +74,9 @@ static double mean_cost(const struct vkn_scene *scene, size_t views)
 static size_t count_sample(const struct vkn_scene *scene, size_t views)
 {
     uint32_t processors = base_processors();
-    double most = PIXELS * (processors < MOST_PROCESSORS ? processors : MOST_PROCESSORS);
+    double budget = PIXELS * (processors < MOST_PROCESSORS ? processors : MOST_PROCESSORS);
     double cost = mean_cost(scene, views);
-    double affordable = fmax(LEAST_VIEWS, cost > 0 ? fmin(most / cost, MOST_VIEWS) : MOST_VIEWS);
+    double affordable = fmax(LEAST_VIEWS, cost > 0 ? fmin(budget / cost, MOST_VIEWS) : MOST_VIEWS);
     return views < (size_t)affordable ? views : (size_t)affordable;
 }
 
@@ -96,12 +95,12 @@ static vkn_status read_copy(const char *path, struct consistency_sampled_view *s
     uint32_t width = 0, height = 0;
     BASE_TRY(scene_image_read(path, &rgba, &width, &height));
     uint32_t shrink = shrink_of(width, height);
-    bool upright = (width < height) == (sampled->camera->width < sampled->camera->height);
+    bool same_shape = (width < height) == (sampled->camera->width < sampled->camera->height);
     sampled->width = width / shrink;
     sampled->height = height / shrink;
     sampled->pixels =
-        upright ? base_alloc((size_t)sampled->width * sampled->height, sizeof *sampled->pixels)
-                : NULL;
+        same_shape ? base_alloc((size_t)sampled->width * sampled->height, sizeof *sampled->pixels)
+                   : NULL;
     if (sampled->pixels != NULL)
         (void)image_downscale(rgba, NULL, width, height, shrink, sampled->pixels);
     free(rgba);
@@ -141,7 +140,7 @@ static vkn_status read_view(const struct vkn_scene *scene, struct consistency_sa
     return status;
 }
 
-/* Reads a view's image. Errors are dropped: other code reports broken images. */
+/* Reads a view's image. Ignores errors, since other code reports broken images. */
 static void read_picture(const struct vkn_scene *scene, struct consistency_sampled_view *sampled)
 {
     BASE_KEEP_ERROR;

@@ -19,11 +19,11 @@
 const struct consistency_fit *consistency_deciding_fit(const struct consistency *consistency,
                                                        const struct consistency_view *view)
 {
-    return consistency->tracked ? &view->tracked : &view->nearest;
+    return consistency->uses_tracks ? &view->tracked : &view->nearest;
 }
 
-/* Returns the median fit by one kind of points, over the views that have one. `values` has the
- * capacity of all views. */
+/* Returns the median fit by one kind of points over the views that have such a fit; sets *count to
+ * their number. `values` has the capacity of all views. */
 static double median_fit(const struct consistency *consistency, bool tracked, double *values,
                          size_t *count)
 {
@@ -37,36 +37,36 @@ static double median_fit(const struct consistency *consistency, bool tracked, do
     return *count > 0 ? space_quantile(values, *count, 0.5) : 0;
 }
 
-/* Marks the views whose fit is below `least` by `errors` standard errors. */
+/* Marks and counts the views whose fit is below `least` by `errors` standard errors. */
 static void find_poor(struct consistency *consistency, double least, double errors)
 {
     for (size_t i = 0; i < consistency->count; i++) {
         struct consistency_view *view = &consistency->views[i];
         const struct consistency_fit *fit = consistency_deciding_fit(consistency, view);
-        view->poor = fit->points > 0 && fit->fit + errors * fit->error < least;
-        consistency->poor += view->poor ? 1 : 0;
+        view->is_poor = fit->points > 0 && fit->fit + errors * fit->error < least;
+        consistency->poor_views += view->is_poor ? 1 : 0;
     }
 }
 
 static double poor_below(const struct consistency *consistency)
 {
-    return (consistency->tracked ? TRACKED_POOR : NEAREST_POOR) * consistency->fit;
+    return (consistency->uses_tracks ? TRACKED_POOR : NEAREST_POOR) * consistency->fit;
 }
 
 static enum consistency_verdict judge(struct consistency *consistency, size_t nearest_views)
 {
-    double least = consistency->tracked ? TRACKED_FITS : NEAREST_FITS;
-    if (consistency->count >= LEAST_VIEWS && 2 * consistency->blind > consistency->count)
+    double least = consistency->uses_tracks ? TRACKED_FITS : NEAREST_FITS;
+    if (consistency->count >= LEAST_VIEWS && 2 * consistency->blind_views > consistency->count)
         return CONSISTENCY_BLIND;
-    if (consistency->scored < LEAST_VIEWS)
+    if (consistency->scored_views < LEAST_VIEWS)
         return CONSISTENCY_UNKNOWN;
-    bool wrong = consistency->fit < least;
-    find_poor(consistency, wrong ? least : poor_below(consistency), wrong ? 0 : 2);
-    if (wrong || consistency->poor > 0)
-        return wrong ? CONSISTENCY_MOST_WRONG : CONSISTENCY_SOME_WRONG;
-    bool folded =
-        consistency->tracked && nearest_views >= LEAST_VIEWS && consistency->nearest < NEAREST_FITS;
-    return folded ? CONSISTENCY_FOLDED : CONSISTENCY_GOOD;
+    bool most_wrong = consistency->fit < least;
+    find_poor(consistency, most_wrong ? least : poor_below(consistency), most_wrong ? 0 : 2);
+    if (most_wrong || consistency->poor_views > 0)
+        return most_wrong ? CONSISTENCY_MOST_WRONG : CONSISTENCY_SOME_WRONG;
+    bool is_folded = consistency->uses_tracks && nearest_views >= LEAST_VIEWS &&
+                     consistency->nearest_fit < NEAREST_FITS;
+    return is_folded ? CONSISTENCY_FOLDED : CONSISTENCY_GOOD;
 }
 
 vkn_status consistency_judge(struct consistency *consistency)
@@ -76,13 +76,13 @@ vkn_status consistency_judge(struct consistency *consistency)
     if (values == NULL)
         return VKN_ERROR;
     double tracked = median_fit(consistency, true, values, &by_tracks);
-    consistency->nearest = median_fit(consistency, false, values, &by_nearest);
+    consistency->nearest_fit = median_fit(consistency, false, values, &by_nearest);
     free(values);
-    consistency->tracked = by_tracks >= LEAST_VIEWS && 2 * by_tracks >= by_nearest;
-    consistency->fit = consistency->tracked ? tracked : consistency->nearest;
-    consistency->scored = consistency->tracked ? by_tracks : by_nearest;
+    consistency->uses_tracks = by_tracks >= LEAST_VIEWS && 2 * by_tracks >= by_nearest;
+    consistency->fit = consistency->uses_tracks ? tracked : consistency->nearest_fit;
+    consistency->scored_views = consistency->uses_tracks ? by_tracks : by_nearest;
     for (size_t i = 0; i < consistency->count; i++)
-        consistency->blind += consistency->views[i].blind ? 1 : 0;
+        consistency->blind_views += consistency->views[i].is_blind ? 1 : 0;
     consistency->reason = "too few views see enough of the sparse points";
     consistency->verdict = judge(consistency, by_nearest);
     return VKN_OK;
@@ -107,7 +107,7 @@ static void add_names(const struct vkn_scene *scene, const struct consistency *c
     size_t named = 0;
     for (size_t i = 0; i < consistency->count && named <= names; i++) {
         const struct consistency_view *view = &consistency->views[i];
-        if (!view->poor)
+        if (!view->is_poor)
             continue;
         if (named < names)
             base_text_add(text, "%s%.80s (%.2f)", named > 0 ? ", " : ": ",
@@ -129,7 +129,8 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
                       "the poses of %zu of %zu views%s do not fit their pictures: the colours of "
                       "the sparse points agree with the pictures hardly better than under other "
                       "views' poses (median fit %.2f; 1 is perfect, 0 no better than other poses)",
-                      consistency->poor, consistency->scored, sampled, consistency->fit);
+                      consistency->poor_views, consistency->scored_views, sampled,
+                      consistency->fit);
         return "check that each pose belongs to the picture of its name, the poses' convention "
                "(camera to world or world to camera, axes) and the focal length; or find new poses "
                "(vknerf prepare)";
@@ -137,13 +138,13 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
         base_text_add(text,
                       "the poses of %zu of %zu views%s do not fit their pictures, by the colours "
                       "of the sparse points (fit below %.2f, where the median is %.2f)",
-                      consistency->poor, consistency->scored, sampled, poor_below(consistency),
-                      consistency->fit);
+                      consistency->poor_views, consistency->scored_views, sampled,
+                      poor_below(consistency), consistency->fit);
         return "take these views out, or check whether their pictures were renamed or replaced";
     case CONSISTENCY_BLIND:
         base_text_add(
             text, "%zu of %zu views%s have hardly any of the %zu sparse points in their pictures",
-            consistency->blind, consistency->count, sampled, scene->point_count);
+            consistency->blind_views, consistency->count, sampled, scene->point_count);
         return "check that poses and points are of one reconstruction, and the convention of the "
                "poses (camera to world or world to camera, axes)";
     case CONSISTENCY_FOLDED:
@@ -151,7 +152,7 @@ static const char *add_problem(const struct vkn_scene *scene, const struct consi
             text,
             "the nearest visible points do not have the colours of the pictures (median fit %.2f; "
             "%.2f for the points of the views' tracks): parts of the model may overlap",
-            consistency->nearest, consistency->fit);
+            consistency->nearest_fit, consistency->fit);
         return "check whether two similar sides were mistaken for one; if so, find new poses "
                "without the pictures of one of them, or with more pictures between the two";
     case CONSISTENCY_UNKNOWN:

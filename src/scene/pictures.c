@@ -16,8 +16,8 @@ struct sought {
 
 static struct sought sought_of(struct transforms_frame *frame, bool masks)
 {
-    return masks ? (struct sought){frame->mask_name, &frame->mask_path, &frame->mask_found}
-                 : (struct sought){frame->file_path, &frame->image_path, &frame->found};
+    return masks ? (struct sought){frame->mask_name, &frame->mask_path, &frame->mask_differences}
+                 : (struct sought){frame->file_path, &frame->image_path, &frame->image_differences};
 }
 
 static vkn_status set_path(const struct transforms *transforms,
@@ -42,9 +42,9 @@ static vkn_status find_frame(struct finder *finder, const struct transforms *tra
 {
     struct sought sought = sought_of(frame, masks);
     struct found found = {0};
-    bool sized = frame->lens.size[0] > 0 || frame->lens.angle[0] > 0 || frame->lens.angle[1] > 0;
+    bool has_size = frame->lens.size[0] > 0 || frame->lens.angle[0] > 0 || frame->lens.angle[1] > 0;
     vkn_status status = elsewhere
-                            ? finder_find_elsewhere(finder, sought.name, sized && !masks, &found)
+                            ? finder_find_elsewhere(finder, sought.name, has_size && !masks, &found)
                             : finder_find_as_written(finder, sought.name, &found);
     return status == VKN_OK ? set_path(transforms, frame, &sought, &found) : status;
 }
@@ -70,7 +70,7 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : strcmp(x->name, y->name);
 }
 
-/* Checks that a file found under another name belongs to one name only: cam1/a.jpg and cam2/a.jpg
+/* Checks that only one name leads to a file, unless all match it exactly: cam1/a.jpg and cam2/a.jpg
  * cannot both be a.jpg. */
 static vkn_status check_shared(const struct transforms *transforms, bool masks)
 {
@@ -99,13 +99,13 @@ static void drop_images(struct transforms *transforms)
 {
     for (size_t i = 0; i < transforms->count; i++) {
         struct transforms_frame *frame = &transforms->frames[i];
-        bool same = frame->mask_found != 0 && frame->mask_path != NULL &&
+        bool same = frame->mask_differences != 0 && frame->mask_path != NULL &&
                     frame->image_path != NULL && strcmp(frame->mask_path, frame->image_path) == 0;
         if (!same)
             continue;
         free(frame->mask_path);
         frame->mask_path = NULL;
-        frame->mask_found = 0;
+        frame->mask_differences = 0;
     }
 }
 
@@ -145,10 +145,10 @@ vkn_status pictures_find_masks(const char *folder, struct scene_findings *findin
 
 /* ---- EXIF orientation ------------------------------------------------------------------------ */
 
-/* Returns whether an image of that size fits the lens: by w and h or, without them, by the optical
- * centre, which is never far from the middle. */
 #define OFF_CENTER 0.1 /* largest distance from the middle, as a fraction of the size */
 
+/* Returns whether an image of that size fits the lens: by w and h or, without them, by the optical
+ * centre, which is never far from the middle. */
 static bool fits(const struct transforms_lens *lens, double width, double height)
 {
     if (lens->size[0] > 0)
@@ -173,13 +173,14 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     frame->width = header.width;
     frame->height = header.height;
     frame->orientation = header.orientation;
-    bool target =
-        lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->whole);
-    bool stored = fits(lens, header.width, header.height);
-    bool upright = fits(lens, header.height, header.width);
-    if (target && header.orientation >= IMAGE_FIRST_TRANSPOSED && stored != upright) {
+    bool is_decidable =
+        lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->is_full);
+    bool stored_fits = fits(lens, header.width, header.height);
+    bool upright_fits = fits(lens, header.height, header.width);
+    if (is_decidable && header.orientation >= IMAGE_FIRST_TRANSPOSED &&
+        stored_fits != upright_fits) {
         frame->orientation_known = true;
-        if (upright)
+        if (upright_fits)
             apply_orientation(frame);
     }
     return VKN_OK;
@@ -225,7 +226,7 @@ static const char *file_name(const char *path)
     return slash != NULL ? slash + 1 : path;
 }
 
-/* Number of all frames, number of counted frames, their differences, and the first of them. */
+/* Number of all frames; number, differences and first one of the frames that are counted. */
 struct tally {
     size_t all, counted;
     unsigned differences;
@@ -247,7 +248,7 @@ static struct tally tally_names(const struct transforms files[SCENE_SPLITS], boo
     for (unsigned split = 0; split < SCENE_SPLITS; split++)
         for (size_t i = 0; i < files[split].count; i++) {
             const struct transforms_frame *frame = &files[split].frames[i];
-            unsigned differences = masks ? frame->mask_found : frame->found;
+            unsigned differences = masks ? frame->mask_differences : frame->image_differences;
             if (!masks || frame->mask_path != NULL)
                 count_frame(&tally, frame, differences != 0, differences);
         }
@@ -284,9 +285,9 @@ static void add_names(struct base_text *text, const struct transforms files[SCEN
     base_text_add(text, "%s%zu of %zu %s are found under another ", text->size > 0 ? "; " : "",
                   tally.counted, tally.all, masks ? "masks" : "images");
     const char *between = "";
-    for (unsigned treatment = 0; treatment < FOUND_DIFFERENCES; treatment++)
-        if ((tally.differences >> treatment & 1) != 0) {
-            base_text_add(text, "%s%s", between, words[treatment]);
+    for (unsigned bit = 0; bit < FOUND_DIFFERENCES; bit++)
+        if ((tally.differences >> bit & 1) != 0) {
+            base_text_add(text, "%s%s", between, words[bit]);
             between = " or ";
         }
     const struct transforms_frame *first = tally.first;
@@ -294,10 +295,11 @@ static void add_names(struct base_text *text, const struct transforms files[SCEN
     const char *path = masks ? first->mask_path : first->image_path;
     if (name == NULL || path == NULL)
         return;
-    bool moved = ((masks ? first->mask_found : first->found) & FOUND_FOLDER) != 0 ||
-                 strcmp(file_name(path), file_name(name)) == 0; /* only a folder differs */
-    base_text_add(text, ": %s for %s", moved ? path : file_name(path),
-                  moved ? name : file_name(name));
+    bool in_other_folder =
+        ((masks ? first->mask_differences : first->image_differences) & FOUND_FOLDER) != 0 ||
+        strcmp(file_name(path), file_name(name)) == 0; /* only a folder differs */
+    base_text_add(text, ": %s for %s", in_other_folder ? path : file_name(path),
+                  in_other_folder ? name : file_name(name));
 }
 
 static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)

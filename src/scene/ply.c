@@ -8,8 +8,8 @@
 struct values {
     const char *file;
     enum ply_format format;
-    const char *at, *end;
-    const char *begin; /* start of the file */
+    const char *at, *end; /* current position, end of the file */
+    const char *begin;    /* start of the file */
 };
 
 /* ---- numbers --------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static vkn_status bad_item(const struct values *values, const struct ply_element
                            uint64_t index, size_t property, enum ply_role role, const char *problem)
 {
     char name[32], line[48] = "";
-    snprintf(name, sizeof(name), property < element->properties ? "property %zu" : "its line",
+    snprintf(name, sizeof(name), property < element->property_count ? "property %zu" : "its line",
              property + 1);
     if (values->format == PLY_ASCII)
         snprintf(line, sizeof(line), "line %zu: ", line_number(values));
@@ -150,12 +150,12 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
                             const struct ply_element *element, uint64_t index,
                             struct transforms_point *point, bool *usable)
 {
-    const struct ply_property *properties = header->properties + element->first;
-    for (size_t i = 0; i < element->properties; i++) {
+    const struct ply_property *properties = header->properties + element->first_property;
+    for (size_t i = 0; i < element->property_count; i++) {
         const struct ply_property *property = &properties[i];
         double value = 0;
-        const char *problem = property->list ? skip_list(values, property)
-                                             : read_value(values, property->type, &value);
+        const char *problem = property->is_list ? skip_list(values, property)
+                                                : read_value(values, property->type, &value);
         if (problem != NULL)
             return bad_item(values, element, index, i, property->role, problem);
         if (property->role != PLY_ROLES && *usable)
@@ -166,23 +166,23 @@ static vkn_status read_item(struct values *values, const struct ply_header *head
         }
     }
     if (values->format == PLY_ASCII && !at_line_end(values))
-        return bad_item(values, element, index, element->properties, PLY_ROLES,
+        return bad_item(values, element, index, element->property_count, PLY_ROLES,
                         "more or fewer values than there are properties in the header");
     return VKN_OK;
 }
 
 /* Checks an element's count against the bytes that follow. In text a number takes at least a digit
- * and a blank, but the file's last number only a digit. */
+ * and a blank, except the file's last number, which may end without a blank. */
 static vkn_status check_count(const struct values *values, const struct ply_header *header,
                               const struct ply_element *element)
 {
-    const struct ply_property *properties = header->properties + element->first;
+    const struct ply_property *properties = header->properties + element->first_property;
     size_t smallest = 0, left = (size_t)(values->end - values->at);
-    for (size_t i = 0; i < element->properties; i++)
+    for (size_t i = 0; i < element->property_count; i++)
         smallest += values->format == PLY_ASCII
                         ? 2
-                        : ply_type_sizes[properties[i].list ? properties[i].count_type
-                                                            : properties[i].type];
+                        : ply_type_sizes[properties[i].is_list ? properties[i].count_type
+                                                               : properties[i].type];
     size_t available = values->format == PLY_ASCII ? left + 1 : left;
     if (smallest == 0 || element->count <= available / smallest)
         return VKN_OK;
@@ -212,7 +212,7 @@ static vkn_status read_vertices(struct values *values, const struct ply_header *
 static vkn_status read_element(struct values *values, const struct ply_header *header,
                                const struct ply_element *element, struct ply *cloud)
 {
-    if (element->properties == 0)
+    if (element->property_count == 0)
         return VKN_OK;
     BASE_TRY(check_count(values, header, element));
     struct transforms_point other = {0}; /* unused: only vertices have properties with a role */

@@ -6,12 +6,13 @@
 
 #include "scene/transforms.h"
 
-/* A point cloud. ply_free frees what it owns. */
+/* A point cloud. */
 struct ply {
     struct transforms_point *points;
     size_t count;
-    struct rejected_points left_out; /* a value is not finite, or a coordinate is beyond 1e9 */
+    struct rejected_points left_out; /* points with a value not finite or a coordinate beyond 1e9 */
 };
+/* Frees what the cloud owns and sets it to zeros. */
 void ply_free(struct ply *cloud);
 
 /* Reads the positions and, when present, colours of the element `vertex` from the bytes of a file;
@@ -47,8 +48,8 @@ extern const char *const ply_role_names[PLY_ROLES];
 /* A property of an element. */
 struct ply_property {
     enum ply_type type;
-    enum ply_type count_type; /* of a list: type of its length */
-    bool list;
+    enum ply_type count_type; /* type of the length of a list */
+    bool is_list;
     enum ply_role role; /* PLY_ROLES: ignored */
 };
 
@@ -56,7 +57,7 @@ struct ply_property {
 struct ply_element {
     bool is_vertex;
     uint64_t count;
-    size_t first, properties; /* index in ply_header.properties, and number */
+    size_t first_property, property_count; /* range of ply_header.properties */
 };
 
 #define PLY_MAX_ELEMENTS   32u

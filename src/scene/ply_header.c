@@ -6,7 +6,7 @@
 const size_t ply_type_sizes[PLY_TYPES] = {1, 1, 2, 2, 4, 4, 4, 8};
 const char *const ply_role_names[PLY_ROLES] = {"x", "y", "z", "red", "green", "blue"};
 
-#define MAX_WORDS 6u /* words of a line that are kept; the lines that are used have fewer */
+#define MAX_WORDS 6u /* most words of a line that are kept; relevant lines have fewer */
 
 struct word {
     const char *text;
@@ -16,8 +16,8 @@ struct word {
 struct lines {
     const char *file;
     const char *at, *end;
-    char ending; /* last character of every line; '\0' before the first line is read */
-    size_t number;
+    char ending;   /* last character of every line; '\0' before the first line is read */
+    size_t number; /* of the line, from 1 */
     struct word words[MAX_WORDS];
     size_t count;
 };
@@ -27,14 +27,14 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Finds the line ending by the first line, because binary data may follow the header: a line feed,
- * possibly after a carriage return, or a carriage return alone, as in Turk's text. */
+/* Returns the character that ends the first line and so all lines, since binary data may follow: a
+ * line feed, possibly after a carriage return, or a carriage return alone, as in Turk's text. */
 static char find_ending(const char *at, const char *end)
 {
     const char *newline = memchr(at, '\n', (size_t)(end - at));
     const char *carriage = memchr(at, '\r', (size_t)(end - at));
-    bool alone = carriage != NULL && (newline == NULL || carriage + 1 < newline);
-    return (char)(alone ? '\r' : '\n');
+    bool is_carriage = carriage != NULL && (newline == NULL || carriage + 1 < newline);
+    return (char)(is_carriage ? '\r' : '\n');
 }
 
 static bool next_line(struct lines *lines)
@@ -134,18 +134,18 @@ static vkn_status read_property(const struct lines *lines, struct ply_header *he
     if (header->property_count == PLY_MAX_PROPERTIES)
         return bad_line(lines, "property", "more than 512 of them");
     struct ply_element *element = &header->elements[header->element_count - 1];
-    struct ply_property property = {.list = is_word(lines, 1, "list"), .role = PLY_ROLES};
-    size_t type = property.list ? 3 : 1;
+    struct ply_property property = {.is_list = is_word(lines, 1, "list"), .role = PLY_ROLES};
+    size_t type = property.is_list ? 3 : 1;
     if (lines->count != type + 2)
         return bad_line(lines, "property", "not a type and a name");
-    if (property.list)
+    if (property.is_list)
         BASE_TRY(read_type(lines, 2, &property.count_type));
     BASE_TRY(read_type(lines, type, &property.type));
-    for (unsigned i = 0; i < PLY_ROLES && element->is_vertex && !property.list; i++)
+    for (unsigned i = 0; i < PLY_ROLES && element->is_vertex && !property.is_list; i++)
         if (is_word(lines, type + 1, ply_role_names[i]))
             property.role = (enum ply_role)i;
     header->properties[header->property_count++] = property;
-    element->properties++;
+    element->property_count++;
     return VKN_OK;
 }
 
@@ -160,8 +160,8 @@ static vkn_status check_vertices(const char *file, const struct ply_header *head
             vertex = &header->elements[i];
     if (vertex == NULL)
         return base_json_fail(file, "element vertex", "missing from the header");
-    for (size_t i = 0; i < vertex->properties; i++)
-        roles |= 1u << header->properties[vertex->first + i].role;
+    for (size_t i = 0; i < vertex->property_count; i++)
+        roles |= 1u << header->properties[vertex->first_property + i].role;
     for (unsigned i = PLY_X; i <= PLY_Z; i++)
         if ((roles >> i & 1) == 0)
             return base_fail(VKN_BAD_INPUT, "%s: element vertex: property %s: missing", file,
@@ -173,7 +173,7 @@ vkn_status ply_read_header(const char *file, const char *data, size_t size,
                            struct ply_header *header)
 {
     size_t bom_size = 0;
-    bool formatted = false;
+    bool has_format = false;
     *header = (struct ply_header){0};
     BASE_TRY(base_text_bom(file, data, size, &bom_size));
     struct lines lines = {.file = file, .at = data + bom_size, .end = data + size};
@@ -181,7 +181,7 @@ vkn_status ply_read_header(const char *file, const char *data, size_t size,
         return base_fail(VKN_BAD_INPUT, "%s: not a PLY file (its first line is not \"ply\")", file);
     while (next_line(&lines) && !is_word(&lines, 0, "end_header")) {
         if (is_word(&lines, 0, "format")) {
-            formatted = true;
+            has_format = true;
             BASE_TRY(read_format(&lines, header));
         } else if (is_word(&lines, 0, "element")) {
             BASE_TRY(read_element(&lines, header));
@@ -194,7 +194,7 @@ vkn_status ply_read_header(const char *file, const char *data, size_t size,
     }
     if (!is_word(&lines, 0, "end_header"))
         return base_json_fail(file, "header", "cut off (there is no end_header)");
-    if (!formatted)
+    if (!has_format)
         return base_json_fail(file, "format", "missing from the header");
     header->size = (size_t)(lines.at - data);
     return check_vertices(file, header);

@@ -13,7 +13,7 @@
 #define FILTER PNG_FILTER_UP
 
 /* Largest compression factor of deflate. */
-#define MOST_SHRUNK 1032
+#define MAX_COMPRESSION 1032
 
 struct work {
     png_structp png;
@@ -76,7 +76,7 @@ static void read_bytes(png_structp png, png_bytep data, png_size_t size)
     struct work *work = png_get_io_ptr(png);
     struct image_file *file = work->file;
     if (size > file->size - work->at) {
-        if (file->whole)
+        if (file->is_whole)
             image_problem(file, "truncated PNG");
         longjmp(work->error_jump, 1);
     }
@@ -117,8 +117,8 @@ static void measure(struct work *work)
     file->width = png_get_image_width(work->png, work->info);
     file->height = png_get_image_height(work->png, work->info);
     file->is_16_bit = png_get_bit_depth(work->png, work->info) == 16;
-    size_t row = png_get_rowbytes(work->png, work->info) + 1; /* plus the filter's byte */
-    file->min_size = row * file->height / MOST_SHRUNK;
+    size_t row_size = png_get_rowbytes(work->png, work->info) + 1; /* plus the filter's byte */
+    file->min_size = row_size * file->height / MAX_COMPRESSION;
 }
 
 static void decode(struct work *work)
@@ -135,10 +135,10 @@ static void decode(struct work *work)
     png_set_add_alpha(png, 0xffff, PNG_FILLER_AFTER);
     int passes = png_set_interlace_handling(png);
     png_read_update_info(png, work->info);
-    size_t row = (size_t)file->width * (file->is_16_bit ? 8 : 4);
+    size_t row_size = (size_t)file->width * (file->is_16_bit ? 8 : 4);
     for (int pass = 0; pass < passes; pass++)
         for (uint32_t y = 0; y < file->height; y++)
-            png_read_row(png, work->rgba + y * row, NULL);
+            png_read_row(png, work->rgba + y * row_size, NULL);
     png_read_end(png, NULL);
 }
 
@@ -160,10 +160,10 @@ static bool png_is(const uint8_t *data, size_t size)
     return memcmp(data, signature, size < sizeof(signature) ? size : sizeof(signature)) == 0;
 }
 
-/* Reads the size. It is no error if the first bytes of a file end before the pixels. */
+/* Reads the size. The first bytes of a file may end before the pixels without an error. */
 static bool png_measure(struct image_file *file)
 {
-    return read_file(file, NULL, measure) || (!file->whole && !image_failed(file));
+    return read_file(file, NULL, measure) || (!file->is_whole && !image_failed(file));
 }
 
 static bool png_decode(struct image_file *file, void *rgba)
@@ -181,7 +181,7 @@ static void write_rows(struct work *work)
                                 PNG_COLOR_TYPE_RGB_ALPHA};
     const struct image_png *image = work->image;
     png_structp png = work->png;
-    size_t row = (size_t)image->width * image->channels * (image->bits / 8);
+    size_t row_size = (size_t)image->width * image->channels * (image->bits / 8);
     png_set_write_fn(png, work, append, flush);
     png_set_IHDR(png, work->info, image->width, image->height, (int)image->bits,
                  types[image->channels - 1], PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT,
@@ -192,7 +192,7 @@ static void write_rows(struct work *work)
     if (image->bits == 16 && is_little_endian())
         png_set_swap(png); /* PNG is big-endian */
     for (uint32_t y = 0; y < image->height; y++)
-        png_write_row(png, (png_const_bytep)image->pixels + y * row);
+        png_write_row(png, (png_const_bytep)image->pixels + y * row_size);
     png_write_end(png, work->info);
 }
 

@@ -6,7 +6,7 @@
 
 #include "scene/transforms.h"
 
-#define LARGEST   1e9  /* largest coordinate; larger ones are less accurate than 1e-7 */
+#define LARGEST   1e9  /* largest coordinate; larger doubles have errors above 1e-7 */
 #define TOLERANCE 0.02 /* largest deviation from orthonormality of a rotation in a file */
 
 static vkn_status read_row(const cJSON *row, const char *name, const char *where, int index,
@@ -57,9 +57,9 @@ static double skewness(const double m[3][3])
     return worst;
 }
 
-/* Replaces m by the nearest rotation, by Newton's iteration for the polar decomposition: m <- (m +
- * m^-T) / 2 (Higham 1986). Starting near the result, it converges long before the last iteration.
- * Returns NULL or the problem. */
+/* Divides m by its scale and replaces it by the nearest rotation: Newton's iteration m <- (m +
+ * m^-T) / 2 for the polar decomposition (Higham 1986), which starts near the result and converges
+ * long before the last step. Returns NULL or the problem. */
 static const char *make_rotation(double m[3][3])
 {
     double d = pose_determinant(m);

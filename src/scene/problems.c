@@ -8,17 +8,17 @@
 #include "scene/inspect.h"
 #include "scene/reader.h"
 
-/* Cameras count as coplanar or collinear when their spread across is below this fraction of their
- * largest spread. */
+/* Cameras count as coplanar or collinear when their spread across the plane or line is below this
+ * fraction of their largest spread. */
 #define FLAT           0.01
 #define LEAST_SPREAD   0.004 /* smallest spread of the cameras, as a fraction of the cube's side */
 #define LEAST_POINTS   0.7   /* smallest fraction of the points inside of the cube */
-#define MANY_NEAR      0.02  /* largest fraction of the points that are nearer than rays start */
+#define MANY_NEAR      0.02  /* largest fraction of the points that lie before the rays' start */
 #define WIDEST         150 /* degrees; a wider perspective lens probably has a wrong focal length */
 #define NARROWEST      3
 #define FAR_OFF_CENTER 0.25 /* as a fraction of the image's size */
 #define COARSE_STEP    1e-3 /* smallest visible rounding step of positions, in unit cube sides */
-#define LEAST_ROUNDED  4    /* fewest views whose positions are not multiples of a step by chance */
+#define LEAST_ROUNDED  4    /* fewest views for which multiples of a step are no coincidence */
 
 /* ---- masks ----------------------------------------------------------------------------------- */
 
@@ -40,13 +40,13 @@ static vkn_status find_folder(const struct vkn_scene *scene, const char *name, c
     return VKN_OK;
 }
 
-/* Reports a folder of masks that no view uses, but not `mask` of NSVF, which ignores it too. */
+/* Reports a folder of masks that no view uses, except `mask` of NSVF, which NSVF ignores too. */
 static vkn_status check_unused_masks(struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;
-    bool by_key = scene->format == VKN_SCENE_TRANSFORMS;
+    bool has_mask_paths = scene->format == VKN_SCENE_TRANSFORMS;
     char *folder = NULL;
-    if (inspection->masked > 0)
+    if (inspection->masked_views > 0)
         return VKN_OK;
     BASE_TRY(find_folder(scene, "masks", &folder));
     if (folder == NULL && scene->format != VKN_SCENE_NSVF)
@@ -55,10 +55,11 @@ static vkn_status check_unused_masks(struct inspection *inspection)
         return VKN_OK;
     vkn_status status = inspect_add_problem(
         inspection,
-        by_key ? "nothing, if they are not meant to be used; else name each in the mask_path of "
-                 "its frame"
-               : "nothing, if they are not meant to be used; else give each the name of its image, "
-                 "in a folder masks",
+        has_mask_paths
+            ? "nothing, if they are not meant to be used; else name each in the mask_path of "
+              "its frame"
+            : "nothing, if they are not meant to be used; else give each the name of its image, "
+              "in a folder masks",
         "%s: no view has a mask of this folder", folder);
     free(folder);
     return status;
@@ -100,11 +101,12 @@ static vkn_status check_images(struct inspection *inspection)
             inspection->sizes[0].views, inspection->sizes[0].width, inspection->sizes[0].height,
             inspection->sizes[1].views, inspection->sizes[1].width, inspection->sizes[1].height,
             inspection->size_count > 2 ? ", ..." : ""));
-    if (inspection->blind > 0)
+    if (inspection->unused_views > 0)
         BASE_TRY(inspect_add_problem(inspection,
                                      "masks are bright where pixels count (dynamic_mask_NAME.png: "
                                      "where they do not); invert them, or take the views out",
-                                     "the masks of %zu views hide everything", inspection->blind));
+                                     "the masks of %zu views hide everything",
+                                     inspection->unused_views));
     return check_unused_masks(inspection);
 }
 
@@ -162,7 +164,7 @@ static vkn_status check_lenses(struct inspection *inspection)
         double y = fabs((double)view->center_y / view->height - 0.5);
         off_center += x > FAR_OFF_CENTER || y > FAR_OFF_CENTER ? 1 : 0;
     }
-    size_t perspective = inspection->pinhole + inspection->lenses[VKN_LENS_PERSPECTIVE];
+    size_t perspective = inspection->pinhole_views + inspection->lens_views[VKN_LENS_PERSPECTIVE];
     bool wide = inspection->fov_x.high > WIDEST && perspective == inspection->views;
     if (wide || inspection->fov_x.low < NARROWEST)
         BASE_TRY(inspect_add_problem(
@@ -204,8 +206,7 @@ struct duplicates {
     const char *first[2];        /* images of the first pair */
 };
 
-/* Counts duplicates. Equal positions have nearly equal keys, so only neighbours in the sorted order
- * are compared. */
+/* Counts duplicates. Only neighbours are compared, since equal positions have nearly equal keys. */
 static void find_duplicates(const struct inspection *inspection, const struct ordered *ordered,
                             double slack, struct duplicates *duplicates)
 {
@@ -227,7 +228,7 @@ static void find_duplicates(const struct inspection *inspection, const struct or
     }
 }
 
-/* Treats validation and testing as one split, because they often share views. */
+/* Returns SCENE_TEST for validation too: the two count as one because they often share views. */
 static enum scene_split_name held_out(enum scene_split_name split)
 {
     return split == SCENE_VAL ? SCENE_TEST : split;
@@ -268,8 +269,8 @@ static vkn_status check_arrangement(struct inspection *inspection)
 {
     size_t count = inspection->scene->splits[SCENE_TRAIN].camera_count;
     const double *spread = inspection->spread;
-    double reach = inspection->has_focus ? inspection->distance : 1;
-    if (count >= 2 && spread[0] < 1e-4 * reach)
+    double distance = inspection->has_focus ? inspection->distance : 1;
+    if (count >= 2 && spread[0] < 1e-4 * distance)
         return inspect_add_problem(inspection,
                                    "move between pictures: without parallax there are no depths",
                                    "all %zu training cameras are in one place", count);
@@ -316,12 +317,12 @@ static vkn_status check_focus(struct inspection *inspection)
             "the cameras' focus point, (%.3g, %.3g, %.3g) in training space, is outside of the "
             "cube that is reconstructed",
             point[0], point[1], point[2]);
-    if (inspection->inside < INSPECT_MIN_INSIDE)
+    if (inspection->rays_inside < INSPECT_MIN_INSIDE)
         return inspect_add_problem(
             inspection, "make aabb_scale larger, or check scale and offset",
             "only %.0f %% of what the training views see is within the cube that is reconstructed; "
             "the rest can only be background",
-            100 * inspection->inside);
+            100 * inspection->rays_inside);
     return VKN_OK;
 }
 
@@ -357,8 +358,7 @@ static vkn_status check_near(struct inspection *inspection)
 }
 
 /* Returns the largest single-precision step among the cameras' coordinates, in dataset units, if
- * all coordinates with coarse steps are multiples of their step, which means that they were
- * rounded. 0: they were not. */
+ * all coordinates with coarse steps are multiples of their step, so were rounded to it; else 0. */
 static double single_precision_step(const struct inspection *inspection)
 {
     const struct vkn_scene *scene = inspection->scene;

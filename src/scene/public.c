@@ -15,7 +15,7 @@ struct scene_options scene_options_of(const char *path, const struct vkn_config 
         .downscale = config->scene.downscale,
         .scale = config->scene.scale,
         .aabb_scale = config->scene.aabb_scale,
-        .placed = config->scene.fixed_transform,
+        .is_fixed = config->scene.fixed_transform,
     };
     memcpy(options.offset, config->scene.offset, sizeof options.offset);
     return options;
@@ -95,9 +95,9 @@ vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t
     BASE_NEED(camera);
     enum scene_split_name name;
     BASE_TRY(scene_find_view(scene, split, view, &name));
-    const struct vkn_camera own =
+    const struct vkn_camera converted =
         scene_camera_to_public(&scene->splits[name].cameras[view], scene->scale, scene->offset);
-    const struct vkn_camera *found = &own;
+    const struct vkn_camera *found = &converted;
     return BASE_FILL(vkn_camera, found, camera, pose);
 }
 
@@ -169,15 +169,15 @@ static vkn_status check_camera(const struct vkn_camera *camera)
     if (camera->width == 0 || camera->height == 0)
         return base_fail(VKN_BAD_INPUT, "camera: width and height: %u x %u pixels: must not be 0",
                          camera->width, camera->height);
-    bool known = (unsigned)camera->lens < SCENE_LENSES;
-    bool all_around = known && lens_kinds[camera->lens].panoramic && camera->focal_x == 0.0 &&
-                      camera->focal_y == 0.0;
+    bool is_known = (unsigned)camera->lens < SCENE_LENSES;
+    bool is_full = is_known && lens_kinds[camera->lens].panoramic && camera->focal_x == 0.0 &&
+                   camera->focal_y == 0.0;
     if (!is_finite(camera))
         return refuse_infinite(camera);
-    if ((camera->focal_x <= 0.0 && !all_around) || camera->focal_y < 0.0)
+    if ((camera->focal_x <= 0.0 && !is_full) || camera->focal_y < 0.0)
         return base_fail(VKN_BAD_INPUT, "camera: focal_x %g, focal_y %g: must be positive",
                          camera->focal_x, camera->focal_y);
-    if (!known)
+    if (!is_known)
         return base_fail(VKN_BAD_INPUT, "camera: lens: %u is not a known lens",
                          (unsigned)camera->lens);
     if (!(camera->time >= 0.0 && camera->time <= 1.0))

@@ -14,7 +14,7 @@ struct scene_reader {
     /* Advice for a scene without views that are held out. */
     const char *hold_out;
     /* Sets *file to the file where reading starts, NULL when there is none, and *others as
-     * scene_findings.others. Both are NULL before. The caller frees them, also after a failure. */
+     * scene_findings.others. Both start as NULL. The caller frees them, also after a failure. */
     vkn_status (*find)(const char *folder, char **file, char **others);
     /* Reads `files` and `single` as scene_assemble expects them, with images found. The caller
      * frees the files, also after a failure. */
@@ -29,8 +29,7 @@ VKN_SCENE_FORMATS(SCENE_READER)
 /* Returns the reader of a format; NULL for VKN_SCENE_AUTO. */
 const struct scene_reader *reader_of(enum vkn_scene_format format);
 
-/* Implements `find` for a format that one file identifies: sets *file to folder/name, or NULL when
- * there is no such file. */
+/* Implements `find` for formats that one file identifies. Sets *file to folder/name; NULL: none. */
 vkn_status reader_find(const char *folder, const char *name, char **file);
 /* Returns whether a text ends with `end`. */
 bool reader_ends_with(const char *text, const char *end);

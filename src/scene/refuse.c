@@ -9,14 +9,14 @@
 #include "scene/detect.h"
 
 #define PREPARED      "prepare.json" /* file of vknerf prepare, see src/prepare/record.c */
-#define CONVERTED     "heic heif webp tif tiff bmp avif"
+#define CONVERTED     "heic heif webp tif tiff bmp avif" /* images that vknerf prepare converts */
 #define VIDEOS        "mp4 mov m4v avi mkv webm mpg mts 3gp"
-#define DEEPEST       3u /* depth of subfolders that vknerf prepare searches */
-#define MOST_SEARCHED 2000u
+#define DEEPEST       3u    /* depth of subfolders that vknerf prepare searches */
+#define MOST_SEARCHED 2000u /* most folders that are searched for a scene */
 
 /* Returns a name for the scene: the path without trailing slashes or a video's extension, plus
  * "-scene"; "scene" for nameless folders. */
-static char *name_scene(const char *path, bool video)
+static char *name_scene(const char *path, bool is_video)
 {
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
@@ -24,7 +24,7 @@ static char *name_scene(const char *path, bool video)
     const char *end = path + length, *name = end;
     while (name > path && name[-1] != '/')
         name--;
-    const char *dot = video ? strrchr(name, '.') : NULL;
+    const char *dot = is_video ? strrchr(name, '.') : NULL;
     length = dot != NULL && dot > name ? (size_t)(dot - path) : length;
     bool nameless = name == end || strncmp(name, ".", (size_t)(end - name)) == 0 ||
                     strncmp(name, "..", (size_t)(end - name)) == 0;
@@ -40,9 +40,9 @@ static char *quote_path(const char *path)
     return word;
 }
 
-static vkn_status fail_unposed(const char *path, bool video, const char *what)
+static vkn_status fail_unposed(const char *path, bool is_video, const char *what)
 {
-    char *scene = name_scene(path, video);
+    char *scene = name_scene(path, is_video);
     char *from = quote_path(path), *to = scene != NULL ? quote_path(scene) : NULL;
     vkn_status status = VKN_ERROR;
     if (from != NULL && to != NULL)
@@ -55,7 +55,7 @@ static vkn_status fail_unposed(const char *path, bool video, const char *what)
     return status;
 }
 
-/* Returns whether a path has one of the extensions "mp4 mov", in any case. */
+/* Returns whether a path has one of the extensions in a list ("mp4 mov"), in any case. */
 static bool has_ending(const char *path, const char *endings)
 {
     const char *dot = strrchr(path, '.');
@@ -69,8 +69,8 @@ static bool has_ending(const char *path, const char *endings)
     return false;
 }
 
-/* Counts the folder's files with one of the extensions. *first (unless NULL): the path of the first
- * one, in fresh memory. */
+/* Counts the folder's files with one of the extensions. Unless `first` is NULL, sets *first to the
+ * path of the first file, in fresh memory. */
 static size_t count_endings(const char *folder, const char *endings, char **first)
 {
     struct dirent **entries = NULL;
@@ -86,7 +86,7 @@ static size_t count_endings(const char *folder, const char *endings, char **firs
     return found;
 }
 
-/* Counts the images that vknerf reads and those that vknerf prepare converts. */
+/* Counts the images that vknerf reads or vknerf prepare converts. */
 static vkn_status count_pictures(const char *folder, size_t *count)
 {
     char **names = NULL;
@@ -123,9 +123,9 @@ static bool is_scene(const char *folder)
 
 /* The first subfolder that is a scene or has photographs. */
 struct below {
-    const char *what;
-    char *path;  /* NULL: there is none */
-    size_t left; /* remaining number of folders to search */
+    const char *what; /* what the subfolder holds, for the message */
+    char *path;       /* NULL: there is none */
+    size_t left;      /* remaining number of folders to search */
 };
 
 static vkn_status search_below(const char *folder, uint32_t depth, struct below *below)
@@ -141,13 +141,13 @@ static vkn_status search_below(const char *folder, uint32_t depth, struct below 
         bool is_link = depth > 1 && entries[i]->d_type == DT_LNK;
         bool searched = path != NULL && below->path == NULL && below->left > 0 &&
                         status == VKN_OK && !is_link && base_is_folder(path);
-        bool scene = searched && is_scene(path);
+        bool holds_scene = searched && is_scene(path);
         below->left -= searched;
         /* Unreadable folders count as empty. */
-        if (searched && !scene && count_pictures(path, &pictures) == VKN_ERROR)
+        if (searched && !holds_scene && count_pictures(path, &pictures) == VKN_ERROR)
             status = VKN_ERROR;
-        if (scene || pictures > 0) {
-            below->what = scene ? "a scene" : "photographs without poses";
+        if (holds_scene || pictures > 0) {
+            below->what = holds_scene ? "a scene" : "photographs without poses";
             below->path = path;
             path = NULL;
         } else if (searched && depth < DEEPEST && status == VKN_OK) {

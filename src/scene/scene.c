@@ -155,7 +155,7 @@ static vkn_status shrink_image(const struct vkn_scene *scene, const struct scene
     return VKN_OK;
 }
 
-/* Reads a view's file and downscales it as the scene's settings say. */
+/* Reads a view's image file and downscales the image by load_downscale. */
 static vkn_status read_image(const struct vkn_scene *scene, const struct scene_camera *camera,
                              uint32_t *pixels, bool *has_alpha)
 {
@@ -230,7 +230,7 @@ vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
 
 /* ---- single views ---------------------------------------------------------------------------- */
 
-/* Decodes the file, which is always decoded whole, and shrinks some rows. */
+/* Decodes the whole image file, then shrinks some of its rows. */
 static vkn_status decode_rows(const struct vkn_scene *scene, const struct scene_camera *camera,
                               uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels)
 {

@@ -21,8 +21,8 @@
 enum scene_split_name { SCENE_TRAIN, SCENE_VAL, SCENE_TEST, SCENE_SPLITS };
 extern const char *const scene_split_names[SCENE_SPLITS]; /* "train", "val", "test" */
 
-/* X(name): the distortion coefficients that lenses use, also fields of struct vkn_camera and of the
- * device's Camera. Files also name SCENE_OTHER_COEFFICIENTS, which no supported lens has. */
+/* X(name): the distortion coefficients of the lenses, also fields of struct vkn_camera and of the
+ * device's Camera. Files may also give SCENE_OTHER_COEFFICIENTS, which are refused unless 0. */
 #define SCENE_COEFFICIENTS(X)       X(k1) X(k2) X(p1) X(p2) X(k3) X(k4) X(sx1) X(sy1)
 #define SCENE_OTHER_COEFFICIENTS(X) X(k5) X(k6)
 #define SCENE_COEFFICIENT(name)     SCENE_##name,
@@ -91,27 +91,26 @@ struct vkn_scene {
     float near;                   /* depth of the nearest content in training units; 0: unknown */
     enum vkn_scene_format format; /* never VKN_SCENE_AUTO after scene_open */
     uint32_t downscale;
-    uint32_t load_downscale;     /* the factor left for loading: images_N are smaller */
+    uint32_t load_downscale;     /* part of `downscale` to apply: images_N are smaller already */
     bool dynamic;                /* frames have different times */
     _Atomic uint32_t references; /* reference count minus 1 */
 };
 
 /* What scene_open skipped or found worth reporting. Strings are owned; NULL: nothing to report. */
 struct scene_findings {
-    size_t broken;        /* frames skipped because their image or mask is missing or broken */
+    size_t broken;        /* number of frames skipped for a missing or broken image or mask */
     char *first_broken;   /* message about the first of these frames; NULL: none */
     char **broken_images; /* image files of the skipped frames, where they exist */
     size_t broken_image_count;
-    size_t missing; /* frames without an image, which training skips too */
+    size_t missing; /* number of frames without an image; training skips them too */
     char *others;   /* names the sparse model that is read and the others, when there are several */
     /* Describe images found under other names; images rotated by their EXIF orientation; images
-     * kept as stored despite one, since only then they fit their camera; images whose camera fits
-     * both. */
+     * used as stored, since only then they fit their camera; images that may need a rotation. */
     char *other_names, *rotated, *as_stored, *orientation_unknown;
     double (*points)[3];            /* of the sparse model, in training space; NULL: none */
     size_t point_count, bad_points; /* bad: not finite or beyond 1e9, skipped */
     char *first_bad_point;          /* message about the first of these points; NULL: none */
-    struct cJSON *unread;           /* unread keys, as in inspect_json; NULL: none */
+    struct cJSON *unread;           /* `unread_keys` of inspect_json; NULL: none */
 };
 /* Frees what the struct owns. */
 void scene_findings_free(struct scene_findings *findings);
@@ -126,7 +125,7 @@ struct scene_options {
     double scale;       /* 0: from the file or the dialect's default */
     double offset[3];
     uint32_t aabb_scale;             /* 0: from the file or the dialect's default */
-    bool placed;                     /* scale, offset and aabb_scale are all given */
+    bool is_fixed;                   /* scale, offset and aabb_scale are all given */
     struct scene_findings *findings; /* NULL: missing and broken images are errors */
 };
 
@@ -134,28 +133,28 @@ struct scene_options {
  * the expected size (reads image headers only). The caller owns *scene; scene_close(scene) frees it
  * and sets the pointer to NULL.
  *
- * Splits: transforms_train.json, _val.json and _test.json of the folder (path may also name the
- * first); else transforms.json with its train_filenames, val_filenames and test_filenames. Without
- * these lists every 8th frame in order of file_path is for testing, and none for validation. No
- * other file is read. Captures in formats without splits are split in the same way, by image names.
- * Frames of COLMAP and frames with a "sharpness" (instant-ngp) are skipped with a warning when
- * their image is missing.
+ * Splits: transforms_train.json, _val.json and _test.json of the folder (the path may also be
+ * the first file's); else transforms.json with its train_filenames, val_filenames and
+ * test_filenames. Without the three lists every 8th frame in order of file_path is for testing, and
+ * none for validation. Other transforms_*.json are not read. Captures in formats without splits are
+ * split in the same way, by image names. Frames of COLMAP and frames with a "sharpness"
+ * (instant-ngp) are skipped with a warning when their image is missing.
  *
  * Masks: a frame's mask_path (nerfstudio) is bright at used pixels; a dynamic_mask_NAME.png beside
  * NAME.jpg (instant-ngp) is bright at ignored pixels. Bright means more than half of the mask's
  * brightest value. A mask has the size of its image, or an integer multiple or fraction of it.
  *
- * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. For a nerfstudio
- * file without any of them (whose ply_file_path may give points), and for formats that have none,
- * the space is measured on the training cameras and the known depths (space.h): the focus point is
- * put in the middle, the cameras at the mean distance 1.32 from it, and aabb_scale includes both
- * (16 when no depths are known). options->placed overrides the file and the measurement. */
+ * Space: scale, offset and aabb_scale of the file, by default 0.33, 0.5 and 1. When a nerfstudio
+ * file gives none of the three, and for formats that cannot give them, the space is measured on the
+ * training cameras and the known depths (space.h): the focus point is put in the middle, the
+ * cameras at the mean distance 1.32 from it, and the cube of side aabb_scale contains cameras and
+ * content (16 when no depths are known). options->is_fixed overrides file and measurement. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,
                      struct scene_share share);
-/* Return the number of views in the share of a split of `views` views; the split's index of view
- * `index` of the share; whether the share has a view. */
+/* Return how many of a split's `views` views are in the share; the index in the split of the
+ * share's view `index`; whether the split's view `view` is in the share. */
 size_t scene_share_count(struct scene_share share, size_t views);
 size_t scene_share_view(struct scene_share share, size_t index);
 bool scene_share_has(struct scene_share share, size_t view);
@@ -163,15 +162,15 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* Writes one view, `shrink` times smaller than its camera (rounding down), in the layout of
- * scene_split.pixels. Takes the pixels from the split when they are loaded, else decodes the file;
- * both give the same result. Several threads may read views at once. */
+/* Writes one view, `shrink` times smaller than its camera's image (rounding down), in the layout of
+ * scene_split.pixels. Reads the split's pixels when they are loaded, else decodes the image file
+ * with the same result. Several threads may read views at once. */
 vkn_status scene_read_view(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t shrink, uint32_t *pixels);
 /* Like scene_read_view, but only for the rows first_row .. first_row + rows - 1. */
 vkn_status scene_read_rows(const struct vkn_scene *scene, enum scene_split_name split, size_t index,
                            uint32_t first_row, uint32_t rows, uint32_t shrink, uint32_t *pixels);
-/* Returns the camera of a shrunk view (scene_read_view); keeps first_pixel and image_path. */
+/* Returns the camera of a shrunk view (scene_read_view); first_pixel and image_path stay equal. */
 struct scene_camera scene_shrink_camera(const struct scene_camera *camera, uint32_t shrink);
 /* Returns the camera of the rows that scene_read_rows reads. first_pixel is not adapted to them. */
 struct scene_camera scene_crop_camera(const struct scene_camera *camera, uint32_t first_row,
@@ -204,7 +203,7 @@ vkn_status scene_capture_folder(const char *path, char **folder);
 struct inspection;
 /* Measures a scene and lists its problems. `near`: distance from the camera at which rays start.
  * Reads masks, and a sample of the images. `scene` and `findings` must outlive *inspection, which
- * the caller frees with inspect_free; NULL after a failure. */
+ * the caller frees with inspect_free (NULL after a failure). */
 vkn_status inspect_scene(const struct vkn_scene *scene, const struct scene_findings *findings,
                          double near, struct inspection **inspection);
 /* Frees an inspection and sets the pointer to NULL. */
@@ -237,12 +236,11 @@ void scene_warn_consistency(const struct vkn_scene *scene);
 /* ---- camera paths ---------------------------------------------------------------------------- */
 
 #define SCENE_MAX_FRAMES 100000 /* limit of computed paths: about an hour of video */
-/* The views of a camera path, and how its file wants them rendered. */
+/* The cameras of a camera path, and the rendering options of its file. */
 struct scene_camera_path {
     struct scene_camera *cameras; /* without image_path; the caller frees the array */
     size_t count;
-    /* Frames per second, 0: not given; the box to render, as in vkn_render_params. */
-    double fps, crop[6];
+    double fps, crop[6]; /* frames per second, 0: not given; box as in vkn_render_params */
     enum vkn_background background;
 };
 
@@ -259,8 +257,8 @@ vkn_status scene_read_camera_path(const struct vkn_scene *scene, const char *fil
                                   const char *dataparser, const struct scene_camera *like,
                                   struct scene_camera_path *camera_path);
 /* Makes `count` views on a smooth path through all training cameras, in the order of their file
- * names, or in the order of a short tour from the first camera when the order of the names is much
- * longer. Intrinsics as for scene_orbit. The caller frees *cameras. */
+ * names or, when a short tour from the first camera is much shorter, in the tour's order.
+ * Intrinsics are those of scene_orbit. The caller frees *cameras. */
 vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
                              struct scene_camera **cameras);
 /* Makes `count` views on a circle around the training cameras' focus point, looking at the focus
@@ -268,14 +266,14 @@ vkn_status scene_interpolate(const struct vkn_scene *scene, uint32_t count,
  * camera without distortion, as for `like` of scene_read_camera_path. The caller frees *cameras. */
 vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count,
                        struct scene_camera **cameras);
-/* Returns an equirectangular camera at the position of `camera`. It is levelled to `up` (unit
- * length) unless `up` is NULL or the camera looks along it. A side of 0 is chosen so that the image
- * is twice as wide as high; when both are 0 the height is that of `camera`. */
+/* Returns an equirectangular camera at the position of `camera`, levelled to `up` (unit length)
+ * unless `up` is NULL or `camera` looks along `up`. A width or height of 0 is chosen so that the
+ * image is twice as wide as high; when both are 0 the height is that of `camera`. */
 struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width,
                                    uint32_t height, const double *up);
 
-/* Returns the training cameras' mean up vector, of unit length, or the nearest axis when it is
- * within 30 degrees: cameras that look down on an object all tilt, but datasets have an up axis. */
+/* Returns the training cameras' mean up vector, of unit length, or an axis within 30 degrees of the
+ * vector: cameras that look down on an object all tilt, but datasets have an up axis. */
 void scene_up(const struct scene_split *train, double up[3]);
 
 /* Computes the ray through image position (x, y) (pixel units, 0..width), in training space, with a
@@ -284,14 +282,14 @@ void scene_up(const struct scene_split *train, double up[3]);
  * the ray is then at or near the end of the range. */
 bool scene_camera_ray(const struct scene_camera *camera, double x, double y, double origin[3],
                       double direction[3]);
-/* Return whether a lens is a perspective one; whether it is a panorama. */
+/* Return whether a lens is perspective; whether it is panoramic. */
 bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens lens);
-/* Returns the range of the lens: where its radial distortion stops growing outwards. For a
- * perspective lens in undistorted ideal coordinates, SCENE_NO_LIMIT when it never stops; for other
- * lenses an angle, at most pi. */
+/* Returns the range of the lens: where its radial distortion stops growing outwards. The range of a
+ * perspective lens is a radius in undistorted ideal coordinates, or SCENE_NO_LIMIT; the range of
+ * other lenses is an angle of at most pi. */
 double scene_camera_limit(const struct scene_camera *camera);
-/* Returns the 1 % quantile of the distances of the sparse points in the image; 0 when there are
- * fewer than 100. */
+/* Returns the 1 % quantile of the distances from the camera to the sparse points in its image; 0
+ * when fewer than 100 points are in the image. */
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 /* The range of a lens that reaches everywhere. */
 #define SCENE_NO_LIMIT 1e9
@@ -309,8 +307,8 @@ vkn_status scene_image_write_png16(const char *path, const uint16_t *grey, uint3
 /* Encodes an 8-bit PNG in memory, for embedding in a report; the caller frees *png. */
 vkn_status scene_image_encode_png(const uint8_t *pixels, uint32_t width, uint32_t height,
                                   uint32_t channels, uint8_t **png, size_t *size);
-/* Writes the image as PNG files that are `factors` times smaller, with the pixels that training
- * with --downscale uses. `mask` may be NULL. (image_copies.c) */
+/* Writes `count` PNG files, the image downscaled by factors[i] at paths[i], with the pixels that
+ * training with --downscale uses. `mask` may be NULL. (image_copies.c) */
 vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_t *factors,
                               char *const *paths, size_t count);
 /* Writes an upright copy of an image that has an EXIF orientation: a JPEG with the EXIF segment
@@ -319,8 +317,8 @@ vkn_status scene_copy_upright(const char *image, unsigned orientation, const voi
                               size_t size, const char *path);
 /* Checks that a binary COLMAP model can be read; VKN_BAD_INPUT: a file is damaged or cut off. */
 vkn_status scene_check_model(const char *folder);
-/* Finds the mask for the original image name `name` in the folder `masks` and writes it in black
- * and white and in the image's size. *found: there is one. */
+/* Finds the mask of the image with the original name `name` in the folder `masks` and writes it in
+ * black and white and in the image's size. Sets *found to whether there is a mask. */
 vkn_status scene_copy_mask(const char *masks, const char *name, const char *image,
                            unsigned orientation, const char *path, bool *found);
 

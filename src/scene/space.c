@@ -7,9 +7,9 @@
 
 #define DISTANCE      1.32 /* mean distance of the cameras from the focus point, training units */
 #define SPREAD        0.33 /* distance of the farthest camera if focus and depths are unknown */
-#define PARALLEL      0.9  /* mean of unit directions beyond which all cameras look one way */
-#define CONTENT_SHARE 0.98
-#define UNKNOWN_SIDE  16u
+#define PARALLEL      0.9  /* length of the mean direction above which cameras look one way */
+#define CONTENT_SHARE 0.98 /* fraction of the content that the cube contains */
+#define UNKNOWN_SIDE  16u  /* side of the cube when no content is known */
 #define LARGEST_SIDE  128u
 
 /* ---- helpers --------------------------------------------------------------------------------- */
@@ -65,7 +65,7 @@ static vkn_status bound_quantile(const struct transforms_frame *const *frames, s
 
 /* Properties of the cameras that the rule of space_measure depends on. */
 struct view_summary {
-    double position[3], direction[3]; /* means */
+    double position[3], direction[3]; /* mean position, mean of the unit directions */
     double focus[3];
     bool has_focus;
     double depth; /* harmonic mean of the median bounds; 0: unknown */
@@ -78,7 +78,7 @@ static vkn_status summarize_views(const struct transforms_frame *const *frames, 
     double(*views)[6] = base_alloc(count, sizeof(*views));
     if (views == NULL)
         return VKN_ERROR;
-    size_t directed = 0;
+    size_t view_count = 0;
     for (size_t n = 0; n < count; n++) {
         bool has_direction =
             !lens_kinds[frames[n]->lens.kind].panoramic; /* a panorama has no viewing direction */
@@ -87,16 +87,16 @@ static vkn_status summarize_views(const struct transforms_frame *const *frames, 
                 (position(frames[n], i) - position(frames[0], i)) / (double)count;
             if (!has_direction)
                 continue;
-            views[directed][i] = position(frames[n], i);
-            views[directed][3 + i] = direction(frames[n], i);
-            view_summary->direction[i] += views[directed][3 + i] / (double)count;
+            views[view_count][i] = position(frames[n], i);
+            views[view_count][3 + i] = direction(frames[n], i);
+            view_summary->direction[i] += views[view_count][3 + i] / (double)count;
         }
-        directed += has_direction ? 1 : 0;
+        view_count += has_direction ? 1 : 0;
     }
     for (int i = 0; i < 3; i++)
         view_summary->position[i] += position(frames[0], i);
     view_summary->has_focus =
-        scene_focus_point((const double(*)[6])views, directed, view_summary->focus);
+        scene_focus_point((const double(*)[6])views, view_count, view_summary->focus);
     free(views);
     double near = 0, far = 0;
     BASE_TRY(bound_quantile(frames, count, 0, 0.5, &near));
@@ -133,8 +133,7 @@ vkn_status space_measure(const struct transforms_frame *const *frames, size_t co
 
 /* ---- extent ---------------------------------------------------------------------------------- */
 
-/* Returns the Chebyshev distance from the centre, in training units: half the side of the cube that
- * contains the point. */
+/* Returns half the side, in training units, of the cube around the centre through the point. */
 static double half_side(const struct space *space, const double point[3])
 {
     double largest = 0;
@@ -165,8 +164,8 @@ static vkn_status content_half_side(const struct transforms *file,
                                     const struct transforms_frame *const *frames, size_t count,
                                     const struct space *space, double *result)
 {
-    size_t most = file->point_count > 4 * count ? file->point_count : 4 * count, known = 0;
-    double *half_sides = base_alloc(most, sizeof(*half_sides));
+    size_t capacity = file->point_count > 4 * count ? file->point_count : 4 * count, known = 0;
+    double *half_sides = base_alloc(capacity, sizeof(*half_sides));
     if (half_sides == NULL)
         return VKN_ERROR;
     for (size_t i = 0; i < file->point_count; i++)

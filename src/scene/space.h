@@ -27,20 +27,20 @@ vkn_status space_measure(const struct transforms_frame *const *frames, size_t co
 /* Computes the side of the cube: the smallest power of two from 1 to 128 that contains the cameras
  * and 98 % of the content; 16 when no content is known. The content is the file's points or,
  * without points, the far corners of each frame's view frustum. The cube must contain the cameras
- * because behind its target a camera sees past the other cameras: the content there is at least as
- * far away. */
+ * because each camera sees, beyond its target, past the cameras on the other side: the content
+ * there is at least as far away as they are. */
 vkn_status space_cube_side(const struct transforms *file,
                            const struct transforms_frame *const *frames, size_t count,
                            const struct space *space, uint32_t *aabb_scale);
 
-/* Computes the depth of the nearest content in dataset units, 0 when unknown: in 98 % of the frames
- * all content is at least as far away. */
+/* Computes the 2 % quantile of the frames' near bounds, in dataset units: the depth of the nearest
+ * content. 0: unknown. */
 vkn_status space_nearest_depth(const struct transforms_frame *const *frames, size_t count,
                                double *near);
 
 /* Sets the frame's depth bounds to the 1 % and 99 % quantiles of the distances of visible points,
- * so that single outliers do not matter. Sorts the distances. Keeps the bounds when there are too
- * few or only equal distances. */
+ * so that single outliers do not matter. Sorts the distances. Keeps the bounds when there are no
+ * distances or only equal ones. */
 void space_set_bounds(struct transforms_frame *frame, double *distances, size_t count);
 
 /* Returns the quantile `share` (0..1) of at least one value. Sorts the values. */

@@ -1,4 +1,4 @@
-/* Evaluates smooth curves through points in time. */
+/* Evaluates smooth curves that pass through points at given times. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,7 @@ static double channel(const struct spline *spline, size_t point, size_t c)
     return spline->values[point % spline->count * spline->channels + c];
 }
 
-/* Returns the slope between the neighbours of a point; at an end of an open curve, the slope to its
- * only neighbour. */
+/* Returns the slope between a point's neighbours; at an open end, to the only neighbour. */
 static double tangent(const struct spline *spline, size_t point, size_t c)
 {
     size_t last = spline->count - 1;

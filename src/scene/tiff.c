@@ -45,7 +45,7 @@ typedef int handler(struct tiff *tiff, void *source, const char *module, const c
 static struct {
     FUNCTIONS(POINTER)
 } libtiff;
-static bool loaded;
+static bool loaded; /* all functions have been found */
 
 static void load(void)
 {
@@ -149,7 +149,7 @@ static bool tiff_measure(struct image_file *file)
     pthread_once(&once, load);
     if (!loaded)
         image_problem(file, "TIFF needs " FILE_NAME " 4.5, which is missing: install libtiff6");
-    struct tiff *tiff = loaded && file->whole ? open_tiff(&source) : NULL;
+    struct tiff *tiff = loaded && file->is_whole ? open_tiff(&source) : NULL;
     if (tiff == NULL)
         return !image_failed(file);
     libtiff.GetField(tiff, TAG_WIDTH, &file->width);

@@ -38,8 +38,8 @@ static int by_file_path(const void *a, const void *b)
     return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
-/* Adds the split to every frame of that path; returns whether there is one. `sorted` is ordered by
- * by_file_path. */
+/* Adds the split to every frame with the path `name`; returns whether there is such a frame.
+ * `sorted` is ordered by by_file_path. */
 static bool mark_frames(struct transforms_frame **sorted, size_t count, const char *name,
                         unsigned split)
 {
@@ -80,7 +80,7 @@ static vkn_status read_list(const cJSON *list, const char *name, struct transfor
     return VKN_OK;
 }
 
-/* Completes the splits: unlisted frames are for training or, with train_filenames, dropped. */
+/* Completes the splits: frames in no list are for training or, with train_filenames, dropped. */
 static void complete_lists(struct transforms *transforms, bool has_train)
 {
     size_t kept = 0, shared = 0, count = transforms->count;
@@ -144,7 +144,7 @@ vkn_status transforms_parse(const char *file, const struct cJSON *json, bool nee
     *transforms = (struct transforms){.file = base_format("%s", file),
                                       .list = "frames",
                                       .lens = lens_none,
-                                      .prescaled = 1,
+                                      .image_factor = 1,
                                       .reads_ray_files = true};
     if (transforms->file == NULL)
         return VKN_ERROR;
@@ -184,7 +184,7 @@ void transforms_free(struct transforms *transforms)
 
 /* ---- images ---------------------------------------------------------------------------------- */
 
-/* Refuses rays and alpha in files beside an image, which instant-ngp reads unasked. */
+/* Refuses files of rays or alpha beside an image, since instant-ngp would read them unasked. */
 static vkn_status refuse_companions(const struct transforms *transforms, const char *folder,
                                     const struct transforms_frame *frame)
 {
@@ -306,8 +306,8 @@ static vkn_status read_file(const char *path, struct scene_findings *findings,
     return transforms_find_images(transforms, findings);
 }
 
-/* Reads the file of one split. Absent files stay empty, except for training. No other names are
- * tried: a folder may contain other JSON files, with the test set in them. */
+/* Reads the file of one split. Only the training file is required; an absent file gives no frames.
+ * No other names are tried, because other JSON files of the folder may contain the test set. */
 static vkn_status read_split_file(const char *folder, unsigned split,
                                   struct scene_findings *findings, struct transforms *transforms)
 {

@@ -1,6 +1,6 @@
-/* Holds a capture as written in its files, before it becomes cameras (internal to the module
- * scene). The structures are named after transforms.json; the readers of other formats fill the
- * same ones.
+/* Declares a capture as written in its files, before it becomes cameras (internal to the module
+ * scene). The structs are named after transforms.json; the readers of other formats fill the same
+ * structs.
  *
  * Three dialects share transforms.json and are told apart by their keys, not by a name:
  *   Blender     camera_angle_x, file_path without extension, one file per split, no image size
@@ -22,14 +22,13 @@ struct transforms_frame {
     char *image_path; /* image file; NULL before transforms_find_images */
     char *mask_name;  /* mask_path as written; NULL: none */
     char *mask_path;  /* mask file, checked by mask_check; NULL: no mask */
-    bool mask_inverted;         /* the mask is bright at the ignored pixels */
-    unsigned found, mask_found; /* FOUND_... flags: how the files' names differ from the written
-                                   names (find.h) */
-    bool skipped;               /* skipped by findings_skip_frame */
-    unsigned orientation;       /* EXIF orientation of the image */
+    bool mask_inverted; /* the mask is bright at the ignored pixels */
+    /* FOUND_... flags (find.h): how the files' names differ from the written names. */
+    unsigned image_differences, mask_differences;
+    bool skipped;         /* skipped by findings_skip_frame */
+    unsigned orientation; /* EXIF orientation of the image */
     bool rotated; /* the orientation is applied: width and height are those of the upright image */
-    bool orientation_known; /* the camera's size fits either the stored or the upright image, not
-                               both */
+    bool orientation_known; /* exactly one of the stored and the upright image fits the camera */
     uint32_t width, height;
     struct transforms_lens lens;
     double time;
@@ -62,16 +61,16 @@ struct transforms {
     char *file; /* for messages */
     struct transforms_frame *frames;
     size_t count;
-    size_t missing;              /* frames that were dropped because they have no image */
+    size_t missing;              /* number of frames that were dropped for lack of an image */
     const char *list;            /* what the file calls its frames, for messages; static */
     struct transforms_lens lens; /* from the top level of the file */
-    bool measures_space;         /* a training space is measured when the file names none */
-    uint32_t prescaled;          /* the found images are smaller already, by this factor */
+    bool measures_space;         /* a training space is measured when the file gives none */
+    uint32_t image_factor;       /* the found images are this many times smaller already */
     bool has_lists;              /* train_filenames etc. decide the splits */
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
-    bool mitsuba;         /* cameras have x left, y up and z forwards */
+    bool mitsuba;         /* in the file cameras have x left, y up and z forwards */
     bool reads_ray_files; /* instant-ngp reads rays from files beside the images
                              (enable_ray_loading) */
     struct cJSON *unread; /* unread keys (keys.h), as in scene_findings; NULL: none */
@@ -81,7 +80,7 @@ struct transforms {
     struct rejected_points left_out;
 };
 
-/* Returns the settings scene.* of a configuration. */
+/* Returns the options for a path with the settings scene.* of a configuration. */
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
 /* Converts a camera from training space to a public one in dataset space. */
 struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
@@ -95,6 +94,7 @@ vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *
 vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
                             struct transforms *transforms);
 vkn_status transforms_read(const char *file, bool needs_images, struct transforms *transforms);
+/* Frees what the struct owns and sets it to zeros. */
 void transforms_free(struct transforms *transforms);
 
 /* Sets image_path, width and height of every frame. Frames with a "sharpness" (instant-ngp) whose
@@ -109,8 +109,8 @@ vkn_status transforms_find_images(struct transforms *transforms, struct scene_fi
 vkn_status cloud_read(struct transforms *transforms);
 /* Sets the frames' depth bounds from the points in their images, occluded points included. */
 vkn_status cloud_set_bounds(struct transforms *transforms);
-/* Drops frames without an image_path and keeps the order of the others. Logs the number and the
- * searched folder unless `findings` is not NULL. Returns VKN_BAD_INPUT when no frame remains. */
+/* Drops frames without an image_path and keeps the order of the others. When `findings` is NULL,
+ * logs the number of dropped frames and the folder. Returns VKN_BAD_INPUT when none remains. */
 vkn_status transforms_drop_missing(struct transforms *transforms, const char *folder,
                                    const struct scene_findings *findings);
 /* Handles the status of finding or checking a frame's image or mask. With `findings` (may be NULL)
@@ -118,7 +118,7 @@ vkn_status transforms_drop_missing(struct transforms *transforms, const char *fo
  * later, and VKN_OK is returned. Else returns `status`. */
 vkn_status findings_skip_frame(struct scene_findings *findings, struct transforms_frame *frame,
                                vkn_status status);
-/* Sets findings->missing and the findings about points; logs skipped points when it is NULL. */
+/* Sets findings->missing and the findings about points; without `findings` logs skipped points. */
 vkn_status findings_add_files(struct scene_findings *findings, const struct vkn_scene *scene,
                               struct transforms files[SCENE_SPLITS]);
 
@@ -134,10 +134,10 @@ vkn_status mask_check(const struct transforms_frame *frame);
  * given, else instant-ngp's dynamic_mask_NAME.png. File names are relative to `folder`. */
 vkn_status transforms_find_mask(const struct transforms *transforms, struct finder *finder,
                                 const char *folder, struct transforms_frame *frame);
-/* Reads a mask as one byte per pixel of an image of width x height: 1 for used pixels. When the
- * image is rotated by an EXIF orientation, the mask may be rotated already or be stored like the
- * image, as its size decides. The caller frees *used. */
-vkn_status mask_read(const char *path, bool hides, unsigned applied_orientation, uint32_t width,
+/* Reads a mask as one byte per pixel of an image of width x height: 1 for used pixels, which are
+ * the bright ones unless `inverted`. When the image is rotated by an EXIF orientation, the mask's
+ * size decides whether it is rotated already or stored like the image. The caller frees *used. */
+vkn_status mask_read(const char *path, bool inverted, unsigned applied_orientation, uint32_t width,
                      uint32_t height, uint8_t **used);
 /* Sets the pixels that the camera's lens does not reach to SCENE_IGNORED. */
 void mask_mark_outside_lens(const struct scene_camera *camera, uint32_t *pixels);
@@ -154,8 +154,7 @@ vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *w
 
 /* Makes a pose from three rows of four numbers. Returns NULL or the problem in words. */
 const char *pose_from_rows(const double (*rows)[4], double pose[12]);
-/* Makes a pose from four rows, the last 0 0 0 w; divides the matrix by w. Returns NULL or the
- * problem in words. */
+/* Makes a pose from four rows, the last 0 0 0 w; divides them by w. Returns NULL or the problem. */
 const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 /* Inverts a matrix whose last row is 0 0 0 w. The result is not finite when there is no inverse. */
 void pose_invert_matrix(double rows[4][4]);
@@ -175,25 +174,25 @@ vkn_status pose_read_flat(const struct cJSON *matrix, const char *name, const ch
 vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE_SPLITS],
                           bool single, const struct scene_options *options);
 /* Rounds the scale or an offset component of a training space to single precision, in which
- * positions are computed, unless scene_needs_double. (The scene stores the shortest decimals of the
- * rounded numbers.) */
+ * positions are computed, unless scene_needs_double. Scenes store the shortest decimals of the
+ * rounded numbers. */
 double scene_round_number(double number, const double offset[3]);
 /* Converts a position from dataset space to training space. */
 void scene_to_training(const struct vkn_scene *scene, const double position[3], double result[3]);
-/* Set the pose of *camera, converted from dataset space to the scene's training space; the second
- * also sets the frame's time. */
+/* Set the pose of *camera, converted from dataset space to the scene's training space;
+ * camera_set_frame also sets the time. */
 void camera_set_pose(const struct vkn_scene *scene, const double pose[12],
                      struct scene_camera *camera);
 void camera_set_frame(const struct vkn_scene *scene, const struct transforms_frame *frame,
                       struct scene_camera *camera);
 /* Makes the cameras of a parsed camera path (scene_read_camera_path). */
-vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *path,
+vkn_status camera_path_cameras(const struct vkn_scene *scene, const struct transforms *transforms,
                                const struct scene_camera *like, struct scene_camera **cameras,
                                size_t *count);
 
 /* Computes the focus point of `views` (positions and unit directions): the least-squares nearest
  * point to all optical axes. Returns false when the axes are nearly parallel, or when the point is
- * not in front of at least 80 % of the views (a camera that looks around). */
+ * in front of fewer than 80 % of the views, as when a camera looks around. */
 bool scene_focus_point(const double (*views)[6], size_t count, double point[3]);
 /* Computes the focus point of the training cameras, in training space. *found: there is one. */
 vkn_status scene_find_focus(const struct scene_split *train, bool *found, double point[3]);
@@ -203,8 +202,7 @@ double scene_mean_distance(const struct scene_split *train, const double point[3
 /* Returns whether the lens reaches the image's corners, so that its distortion is invertible. */
 bool scene_camera_invertible(const struct scene_camera *camera);
 /* Projects a point in training space to an image position, which may be outside of the image: the
- * inverse of scene_camera_ray. Returns false behind a perspective camera and beyond the lens's
- * range. */
+ * inverse of scene_camera_ray. Returns false behind a perspective lens and beyond its range. */
 bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
                           double *y);
 /* Projects like scene_camera_project, but faster, with a precomputed `limit` =
@@ -212,8 +210,8 @@ bool scene_camera_project(const struct scene_camera *camera, const double point[
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
                                  const double point[3], double *x, double *y);
 /* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to
- * the viewing axis for perspective lenses; 1 for others, whose depths are distances because a ray
- * at 90 degrees has no depth along the axis. */
+ * the viewing axis for perspective lenses; 1 for other lenses, whose depths are distances because a
+ * ray at 90 degrees has no depth along the axis. */
 double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
 #endif

@@ -60,8 +60,8 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     return VKN_OK;
 }
 
-/* Reports as unread keys the intrinsics that a frame overrides, as in instant-ngp; nerfstudio
- * ignores the frame's values. */
+/* Reports intrinsics that a frame overrides as unread keys. As in instant-ngp, the frame's values
+ * are used, whereas nerfstudio ignores them. */
 static vkn_status note_overrides(const struct transforms_lens *own, struct transforms *transforms)
 {
     static const char *const names[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
@@ -80,10 +80,10 @@ static vkn_status note_overrides(const struct transforms_lens *own, struct trans
     return VKN_OK;
 }
 
-/* File-level inputs of read_frame. */
+/* Inputs of read_frame that are common to all frames. */
 struct frames_context {
     const cJSON *shutter; /* rolling_shutter of the top level */
-    bool needs_images, masked;
+    bool needs_images, has_masks;
 };
 
 static vkn_status read_frame(const struct frames_context *context, const cJSON *json,
@@ -108,7 +108,7 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
     BASE_TRY(note_overrides(&frame->lens, transforms));
     BASE_TRY(base_json_number(json, "time", where, false, 0, 1, &frame->time));
     frame->has_sharpness = has(json, "sharpness");
-    if (context->masked)
+    if (context->has_masks)
         BASE_TRY(read_mask(json, where, frame));
     return read_pose(context->shutter, json, where, transforms, frame->pose);
 }
@@ -136,10 +136,10 @@ vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
     struct frames_context context = {
         .shutter = cJSON_GetObjectItemCaseSensitive(json, "rolling_shutter"),
         .needs_images = needs_images,
-        .masked = true,
+        .has_masks = true,
     };
     BASE_TRY(check_count(json, transforms, count));
-    BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.masked));
+    BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.has_masks));
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;

@@ -37,7 +37,7 @@ static bool is_nerfstudio(const cJSON *json, const cJSON *frame)
 }
 
 /* Returns whether the file has the intrinsics that nerfstudio's loader requires, at the top level
- * or in each frame. Blender's files have camera_angle_x, and instant-ngp's an aabb_scale too. */
+ * or in its first frame. Blender's files have camera_angle_x; instant-ngp's have aabb_scale too. */
 static bool has_all_intrinsics(const cJSON *json, const cJSON *frame)
 {
     static const char *const keys[] = {"fl_x", "fl_y", "cx", "cy", "w", "h"};
@@ -48,12 +48,13 @@ static bool has_all_intrinsics(const cJSON *json, const cJSON *frame)
 }
 
 /* Returns whether the file has Blender's and D-NeRF's layout: a file for each split with one field
- * of view, whatever the frames contain. */
+ * of view. The frames may contain anything. */
 static bool is_blender(const cJSON *json, const char *file)
 {
-    bool split = reader_ends_with(file, "_train.json") || reader_ends_with(file, "_val.json") ||
-                 reader_ends_with(file, "_test.json");
-    return split && has(json, "camera_angle_x");
+    bool is_split_file = reader_ends_with(file, "_train.json") ||
+                         reader_ends_with(file, "_val.json") ||
+                         reader_ends_with(file, "_test.json");
+    return is_split_file && has(json, "camera_angle_x");
 }
 
 static bool measures_space(const cJSON *json, const char *file)

@@ -7,7 +7,7 @@
 
 /* An image or mask that a view uses; `path` is owned by the view. */
 struct used_file {
-    const char *path, *name;
+    const char *path, *name; /* name: part of the path */
     size_t folder_length;
 };
 
@@ -32,8 +32,8 @@ static bool same_folder(const struct used_file *a, const struct used_file *b)
     return a->folder_length == b->folder_length && strncmp(a->path, b->path, a->folder_length) == 0;
 }
 
-/* Returns whether a file is used, or is a map of a used image: r_0_depth.png and r_0.alpha.png
- * belong to r_0.png. */
+/* Returns whether a file of the folder is used or belongs to a used image, as r_0_depth.png and
+ * r_0.alpha.png belong to r_0.png. */
 static bool belongs(const char *name, const struct used_file *files, size_t count,
                     const struct used_file *folder)
 {

@@ -12,13 +12,13 @@
 #define FUNCTIONS(X)                                                        \
     X(WebPGetInfo, int, (const uint8_t *data, size_t size, int *w, int *h)) \
     X(WebPDecodeRGBAInto, uint8_t *,                                        \
-      (const uint8_t *data, size_t size, uint8_t *rgba, size_t capacity, int row))
+      (const uint8_t *data, size_t size, uint8_t *rgba, size_t capacity, int row_size))
 
 // NOLINTNEXTLINE(bugprone-macro-parentheses): types and names
 #define POINTER(name, result, parameters) static result(*name) parameters;
 FUNCTIONS(POINTER)
 
-static bool loaded;
+static bool loaded; /* all functions have been found */
 
 static void load(void)
 {
@@ -50,9 +50,9 @@ static bool webp_measure(struct image_file *file)
 
 static bool webp_decode(struct image_file *file, void *rgba)
 {
-    int row = 4 * (int)file->width;
-    size_t capacity = (size_t)row * file->height;
-    if (!WebPDecodeRGBAInto(file->data, file->size, rgba, capacity, row))
+    int row_size = 4 * (int)file->width;
+    size_t capacity = (size_t)row_size * file->height;
+    if (!WebPDecodeRGBAInto(file->data, file->size, rgba, capacity, row_size))
         image_problem(file, "cannot be decoded (a truncated, damaged or animated WebP image)");
     return !image_failed(file);
 }
