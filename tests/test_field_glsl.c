@@ -330,7 +330,7 @@ static void test_precisions(void **state)
         first = i == 0 ? loss : first;
         assert_true(loss < 0.9f * loss_of(&tiny, 1));
         assert_close(loss, first, 0.1, first, "loss", (int)i);
-        assert_int_equal(tiny.trainer->monitor.skips.before, 0);
+        assert_int_equal(tiny.trainer->monitor.skips.state_skipped, 0);
         tiny_destroy(&tiny);
     }
 }
@@ -389,7 +389,7 @@ static void test_not_finite(void **state)
     struct warnings warnings = {0};
     tiny_run_watched(&tiny, 20, &warnings);
     void *after = tiny_read(&tiny, params);
-    assert_int_equal(tiny.trainer->monitor.skips.before, 20);
+    assert_int_equal(tiny.trainer->monitor.skips.state_skipped, 20);
     assert_memory_equal(before, after, params->size);
     free(tiny_save(tests, &tiny, "not_finite"));
     tiny_destroy(&tiny);
@@ -419,7 +419,7 @@ static void test_not_finite_features(void **state)
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     struct warnings warnings = {0};
     tiny_run_watched(&tiny, 40, &warnings);
-    assert_in_range(tiny.trainer->monitor.skips.before, 1, 30);
+    assert_in_range(tiny.trainer->monitor.skips.state_skipped, 1, 30);
     assert_true(loss_of(&tiny, 40) < 0.9f * loss_of(&tiny, 1));
     free(tiny_save(tests, &tiny, "not_finite")); /* checks every number */
     tiny_destroy(&tiny);

@@ -60,9 +60,9 @@ static uint64_t strip_bytes(const struct images_plan *plan)
 static void assert_within(const struct images_plan *plan, uint64_t budget, uint64_t range)
 {
     assert_int_equal(plan->image_strips, plan->views * plan->strips);
-    assert_int_equal(plan->exchange, plan->exchanged * strip_bytes(plan));
+    assert_int_equal(plan->exchange_bytes, plan->exchanged * strip_bytes(plan));
     assert_int_equal(plan->bytes, 4 * plan->pixels);
-    assert_true(plan->bytes <= budget && plan->bytes <= range && plan->exchange <= range);
+    assert_true(plan->bytes <= budget && plan->bytes <= range && plan->exchange_bytes <= range);
     if (plan->resident == plan->image_strips)
         return;
     assert_true(plan->exchanged > 0 && plan->resident >= plan->exchanged);

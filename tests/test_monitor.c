@@ -408,11 +408,11 @@ static void test_constant(void **state)
                    "the training rays ended at 15.53 dB, where one colour for all of them has "
                    "15.23 dB: nothing was learnt; train longer, or lower "
                    "optimizer.learning_rate");
-    fake.monitor.zeros = 64; /* no gradient: more steps are no remedy */
+    fake.monitor.zeros_in_row = 64; /* no gradient: more steps are no remedy */
     assert_summary(&fake,
                    "the training rays ended at 15.53 dB, where one colour for all of them has "
                    "15.23 dB: nothing was learnt; lower optimizer.learning_rate");
-    fake.monitor.zeros = 0;
+    fake.monitor.zeros_in_row = 0;
     add_error(&fake, 1, 0.028);
     assert_int_equal(fake.warnings, 1);
     assert_non_null(strstr(fake.line,

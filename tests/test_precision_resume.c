@@ -382,7 +382,7 @@ static double train_cells(const struct step_tests *tests, const struct vkn_confi
     tiny_run(&tiny, 17);
     double loss = mean_loss(&tiny, 17, 17);
     assert_true(loss < 0.9 * mean_loss(&tiny, 1, 1));
-    assert_int_equal(tiny.trainer->monitor.skips.before, 0);
+    assert_int_equal(tiny.trainer->monitor.skips.state_skipped, 0);
     tiny_destroy(&tiny);
     return loss;
 }

@@ -159,8 +159,8 @@ static uint32_t samples_after(const struct step_tests *tests, bool open, bool de
     config.batch.samples = 32768;
     config.batch.max_rays = 64; /* few rays */
     struct tiny tiny = create_slow(tests, &config);
-    assert_false(tiny.trainer->open_batch);
-    tiny.trainer->open_batch = open;
+    assert_false(tiny.trainer->may_lower_batch);
+    tiny.trainer->may_lower_batch = open;
     tiny_run(&tiny, 2);
     const struct step *step = &tiny.trainer->step;
     struct Config *constants = tiny_read(&tiny, &step->buffers.at[BIND_CONFIG]);

@@ -456,7 +456,8 @@ static void test_quality(void **state)
 
     /* The budget is kept; staging memory and a camera per strip come on top. */
     assert_true(plan->bytes <= streaming.scene.image_budget && plan->bytes < images);
-    uint64_t more = IMAGES_EXCHANGES * plan->exchange + plan->resident * sizeof(struct Camera);
+    uint64_t more =
+        IMAGES_EXCHANGES * plan->exchange_bytes + plan->resident * sizeof(struct Camera);
     held = held - images + plan->bytes + more;
     uint64_t now = gpu_memory_allocated(tiny.trainer->device);
     assert_true(now + 4096 > held && now < held + 4096); /* alignment of a few buffers */

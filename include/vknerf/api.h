@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Version of these headers; vkn_version() is that of the library. */
-#define VKN_VERSION_MAJOR 0 /* differs where compiled programs may break */
+#define VKN_VERSION_MAJOR 0 /* grows when compiled programs may break */
 #define VKN_VERSION_MINOR 1 /* grows with additions */
 #define VKN_VERSION_PATCH 0 /* grows with corrections */
 
@@ -31,12 +31,12 @@
  *
  *     size_t size;
  *
- * which is sizeof the structure as the program was compiled. Later versions add members at the end
- * only. The library reads and fills the members within `size`, and uses the default, zero, for all
- * others. Size 0 stands for the members that the structure had first: a structure of zeros means
- * all defaults. A program that uses a member marked "needs `size`" has to set `size`. If a program
- * is newer than the library, members that the library does not know must be zero; the library
- * returns VKN_BAD_INPUT otherwise.
+ * which is the structure's size in the headers that the program was compiled with. Later versions
+ * add members at the end only. The library reads and fills the members within `size`, and uses the
+ * default, zero, for all others. Size 0 means the members of the structure's first version: a
+ * structure of zeros means all defaults. A program that uses a member marked "needs `size`" has to
+ * set `size`. If a program is newer than the library, members that the library does not know must
+ * be zero; the library returns VKN_BAD_INPUT otherwise.
  *
  * Structures that the library owns and returns by pointer have no `size`: they grow at their end,
  * and programs must not copy them. Elements of arrays have no `size` either and never change. */

@@ -29,27 +29,27 @@ struct vkn_bench_params {
                       fastest */
     bool quick;    /* only the smallest cases, few repetitions; of PROGRAMS only those
                       of the precision that AUTO is expected to choose */
-    bool full;     /* all sizes, on CPU devices too */
+    bool full;     /* all sizes, even on CPU devices */
     bool flexible; /* also matrix shapes that only the flexible dimensions of
                       VK_NV_cooperative_matrix2 offer */
     /* Sizes to measure; 0: those of the suite. */
     uint32_t batch; /* rows of products and MLPs, samples of grid and step: a multiple of 512 */
-    uint32_t width, depth;        /* of the MLPs: width and hidden layers */
+    uint32_t width, depth;        /* of the MLPs: width, number of hidden layers */
     uint32_t log2_entries;        /* log2 of the entries in a level's table */
     uint32_t repetitions;         /* timed runs of each case; 0: 20, on CPU devices 5 */
     uint32_t seeds;               /* of SAMPLING: number of seeds, from config.seed on; 0: 1 */
     const char *scene;            /* of STEP, NULL: a synthetic one; of SAMPLING, required */
     enum vkn_scene_format format; /* of the scene; AUTO: detected from its files */
-    /* Of SAMPLING: settings of all runs, such as the seconds of training; sampling, steps,
+    /* SAMPLING: settings of all runs, such as the seconds of training; sampling, steps,
      * precision and format must be unset. */
     const vkn_config *config;
     const char *out; /* folder for bench.json and bench.svg; NULL: no files */
 };
 
-/* Runs the measurements and writes both files. `params` may be NULL: the suites of ALL. *json
- * becomes the object that docs/bench.md describes, in memory that the caller frees: all results
- * with VKN_OK, those so far with VKN_INTERRUPTED. A case whose results are wrong is reported, not
- * timed, and does not make the call fail. */
+/* Runs the measurements and writes the files to `out`. `params` may be NULL: the suites of ALL.
+ * *json becomes the object that docs/bench.md describes, in memory that the caller frees: with
+ * VKN_OK all results, with VKN_INTERRUPTED the results so far. If the results of a case are wrong,
+ * the case is reported instead of timed, and the call still succeeds. */
 VKN_API vkn_status vkn_bench(const struct vkn_bench_params *params, char **json);
 
 VKN_END_DECLARATIONS

@@ -53,10 +53,10 @@ VKN_API vkn_status vkn_camera_look_at(struct vkn_camera *camera, const double *e
  * does not have. Owned by the library, valid until vkn_picture_free. */
 struct vkn_picture {
     uint32_t width, height; /* pixels */
-    float *color;           /* [3], rgb in sRGB, 0..1, on the background; straight if transparent */
-    float *opacity;         /* 0..1 */
-    float *depth;  /* dataset units, along the viewing axis, of a fisheye or panorama from the
-                      camera; 0 where nothing was hit. Photographs have none */
+    float *color;   /* [3], rgb in sRGB, 0..1, on the background; straight if there is none */
+    float *opacity; /* 0..1 */
+    float *depth;  /* dataset units, along the viewing axis; with a fisheye or panorama the distance
+                      from the camera. 0 where nothing was hit; NULL for photographs */
     float *normal; /* [3], of the surface: unit length, in the dataset's axes, towards the camera;
                       0 where nothing was hit. Only after vkn_renderer_enable_normals */
     uint8_t *used; /* only of photographs: 1 for pixels that count, 0 for pixels that a mask

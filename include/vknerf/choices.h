@@ -155,9 +155,9 @@
     X(VKN_PART_ALL, all)                                                                                \
     X(VKN_PART_SHARE, share)
 
-/* Extensions of the files that vkn_run_export writes, by content: mesh, textured mesh, points, splats. Hardly any
- * program reads points from .obj and .glb files. LOCAL: positions are f32 relative to vkn_export_result.origin, as
- * positions of all splats are. The writers are in src/render/formats.h. */
+/* Extensions of the files that vkn_run_export writes, by content: mesh, textured mesh, points, splats. Points are not
+ * written as .obj and .glb, because hardly any program reads points from such files. LOCAL: positions are f32 relative
+ * to vkn_export_result.origin, as in all files of splats. The writers are in src/render/formats.h. */
 #define VKN_EXPORT_FORMATS(MESH, TEXTURE, POINTS, SPLATS, LOCAL)                                        \
     MESH(ply) POINTS(ply) SPLATS(ply)                                                                   \
     MESH(obj)                                                                                           \

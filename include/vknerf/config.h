@@ -46,9 +46,9 @@ VKN_API vkn_status vkn_config_get(const vkn_config *config, const char *key, cha
  * the default. A file with an error changes nothing. */
 VKN_API vkn_status vkn_config_read_json(vkn_config *config, const char *file);
 /* Sets all settings of a JSON text, which `source` names in messages; NULL: the function's name.
- * Keys that are not settings are an error unless `ignore_unknown`, which is for config.json of a
- * run: it also records the command and the device, and in files of earlier versions a 0 out of
- * range means the default. */
+ * Keys that are not settings are an error. `ignore_unknown` is for config.json of a run: it ignores
+ * such keys, and takes a 0 out of range, which earlier versions wrote for unset settings, as the
+ * default. */
 VKN_API vkn_status vkn_config_parse_json(vkn_config *config, const char *source, const char *json,
                                          bool ignore_unknown);
 /* Returns the configuration as a nested JSON object, with null for unset settings, in memory that
@@ -62,8 +62,8 @@ typedef struct vkn_setting {
     size_t size;                /* sizeof(vkn_setting) */
     const char *key;            /* "optimizer.learning_rate" */
     const char *help;           /* meaning, a noun phrase */
-    const char *const *choices; /* names that it accepts, ending with NULL; NULL: it accepts
-                                   other values */
+    const char *const *choices; /* names that the setting accepts, ending with NULL; NULL: its
+                                   values are not names */
     const char *default_text;   /* default in words: "20000, none with seconds" */
 } vkn_setting;
 /* Returns the number of settings. */

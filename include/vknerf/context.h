@@ -12,8 +12,8 @@ typedef struct vkn_context vkn_context;
 /* Parameters of vkn_context_create. */
 struct vkn_context_params {
     size_t size; /* see <vknerf/api.h> */
-    /* Index or part of a name. NULL: a discrete GPU before an integrated one before a CPU; if it
-     * fails its self-test, the next one, with a warning. */
+    /* Index or part of a name. NULL: a discrete GPU before an integrated one before a CPU; if the
+     * device fails its self-test, the next one, with a warning. */
     const char *device;
     const char *shader_dir; /* folder of shaders to compile at run time; NULL: embedded shaders */
     bool statistics; /* collect the driver's compiler statistics, for vkn_bench; pipelines are then
@@ -40,8 +40,8 @@ VKN_API const char *vkn_context_driver(const vkn_context *context);
  * matrices at 256 bits only. To be called before the first context and before vkn_info_json. */
 VKN_API void vkn_prefer_wide_vectors(void);
 
-/* Limits Mesa's CPU device to its share of the processors when so many processes run at the same
- * time, unless LP_NUM_THREADS is set. Contexts of one process share one set of threads. To be
+/* Limits Mesa's CPU device to 1 / `processes` of the processors, for that many processes at the
+ * same time, unless LP_NUM_THREADS is set. Contexts of one process share one set of threads. To be
  * called before the first context. */
 VKN_API void vkn_share_processors(uint32_t processes);
 

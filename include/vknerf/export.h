@@ -12,7 +12,7 @@ enum vkn_unseen {
     /* Solid, if at least half of the views look at the region and the surface hides it from all of
      * them: there are no inner walls, and soft surfaces end where transmittance is one half. */
     VKN_UNSEEN_FILL,
-    /* As FILL, but without the surfaces that no view sees: the mesh is open there. */
+    /* As FILL, but surfaces that no view sees are removed: the mesh is open there. */
     VKN_UNSEEN_DROP,
     /* The density of the field. */
     VKN_UNSEEN_KEEP,
@@ -57,19 +57,19 @@ struct vkn_export_result {
     /* Mesh: zeros without one. */
     size_t vertices, triangles;
     size_t dropped;                   /* vertices removed by VKN_UNSEEN_DROP */
-    size_t components, removed;       /* connected components found, and those of them removed */
-    uint32_t voxels[3];               /* of the grid, along each axis */
+    size_t components, removed;       /* connected components found; components removed */
+    uint32_t voxels[3];               /* number of the grid's voxels along each axis */
     double crop_low[3], crop_high[3]; /* corners of the grid, dataset units */
-    double voxel;                     /* edge, dataset units */
+    double voxel;                     /* edge of a voxel, dataset units */
     double threshold;                 /* density of the surface, per dataset unit */
-    size_t points;                    /* of the point cloud */
+    size_t points;                    /* number of points of the point cloud */
     double seconds;                   /* wall time */
     uint64_t gpu_memory_bytes;        /* peak of device memory */
     /* All further members need `size`. */
     uint32_t texture;       /* pixels along the texture's edge; 0: no texture */
-    size_t charts;          /* of the texture */
+    size_t charts;          /* number of charts of the texture */
     double texture_density; /* texture pixels along a voxel's edge */
-    size_t splats;          /* Gaussians */
+    size_t splats;          /* number of Gaussians */
     double origin[3]; /* origin of positions in .glb files and of splats, in dataset units: 0 0 0,
                          or for a scene far from there a rounded position near its centre */
 };

@@ -27,8 +27,8 @@ typedef struct vkn_field {
      * that is not zero, and counts Adam's steps by entry. */
     uint32_t entry;
     float initial; /* bound of the uniform initial parameters; 0: 1e-4 */
-    /* Fills `parameters`, float[count], instead of uniform values; `seed` is the configuration's.
-     * NULL: none. Called by the thread that creates a trainer, until the process ends. */
+    /* Fills `parameters`, float[count]; `seed` is the configuration's. NULL: uniform values. Called
+     * by threads that create trainers, at any time until the process ends. */
     void (*initialize)(void *context, uint64_t seed, uint32_t count, float *parameters);
     void *context; /* first argument of `initialize` */
 } vkn_field;
@@ -36,10 +36,10 @@ typedef struct vkn_field {
 /* Maximum number of features of a field. */
 #define VKN_FIELD_FEATURES 64
 
-/* Registers a field in this process, which copies everything but `context`. Sets `config`, unless
- * it is NULL, to train the field: model to glsl, glsl.source to the number of its GLSL. Registering
- * an equal field again returns the same number. Checkpoints hold the GLSL; reading one registers it
- * if it is trusted. VKN_BAD_INPUT names the file and the line of the error. Any thread may call. */
+/* Registers a field in this process, with copies of everything but `context`. Sets `config`, unless
+ * it is NULL, to train the field: model to glsl, glsl.source to the number of its GLSL. An equal
+ * field has the same number. Checkpoints hold the GLSL; reading a checkpoint registers its GLSL if
+ * it is trusted. VKN_BAD_INPUT names the file and the line of the error. Any thread may call. */
 VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config);
 
 /* Compiles the field that `config` trains and runs it at 256 positions in the unit cube, with
@@ -52,8 +52,8 @@ VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config
  * which compiles the GLSL in a child process within 20 s, is not installed. */
 VKN_API vkn_status vkn_field_check(vkn_context *context, const vkn_config *config);
 
-/* Returns the GLSL of the field that `config` trains, with a line for each given member of struct
- * vkn_field, valid until the process ends; NULL for other models and for a field that is not
+/* Returns the GLSL of the field that `config` trains, after a #pragma for each given member of
+ * struct vkn_field. Valid until the process ends; NULL for other models and for a field that is not
  * registered. */
 VKN_API const char *vkn_field_source(const vkn_config *config);
 

@@ -13,7 +13,7 @@ struct vkn_prepare_params {
     const struct vkn_job *job; /* NULL: all defaults; no device is used */
     const char *pictures;      /* folder of photographs, or a video */
     const char *out;           /* folder of the scene; an interrupted call is continued there */
-    bool overwrite;            /* replaces a scene made from other images in `out` */
+    bool overwrite;            /* replaces a scene in `out` that was made from other images */
     /* Folder of masks, bright where pixels count, with the names that docs/scenes.md gives. NULL:
      * `masks` in the folder of the photographs, or next to that folder if it is called `images`. */
     const char *masks;

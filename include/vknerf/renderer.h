@@ -13,16 +13,16 @@ typedef struct vkn_renderer vkn_renderer;
  * renderer may be destroyed in any order: the buffers live until both are gone. The caller owns
  * *renderer. */
 VKN_API vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer);
-/* Creates a renderer of a checkpoint file, without its scene. Every precision renders fields that
- * any other has trained, as checkpoints hold f32. AUTO: the precision of the training, or fp32 with
- * a warning if the device does not offer it. VKN_BAD_INPUT if the device does not offer another
- * requested precision. The context may be destroyed first. The caller owns *renderer. */
+/* Creates a renderer of a checkpoint file, without its scene. The precision may differ from that of
+ * the training, because checkpoints hold f32. AUTO: the precision of the training, or fp32 with a
+ * warning if the device does not offer it. VKN_BAD_INPUT if the device does not offer any other
+ * `precision`. The context may be destroyed first. The caller owns *renderer. */
 VKN_API vkn_status vkn_renderer_open(vkn_context *context, const char *checkpoint,
                                      enum vkn_precision precision, vkn_renderer **renderer);
 /* Destroys a renderer and sets *renderer to NULL; accepts NULL. */
 VKN_API void vkn_renderer_destroy(vkn_renderer **renderer);
-/* Returns the configuration of the training, with precision and matrices of the rendering. Owned by
- * the renderer. */
+/* Returns the configuration of the training, with the renderer's precision and matrix settings.
+ * Owned by the renderer. */
 VKN_API const vkn_config *vkn_renderer_config(const vkn_renderer *renderer);
 /* Returns the path of the scene at the time of training. Owned by the renderer. */
 VKN_API const char *vkn_renderer_scene_path(const vkn_renderer *renderer);

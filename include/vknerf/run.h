@@ -60,16 +60,16 @@ VKN_API char *vkn_evaluation_json(const struct vkn_evaluation *evaluation);
 
 /* ---- train --------------------------------------------------------------------------------- */
 
-/* Callbacks of vkn_run_train, which may use the trainer while it is idle. The training's thread
- * calls them, with several ranks only that of rank 0. Callbacks change no result, and their time
- * does not count as training time. */
+/* Callbacks of vkn_run_train. They may use the trainer passed to them, which is idle. The
+ * training's thread calls them; of several ranks only rank 0 has callbacks. Callbacks change no
+ * result, and their time does not count as training time. */
 struct vkn_train_callbacks {
     size_t size;
     void *context; /* first argument of all callbacks */
     /* Training on `scene` into the run directory `folder` begins or is resumed. May be NULL. */
     void (*opened)(void *context, vkn_trainer *trainer, const char *folder, const char *scene);
-    /* As in vkn_train_run. If between_steps sets *save, a checkpoint is written, and between_steps
-     * is called again. */
+    /* Both as in vkn_train_run. If between_steps sets *save, a checkpoint is written, and
+     * between_steps is called again. */
     double (*due)(void *context);
     vkn_status (*between_steps)(void *context, vkn_trainer *trainer, bool *save);
     /* Training has ended with `status`; evaluation and report follow. The callback has to destroy
@@ -107,8 +107,8 @@ struct vkn_train_params {
 
 /* Result of vkn_run_train. Owned by the library, valid until vkn_train_result_free. */
 struct vkn_train_result {
-    uint32_t rank;           /* of this process, if mpirun started several; above 0, members after
-                                `reported_elsewhere` are zero */
+    uint32_t rank;           /* of this process, if mpirun started several. On ranks above 0 the
+                                members after `reported_elsewhere` are zero */
     bool reported_elsewhere; /* the failure happened in another process, which reports it */
     char *folder;            /* run directory; NULL: none was created */
     struct vkn_evaluation *evaluation; /* NULL: interrupted before the evaluation */
@@ -143,8 +143,8 @@ VKN_API char *vkn_train_result_json(const struct vkn_train_result *result);
 /* Parameters of vkn_find_batch. */
 struct vkn_batch_params {
     size_t size;
-    /* The training: scene, configuration, checkpoint and job are used, nothing is written. Of its
-     * batch only the ratio of max_rays to samples is used. */
+    /* The training: scene, configuration, checkpoint and job are used, nothing is written. Of the
+     * settings batch.* only the ratio of max_rays to samples is used. */
     const struct vkn_train_params *train;
     uint64_t memory_budget; /* bytes, at most the device's free memory; 0: 90 % of it */
     double seconds;         /* time for all trials; 0: 120 */
@@ -165,8 +165,8 @@ struct vkn_batch_trial {
     uint32_t samples, max_rays;     /* batch.samples, batch.max_rays */
     enum vkn_batch_verdict verdict; /* outcome */
     char reason[256];               /* one line; empty if stable */
-    uint64_t memory_bytes; /* device memory of the training, as in vkn_train_stats; also if it is
-                              over budget; 0: unknown */
+    uint64_t memory_bytes; /* device memory that the training needs, see vkn_train_stats; known for
+                              OVER_BUDGET too; 0: unknown */
     double steps_per_second, samples_per_second; /* live samples; 0 unless the trial ran */
 };
 
@@ -177,7 +177,7 @@ struct vkn_batch_search {
     size_t largest, fastest;         /* stable trials with most samples and most samples per second;
                                         trial_count if none is stable */
     uint64_t memory_budget;          /* bytes, for memory_bytes and view_bytes together */
-    uint64_t view_bytes; /* memory that evaluation needs besides training, of every trial */
+    uint64_t view_bytes; /* memory that evaluation needs besides training, equal in all trials */
     enum vkn_precision precision; /* of the trials */
 };
 
@@ -228,7 +228,7 @@ VKN_API vkn_status vkn_run_report(const struct vkn_report_params *params, char *
 struct vkn_run_state {
     size_t size;
     bool exists;                /* a checkpoint exists */
-    bool finished;              /* training has ended and was evaluated, by summary.json */
+    bool finished;              /* summary.json says that training has ended and was evaluated */
     uint64_t step;              /* finished steps */
     double psnr, ssim, seconds; /* of summary.json; NaN if unknown */
 };
@@ -245,7 +245,7 @@ struct vkn_eval_params {
     const char *run;                /* run directory or checkpoint */
     const char *scene;              /* NULL: the path that the run recorded */
     enum vkn_scene_format format;   /* of the scene; AUTO: the format that the run recorded */
-    enum vkn_split split;           /* default: test, or val or train if that is empty */
+    enum vkn_split split;           /* default: the first of test, val, train that is not empty */
     enum vkn_background background; /* default: black for runs trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t stride;                /* evaluates every stride-th view; 0: all */
@@ -270,13 +270,13 @@ struct vkn_render_params {
     uint32_t interpolate;    /* number of views on a smooth path through the training cameras */
     const char *camera_path; /* JSON: keyframes, a path of nerfstudio's viewer or of instant-ngp, or
                                 frames as in transforms.json */
-    const char *dataparser;  /* nerfstudio's dataparser_transforms.json; NULL: beside the path */
+    const char *dataparser; /* nerfstudio's dataparser_transforms.json; NULL: next to camera_path */
 
     bool has_time; /* all views show `time` instead of the times of their cameras */
     double time;   /* 0..1 */
 
     bool color, depth, opacity, normal; /* maps to write; none: color */
-    bool depth_values; /* also depths as NumPy files, f32, dataset units, 0 where nothing was hit */
+    bool depth_values; /* writes depths as NumPy files too: f32, dataset units, 0: nothing hit */
     /* Videos, .mp4 or .gif, made by ffmpeg from maps that are written; NULL: none. */
     const char *video;                                      /* of the colours */
     const char *depth_video, *opacity_video, *normal_video; /* of the other maps */
@@ -288,19 +288,19 @@ struct vkn_render_params {
     uint32_t width, height;         /* pixels; 0: the view's, or in proportion to the other one */
     /* All further members need `size`. */
     double crop[6]; /* box to render, see vkn_picture_params */
-    bool depth16; /* also depths as 16-bit grey PNG files in units of vkn_render_result.depth_unit,
-                     0 where nothing was hit */
-    /* Equirectangular: panoramas at the views' positions, level on an orbit and between cameras,
-     * width by default twice the height. Otherwise the lens of each view. */
+    bool depth16;   /* writes depths as 16-bit grey PNG files too, in units of
+                       vkn_render_result.depth_unit, 0 where nothing was hit */
+    /* Equirectangular: panoramas at the views' positions, of width 2 * height unless both are set;
+     * level with `orbit` and `interpolate`. Other values: the lens of each view. */
     enum vkn_lens lens;
-    bool transparent; /* colours as straight RGBA without background; excludes `video` */
+    bool transparent; /* writes colours as straight RGBA without background; excludes `video` */
 };
 
 /* Result of vkn_run_render. */
 struct vkn_render_result {
     size_t size;
     size_t frames;                        /* written frames */
-    double depth_nearest, depth_farthest; /* dataset units of the values 255 and 1 of depth maps */
+    double depth_nearest, depth_farthest; /* depths of the values 255 and 1, dataset units */
     double depth_unit; /* dataset units per step of 16-bit depths; needs `size` */
 };
 

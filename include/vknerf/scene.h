@@ -19,7 +19,7 @@ VKN_API void vkn_scene_close(vkn_scene **scene);
 
 /* Splits of the views. */
 enum vkn_split {
-    VKN_SPLIT_DEFAULT, /* test, or val or train if that is empty */
+    VKN_SPLIT_DEFAULT, /* the first of test, val and train that is not empty */
     VKN_SPLIT_TRAIN,   /* for training */
     VKN_SPLIT_VAL,     /* for validation during training */
     VKN_SPLIT_TEST     /* for the evaluation of quality */
@@ -45,10 +45,10 @@ VKN_API size_t vkn_scene_view_count(const vkn_scene *scene, enum vkn_split split
 /* Returns the camera of a view. VKN_BAD_INPUT if the view does not exist. */
 VKN_API vkn_status vkn_scene_camera(const vkn_scene *scene, enum vkn_split split, size_t view,
                                     struct vkn_camera *camera);
-/* Returns the focus point of the training cameras, which is nearest to all viewing axes, or the
- * centre of the reconstructed cube if the cameras have no common focus. `up` becomes the mean
- * upward direction of the images, of unit length; may be NULL. Both are 3 numbers in the dataset's
- * axes and units; `vknerf render --orbit` and the viewer use them. */
+/* Sets `point` to the focus point of the training cameras, which is the point nearest to all
+ * viewing axes, or to the centre of the reconstructed cube if the cameras have no common focus.
+ * `up`, unless NULL, becomes the mean upward direction of the images, of unit length. Both are 3
+ * numbers in the dataset's axes and units; `vknerf render --orbit` and the viewer use them. */
 VKN_API vkn_status vkn_scene_look_at(const vkn_scene *scene, double *point, double *up);
 /* Result of vkn_scene_find_look, in the dataset's axes and units. */
 struct vkn_scene_look {
@@ -92,7 +92,7 @@ struct vkn_scene_info_params {
  * "other_names"?, "turned"?, "as_stored"?: sentences about images that were found under other
  *     names, and about EXIF orientations,
  * "lenses": {"pinhole", "opencv", "fisheye", ... (number of views), "focal_x", "focal_y" (pixels),
- *     "fov_x", "fov_y" (degrees), "first_distortion"? (first view's coefficients but zeros)},
+ *     "fov_x", "fov_y" (degrees), "first_distortion"? (first view's non-zero coefficients)},
  * "training_space": {"scale", "offset", "aabb_scale", "origin_distance" (dataset units from the
  *     cube's centre to the dataset's origin), "near_distance", "views_inside"},
  * "cameras": {"from", "to", "spread", "look_at"?, "distance"?},

@@ -45,7 +45,7 @@ struct vkn_array {
     void *data;      /* mapped host memory; NULL unless `host` was set */
     uint64_t buffer; /* VkBuffer */
     uint64_t offset; /* bytes from the start of `buffer` */
-    uint64_t size;   /* bytes; capacity */
+    uint64_t size;   /* capacity in bytes */
 };
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -84,7 +84,7 @@ struct vkn_samples {
     /* uint32_t, 1, or 0 for rays whose pixel is masked or whose samples did not all fit, and in
      * rendering. */
     struct vkn_array in_loss;
-    /* Only of vkn_stepper_sample: */
+    /* Set by vkn_stepper_sample only: */
     uint64_t step;         /* number of this step, from 1 */
     float learning_rate;   /* for this step, by the configuration's schedule */
     uint32_t rays_in_loss; /* number of rays whose in_loss is 1 */
@@ -104,15 +104,15 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
  *     target     = pixel + (1 - alpha) * background. */
 struct vkn_composited {
     bool finite;       /* false: some value was not finite; all gradients are 0, skip the step */
-    float loss;        /* sum over the rays in the loss / samples->rays; has these gradients */
+    float loss;        /* sum over the rays in the loss / samples->rays */
     float mean_square; /* mean over the rays in the loss: PSNR = -10 log10(mean_square) */
     uint32_t live;     /* number of live samples, which precede their ray's early stop */
     uint64_t skipped;  /* number of steps so far that were not finite */
-    struct vkn_array gradients; /* float[4] by sample, d loss / d r, g, b, density; 0 unless live */
+    struct vkn_array gradients; /* float[4] by sample: d loss / d rgb, density; 0 unless live */
 };
 
-/* Creates a stepper: loads the training images and marks the cells of the occupancy grid that
- * training views see as occupied until the first update. Of `config` (NULL: all defaults) the
+/* Creates a stepper and loads the training images. Until its first update the occupancy grid marks
+ * as occupied the cells that training views see. Of `config` (NULL: all defaults) the
  * settings of scene, march, batch, loss, background and the optimiser's schedule are used, not
  * those of model and precision. VKN_BAD_INPUT for a march.sampling other than occupancy and
  * uniform. Deterministic: equal seeds give equal rays and samples. `params` may be NULL. Context
@@ -128,8 +128,8 @@ VKN_API const vkn_config *vkn_stepper_config(const vkn_stepper *stepper);
 
 /* Begins a step: draws pixels of the training views, marches their rays by march.sampling and lists
  * the samples ray by ray. Chooses the number of rays for about batch.samples live samples, by the
- * ratio of the previous step (by all its samples, if they were not composited). *samples and its
- * arrays are valid until the next vkn_stepper_sample or vkn_stepper_update_grid. VKN_BAD_INPUT
+ * live samples per ray of the previous step (all samples, if it was not composited). *samples and
+ * its arrays are valid until the next vkn_stepper_sample or vkn_stepper_update_grid. VKN_BAD_INPUT
  * after config.steps steps, if that is set. */
 VKN_API vkn_status vkn_stepper_sample(vkn_stepper *stepper, const struct vkn_samples **samples);
 
@@ -141,8 +141,8 @@ VKN_API vkn_status vkn_stepper_composite(vkn_stepper *stepper,
                                          const struct vkn_composited **composited);
 
 /* Updates the occupancy grid as instant-ngp does; to be called every 16 steps. Values decay by
- * march.occupancy_decay and are raised to density * smallest step at a random position in each
- * evaluated cell: all cells during the first 256 steps, later a quarter of all cells and a quarter
+ * march.occupancy_decay. Evaluated cells are raised to density * smallest step at a random position
+ * in the cell: all cells in the first 256 steps, later a quarter of all cells and as many drawn
  * from the occupied ones. A cell is occupied if its value is above march.occupancy_threshold or
  * above the mean, whichever is lower. Calls `density` several times; densities that are not finite
  * count as 0, with a warning. If `density` fails, returns its status with a partly updated grid.

@@ -46,7 +46,7 @@ VKN_API vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint
  * are streamed to the device during training. */
 struct vkn_images {
     size_t size;                    /* see <vknerf/api.h> */
-    size_t count;                   /* number of images; with parallel.images=share of this rank */
+    size_t count;                   /* number of images; parallel.images=share: this rank's only */
     size_t strips;                  /* number of strips of rows per image; 1: images are whole */
     size_t resident;                /* number of strips on the device, of all images together */
     uint32_t streamed_per_interval; /* strips replaced every 16 steps; 0: all are resident */
@@ -94,7 +94,7 @@ struct vkn_train_stats {
     uint64_t step;     /* finished steps */
     double seconds;    /* training time over all resumes */
     double loss, psnr; /* means over the rays since the last report */
-    /* Of the last step; the norm is that before clipping. */
+    /* Values of the last step; grad_norm is the norm before clipping. */
     double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
     double underflowed;     /* share of activation gradients that underflowed in f16 since the last
@@ -104,7 +104,7 @@ struct vkn_train_stats {
     uint64_t gpu_memory_bytes; /* device memory in use */
     double idle_share;         /* share of the time since the last report in which the device ran no
                                   step, by its timestamps; NaN without timestamps */
-    double exchange_share; /* share of that time in which this rank communicated; NaN: one rank */
+    double exchange_share;     /* share of the same time spent in communication; NaN: one rank */
     const struct vkn_images *images; /* current statistics */
 };
 
@@ -125,8 +125,8 @@ struct vkn_train_run {
      * NULL: warnings go to the log. */
     void (*warn)(void *context, const char *line);
     void *context; /* first argument of all callbacks */
-    /* Returns the seconds until between_steps should be called; 0: at once; HUGE_VAL: not foreseen.
-     * Called after every 16 steps, or after every step if a call is foreseen. NULL: between_steps
+    /* Returns the seconds until between_steps should be called; 0: at once; HUGE_VAL: no call due.
+     * Called after every 16 steps, or after every step if a call is due. NULL: between_steps
      * is never called. Needs `size`. */
     double (*due)(void *context);
     /* Uses the trainer between two steps, while it is idle and its clock stands still; must not
@@ -181,8 +181,8 @@ struct vkn_profile {
     double idle_milliseconds;          /* of the device between passes, per step */
     double interval_idle_milliseconds; /* between command buffers of 16 steps, per step */
     uint64_t steps, intervals;         /* number of timed steps and command buffers */
-    /* Means per step of rays, all samples and live samples; hash grid entries that have received a
-     * gradient in the run; occupancy cells that an update evaluates. */
+    /* Means per step of rays, all samples, live samples and hash grid entries with a gradient;
+     * occupancy cells that an update evaluates. */
     double rays, marched_samples, live_samples, touched_entries, evaluated_cells;
     double peak_flops, peak_bytes, peak_atomics; /* of the device, per second; 0: not measured */
 };

@@ -8,7 +8,7 @@
  * for NULL.
  *
  * Lifetimes: objects are destroyed through a pointer to the pointer, which becomes NULL. Objects
- * may be destroyed in any order: an object keeps those that it was created from alive.
+ * may be destroyed in any order: an object keeps alive the objects that it was created from.
  *
  * Threads: only one thread at a time may use an object, other calls are refused; a context and the
  * objects created from it count as one object. Different contexts, scenes and configurations may be
@@ -41,7 +41,7 @@ VKN_BEGIN_DECLARATIONS
 /* Returns the version of the library: "0.1.0". */
 VKN_API const char *vkn_version(void);
 /* Returns the commit that the library was built from: "abc1234", "abc1234-dirty" with uncommitted
- * changes, or "unknown" if it was built without git and not from an archive made by git. */
+ * changes, or "unknown" if it was built from neither a git checkout nor an archive by git. */
 VKN_API const char *vkn_commit(void);
 
 /* Returns the name that `word` probably means, for messages about unknown words: the name for which

@@ -12,8 +12,8 @@
 
 /* ---- plausible content ----------------------------------------------------------------------- */
 
-/* All content is checked, because shaders index and loop by it, and because a model of NaN would
- * look like a trained one. */
+/* All content is checked, because shaders take indices and loop counts from it, and because a model
+ * of NaN would look like a trained one. */
 
 #define MOST_RAYS  4194304u /* of batch.max_rays */
 #define MOST_RANKS 256u
@@ -136,36 +136,36 @@ static vkn_status check_state(const struct check *check, const struct State *sta
 
 /* ---- tensors ------------------------------------------------------------------------------- */
 
-/* Returns the tensor of BIND_STATE; `tensors` are in the order of `kept`. */
+/* Returns the tensor of BIND_STATE; `tensors` are in the order of `saved`. */
 static const struct safetensors_tensor *state_of(const struct safetensors_tensor *tensors,
-                                                 const struct saved_buffer *kept, size_t count)
+                                                 const struct saved_buffer *saved, size_t count)
 {
     size_t i = 0;
-    while (i + 1 < count && kept[i].number != BIND_STATE)
+    while (i + 1 < count && saved[i].number != BIND_STATE)
         i++;
     return &tensors[i];
 }
 
 static vkn_status check_tensors(const struct check *check, const struct safetensors_tensor *tensors,
-                                const struct saved_buffer *kept, size_t count)
+                                const struct saved_buffer *saved, size_t count)
 {
     struct State state = {0};
-    const struct safetensors_tensor *words = state_of(tensors, kept, count);
+    const struct safetensors_tensor *words = state_of(tensors, saved, count);
     memcpy(&state, words->data, words->size < sizeof(state) ? (size_t)words->size : sizeof(state));
     for (size_t i = 0; i < count; i++)
         if (tensors[i].type == SAFETENSORS_F32)
             BASE_TRY(check_finite(check, &tensors[i]));
     BASE_TRY(check_state(check, &state));
     for (size_t i = 0; i < count; i++)
-        if (kept[i].number == BIND_STEP_COUNTS)
+        if (saved[i].number == BIND_STEP_COUNTS)
             BASE_TRY(check_counts(check, &tensors[i], state.updates));
     return VKN_OK;
 }
 
 vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
-                                const struct saved_buffer *kept, size_t count)
+                                const struct saved_buffer *saved, size_t count)
 {
-    return check_tensors(&(struct check){path, VKN_ERROR}, tensors, kept, count);
+    return check_tensors(&(struct check){path, VKN_ERROR}, tensors, saved, count);
 }
 
 /* ---- a file -------------------------------------------------------------------------------- */
@@ -218,17 +218,17 @@ static vkn_status read_models(const char *path, const struct safetensors_file *f
 
 static vkn_status find_tensors(const char *path, const struct safetensors_file *file,
                                const struct buffer_counts counts[2],
-                               const struct saved_buffer *kept, size_t count,
+                               const struct saved_buffer *saved, size_t count,
                                struct safetensors_tensor *tensors)
 {
     for (size_t i = 0; i < count; i++) {
         const struct safetensors_tensor *found = NULL;
         BASE_TRY(checkpoint_find(
-            file, &kept[i],
-            buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts[kept[i].coarse]) / 4, &found));
+            file, &saved[i],
+            buffers_bytes(BUFFERS_OF_STEP, saved[i].number, &counts[saved[i].coarse]) / 4, &found));
         if (found->rank != 1)
             return base_fail(VKN_BAD_INPUT, "%s: tensor %s has %u dimensions, expected 1", path,
-                             kept[i].tensor, found->rank);
+                             saved[i].tensor, found->rank);
         tensors[i] = *found;
     }
     return VKN_OK;
@@ -253,18 +253,18 @@ static vkn_status check_content(const char *path, const struct safetensors_file 
     struct vkn_config config;
     struct field_model models[2];
     struct buffer_counts counts[2] = {{0}};
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
     struct safetensors_tensor tensors[MAX_SAVED_BUFFERS] = {0};
     BASE_TRY(read_models(path, file, &config, models));
-    size_t count = buffers_list_saved(optim_buffer_mask(&config), rays_have_coarse(&config), kept);
+    size_t count = buffers_list_saved(optim_buffer_mask(&config), rays_have_coarse(&config), saved);
     for (size_t i = 0; i < 2 && models[i].kind; i++) {
         field_size_buffers(&models[i], &counts[i]);
         rays_size_buffers(&config, &counts[i]);
         optim_size_buffers(&config, &counts[i]);
     }
-    BASE_TRY(find_tensors(path, file, counts, kept, count, tensors));
-    BASE_TRY(check_step(path, file, state_of(tensors, kept, count)));
-    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, kept, count);
+    BASE_TRY(find_tensors(path, file, counts, saved, count, tensors));
+    BASE_TRY(check_step(path, file, state_of(tensors, saved, count)));
+    return check_tensors(&(struct check){path, VKN_BAD_INPUT}, tensors, saved, count);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -313,7 +313,7 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 /* ---- tensors --------------------------------------------------------------------------------- */
 
 /* 32-bit words of the shortest struct State that any version wrote. */
-#define FIRST_STATE (offsetof(struct State, tolerated) / 4)
+#define LEAST_STATE_WORDS (offsetof(struct State, tolerated) / 4)
 
 /* Returns the elements of the file's state if an older version wrote it, else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
@@ -322,7 +322,7 @@ static uint64_t state_elements(const struct safetensors_file *file, const char *
     for (size_t i = 0; i < safetensors_count(file); i++) {
         const struct safetensors_tensor *tensor = safetensors_at(file, i);
         uint64_t elements = tensor->size / 4;
-        if (strcmp(tensor->name, name) == 0 && elements >= FIRST_STATE && elements < count)
+        if (strcmp(tensor->name, name) == 0 && elements >= LEAST_STATE_WORDS && elements < count)
             return elements;
     }
     return count;
@@ -331,20 +331,20 @@ static uint64_t state_elements(const struct safetensors_file *file, const char *
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)
 {
     BASE_KEEP_ERROR;
-    const struct saved_buffer kept = {.number = BIND_STATE, .tensor = "state"};
+    const struct saved_buffer saved = {.number = BIND_STATE, .tensor = "state"};
     const struct safetensors_tensor *state = NULL;
-    if (checkpoint_find(file, &kept, sizeof(struct State) / 4, &state) != VKN_OK)
+    if (checkpoint_find(file, &saved, sizeof(struct State) / 4, &state) != VKN_OK)
         return false;
     memcpy(skipped, (const char *)state->data + offsetof(struct State, skipped_steps),
            sizeof *skipped);
     return true;
 }
 
-vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *kept,
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *saved,
                            uint64_t count, const struct safetensors_tensor **tensor)
 {
-    if (kept->number == BIND_STATE)
-        count = state_elements(file, kept->tensor, count);
-    return safetensors_find(file, kept->tensor, kept->real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+    if (saved->number == BIND_STATE)
+        count = state_elements(file, saved->tensor, count);
+    return safetensors_find(file, saved->tensor, saved->is_f32 ? SAFETENSORS_F32 : SAFETENSORS_U32,
                             count, tensor);
 }

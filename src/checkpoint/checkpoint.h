@@ -22,15 +22,15 @@
 vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 /* Reads the number of steps that the run has skipped. Returns false without a valid state. */
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
-/* Finds the tensor of a kept buffer with `count` elements. A state of an older version has fewer
+/* Finds the tensor of a saved buffer with `count` elements. A state of an older version has fewer
  * elements: it lacks the members after `dispatches`, which then are zero. */
-vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *kept,
+vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *saved,
                            uint64_t count, const struct safetensors_tensor **tensor);
 /* Returns the scene's path in fresh memory. The file must have CHECKPOINT_SCENE. */
 char *checkpoint_scene(const struct safetensors_file *file);
 /* Checks the tensors of a checkpoint before it is written; they are in the order of
  * buffers_list_saved. VKN_ERROR for content that checkpoint_open would refuse. */
 vkn_status checkpoint_check_new(const char *path, const struct safetensors_tensor *tensors,
-                                const struct saved_buffer *kept, size_t count);
+                                const struct saved_buffer *saved, size_t count);
 
 #endif

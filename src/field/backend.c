@@ -31,8 +31,8 @@ static const struct gpu_matrix_shape *find_shape(const struct gpu_capabilities *
     return NULL;
 }
 
-/* Returns NULL when the device lacks a type that the shape's shaders use. All use f32 accumulators,
- * for the weight gradients. */
+/* Returns NULL when the device lacks a type that the shape's shaders use. The shaders of all shapes
+ * use f32 accumulators for the weight gradients. */
 static const struct gpu_matrix_shape *usable_shape(const struct gpu_capabilities *device,
                                                    size_t index, bool f16_accumulate)
 {
@@ -110,18 +110,18 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
     bool owned = (model->levels > 0 || model->inputs == 0) && device->type == GPU_CPU &&
                  !gpu_disabled("owned_sums") &&
                  (device->subgroup_size == 8 || device->subgroup_size == 16);
-    bool floats = device->float_atomic_add || owned;
+    bool has_f32_sums = device->float_atomic_add || owned;
     backend->sums = config->gradient_sums;
     if (backend->sums == VKN_SUMS_DEFAULT && config->policy.grid_gradients == VKN_POLICY_F16)
         backend->sums = VKN_SUMS_F16;
     if (backend->sums == VKN_SUMS_DEFAULT)
-        backend->sums = floats && !config->deterministic ? VKN_SUMS_F32 : VKN_SUMS_FIXED;
+        backend->sums = has_f32_sums && !config->deterministic ? VKN_SUMS_F32 : VKN_SUMS_FIXED;
     if (config->deterministic && backend->sums != VKN_SUMS_FIXED)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: %s sums depend on their order; "
                          "deterministic needs fixed",
                          names[backend->sums]);
-    if (backend->sums == VKN_SUMS_F32 && !floats)
+    if (backend->sums == VKN_SUMS_F32 && !has_f32_sums)
         return base_fail(VKN_BAD_INPUT,
                          "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and cas "
                          "work everywhere",
@@ -202,8 +202,8 @@ vkn_status field_backend_create(const struct vkn_config *config, const struct fi
 
 #define PANEL_CHUNK 512u /* values: shaders/field/blocks.glsl */
 
-/* Returns the f16 values of BIND_F16_PARAMS that are copies of parameters. */
-static uint64_t copies(const struct field_backend *backend, const struct field_model *model)
+/* Returns how many f16 values of BIND_F16_PARAMS are copies of parameters. */
+static uint64_t copied_values(const struct field_backend *backend, const struct field_model *model)
 {
     return !has_copies(backend, model) ? 0
            : backend->transposed       ? backend->transposed + model->mlp_params
@@ -213,7 +213,7 @@ static uint64_t copies(const struct field_backend *backend, const struct field_m
 /* Returns the first chunk of BIND_F16_PARAMS after the copies. */
 static uint32_t first_panel(const struct field_backend *backend, const struct field_model *model)
 {
-    return (uint32_t)((copies(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
+    return (uint32_t)((copied_values(backend, model) + PANEL_CHUNK - 1) / PANEL_CHUNK);
 }
 
 void field_backend_place_panels(const struct field_backend *backend,
@@ -231,7 +231,7 @@ void field_backend_size_buffers(const struct field_backend *backend,
                                 const struct field_model *model, struct buffer_counts *counts)
 {
     uint64_t size = backend->f16 ? 2 : 4;
-    counts->f16_params = copies(backend, model);
+    counts->f16_params = copied_values(backend, model);
     if (model->columns > 0) {
         counts->f16_params = (uint64_t)PANEL_CHUNK * first_panel(backend, model);
         counts->panels = (uint64_t)model->panel_chunks * PANEL_CHUNK * size / 2;

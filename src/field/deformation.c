@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define LAST_LAYER 1e-4f /* bound of its initial weights: displacements begin near 0 */
+#define LAST_LAYER 1e-4f /* bound of the layer's initial weights: displacements begin near 0 */
 
 /* ---- layout ---------------------------------------------------------------------------------- */
 
@@ -85,9 +85,9 @@ const char *const deformation_shape[] = {"dynamic.canonical",
 
 /* Operations per row, or per sine and cosine of an octave. */
 #define MOVE      12 /* displaced position */
-#define GRADIENTS 3  /* gradient by the displacement */
+#define GRADIENTS 3  /* gradient of the displacement */
 #define PAIR      5  /* derivatives of a sine and a cosine */
-#define SLOPE     24 /* gradient by the position */
+#define SLOPE     24 /* gradient of the position */
 
 #define DISPLACEMENT 3 /* columns of the displacement */
 
@@ -108,7 +108,7 @@ struct cost deformation_cost_move(const struct cost_model *m, const struct cost_
                                                DISPLACEMENT * (field_value_bytes(m) + 4)));
 }
 
-/* Reads gradients and activations of the position's columns, writes the gradient by position. */
+/* Reads gradients and activations of the position's columns, writes the position's gradient. */
 struct cost deformation_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
 {
     double pairs = 3.0 * field_position_octaves(m->config);

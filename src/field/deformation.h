@@ -18,7 +18,7 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     deformation_cost_output_gradients;
 
 /* clang-format off */
-/* Packs the weights of unfused layers, or the moving average of the weights, to panels. */
+/* Pack the weights of unfused layers, or the moving average of the weights, into panels. */
 #define PACK(when)                                                                                \
     {"pack_weights", .use = (when), .variant = FIELD_F16_ACTIVATIONS,                             \
      .dispatch = DISPATCH_FORWARD, .loop = LOOP_UNFUSED_LAYERS, .cost = layers_cost_pack}
@@ -44,7 +44,7 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     {"layer_forward", .use = (when), CELLS, .variant = FIELD_LAYER_PRODUCT,                       \
      .loop = LOOP_DEFORMATION, .average = true, .cost = layers_cost_forward}
 
-/* Compute hash grid features from samples, displaced by a deformation if there is one. */
+/* Computes hash grid features from samples, displaced by a deformation if there is one. */
 #define FEATURES(...)                                                                             \
     DEFORM(PASS_DEFORMED, "", __VA_ARGS__),                                                       \
     {"deform_samples", .use = PASS_DEFORMED | PASS_GRID, .variant = FIELD_F16_ACTIVATIONS,        \
@@ -52,14 +52,14 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
     {"encode_samples", .use = PASS_GRID, .variant = FIELD_F16_PARAMS,                             \
      .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_encode}
 
-/* Compute gradients by canonical positions from gradients of hash grid features. The positions are
+/* Computes gradients of canonical positions from gradients of hash grid features. The positions are
  * recomputed, because colours have overwritten them. */
 #define GRID_POSITION_GRADIENTS(when)                                                             \
     {"deform_samples", .label = "deform_live", .use = (when), .variant = FIELD_F16_ACTIVATIONS,   \
      LIVE, .cost = deformation_cost_move},                                                        \
     {"input_gradients", .use = (when), .variant = FIELD_F16_PARAMS, LIVE,                         \
      .cost = ngp_cost_input_gradients}
-/* Compute gradients of the deformation's activations from gradients by canonical positions. */
+/* Computes gradients of the deformation's activations from gradients of canonical positions. */
 #define DEFORM_BACK(when)                                                                         \
     {"deformation_output_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,       \
      .cost = deformation_cost_output_gradients},                                                  \

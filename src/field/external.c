@@ -1,5 +1,5 @@
-/* Defines the kind of field that the caller evaluates between passes. It has no parameters, and
- * passes for the occupancy update only. */
+/* Defines the kind of field that the caller evaluates between passes. It uses no parameters, and
+ * has passes for the occupancy update only. */
 #include <string.h>
 
 #include "field/layers.h"

@@ -31,8 +31,8 @@ struct field_model {
     const struct field_kind *kind;
     struct field_layer layers[FIELD_MAX_LAYERS];
     uint32_t layer_count;
-    uint32_t fused;      /* the first layers, which one pass computes; each further one is a pass */
-    uint32_t mlp_params; /* parameters of the layers, whose gradients workgroups sum up */
+    uint32_t fused;       /* one pass computes the first `fused` layers; others are passes */
+    uint32_t mlp_params;  /* parameters of the layers, whose gradients workgroups sum up */
     uint32_t param_count; /* all parameters, as f32 */
     uint32_t activations; /* values per sample of the fused layers, inputs and outputs included */
     uint32_t inputs;      /* values per sample in BIND_FEATURES */
@@ -47,9 +47,9 @@ struct field_model {
     struct LayerColumns layer_columns[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, deformation_layers, deformation_input,
         deformation_output;
-    bool position_gradients; /* the backward pass also computes gradients by the first layer's
+    bool position_gradients; /* the backward pass also computes the gradients of the first layer's
                                 inputs */
-    /* Packed weights in chunks of 512 values; rows of a chunk, kept rows: see struct Config. */
+    /* Chunks of 512 packed weights; rows of a chunk of activations and kept rows, see Config. */
     uint32_t panel_chunks, chunk_rows, kept_rows;
 };
 
@@ -58,8 +58,8 @@ struct field_kind {
     enum vkn_model name;
     bool precisions; /* offers fp16 and coopmat; otherwise fp32 only */
     /* Keys that determine the number and order of the parameters, then NULL. --init copies the
-     * settings that the configuration leaves open. None is zero in an effective configuration.
-     * NULL: no such keys. */
+     * settings that the configuration leaves open. No such setting is zero in an effective
+     * configuration. NULL: no such keys. */
     const char *const *shape;
     /* Lays out the MLPs and all parameters except a hash grid's and a deformation's; of a grid it
      * sets levels, features and inputs. VKN_BAD_INPUT names the invalid setting. */
@@ -80,14 +80,14 @@ struct field_kind {
     bool sums_cells; /* `occupancy` also writes partial sums of the cells, unless the cells are
                         shared among ranks or the field is deformed */
     struct pass_list normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
-    /* Optional; runs after `backward`: from gradients of features to gradients by position in
-     * BIND_INPUT_GRADIENTS. `backward` itself writes gradients by direction when it has
+    /* Optional; runs after `backward`: from gradients of features to gradients of positions in
+     * BIND_INPUT_GRADIENTS. `backward` itself writes gradients of directions there when it has
      * SPEC_INPUT_GRADIENTS. */
     struct pass_list input_gradients;
 };
 
-/* Lists the passes of a list whose PASS_OF_FIELD conditions the model meets, in order. Returns
- * their number. */
+/* Lists the passes whose PASS_OF_FIELD conditions the model meets, in the order of `pass_list`.
+ * Returns the number of passes. */
 #define FIELD_MAX_PASSES 24u
 size_t field_list_passes(const struct field_model *model, const struct pass_list *pass_list,
                          const struct pass *passes[FIELD_MAX_PASSES]);
@@ -111,8 +111,7 @@ vkn_status field_register_stored(const char *path, const char *text,
                                  const struct vkn_config *config);
 /* Returns the configuration of a field that the caller evaluates. */
 struct vkn_config field_external_config(const struct vkn_config *config);
-/* Lists the keys that determine the parameters of the model and its deformation. Returns their
- * number. */
+/* Lists the keys that determine the parameters of model and deformation. Returns their number. */
 #define FIELD_MAX_KEYS 32u
 size_t field_shape_keys(const struct vkn_config *config, const char *keys[FIELD_MAX_KEYS]);
 /* Registers a further kind in this process; for tests. */
@@ -241,7 +240,7 @@ vkn_status field_backend_create_pipelines(struct gpu_device *device,
 /* Sets the specialisation constants that depend on the variant: the tile's rows and row stride. */
 void field_backend_specialize(const struct field_backend *backend, enum field_variant variant,
                               struct gpu_constants *specialization);
-/* Returns the setting's value of the matrix shape; DEFAULT without matrices. */
+/* Returns the matrix shape as a value of the setting matrix.shape; DEFAULT without matrices. */
 enum vkn_matrix_shape field_backend_shape(const struct field_backend *backend);
 /* Writes "fp32", "fp16" or "coopmat 16x16x16 (f32 accumulation, conversions)"; returns `text`. */
 const char *field_backend_describe(const struct field_backend *backend,

@@ -5,8 +5,8 @@
 #include "field/layers.h"
 #include "field/ngp.h"
 
-/* Returns the configuration of the ngp model with as many features, two per level, which has the
- * same layout of features. */
+/* Returns the configuration of an ngp model that has as many features as the field, two per level,
+ * and so the same layout of features. */
 static struct vkn_config with_grid(const struct vkn_config *config, const struct glsl_field *field)
 {
     struct vkn_config grid = *config;
@@ -29,7 +29,7 @@ static vkn_status create(const struct vkn_config *config, struct field_model *mo
     BASE_TRY(ngp_create(&grid, model));
     model->levels = 0; /* there is no grid */
     model->groups[0].entry = field->pragmas.entry;
-    /* Padded to whole entries and whole words of f16. */
+    /* The encoding's parameters are padded to whole entries and whole words of f16. */
     model->param_count = model->mlp_params + FIELD_PAD(field->pragmas.parameters);
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
@@ -174,9 +174,9 @@ vkn_status glsl_make_kind(struct glsl_field *field)
 {
     static const char scatter[] = "field/snippet_scatter.comp",
                       encode[] = "field/snippet_encode.comp";
-    snprintf(field->encode, sizeof field->encode, "glsl_%08x_encode", field->source);
-    snprintf(field->scatter, sizeof field->scatter, "glsl_%08x_scatter", field->source);
-    snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->source);
+    snprintf(field->encode, sizeof field->encode, "glsl_%08x_encode", field->number);
+    snprintf(field->scatter, sizeof field->scatter, "glsl_%08x_scatter", field->number);
+    snprintf(field->check, sizeof field->check, "glsl_%08x_check", field->number);
     list_passes(field);
     BASE_TRY(add_shader(field, field->encode, "", encode, ""));
     BASE_TRY(add_shader(field, field->encode, "_fp16", encode, "FP16"));

@@ -19,7 +19,7 @@ struct glsl_pragmas {
 
 /* A registered field in GLSL; it lives until the process ends. */
 struct glsl_field {
-    uint32_t source;               /* CRC of its text, the setting glsl.source */
+    uint32_t number;               /* CRC of its text, the setting glsl.source */
     char sha256[BASE_SHA256_TEXT]; /* of its text */
     struct gpu_snippet snippet;
     struct glsl_pragmas pragmas; /* with defaults for missing pragmas */
@@ -45,8 +45,8 @@ bool glsl_is_registered(const char sha256[BASE_SHA256_TEXT]);
 vkn_status glsl_make_kind(struct glsl_field *field);
 /* Time limit of a field's check in seconds; tests shorten it. */
 extern double glsl_check_seconds;
-/* Sets the initial parameters, float[pragmas.parameters], from `seed` or from the random numbers of
- * `state`. */
+/* Sets the initial parameters, float[pragmas.parameters]: by the field's `initialize` with `seed`,
+ * or if it is NULL, to random numbers from `state`. */
 void glsl_initialize(const struct glsl_field *field, uint64_t seed, uint64_t *state, float *params);
 
 #endif

@@ -1,5 +1,4 @@
-/* Checks a field in GLSL at random positions by shaders/field/snippet_check.comp, and reports the
- * worst error. */
+/* Checks a field in GLSL by shaders/field/snippet_check.comp, and reports the worst error. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +163,7 @@ static vkn_status run_within_limit(struct run *run)
 
 /* Runs without positions first: CPU devices compile a shader when it first runs, which may take
  * longer than the time limit. */
-static vkn_status compute(struct run *run, struct finding findings[POSITIONS])
+static vkn_status run_shader(struct run *run, struct finding findings[POSITIONS])
 {
     BASE_TRY(run_positions(run, 0));
     BASE_TRY(run_within_limit(run));
@@ -178,7 +177,7 @@ static vkn_status run_check(struct gpu_device *device, struct glsl_field *field)
     struct finding findings[POSITIONS];
     vkn_status status = prepare(&run);
     if (status == VKN_OK)
-        status = compute(&run, findings);
+        status = run_shader(&run, findings);
     gpu_pipeline_destroy(&run.pipeline);
     gpu_bindings_destroy(&run.bindings);
     buffers_destroy(&run.buffers);

@@ -23,7 +23,7 @@ static void skip_spaces(struct line *line)
     line->at += strspn(line->at, " \t\r");
 }
 
-/* Returns whether the next word is `word`, and skips it. */
+/* Returns whether the next word is `word`; skips it if so. */
 static bool match_word(struct line *line, const char *word)
 {
     size_t length = strlen(word);

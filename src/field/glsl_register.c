@@ -14,10 +14,10 @@ static struct {
     struct glsl_field *first;
 } registered = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static struct glsl_field *find(uint32_t source)
+static struct glsl_field *find(uint32_t number)
 {
     struct glsl_field *field = registered.first;
-    while (field && field->source != source)
+    while (field && field->number != number)
         field = field->next;
     return field;
 }
@@ -144,7 +144,7 @@ static vkn_status add(const struct vkn_field *given, char *source, uint32_t numb
         free(source);
         return VKN_ERROR;
     }
-    field->source = number;
+    field->number = number;
     base_sha256(source, strlen(source), field->sha256);
     vkn_status status = complete_field(field, given, source);
     if (status != VKN_OK) {

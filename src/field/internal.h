@@ -22,8 +22,7 @@ struct field_mlp {
     bool biases;
     float initial; /* initial weights of the last layer are uniform in +-initial; 0: Xavier */
 };
-/* Appends the MLP's layers and their parameters to the model. VKN_BAD_INPUT when there are too many
- * layers or a layer is too wide. */
+/* Appends the MLP's layers to the model. VKN_BAD_INPUT: too many layers, or a layer is too wide. */
 vkn_status field_add_mlp(struct field_model *model, const struct field_mlp *mlp);
 
 /* Returns the number of layers before the deformation's. */
@@ -49,11 +48,11 @@ uint32_t field_first_unfused(const struct field_model *model);
 #define FIELD_COLUMNS 32u
 /* Rounds up to whole chunks. */
 uint32_t field_pad_columns(uint32_t columns);
-/* Appends a layer's panels to the model's: its weights and biases, then the transposed weights of
- * its own inputs (LayerColumns.own). */
+/* Appends a layer's panels to the model's: the layer's weights and biases, then the transposed
+ * weights of its first inputs (LayerColumns.input_count). */
 void field_place_panels(struct field_model *model, uint32_t layer);
-/* Returns the number of output gradients from which the gradients of the layer's own inputs are
- * computed: the layer's outputs and, if a second layer reads these inputs, that layer's outputs. */
+/* Returns the number of output gradients from which the gradients of the layer's first inputs are
+ * computed: the layer's outputs and, if a later layer reads these inputs too, its outputs. */
 uint32_t field_gradient_outputs(const struct field_model *model, uint32_t layer);
 #define FIELD_RAY_BYTES 24.0 /* bytes of a ray's origin and direction */
 /* Return the bytes of an activation of unfused layers, and of the panels of layers [from, end). */
@@ -64,7 +63,8 @@ static inline double field_value_bytes(const struct cost_model *m)
 static inline double field_panel_bytes(const struct cost_model *m, uint32_t from, uint32_t end)
 {
     const struct field_model *model = m->model;
-    uint32_t end_chunk = end < model->layer_count ? model->layer_columns[end].panels : model->panel_chunks;
+    uint32_t end_chunk =
+        end < model->layer_count ? model->layer_columns[end].panels : model->panel_chunks;
     return (double)(end_chunk - model->layer_columns[from].panels) * 512 * field_value_bytes(m);
 }
 /* Returns the number of partial sums of each weight gradient of unfused layers. */

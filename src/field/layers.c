@@ -51,21 +51,22 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
     uint32_t column = position + field_pad_columns(direction_inputs(config)), from = 0;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         const struct field_layer *layer = &model->layers[i];
-        bool first = i == 0 || layer->mlp != model->layers[i - 1].mlp, color = layer->mlp > 0;
-        bool also_read_by = model->position_gradients && i == 0 && has_skip(config);
+        bool is_first = i == 0 || layer->mlp != model->layers[i - 1].mlp, is_color = layer->mlp > 0;
+        bool is_read_twice = model->position_gradients && i == 0 && has_skip(config);
         struct LayerColumns *io = &model->layer_columns[i];
         *io = (struct LayerColumns){
-            .input_column = first && color ? model->first_output + FIELD_COLUMNS : from,
-            .input_count = first && color ? config->mlp.geometry : layer->inputs - layer->skip,
-            .second_column = color ? position : 0,
+            .input_column = is_first && is_color ? model->first_output + FIELD_COLUMNS : from,
+            .input_count =
+                is_first && is_color ? config->mlp.geometry : layer->inputs - layer->skip,
+            .second_column = is_color ? position : 0,
             .output_column = column,
             .activated = !layer->last,
-            .input_activated = !first,
-            .also_read_by = also_read_by ? config->mlp.skip_layer - 1 : 0,
+            .input_activated = !is_first,
+            .also_read_by = is_read_twice ? config->mlp.skip_layer - 1 : 0,
         };
         field_place_panels(model, i);
         if (layer->last)
-            *(color ? &model->color_output : &model->first_output) = column;
+            *(is_color ? &model->color_output : &model->first_output) = column;
         from = column;
         column += layer->outputs;
     }
@@ -166,7 +167,7 @@ static const struct pass colors[] = {
      .cost = layers_cost_values},
 };
 
-/* Recomputes the activations of live samples, or gathers kept ones, a chunk of rows at a time. */
+/* Recompute the activations of live samples, or gather kept ones, a chunk of rows at a time. */
 static const struct pass backward[] = {
     DEFORM(PASS_DEFORMED | PASS_RECOMPUTES, "_live", LIVE_RECOMPUTED),
     {"encode_inputs", .label = "encode_live", .use = PASS_RECOMPUTES,
@@ -193,7 +194,7 @@ static const struct pass backward[] = {
      .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
 };
 
-/* Evaluates a chunk of cells as samples at random positions; each sample has its own ray. */
+/* Evaluate a chunk of cells as samples at random positions; each sample has its own ray. */
 static const struct pass occupancy[] = {
     PACK_AVERAGE(PASS_ALWAYS),
     {"begin_cells", CELLS, .cost = layers_cost_begin},

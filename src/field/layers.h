@@ -27,9 +27,9 @@ cost_function layers_cost_pack, layers_cost_encode, layers_cost_gather, layers_c
 
 /* Operations of a sine and a cosine of the same angle. */
 #define LAYERS_SIN_COS 40.0
-/* Returns the rows of the pass in a step. */
+/* Returns the number of rows of the pass in a step. */
 double layers_rows(const struct cost_model *m, const struct cost_counts *n);
-/* Returns the copies of each activation that the pass stores: 2 for live rows (blocks and panels),
+/* Returns how many copies of each activation the pass stores: 2 for live rows (blocks and panels),
  * else 1. */
 double layers_copies(const struct cost_counts *n);
 

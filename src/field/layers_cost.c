@@ -59,7 +59,7 @@ static struct sums sum_layers(const struct cost_model *m, struct range range)
 }
 
 /* Returns the bytes of the range's panels: weights and transposed weights. */
-static double panels(const struct cost_model *m, struct range range)
+static double panel_bytes(const struct cost_model *m, struct range range)
 {
     return field_panel_bytes(m, range.begin, range.end);
 }
@@ -69,7 +69,7 @@ static double panels(const struct cost_model *m, struct range range)
 struct cost layers_cost_pack(const struct cost_model *m, const struct cost_counts *n)
 {
     struct range range = range_of(m, n);
-    return cost_streaming(0, 2 * 4 * sum_layers(m, range).weights + panels(m, range));
+    return cost_streaming(0, 2 * 4 * sum_layers(m, range).weights + panel_bytes(m, range));
 }
 
 /* Returns the operations of the encodings of a row. */
@@ -108,7 +108,7 @@ struct cost layers_cost_forward(const struct cost_model *m, const struct cost_co
     struct sums sums = sum_layers(m, range);
     double columns = sums.read + layers_copies(n) * sums.written, rows = layers_rows(m, n);
     return cost_streaming(sums.flops * rows,
-                          rows * columns * field_value_bytes(m) + panels(m, range) / 2);
+                          rows * columns * field_value_bytes(m) + panel_bytes(m, range) / 2);
 }
 
 struct cost layers_cost_values(const struct cost_model *m, const struct cost_counts *n)
@@ -130,12 +130,12 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
     double flops = 0, columns = 0;
     for (uint32_t i = range.begin; i < range.end; i++) {
         const struct LayerColumns *io = &m->model->layer_columns[i];
-        double own = io->input_count, outputs = field_gradient_outputs(m->model, i);
-        flops += 2 * own * outputs;
-        columns += outputs + (io->input_activated ? 3 : 2) * own;
+        double inputs = io->input_count, outputs = field_gradient_outputs(m->model, i);
+        flops += 2 * inputs * outputs;
+        columns += outputs + (io->input_activated ? 3 : 2) * inputs;
     }
     return cost_streaming(flops * n->live,
-                          n->live * columns * field_value_bytes(m) + panels(m, range) / 2);
+                          n->live * columns * field_value_bytes(m) + panel_bytes(m, range) / 2);
 }
 
 /* Copies gradients of hash grid features from columns to the input of scatter_gradients. */

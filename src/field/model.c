@@ -107,7 +107,7 @@ void field_size_buffers(const struct field_model *model, struct buffer_counts *c
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
     counts->entries = groups_entry_count(model->groups, model->group_count);
-    if (model->deformation_layers > 0) /* the deformation needs gradients by canonical position */
+    if (model->deformation_layers > 0) /* the deformation needs gradients of canonical positions */
         counts->input_gradients = counts->samples;
 }
 

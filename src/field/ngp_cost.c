@@ -34,14 +34,14 @@ struct facts {
     double params, mlp_params, used_weights; /* with padding; weights without padding */
     double fused_params;                     /* parameters that field_backward sums up */
     double activations;                      /* values of a row */
-    double sh;                               /* operations of the direction's encoding */
+    double sh_flops;                         /* operations of the direction's encoding */
     double parameter_bytes, feature_bytes;   /* of one value as the field reads it */
     bool deterministic, f16;
-    bool colored;    /* the model has a colour MLP */
-    bool directions; /* field_backward writes gradients by direction */
-    bool scratch;    /* rows go through device memory for the weight gradients */
-    bool owned;      /* one subgroup owns each level of the grid and adds without atomics */
-    bool per_entry;  /* f16: an atomic adds all gradients of an entry instead of two gradients */
+    bool has_color_mlp;           /* the model has a colour MLP */
+    bool has_direction_gradients; /* field_backward writes gradients of directions */
+    bool uses_scratch;            /* rows go through device memory for the weight gradients */
+    bool has_owned_levels; /* one subgroup owns each level of the grid and adds without atomics */
+    bool adds_per_entry;   /* f16: an atomic adds all gradients of an entry, not only two */
     enum vkn_gradient_sums sums;
     double backward_groups, layer_splits, local_size, cells;
 };
@@ -49,7 +49,7 @@ struct facts {
 /* Without a colour MLP only the density of the last layer is used. */
 static double layer_outputs(const struct facts *m, uint32_t i)
 {
-    return !m->colored && i + 1 == m->layer_count ? 1 : m->layers[i].used_outputs;
+    return !m->has_color_mlp && i + 1 == m->layer_count ? 1 : m->layers[i].used_outputs;
 }
 
 static double layer_weights(const struct facts *m, uint32_t i)
@@ -73,22 +73,23 @@ static struct facts facts_of(const struct cost_model *m)
         .mlp_params = model->mlp_params,
         .fused_params = field_first_unfused(model),
         .activations = model->activations,
-        .sh = sh[m->config->mlp.sh_degree],
+        .sh_flops = sh[m->config->mlp.sh_degree],
         .parameter_bytes = m->backend->f16 ? 2 : 4,
         .feature_bytes = m->backend->f16 ? 2 : 4,
         .deterministic = m->config->deterministic,
         .f16 = m->backend->f16,
-        .directions = m->counts.input_gradients > 0 && m->model->deformation_layers == 0,
-        .scratch = m->backend->scratch_bytes > 0,
-        .owned = m->backend->sums_size > 0,
-        .per_entry = strcmp(m->backend->scatter_suffix, "f16") == 0,
+        .has_direction_gradients =
+            m->counts.input_gradients > 0 && m->model->deformation_layers == 0,
+        .uses_scratch = m->backend->scratch_bytes > 0,
+        .has_owned_levels = m->backend->sums_size > 0,
+        .adds_per_entry = strcmp(m->backend->scatter_suffix, "f16") == 0,
         .sums = m->backend->sums,
         .backward_groups = m->constants->backward_groups,
         .layer_splits = field_layer_splits(m),
         .local_size = m->local_size,
         .cells = (double)m->counts.cells,
     };
-    facts.colored = m->config->mlp.color_layers > 0;
+    facts.has_color_mlp = m->config->mlp.color_layers > 0;
     for (uint32_t i = 0; i < model->fused; i++)
         facts.used_weights += layer_weights(&facts, i);
     return facts;
@@ -140,7 +141,7 @@ static double density_bytes(const struct facts *m)
 }
 
 /* Returns the samples of the backward pass; deterministic runs do not list live samples. */
-static double gradients_of(const struct facts *m, const struct cost_counts *n)
+static double backward_samples(const struct facts *m, const struct cost_counts *n)
 {
     return m->deterministic ? n->marched : n->live;
 }
@@ -170,7 +171,7 @@ static struct cost whole_rows(const struct facts *m, const struct cost_counts *n
 {
     double sample = sizeof(struct Sample) + feature_bytes(m) + written, weights = weight_bytes(m);
     return (struct cost){
-        .flops = rows * (m->sh + layers_flops(m, 0, m->layer_count) + SIGMOIDS + DENSITY),
+        .flops = rows * (m->sh_flops + layers_flops(m, 0, m->layer_count) + SIGMOIDS + DENSITY),
         .bytes = rows * (sample + RAY_DIRECTION) + weights,
         .memory = rows * sample + n->rays * RAY_DIRECTION + weights,
     };
@@ -190,27 +191,27 @@ static struct cost densities(const struct facts *m, const struct cost_counts *n)
 /* Writes three of four values of each sample, and reads its index. */
 static struct cost colors(const struct facts *m, const struct cost_counts *n)
 {
-    return whole_rows(m, n, gradients_of(m, n), 12 + (m->deterministic ? 0 : 4));
+    return whole_rows(m, n, backward_samples(m, n), 12 + (m->deterministic ? 0 : 4));
 }
 
 /* Recomputes all activations but the last layer's; then computes for each layer the gradients of
  * its inputs and weights, each of which takes as many multiply-adds as the forward pass. */
 static struct cost backward(const struct facts *m, const struct cost_counts *n)
 {
-    double samples = gradients_of(m, n);
-    double recomputed = m->sh + layers_flops(m, 0, m->layer_count - 1) + DERIVATIVES;
+    double samples = backward_samples(m, n);
+    double recomputed = m->sh_flops + layers_flops(m, 0, m->layer_count - 1) + DERIVATIVES;
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
     double index = m->deterministic ? 0 : 4;
-    double derivatives = m->directions ? SH_DERIVATIVES : 0;
+    double derivatives = m->has_direction_gradients ? SH_DERIVATIVES : 0;
     double sample = index + sizeof(struct Sample) + 2 * 16 + 2 * feature_bytes(m);
-    sample += m->directions ? 16 : 0;
-    /* Values of a row and their gradients, stored and loaded. */
-    double rows = m->scratch ? 2 * 2 * m->activations * (m->f16 ? 2 : 4) : 0;
+    sample += m->has_direction_gradients ? 16 : 0;
+    /* Bytes of a row's values and their gradients, stored and loaded. */
+    double row = m->uses_scratch ? 2 * 2 * m->activations * (m->f16 ? 2 : 4) : 0;
     double groups = fmin(m->backward_groups, ceil(samples / m->local_size));
     double sums = 4 * groups * m->fused_params, weights = weight_bytes(m);
     return (struct cost){
         .flops = samples * (recomputed + hidden + 2 * 2 * m->used_weights + derivatives),
-        .bytes = samples * (sample + RAY_DIRECTION + rows) + sums + weights,
+        .bytes = samples * (sample + RAY_DIRECTION + row) + sums + weights,
         .memory = samples * sample + fmin(n->rays, samples) * RAY_DIRECTION + sums + weights,
     };
 }
@@ -223,15 +224,15 @@ static void sum_words(const struct facts *m, double *words, double *atomics)
         *words = *atomics = 2;
     if (m->sums == VKN_SUMS_F16)
         *words = *atomics = 0.5;
-    if (m->per_entry)
+    if (m->adds_per_entry)
         *atomics = 1 / m->features;
-    if (m->owned)
+    if (m->has_owned_levels)
         *atomics = 0;
 }
 
 static struct cost scatter(const struct facts *m, const struct cost_counts *n)
 {
-    double samples = gradients_of(m, n), words, atomics;
+    double samples = backward_samples(m, n), words, atomics;
     sum_words(m, &words, &atomics);
     double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
     double level = POSITION + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
@@ -251,7 +252,7 @@ static struct cost scatter(const struct facts *m, const struct cost_counts *n)
  * features and their gradients. */
 static struct cost input_gradients(const struct facts *m, const struct cost_counts *n)
 {
-    double samples = gradients_of(m, n), index = m->deterministic ? 0 : 4;
+    double samples = backward_samples(m, n), index = m->deterministic ? 0 : 4;
     double level = LEVEL_CELL + LEVEL_DERIVATIVE + CORNERS * (2 * m->features + CORNER_DERIVATIVES);
     double sample = index + sizeof(struct Sample) + feature_bytes(m) + 16;
     return (struct cost){

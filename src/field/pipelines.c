@@ -10,26 +10,27 @@ static void write_suffix(const struct field_backend *backend, bool backward,
                          char name[FIELD_SHADER_NAME])
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
-    /* There is no shader with f16 accumulation and tiles in device memory, whose accesses cost more
+    /* No shader has both f16 accumulation and tiles in device memory: memory accesses cost more
      * than f16 accumulation saves. */
-    bool memory = backend->rows_in_memory && backward;
+    bool in_memory = backend->rows_in_memory && backward;
     if (backend->precision != VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_SHADER_NAME, "%s%s%s", backend->f16 ? "fp16" : "fp32",
-                 backend->cpu_kernels ? "" : "_tiled", memory ? "_memory" : "");
+                 backend->cpu_kernels ? "" : "_tiled", in_memory ? "_memory" : "");
     else
         snprintf(name, FIELD_SHADER_NAME, "%ux%ux%u%s%s%s", shape->m, shape->n, shape->k,
-                 backend->f16_accumulate && !memory ? "_f16" : "",
-                 backend->conversions && !backward ? "_conversions" : "", memory ? "_memory" : "");
+                 backend->f16_accumulate && !in_memory ? "_f16" : "",
+                 backend->conversions && !backward ? "_conversions" : "",
+                 in_memory ? "_memory" : "");
 }
 
 /* Writes the suffix of the matrix products of unfused layers. */
-static void write_product(const struct field_backend *backend, bool float_sums,
-                          char name[FIELD_SHADER_NAME])
+static void write_product_suffix(const struct field_backend *backend, bool f32_sums,
+                                 char name[FIELD_SHADER_NAME])
 {
     const struct gpu_matrix_shape *shape = &backend->shape;
     if (backend->precision == VKN_PRECISION_COOPMAT)
         snprintf(name, FIELD_SHADER_NAME, "%ux%ux%u%s", shape->m, shape->n, shape->k,
-                 backend->f16_accumulate && !float_sums ? "_f16" : "");
+                 backend->f16_accumulate && !f32_sums ? "_f16" : "");
     else
         snprintf(name, FIELD_SHADER_NAME, "%s%s", backend->f16 ? "fp16" : "fp32",
                  backend->cpu_kernels ? "" : "_tiled");
@@ -46,7 +47,7 @@ void field_backend_shader_name(const struct field_backend *backend, const char *
     else if (variant == FIELD_REDUCE && backend->sums == VKN_SUMS_FIXED)
         snprintf(suffix, sizeof suffix, "fixed");
     else if (variant == FIELD_LAYER_PRODUCT || variant == FIELD_LAYER_PRODUCT_F32)
-        write_product(backend, variant == FIELD_LAYER_PRODUCT_F32, suffix);
+        write_product_suffix(backend, variant == FIELD_LAYER_PRODUCT_F32, suffix);
     else if ((variant == FIELD_F16_PARAMS && backend->copies) ||
              (variant == FIELD_F16_ACTIVATIONS && backend->f16))
         snprintf(suffix, sizeof suffix, "fp16");
@@ -101,17 +102,17 @@ static struct gpu_pipeline_options pipeline_options(const struct field_backend *
     field_backend_specialize(backend, variant, &named->constants);
     struct gpu_pipeline_options options = {
         .name = named->name, .local_size = local_size, .constants = &named->constants};
-    bool tiled = !backend->cpu_kernels && (variant == FIELD_VALUES || variant == FIELD_FP32);
-    if (variant == FIELD_FORWARD || variant == FIELD_BACKWARD || tiled) {
+    bool is_tiled = !backend->cpu_kernels && (variant == FIELD_VALUES || variant == FIELD_FP32);
+    if (variant == FIELD_FORWARD || variant == FIELD_BACKWARD || is_tiled) {
         options.local_size = field_tile_size(backend, variant);
         options.subgroup_size = backend->subgroup_size;
     }
     if (variant == FIELD_SCATTER && backend->sums_size)
         options.local_size = backend->sums_size;
     if (variant == FIELD_LAYER_PRODUCT || variant == FIELD_LAYER_PRODUCT_F32) {
-        bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+        bool uses_matrices = backend->precision == VKN_PRECISION_COOPMAT;
         options.subgroup_size = backend->subgroup_size;
-        options.local_size = matrices               ? 4 * backend->subgroup_size
+        options.local_size = uses_matrices          ? 4 * backend->subgroup_size
                              : backend->cpu_kernels ? backend->subgroup_size
                                                     : PRODUCT_SIZE;
     }

@@ -97,9 +97,9 @@ static bool follows_precision(enum field_operation operation)
 /* Returns whether gradient_sums or matrix.accumulate has chosen f16. */
 static bool is_chosen_f16(enum field_operation operation, const struct field_backend *backend)
 {
-    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+    bool uses_matrices = backend->precision == VKN_PRECISION_COOPMAT;
     return (operation == FIELD_GRID_SUMS && backend->sums == VKN_SUMS_F16) ||
-           (operation == FIELD_SUMS && matrices && backend->f16_accumulate);
+           (operation == FIELD_SUMS && uses_matrices && backend->f16_accumulate);
 }
 
 static vkn_status refuse(enum field_operation operation, enum vkn_policy policy, const char *why)
@@ -112,13 +112,13 @@ static vkn_status refuse(enum field_operation operation, enum vkn_policy policy,
 static vkn_status apply_following(enum field_operation operation, enum vkn_policy policy,
                                   struct field_backend *backend)
 {
-    bool matmul = operation == FIELD_PRODUCTS;
+    bool is_product = operation == FIELD_PRODUCTS;
     if (policy == VKN_POLICY_F16 || backend->precision == VKN_PRECISION_FP32)
         return VKN_OK;
-    if (!matmul || backend->precision != VKN_PRECISION_FP16)
+    if (!is_product || backend->precision != VKN_PRECISION_FP16)
         return refuse(operation, policy,
-                      matmul ? "needs precision fp32 or fp16: matrices multiply f16"
-                             : "needs precision fp32");
+                      is_product ? "needs precision fp32 or fp16: matrices multiply f16"
+                                 : "needs precision fp32");
     backend->rounded |= F32_PRODUCTS;
     return VKN_OK;
 }
@@ -140,7 +140,7 @@ static vkn_status apply_operation(enum field_operation operation, enum vkn_polic
                                   struct field_backend *backend)
 {
     bool f16 = policy == VKN_POLICY_F16, fp32 = backend->precision == VKN_PRECISION_FP32;
-    bool matrices = backend->precision == VKN_PRECISION_COOPMAT;
+    bool uses_matrices = backend->precision == VKN_PRECISION_COOPMAT;
     if (policy == VKN_POLICY_BF16)
         return apply_bf16(operation, backend);
     if (f16 && fp32 && (follows_precision(operation) || operation == FIELD_SUMS))
@@ -151,7 +151,7 @@ static vkn_status apply_operation(enum field_operation operation, enum vkn_polic
         return f16 == is_chosen_f16(operation, backend)
                    ? VKN_OK
                    : refuse(operation, policy, "contradicts gradient_sums");
-    if (operation == FIELD_SUMS && matrices)
+    if (operation == FIELD_SUMS && uses_matrices)
         return f16 == backend->f16_accumulate
                    ? VKN_OK
                    : refuse(operation, policy, "contradicts matrix.accumulate");

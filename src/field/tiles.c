@@ -30,7 +30,7 @@ static bool is_tiled(const struct field_backend *backend)
 
 /* Returns the stride of rows in values. Padding makes neighbouring rows begin in different banks of
  * shared memory: 16 bytes for loads of f16 matrices, otherwise four values. */
-static uint32_t padded(const struct field_backend *backend, uint32_t values)
+static uint32_t padded_stride(const struct field_backend *backend, uint32_t values)
 {
     return values + (uses_matrices(backend) ? 8 : 4);
 }
@@ -53,7 +53,7 @@ static uint32_t tile_bytes(const struct field_model *model, const struct field_b
 {
     uint32_t values = rows * (backward ? backend->backward_stride : backend->forward_stride);
     if (backward && has_columns(model, backend))
-        values += model->activations * padded(backend, rows);
+        values += model->activations * padded_stride(backend, rows);
     return values * (backend->f16 ? 2 : 4);
 }
 
@@ -62,8 +62,8 @@ static bool fits(const struct field_model *model, const struct gpu_capabilities 
                  const struct field_backend *backend, bool backward, uint32_t rows,
                  uint32_t invocations)
 {
-    uint32_t sum = backend->shape.m * backend->shape.n * 4,
-             staging = is_staged(backend) ? invocations / backend->subgroup_size * sum : 0;
+    uint32_t matrix = backend->shape.m * backend->shape.n * 4, /* bytes of an accumulator */
+        staging = is_staged(backend) ? invocations / backend->subgroup_size * matrix : 0;
     return tile_bytes(model, backend, backward, rows) + staging <= device->max_shared_memory;
 }
 
@@ -223,8 +223,8 @@ static void choose_backward(const struct field_model *model, const struct gpu_ca
     backend->hold_sums = held_floats(model, backend) <= most_held(backend);
     if (!backend->hold_sums)
         backend->backward_size = preferred;
-    bool few = backend->subgroup_size < (uses_matrices(backend) ? 16 : 32);
-    uint32_t rows = few ? TILE_ROWS / 2 : TILE_ROWS;
+    bool is_narrow = backend->subgroup_size < (uses_matrices(backend) ? 16 : 32);
+    uint32_t rows = is_narrow ? TILE_ROWS / 2 : TILE_ROWS;
     backend->backward_rows = fitting_rows(model, device, backend, true, rows);
     if (uses_matrices(backend) && !is_staged(backend))
         try_columns(model, device, backend, rows);
@@ -257,8 +257,8 @@ void field_choose_tiles(const struct field_model *model, const struct gpu_capabi
     backend->forward_rows = backend->backward_rows = TILE_ROWS;
     backend->forward_size = backend->backward_size = TILE_ROWS;
     if (is_tiled(backend)) {
-        backend->forward_stride = padded(backend, widest(model));
-        backend->backward_stride = padded(backend, model->activations);
+        backend->forward_stride = padded_stride(backend, widest(model));
+        backend->backward_stride = padded_stride(backend, model->activations);
     }
     if (!backend->cpu_kernels) {
         choose_backward(model, device, backend);
@@ -298,8 +298,8 @@ uint32_t field_tile_size(const struct field_backend *backend, enum field_variant
 #define MOST_ROWS         256u
 #define MOST_GROUPS       16384u
 _Static_assert(MOST_GROUPS <= REDUCE_GROUPS, "each workgroup writes a partial sum");
-/* Tuning may hold this many times more floats than most_held. Beyond, compilers take minutes and
- * spill registers. */
+/* Tuning may hold up to this many times as many floats as most_held. With more, compilers take
+ * minutes and spill registers. */
 #define MORE_HELD    4u
 /* Most bytes of scratch memory, and of partial sums, of all workgroups of field_backward. */
 #define MOST_SCRATCH (512ull << 20)
@@ -320,9 +320,9 @@ static bool are_legal_owners(const struct field_backend *backend)
         return !owned && (!backend->conversions || backend->forward_size == backend->forward_rows);
     /* With conversions the activations of a row stay in one subgroup's matrices. The staged shape
      * has subgroup barriers in branches that other subgroups may not take. */
-    bool one_subgroup = backend->conversions || is_staged(backend);
+    bool needs_one_subgroup = backend->conversions || is_staged(backend);
     if (!owned || owned % subgroup || owned % backend->shape.m ||
-        (one_subgroup && owned != subgroup))
+        (needs_one_subgroup && owned != subgroup))
         return false;
     /* Subgroups also own rows in passes with tiles of TILE_ROWS. */
     return TILE_ROWS % owned == 0 && backend->forward_rows % owned == 0 &&
@@ -384,21 +384,21 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
 
 struct field_tuning field_backend_tuning(const struct field_backend *backend)
 {
-    bool gpu = !backend->cpu_kernels;
+    bool is_gpu = !backend->cpu_kernels;
     return (struct field_tuning){.values = {
                                      [FIELD_TILES_AT_ONCE] = backend->tiles_at_once,
                                      [FIELD_HOLD_SUMS] = backend->hold_sums,
                                      [FIELD_OWNED_ROWS] = backend->owned_rows,
                                      [FIELD_BACKWARD_ROWS] = backend->backward_rows,
-                                     [FIELD_BACKWARD_SIZE] = gpu ? backend->backward_size : 0,
+                                     [FIELD_BACKWARD_SIZE] = is_gpu ? backend->backward_size : 0,
                                      [FIELD_BACKWARD_GROUPS] = backend->backward_groups,
                                      [FIELD_FORWARD_ROWS] = backend->forward_rows,
-                                     [FIELD_FORWARD_SIZE] = gpu ? backend->forward_size : 0,
+                                     [FIELD_FORWARD_SIZE] = is_gpu ? backend->forward_size : 0,
                                      [FIELD_FORWARD_GROUPS] = backend->forward_groups,
                                  }};
 }
 
-/* On CPU devices each row has one invocation, so that sizes cannot be tuned. */
+/* Returns false for sizes on CPU devices, where each row has one invocation. */
 static bool set_tile_sizes(const uint32_t *values, struct field_backend *tuned)
 {
     if (tuned->cpu_kernels) {
@@ -423,10 +423,10 @@ bool field_backend_tune(const struct field_tuning *tuning, const struct field_mo
     tuned.backward_groups = values[FIELD_BACKWARD_GROUPS];
     tuned.forward_rows = values[FIELD_FORWARD_ROWS];
     tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
-    bool sized = set_tile_sizes(values, &tuned);
+    bool has_sizes = set_tile_sizes(values, &tuned);
     tuned.scratch_bytes = scratch_bytes(model, &tuned);
     tuned.tuned = true;
-    if (!sized || values[FIELD_HOLD_SUMS] > 1 || !is_legal(model, device, &tuned))
+    if (!has_sizes || values[FIELD_HOLD_SUMS] > 1 || !is_legal(model, device, &tuned))
         return false;
     *backend = tuned;
     return true;

@@ -32,8 +32,8 @@
  * a view enters again, in the order of the sequence, only when its downscale has changed. */
 
 /* Number of image exchanges in flight: one is read while the previous one is copied to the device.
- * The copy runs between two update intervals. The first interval has finished when the second is
- * submitted, so that the copied buffer is soon free again. */
+ * A copy runs between two update intervals. Its buffer is free again when the exchange after the
+ * next one needs it. */
 #define IMAGES_EXCHANGES 2u
 
 /* A plan for a set of training images. */
@@ -41,17 +41,17 @@ struct images_plan {
     uint32_t cameras; /* training views */
     uint32_t views;   /* training views of this rank's share */
     struct scene_share share;
-    uint32_t strips;       /* per view; strip i of the share's view v is v * strips + i */
-    uint32_t rows;         /* heights of strips, except the lowest one's, are multiples of this */
-    uint32_t image_strips; /* number of strips: views * strips */
-    uint32_t resident;     /* strips on the device at a time */
-    uint32_t exchanged;    /* strips that enter in each window; 0: nothing is streamed */
-    uint64_t slot_pixels;  /* pixels of the largest strip */
-    uint64_t pixels;       /* of the device's buffer */
-    uint64_t bytes;        /* of the device's buffer, limited by the budget */
-    uint64_t exchange;     /* bytes of one exchange in host memory: pixels, then cameras */
-    uint64_t all_bytes;    /* of all decoded images of the share */
-    float times[2];        /* first and last time of all training views */
+    uint32_t strips;         /* per view; strip i of the share's view v is v * strips + i */
+    uint32_t rows;           /* heights of strips, except the lowest one's, are multiples of this */
+    uint32_t image_strips;   /* number of strips: views * strips */
+    uint32_t resident;       /* strips on the device at a time */
+    uint32_t exchanged;      /* strips that enter in each window; 0: nothing is streamed */
+    uint64_t slot_pixels;    /* pixels of the largest strip */
+    uint64_t pixels;         /* of the device's buffer */
+    uint64_t bytes;          /* of the device's buffer, limited by the budget */
+    uint64_t exchange_bytes; /* host memory of one exchange: pixels, then cameras */
+    uint64_t all_bytes;      /* of all decoded images of the share */
+    float times[2];          /* first and last time of all training views */
 };
 
 /* Makes a plan for a budget of scene.image_budget or, if that is 0, `most` bytes, and for buffers
@@ -60,8 +60,7 @@ struct images_plan {
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan);
 
-/* Makes a plan for a step; the default budget is most of the memory that the step's other buffers
- * leave. */
+/* Makes a plan for a step; the default budget is most of the memory that other buffers leave. */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan);
 /* Returns the plan as step_create needs it. */
@@ -115,8 +114,8 @@ double images_progress(const struct vkn_config *config, uint64_t interval);
  * memory that the device can copy from. Between two update intervals the trainer submits the copies
  * of strips and cameras to their slots. Submissions run in order and intervals do not overlap, so
  * that rays never see half an exchange, and host and device do not wait for each other: an exchange
- * that is not read in time is submitted an interval later. A deterministic run waits for it
- * instead, so that the resident strips depend on the step alone. */
+ * that is not read in time is submitted an interval later. A deterministic run waits for such an
+ * exchange, so that the resident strips depend on the step alone. */
 
 struct stream;
 
@@ -153,8 +152,8 @@ struct stream_state {
 /* Returns the current figures. */
 struct stream_state stream_state(const struct stream *stream);
 
-/* Returns the least mean squared error of a constant colour, over rays of the training views on the
- * background; 0 if the views cannot be read. */
+/* Returns the least mean squared error of a constant colour over the pixels of the training views,
+ * composited on the background; 0 if the views cannot be read. */
 double images_constant_error(const struct vkn_scene *scene, enum vkn_background background);
 
 #endif

@@ -14,7 +14,7 @@
 #define MOST_STRIPS     16u
 #define LEAST_ROWS      4u /* of a strip, after downscaling */
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t minimum(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
@@ -95,7 +95,7 @@ static void plan_strips(const struct scene_split *train, uint32_t strips, uint32
     }
 }
 
-/* Returns the number of strips, with at least LEAST_ROWS rows each in the lowest view. */
+/* Returns the number of strips per view; each has at least LEAST_ROWS rows in the lowest view. */
 static uint32_t choose_strips(const struct scene_split *train, uint32_t shrink)
 {
     uint32_t strips = MOST_STRIPS;
@@ -123,9 +123,9 @@ static void plan_exchange(const struct vkn_scene *scene, const struct vkn_config
         images_fit_host(scene, config) ? COPIED_BYTES / strip_bytes(plan) : DECODED_BYTES / decoded;
     uint64_t by_cycle = (plan->image_strips + CYCLE_INTERVALS - 1) / CYCLE_INTERVALS;
     wanted = wanted > by_cycle ? wanted : by_cycle;
-    wanted = least(wanted, least(most, range / strip_bytes(plan)));
+    wanted = minimum(wanted, minimum(most, range / strip_bytes(plan)));
     plan->exchanged = wanted > 0 ? (uint32_t)wanted : 1;
-    plan->exchange = plan->exchanged * strip_bytes(plan);
+    plan->exchange_bytes = plan->exchanged * strip_bytes(plan);
 }
 
 /* Plans streaming into as many slots as the budget holds. */
@@ -133,7 +133,7 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
                              uint64_t budget, uint64_t range, struct images_plan *plan)
 {
     const struct scene_camera *largest = largest_view(&scene->splits[SCENE_TRAIN]);
-    uint64_t slots = least(budget, range) / (4 * plan->slot_pixels);
+    uint64_t slots = minimum(budget, range) / (4 * plan->slot_pixels);
     if (slots < LEAST_SLOTS)
         return base_fail(VKN_BAD_INPUT,
                          "%s: %ux%u pixels in %u strips of %.2f MiB: at least %u strips must fit, "
@@ -141,8 +141,8 @@ static vkn_status plan_slots(const struct vkn_scene *scene, const struct vkn_con
                          "--image-memory, --downscale",
                          largest->image_path, largest->width, largest->height, plan->strips,
                          base_mib(4 * plan->slot_pixels), LEAST_SLOTS,
-                         base_mib(least(budget, range)));
-    uint64_t resident = least(slots, plan->image_strips - 1);
+                         base_mib(minimum(budget, range)));
+    uint64_t resident = minimum(slots, plan->image_strips - 1);
     plan_exchange(scene, config, resident, range, plan);
     plan->resident = (uint32_t)(resident / plan->exchanged * plan->exchanged);
     plan->pixels = plan->resident * plan->slot_pixels;
@@ -178,7 +178,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan->times[1] = fmaxf(plan->times[1], train->cameras[i].time);
     }
     plan_strips(train, 1, shrink, plan);
-    if (plan->all_bytes > least(budget, range)) {
+    if (plan->all_bytes > minimum(budget, range)) {
         if (images_fit_host(scene, config))
             plan_strips(train, choose_strips(train, shrink), shrink, plan);
         BASE_TRY(plan_slots(scene, config, budget, range, plan));

@@ -23,7 +23,7 @@ struct stream {
     struct stream_state state;
     struct images_strip *arrivals; /* [arrival_count], strips that enter with the next window */
     uint32_t arrival_count;
-    struct base_task *reading;                          /* reads `arrivals`; NULL: none to read */
+    struct base_task *task;                             /* reads `arrivals`; NULL: none to read */
     struct gpu_recording *recordings[IMAGES_EXCHANGES]; /* copies of the last exchanges */
 };
 
@@ -124,7 +124,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     return scene_load(scene, SCENE_TRAIN, progress, context);
 }
 
-/* Lists the cameras of all views; with a curriculum, sorts those of each virtual rank by time. */
+/* Lists the cameras of all views; with a curriculum, sorts each virtual rank's cameras by time. */
 static vkn_status list_cameras(const struct step *step, const struct images_plan *plan,
                                const struct scene_split *train, struct images_strip *views)
 {
@@ -227,7 +227,7 @@ static vkn_status read_ahead(struct stream *stream, double time_progress)
     struct gpu_recording *last = stream->recordings[(stream->window + 1) % IMAGES_EXCHANGES];
     if (last)
         BASE_TRY(gpu_wait(last)); /* returns at once: it ran before the current interval */
-    return base_task_start(read_exchange, stream, &stream->reading);
+    return base_task_start(read_exchange, stream, &stream->task);
 }
 
 /* ---- exchanging ---------------------------------------------------------------------------- */
@@ -278,12 +278,12 @@ vkn_status stream_advance(struct stream *stream, uint64_t step, double time_prog
     if (step / UPDATE_INTERVAL == stream->interval)
         return VKN_OK;
     stream->interval = step / UPDATE_INTERVAL;
-    if (stream->reading && !stream->config.deterministic && !base_task_finished(stream->reading)) {
+    if (stream->task && !stream->config.deterministic && !base_task_finished(stream->task)) {
         stream->state.late++;
         return VKN_OK;
     }
-    if (stream->reading) {
-        BASE_TRY(base_task_wait(&stream->reading));
+    if (stream->task) {
+        BASE_TRY(base_task_wait(&stream->task));
         BASE_TRY(submit_exchange(stream));
     }
     stream->window++;
@@ -293,7 +293,7 @@ vkn_status stream_advance(struct stream *stream, uint64_t step, double time_prog
 vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progress)
 {
     const struct images_plan *plan = stream->plan;
-    BASE_TRY(base_task_wait(&stream->reading));
+    BASE_TRY(base_task_wait(&stream->task));
     stream->window = stream->interval = step / UPDATE_INTERVAL;
     struct images_strip *image_strips = base_alloc(plan->resident, sizeof *image_strips);
     if (!image_strips)
@@ -318,7 +318,7 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
 
 static vkn_status allocate(struct stream *stream)
 {
-    uint64_t size = stream->plan->exchange;
+    uint64_t size = stream->plan->exchange_bytes;
     const struct gpu_buffer_request requests[IMAGES_EXCHANGES] = {
         {&stream->exchanges[0], "exchange of images", size, GPU_HOST},
         {&stream->exchanges[1], "exchange of images", size, GPU_HOST},
@@ -363,7 +363,7 @@ void stream_destroy(struct stream **destroyed)
     if (!stream)
         return;
     *destroyed = NULL;
-    (void)base_task_wait(&stream->reading); /* a failed read no longer matters */
+    (void)base_task_wait(&stream->task); /* a failed read no longer matters */
     for (uint32_t i = 0; i < IMAGES_EXCHANGES; i++)
         gpu_recording_destroy(&stream->recordings[i]);
     gpu_arena_destroy(&stream->arena);

@@ -35,14 +35,14 @@ static bool is_lowest(const struct monitor_scale *scale, const struct Stats *sta
     return true;
 }
 
-static void end(struct monitor_convergence *convergence, enum monitor_end why,
-                const struct Stats *stats, uint32_t steps)
+static void end_training(struct monitor_convergence *convergence, enum monitor_end why,
+                         const struct Stats *stats, uint32_t steps)
 {
     if (convergence->end != MONITOR_GOES_ON)
         return;
     convergence->end = why;
     convergence->end_step = stats->step;
-    convergence->since = stats->step + 1 - steps;
+    convergence->since_step = stats->step + 1 - steps;
 }
 
 static void check_steps(struct monitor *monitor, const struct Stats *stats, bool skipped)
@@ -52,9 +52,9 @@ static void check_steps(struct monitor *monitor, const struct Stats *stats, bool
     convergence->nonfinite_in_row = isfinite(stats->loss) ? 0 : convergence->nonfinite_in_row + 1;
     convergence->lowest_in_row = at_lowest ? convergence->lowest_in_row + 1 : 0;
     if (convergence->nonfinite_in_row >= MONITOR_END_STEPS)
-        end(convergence, MONITOR_NO_LOSS, stats, convergence->nonfinite_in_row);
+        end_training(convergence, MONITOR_NO_LOSS, stats, convergence->nonfinite_in_row);
     else if (convergence->lowest_in_row >= MONITOR_END_STEPS)
-        end(convergence, MONITOR_NO_STEP, stats, convergence->lowest_in_row);
+        end_training(convergence, MONITOR_NO_STEP, stats, convergence->lowest_in_row);
 }
 
 /* ---- nothing is learnt ----------------------------------------------------------------------- */
@@ -65,8 +65,8 @@ static bool add_error(struct monitor_convergence *convergence, const struct Stat
     double sum = 0.0;
     if (!isfinite(stats->square) || !isfinite(stats->loss))
         return false;
-    convergence->errors[convergence->count++ % MONITOR_NORMS] = stats->square;
-    if (convergence->count < MONITOR_NORMS)
+    convergence->errors[convergence->error_count++ % MONITOR_NORMS] = stats->square;
+    if (convergence->error_count < MONITOR_NORMS)
         return false;
     for (size_t i = 0; i < MONITOR_NORMS; i++)
         sum += (double)convergence->errors[i];
@@ -83,14 +83,14 @@ static bool add_error(struct monitor_convergence *convergence, const struct Stat
 static bool check_worse(struct monitor_convergence *convergence, const struct Stats *stats,
                         char *line)
 {
-    bool worse = convergence->error >= WORSE_FACTOR * convergence->best &&
-                 convergence->error >= convergence->constant_error / WORSE_FACTOR;
+    bool is_worse = convergence->error >= WORSE_FACTOR * convergence->best &&
+                    convergence->error >= convergence->constant_error / WORSE_FACTOR;
     bool as_constant = convergence->best <= convergence->constant_error / 2 &&
                        convergence->error >= convergence->constant_error;
-    convergence->worse_in_row = worse ? convergence->worse_in_row + 1 : 0;
+    convergence->worse_in_row = is_worse ? convergence->worse_in_row + 1 : 0;
     convergence->constant_in_row = as_constant ? convergence->constant_in_row + 1 : 0;
     if (convergence->constant_in_row >= DIVERGED_STEPS)
-        end(convergence, MONITOR_DIVERGED, stats, convergence->constant_in_row);
+        end_training(convergence, MONITOR_DIVERGED, stats, convergence->constant_in_row);
     if (convergence->warned_worse || convergence->worse_in_row < WORSE_STEPS)
         return false;
     convergence->warned_worse = true;
@@ -105,7 +105,7 @@ static bool check_worse(struct monitor_convergence *convergence, const struct St
 static bool check_constant(struct monitor_convergence *convergence, const struct Stats *stats,
                            char *line)
 {
-    if (convergence->warned_constant || convergence->count < CONSTANT_STEPS ||
+    if (convergence->warned_constant || convergence->error_count < CONSTANT_STEPS ||
         convergence->best < CONSTANT_SHARE * convergence->constant_error)
         return false;
     convergence->warned_constant = true;
@@ -123,18 +123,18 @@ bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool s
                       char line[MONITOR_LINE])
 {
     struct monitor_convergence *convergence = &monitor->convergence;
-    convergence->scale = stats->loss_scale;
+    convergence->loss_scale = stats->loss_scale;
     check_steps(monitor, stats, skipped);
     if (!add_error(convergence, stats) || !(convergence->constant_error > 0.0))
         return false;
-    bool worse = check_worse(convergence, stats, line);
-    return !worse ? check_constant(convergence, stats, line) : worse;
+    bool warns = check_worse(convergence, stats, line);
+    return !warns ? check_constant(convergence, stats, line) : warns;
 }
 
 bool convergence_is_constant(const struct monitor *monitor)
 {
     const struct monitor_convergence *convergence = &monitor->convergence;
-    return convergence->constant_error > 0.0 && convergence->count >= LEAST_STEPS &&
+    return convergence->constant_error > 0.0 && convergence->error_count >= LEAST_STEPS &&
            convergence->error >= CONSTANT_SHARE * convergence->constant_error;
 }
 
@@ -146,20 +146,20 @@ bool monitor_ended(const struct monitor *monitor, char line[MONITOR_LINE])
     switch (convergence->end) {
     case MONITOR_NO_LOSS:
         snprintf(line, MONITOR_LINE, "the training has diverged: since step %u no loss was finite",
-                 convergence->since);
+                 convergence->since_step);
         return true;
     case MONITOR_NO_STEP:
         snprintf(
             line, MONITOR_LINE,
             "no step is taken any more: every step since step %u was skipped, because gradients "
             "are not finite at the lowest loss scale",
-            convergence->since);
+            convergence->since_step);
         return true;
     case MONITOR_DIVERGED:
         snprintf(line, MONITOR_LINE,
                  "the training has diverged: since step %u the training rays are worse than one "
                  "colour for all of them (%.2f dB, %.2f dB), after %.2f dB at step %u",
-                 convergence->since, convergence_psnr(convergence->error),
+                 convergence->since_step, convergence_psnr(convergence->error),
                  convergence_psnr(convergence->constant_error), convergence_psnr(convergence->best),
                  convergence->best_step);
         return true;
@@ -178,7 +178,7 @@ void monitor_describe_failure(const struct monitor *monitor, uint32_t step, char
         snprintf(line, MONITOR_LINE,
                  "no step was taken: all %u were skipped, because their gradients are not finite "
                  "at a loss scale of %.4g",
-                 monitor->skips.before, (double)convergence->scale);
+                 monitor->skips.state_skipped, (double)convergence->loss_scale);
 }
 
 bool monitor_is_sound(const struct monitor *monitor)

@@ -47,9 +47,9 @@ static bool is_new(struct monitor *monitor, enum monitor_condition condition, bo
 static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
                             char line[MONITOR_LINE])
 {
-    bool much = (double)stats->underflowed > MUCH_UNDERFLOW;
-    monitor->underflowed += (much - monitor->underflowed) / MONITOR_NORMS;
-    if (!is_new(monitor, MONITOR_UNDERFLOW, much, monitor->underflowed > 0.5))
+    bool is_much = (double)stats->underflowed > MUCH_UNDERFLOW;
+    monitor->underflowed += (is_much - monitor->underflowed) / MONITOR_NORMS;
+    if (!is_new(monitor, MONITOR_UNDERFLOW, is_much, monitor->underflowed > 0.5))
         return false;
     snprintf(
         line, MONITOR_LINE,
@@ -62,10 +62,10 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
 /* Warns of zero gradients, unless underflow explains them. */
 static bool check_zero(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
-    bool zero = !(stats->grad_norm > 0.0f);
-    monitor->zeros = zero ? monitor->zeros + 1 : 0;
-    if (!is_new(monitor, MONITOR_ZERO, zero,
-                monitor->zeros >= MANY_ZEROS && monitor->underflowed < 0.5))
+    bool is_zero = !(stats->grad_norm > 0.0f);
+    monitor->zeros_in_row = is_zero ? monitor->zeros_in_row + 1 : 0;
+    if (!is_new(monitor, MONITOR_ZERO, is_zero,
+                monitor->zeros_in_row >= MANY_ZEROS && monitor->underflowed < 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the gradient was zero in the last %d steps: nothing is learnt; check that "
@@ -91,10 +91,10 @@ static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool 
     return true;
 }
 
-/* Warns once: such a step is skipped, and with parameters of NaN so are all that follow. */
+/* Warns once of a loss that is not finite: if parameters are NaN, all later losses are NaN too. */
 static bool check_loss(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
-    if (isfinite(stats->loss) || monitor->lost++ > 0)
+    if (isfinite(stats->loss) || monitor->nonfinite_losses++ > 0)
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the loss is not finite: the field's values are not finite; lower "
@@ -113,7 +113,7 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
                   .lowest = constants->scale_minimum,
                   .interval = constants->scale_interval,
                   .points = constants->scale_points},
-        .skips = {.before = skipped_steps},
+        .skips = {.state_skipped = skipped_steps},
         .convergence = {.constant_error = constant_error},
     };
     memcpy(monitor->scale.schedule, constants->schedule, sizeof monitor->scale.schedule);
@@ -135,10 +135,10 @@ static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool skipped = skips_count(monitor, stats);
-    bool convergence = convergence_step(monitor, stats, skipped, line);
+    bool warns = convergence_step(monitor, stats, skipped, line);
     if (check_loss(monitor, stats, line))
         return true;
-    return convergence || check_gradient(monitor, stats, line) || skips_warn(monitor, stats, line);
+    return warns || check_gradient(monitor, stats, line) || skips_warn(monitor, stats, line);
 }
 
 /* Appends to the line, after "; " unless the line is empty. */
@@ -170,9 +170,9 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
             used = append(line, used, "in %llu of %llu steps %s",
                           (unsigned long long)monitor->counts[i],
                           (unsigned long long)monitor->steps, texts[i]);
-    if (monitor->lost > 0)
+    if (monitor->nonfinite_losses > 0)
         used = append(line, used, "steps whose loss was not finite: %llu",
-                      (unsigned long long)monitor->lost);
+                      (unsigned long long)monitor->nonfinite_losses);
     if (skips_are_many(monitor))
         used = append(line, used, "%llu of %llu steps (%.0f %%) were skipped",
                       (unsigned long long)skips->skipped, (unsigned long long)skips->steps,
@@ -187,7 +187,7 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
                       "%.2f dB: nothing was learnt; %slower optimizer.learning_rate",
                       convergence_psnr(convergence->error),
                       convergence_psnr(convergence->constant_error),
-                      monitor->zeros < MANY_ZEROS ? "train longer, or " : "");
+                      monitor->zeros_in_row < MANY_ZEROS ? "train longer, or " : "");
     return used > 0;
 }
 
@@ -196,7 +196,7 @@ bool monitor_summary(const struct monitor *monitor, char line[MONITOR_LINE])
 void monitor_advise(const struct monitor *monitor, const struct vkn_config *config,
                     const char *policy, bool skipped, struct base_text *text)
 {
-    float scale = monitor->convergence.scale;
+    float scale = monitor->convergence.loss_scale;
     char *rate = NULL;
     if (skipped && config->loss_scale.kind != VKN_LOSS_SCALE_DYNAMIC && scale > 1.0f)
         base_text_add(text, "use a smaller loss scale than %.4g, such as --loss-scale dynamic, or ",

@@ -27,32 +27,32 @@ enum monitor_end {
 
 /* Settings of the loss scale, from struct Config. */
 struct monitor_scale {
-    uint32_t kind; /* SCALE_* */
-    float growth, backoff, lowest;
-    uint32_t interval, points;
+    uint32_t kind;                 /* SCALE_* */
+    float growth, backoff, lowest; /* factors at growth and at an overflow; smallest scale */
+    uint32_t interval, points;     /* good steps before growth; number of points in `schedule` */
     SchedulePoint schedule[MAX_SCHEDULE_POINTS];
 };
 
 /* Counts of skipped steps (skips.c). */
 struct monitor_skips {
-    uint32_t before;   /* State.skipped_steps after the previous step */
-    uint64_t steps;    /* all steps, skipped or not */
-    uint64_t skipped;  /* all skipped steps */
+    uint32_t state_skipped; /* State.skipped_steps after the previous step */
+    uint64_t steps;         /* all steps, skipped or not */
+    uint64_t skipped;       /* all skipped steps */
     uint64_t searched; /* skipped before the first good step, while a dynamic scale decreases */
     bool settled;      /* the search for a dynamic scale is over, or there is none */
     uint64_t recent;   /* bits of the last 64 steps after the search: 1 if skipped */
-    uint32_t in_row;
+    uint32_t in_row;   /* number of skipped steps up to the last step */
     bool warned_row, warned_share;
 };
 
 /* Convergence of the training (convergence.c). Errors are mean squared errors of training rays. */
 struct monitor_convergence {
-    float scale;           /* loss scale of the last step */
+    float loss_scale;      /* of the last step */
     double constant_error; /* error of the best image of one colour; 0: unknown */
     enum monitor_end end;
-    uint32_t end_step, since; /* step of the failure; first of the steps that led to it */
+    uint32_t end_step, since_step; /* step of the failure; first of the steps that led to it */
     uint32_t nonfinite_in_row, lowest_in_row; /* without finite loss; skipped at the lowest scale */
-    uint32_t count;                           /* errors so far */
+    uint32_t error_count;                     /* errors so far */
     float errors[MONITOR_NORMS];              /* ring of the last errors */
     double error, best;                       /* mean of the ring; lowest mean so far */
     uint32_t best_step, worse_in_row,
@@ -66,8 +66,8 @@ struct monitor {
     uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each condition held */
     bool warned[MONITOR_CONDITIONS];     /* whether a warning was given, at most one each */
     double underflowed;                  /* moving average: share of steps with much underflow */
-    uint64_t lost;                       /* steps whose loss was not finite */
-    uint32_t zeros;                      /* steps in a row with a zero gradient */
+    uint64_t nonfinite_losses;           /* steps whose loss was not finite */
+    uint32_t zeros_in_row;               /* steps in a row with a zero gradient */
     uint32_t norm_count;                 /* norms above zero so far */
     float norms[MONITOR_NORMS];          /* ring of the last norms above zero */
     struct monitor_scale scale;

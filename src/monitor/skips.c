@@ -1,5 +1,4 @@
-/* Warns when too many steps are skipped because their loss or gradient is not finite, and advises
- * which settings to change. */
+/* Warns when too many steps are skipped because of values that are not finite, and gives advice. */
 #include "monitor/internal.h"
 
 #include <stdio.h>
@@ -23,19 +22,19 @@ static unsigned count_bits(uint64_t bits)
 bool skips_count(struct monitor *monitor, const struct Stats *stats)
 {
     struct monitor_skips *skips = &monitor->skips;
-    bool skipped = stats->skipped_steps != skips->before;
-    bool search = skipped && !skips->settled && monitor->scale.kind == SCALE_DYNAMIC;
-    skips->before = stats->skipped_steps;
-    skips->settled = skips->settled || !search;
+    bool skipped = stats->skipped_steps != skips->state_skipped;
+    bool in_search = skipped && !skips->settled && monitor->scale.kind == SCALE_DYNAMIC;
+    skips->state_skipped = stats->skipped_steps;
+    skips->settled = skips->settled || !in_search;
     skips->steps++;
     skips->skipped += skipped;
-    skips->searched += search;
-    skips->recent = skips->recent << 1 | (skipped && !search);
+    skips->searched += in_search;
+    skips->recent = skips->recent << 1 | (skipped && !in_search);
     skips->in_row = skipped ? skips->in_row + 1 : 0;
     return skipped;
 }
 
-static double share_of(const struct monitor_skips *skips)
+static double skipped_share(const struct monitor_skips *skips)
 {
     double steps = (double)(skips->steps - skips->searched);
     return steps > 0.0 ? (double)(skips->skipped - skips->searched) / steps : 0.0;
@@ -45,7 +44,7 @@ bool skips_are_many(const struct monitor *monitor)
 {
     const struct monitor_skips *skips = &monitor->skips;
     return skips->warned_row || skips->warned_share ||
-           (share_of(skips) > SHARE_OF_ALL && skips->skipped - skips->searched > FEW);
+           (skipped_share(skips) > SHARE_OF_ALL && skips->skipped - skips->searched > FEW);
 }
 
 /* ---- what to change -------------------------------------------------------------------------- */
@@ -54,7 +53,7 @@ bool skips_are_many(const struct monitor *monitor)
 static void advise_dynamic(const struct monitor *monitor, char *text, size_t size)
 {
     const struct monitor_scale *scale = &monitor->scale;
-    if (monitor->convergence.scale <= scale->lowest && scale->lowest > 1.0f)
+    if (monitor->convergence.loss_scale <= scale->lowest && scale->lowest > 1.0f)
         snprintf(text, size, "use a smaller loss_scale.minimum (%g now)", (double)scale->lowest);
     else if (!monitor->skips.settled)
         snprintf(text, size, "begin with a smaller loss_scale.initial");
@@ -105,19 +104,19 @@ bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MO
 {
     struct monitor_skips *skips = &monitor->skips;
     unsigned recent = count_bits(skips->recent);
-    bool row = !skips->warned_row && !skips->warned_share && skips->in_row >= RECENT;
-    bool many = !skips->warned_share && recent > MANY_RECENT;
-    bool share = !skips->warned_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
-                 share_of(skips) > SHARE_OF_ALL;
+    bool is_row = !skips->warned_row && !skips->warned_share && skips->in_row >= RECENT;
+    bool are_many = !skips->warned_share && recent > MANY_RECENT;
+    bool is_share = !skips->warned_share && skips->steps - skips->searched >= LEAST_FOR_SHARE &&
+                    skipped_share(skips) > SHARE_OF_ALL;
     char advice[MONITOR_LINE / 2], count[96];
-    if ((!row && !many && !share) || monitor->convergence.nonfinite_in_row >
-                                         0) /* check_loss warns of steps without a finite loss */
+    if ((!is_row && !are_many && !is_share) ||
+        monitor->convergence.nonfinite_in_row > 0) /* check_loss warns of steps without a loss */
         return false;
-    skips->warned_row = skips->warned_row || row;
-    skips->warned_share = skips->warned_share || many || share;
-    if (row)
+    skips->warned_row = skips->warned_row || is_row;
+    skips->warned_share = skips->warned_share || are_many || is_share;
+    if (is_row)
         snprintf(count, sizeof count, "the last %d steps were skipped", RECENT);
-    else if (many)
+    else if (are_many)
         snprintf(count, sizeof count, "%u of the last %llu steps were skipped", recent,
                  (unsigned long long)(skips->steps < RECENT ? skips->steps : RECENT));
     else

@@ -65,7 +65,7 @@ static void configure_rate(const struct vkn_config *config, struct Config *const
 void optim_configure(const struct vkn_config *config, struct Config *constants)
 {
     constants->total_steps = config->steps > 0 ? config->steps : UINT32_MAX;
-    /* With a time limit the learning rate follows the elapsed time, unless runs must repeat. */
+    /* With a time limit the rate follows the elapsed time, unless the run is deterministic. */
     constants->time_schedule = config->seconds > 0 && !config->deterministic;
     constants->beta1 = config->optimizer.beta1;
     constants->beta2 = config->optimizer.beta2;

@@ -9,11 +9,14 @@ _Static_assert(BIND_MOMENT1 + 1 == BIND_MOMENT2 && MAX_MOMENTS == 2,
 static const struct optim_kind kinds[] = {
     [VKN_OPTIMIZER_ADAM] = {.moments = 2,
                             .moment_names = {"Adam's first moments", "Adam's second moments"},
-                            .parameter = 13,
-                            .decay = 2,
-                            .entry = 7},
-    [VKN_OPTIMIZER_LION] =
-        {.moments = 1, .moment_names = {"Lion's moments"}, .parameter = 10, .decay = 2, .entry = 1},
+                            .parameter_flops = 13,
+                            .decay_flops = 2,
+                            .entry_flops = 7},
+    [VKN_OPTIMIZER_LION] = {.moments = 1,
+                            .moment_names = {"Lion's moments"},
+                            .parameter_flops = 10,
+                            .decay_flops = 2,
+                            .entry_flops = 1},
 };
 
 const struct optim_kind *optim_kind(const struct vkn_config *config)

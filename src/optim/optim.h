@@ -7,30 +7,30 @@
 
 /* A kind of optimiser; its step is a function of shaders/optim/optimizers.glsl. */
 struct optim_kind {
-    uint32_t moments; /* f32 buffers [parameter], from BIND_MOMENT1 on */
+    uint32_t moments; /* number of moment buffers, f32[parameter], from BIND_MOMENT1 on */
     const char *moment_names[MAX_MOMENTS];
     /* Operations per parameter, additional ones per decayed parameter, and per entry. */
-    double parameter, decay, entry;
+    double parameter_flops, decay_flops, entry_flops;
 };
-/* Returns the optimiser of a configuration; Adam when it names none, as old checkpoints do. */
+/* Returns the optimiser of a configuration; Adam if it names none, as in old checkpoints. */
 const struct optim_kind *optim_kind(const struct vkn_config *config);
 /* Sets counts->moments from counts->params. */
 void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *counts);
-/* Returns the mask of all buffers without the moments that the optimiser does not have. */
+/* Returns the mask of all buffers except moments that the optimiser does not use. */
 uint32_t optim_buffer_mask(const struct vkn_config *config);
 
 /* Checks the gradients, updates the loss scale, and updates the master parameters. */
 extern const struct pass_list optim_update;
-/* Check the gradients of a coarse field before optim_update, and update its parameters after it.
- * Both fields are updated or skipped together, with one gradient norm and one loss scale. */
+/* Check the gradients of a coarse field before optim_update, and update the field's parameters
+ * afterwards. Both fields are updated or skipped together, with one norm and one loss scale. */
 extern const struct pass_list optim_check_coarse, optim_update_coarse;
 /* Prepare and finish the all-reduce of a synchronous step: optim_pack rounds gradients to f16;
- * optim_export exports the rank's step statistics, optim_import imports their sums over ranks.
- * optim_export_coarse and optim_import_coarse do so for a coarse field. */
+ * optim_export exports the rank's step statistics, optim_import imports their sums over ranks;
+ * optim_export_coarse and optim_import_coarse handle a coarse field's statistics alike. */
 extern const struct pass_list optim_pack, optim_export, optim_import, optim_export_coarse,
     optim_import_coarse;
 /* Average parameters after an update interval: export and import each entry's step counts, and
- * parameters and moments weighted by the rank's share of the steps. These passes belong to no step;
+ * parameters and moments weighted by the rank's share of the steps. These passes run between steps;
  * the caller chooses their workgroup counts. */
 extern const struct pass_list optim_averaging;
 /* Updates the moving average of the master parameters. */

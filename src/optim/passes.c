@@ -28,7 +28,7 @@ static double f16_bytes(const struct cost_model *m)
 }
 
 /* Returns the bytes of a gradient as check_gradients and update_weights read it; `first` is the
- * first parameter of its group. */
+ * first parameter of the parameter group. */
 static double sum_bytes(const struct cost_model *m, double first)
 {
     return m->counts.f16_sums && first >= (double)m->counts.summed ? 2 : 4;
@@ -62,9 +62,10 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         decaying += group->decay > 0 ? group->count : 0;
     }
     /* Weight and moments are read and written, and the entry's step count. */
-    double param = (1 + kind->moments) * 8 + f16_bytes(m);
-    return cost_streaming(kind->parameter * params + kind->decay * decaying + kind->entry * entries,
-                          all_sum_bytes(m) + cleared + param * params + 8 * entries);
+    double param_bytes = (1 + kind->moments) * 8 + f16_bytes(m);
+    return cost_streaming(kind->parameter_flops * params + kind->decay_flops * decaying +
+                              kind->entry_flops * entries,
+                          all_sum_bytes(m) + cleared + param_bytes * params + 8 * entries);
 }
 
 static struct cost cost_average(const struct cost_model *m, const struct cost_counts *n)
@@ -154,9 +155,8 @@ static struct cost cost_import_step_counts(const struct cost_model *m, const str
     return cost_streaming(2 * all_entries(m), 24 * all_entries(m));
 }
 
-/* Returns the parameters that the interval's steps have changed; at least as many as one step
- * changes. */
-static double changed(const struct cost_model *m, const struct cost_counts *n)
+/* Returns the number of parameters that one step changes, a lower bound for an interval's steps. */
+static double changed_params(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = 0;
     for (uint32_t i = 0; i < m->group_count; i++) {
@@ -167,20 +167,21 @@ static double changed(const struct cost_model *m, const struct cost_counts *n)
 }
 
 /* Returns the averaged values per parameter: master, moving average, moments. */
-static double averaged(const struct cost_model *m)
+static double averaged_values(const struct cost_model *m)
 {
     return 2 + optim_kind(m->config)->moments;
 }
 
 static struct cost cost_export_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
-    double params = changed(m, n);
-    return cost_streaming(averaged(m) * params, averaged(m) * (8 * params + 4 * all_entries(m)));
+    double params = changed_params(m, n);
+    return cost_streaming(averaged_values(m) * params,
+                          averaged_values(m) * (8 * params + 4 * all_entries(m)));
 }
 
 static struct cost cost_import_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, averaged(m) * (12 * changed(m, n) + 4 * all_entries(m)));
+    return cost_streaming(0, averaged_values(m) * (12 * changed_params(m, n) + 4 * all_entries(m)));
 }
 
 static const struct pass average_ranks[] = {

@@ -20,10 +20,10 @@ struct row {
     const char *names[USERS]; /* by enum buffer_user */
     enum gpu_memory_kind kind;
     uint64_t (*bytes)(const struct buffer_counts *n);
-    bool real;          /* f32 */
-    const char *tensor; /* name in checkpoints; NULL: it is not stored */
-    const char *coarse; /* name of the coarse field's buffer in checkpoints */
-    bool weights;       /* copied by --init */
+    bool is_f32;               /* else u32 or structs */
+    const char *tensor;        /* name in checkpoints; NULL: it is not stored */
+    const char *coarse_tensor; /* name of the coarse field's buffer in checkpoints */
+    bool is_inherited;         /* copied by --init */
 };
 
 /* The size of each buffer as a function. */
@@ -36,7 +36,7 @@ struct row {
 STEP_BUFFERS(SIZE)
 VIEW_BUFFERS(SIZE)
 
-/* Values of the column `kept`: the members tensor, coarse and weights. */
+/* Values of the column `kept`: the members tensor, coarse_tensor and is_inherited. */
 #define UNSAVED       NULL, NULL, false
 #define SAVED(name)   name, "coarse." name, false
 #define WEIGHTS(name) name, "coarse." name, true
@@ -54,9 +54,9 @@ static const struct row view_rows[] = {VIEW_BUFFERS(ROW)};
 /* Returns NULL when the user has no buffer of that number. */
 static const struct row *find_row(enum buffer_user user, uint32_t number)
 {
-    bool views = (user == BUFFERS_OF_VIEW || user == BUFFERS_OF_QUERY) && number >= SET_SIZE;
-    const struct row *rows = views ? view_rows : step_rows;
-    size_t count = views ? BASE_COUNT(view_rows) : BASE_COUNT(step_rows);
+    bool is_view = (user == BUFFERS_OF_VIEW || user == BUFFERS_OF_QUERY) && number >= SET_SIZE;
+    const struct row *rows = is_view ? view_rows : step_rows;
+    size_t count = is_view ? BASE_COUNT(view_rows) : BASE_COUNT(step_rows);
     for (size_t i = 0; i < count; i++)
         if (rows[i].number == number)
             return &rows[i];
@@ -177,23 +177,23 @@ void buffers_bind(const struct buffers *buffers, uint32_t mask,
 /* ---- checkpoints --------------------------------------------------------------------------- */
 
 static size_t add_saved(bool coarse, uint32_t mask, size_t count,
-                        struct saved_buffer kept[MAX_SAVED_BUFFERS])
+                        struct saved_buffer saved[MAX_SAVED_BUFFERS])
 {
     for (size_t i = 0; i < BASE_COUNT(step_rows); i++)
         if (step_rows[i].tensor && mask >> step_rows[i].number & 1)
-            kept[count++] = (struct saved_buffer){
+            saved[count++] = (struct saved_buffer){
                 .number = step_rows[i].number,
-                .tensor = coarse ? step_rows[i].coarse : step_rows[i].tensor,
-                .real = step_rows[i].real,
-                .weights = step_rows[i].weights,
+                .tensor = coarse ? step_rows[i].coarse_tensor : step_rows[i].tensor,
+                .is_f32 = step_rows[i].is_f32,
+                .is_inherited = step_rows[i].is_inherited,
                 .coarse = coarse,
                 .fine = step_rows[i].tensor,
             };
     return count;
 }
 
-size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer kept[MAX_SAVED_BUFFERS])
+size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer saved[MAX_SAVED_BUFFERS])
 {
-    size_t count = add_saved(false, mask, 0, kept);
-    return coarse ? add_saved(true, mask & BUFFERS_OF_PARAMETERS, count, kept) : count;
+    size_t count = add_saved(false, mask, 0, saved);
+    return coarse ? add_saved(true, mask & BUFFERS_OF_PARAMETERS, count, saved) : count;
 }

@@ -42,9 +42,9 @@ uint32_t pass_loop_index(const struct pass *pass, const struct repeats *repeats,
 
 uint32_t pass_chunks(const struct pass *pass, const struct repeats *repeats)
 {
-    bool cells = pass->rows == ROWS_CELLS;
-    uint64_t all = cells ? repeats->cells : repeats->samples;
-    uint32_t rows = cells ? repeats->cells_per_chunk : repeats->chunk_rows;
+    bool over_cells = pass->rows == ROWS_CELLS;
+    uint64_t all = over_cells ? repeats->cells : repeats->samples;
+    uint32_t rows = over_cells ? repeats->cells_per_chunk : repeats->chunk_rows;
     return pass->by_chunk    ? (uint32_t)((all + rows - 1) / rows)
            : pass->by_bucket ? repeats->buckets
                              : 1;

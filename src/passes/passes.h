@@ -28,7 +28,7 @@ struct buffer_counts {
     uint64_t feature_bytes;   /* of BIND_FEATURES, per sample */
     uint64_t layer_bytes;     /* activations of one chunk of rows, for unfused layers */
     uint64_t kept_bytes;      /* activations that are kept for the backward pass */
-    uint64_t input_gradients; /* samples with gradients by position and direction, or 0 */
+    uint64_t input_gradients; /* samples whose position and direction have gradients, or 0 */
     uint64_t sum_bytes;       /* per parameter in BIND_ACCUMULATORS; 0: gradient sums are floats */
     bool f16_sums; /* the optimiser reads pairs of f16 sums, stored after any fixed-point sums */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
@@ -77,8 +77,7 @@ vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint
                           const struct buffer_counts *counts, struct buffers *buffers);
 /* Frees the buffers. */
 void buffers_destroy(struct buffers *buffers);
-/* Lists the memory that buffers_create would allocate, for gpu_memory_check. Returns the number of
- * items. */
+/* Lists what buffers_create would allocate, for gpu_memory_check. Returns the number of items. */
 size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_counts *counts,
                     struct gpu_need *needs);
 /* Returns the bytes of one buffer; 0 when the list of `user` does not have it. */
@@ -93,15 +92,15 @@ void buffers_bind(const struct buffers *buffers, uint32_t mask,
 struct saved_buffer {
     uint32_t number;
     const char *tensor;
-    bool real;        /* f32; else u32 */
-    bool weights;     /* --init copies it from the other checkpoint */
-    bool coarse;      /* belongs to the coarse field or proposal */
-    const char *fine; /* name of the same tensor of the main field */
+    bool is_f32;       /* else u32 */
+    bool is_inherited; /* --init copies the tensor from the other checkpoint */
+    bool coarse;       /* the buffer belongs to the coarse field or proposal */
+    const char *fine;  /* name of the main field's corresponding tensor */
 };
 #define MAX_SAVED_BUFFERS 16u
 /* Lists the buffers of `mask` that a checkpoint stores, in its order; with `coarse`, the buffers of
  * the coarse field follow. Returns their number. */
-size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer kept[MAX_SAVED_BUFFERS]);
+size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
@@ -229,12 +228,12 @@ struct pass {
     int dispatch;           /* DISPATCH_*: entry of BIND_DISPATCHES with its workgroup counts, which
                                begin_step writes on the device; or PASS_ONE_WORKGROUP */
     int gpu_dispatch;       /* the entry on devices without CPU kernels; 0: `dispatch` */
-    bool writes_dispatches; /* BIND_DISPATCHES, so that a full barrier follows */
+    bool writes_dispatches; /* the shader writes BIND_DISPATCHES, so that a full barrier follows */
     bool average;           /* reads the moving average of the parameters instead of the masters */
     enum pass_loop loop;    /* push.c is the index of the iteration */
-    bool by_chunk; /* runs once for each chunk of rows (push.d); neighbouring passes that also do so
-                      run together, chunk by chunk */
-    bool by_bucket; /* runs once for each gradient bucket (push.d), in the same way */
+    bool by_chunk;  /* runs once for each chunk of rows (push.d); neighbouring passes by chunk run
+                       together, chunk by chunk */
+    bool by_bucket; /* runs once for each gradient bucket (push.d), together with neighbours */
     uint32_t rows;  /* push.e: ROWS_*, or a constant of the pass's module */
     cost_function *cost;
 };

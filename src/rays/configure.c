@@ -23,8 +23,8 @@ uint32_t rays_cascades(const struct vkn_config *config)
 
 uint32_t rays_time_bins(const struct vkn_config *config)
 {
-    bool moves = config->model == VKN_MODEL_DYNAMIC;
-    return moves && config->dynamic.time_bins > 0 ? config->dynamic.time_bins : 1;
+    bool is_dynamic = config->model == VKN_MODEL_DYNAMIC;
+    return is_dynamic && config->dynamic.time_bins > 0 ? config->dynamic.time_bins : 1;
 }
 
 #define BLOCK_CELLS (OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
@@ -112,8 +112,8 @@ uint32_t rays_max_steps(const struct vkn_config *config, const struct Config *co
 {
     if (!rays_use_grid(config))
         return samples_per_ray(config);
-    /* The longest ray in the cube is its diagonal. Seen from outside, the ray is further away,
-     * where steps are no shorter. */
+    /* The longest path through the cube is its diagonal. If the camera is outside the cube, the
+     * path is further away, where steps are no shorter. */
     double distance = constants->far_distance;
     if (!contracts(config))
         distance = fmin(distance, sqrt(3.0) * constants->aabb_scale);
@@ -137,10 +137,10 @@ double rays_count_steps(const struct vkn_config *config, const struct Config *co
                 MAX_RAY_SAMPLES);
 }
 
-/* Sets the capacity for samples and rays of a step. It exceeds the wanted live samples, because
- * samples in empty space and behind surfaces are not live: four times, or twice with a proposal,
- * which places few such samples. Without a grid all rays have equally many samples, so that the
- * rays follow from the samples. */
+/* Sets the capacity for samples and rays of a step. The sample capacity is four times the wanted
+ * number of live samples, because samples in empty space and behind surfaces are not live; twice is
+ * enough with a proposal, which places few such samples. Without a grid all rays have equally many
+ * samples, so that the ray capacity follows from the sample capacity. */
 static void set_capacity(const struct vkn_config *config, struct Config *constants)
 {
     uint32_t samples = (rays_have_proposal(config) ? 2 : 4) * config->batch.samples;

@@ -22,7 +22,7 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
     };
 }
 
-/* A lower bound: one probe for each sample. Probes of empty cells are not counted. */
+/* Returns a lower bound: one probe for each sample. Probes of empty cells are not counted. */
 static struct cost cost_probes(const struct cost_model *m, const struct cost_counts *n)
 {
     double ray = RAY_BYTES + 8 + 8; /* start and end; offset and number of samples */
@@ -106,8 +106,7 @@ static struct cost cost_uniform(const struct cost_model *m, const struct cost_co
     return cost;
 }
 
-/* Operations of sample_fine, per coarse sample, per fine sample, and per sample of either kind.
- * Searches are not counted. */
+/* Operations of sample_fine per coarse, per fine and per any sample, without searches. */
 #define FINE_COARSE 15 /* weight 13, cumulative sums 2 */
 #define FINE_DRAWN  8  /* random number, inversion of the cumulative sums */
 #define FINE_SAMPLE 20 /* position and width */
@@ -129,8 +128,7 @@ static const struct pass generating[] = {
 };
 const struct pass_list rays_generating = PASS_LIST(generating);
 
-/* Operations of sample_proposal, per bin of the proposal and per sample. Searches are not
- * counted. */
+/* Operations of sample_proposal, per bin of the proposal and per sample, without searches. */
 #define PROPOSED_BIN    23 /* weight 13, annealed weight 8, cumulative sums 2 */
 #define PROPOSED_SAMPLE 35 /* two edges, 16 each; midpoint and width 3 */
 

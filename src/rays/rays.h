@@ -22,18 +22,17 @@ enum { RAYS_GENERATE_VIEW, RAYS_MARCH_VIEW, RAYS_UNIFORM_VIEW, RAYS_FINE_VIEW, R
 /* Returns the pass of rays_viewing that places samples in an effective configuration. Push
  * constants: sample capacity, rays, and the sample capacity of all earlier iterations. */
 const struct pass *rays_view_samples(const struct vkn_config *config);
-/* Returns the pass of rays_viewing that places all coarse samples before the first iteration; NULL
- * without a coarse field. */
+/* Returns the pass of rays_viewing that first places all coarse samples; NULL: no coarse field. */
 const struct pass *rays_view_coarse(const struct vkn_config *config);
 /* The pass that marks the cells which no training view sees, once before training. */
 extern const char rays_unseen_pass[];
 
 /* Returns whether samples are placed by the occupancy grid; otherwise no pass uses the grid. */
 bool rays_use_grid(const struct vkn_config *config);
-/* Returns whether a coarse field or a proposal decides where the main field's samples lie. The main
- * field also evaluates all samples of a coarse field, but none of a proposal's. */
+/* Returns whether there is a coarse field or a proposal. The main field also evaluates all samples
+ * of a coarse field, but none of a proposal's. */
 bool rays_have_coarse(const struct vkn_config *config);
-/* Return whether this is a coarse field, or a proposal. */
+/* Return whether a coarse field, or a proposal, decides where the main field's samples lie. */
 bool rays_are_hierarchical(const struct vkn_config *config);
 bool rays_have_proposal(const struct vkn_config *config);
 /* Sets the sample capacity of the proposal's constants. */

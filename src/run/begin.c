@@ -10,12 +10,12 @@
 
 /* ---- weights of another run ---------------------------------------------------------------- */
 
-/* Inherits the training space of the same scene: weights stay valid when images are added. */
+/* Inherits the training space of the same scene, so that weights stay valid if images are added. */
 static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
-    bool open =
+    bool is_open =
         config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.fixed_transform;
-    if (!open || !from->scene.fixed_transform)
+    if (!is_open || !from->scene.fixed_transform)
         return;
     config->scene.scale = from->scene.scale;
     memcpy(config->scene.offset, from->scene.offset, sizeof config->scene.offset);
@@ -52,18 +52,18 @@ static vkn_status refuse_limit(const char *limit, const char *run, const char *p
 static vkn_status check_limits(const struct run_beginning *b, const struct run_reached *reached)
 {
     const struct vkn_config *now = &b->config, *then = &b->recorded;
-    bool enough = now->steps > 0 && reached->step >= now->steps;
-    bool late = now->seconds > 0 && reached->seconds >= now->seconds;
+    bool at_steps = now->steps > 0 && reached->step >= now->steps;
+    bool at_seconds = now->seconds > 0 && reached->seconds >= now->seconds;
     char past[64], limit[64];
     snprintf(past, sizeof past, "step %llu", (unsigned long long)reached->step);
     snprintf(limit, sizeof limit, "--steps %u", now->steps);
-    if (enough && reached->step > now->steps && now->steps != then->steps)
+    if (at_steps && reached->step > now->steps && now->steps != then->steps)
         return refuse_limit(limit, b->checkpoint, past);
     snprintf(past, sizeof past, "second %.1f", reached->seconds);
     snprintf(limit, sizeof limit, "--seconds %.9g", now->seconds);
-    if (late && !enough && now->seconds != then->seconds)
+    if (at_seconds && !at_steps && now->seconds != then->seconds)
         return refuse_limit(limit, b->checkpoint, past);
-    if (enough || late)
+    if (at_steps || at_seconds)
         base_log(BASE_LOG_WARNING,
                  "%s: already finished at step %llu: nothing is trained, only evaluated",
                  b->checkpoint, (unsigned long long)reached->step);
@@ -203,7 +203,7 @@ void run_begin_explain(const struct run_beginning *b, vkn_trainer *trainer)
 /* Settings that not every device supports, each with a value that every device supports. */
 static const struct {
     const char *key;
-    uint32_t instead;
+    uint32_t supported;
 } device_settings[] = {
     {"precision", VKN_PRECISION_FP32},
     {"gradient_sums", VKN_SUMS_DEFAULT},
@@ -227,14 +227,14 @@ static vkn_status check_device(const struct vkn_config *config, const vkn_scene 
     return setup_create(&effective, device, &setup);
 }
 
-/* Returns the configuration with all inherited device settings replaced by the supported values. */
+/* Returns the configuration with every inherited device setting replaced by its supported value. */
 static struct vkn_config without_inherited(const struct run_beginning *b)
 {
     struct vkn_config config = b->config;
     for (size_t i = 0; i < BASE_COUNT(device_settings); i++) {
         const struct config_setting *setting = config_find(device_settings[i].key);
         if (is_inherited(b, setting))
-            memcpy((char *)&config + setting->offset, &device_settings[i].instead,
+            memcpy((char *)&config + setting->offset, &device_settings[i].supported,
                    config_setting_size(setting));
     }
     return config;

@@ -53,7 +53,7 @@ static bool same(const char *a, size_t a_size, const char *b, size_t b_size)
     return a_size == b_size && memcmp(a, b, a_size) == 0;
 }
 
-/* Fails with this rank's line and `first`, rank 0's; NULL: rank 0 does not list the item. */
+/* Fails with this rank's line `mine` and rank 0's line `first`; NULL: rank 0 lists no such item. */
 static vkn_status refuse(const char *what, const struct line *mine, const struct line *first)
 {
     int item = (int)mine->item_size, value = (int)mine->value_size;

@@ -1,7 +1,7 @@
 /* Checks that all ranks have the same program, scene and configuration. Each rank makes a list of
  * items, which is compared with rank 0's list. All calls are collective. If lists differ, all ranks
- * return VKN_BAD_INPUT, whose message names the first rank that differs and its first such item:
- * "rank 2: the scene differs from rank 0's: ...". */
+ * return VKN_BAD_INPUT; the message names the first rank that differs and the first item in which
+ * it differs: "rank 2: the scene differs from rank 0's: ...". */
 #ifndef RUN_COMPARE_H
 #define RUN_COMPARE_H
 

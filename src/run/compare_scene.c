@@ -1,5 +1,4 @@
-/* Compares the scenes of ranks: each view's name, size, lens, pose, time and mask, and the contents
- * of its files. */
+/* Compares the scenes of ranks: each view's name, size, lens, pose, time, mask and files. */
 #include "run/compare.h"
 
 #include <errno.h>
@@ -46,7 +45,7 @@ static uint64_t hash_identity(uint64_t hash, const char *path)
     return parallel_hash(hash, facts, sizeof facts);
 }
 
-/* Hashes the identities of all training files and the boot of this machine. */
+/* Hashes the identities of all training files and the boot ID of this machine. */
 static uint64_t identity_of(const struct scene_split *train, uint32_t rank)
 {
     char *boot = NULL;

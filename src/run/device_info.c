@@ -148,7 +148,7 @@ static void keep_tested(struct tested *tested, const struct gpu_device *device)
     tested->self_test = *gpu_self_test_result(device);
 }
 
-/* Opens a device, which runs its self-test, keeps the result, and closes the device. */
+/* Opens a device to run its self-test, keeps the result, and closes the device. */
 static void test_device(struct survey *survey, size_t index, const struct gpu_options *options)
 {
     struct tested *tested = &survey->devices[index];

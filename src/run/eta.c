@@ -5,15 +5,17 @@
 
 #include "config/config.h"
 
-#define ETA_REPORT  4u    /* number of the report at which the rate is known well enough */
-#define LONG        600.0 /* seconds of a training that is worth a remark */
-#define SHORT       300.0 /* seconds of the training that the remark suggests */
-#define FINE_PIXELS 256u  /* longest image side whose detail a CPU device can train in minutes */
+#define ETA_REPORT                                                                          \
+    4u                      /* number of the report at which the speed is known well enough \
+                             */
+#define LONG_SECONDS  600.0 /* seconds of a training that is worth a remark */
+#define SHORT_SECONDS 300.0 /* seconds of the training that the remark suggests */
+#define FINE_PIXELS   256u  /* longest image side whose detail a CPU device can train in minutes */
 
-/* Returns the thousands of steps that fit in SHORT seconds, at least 1. */
-static double short_thousands(double rate)
+/* Returns the thousands of steps that fit in SHORT_SECONDS seconds, at least 1. */
+static double short_thousands(double steps_per_second)
 {
-    return fmax(1.0, round(rate * SHORT / 1000.0));
+    return fmax(1.0, round(steps_per_second * SHORT_SECONDS / 1000.0));
 }
 
 static uint32_t fitting_downscale(uint32_t longest_side)
@@ -24,20 +26,20 @@ static uint32_t fitting_downscale(uint32_t longest_side)
     return factor;
 }
 
-static void write_line(char line[256], double rate, double left, uint32_t shrink,
-                       const struct vkn_config *config)
+static void write_line(char line[256], double steps_per_second, double seconds_left,
+                       uint32_t shrink, const struct vkn_config *config)
 {
     char smaller[64] = "";
     if (shrink > 1)
         snprintf(smaller, sizeof(smaller), "; --downscale %u trains on smaller images",
                  shrink * (config->scene.downscale > 1 ? config->scene.downscale : 1));
-    bool hours = left >= 3.0 * 3600.0;
+    bool in_hours = seconds_left >= 3.0 * 3600.0;
     snprintf(
         line, 256,
         "%u steps take about %.0f %s more on this CPU device; --seconds %.0fm or --steps %.0fk "
         "ends sooner, Ctrl-C saves%s",
-        config->steps, left / (hours ? 3600.0 : 60.0), hours ? "hours" : "minutes", SHORT / 60.0,
-        short_thousands(rate), smaller);
+        config->steps, seconds_left / (in_hours ? 3600.0 : 60.0), in_hours ? "hours" : "minutes",
+        SHORT_SECONDS / 60.0, short_thousands(steps_per_second), smaller);
 }
 
 bool eta_update(struct eta *eta, const struct vkn_config *config,
@@ -50,10 +52,10 @@ bool eta_update(struct eta *eta, const struct vkn_config *config,
     if (eta->reports != ETA_REPORT || config->seconds > 0.0 || config->steps <= stats->step)
         return false;
     double seconds = stats->seconds - eta->first_seconds;
-    double rate = (double)(stats->step - eta->first_step) / seconds;
-    double left = (double)(config->steps - stats->step) / rate;
-    if (!(seconds > 0.0 && left > LONG))
+    double steps_per_second = (double)(stats->step - eta->first_step) / seconds;
+    double seconds_left = (double)(config->steps - stats->step) / steps_per_second;
+    if (!(seconds > 0.0 && seconds_left > LONG_SECONDS))
         return false;
-    write_line(line, rate, left, fitting_downscale(longest_side), config);
+    write_line(line, steps_per_second, seconds_left, fitting_downscale(longest_side), config);
     return true;
 }

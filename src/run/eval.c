@@ -1,4 +1,4 @@
-/* Implements vkn_run_eval, and opens renderer and scene of a run for rendering and export, too. */
+/* Implements vkn_run_eval; opens a run's renderer and scene to evaluate, render or export it. */
 #include "run/open.h"
 
 #include <stdlib.h>

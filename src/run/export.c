@@ -174,9 +174,10 @@ struct made {
     struct render_splats splats;
 };
 
-static vkn_status make(const struct vkn_export_params *params, const struct render_format *format,
-                       struct run_opened *opened, struct base_file_writer *writer,
-                       struct made *made, struct vkn_export_result *result)
+static vkn_status make_content(const struct vkn_export_params *params,
+                               const struct render_format *format, struct run_opened *opened,
+                               struct base_file_writer *writer, struct made *made,
+                               struct vkn_export_result *result)
 {
     if (format->write_splats) {
         BASE_TRY(make_splats(params, opened, &made->splats, result));
@@ -200,10 +201,10 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
         return VKN_OK;
     BASE_TRY(render_find_format(content, path, &format));
     BASE_TRY(base_file_begin(&writer, path));
-    vkn_status status = make(params, format, opened, &writer, &made, result);
-    uint64_t held = made.mesh.device_bytes + made.splats.device_bytes; /* one of the two is 0 */
-    if (held > result->gpu_memory_bytes)
-        result->gpu_memory_bytes = held;
+    vkn_status status = make_content(params, format, opened, &writer, &made, result);
+    uint64_t bytes = made.mesh.device_bytes + made.splats.device_bytes; /* one of the two is 0 */
+    if (bytes > result->gpu_memory_bytes)
+        result->gpu_memory_bytes = bytes;
     render_mesh_free(&made.mesh);
     render_splats_free(&made.splats);
     if (status == VKN_OK)

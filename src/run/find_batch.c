@@ -1,4 +1,4 @@
-/* Implements vkn_find_batch: searches the largest batch that fits a device and trains stably. */
+/* Implements vkn_find_batch: searches for the largest batch that fits a device and is stable. */
 #include <vknerf/run.h>
 
 #include <float.h>
@@ -131,7 +131,7 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
     if (!train_ended_early(running->trainer))
         return status;
     const struct train_gradients gradients = train_gradients(running->trainer);
-    if (gradients.lost > 0)
+    if (gradients.nonfinite_losses > 0)
         judge(trial, VKN_BATCH_UNSTABLE, "the loss is not finite");
     else
         judge(trial, VKN_BATCH_UNSTABLE, "%llu of %llu steps were skipped",
@@ -142,7 +142,7 @@ static vkn_status measure(struct running *running, struct vkn_batch_trial *trial
 
 /* ---- memory -------------------------------------------------------------------------------- */
 
-/* Measures the memory that evaluation needs besides training, which is the same for all batches. */
+/* Measures the additional memory of evaluation, which does not depend on the batch. */
 static vkn_status measure_views(struct search *s, vkn_trainer *trainer)
 {
     uint64_t before = gpu_memory_allocated(s->context->device);
@@ -193,7 +193,7 @@ static vkn_status run_trial(struct search *s, struct vkn_trainer *trainer,
 }
 
 /* Turns a failure into a verdict. A failure that has nothing to do with the batch makes all trials
- * fail, the first included, and conclude() returns it. */
+ * fail, the first included, and final_status() returns it. */
 static void record_failure(struct search *s, vkn_status status, struct vkn_batch_trial *trial)
 {
     if (s->failed == VKN_OK) {
@@ -285,7 +285,7 @@ static vkn_status search(struct search *s)
     return VKN_OK;
 }
 
-static void choose(struct vkn_batch_search *result)
+static void choose_best(struct vkn_batch_search *result)
 {
     result->largest = result->fastest = result->trial_count;
     for (size_t i = 0; i < result->trial_count; i++) {
@@ -342,7 +342,7 @@ static void close_all(struct search *s)
     free(s->failure);
 }
 
-static vkn_status conclude(struct search *s)
+static vkn_status final_status(struct search *s)
 {
     const struct vkn_batch_search *result = s->result;
     if (result->largest < result->trial_count)
@@ -390,11 +390,11 @@ vkn_status vkn_find_batch(const struct vkn_batch_params *given, struct vkn_batch
     vkn_status status = open_all(&s);
     if (status == VKN_OK)
         status = search(&s);
-    choose(s.result);
+    choose_best(s.result);
     if (status == VKN_INTERRUPTED)
         status = base_fail(status, "interrupted after %zu batches", s.result->trial_count);
     if (status == VKN_OK)
-        status = conclude(&s);
+        status = final_status(&s);
     close_all(&s);
     return status;
 }

@@ -16,8 +16,8 @@
 
 vkn_status run_find_checkpoint(const char *run, char **checkpoint)
 {
-    bool folder = base_is_folder(run);
-    *checkpoint = folder ? base_path_join(run, RUN_CHECKPOINT) : base_format("%s", run);
+    bool is_folder = base_is_folder(run);
+    *checkpoint = is_folder ? base_path_join(run, RUN_CHECKPOINT) : base_format("%s", run);
     if (!*checkpoint)
         return VKN_ERROR;
     if (base_file_exists(*checkpoint))
@@ -25,8 +25,8 @@ vkn_status run_find_checkpoint(const char *run, char **checkpoint)
     free(*checkpoint);
     *checkpoint = NULL;
     return base_fail(VKN_BAD_INPUT,
-                     folder ? "%s: not a run directory: it has no " RUN_CHECKPOINT
-                            : "%s: neither a run directory nor a checkpoint is there",
+                     is_folder ? "%s: not a run directory: it has no " RUN_CHECKPOINT
+                               : "%s: neither a run directory nor a checkpoint is there",
                      run);
 }
 
@@ -194,8 +194,8 @@ vkn_status run_choose_folder(const struct vkn_train_params *params, const char *
 
 /* ---- preparing ----------------------------------------------------------------------------- */
 
-/* Makes a new folder. Appends a number to the default name, which has the time in seconds, if
- * another run has begun within the same second. */
+/* Makes a new folder. If another run has begun within the same second and so has the same default
+ * name, appends a number. */
 static vkn_status make_new_folder(char **folder)
 {
     char *name = *folder, *parent = base_path_folder(name);
@@ -244,9 +244,9 @@ static vkn_status lock_made(const struct vkn_train_params *params, const char *f
 vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
                               struct run_lock *lock, bool *made)
 {
-    bool new = is_default(params);
-    *made = new || !base_is_folder(*folder);
-    vkn_status status = new ? make_new_folder(folder) : base_make_last_folder(*folder);
+    bool is_new = is_default(params);
+    *made = is_new || !base_is_folder(*folder);
+    vkn_status status = is_new ? make_new_folder(folder) : base_make_last_folder(*folder);
     if (status != VKN_OK)
         return status;
     status = lock_made(params, *folder, lock);

@@ -71,8 +71,8 @@ vkn_status run_read_checkpoint(const char *checkpoint, struct vkn_config *config
 vkn_status run_choose_folder(const struct vkn_train_params *params, const char *scene,
                              char **folder, struct run_lock *lock);
 /* Makes the folder, locks it unless it is locked, and checks that files can be written there. If a
- * folder of the default name exists by now, *folder becomes another name. *made: whether the folder
- * was made. */
+ * folder of the default name exists by now, *folder becomes another name. Sets *made to whether it
+ * made the folder. */
 vkn_status run_prepare_folder(const struct vkn_train_params *params, char **folder,
                               struct run_lock *lock, bool *made);
 /* Opens the scene at `given` or, if NULL, at the path that a run recorded; if the recorded scene
@@ -94,7 +94,7 @@ struct run_record {
     const struct vkn_backend *backend;
     const struct vkn_train_result *result; /* evaluation NULL: not evaluated */
     const struct cJSON *evaluations;       /* array, see run_add_evaluation */
-    bool pictures;                         /* views/ holds the evaluation's pictures */
+    bool has_pictures;                     /* views/ holds the evaluation's pictures */
     struct train_gradients gradients;
     struct train_sampling sampling;
     struct vkn_communication communication;
@@ -108,7 +108,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
 /* Pictures of an evaluation that later evaluations do not overwrite. */
 struct run_pictures {
     char prefix[32];   /* of the file names: "step_000500_" */
-    size_t every, end; /* they show the evaluation's views 0, every, 2 every, ... before end */
+    size_t every, end; /* views 0, every, 2 every, ... before end of the evaluation have pictures */
 };
 /* Appends {"step", "seconds", "psnr", "ssim", "views"} and, unless `pictures` is NULL, "pictures":
  * [{"name", "render", "target", "psnr", "ssim"}, ...]. */

@@ -29,7 +29,7 @@ static vkn_status lock_folder(const char *folder, struct run_lock *lock)
     do
         BASE_TRY(try_lock(folder, lock->path, &lock->descriptor));
     while (lock->descriptor < 0);
-    /* Kept open, so that no new folder gets its inode number. */
+    /* The folder stays open, so that no new folder gets its inode number. */
     lock->folder_descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     base_remove_temporaries(folder, RUN_CHECKPOINT_STEM);
     return VKN_OK;

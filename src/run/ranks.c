@@ -65,8 +65,7 @@ static vkn_status read_devices(struct run_ranks *ranks)
     }
 }
 
-/* Returns the priority of a device's type: discrete before integrated before others, as in the
- * choice of a single device. */
+/* Returns the priority of a device's type, as in the choice of a single device: discrete first. */
 static int priority_of(const struct gpu_capabilities *device)
 {
     static const int priorities[] = {[GPU_DISCRETE] = 4,
@@ -236,7 +235,7 @@ static vkn_status join_training(struct parallel *comm, vkn_trainer *trainer,
     return train_broadcast_state(trainer);
 }
 
-/* Trains until rank 0 ends. Each vkn_trainer_run of rank 0 that returns also returns here. */
+/* Trains until rank 0 ends. When rank 0's vkn_trainer_run returns, this rank's returns too. */
 static vkn_status train(const struct run_ranks *ranks, vkn_trainer *trainer)
 {
     const struct vkn_train_run run = {.stop = ranks->params->job->stop};
@@ -266,15 +265,14 @@ static vkn_status open_and_train(struct run_ranks *ranks, struct parallel *comm,
     train_announce_end(comm, status);
     vkn_trainer_destroy(&trainer);
     vkn_context_destroy(&context);
-    train_leave(comm, status); /* last: after a failure, launchers kill all processes in a second */
+    train_leave(comm, status); /* last: after a failure, launchers soon kill all processes */
     free(devices);
     return status;
 }
 
 /* ---- threads --------------------------------------------------------------------------------- */
 
-/* Opens a separate scene for this rank if each rank holds a share of the images; else *own stays
- * NULL. */
+/* Opens this rank's own scene if each rank holds a share of the images; else *own stays NULL. */
 static vkn_status open_own_scene(const struct run_ranks *ranks, vkn_scene **own)
 {
     if (ranks->config.parallel.images != VKN_PART_SHARE)

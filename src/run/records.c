@@ -28,10 +28,10 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Adds a measured value, rounded, because meaningless digits hide differences. */
-static void add_measure(cJSON *object, const char *name, double value, double digits)
+/* Adds a measured value, rounded to 1 / `factor`, because meaningless digits hide differences. */
+static void add_measure(cJSON *object, const char *name, double value, double factor)
 {
-    cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * digits) / digits : value);
+    cJSON_AddNumberToObject(object, name, isfinite(value) ? round(value * factor) / factor : value);
 }
 
 static void add_quality(cJSON *object, double psnr, double ssim)
@@ -359,7 +359,7 @@ static void add_gradients(cJSON *json, const struct train_gradients *gradients)
     cJSON_AddNumberToObject(item, "jump_steps", (double)gradients->jumps);
     cJSON_AddNumberToObject(item, "zero_steps", (double)gradients->zeros);
     cJSON_AddNumberToObject(item, "skipped_steps", (double)gradients->skipped);
-    cJSON_AddNumberToObject(item, "lost_steps", (double)gradients->lost);
+    cJSON_AddNumberToObject(item, "lost_steps", (double)gradients->nonfinite_losses);
     if (gradients->warning[0] != '\0')
         cJSON_AddStringToObject(item, "warning", gradients->warning);
 }
@@ -422,7 +422,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddStringToObject(json, "commit", base_commit());
     cJSON_AddStringToObject(json, "scene", record->scene);
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
-    if (record->pictures)
+    if (record->has_pictures)
         add_pictures(json, result->evaluation);
     if (result->evaluation && isfinite(result->evaluation->views[0]->time))
         add_views(json, result->evaluation);

@@ -15,14 +15,14 @@ vkn_status vkn_run_report(const struct vkn_report_params *given, char **file)
     for (size_t i = 0; i < params->run_count; i++)
         if (!params->runs[i])
             return base_fail(VKN_BAD_INPUT, "%s: runs: number %zu is NULL", __func__, i);
-    bool one = params->run_count == 1;
+    bool is_single = params->run_count == 1;
     char *path = params->out ? base_format("%s", params->out)
-                 : one       ? base_path_join(params->runs[0], RUN_REPORT)
+                 : is_single ? base_path_join(params->runs[0], RUN_REPORT)
                              : base_format("comparison.html");
     if (path == NULL)
         return VKN_ERROR;
-    vkn_status status = one ? report_write_html(params->runs[0], path)
-                            : report_write_comparison(params->runs, params->run_count, path);
+    vkn_status status = is_single ? report_write_html(params->runs[0], path)
+                                  : report_write_comparison(params->runs, params->run_count, path);
     if (status == VKN_OK)
         *file = path;
     else

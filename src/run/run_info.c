@@ -1,5 +1,4 @@
-/* Implements vkn_run_field and vkn_run_info_json: describes a run by its checkpoint and records,
- * without compiling its field in GLSL. */
+/* Implements vkn_run_field and vkn_run_info_json, without compiling a run's field in GLSL. */
 #include <vknerf/field.h>
 
 #include <stdlib.h>
@@ -157,11 +156,11 @@ vkn_status vkn_run_info_json(const char *run, char **json)
     BASE_NEED(run);
     char *path = NULL;
     struct safetensors_file *file = NULL;
-    bool recorded = has_only_records(run);
-    if (!recorded)
+    bool only_records = has_only_records(run);
+    if (!only_records)
         BASE_TRY(open_checkpoint(run, &path, &file));
     cJSON *object = cJSON_CreateObject();
-    vkn_status status = recorded ? add_records(object, run) : add_run(object, path, file);
+    vkn_status status = only_records ? add_records(object, run) : add_run(object, path, file);
     if (status == VKN_OK && base_is_folder(run))
         add_end(object, run);
     *json = status == VKN_OK ? base_json_print(object) : NULL;

@@ -1,4 +1,4 @@
-/* Saves checkpoints during and after a training, and adds the saved and lost steps to errors. */
+/* Saves checkpoints during and after a training; names saved and lost steps in error messages. */
 #include "run/training.h"
 
 #include <ctype.h>
@@ -147,7 +147,7 @@ static vkn_status keep(struct run_saver *saver)
 vkn_status run_saver_open(struct run_saver *saver)
 {
     saver->path = base_path_join(saver->folder, RUN_CHECKPOINT);
-    saver->last = base_seconds();
+    saver->last_try = base_seconds();
     saver->step = vkn_trainer_step(saver->trainer);
     if (!saver->path)
         return VKN_ERROR;
@@ -164,32 +164,33 @@ void run_saver_close(struct run_saver *saver)
 /* ---- when to save -------------------------------------------------------------------------- */
 
 /* Returns the seconds between two checkpoints; HUGE_VAL: no checkpoints by time. */
-static double interval(const struct run_saver *saver)
+static double save_interval(const struct run_saver *saver)
 {
     const struct vkn_config *config = vkn_trainer_config(saver->trainer);
     double asked = config->save_seconds;
-    if (saver->wait > 0.0)
-        return saver->wait;
-    if (saver->delay_save)
+    if (saver->wait_seconds > 0.0)
+        return saver->wait_seconds;
+    if (saver->is_delayed)
         return FIRST_WAIT;
     if (asked > 0.0)
         return asked;
     if (asked < 0.0 || config->save_every > 0)
         return HUGE_VAL;
-    return fmax(config_default_number("save_seconds"), SAVE_SHARE * saver->cost);
+    return fmax(config_default_number("save_seconds"), SAVE_SHARE * saver->cost_seconds);
 }
 
 uint64_t run_saver_until_step(const struct run_saver *saver)
 {
     uint32_t every = vkn_trainer_config(saver->trainer)->save_every;
     uint64_t step = vkn_trainer_step(saver->trainer);
-    return every > 0 && saver->wait <= 0.0 && !saver->delay_save ? (step / every + 1) * every
-                                                                 : UINT32_MAX;
+    return every > 0 && saver->wait_seconds <= 0.0 && !saver->is_delayed
+               ? (step / every + 1) * every
+               : UINT32_MAX;
 }
 
 double run_saver_seconds(const struct run_saver *saver)
 {
-    double left = interval(saver) - (base_seconds() - saver->last);
+    double left = save_interval(saver) - (base_seconds() - saver->last_try);
     return isinf(left) ? 0.0 : fmax(left, 1e-3);
 }
 
@@ -214,11 +215,11 @@ static void note_success(struct run_saver *saver)
 {
     unsigned long long step = saver->step = vkn_trainer_step(saver->trainer);
     saver->exists = saver->written_here = true;
-    if (saver->wait > 0.0) {
+    if (saver->wait_seconds > 0.0) {
         report_progress_pause(saver->progress);
         base_log(BASE_LOG_INFO, "step %llu: the checkpoint is saved again", step);
     }
-    saver->wait = 0.0;
+    saver->wait_seconds = 0.0;
     if (keep(saver) == VKN_OK)
         return;
     report_progress_pause(saver->progress);
@@ -230,8 +231,8 @@ static vkn_status save(struct run_saver *saver)
 {
     double began = base_seconds();
     vkn_status status = write_checkpoint(saver);
-    saver->last = base_seconds();
-    saver->cost = saver->last - began;
+    saver->last_try = base_seconds();
+    saver->cost_seconds = saver->last_try - began;
     if (status != VKN_OK)
         return status;
     note_success(saver);
@@ -246,38 +247,39 @@ vkn_status run_saver_save(struct run_saver *saver)
     if (status == VKN_OK || status == VKN_NO_DEVICE || train_ended_early(saver->trainer))
         return status;
     report_progress_pause(saver->progress);
-    saver->wait = saver->wait > 0.0 ? fmin(2.0 * saver->wait, MOST_WAIT) : FIRST_WAIT;
+    saver->wait_seconds =
+        saver->wait_seconds > 0.0 ? fmin(2.0 * saver->wait_seconds, MOST_WAIT) : FIRST_WAIT;
     base_log(BASE_LOG_WARNING,
              "step %llu: %s; the checkpoint is not saved, training goes on and tries again in %.1f "
              "s",
-             (unsigned long long)step, vkn_last_error(), saver->wait);
+             (unsigned long long)step, vkn_last_error(), saver->wait_seconds);
     return VKN_OK;
 }
 
 /* Delays a save: weights after skipped or bad steps must not replace the last good checkpoint. */
 static vkn_status delay_save(struct run_saver *saver)
 {
-    if (!saver->delay_save) {
+    if (!saver->is_delayed) {
         report_progress_pause(saver->progress);
         base_log(BASE_LOG_INFO,
                  "step %llu: the last steps were skipped or much worse than before: no checkpoint "
                  "is saved until the training recovers",
                  (unsigned long long)vkn_trainer_step(saver->trainer));
     }
-    saver->delay_save = true;
-    saver->last = base_seconds();
+    saver->is_delayed = true;
+    saver->last_try = base_seconds();
     return VKN_OK;
 }
 
 vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until)
 {
     bool due = vkn_trainer_step(saver->trainer) >= until ||
-               base_seconds() - saver->last >= interval(saver);
+               base_seconds() - saver->last_try >= save_interval(saver);
     if (!due)
         return VKN_OK;
     if (!train_is_sound(saver->trainer))
         return delay_save(saver);
-    saver->delay_save = false;
+    saver->is_delayed = false;
     return run_saver_save(saver);
 }
 

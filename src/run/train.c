@@ -107,7 +107,7 @@ static struct run_record record_of(const struct training *t, const char *status)
         .backend = vkn_trainer_backend(t->trainer),
         .result = t->result,
         .evaluations = t->evaluations,
-        .pictures = t->result->evaluation != NULL,
+        .has_pictures = t->result->evaluation != NULL,
         .gradients = train_gradients(t->trainer),
         .sampling = train_sampling(t->trainer),
         .ranks = t->ranks,
@@ -190,7 +190,7 @@ static vkn_status open_all(struct training *t)
 
 /* ---- training ------------------------------------------------------------------------------ */
 
-static void log_sizes(const struct training *t, uint64_t step, uint32_t downscale)
+static void log_downscale(const struct training *t, uint64_t step, uint32_t downscale)
 {
     report_progress_pause(t->progress);
     base_log(BASE_LOG_INFO, "step %llu: progressive: the images are downscaled by %u from here on",
@@ -200,7 +200,7 @@ static void log_sizes(const struct training *t, uint64_t step, uint32_t downscal
 static void note_images(struct training *t, const struct vkn_train_stats *stats)
 {
     if (stats->images->downscale != t->result->images->downscale)
-        log_sizes(t, stats->step, stats->images->downscale);
+        log_downscale(t, stats->step, stats->images->downscale);
     *t->result->images = *stats->images;
 }
 
@@ -384,7 +384,7 @@ static void check_gradients(const struct training *t)
     base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, gradients.warning);
 }
 
-/* Ends a training. Saves it before profile and evaluation, which can be repeated. */
+/* Ends a training. Saves the training before profile and evaluation, which can be repeated. */
 static vkn_status finish(struct training *t, vkn_status status)
 {
     update_result(t);
@@ -454,7 +454,7 @@ vkn_status vkn_run_train(const struct vkn_train_params *given, struct vkn_train_
     t.result->rank = run_ranks_rank(t.ranks);
     if (status == VKN_OK)
         status = t.result->rank > 0 ? run_ranks_follow(t.ranks) : open_all(&t);
-    /* Decided here: later failures are rank 0's, whose messages also name the saved step. */
+    /* Later failures are rank 0's own, whose messages also name the saved step. */
     t.result->reported_elsewhere = run_ranks_other_failed(t.ranks, status);
     if (t.result->rank > 0) {
         run_ranks_close(&t.ranks);

@@ -11,8 +11,8 @@ vkn_status vkn_renderer_of_trainer(vkn_trainer *trainer, vkn_renderer **renderer
     BASE_NEED(renderer);
     *renderer = NULL;
     BASE_USE(train_guard(trainer), NULL);
-    const struct train_internals shown = train_internals(trainer);
-    BASE_TRY(render_of_step(shown.step, shown.steps_done, shown.scene_path, renderer));
+    const struct train_internals internals = train_internals(trainer);
+    BASE_TRY(render_of_step(internals.step, internals.steps_done, internals.scene_path, renderer));
     render_hold_trainer(*renderer, train_hold(trainer));
     return VKN_OK;
 }

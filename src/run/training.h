@@ -84,13 +84,13 @@ struct run_saver {
     struct report_progress *progress; /* pauses for warnings */
     const struct run_lock *lock;
     const char *folder;
-    char *path;    /* of the checkpoint */
-    double last;   /* base_seconds() of the last try, or when training began */
-    double cost;   /* seconds that the last save took */
-    double wait;   /* seconds until the next try after a failure; 0: the last save worked */
-    uint64_t step; /* of the existing checkpoint */
+    char *path;          /* of the checkpoint */
+    double last_try;     /* base_seconds() of the last try, or when training began */
+    double cost_seconds; /* time that the last save took */
+    double wait_seconds; /* time until the next try after a failure; 0: the last save worked */
+    uint64_t step;       /* of the existing checkpoint */
     bool exists, written_here; /* a checkpoint exists; this saver wrote it */
-    bool delay_save;           /* a due save waits until the weights are sound */
+    bool is_delayed;           /* a due save waits until the weights are sound */
 };
 
 /* Opens a saver whose members trainer, progress, lock and folder are set. They must outlive *saver,
@@ -101,8 +101,8 @@ void run_saver_close(struct run_saver *saver);
 /* Return the step, and the seconds from now (0: no limit), at which the next save is due. */
 uint64_t run_saver_until_step(const struct run_saver *saver);
 double run_saver_seconds(const struct run_saver *saver);
-/* Saves if a save is due; `until`: the last result of run_saver_until_step. A failed save is a
- * warning and tried again later, unless the device is lost or the training has diverged. */
+/* Saves if a save is due; `until`: the last result of run_saver_until_step. Warns of a failed save
+ * and tries again later, unless the device is lost or the training has diverged. */
 vkn_status run_saver_save_if_due(struct run_saver *saver, uint64_t until);
 /* Saves at once, with the same handling of failures. */
 vkn_status run_saver_save(struct run_saver *saver);
@@ -127,8 +127,8 @@ vkn_status run_log_open(const char *folder, uint64_t step, const struct vkn_conf
                         struct report_progress *progress, struct run_log **run_log);
 /* Adds a line to both logs. A failure is a warning and closes the log that failed. */
 void run_log_add(struct run_log *run_log, const struct report_metrics *metrics);
-/* Adds an evaluation's means and pictures to the event file; `targets`: also the views' images.
- * Failures as in run_log_add. */
+/* Adds an evaluation's means and pictures to the event file, with `targets` the views' images too.
+ * Handles failures as run_log_add does. */
 void run_log_add_evaluation(struct run_log *run_log, const struct vkn_evaluation *evaluation,
                             const struct run_pictures *pictures, bool targets);
 /* Returns VKN_OK, or VKN_ERROR with the message of the first failure. */

@@ -1,6 +1,6 @@
 /* Averages master parameters, moving averages and moments over ranks after each update interval,
- * weighted by the number of steps in which a rank has updated the entry. Occupancy cells become the
- * maximum over ranks. BIND_GRADIENTS, unused between steps, holds the weighted values. */
+ * weighting each rank's entry by the number of steps that have updated it. Occupancy cells become
+ * the maximum over ranks. BIND_GRADIENTS, unused between steps, holds the weighted values. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +22,7 @@ struct transfer {
     /* NULL: the values are all-reduced as they are. */
     const struct gpu_pipeline *export_pipeline, *import_pipeline;
     const struct gpu_bindings *bindings;
-    bool largest;                                /* all-reduce by maximum instead of average */
+    bool largest;                                /* all-reduced by maximum, else by average */
     struct gpu_recording *exporting, *importing; /* to the host; from the host */
 };
 
@@ -54,9 +54,8 @@ static void add_transfer(struct step_average *averaging, struct transfer transfe
     averaging->transfers[averaging->count++] = transfer;
 }
 
-/* Lists the step counts first, because they determine the weights of averaging. The occupancy cells
- * follow, so that the device can export one transfer while the host all-reduces the previous one.
- */
+/* Lists the step counts first, because they determine the weights of averaging; then the occupancy
+ * cells, because the device exports one transfer ahead and parameters need the reduced counts. */
 static void list_transfers(const struct step *step, struct step_average *averaging)
 {
     for (uint32_t field = 0; field < averaging->fields; field++)
@@ -151,9 +150,9 @@ static void record_pipeline(const struct step *step, struct gpu_recording *recor
                                   .c = group->count / group->entry,
                                   .d = group->first,
                                   .e = group->entry};
-        uint32_t rows = (push.c + step->local_size - 1) / step->local_size;
+        uint32_t needed = (push.c + step->local_size - 1) / step->local_size;
         gpu_record_dispatch(recording, pipeline, transfer->bindings, &push, sizeof push,
-                            rows < constants->group_limit ? rows : constants->group_limit);
+                            needed < constants->group_limit ? needed : constants->group_limit);
     }
     gpu_record_barrier(recording);
 }

@@ -1,5 +1,5 @@
-/* Copies the gradient buckets, step statistics and occupancy cells that synchronous ranks
- * all-reduce between device and host. */
+/* Copies gradient buckets, step statistics and occupancy cells, which synchronous ranks all-reduce
+ * on the host, between device and host. */
 #include "step/ranks.h"
 #include "rays/rays.h"
 

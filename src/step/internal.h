@@ -30,7 +30,7 @@ void step_record_interval_passes(struct step *step, struct gpu_recording *record
 struct segment {
     size_t from, end;            /* passes [from, end) */
     uint32_t bucket, bucket_end; /* buckets [bucket, bucket_end) */
-    uint32_t field, fields;      /* first field and number of fields whose buckets it completes */
+    uint32_t field, fields; /* the segment completes buckets of `fields` fields from `field` on */
 };
 /* Records the passes of a segment. */
 void step_record_segment(struct step *step, struct gpu_recording *recording,
@@ -42,16 +42,14 @@ uint32_t step_append_timings(const struct step *step, struct gpu_recording *reco
 /* Runs a pipeline that works with any number of workgroups once, with the bindings of SET_STEP. */
 vkn_status step_run_pipeline(struct step *step, const struct gpu_pipeline *pipeline,
                              struct Push push);
-/* Marks the cells that no camera sees, some cells at a time: there may be 10^10 pairs of a camera
- * and a point of a cell. */
+/* Marks the cells that no camera sees, in batches: there may be 10^10 pairs of camera and point. */
 vkn_status step_mark_unseen(struct step *step);
 /* Records one pass of step number `slot` in the update interval, for one chunk or bucket. */
 void step_record_pass(struct step *step, struct gpu_recording *recording,
                       const struct step_pass *pass, uint32_t slot, uint32_t chunk, bool timed);
 /* Returns the number of chunks or buckets that a pass runs for. */
 uint32_t step_pass_chunks(const struct step *step, size_t pass);
-/* Returns the end of the passes from `first` on that run together, chunk by chunk or bucket by
- * bucket; first + 1 for other passes. */
+/* Returns the end of the passes that share chunks or buckets with `first`, at least first + 1. */
 size_t step_chunk_end(const struct step *step, size_t first);
 /* Returns the measured seconds of an update interval. */
 double step_interval_seconds(const struct step *step);
@@ -84,9 +82,8 @@ static inline uint32_t step_view_count(const struct Config *constants, uint32_t 
 {
     return (constants->camera_count - first + constants->view_stride - 1) / constants->view_stride;
 }
-/* Returns whether the submissions, chosen for update intervals of `planned` seconds, must be chosen
- * again. */
-bool step_submissions_differ(const struct step *step, double planned);
+/* Returns whether submissions chosen for intervals of `planned_seconds` must be chosen again. */
+bool step_submissions_differ(const struct step *step, double planned_seconds);
 /* Resets the passes' times before passes are measured. Times of passes outside of steps become
  * unknown unless an update interval begins. */
 void step_reset_times(struct step *step, bool begins_interval);

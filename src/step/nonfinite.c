@@ -72,7 +72,7 @@ static size_t list_param_ranges(const struct field_model *model,
 struct checked_field {
     const struct field_model *model;
     const struct buffers *buffers;
-    const char *of; /* suffix in messages */
+    const char *suffix; /* in messages: "" or " of the proposal" */
 };
 
 /* Returns the buffer's values, which the caller frees; NULL when the buffer is empty or the
@@ -95,8 +95,8 @@ static uint64_t count_nonfinite(const float *values, uint64_t count, float most)
     return beyond;
 }
 
-/* Searches float[param_count] for magnitudes above `most`, and describes the first range with any.
- * With `backwards` the layers are searched in the order of the backward pass. */
+/* Searches float[param_count] for NaN and for magnitudes above `most`, and describes the first
+ * range with any. With `backwards` the layers are searched in the order of the backward pass. */
 static bool find_nonfinite(const struct checked_field *field, const float *values, float most,
                            bool backwards, const char *what, char text[STEP_NONFINITE_TEXT])
 {
@@ -118,7 +118,7 @@ static bool find_nonfinite(const struct checked_field *field, const float *value
     if (!first)
         return false;
     int used = snprintf(text, STEP_NONFINITE_TEXT, "%s of %s%s (%llu of %u)", what, first->name,
-                        field->of, (unsigned long long)found, first->end - first->first);
+                        field->suffix, (unsigned long long)found, first->end - first->first);
     if (others > 0 && used > 0 && (size_t)used < STEP_NONFINITE_TEXT)
         snprintf(text + used, STEP_NONFINITE_TEXT - (size_t)used,
                  ", and of %zu more layers or levels", others);
@@ -140,9 +140,9 @@ static size_t list_fields(const struct step *step, struct checked_field fields[S
     fields[0] = (struct checked_field){&step->setup.model, &step->buffers, ""};
     if (!step->coarse.arena)
         return 1;
-    bool proposal = step->setup.config.march.sampling == VKN_SAMPLING_PROPOSAL;
+    bool is_proposal = step->setup.config.march.sampling == VKN_SAMPLING_PROPOSAL;
     fields[1] = (struct checked_field){&step->coarse_setup.model, &step->coarse,
-                                       proposal ? " of the proposal" : " of the coarse field"};
+                                       is_proposal ? " of the proposal" : " of the coarse field"};
     return 2;
 }
 
@@ -200,7 +200,7 @@ static bool find_large_weights(const struct step *step, char text[STEP_NONFINITE
 
 /* ---- one more step --------------------------------------------------------------------------- */
 
-static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer)
+static vkn_status clear_buffer(const struct step *step, const struct gpu_buffer *buffer)
 {
     void *zeros = buffer->size > 0 ? base_alloc(buffer->size, 1) : NULL;
     if (buffer->size > 0 && !zeros)
@@ -211,14 +211,14 @@ static vkn_status clear(const struct step *step, const struct gpu_buffer *buffer
 }
 
 /* Runs a step up to update_weights, which would clear the gradients. */
-static vkn_status run_part(struct step *step)
+static vkn_status run_to_gradients(struct step *step)
 {
     GPU_ONCE(step->device, "search for values that are not finite");
     step_record_part(step, recording, ANY_STEP, NULL, "update_weights");
     return gpu_run_once(&recording);
 }
 
-/* Runs run_part even if a limit on steps is reached. */
+/* Runs run_to_gradients even if a limit on steps is reached. */
 static vkn_status run_gradients(struct step *step)
 {
     struct Control *control = step->buffers.at[BIND_CONTROL].mapped;
@@ -228,7 +228,7 @@ static vkn_status run_gradients(struct step *step)
     uint32_t limit = control->step_limit;
     BASE_TRY(gpu_upload(step->device, config, offset, &none, sizeof none));
     control->step_limit = UINT32_MAX;
-    vkn_status status = run_part(step);
+    vkn_status status = run_to_gradients(step);
     control->step_limit = limit;
     vkn_status restored = gpu_upload(step->device, config, offset, &total, sizeof total);
     return status == VKN_OK ? restored : status;
@@ -312,8 +312,8 @@ static bool find_in_step(struct step *step, char text[STEP_NONFINITE_TEXT])
     struct checked_field fields[STEP_FIELDS];
     size_t count = list_fields(step, fields);
     for (size_t n = 0; n < count; n++) {
-        (void)clear(step, &fields[n].buffers->at[BIND_GRADIENTS]);
-        (void)clear(step, &fields[n].buffers->at[BIND_ACCUMULATORS]);
+        (void)clear_buffer(step, &fields[n].buffers->at[BIND_GRADIENTS]);
+        (void)clear_buffer(step, &fields[n].buffers->at[BIND_ACCUMULATORS]);
     }
     (void)gpu_upload(step->device, &buffers[BIND_STATE], 0, &state, sizeof state);
     return found;

@@ -104,7 +104,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_AVERAGE, &optim_averaging, PASS_TWO_FIELDS, SET_COARSE_FIELD},
     };
     size_t count = 0;
-    bool coarse = false; /* a pass on SET_COARSE is listed */
+    bool has_coarse = false; /* a pass on SET_COARSE is listed */
     for (size_t list = 0; list < BASE_COUNT(lists); list++) {
         bool first = list == 0 || lists[list].phase != lists[list - 1].phase;
         bool of_coarse = lists[list].set == SET_COARSE || lists[list].set == SET_COARSE_FIELD;
@@ -118,12 +118,12 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
                     .pass = pass,
                     .phase = lists[list].phase,
                     .set = lists[list].set,
-                    .begins_set = lists[list].set == SET_COARSE && !coarse,
+                    .begins_set = lists[list].set == SET_COARSE && !has_coarse,
                     .proposal = of_proposal,
                     .learns = of_proposal && (lists[list].use & PASS_TRAINS_PROPOSAL),
                     .first = first,
                 };
-            coarse = coarse || lists[list].set == SET_COARSE;
+            has_coarse = has_coarse || lists[list].set == SET_COARSE;
             count++;
             first = false;
         }

@@ -104,13 +104,13 @@ uint32_t step_virtual_ranks(const struct step *step)
 
 /* ---- recording ----------------------------------------------------------------------------- */
 
-static void record_constant(const struct step *step, struct gpu_recording *recording, size_t at,
+static void record_constant(const struct step *step, struct gpu_recording *recording, size_t offset,
                             uint32_t value)
 {
     const struct gpu_buffer *proposal = &step->coarse.at[BIND_CONFIG];
-    gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG], at, sizeof value, value);
+    gpu_record_fill(recording, &step->buffers.at[BIND_CONFIG], offset, sizeof value, value);
     if (proposal->handle)
-        gpu_record_fill(recording, proposal, at, sizeof value, value);
+        gpu_record_fill(recording, proposal, offset, sizeof value, value);
 }
 
 /* Records the constants that determine the rays and views of a turn. */
@@ -276,10 +276,10 @@ static vkn_status measure_second(struct step *step)
 static void choose_submissions(struct step *step)
 {
     struct step_ranks *ranks = step->ranks;
-    if (step_submissions_differ(step, ranks->planned))
+    if (step_submissions_differ(step, ranks->planned_seconds))
         forget_recordings(ranks);
     if (!ranks->first_half[0][0])
-        ranks->planned = step_interval_seconds(step);
+        ranks->planned_seconds = step_interval_seconds(step);
 }
 
 static vkn_status submit_begin(struct step *step)

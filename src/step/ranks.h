@@ -23,21 +23,20 @@ struct step_ranks {
     struct gpu_buffer cells;
     struct segment segments[MAX_SEGMENTS]; /* of the first half; each completes one bucket */
     uint32_t buckets;
-    /* Recorded on first use; NULL before, and after forget_recordings. */
+    /* All are recorded on first use; NULL before, and after forget_recordings. */
     struct gpu_recording *begin, *grid; /* start of an update interval: up to the cells; the rest */
     /* The first half by bucket; uploads of all-reduced buckets; the second half. */
     struct gpu_recording *first_half[STEP_MAX_VIRTUAL_RANKS][MAX_SEGMENTS], *imports[MAX_SEGMENTS],
         *second_half;
-    double planned;       /* seconds of an update interval when its submissions were chosen */
-    bool begins_interval; /* this step begins an update interval */
-    bool measuring;       /* this step is measured pass by pass */
-    bool state_saved;     /* `saved_state` is the state before this step */
+    double planned_seconds; /* time of an update interval when its submissions were chosen */
+    bool begins_interval;   /* this step begins an update interval */
+    bool measuring;         /* this step is measured pass by pass */
+    bool state_saved;       /* `saved_state` is the state before this step */
 };
 
 /* Allocates host memory for gradients, statistics and cells, and saved_state. */
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
-/* Returns the occupancy cells in host memory; values NULL unless each device updates a share of the
- * cells. */
+/* Returns the occupancy cells in host memory; values NULL unless each device updates a share. */
 struct step_span ranks_cells(const struct step *step);
 /* Records the copy of the occupancy cells to the host, or with `back` to the device. */
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);

@@ -1,4 +1,4 @@
-/* Counts the marching steps of training rays in fully occupied space, as a baseline. */
+/* Counts the marching steps of training rays in fully occupied space, a baseline for sampling. */
 #include <math.h>
 
 #include "step/step.h"

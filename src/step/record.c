@@ -22,11 +22,11 @@ static const struct setup *setup_of(const struct step *step, const struct step_p
 static int dispatch_of(const struct step *step, const struct step_pass *placed)
 {
     const struct pass *pass = placed->pass;
-    int first = placed->learns ? DISPATCH_PROPOSAL : 0;
+    int offset = placed->learns ? DISPATCH_PROPOSAL : 0;
     if (pass->gpu_dispatch && !step->setup.specialization.values[SPEC_CPU_KERNELS])
-        return first + pass->gpu_dispatch;
+        return offset + pass->gpu_dispatch;
     bool converts = step->setup.backend.sums == VKN_SUMS_FIXED;
-    return first + (pass->variant == FIELD_REDUCE && converts ? DISPATCH_PARAMS : pass->dispatch);
+    return offset + (pass->variant == FIELD_REDUCE && converts ? DISPATCH_PARAMS : pass->dispatch);
 }
 
 static void dispatch(struct step *step, struct gpu_recording *recording,
@@ -42,8 +42,8 @@ static void dispatch(struct step *step, struct gpu_recording *recording,
                                      (size_t)dispatch_of(step, pass) * sizeof(struct Dispatch));
 }
 
-/* Copies the step's state to a further set of samples and clears its counts. The step's state alone
- * decides which workgroups run. */
+/* Copies the step's state to a further set of samples and clears the set's counts. Only the step's
+ * own state decides which workgroups run. */
 static void begin_set(const struct step *step, struct gpu_recording *recording, uint32_t number)
 {
     const struct gpu_buffer *state = &step->sets[number].own.at[BIND_STATE];
@@ -207,7 +207,7 @@ vkn_status step_record_interval(struct step *step, uint32_t number)
 {
     struct gpu_recording **recording = &step->intervals[number];
     step->submission_seconds = 0;
-    step->planned[number] = step_interval_seconds(step);
+    step->planned_seconds[number] = step_interval_seconds(step);
     uint32_t timestamps = step->profile ? 2 * STEP_MAX_TIMINGS + 2 : 2 * STEP_MAX_TIMED + 2;
     BASE_TRY(gpu_record_begin(step->device, "update interval", timestamps, recording));
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
@@ -254,8 +254,8 @@ static const struct step_pass *pass_of_label(const struct step *step, const char
 }
 
 /* Returns whether the pass already has a timing in the last slot. */
-static bool is_again(const struct step_timing *timings, uint32_t count, const char *name,
-                     uint32_t slot)
+static bool has_run(const struct step_timing *timings, uint32_t count, const char *name,
+                    uint32_t slot)
 {
     while (count > 0 && timings[count - 1].slot == slot)
         if (strcmp(timings[--count].name, name) == 0)
@@ -263,9 +263,9 @@ static bool is_again(const struct step_timing *timings, uint32_t count, const ch
     return false;
 }
 
-/* Reads the timings of a recording whose first step has number `begun` in the update interval. */
+/* Reads the timings of a recording that begins after `steps_begun` steps of the update interval. */
 static uint32_t timings_from(const struct step *step, struct gpu_recording *recording,
-                             uint32_t begun, struct step_timing *timings)
+                             uint32_t steps_begun, struct step_timing *timings)
 {
     const char *labels[2 * STEP_MAX_TIMINGS + 2];
     double milliseconds[2 * STEP_MAX_TIMINGS + 2], now = gpu_recording_start(recording);
@@ -276,11 +276,11 @@ static uint32_t timings_from(const struct step *step, struct gpu_recording *reco
         const struct step_pass *pass = labels[i] ? pass_of_label(step, labels[i]) : NULL;
         bool every_step = pass && pass->phase == STEP_EVERY;
         if (every_step && pass->first)
-            begun++;
+            steps_begun++;
         if (labels[i] && count < STEP_MAX_TIMINGS) {
-            uint32_t slot = every_step ? begun - 1 : UPDATE_INTERVAL;
+            uint32_t slot = every_step ? steps_begun - 1 : UPDATE_INTERVAL;
             timings[count] = (struct step_timing){
-                .again = is_again(timings, count, labels[i], slot),
+                .again = has_run(timings, count, labels[i], slot),
                 .name = labels[i],
                 .slot = slot,
                 .begin = now,
@@ -307,7 +307,7 @@ uint32_t step_append_timings(const struct step *step, struct gpu_recording *reco
     for (uint32_t i = before; i < count; i++) {
         if (timings[i].slot != UPDATE_INTERVAL)
             timings[i].slot = slot;
-        timings[i].again = is_again(timings, i, timings[i].name, timings[i].slot);
+        timings[i].again = has_run(timings, i, timings[i].name, timings[i].slot);
     }
     return count;
 }

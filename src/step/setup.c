@@ -41,13 +41,13 @@ static uint32_t padded_rows(uint64_t all, uint32_t divisor)
 /* Sets the rows of a chunk: no more than samples, but enough for at most STEP_MAX_CHUNKS chunks,
  * because each chunk costs dispatches. */
 static vkn_status choose_chunk_rows(struct setup *setup, const struct gpu_capabilities *device,
-                                    uint64_t row)
+                                    uint64_t row_bytes)
 {
     const struct Config *constants = &setup->constants;
     uint32_t least = padded_rows(constants->sample_capacity, STEP_MAX_CHUNKS);
     uint64_t most = padded_rows(constants->sample_capacity, 1);
-    if (most > device->max_buffer_range / row / 64 * 64)
-        most = device->max_buffer_range / row / 64 * 64;
+    if (most > device->max_buffer_range / row_bytes / 64 * 64)
+        most = device->max_buffer_range / row_bytes / 64 * 64;
     if (least > most)
         return base_fail(
             VKN_BAD_INPUT,
@@ -68,12 +68,12 @@ static vkn_status check_visibility(const struct setup *setup)
         "config: march.visibility: the model cannot compute densities without colours");
 }
 
-/* Kept activations may take one part in KEPT_SHARE of the device's memory. */
+/* Kept activations may take 1 / KEPT_SHARE of the device's memory. */
 #define KEPT_SHARE 4u
 
 /* Decides whether activations are kept for the backward pass or computed again. */
 static vkn_status choose_kept_rows(struct setup *setup, const struct gpu_capabilities *device,
-                                   uint64_t row)
+                                   uint64_t row_bytes)
 {
     enum vkn_checkpointing wanted = setup->config.mlp.activation_checkpointing;
     if (setup->model.fused > 0)
@@ -86,7 +86,7 @@ static vkn_status choose_kept_rows(struct setup *setup, const struct gpu_capabil
         return VKN_OK;
     }
     uint32_t rows = padded_rows(setup->constants.sample_capacity, 1);
-    uint64_t bytes = row * (setup->model.chunk_rows + rows / 2);
+    uint64_t bytes = row_bytes * (setup->model.chunk_rows + rows / 2);
     bool fits = bytes <= device->max_buffer_range;
     bool keeps = wanted == VKN_CHECKPOINTING_OFF || (wanted == VKN_CHECKPOINTING_AUTO && fits &&
                                                      bytes <= device->device_memory / KEPT_SHARE);
@@ -105,9 +105,9 @@ static vkn_status choose_rows(struct setup *setup, const struct gpu_capabilities
     if (setup->model.chunk_rows == 0)
         return VKN_OK;
     if (setup->model.columns > 0) {
-        uint64_t row = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
-        BASE_TRY(choose_chunk_rows(setup, device, row));
-        BASE_TRY(choose_kept_rows(setup, device, row));
+        uint64_t row_bytes = setup_counts(setup).layer_bytes / setup->model.chunk_rows;
+        BASE_TRY(choose_chunk_rows(setup, device, row_bytes));
+        BASE_TRY(choose_kept_rows(setup, device, row_bytes));
     }
     setup->constants.chunk_rows = setup->model.chunk_rows;
     setup->constants.kept_rows = setup->model.kept_rows;
@@ -150,9 +150,9 @@ void setup_set_rank(struct setup *setup, uint32_t devices, uint32_t number)
     scale_rates(constants, setup->rate);
     constants->ranks = setup->averaged ? 1 : turns * devices;
     constants->first_ray = turns * number * constants->ray_capacity;
-    bool share = !setup->averaged && setup->config.parallel.cells == VKN_PART_SHARE;
-    constants->cell_shares = share ? devices : 1;
-    constants->cell_share = share ? number : 0;
+    bool shares_cells = !setup->averaged && setup->config.parallel.cells == VKN_PART_SHARE;
+    constants->cell_shares = shares_cells ? devices : 1;
+    constants->cell_share = shares_cells ? number : 0;
     setup->overlaps = constants->ranks > 1 && setup->config.parallel.buckets > 1;
     split_gradients(setup);
 }
@@ -188,7 +188,7 @@ static vkn_status create_proposal(struct setup *setup, const struct gpu_capabili
     const struct vkn_config config = field_proposal_config(&setup->config);
     if (!rays_have_proposal(&setup->config))
         return VKN_OK;
-    /* The interlevel pass has shared memory for MAX_COARSE_SAMPLES of either kind. */
+    /* The pass interlevel has shared memory for MAX_COARSE_SAMPLES bins and as many samples. */
     if (setup->config.march.fine_samples > MAX_COARSE_SAMPLES)
         return base_fail(VKN_BAD_INPUT,
                          "config: march.fine_samples: %u, but a proposal can learn from %u at most",

@@ -16,16 +16,16 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
 
 /* Returns the mask of the buffers of coarse samples that the main field's passes must not
  * overwrite: for a proposal all of them, because it learns after the main field is evaluated. */
-static uint32_t coarse_samples(const struct setup *setup)
+static uint32_t coarse_samples_mask(const struct setup *setup)
 {
     return rays_have_proposal(&setup->config)
                ? BUFFERS_OF_SET
                : BUFFERS(STATE) | BUFFERS(RESULTS) | BUFFERS(SAMPLES) | BUFFERS(FIELD);
 }
 
-/* Returns the mask of the coarse field's buffers. A proposal also has its own buffers of each kind
- * that depends on the model's layout. */
-static uint32_t coarse_field(const struct setup *setup)
+/* Returns the mask of the coarse field's buffers. A proposal also has its own copy of the buffers
+ * that depend on the model's layout. */
+static uint32_t coarse_field_mask(const struct setup *setup)
 {
     return BUFFERS_OF_PARAMETERS | (rays_have_proposal(&setup->config)
                                         ? BUFFERS(CONFIG) | BUFFERS(PARTIALS) | BUFFERS(SCRATCH)
@@ -40,8 +40,9 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
                                coarse_counts = setup_counts(&coarse);
     size_t count = buffers_list(BUFFERS_OF_STEP, BUFFERS_ALL, &counts, needs);
     if (rays_have_coarse(&setup->config))
-        count += buffers_list(BUFFERS_OF_COARSE, coarse_field(setup) | coarse_samples(setup),
-                              &coarse_counts, needs + count);
+        count +=
+            buffers_list(BUFFERS_OF_COARSE, coarse_field_mask(setup) | coarse_samples_mask(setup),
+                         &coarse_counts, needs + count);
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
                                        .size = step_ranks_memory(setup),
                                        .settings = "parallel.ranks_per_device"};
@@ -65,23 +66,24 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
 static uint64_t copied_bytes(const struct setup *setup)
 {
     const struct buffer_counts counts = setup_counts(setup);
-    struct saved_buffer kept[MAX_SAVED_BUFFERS];
-    size_t count = buffers_list_saved(optim_buffer_mask(&setup->config), false, kept);
+    struct saved_buffer saved[MAX_SAVED_BUFFERS];
+    size_t count = buffers_list_saved(optim_buffer_mask(&setup->config), false, saved);
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
-        bytes += buffers_bytes(BUFFERS_OF_STEP, kept[i].number, &counts);
+        bytes += buffers_bytes(BUFFERS_OF_STEP, saved[i].number, &counts);
     return bytes;
 }
 
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
-                             const struct step_images *images, uint64_t exchange, uint64_t ranks)
+                             const struct step_images *images, uint64_t exchange_bytes,
+                             uint64_t ranks)
 {
     struct gpu_need needs[STEP_MAX_NEEDS + 2];
-    bool shared = gpu_device_capabilities(device)->type == GPU_CPU;
+    bool on_host = gpu_device_capabilities(device)->type == GPU_CPU;
     size_t count = step_list_memory(setup, images, needs);
-    needs[count++] =
-        (struct gpu_need){"streaming of images", exchange, "scene.image_budget (--image-memory)"};
-    needs[count++] = (struct gpu_need){"copies for checkpoints", shared ? copied_bytes(setup) : 0,
+    needs[count++] = (struct gpu_need){"streaming of images", exchange_bytes,
+                                       "scene.image_budget (--image-memory)"};
+    needs[count++] = (struct gpu_need){"copies for checkpoints", on_host ? copied_bytes(setup) : 0,
                                        "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count; i++)
         needs[i].size = needs[i].size > UINT64_MAX / ranks ? UINT64_MAX : needs[i].size * ranks;
@@ -125,9 +127,9 @@ static vkn_status add_coarse(struct step *step)
     struct sample_set *sets = step->sets;
     if (!rays_have_coarse(&setup->config))
         return VKN_OK;
-    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_field(setup), &counts,
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_field_mask(setup), &counts,
                             &step->coarse));
-    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_samples(setup), &counts,
+    BASE_TRY(buffers_create(step->device, BUFFERS_OF_COARSE, coarse_samples_mask(setup), &counts,
                             &sets[SET_COARSE].own));
     sets[SET_COARSE].coarse = sets[SET_COARSE_FIELD].coarse = true;
     sets[SET_FINE].coarse_set = &sets[SET_COARSE];
@@ -137,14 +139,14 @@ static vkn_status add_coarse(struct step *step)
     return VKN_OK;
 }
 
-size_t step_list_saved(const struct step *step, struct saved_buffer kept[MAX_SAVED_BUFFERS])
+size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS])
 {
-    return buffers_list_saved(optim_buffer_mask(&step->setup.config), step->coarse.arena, kept);
+    return buffers_list_saved(optim_buffer_mask(&step->setup.config), step->coarse.arena, saved);
 }
 
-const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *kept)
+const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved)
 {
-    return kept->coarse ? &step->coarse.at[kept->number] : &step->buffers.at[kept->number];
+    return saved->coarse ? &step->coarse.at[saved->number] : &step->buffers.at[saved->number];
 }
 
 /* Returns the first pass with the same pipeline. */

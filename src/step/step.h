@@ -28,8 +28,8 @@ vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
  * device. VKN_BAD_INPUT names the invalid key. */
 vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                 const struct gpu_capabilities *device);
-/* Copies the settings of the model's kind and shape that `config` leaves open from `from`, whose
- * weights are the initial weights of `config`. */
+/* Copies from `from` the settings of the model's kind and shape that `config` leaves open, before
+ * the weights of `from` become the initial weights of `config`. */
 void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from);
 /* Returns the default distance from the camera at which rays begin, in training units. */
 float setup_near_distance(const struct vkn_scene *scene);
@@ -116,9 +116,9 @@ enum step_phase {
  * buffers; further sets exist with a coarse field (SET_* in internal.h). */
 struct sample_set {
     struct buffers own; /* buffers that differ from the first set's */
-    /* Uses the coarse field or proposal; is a proposal's, which learns from the first set. */
+    /* coarse: the set uses the coarse field or proposal; learns: the set trains the proposal. */
     bool coarse, learns;
-    const struct sample_set *coarse_set; /* the coarse samples from whose weights it is drawn */
+    const struct sample_set *coarse_set; /* whose weights decide where this set's samples lie */
     struct gpu_bindings *training, *inference; /* master parameters; their moving average */
 };
 
@@ -152,9 +152,9 @@ struct step {
     bool profile;                   /* see step_profile */
     /* How the work is split into submissions, see step_measure; all zero: it is not split. */
     bool measured;
-    double pass_seconds[STEP_MAX_PASSES]; /* of each pass; negative: unknown */
-    double planned[STEP_RECORDINGS]; /* seconds of an interval when its submissions were chosen */
-    double submission_seconds;       /* of the submission that is being recorded */
+    double pass_seconds[STEP_MAX_PASSES];    /* of each pass; negative: unknown */
+    double planned_seconds[STEP_RECORDINGS]; /* of an interval when its submissions were chosen */
+    double submission_seconds;               /* of the submission that is being recorded */
 };
 
 /* Allocates the buffers of a setup, uploads initial parameters and state, and creates the
@@ -163,9 +163,8 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step);
 /* Frees the step. */
 void step_destroy(struct step *step);
-/* Lists the pipelines that step_create creates, and the pointers to store them in: with `proposal`
- * the pipelines of coarse_setup, else of setup. Without `proposal`, also sets step->passes. Returns
- * the number of pipelines. */
+/* Lists the pipelines of step_create and where to store them: with `proposal` the pipelines of
+ * coarse_setup, else of setup; without `proposal` also sets step->passes. Returns their number. */
 size_t step_list_pipelines(struct step *step, bool proposal, struct field_pass_request *pipelines);
 /* Records the passes of step number `slot` of an update interval, from pass `from` (NULL: the
  * first) up to, not including, pass `until` (NULL: to the end). */
@@ -176,14 +175,15 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 vkn_status step_begin(struct step *step);
 /* Returns the bytes that step_create would allocate, without alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
-/* Checks by gpu_memory_check that (step_memory + `exchange`) * `ranks` bytes are available;
- * `exchange` is the memory for streaming images. */
+/* Checks by gpu_memory_check that (step_memory + exchange_bytes) * ranks bytes are available;
+ * `exchange_bytes` is the memory for streaming images. */
 vkn_status step_check_memory(const struct gpu_device *device, const struct setup *setup,
-                             const struct step_images *images, uint64_t exchange, uint64_t ranks);
+                             const struct step_images *images, uint64_t exchange_bytes,
+                             uint64_t ranks);
 /* Lists the step's buffers that a checkpoint stores, in its order. Returns their number. */
-size_t step_list_saved(const struct step *step, struct saved_buffer kept[MAX_SAVED_BUFFERS]);
+size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
 /* Returns the step's buffer of a checkpoint's tensor. */
-const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *kept);
+const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */
 vkn_status step_pack_occupancy(struct step *step);
 /* Recomputes the f16 copies of uploaded parameters. */
@@ -215,8 +215,8 @@ void step_update_times(struct step *step, const struct step_timing *timings, uin
                        double seconds);
 /* Returns the measured seconds of one step. */
 double step_seconds(const struct step *step);
-/* Sets the wanted live samples of a step, from the next interval on. `samples` must not exceed
- * those of step_create. */
+/* Sets the wanted live samples of a step, from the next interval on. `samples` must not exceed the
+ * number at step_create. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
 /* Records an interval again if it should be split differently: into submissions of at most 50 ms,
  * or single passes. The recording must not be in flight. */
@@ -233,9 +233,9 @@ vkn_status step_profile(struct step *step);
 /* Returns the timed passes of a finished recording in order; none on devices without timestamps. */
 uint32_t step_timings(struct step *step, uint32_t recording,
                       struct step_timing timings[STEP_MAX_TIMINGS]);
-/* Computes the cost in one step of the passes with this name (see step_timings) on a device with
- * that subgroup size; a pass outside of steps counts as 1 / UPDATE_INTERVAL of its cost. Returns
- * false when no pass has the name. */
+/* Computes the cost in one step of the passes named `pass` (see step_timings) on a device of this
+ * subgroup size; a pass outside of steps counts as 1 / UPDATE_INTERVAL of its cost. Returns false
+ * when no pass has the name. */
 bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct cost_counts *counts,
                 const char *pass, struct cost *cost);
 /* Highest measured rates of a device, per second; 0: unknown. */
@@ -299,10 +299,10 @@ vkn_status step_submit_bucket(struct step *step, uint32_t bucket);
 vkn_status step_submit_weights(struct step *step);
 /* Waits for the second half. */
 vkn_status step_wait_weights(struct step *step);
-/* Restores the state from before the step, instead of step_submit_weights. */
+/* Restores the state from before the step; called instead of step_submit_weights. */
 vkn_status step_abandon(struct step *step);
-/* Returns the timed passes, after step_wait_weights: with `begin` those at the start of the update
- * interval, else those of the step that follows `number` finished steps. */
+/* Returns timed passes after step_wait_weights: with `begin` the passes at the start of the update
+ * interval, else the passes of the step that follows `number` finished steps. */
 uint32_t step_half_timings(struct step *step, bool begin, uint64_t number,
                            struct step_timing timings[STEP_MAX_TIMINGS]);
 

@@ -44,17 +44,18 @@ bool step_begins_submission(struct step *step, size_t pass)
     return begins;
 }
 
-bool step_submissions_differ(const struct step *step, double planned)
+bool step_submissions_differ(const struct step *step, double planned_seconds)
 {
     double seconds = step_interval_seconds(step);
-    bool whole = fmax(seconds, planned) <= SUBMISSION_SECONDS;
-    return step->measured && !whole &&
-           !(planned > 0 && seconds <= TOLERANCE * planned && planned <= TOLERANCE * seconds);
+    bool is_whole = fmax(seconds, planned_seconds) <= SUBMISSION_SECONDS;
+    return step->measured && !is_whole &&
+           !(planned_seconds > 0 && seconds <= TOLERANCE * planned_seconds &&
+             planned_seconds <= TOLERANCE * seconds);
 }
 
 vkn_status step_choose_submissions(struct step *step, uint32_t recording)
 {
-    if (!step_submissions_differ(step, step->planned[recording]))
+    if (!step_submissions_differ(step, step->planned_seconds[recording]))
         return VKN_OK;
     gpu_recording_destroy(&step->intervals[recording]);
     return step_record_interval(step, recording);
@@ -137,8 +138,8 @@ static void update_pass_time(struct step *step, size_t number, const struct step
     double seconds = 0;
     bool ran = false;
     for (uint32_t k = 0; k < count; k++) {
-        bool every = timings[k].slot < UPDATE_INTERVAL;
-        if (every != (pass->phase == STEP_EVERY) ||
+        bool in_step = timings[k].slot < UPDATE_INTERVAL;
+        if (in_step != (pass->phase == STEP_EVERY) ||
             strcmp(step_pass_label(pass), timings[k].name) != 0)
             continue;
         seconds = (timings[k].again ? seconds : 0) + timings[k].end - timings[k].begin;

@@ -8,7 +8,7 @@
 
 #define MOST_ENTRY   32u
 #define MOST_PARAMS  (1u << 30)
-#define PADDING      16u /* multiple of parameters: passes read several vec4 of gradients at once */
+#define PADDING      16u /* counts are padded to multiples of 16: passes read several vec4 at once */
 #define FIRST_GROUPS 512u /* workgroups of the passes on GPUs */
 
 #define ADAM_BUFFERS                                                                              \
@@ -31,7 +31,7 @@ struct vkn_adam {
     struct gpu_bindings *bindings;
     struct gpu_pipeline *pipelines[PIPELINES];
     struct gpu_recording *recording;
-    uint64_t taken, skipped; /* steps */
+    uint64_t taken, skipped; /* number of steps, skipped ones included; number of skipped steps */
 };
 
 /* Fails unless `good`; `range` describes the accepted values in the message. */
@@ -43,7 +43,7 @@ static vkn_status check_range(const char *member, double value, bool good, const
                             value, range);
 }
 
-/* Fails also for infinities and NaN. */
+/* Fails unless the value is positive and finite. */
 static vkn_status check_positive(const char *member, float value)
 {
     return check_range(member, (double)value, value > 0.0F && value < 1e30F,
@@ -180,9 +180,9 @@ static vkn_status record(struct vkn_adam *a)
     gpu_record_dispatch(a->recording, a->pipelines[BEGIN], a->bindings, &push, sizeof push, 1);
     for (size_t i = CHECK; i < PIPELINES; i++) {
         const struct pass *pass = &optim_update.passes[i - CHECK];
-        bool cpu = a->specialization.values[SPEC_CPU_KERNELS];
+        bool is_cpu = a->specialization.values[SPEC_CPU_KERNELS];
         uint32_t slot =
-            (uint32_t)(cpu || !pass->gpu_dispatch ? pass->dispatch : pass->gpu_dispatch);
+            (uint32_t)(is_cpu || !pass->gpu_dispatch ? pass->dispatch : pass->gpu_dispatch);
         gpu_record_barrier(a->recording);
         gpu_record_dispatch_indirect(a->recording, a->pipelines[i], a->bindings, &push, sizeof push,
                                      &a->buffers.at[BIND_DISPATCHES],

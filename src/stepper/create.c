@@ -60,9 +60,9 @@ static vkn_status create_step(struct vkn_stepper *s, const struct vkn_config *co
     return stream_seek(s->stream, 0, 0.0);
 }
 
-/* Marks all cells that a view sees as occupied. Until the first update of the grid these cells hold
- * 0, all others -1. */
-static vkn_status occupy_all(struct vkn_stepper *s)
+/* Marks as occupied all cells that any view sees. Until the first update of the grid these cells
+ * hold 0, all others -1. */
+static vkn_status occupy_seen(struct vkn_stepper *s)
 {
     const float threshold = -0.5F;
     if (!rays_use_grid(&s->step.setup.config))
@@ -138,7 +138,7 @@ static vkn_status prepare(struct vkn_stepper *s, const struct vkn_config *config
     BASE_TRY(images_check(s->scene));
     BASE_TRY(stream_load(s->scene, config, NULL, NULL));
     BASE_TRY(create_step(s, config));
-    BASE_TRY(occupy_all(s));
+    BASE_TRY(occupy_seen(s));
     BASE_TRY(create_listing(s));
     BASE_TRY(record_sampling(s));
     return record_compositing(s);

@@ -1,4 +1,4 @@
-/* Updates the occupancy grid with the caller's densities, chunk by chunk of cells. */
+/* Updates the occupancy grid with the caller's densities, one chunk of cells at a time. */
 #include <string.h>
 
 #include "rays/rays.h"
@@ -12,8 +12,7 @@ static const struct step_pass *find_pass(const struct vkn_stepper *s, const char
     return pass;
 }
 
-/* Returns the number of workgroups of a pass over the cells, with four cells per invocation; at
- * most as many as BIND_REDUCE has partial sums for. */
+/* Returns the workgroups of a pass over cells: four cells an invocation, at most REDUCE_GROUPS. */
 static uint32_t cell_groups(const struct vkn_stepper *s)
 {
     const struct setup *setup = &s->step.setup;

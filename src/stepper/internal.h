@@ -44,7 +44,7 @@ struct vkn_stepper {
     vkn_context *context;
     struct gpu_device *device;
     struct vkn_scene *scene;
-    bool host;
+    bool host; /* see vkn_stepper_params */
     struct images_plan images;
     struct step step;      /* of a field that the caller evaluates */
     struct stream *stream; /* NULL: no images are streamed */
@@ -62,7 +62,7 @@ struct vkn_stepper {
     void *user;
 };
 
-/* Adds commands to a command buffer; `number` is stepper_run's. */
+/* Adds commands to a command buffer; `number` is the argument of stepper_run. */
 typedef void stepper_recorder(struct vkn_stepper *s, struct gpu_recording *recording,
                               uint32_t number);
 /* Runs the commands that `record` adds to a new command buffer, and waits. */

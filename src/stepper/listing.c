@@ -12,7 +12,7 @@ static const struct {
     uint32_t number; /* of its binding */
     uint32_t bytes;  /* of an element */
     bool by_ray;     /* an element for each ray, else for each sample */
-} arrays[LISTING_ARRAYS] = {
+} table[LISTING_ARRAYS] = {
 #define ARRAY(member, number, bytes, by_ray) \
     {"sample " #member, offsetof(struct vkn_samples, member), number, bytes, by_ray}
     ARRAY(positions, BIND_LISTED_POSITIONS, 12, false),
@@ -42,14 +42,14 @@ struct vkn_array listing_array(const struct gpu_buffer *buffer, bool host)
 
 static struct vkn_array *member_of(struct vkn_samples *samples, size_t array)
 {
-    return (struct vkn_array *)((char *)samples + arrays[array].member);
+    return (struct vkn_array *)((char *)samples + table[array].member);
 }
 
 const struct gpu_buffer *listing_buffer(const struct listing *listing,
                                         const struct vkn_array *array)
 {
     size_t i = 0;
-    while (arrays[i].member != (size_t)((const char *)array - (const char *)&listing->samples))
+    while (table[i].member != (size_t)((const char *)array - (const char *)&listing->samples))
         i++;
     return &listing->arrays[i];
 }
@@ -62,8 +62,8 @@ static vkn_status allocate(struct gpu_device *device, const struct buffers *buff
     struct gpu_buffer_request requests[LISTING_ARRAYS];
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
         requests[i] = (struct gpu_buffer_request){
-            &listing->arrays[i], arrays[i].name,
-            arrays[i].bytes * (arrays[i].by_ray ? rays : samples), host ? GPU_HOST : GPU_DEVICE};
+            &listing->arrays[i], table[i].name, table[i].bytes * (table[i].by_ray ? rays : samples),
+            host ? GPU_HOST : GPU_DEVICE};
     const struct gpu_buffer_request listed = {&listing->listed, "listed samples",
                                               sizeof(struct ListSummary), GPU_HOST};
     BASE_TRY(gpu_arena_create(device, requests, LISTING_ARRAYS, &listing->arena));
@@ -77,8 +77,8 @@ static vkn_status bind(struct gpu_device *device, const struct buffers *buffers,
     buffers_bind(buffers, (1u << SET_SIZE) - 1u, bound);
     bound[BIND_LIST_SUMMARY] = &listing->listed;
     for (size_t i = 0; i < LISTING_ARRAYS; i++)
-        if (arrays[i].number != UNBOUND)
-            bound[arrays[i].number] = &listing->arrays[i];
+        if (table[i].number != UNBOUND)
+            bound[table[i].number] = &listing->arrays[i];
     return gpu_bindings_create(device, bound, &listing->bindings);
 }
 

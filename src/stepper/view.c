@@ -18,8 +18,8 @@ static vkn_status call_field(struct vkn_stepper *s, const struct vkn_samples *sa
     return stepper_check_callback("vkn_stepper_render", "field", s->field(s->user, samples));
 }
 
-/* Evaluates a batch of the renderer's samples: lists them, calls the caller's function, and copies
- * its values to BIND_FIELD. *any: whether there were samples. */
+/* Evaluates a batch of the renderer's samples: lists the samples, calls the caller's function, and
+ * copies its values to BIND_FIELD. Sets *any to whether there were samples. */
 static vkn_status evaluate(void *context, const struct buffers *view, uint32_t rays, bool *any)
 {
     struct vkn_stepper *s = context;

@@ -33,7 +33,7 @@ vkn_status loop_call_between_steps(struct loop *loop)
     t->seconds = before;
     loop->began += passed;
     loop->window.began += passed;
-    loop->waited = 0;
+    loop->wait_end = 0;
     loop->device_end = 0;
     loop_update_due(loop);
     return status;

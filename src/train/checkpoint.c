@@ -74,7 +74,7 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
             data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
             .name = saved[i].tensor,
-            .type = saved[i].real ? SAFETENSORS_F32 : SAFETENSORS_U32,
+            .type = saved[i].is_f32 ? SAFETENSORS_F32 : SAFETENSORS_U32,
             .rank = 1,
             .shape = {buffer->size / 4},
             .data = data[i],
@@ -144,7 +144,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     size_t count = step_list_saved(step, saved);
     /* All tensors are checked before the first upload, so that a failure changes nothing. */
     for (size_t i = 0; i < count; i++)
-        if (!weights_only || saved[i].weights)
+        if (!weights_only || saved[i].is_inherited)
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
@@ -152,8 +152,8 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     return step_round_parameters(&trainer->step);
 }
 
-/* Restarts loss scaling if its settings have changed, because the old scale is then no estimate;
- * otherwise clamps a dynamic scale to the new limits. */
+/* Restarts loss scaling if its settings have changed, because the old scale is then no estimate of
+ * a good one; otherwise clamps a dynamic scale to the new limits. */
 static void renew_loss_scale(const struct vkn_config *then, const struct vkn_config *now,
                              struct State *state)
 {
@@ -285,7 +285,7 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     vkn_status status = upload_tensors(trainer, file, true);
     safetensors_close(&file);
     if (status == VKN_OK)
-        restart_monitor(trainer, trainer->monitor.skips.before);
+        restart_monitor(trainer, trainer->monitor.skips.state_skipped);
     /* Until the grid's first update, the uploaded values decide which cells are occupied. */
     return status == VKN_OK ? step_pack_occupancy(&trainer->step) : status;
 }

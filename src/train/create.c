@@ -34,7 +34,7 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
     BASE_TRY(step_check_memory(device, &setup, &none, 0, 1));
     BASE_TRY(images_plan_step(device, scene, &setup, &plan));
     const struct step_images images = images_of_step(&plan);
-    *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange;
+    *bytes = step_memory(&setup, &images) + IMAGES_EXCHANGES * plan.exchange_bytes;
     return VKN_OK;
 }
 
@@ -44,10 +44,10 @@ static uint64_t memory_shares(const struct vkn_trainer *t)
 {
     if (!t->parallel || gpu_device_capabilities(t->device)->type != GPU_CPU)
         return 1;
-    bool processes = parallel_launched();
-    if ((processes ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
+    bool has_processes = parallel_launched();
+    if ((has_processes ? parallel_local_rank(t->parallel) : parallel_rank(t->parallel)) > 0)
         return 1;
-    return processes ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
+    return has_processes ? parallel_local_size(t->parallel) : parallel_size(t->parallel);
 }
 
 static vkn_status create_step(struct vkn_trainer *t)
@@ -58,12 +58,12 @@ static vkn_status create_step(struct vkn_trainer *t)
     BASE_TRY(setup_create_tuned(&t->config, t->device, &setup));
     if (t->parallel)
         setup_set_rank(&setup, parallel_size(t->parallel), parallel_rank(t->parallel));
-    /* Checked without images first, so that an error does not blame them for other buffers. */
+    /* The first check is without images: an error about other buffers must not blame images. */
     BASE_TRY(step_check_memory(t->device, &setup, &none, 0, shares));
     BASE_TRY(images_plan_step(t->device, t->scene, &setup, &t->images));
     const struct step_images images = images_of_step(&t->images);
-    BASE_TRY(step_check_memory(t->device, &setup, &images, IMAGES_EXCHANGES * t->images.exchange,
-                               shares));
+    BASE_TRY(step_check_memory(t->device, &setup, &images,
+                               IMAGES_EXCHANGES * t->images.exchange_bytes, shares));
     BASE_TRY(step_create(t->device, &setup, &images, &t->step));
     BASE_TRY(stream_upload_all(&t->step, &t->images, t->scene));
     BASE_TRY(step_begin(&t->step));
@@ -89,7 +89,7 @@ vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn
     t->config = *config;
     t->parallel = parallel;
     t->ranks = parallel ? parallel_size(parallel) : 1;
-    t->open_batch = config->batch.samples == 0;
+    t->may_lower_batch = config->batch.samples == 0;
     if (t->ranks == 1 && config->parallel.ranks_per_device < 2)
         t->config.parallel.communication_type =
             VKN_COMMUNICATION_F32; /* one rank communicates nothing */

@@ -32,17 +32,17 @@ vkn_status train_check_end(struct vkn_trainer *t)
     const struct monitor_skips *skips = &t->monitor.skips;
     const struct monitor_convergence *convergence = &t->monitor.convergence;
     char why[MONITOR_LINE], first[STEP_NONFINITE_TEXT] = "";
-    bool none = skips->steps > 0 && skips->before == t->steps_done,
-         lost = convergence->nonfinite_in_row > 0;
-    if (!none && !lost)
+    bool all_skipped = skips->steps > 0 && skips->state_skipped == t->steps_done,
+         no_loss = convergence->nonfinite_in_row > 0;
+    if (!all_skipped && !no_loss)
         return VKN_OK;
-    bool weights = step_nonfinite_weights(&t->step, first);
-    if (!none && !weights)
+    bool weights_found = step_nonfinite_weights(&t->step, first);
+    if (!all_skipped && !weights_found)
         return VKN_OK;
-    if (!weights)
+    if (!weights_found)
         (void)step_nonfinite_values(&t->step, first);
     monitor_describe_failure(&t->monitor, (uint32_t)t->steps_done, why);
-    return fail(t, (uint32_t)t->steps_done, !lost, why, first);
+    return fail(t, (uint32_t)t->steps_done, !no_loss, why, first);
 }
 
 vkn_status train_check_failed_save(struct vkn_trainer *t, vkn_status status)

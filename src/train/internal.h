@@ -19,7 +19,7 @@ struct vkn_trainer {
     struct vkn_config config;  /* effective */
     struct images_plan images;
     struct step step;
-    bool open_batch;       /* batch.samples was not given and may be lowered */
+    bool may_lower_batch;  /* batch.samples was not given */
     struct stream *stream; /* NULL: no images are streamed */
     bool images_current;   /* the images on the device are those of step steps_done */
     struct profile profile;
@@ -32,14 +32,14 @@ struct vkn_trainer {
     uint32_t rate_cuts;     /* cuts of the learning rate that were already reported */
     struct monitor monitor; /* of the steps since the trainer was created or resumed */
     bool ended;             /* see train_ended_early */
-    /* Used by several ranks. */
+    /* Members for several ranks. */
     struct parallel *parallel; /* communicator; NULL: a single rank */
     uint32_t ranks;            /* of the communicator, virtual ranks not counted; 1: single */
     double rank0_seconds;      /* training time by rank 0's clock, as of the last step */
     bool stop_requested;       /* the user has asked any rank to stop */
-    bool lost;                 /* this rank's device is lost */
+    bool device_lost;          /* this rank's device is lost */
     struct vkn_communication communication; /* only the members in seconds are kept here */
-    _Atomic uint32_t holders; /* references besides the creator's; the last one destroys */
+    _Atomic uint32_t holders; /* references besides the creator's; the last one frees the trainer */
 };
 
 /* Marks the training as failed before its limit and returns VKN_ERROR; the message has the step,

@@ -2,28 +2,28 @@
  * statistics of each after it has finished. */
 #include "train/loop.h"
 
-static void add_times(struct loop *loop, uint32_t index, uint64_t reach)
+static void add_times(struct loop *loop, uint32_t index, uint64_t end_step)
 {
     struct vkn_trainer *t = loop->trainer;
     struct step_timing timings[STEP_MAX_TIMINGS];
     struct gpu_clocks clocks;
     const struct profile_interval interval = {
-        .waited = base_seconds(),
+        .wait_end = base_seconds(),
         .timings = timings,
         .count = step_timings(&t->step, index, timings),
         .from = t->steps_done,
-        .to = reach,
+        .to = end_step,
         .queued = loop->queued[index],
         .clocks = t->profile.detailed && gpu_read_clocks(t->device, &clocks) ? &clocks : NULL,
     };
     loop_add_idle(loop, &interval);
     profile_add_interval(&t->profile, &interval);
-    bool whole =
-        interval.queued && loop->waited > 0 && interval.to - interval.from == UPDATE_INTERVAL;
-    if (reach % UPDATE_INTERVAL == 0) /* else the timed step, the last one, did not run */
+    bool is_whole =
+        interval.queued && loop->wait_end > 0 && interval.to - interval.from == UPDATE_INTERVAL;
+    if (end_step % UPDATE_INTERVAL == 0) /* else the timed step, the last one, did not run */
         step_update_times(&t->step, timings, interval.count,
-                          whole ? interval.waited - loop->waited : 0);
-    loop->waited = interval.waited;
+                          is_whole ? interval.wait_end - loop->wait_end : 0);
+    loop->wait_end = interval.wait_end;
 }
 
 /* Logs a slow first wait: lavapipe compiles most pipelines when they first run. */
@@ -36,20 +36,20 @@ static void log_first_wait(const struct vkn_trainer *t, uint32_t index)
 static vkn_status wait_interval(struct loop *loop, uint32_t index)
 {
     struct vkn_trainer *t = loop->trainer;
-    uint64_t reach = loop->reach[index];
-    if (reach == 0)
+    uint64_t end_step = loop->end_steps[index];
+    if (end_step == 0)
         return VKN_OK;
     double began = base_seconds();
     log_first_wait(t, index);
     BASE_TRY(step_wait(&t->step, index)); /* after a failure, drain waits once more */
-    loop->step_seconds = (base_seconds() - loop->submit_time) / (double)(reach - t->steps_done);
-    loop->reach[index] = 0;
-    profile_add_host(&t->profile, "wait", began, reach);
-    add_times(loop, index, reach);
-    loop_read_stats(loop, t->steps_done, reach);
-    t->steps_done = reach;
-    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
-    if (base_seconds() - loop->window.began >= interval)
+    loop->step_seconds = (base_seconds() - loop->submit_time) / (double)(end_step - t->steps_done);
+    loop->end_steps[index] = 0;
+    profile_add_host(&t->profile, "wait", began, end_step);
+    add_times(loop, index, end_step);
+    loop_read_stats(loop, t->steps_done, end_step);
+    t->steps_done = end_step;
+    double seconds = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    if (base_seconds() - loop->window.began >= seconds)
         loop_report(loop);
     return VKN_OK;
 }
@@ -59,10 +59,10 @@ static vkn_status submit_interval(struct loop *loop, uint32_t index)
     double began = base_seconds();
     loop->queued[index] = false;
     for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-        loop->queued[index] = loop->queued[index] || loop->reach[i] > 0;
+        loop->queued[index] = loop->queued[index] || loop->end_steps[i] > 0;
     BASE_TRY(step_submit(&loop->trainer->step, index));
     loop->submit_time = base_seconds();
-    loop->reach[index] = loop->submitted;
+    loop->end_steps[index] = loop->submitted;
     profile_add_host(&loop->trainer->profile, "submit", began, loop->submitted);
     return VKN_OK;
 }
@@ -71,14 +71,14 @@ static vkn_status submit_interval(struct loop *loop, uint32_t index)
 #define USUAL_STEP    0.05   /* seconds of a step that adapt_batch aims at */
 #define LEAST_SAMPLES 16384u /* the default on CPU devices */
 
-/* Halves the samples of a step until it is fast enough, unless the user has set batch.samples or
- * the run is deterministic. */
+/* Halves the samples of a step until the step is fast enough, unless the user has set batch.samples
+ * or the run is deterministic. */
 static vkn_status adapt_batch(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
     uint32_t before = t->config.batch.samples, samples = before;
     double seconds = step_seconds(&t->step);
-    if (!t->open_batch || t->config.deterministic || seconds <= SLOW_STEP)
+    if (!t->may_lower_batch || t->config.deterministic || seconds <= SLOW_STEP)
         return VKN_OK;
     while (samples >= 2 * LEAST_SAMPLES && samples * seconds > before * USUAL_STEP)
         samples /= 2;
@@ -114,8 +114,8 @@ static vkn_status drain(struct loop *loop)
     for (uint32_t n = 0; n < STEP_RECORDINGS && status == VKN_OK; n++) {
         uint32_t first = STEP_RECORDINGS;
         for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
-            if (loop->reach[i] > 0 &&
-                (first == STEP_RECORDINGS || loop->reach[i] < loop->reach[first]))
+            if (loop->end_steps[i] > 0 &&
+                (first == STEP_RECORDINGS || loop->end_steps[i] < loop->end_steps[first]))
                 first = i;
         if (first < STEP_RECORDINGS)
             status = wait_interval(loop, first);
@@ -127,9 +127,9 @@ static vkn_status drain(struct loop *loop)
  * flight may the callback run and the step limit change. */
 static vkn_status call_if_due(struct loop *loop)
 {
-    bool before = loop->callback_expected;
+    bool was_expected = loop->callback_expected;
     loop_update_due(loop);
-    if (loop->callback_expected || before)
+    if (loop->callback_expected || was_expected)
         BASE_TRY(drain(loop));
     return loop_call_between_steps(loop);
 }
@@ -138,16 +138,16 @@ static vkn_status submit_intervals(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
     double seconds = loop->trainer->config.seconds;
-    if (loop->fixed_limit || !loop_stopped(loop))
+    if (loop->has_fixed_limit || !loop_stopped(loop))
         BASE_TRY(measure_step(loop));
     for (uint32_t index = 0; loop->submitted < loop->limit; index = (index + 1) % STEP_RECORDINGS) {
         BASE_TRY(wait_interval(loop, index));
-        if (!loop->fixed_limit)
+        if (!loop->has_fixed_limit)
             BASE_TRY(call_if_due(loop));
-        if (!loop->fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
+        if (!loop->has_fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
             break;
-        /* With parameter averaging (`fixed_limit`), ranks agree on a failure after the interval. */
-        if (!loop->fixed_limit && loop_ended_early(loop))
+        /* With parameter averaging (has_fixed_limit) ranks agree on failures after an interval. */
+        if (!loop->has_fixed_limit && loop_ended_early(loop))
             break;
         if (seconds > 0)
             control->time_progress = (float)(loop_elapsed(loop) / seconds);
@@ -166,10 +166,10 @@ static vkn_status submit_intervals(struct loop *loop)
 vkn_status loop_run_intervals(struct loop *loop)
 {
     vkn_status status = submit_intervals(loop);
-    if (status != VKN_NO_DEVICE) { /* an unreadable image loses no finished step */
+    if (status != VKN_NO_DEVICE) { /* finished steps count even if an image cannot be read */
         vkn_status drained = drain(loop);
         status = status == VKN_OK ? drained : status;
     }
-    loop->trainer->lost = loop->trainer->lost || status == VKN_NO_DEVICE;
+    loop->trainer->device_lost = loop->trainer->device_lost || status == VKN_NO_DEVICE;
     return status;
 }

@@ -36,10 +36,10 @@ static vkn_status average_parameters(struct loop *loop)
     double began = base_seconds();
     uint32_t least = 0;
     BASE_TRY(find_fewest_updates(loop, &least));
-    double met = base_seconds();
+    double arrived = base_seconds();
     vkn_status status = step_average(&t->step, least, ranks_all_reduce, &reduction);
-    t->lost = t->lost || (status == VKN_NO_DEVICE && reduction.status == VKN_OK);
-    ranks_add_time(loop, met, false);
+    t->device_lost = t->device_lost || (status == VKN_NO_DEVICE && reduction.status == VKN_OK);
+    ranks_add_time(loop, arrived, false);
     profile_add_host(&t->profile, "exchange", began, t->steps_done);
     return status;
 }
@@ -85,7 +85,7 @@ static vkn_status run_intervals(struct loop *loop, struct message *messages)
     bool last = false;
     t->rank0_seconds = t->seconds;
     t->stop_requested = false;
-    loop->fixed_limit = true;
+    loop->has_fixed_limit = true;
     for (;;) {
         parallel_expect_delays(t->parallel, t->steps_done == loop->from);
         parallel_set_step(t->parallel, t->steps_done + 1);

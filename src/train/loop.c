@@ -26,7 +26,7 @@ struct vkn_images train_images(const vkn_trainer *trainer)
         .streamed_per_interval = plan->resident < plan->image_strips ? plan->exchanged : 0,
         .bytes = plan->bytes,
         .host_bytes = trainer->scene->splits[SCENE_TRAIN].pixels ? plan->all_bytes : 0,
-        .exchange_bytes = IMAGES_EXCHANGES * plan->exchange,
+        .exchange_bytes = IMAGES_EXCHANGES * plan->exchange_bytes,
         .downscale = trainer->config.scene.downscale * state.shrink,
         .exchanged = state.exchanged,
         .late = state.late,
@@ -110,7 +110,7 @@ void loop_report(struct loop *loop)
     double now = base_seconds(), seconds = now - window->began;
     if (loop->run->report && window->steps > 0) {
         double steps = (double)window->steps, square = window->square / steps;
-        bool shared = loop->trainer->step.ranks || loop->trainer->ranks > 1;
+        bool has_ranks = loop->trainer->step.ranks || loop->trainer->ranks > 1;
         /* With parameter averaging, every rank is assumed to be as fast as this one. */
         double ranks = loop->trainer->step.ranks ? 1.0 : loop->trainer->ranks;
         const struct vkn_images images = train_images(loop->trainer);
@@ -130,7 +130,7 @@ void loop_report(struct loop *loop)
             .marched_per_second = ranks * window->samples / seconds,
             .gpu_memory_bytes = gpu_memory_allocated(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
-            .exchange_share = shared ? window->communication / seconds : (double)NAN,
+            .exchange_share = has_ranks ? window->communication / seconds : (double)NAN,
             .images = &images,
         };
         /* The last update intervals finish almost at once: the time is too short for a rate. */

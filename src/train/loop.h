@@ -20,14 +20,14 @@ struct window {
 struct loop {
     struct vkn_trainer *trainer;
     const struct vkn_train_run *run;
-    double began;                    /* base_seconds() */
-    uint64_t submitted;              /* step at which the last submitted command buffer ends */
-    uint64_t from, limit;            /* steps */
-    bool follows;                    /* a rank other than 0: rank 0's clock counts */
-    bool fixed_limit;                /* runs up to the limit, whatever the clock or a stop says */
-    uint64_t reach[STEP_RECORDINGS]; /* last step of each command buffer; 0: not in flight */
-    bool queued[STEP_RECORDINGS];    /* was submitted while another one was in flight */
-    double waited;     /* base_seconds() when the last wait for an interval ended; 0: none yet */
+    double began;         /* base_seconds() */
+    uint64_t submitted;   /* step at which the last submitted command buffer ends */
+    uint64_t from, limit; /* steps finished when the run began; step at which it ends */
+    bool follows;         /* the rank is not rank 0, and rank 0's clock counts */
+    bool has_fixed_limit; /* runs up to the limit, whatever the clock or a stop says */
+    uint64_t end_steps[STEP_RECORDINGS]; /* last step of each command buffer; 0: not in flight */
+    bool queued[STEP_RECORDINGS]; /* the command buffer was submitted while another was in flight */
+    double wait_end;   /* base_seconds() when the last wait for an interval ended; 0: none yet */
     double device_end; /* end of the last update interval by the device's clock; 0: none yet */
     double submit_time, step_seconds; /* base_seconds() of the last submission; duration of a step
                                     as last measured, 0: not known */
@@ -88,7 +88,7 @@ void ranks_read_messages(struct vkn_trainer *trainer, const struct message *mess
 vkn_status ranks_check_hashes(struct vkn_trainer *trainer, struct message *messages);
 /* Runs local SGD with parameter averaging (local_sgd.c); the caller makes the last report. */
 vkn_status local_sgd_run(struct loop *loop);
-/* Runs update intervals up to loop->limit (intervals.c). If `fixed_limit`, nothing else ends it. */
+/* Runs update intervals up to loop->limit (intervals.c); see `has_fixed_limit` for earlier ends. */
 vkn_status loop_run_intervals(struct loop *loop);
 
 /* ---- messages between ranks (messages.c) --------------------------------------------------- */

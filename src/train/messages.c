@@ -1,4 +1,4 @@
-/* Exchanges messages between ranks, so that the failure of a rank ends all. */
+/* Exchanges messages between ranks, so that the failure of one rank ends the runs of all. */
 #include "train/loop.h"
 
 #include <stdlib.h>
@@ -54,7 +54,7 @@ vkn_status train_sync_status(struct parallel *parallel, vkn_status status)
     return status;
 }
 
-/* Cannot hang, because every other rank calls messages_exchange in any case. */
+/* The gather does not hang, because every other rank calls messages_exchange in any case. */
 void train_announce_end(struct parallel *parallel, vkn_status status)
 {
     BASE_KEEP_ERROR;

@@ -35,8 +35,8 @@ void profile_add_host(struct profile *profile, const char *name, double began, u
                                                  .step = step});
 }
 
-/* Returns whether the trace has the passes of an interval: one of the first four, or of two in a
- * row at every power of two. */
+/* Returns whether the trace has the passes of an interval: one of the first four, or one whose
+ * number is a power of two or one more. */
 static bool is_sampled(uint64_t interval)
 {
     return interval < 4 || (interval & (interval - 1)) == 0 ||
@@ -45,7 +45,7 @@ static bool is_sampled(uint64_t interval)
 
 /* Returns host time minus device time from calibrated clocks. Without them, lowers fence_offset,
  * the upper bound so far, and returns 0. */
-static double align(struct profile *profile, const struct profile_interval *interval)
+static double clock_offset(struct profile *profile, const struct profile_interval *interval)
 {
     if (interval->clocks) {
         profile->clocks_read = true;
@@ -56,7 +56,7 @@ static double align(struct profile *profile, const struct profile_interval *inte
         profile->aligned_end = interval->timings[interval->count - 1].end + offset;
         return offset;
     }
-    double offset = interval->waited - interval->timings[interval->count - 1].end;
+    double offset = interval->wait_end - interval->timings[interval->count - 1].end;
     if (profile->intervals == 0 || offset < profile->fence_offset)
         profile->fence_offset = offset;
     return 0.0;
@@ -143,7 +143,7 @@ void profile_add_interval(struct profile *profile, const struct profile_interval
                                                        : 1.0);
     }
     if (profile->detailed) {
-        double offset = align(profile, interval), idle = add_idle(profile, interval);
+        double offset = clock_offset(profile, interval), idle = add_idle(profile, interval);
         add_events(profile, interval, offset, idle);
     }
     profile->intervals++;

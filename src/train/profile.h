@@ -20,7 +20,7 @@ struct profile {
     /* Sums over all steps, timed or not. */
     uint64_t steps;
     double rays, marched, live;
-    /* Filled only if detailed. */
+    /* All further members but `intervals` are filled only if `detailed`. */
     double idle;            /* seconds between passes, over all steps */
     double interval_idle;   /* seconds between intervals that were queued back to back */
     uint64_t interval_gaps; /* number of pairs of such intervals */
@@ -40,8 +40,8 @@ struct profile_interval {
     uint32_t count;
     uint64_t from, to;               /* steps finished before and after the interval */
     bool queued;                     /* submitted while another interval was in flight */
-    double waited;                   /* base_seconds() when the wait for the interval ended */
-    const struct gpu_clocks *clocks; /* read at `waited`; NULL: not supported by the driver */
+    double wait_end;                 /* base_seconds() when the wait for the interval ended */
+    const struct gpu_clocks *clocks; /* read at `wait_end`; NULL: not supported by the driver */
 };
 /* Adds the interval's pass times and, if detailed, its events. */
 void profile_add_interval(struct profile *profile, const struct profile_interval *interval);

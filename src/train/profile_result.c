@@ -64,18 +64,18 @@ static vkn_status count_evaluated(const struct vkn_trainer *t, const struct Stat
     return status;
 }
 
-static vkn_status count(const struct vkn_trainer *t, struct cost_counts *counts)
+static vkn_status fill_counts(const struct vkn_trainer *t, struct cost_counts *counts)
 {
-    bool grid = t->step.setup.specialization.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
+    bool has_grid = t->step.setup.specialization.values[SPEC_SAMPLING] == SAMPLING_OCCUPANCY;
     struct State state;
     BASE_TRY(gpu_download(t->device, &t->step.buffers.at[BIND_STATE], 0, &state, sizeof(state)));
-    double devices = t->step.ranks ? t->ranks : 1; /* the profile's sums are over this many */
+    double devices = t->step.ranks ? t->ranks : 1; /* whose rays and samples the profile sums */
     double steps = devices * (double)t->profile.steps;
     counts->rays = t->profile.rays / steps;
     counts->marched = t->profile.marched / steps;
     counts->live = t->profile.live / steps;
     BASE_TRY(count_touched(t, &state, &counts->touched));
-    if (grid)
+    if (has_grid)
         BASE_TRY(count_evaluated(t, &state, &counts->evaluated));
     counts->evaluated /= t->step.setup.constants.cell_shares;
     return VKN_OK;
@@ -122,7 +122,7 @@ static vkn_status fill_profile(vkn_trainer *trainer, train_peaks *measure,
     profile->intervals = sums->intervals;
     if (sums->steps == 0 || sums->pass_count == 0)
         return VKN_OK;
-    BASE_TRY(count(trainer, &counts));
+    BASE_TRY(fill_counts(trainer, &counts));
     BASE_TRY(measure(trainer->device, &trainer->step.setup.backend, &peaks));
     fill_passes(trainer, &counts, &peaks, profile);
     double steps = (double)sums->steps;

@@ -68,9 +68,12 @@ vkn_status train_broadcast_state(vkn_trainer *t)
 {
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     size_t count = step_list_saved(&t->step, saved);
-    struct progress progress = {t->steps_done,           t->seconds,
-                                t->seconds_before,       t->rate_cuts,
-                                t->monitor.skips.before, t->monitor.convergence.constant_error};
+    struct progress progress = {t->steps_done,
+                                t->seconds,
+                                t->seconds_before,
+                                t->rate_cuts,
+                                t->monitor.skips.state_skipped,
+                                t->monitor.convergence.constant_error};
     BASE_TRY(train_sync_status(t->parallel, VKN_OK)); /* another rank may have no trainer */
     for (size_t i = 0; i < count; i++)
         BASE_TRY(broadcast_buffer(t, step_saved(&t->step, &saved[i])));

@@ -7,8 +7,8 @@
 #include "train/internal.h"
 #include "train/train.h"
 
-/* Returns the number of coarse samples for `marched` counted ones. Hierarchical sampling counts
- * fine and coarse positions, a proposal fine positions only. */
+/* Returns the number of coarse samples for `marched` counted samples. Hierarchical sampling counts
+ * fine and coarse samples, sampling with a proposal counts fine samples only. */
 static double coarse_of(const vkn_trainer *trainer, double marched)
 {
     const struct Config *constants = &trainer->step.setup.constants;

@@ -9,11 +9,11 @@
 
 bool train_device_is_lost(const vkn_trainer *trainer)
 {
-    return trainer->lost;
+    return trainer->device_lost;
 }
 
-/* Counts as bytes the gradients of a step or, with parameter averaging, a step's share of the
- * parameters and occupancy cells that are averaged once an interval. */
+/* The member `bytes` counts a step's gradients or, with parameter averaging, a step's share of the
+ * parameters and occupancy cells that are all-reduced once an interval. */
 struct vkn_communication train_communication(const vkn_trainer *trainer)
 {
     const struct step *step = &trainer->step;
@@ -154,7 +154,7 @@ static void log_first_wait(const struct vkn_trainer *t, uint32_t virtual_rank)
 /* Marks the device as lost if `status`, of a call on this rank's device, is VKN_NO_DEVICE. */
 static vkn_status on_device(struct vkn_trainer *t, vkn_status status)
 {
-    t->lost = t->lost || status == VKN_NO_DEVICE;
+    t->device_lost = t->device_lost || status == VKN_NO_DEVICE;
     return status;
 }
 
@@ -240,7 +240,7 @@ static bool is_last(const struct loop *loop)
     return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
 }
 
-/* All-reduces the last gradient bucket and the statistics. *last: the run ends with this step. */
+/* All-reduces the last gradient bucket and the statistics. Sets *last if this step ends the run. */
 static vkn_status all_reduce_rest(struct loop *loop, struct message *messages, bool *last)
 {
     struct vkn_trainer *t = loop->trainer;
@@ -272,7 +272,7 @@ static void add_times(struct loop *loop)
     struct gpu_clocks clocks;
     uint64_t done = t->steps_done;
     struct profile_interval interval = {
-        .waited = base_seconds(),
+        .wait_end = base_seconds(),
         .timings = timings,
         .count = step_half_timings(&t->step, true, done, timings),
         .from = done,
@@ -311,7 +311,7 @@ static vkn_status take_step(struct loop *loop, struct message *messages, bool *l
         status = all_reduce_rest(loop, messages, last);
     if (status != VKN_OK) {
         BASE_KEEP_ERROR;
-        if (!t->lost)
+        if (!t->device_lost)
             (void)step_abandon(&t->step);
     } else {
         status = on_device(t, update_weights(t));
@@ -329,7 +329,7 @@ static vkn_status take_step(struct loop *loop, struct message *messages, bool *l
 static vkn_status run_steps(struct loop *loop, struct message *messages)
 {
     struct vkn_trainer *t = loop->trainer;
-    double interval = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
+    double seconds = loop->run->report_seconds > 0 ? loop->run->report_seconds : 0.5;
     bool last = trainer_leads(t) && loop->submitted >= loop->limit;
     t->rank0_seconds = t->seconds;
     t->stop_requested = false;
@@ -337,7 +337,7 @@ static vkn_status run_steps(struct loop *loop, struct message *messages)
         loop_update_due(loop);
         BASE_TRY(loop_call_between_steps(loop));
         BASE_TRY(take_step(loop, messages, &last));
-        if (base_seconds() - loop->window.began >= interval)
+        if (base_seconds() - loop->window.began >= seconds)
             loop_report(loop);
     }
     /* All ranks have the same statistics, so that all take the same branch. */

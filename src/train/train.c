@@ -60,8 +60,8 @@ struct train_gradients train_gradients(const vkn_trainer *trainer)
         .jumps = monitor->counts[MONITOR_JUMP],
         .zeros = monitor->counts[MONITOR_ZERO],
         .skipped = monitor->skips.skipped,
-        .lost = monitor->lost,
-        .skipped_steps = monitor->skips.before,
+        .nonfinite_losses = monitor->nonfinite_losses,
+        .skipped_steps = monitor->skips.state_skipped,
     };
     _Static_assert(sizeof gradients.warning == MONITOR_LINE, "a line of the monitor");
     if (!monitor_summary(monitor, gradients.warning))

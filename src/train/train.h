@@ -73,7 +73,7 @@ struct train_gradients {
     uint64_t steps;                     /* with a finite gradient */
     uint64_t underflowed, jumps, zeros; /* part of `steps`: with much f16 underflow; with a norm far
                                            above the usual one; with a gradient of zero */
-    uint64_t skipped, lost;             /* skipped steps; steps with a loss that was not finite */
+    uint64_t skipped, nonfinite_losses; /* skipped steps; steps with a loss that was not finite */
     uint64_t skipped_steps;             /* skipped since the start of the run */
     char warning[512];                  /* summary of the warnings; empty: there was no warning */
 };
@@ -88,8 +88,8 @@ bool train_is_sound(const vkn_trainer *trainer);
 /* Checks a training at its end, before it is saved. VKN_ERROR, with the message of a failed
  * training, if every step was skipped or if the weights are not finite. */
 vkn_status train_check_end(vkn_trainer *trainer);
-/* Returns `status`, that of a failed save. If the reason is a state that is not finite, marks the
- * training as failed and sets its error message: no later save could succeed. */
+/* Returns `status`, the status of a failed save. If the reason is a state that is not finite, marks
+ * the training as failed and sets its error message: no later save could succeed. */
 vkn_status train_check_failed_save(vkn_trainer *trainer, vkn_status status);
 
 /* Statistics of the sampling since the trainer was created or resumed. Samples are means per ray.
@@ -103,8 +103,8 @@ struct train_sampling {
     double live;          /* samples of the main field with a gradient: neither behind a surface
                              nor, with march.alpha_threshold, transparent */
     double march_steps;   /* steps of the march through the whole cube */
-    double empty_share;   /* of march_steps that the occupancy grid skips; 0 without a grid */
-    double behind_share;  /* of the main field's evaluated samples that are not live */
+    double empty_share;   /* share of march_steps that the occupancy grid skips; 0 without a grid */
+    double behind_share;  /* share of the main field's evaluated samples that are not live */
 };
 struct train_sampling train_sampling(const vkn_trainer *trainer);
 /* Returns object "sampling" of summary.json, which the caller frees; NULL without memory. */

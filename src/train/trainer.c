@@ -113,10 +113,10 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
                                             : loop_run_intervals(&loop);
     loop_report(&loop);
     trainer->seconds = loop_elapsed(&loop);
-    bool is_synchronous = trainer->step.ranks || trainer->parallel;
+    bool has_ranks = trainer->step.ranks || trainer->parallel;
     if (status == VKN_OK && loop_ended_early(&loop))
         return train_end_early(trainer);
-    if (status == VKN_OK && (is_synchronous ? trainer->stop_requested : loop_stopped(&loop)))
+    if (status == VKN_OK && (has_ranks ? trainer->stop_requested : loop_stopped(&loop)))
         return base_fail(VKN_INTERRUPTED, "interrupted at step %llu",
                          (unsigned long long)trainer->steps_done);
     return status;

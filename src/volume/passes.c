@@ -8,8 +8,8 @@
 #define COMPOSITE_RAY         47
 #define COMPOSITE_SAMPLE      16 /* colour and depth */
 #define COMPOSITE_LIVE        31 /* gradients */
-/* With the distortion loss: position and cumulative sums of a sample, computed twice, and its
- * gradient. */
+/* Operations of the distortion loss: position and cumulative sums of a sample, computed twice, and
+ * the sample's gradient. */
 #define DISTORTION_RAY        2
 #define DISTORTION_LIVE       (2 * 13 + 23)
 #define DISTORTION_CONTRACTED (2 * 12) /* additional, to contract the positions */
@@ -30,11 +30,11 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     /* A subgroup counts its rays by one atomic. A ray whose samples fit a subgroup stays in
      * registers unless the loss has distortion; the second loads of longer rays are not counted. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
-    double counting = fmin(n->rays, subgroups);
+    double busy_subgroups = fmin(n->rays, subgroups);
     double loads = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
     double per_invocation =
         n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
-    double per_subgroup = (deterministic ? counting : n->rays) + counting;
+    double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
                  distortion_flops(m, n),
@@ -72,8 +72,7 @@ static const struct pass coarse[] = {
 };
 const struct pass_list volume_coarse = PASS_LIST(coarse);
 
-/* Operations of interlevel, per bin of the proposal and per sample of the field. Searches are not
- * counted. */
+/* Operations of interlevel, per bin of the proposal and per sample of the field; no searches. */
 #define INTERLEVEL_BIN    26 /* weight 13, cumulative sum 2, derivative of the loss 2, gradient 9 */
 #define INTERLEVEL_SAMPLE 47 /* weight 13, overlapped bins 26, loss 8 */
 

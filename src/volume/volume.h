@@ -7,11 +7,11 @@
 
 /* Lists visible samples from densities, so that only visible samples get colours. */
 extern const struct pass_list volume_visibility;
-/* Composites rays, computes the loss, and its gradients by colour and density of samples. */
+/* Composites rays; computes the loss and the gradients of the samples' colours and densities. */
 extern const struct pass_list volume_compositing;
 /* As volume_compositing, for a coarse field, whose loss has the colour term only. */
 extern const struct pass_list volume_coarse;
-/* Computes the interlevel loss of a proposal, and its gradients by the proposal's densities. */
+/* Computes the interlevel loss of a proposal and the gradients of the proposal's densities. */
 extern const struct pass_list volume_interlevel;
 /* Passes that composite pictures. VOLUME_VIEW writes colour, opacity and depth; VOLUME_NORMALS also
  * writes normals. VOLUME_HITS and VOLUME_DISTANCES write the median depth (the distance at which
