@@ -2,7 +2,7 @@
 // for GPUs without cooperative matrices. An invocation computes the sums of some rows by four columns
 // or, for weight gradients, of some inputs by four outputs. Each load reads four weights, mostly
 // the same four as neighbouring lanes.
-// Passes: as in field/mlp.glsl, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
+// Used by the passes that field/mlp.glsl lists, PATH_tiled. Reads F16_PARAMS or PARAMS [parameter].
 
 #ifdef FP16
 layout(std430, BINDING(F16_PARAMS)) readonly buffer FourBuffer { f16vec4 params4[]; };

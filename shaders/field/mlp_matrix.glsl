@@ -6,7 +6,7 @@
 // because some drivers compile shapes from specialisation constants badly.
 //   STAGED        the device has no f16 accumulators: sums are rounded lane by lane in shared memory
 //   CONVERSIONS   NV_cooperative_matrix2: activations of hidden layers stay in matrices
-// Passes: as in field/mlp.glsl with COOPMAT. Reads F16_PARAMS [parameter] f16.
+// Used by the passes that field/mlp.glsl lists, with COOPMAT. Reads F16_PARAMS [parameter] f16.
 
 layout(std430, BINDING(F16_PARAMS)) readonly buffer F16Buffer { f16vec2 param_pairs[]; };
 

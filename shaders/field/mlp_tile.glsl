@@ -18,7 +18,7 @@
 //   weight_gradient(layer, at_end)  computes this invocation's share of a layer's weight gradients: adds the tile's
 //                                   products or, with `at_end`, writes the held sums to PARTIALS
 //   clear_held()                    sets the held sums to zero, before all tiles
-// Passes: as in field/mlp.glsl with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
+// Used by the passes that field/mlp.glsl lists, with TILED. With TILE_IN_MEMORY reads and writes SCRATCH
 // [workgroup][row][value].
 
 layout(constant_id = SPEC_ROW_STRIDE) const uint ROW_STRIDE = 72;

@@ -1,7 +1,7 @@
 // Computes matrix products in cooperative matrices of MATRIX_M x MATRIX_N x MATRIX_K, accumulated in
 // ACCUM_T. A subgroup computes M_BLOCKS blocks of rows by N_PANELS panels; the including file defines
 // both constants. Shapes are literals, as in field/mlp_matrix.glsl.
-// Passes: as in field/product.glsl with COOPMAT.
+// Used by the passes that field/product.glsl lists, with COOPMAT.
 
 #ifndef STAGED
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column);

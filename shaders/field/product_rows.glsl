@@ -1,6 +1,6 @@
 // Computes matrix products on CPU devices: an invocation computes one row and the 16 columns of a
 // panel. A workgroup is one subgroup, whose rows are in one block.
-// Passes: as in field/product.glsl on CPU devices.
+// Used by the passes that field/product.glsl lists, on CPU devices.
 
 // Returns this lane's value among the SUBGROUP_SIZE values of a chunk from 4 i on. Each lane loads
 // all these values and selects its own: lavapipe then loads a vector, whereas an address per lane

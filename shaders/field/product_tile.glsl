@@ -1,7 +1,7 @@
 // Computes matrix products on GPUs without cooperative matrices: a workgroup of 256 invocations
 // computes 8 blocks of rows by 4 panels, an invocation 8 rows by 4 columns. One chunk of each block
 // and panel is in shared memory at a time.
-// Passes: as in field/product.glsl with TILED and without COOPMAT.
+// Used by the passes that field/product.glsl lists, with TILED and without COOPMAT.
 
 const uint TILE_BLOCKS = 8u, TILE_PANELS = 4u;
 const uint FOURS = CHUNK / 4u; // loads per chunk
@@ -23,8 +23,8 @@ void load_tiles(uint block, uint blocks, uint panel, uint panels, uint d)
     barrier();
 }
 
-// Adds the products of the loaded chunks. The 16 x 16 invocations compute half a block each, eight
-// rows, by a quarter of a panel, four columns.
+// Adds the products of the loaded chunks. Each of the 16 x 16 invocations computes eight rows (half
+// a block) by four columns (a quarter of a panel).
 void add_tiles(uint x_at, uint w_at, inout vec4 sum[8])
 {
     [[dont_unroll]] for (uint eight = 0; eight < 4u * CHUNK_DEPTH; eight += 32u) {

@@ -1,7 +1,7 @@
 // Assigns invocations to the rows of a workgroup's tile, the TILE_ROWS samples, cells or points that
 // go through the MLPs at once. On GPUs INVOCATIONS_PER_ROW invocations share a row, so that
 // enough invocations share the products and the weight gradients.
-// Passes: as in field/mlp.glsl.
+// Used by the passes that field/mlp.glsl lists.
 #ifndef SHARED_ROWS_GLSL
 #define SHARED_ROWS_GLSL
 

@@ -11,7 +11,7 @@
 
 #include "base/base.h"
 
-/* Returns where the dot and number before `end` begin; NULL: there are none. */
+/* Returns the start of the ".NUMBER" that ends at `end`, or NULL without one. */
 static const char *before_number(const char *text, const char *end)
 {
     const char *digits = end;
