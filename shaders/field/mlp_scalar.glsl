@@ -4,8 +4,8 @@
 // loops that are not unrolled rotate a window of the row past constant indices. All invocations read
 // the same weights, by uniform loads of four. CPU devices load by address (ADDRESSES), because with a
 // driver that checks each load against the buffer's end the loads take five times as long.
-// Used by the passes that field/mlp.glsl lists, on CPU devices. Reads F16_PARAMS or PARAMS [parameter]; with BACKWARD
-// reads and writes SCRATCH [workgroup][value][row].
+// Used by the passes that field/mlp.glsl lists, on CPU devices. Reads F16_PARAMS or PARAMS
+// [parameter]; with BACKWARD reads and writes SCRATCH [workgroup][value][row].
 
 #ifdef ADDRESSES
 #ifdef FP16

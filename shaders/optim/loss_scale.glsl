@@ -12,8 +12,8 @@
 // Repeated back-offs lower the learning rate: after `max_backoffs` back-offs without a growth between
 // them, the rate is multiplied by `rate_cut_factor` for the rest of the training. In healthy training
 // the scale goes up and down by one factor; if the scale only falls, the training diverges. Back-offs
-// before the first good step do not count: a skipped step changes no weight, so the initial scale was
-// too high or, after a cut of the rate, nothing is known yet about the new rate.
+// before the first good step, also the first after a cut of the rate, do not count: they show only
+// that the scale is still too high.
 
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
