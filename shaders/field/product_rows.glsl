@@ -24,7 +24,7 @@ void add_chunk(uint source, uint panel, uint first_row, inout float sum[BLOCK_RO
         COMPUTE_T4 packed_sum[4];
         [[unroll]] for (uint j = 0; j < 4u; j++)
             packed_sum[j] = COMPUTE_T4(0.0);
-        [[unroll]] for (uint k = 0; k < 8u; k++) { // constant bounds, independent of outer loops
+        [[unroll]] for (uint k = 0; k < 8u; k++) { // constant bounds, so that it is unrolled
             STORAGE_T x = lane_value(source, 4u * (eight + k) + first_row / 4u);
             [[unroll]] for (uint j = 0; j < 4u; j++) {
                 STORAGE_T4 w = PANEL4(panel, 4u * (eight + k) + j);

@@ -56,8 +56,8 @@ static bool is_zombie(long process)
     return name_end && (strncmp(name_end, ") Z", 3) == 0 || strncmp(name_end, ") X", 3) == 0);
 }
 
-/* Returns whether the process no longer exists. The caller holds the folder's lock, so a file with
- * this process's number was left by an earlier process with the same number. */
+/* Returns whether the process that wrote a file is gone. A file with the number of the running
+ * process is an earlier one's: the running process has not written in the folder yet. */
 static bool is_gone(long process)
 {
     if (process == (long)getpid())
@@ -67,8 +67,8 @@ static bool is_gone(long process)
     return (kill((pid_t)process, 0) != 0 && errno == ESRCH) || is_zombie(process);
 }
 
-/* Returns whether the name is "FILE.PROCESS.COUNTER.tmp" and the process no longer exists or the
- * name begins with `own`. */
+/* Returns whether a file "FILE.PROCESS.COUNTER.tmp" may be deleted: its process is gone, or its
+ * name begins with `own`, a prefix that only the caller writes. */
 static bool is_stale(const char *name, const char *own)
 {
     static const char ending[] = ".tmp";
