@@ -52,9 +52,9 @@ VKN_API vkn_status vkn_field_register(const vkn_field *field, vkn_config *config
  * which compiles the GLSL in a child process within 20 s, is not installed. */
 VKN_API vkn_status vkn_field_check(vkn_context *context, const vkn_config *config);
 
-/* Returns the GLSL of the field that `config` trains, after a #pragma for each given member of
- * struct vkn_field. Valid until the process ends; NULL for other models and for a field that is not
- * registered. */
+/* Returns the GLSL of the field that `config` trains, after a line "#pragma field ..." for each
+ * given member of struct vkn_field. Valid until the process ends; NULL for other models and for a
+ * field that is not registered. */
 VKN_API const char *vkn_field_source(const vkn_config *config);
 
 /* Trusts the GLSL of checkpoints by its SHA-256 (64 hexadecimal digits, as sha256sum prints for the

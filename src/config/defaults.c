@@ -1,5 +1,4 @@
-/* Resolves the defaults of unset settings, by constants and rules, and rejects contradictory
- * settings. */
+/* Resolves the defaults of unset settings and rejects contradictory settings. */
 #include "config/internal.h"
 
 #include <math.h>

@@ -108,8 +108,7 @@ static bool has_tensor(const struct safetensors_file *file, const char *name, ui
 }
 
 /* Finds the tensor of a saved buffer. If only weights are loaded and the file has no coarse field,
- * a coarse field gets the fine field's tensor, and a proposal keeps its initial parameters (*tensor
- * is NULL). */
+ * a coarse field gets the fine field's tensor; a proposal stays as it is (*tensor is NULL). */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
                               const struct saved_buffer *saved, bool weights_only,
                               const struct safetensors_tensor **tensor)

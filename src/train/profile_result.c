@@ -3,8 +3,7 @@
 
 #include "train/internal.h"
 
-/* Computes the mean number of hash grid entries that an update changes, from the entries' own
- * counts of updates. */
+/* Computes the mean number of hash grid entries per update, from the entries' step counts. */
 static vkn_status count_touched(const struct vkn_trainer *t, const struct State *state,
                                 double *touched)
 {
@@ -41,8 +40,7 @@ static double evaluated_of_four(const float *cells, float threshold, bool all)
     return seen / 4.0 + (occupied == 1 ? 0.75 : occupied > 1);
 }
 
-/* Estimates the cells that an occupancy update evaluates, from the current grid and from the share
- * of warm-up steps. */
+/* Estimates the cells per occupancy update from the current grid and the share of warm-up steps. */
 static vkn_status count_evaluated(const struct vkn_trainer *t, const struct State *state,
                                   double *evaluated)
 {

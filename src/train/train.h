@@ -29,8 +29,7 @@ vkn_status train_memory(const struct gpu_device *device, const struct vkn_scene 
 /* Creates the trainer of one of several ranks, which all have the same effective configuration;
  * `parallel` NULL: of a single rank. With parallel.images=share every rank needs a scene of its
  * own. The communicator stays the caller's. All ranks call train_broadcast_state before the first
- * vkn_trainer_run. From then on all runs end when rank 0's run ends; a failure or a stop of any
- * rank ends all runs. */
+ * vkn_trainer_run. From then on all runs end with rank 0's, or if any rank fails or is stopped. */
 vkn_status train_create(vkn_context *context, vkn_scene *scene, const struct vkn_config *config,
                         struct parallel *parallel, vkn_trainer **trainer);
 /* Returns VKN_OK if `status` is VKN_OK on all ranks; else, on all ranks, the status and the last
