@@ -157,7 +157,7 @@ static bool is_elsewhere(const struct consistency_points *points,
     return 2 * moved >= tested;
 }
 
-/* Computes the agreements of a view's image with the projections of views that have other poses.
+/* Computes the agreements of a view's image with points projected by other views' poses.
  * Returns the number of agreements. */
 static size_t compare_others(const struct consistency_sample *sample,
                              const struct consistency_sampled_view *sampled, bool tracked,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Bound of rounding errors of positions, relative to their size and to the step's number. It also
- * covers the contracted position, of which a small change is a large distance far away. */
+ * covers contracted positions, whose small errors are large distances far from the centre. */
 #define SLACK 4e-6
 
 static double slack_at(const struct reference_space *space, double size)
@@ -75,8 +75,8 @@ static bool block_empty(const struct reference_grid *grid, uint32_t cell)
     return true;
 }
 
-/* Returns whether a skipping march would not look up this step: steps have outgrown the cascade of
- * an empty cell or block, and the march skips the rest of that cell or block. */
+/* Returns whether a skipping march would not look up this step: the march skips the rest of an
+ * empty cell or block, although the step length now belongs to a coarser cascade. */
 static bool skipped_before(const struct reference_grid *grid, const struct location *finer,
                            const struct location *now, const double position[3])
 {
