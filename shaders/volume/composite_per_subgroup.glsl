@@ -65,8 +65,8 @@ DistortionSums last_lane(DistortionSums s)
 }
 
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
-// `reached` samples. `held`: the samples loaded last, mostly all samples of the ray. With the
-// distortion loss all samples are loaded again, to save registers.
+// `reached` samples. `held`: the samples loaded last, which are all samples of most
+// rays. With the distortion loss all samples are loaded again, to save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
                          DistortionSums all, LaneSample held)
 {

@@ -57,7 +57,7 @@ struct plot_curve {
 struct plot {
     const char *id, *title; /* of the figure; not escaped */
     const char *unit;       /* of the last value in the caption: "dB", "/s" or "" */
-    int decimals;     /* of the last value; 0: 3 significant digits and k or M; -1: 7 digits */
+    int decimals;     /* of the last value; 0: 3 digits and a unit prefix (k, M); -1: 7 digits */
     bool logarithmic; /* logarithmic y axis; leaves out values that are not positive */
     bool from_zero;   /* the linear axis starts at 0 */
     bool smooth;      /* draws a strong smooth curve over the faint raw one */

@@ -36,13 +36,13 @@ static struct exchange *next_job(struct viewer *viewer)
     return exchange;
 }
 
-/* Returns whether a job may start: limits the time that photographs take from a training. */
+/* Returns whether a job may start: photographs get a limited share of a training's time. */
 static bool may_read(struct viewer *viewer, double now)
 {
     return allowance_left(&viewer->reading, now) > 0 || viewer->state != STATE_TRAINING;
 }
 
-/* Runs a job; releases the caller's lock meanwhile, since a parked exchange stays valid. */
+/* Runs a job without the caller's lock: a parked exchange stays valid. */
 static void do_job(struct viewer *viewer, struct exchange *exchange)
 {
     const struct photo_request photo = exchange->photo;
