@@ -10,23 +10,23 @@ import re
 import subprocess
 import sys
 
-# A regular expression of prose, and what to write.
-WORDS = {
-    r"those and these|these and those|neither this nor|neither that nor": "the nouns",
-    r"the latter|the former(?= (is|are|has|have)|[,.;])": "the noun",
-    r"nobody|somebody": "user, caller, client",
-    r"light comes to|what light": "visible samples, transmittance",
-    r"(comes?|came) to (?!an end|rest)": "is, yields, sums to",
-    r"in the place of": "instead of",
-    r"warp(s|ed|ing)?": "deformation",
-    r"flushed": "underflowed (f16), written (files)",
-    r"rooms|(base|config|gpu|scene|run|train|field) room|room (base|config|gpu|scene|run|train|field)": "module (of src)",
-    r"moments? (of|in) (time|the scene)": "time",
-    r"take the step together|train together with": "synchronous data parallelism",
-    r"gradient pieces|pieces of (the )?gradients": "gradient buckets",
-    r"since 0\.2": "nothing: 0.1.0 is not released",
-    r"lowered to (f16|16 bits)": "rounded to f16",
-}
+# Rows of prose: a regular expression, what to write instead, and an example that the test plants.
+WORDS = (
+    (r"those and these|these and those|neither this nor|neither that nor", "the nouns", "those and these"),
+    (r"the latter|the former(?= (is|are|has|have)|[,.;])", "the noun", "the latter"),
+    (r"nobody|somebody", "user, caller, client", "nobody"),
+    (r"light comes to|what light", "visible samples, transmittance", "what light comes to"),
+    (r"(comes?|came) to (?!an end|rest)", "is, yields, sums to", "came to 3"),
+    (r"in the place of", "instead of", "in the place of"),
+    (r"warp(s|ed|ing)?", "deformation", "warped"),
+    (r"flushed", "underflowed (f16), written (files)", "flushed"),
+    (r"rooms|(base|config|gpu|scene|run|train|field) room|room (base|config|gpu|scene|run|train|field)", "module (of src)", "the room gpu"),
+    (r"moments? (of|in) (time|the scene)", "time", "moments of time"),
+    (r"take the step together|train together with", "synchronous data parallelism", "take the step together"),
+    (r"gradient pieces|pieces of (the )?gradients", "gradient buckets", "pieces of gradients"),
+    (r"since 0\.2", "nothing: 0.1.0 is not released", "since 0.2"),
+    (r"lowered to (f16|16 bits)", "rounded to f16", "lowered to f16"),
+)
 # A part of identifiers, between underscores or capitals, in lower case, and what to write.
 NAMES = {
     "warp": "deformation", "warped": "deformed", "flushed": "underflowed", "falls": "backoffs", "doubts": "sanity",
@@ -76,7 +76,7 @@ def find(path, text):
     found = []
     for line, prose in prose_of(path, text):
         prose = re.sub(r"\s*\n\s*(\*|//|#)?\s*", " ", prose)
-        for word, instead in WORDS.items():
+        for word, instead, _ in WORDS:
             hit = re.search(rf"\b(?:{word})\b", prose, re.I)
             if hit and not excepted(word, path):
                 found.append(f"{path}:{line}: '{hit.group()}': write {instead}")
@@ -106,17 +106,8 @@ def check_tree():
 
 def check_itself():
     """Returns messages about planted words that are not found, and about findings in good texts."""
-    samples = {r"those and these|these and those|neither this nor|neither that nor": "those and these",
-               r"the latter|the former(?= (is|are|has|have)|[,.;])": "The latter", r"nobody|somebody": "nobody",
-               r"light comes to|what light": "what light comes to", r"(comes?|came) to (?!an end|rest)": "came to 3",
-               r"warp(s|ed|ing)?": "warped", r"rooms|(base|config|gpu|scene|run|train|field) room|room (base|config|gpu|scene|run|train|field)":
-               "the room gpu", r"moments? (of|in) (time|the scene)":
-               "moments of time", r"gradient pieces|pieces of (the )?gradients": "pieces of gradients",
-               r"since 0\.2": "since 0.2", r"lowered to (f16|16 bits)": "lowered to f16",
-               r"take the step together|train together with": "take the step together"}
     missed = []
-    for word in WORDS:
-        text = samples.get(word, word)
+    for _, _, text in WORDS:
         for path, form in (("src/a.c", f"/* It\n * says {text}. */"), ("src/a.c", f'"it says {text} here"'),
                            ("README.md", f"It says {text} here."), ("tools/a.py", f"# It says {text} here.")):
             if not find(path, form):

@@ -91,20 +91,15 @@ static const struct {
     {"parallel.pieces", "parallel.buckets"},
 };
 
-static const struct config_setting *find_row(const char *key)
-{
-    for (size_t i = 0; i < config_setting_count; i++)
-        if (strcmp(config_settings[i].key, key) == 0)
-            return &config_settings[i];
-    return NULL;
-}
-
 const struct config_setting *config_find(const char *key)
 {
     for (size_t i = 0; i < BASE_COUNT(renamed_keys); i++)
         if (strcmp(renamed_keys[i].old, key) == 0)
-            return find_row(renamed_keys[i].key);
-    return find_row(key);
+            key = renamed_keys[i].key;
+    for (size_t i = 0; i < config_setting_count; i++)
+        if (strcmp(config_settings[i].key, key) == 0)
+            return &config_settings[i];
+    return NULL;
 }
 
 const char *config_value_name(const struct config_setting *setting, const char *name)

@@ -14,6 +14,7 @@
  * `bools` are supported, and VKNERF_DISABLE does not list the name. */
 static const struct optional_feature {
     const char *name;        /* in VKNERF_DISABLE */
+    const char *former;      /* name there in earlier versions; NULL: the same */
     const char *extension;   /* NULL: none needed */
     uint32_t core;           /* Vulkan version that includes the extension; 0: none */
     VkStructureType type;    /* of the feature structure; 0: always chained */
@@ -116,6 +117,7 @@ static const struct optional_feature {
     },
     {
         .name = "packed_f16_atomics",
+        .former = "packed_half_atomics",
         .extension = VK_NV_SHADER_ATOMIC_FLOAT16_VECTOR_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_ATOMIC_FLOAT16_VECTOR_FEATURES_NV,
         .structure = FEATURES(f16_atomics),
@@ -159,12 +161,10 @@ static const struct optional_feature {
     },
 };
 
-/* Old name of packed_f16_atomics, which VKNERF_DISABLE may still list. */
-#define OLD_PACKED_F16_ATOMICS "packed_half_atomics"
 /* Further names for VKNERF_DISABLE, which are not device features. */
-static const char *const other_switches[] = {
-    OLD_PACKED_F16_ATOMICS, "pipeline_cache", "timestamps", "tuning",
-    "owned_sums",           "cpu_kernels",    "self_test",  "mapped_memory"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
+                                             "owned_sums",     "cpu_kernels", "self_test",
+                                             "mapped_memory"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
@@ -181,9 +181,7 @@ bool gpu_environment_lists(const char *variable, const char *name)
 
 bool gpu_disabled(const char *feature)
 {
-    return gpu_environment_lists("VKNERF_DISABLE", feature) ||
-           (strcmp(feature, "packed_f16_atomics") == 0 &&
-            gpu_environment_lists("VKNERF_DISABLE", OLD_PACKED_F16_ATOMICS));
+    return gpu_environment_lists("VKNERF_DISABLE", feature);
 }
 
 bool gpu_cpu_kernels(const struct gpu_capabilities *device)
@@ -191,14 +189,19 @@ bool gpu_cpu_kernels(const struct gpu_capabilities *device)
     return device->type == GPU_CPU && !gpu_disabled("cpu_kernels");
 }
 
+static bool is_switch(const char *known, const char *name, size_t length)
+{
+    return known && strlen(known) == length && strncmp(known, name, length) == 0;
+}
+
 static bool known_switch(const char *name, size_t length)
 {
     for (size_t i = 0; i < BASE_COUNT(optional_features); i++)
-        if (strlen(optional_features[i].name) == length &&
-            strncmp(optional_features[i].name, name, length) == 0)
+        if (is_switch(optional_features[i].name, name, length) ||
+            is_switch(optional_features[i].former, name, length))
             return true;
     for (size_t i = 0; i < BASE_COUNT(other_switches); i++)
-        if (strlen(other_switches[i]) == length && strncmp(other_switches[i], name, length) == 0)
+        if (is_switch(other_switches[i], name, length))
             return true;
     return length == 0;
 }
@@ -299,7 +302,8 @@ void gpu_features_read(VkPhysicalDevice physical, const struct gpu_extensions *e
 
     for (size_t i = 0; i < BASE_COUNT(optional_features); i++) {
         const struct optional_feature *optional = &optional_features[i];
-        bool is_used = reachable[i] && !gpu_disabled(optional->name);
+        bool is_used = reachable[i] && !gpu_disabled(optional->name) &&
+                       !(optional->former && gpu_disabled(optional->former));
         for (uint32_t k = 0; k < optional->bool_count; k++)
             is_used = is_used && *bool_of(&offered, optional, k);
         *flag_of(support, optional) = is_used;
