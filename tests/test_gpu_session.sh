@@ -48,7 +48,7 @@ small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=
 
 # Adds a test that fails and one that exceeds its time.
 mkdir "$work/tree"
-tar xzf "$work/packed/tree.tar.gz" -C "$work/tree"
+tar xJf "$work/packed/tree.tar.xz" -C "$work/tree"
 printf 'test_false\tfalse\ntest_late\tsleep\t60\n' >>"$work/tree/build/session.list"
 
 # A launcher of two words, which stops the tuner after 4 s: its results so far are enough.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tools/gpu_session.py pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
-    Packs programs and tests for a session on another machine into DIR: gpu_session.py and tree.tar.gz, at most
+    Packs programs and tests for a session on another machine into DIR: gpu_session.py and tree.tar.xz, at most
     64 MiB. Builds first, unless --build names a build folder with tests. --scene is the scene to train at full
     size; default: the bundled one.
 DIR/gpu_session.py run --out OUT [OPTION ...]
@@ -44,6 +44,7 @@ import concurrent.futures
 import datetime
 import glob
 import json
+import lzma
 import os
 import platform
 import re
@@ -154,10 +155,11 @@ def utc_now():
 
 # Text of DIR/gpu_session.py.
 START = '''#!/usr/bin/env python3
-"""Unpacks tree.tar.gz from its own folder and runs the contained tools/gpu_session.py; see --help."""
-import os, subprocess, sys, tempfile
+"""Unpacks tree.tar.xz from its own folder and runs the contained tools/gpu_session.py; see --help."""
+import os, sys, tarfile, tempfile
 os.environ["VKNERF_UNPACKED"] = folder = tempfile.mkdtemp()
-subprocess.run(["tar", "xzf", os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.gz", "-C", folder], check=True)
+with tarfile.open(os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.xz") as archive:
+    archive.extractall(folder)
 os.execv(sys.executable, [sys.executable, folder + "/tools/gpu_session.py"] + sys.argv[1:])
 '''
 # Text of build/tests/vknerf, the program that tests call.
@@ -235,14 +237,16 @@ def pack(arguments):
         copy_programs(build, stage, tests)
         write_file(stage + "/build/session.list", "".join("\t".join(test) + "\n" for test in tests))
         write_file(stage + "/build/about.json", json.dumps(describe_build(stage, len(tests))) + "\n")
-        archive = os.path.join(target, "tree.tar.gz")
-        with tarfile.open(archive, "w:gz", compresslevel=6) as tar:
+        archive = os.path.join(target, "tree.tar.xz")
+        # All test programs contain the same code and shaders: a window wider than a program stores them once.
+        wide = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 512 << 20}]
+        with lzma.open(archive, "w", filters=wide) as compressed, tarfile.open(fileobj=compressed, mode="w|") as tar:
             tar.add(stage, ".")
     packed = os.path.getsize(archive) / 1024
     if packed > MAX_MIB * 1024:
         die(f"{archive}: {packed:.0f} KiB, limit {MAX_MIB} MiB; use a smaller scene")
     write_file(os.path.join(target, "gpu_session.py"), START, 0o755)
-    say(f"{target}: gpu_session.py, tree.tar.gz ({packed:.0f} KiB, {len(tests)} tests)")
+    say(f"{target}: gpu_session.py, tree.tar.xz ({packed:.0f} KiB, {len(tests)} tests)")
 
 
 # ---- a session: processes and time limits ------------------------------------------------------------------------
