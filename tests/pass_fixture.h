@@ -262,6 +262,8 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.summed = bench->config.summed_params;
     counts.cameras = cameras;
     counts.pixels = pixels;
+    counts.error_cells = bench->config.error_cells;
+    counts.error_sums = bench->config.slot_count * (3 + 2 * (uint64_t)bench->config.slot_cells);
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;
     /* Shaders of other backends than the bench's run on it too. */

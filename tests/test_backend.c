@@ -90,6 +90,19 @@ static void assert_refused(struct vkn_config config, const struct gpu_capabiliti
     assert_message(message);
 }
 
+/* NVIDIA's driver reads the weights by input; others have a second copy by output. */
+static void test_weights_by_output(void **state)
+{
+    (void)state;
+    for (int own_driver = 0; own_driver < 2; own_driver++) {
+        struct gpu_capabilities device = nvidia();
+        struct field_backend backend;
+        device.has_nvidia_driver = own_driver;
+        ok(create((struct vkn_config){.precision = VKN_PRECISION_COOPMAT}, &device, &backend));
+        assert_true((backend.transposed == 0) == own_driver);
+    }
+}
+
 /* Compares the prediction that is used before anything is measured. */
 static void assert_predicted(const struct gpu_capabilities *device, const char *name)
 {
@@ -248,19 +261,38 @@ static void test_candidates(void **state)
     (void)state;
     struct field_candidate list[FIELD_MAX_CANDIDATES];
     struct vkn_config config = {0};
-    assert_int_equal(field_list_candidates(&config, list), 4);
+    assert_int_equal(field_list_candidates(&config, list), 5);
     assert_int_equal(list[0].precision, VKN_PRECISION_FP32);
     assert_int_equal(list[2].precision, VKN_PRECISION_COOPMAT);
     assert_false(list[2].conversions);
     assert_true(list[3].conversions);
+    assert_true(list[4].shape == VKN_SHAPE_16X8X16 && !list[4].conversions && list[4].timed);
     config.matrix.accumulate = VKN_ACCUMULATE_F16;
+    assert_int_equal(field_list_candidates(&config, list), 4);
+    assert_int_equal(list[3].shape, VKN_SHAPE_16X8X16);
+    config.matrix.conversions = true;
+    config.matrix.accumulate = VKN_ACCUMULATE_F32;
     assert_int_equal(field_list_candidates(&config, list), 3);
+    assert_true(list[2].conversions);
+    config.matrix.conversions = false;
+    config.matrix.shape = VKN_SHAPE_16X16X16;
+    assert_int_equal(field_list_candidates(&config, list), 4);
+    assert_int_equal(list[3].shape, VKN_SHAPE_16X16X16);
+
+    /* An open shape of coopmat: the same three are timed, then come the replacements, each once. */
+    config = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT};
+    assert_int_equal(field_list_candidates(&config, list), 3 + 4 + 2);
+    assert_true(!list[0].conversions && list[1].conversions);
+    assert_int_equal(list[2].shape, VKN_SHAPE_16X8X16);
+    for (uint32_t i = 0; i < 9; i++)
+        assert_int_equal(list[i].timed, i < 3);
 
     /* The list has all fallbacks, each once, fp32 last. */
     config = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT,
                                  .matrix = {.shape = VKN_SHAPE_8X8X8, .conversions = true}};
     uint32_t count = field_list_candidates(&config, list);
     assert_int_equal(count, 1 + 5 + 2);
+    assert_false(list[0].timed);
     assert_true(list[0].shape == VKN_SHAPE_8X8X8 && list[0].conversions);
     assert_true(list[1].shape == VKN_SHAPE_8X8X8 && !list[1].conversions);
     assert_int_equal(list[2].shape, VKN_SHAPE_16X16X16);
@@ -286,6 +318,10 @@ static void test_candidates(void **state)
     timed[3].verdict = FIELD_UNSUPPORTED;
     timed[2] = (struct field_candidate){.verdict = FIELD_WRONG, .milliseconds = 2};
     assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 0);
+    timed[0].verdict = timed[2].verdict = FIELD_WRONG;
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 3);
+    timed[2] = (struct field_candidate){.verdict = FIELD_CORRECT, .milliseconds = 2};
+    assert_int_equal(field_fastest(timed, BASE_COUNT(timed)), 2);
 }
 
 /* ---- the precision policy -------------------------------------------------------------------- */
@@ -780,6 +816,20 @@ static void test_auto(void **state)
     if (capabilities->float16)
         assert_chosen(&outcome, first.candidates[first.chosen].precision, "times as fast as ");
     free(outcome.log);
+    if (offers_all(device)) {
+        outcome = choose(device, small(VKN_PRECISION_COOPMAT, device));
+        assert_non_null(strstr(outcome.log, "which matrices are fastest, once: coopmat 8x8x8"));
+        for (uint32_t i = 0; i < 2; i++)
+            assert_int_equal(outcome.choice.candidates[i].verdict, FIELD_CORRECT);
+        assert_int_equal(outcome.choice.candidates[2].verdict, FIELD_NOT_TRIED);
+        assert_chosen(&outcome, VKN_PRECISION_COOPMAT, "asked for; measured ");
+        struct vkn_config asked = small(VKN_PRECISION_COOPMAT, device);
+        asked.matrix.shape = VKN_SHAPE_8X8X8;
+        outcome = choose(device, asked);
+        assert_quiet(outcome.log);
+        assert_false(outcome.config.matrix.conversions);
+        assert_chosen(&outcome, VKN_PRECISION_COOPMAT, "asked for");
+    }
     unsetenv("VKNERF_MEASURE");
     assert_true(base_file_exists(file) || !capabilities->float16);
     unlink(file);
@@ -845,15 +895,25 @@ static void test_host_clock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_backward_tiles), cmocka_unit_test(test_fake_devices),
-        cmocka_unit_test(test_sums),           cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_candidates),     cmocka_unit_test(test_policy),
-        cmocka_unit_test(test_requested),      cmocka_unit_test(test_switches),
-        cmocka_unit_test(test_layers),         cmocka_unit_test(test_layers_of_grid),
-        cmocka_unit_test(test_broken_kernels), cmocka_unit_test(test_broken_matrices),
-        cmocka_unit_test(test_cache),          cmocka_unit_test(test_broken_is_not_cached),
-        cmocka_unit_test(test_no_cache),       cmocka_unit_test(test_auto),
-        cmocka_unit_test(test_compile_limit),  cmocka_unit_test(test_host_clock),
+        cmocka_unit_test(test_backward_tiles),
+        cmocka_unit_test(test_fake_devices),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_weights_by_output),
+        cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_requested),
+        cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_layers_of_grid),
+        cmocka_unit_test(test_broken_kernels),
+        cmocka_unit_test(test_broken_matrices),
+        cmocka_unit_test(test_cache),
+        cmocka_unit_test(test_broken_is_not_cached),
+        cmocka_unit_test(test_no_cache),
+        cmocka_unit_test(test_auto),
+        cmocka_unit_test(test_compile_limit),
+        cmocka_unit_test(test_host_clock),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

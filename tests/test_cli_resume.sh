@@ -166,7 +166,8 @@ contains stopped/summary.json '"status":.*"finished"'
 VKNERF_ASSETS=$VKNERF_SOURCE_DIR/assets
 export VKNERF_ASSETS
 # shellcheck disable=SC2086
-succeeds demo --out demo --seconds 0.1 --downscale 8 --quiet $small
+succeeds demo --out demo --seconds 0.1 --downscale 8 $small
+contains err 'demo: [0-9]* steps in 0.1 s are few: this model usually needs 1000 '
 contains out '^report: demo/report.html'
 contains out '^orbit: demo/orbit'
 has demo/report.html demo/orbit/frame_0023.png

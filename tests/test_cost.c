@@ -294,8 +294,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 72 + 32 + 120),
-                100 * (4 + 72 + 32) + 3 * 120, 0);
+    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 80 + 32 + 144),
+                100 * (4 + 80 + 32) + 3 * 144, 0);
     /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
     assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
                 100 * 40 + 900 * 12 + 512 + 32, 100);
@@ -336,15 +336,30 @@ static void test_rays(void **state)
     assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
                 ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     assert_same(cost_of(&repeatable, false, "composite").atomics, 160);
+    struct vkn_config dropping = config; /* 800 live samples of which 500 get gradients */
+    dropping.batch.keep = 0.625F;
+    assert_cost(cost_of(&dropping, false, "composite"), 47 * 100 + 16 * 800 + 31 * 500,
+                ray * 100 + 28 * 800 + (16 + 4) * 500, ray * 100 + 28 * 800 + (16 + 4) * 500, 180);
+    dropping.loss.distortion = 0.01f;
+    assert_same(cost_of(&dropping, false, "composite").flops,
+                49 * 100 + (16 + 13) * 800 + (31 + 13 + 23) * 500);
+    dropping.batch.keep = 0.1F; /* but no more samples are live than there are */
+    assert_same(cost_of(&dropping, false, "composite").flops,
+                49 * 100 + (16 + 13) * 900 + (31 + 13 + 23) * 500);
     /* Distortion loads samples again; FLOPs per sample: position 2, sums 11, twice, gradient 23. */
     struct vkn_config drawn = config;
     drawn.loss.distortion = 0.01f;
+    ray += 4.0 / 64; /* a third partial sum */
     assert_cost(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
                 ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     cpu_kernels = true;
     assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
     drawn.scene.contraction = VKN_CONTRACTION_CUBE;
     assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
+    drawn.loss.distortion_curve = VKN_DISTORTION_LADDER;
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 137) * 500);
+    double check = cost_of(&config, false, "check_gradients").bytes;
+    assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
 }
 
 /* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of
@@ -479,6 +494,11 @@ static void test_optimizer(void **state)
         bytes -= touched * 8;
         assert_cost(cost_of(&settings, half, "update_weights"),
                     10 * touched + 2 * STORED + touched / 2, bytes, bytes, 0);
+        settings = config;
+        settings.grid.decay = 0.1f; /* updates all entries; no parameter is without decay */
+        bytes = 4 * PARAMS + PARAMS * (4 + 8 + 8 + 8 + 2.0 * half) + PARAMS / 2 * 8;
+        assert_cost(cost_of(&settings, half, "update_weights"),
+                    13 * PARAMS + 2 * PARAMS + 7 * PARAMS / 2.0, bytes, bytes, 0);
         double average = PARAMS * (4 + 4 + 4 + 2.0 * half) / 16;
         assert_cost(cost_of(&config, half, "update_average"), 3.0 * PARAMS / 16, average, average,
                     0);

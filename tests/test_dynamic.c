@@ -233,7 +233,7 @@ static void test_steps(void **state)
     config.batch.chunk = 2112; /* two chunks: each dispatch of matrices is slow on a CPU device */
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
-    assert_true(matrices.loss > 0.5 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
+    assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
 
     trained_destroy(&matrices);
     trained_destroy(&seen);
@@ -364,7 +364,7 @@ static void test_vanilla(void **state)
     config.parallel.ranks_per_device = 2;
     struct trained matrices = train(tests, &config, false);
     assert_deforms(&matrices);
-    assert_true(matrices.loss > 0.25 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
+    assert_true(matrices.loss > 0.125 * whole.loss && matrices.loss < 0.9 * matrices.first_loss);
 
     trained_destroy(&matrices);
     trained_destroy(&seen);

@@ -65,11 +65,39 @@ static void is_silent_otherwise(void **state)
     assert_string_equal(message_of(&endless, 1, 60, 0, 800), "");
 }
 
+static const char *few(const struct vkn_config *config, uint64_t step, double seconds)
+{
+    static char line[256];
+    return eta_few_steps(config, step, seconds, line) ? line : "";
+}
+
+/* At the end of a run that its time limit has ended. */
+static void says_that_steps_are_few(void **state)
+{
+    (void)state;
+    struct vkn_config config = {.seconds = 120, .scene.downscale = 4};
+    assert_string_equal(few(&config, 480, 120.5),
+                        "480 steps in 120 s are few: this model usually needs 1000 for sharp "
+                        "pictures; train for longer (--seconds 260) or on smaller images "
+                        "(--downscale 8)");
+    assert_string_equal(few(&config, 1000, 120.5), "");
+    assert_string_equal(few(&config, 0, 120.5), "");
+    assert_string_equal(few(&config, 480, 119.5), ""); /* ended by a number of steps */
+    config.field.position = VKN_POSITION_FREQUENCIES;
+    config.scene.downscale = 0;
+    assert_non_null(strstr(few(&config, 3999, 120.5), "usually needs 4000"));
+    assert_non_null(strstr(few(&config, 3999, 120.5), "(--seconds 130)"));
+    assert_non_null(strstr(few(&config, 3999, 120.5), "(--downscale 2)"));
+    config.seconds = 0;
+    assert_string_equal(few(&config, 480, 120.5), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_what_takes_long),
         cmocka_unit_test(is_silent_otherwise),
+        cmocka_unit_test(says_that_steps_are_few),
     };
     return cmocka_run_group_tests_name("outlook", tests, NULL, NULL);
 }

@@ -70,6 +70,9 @@ static const struct report_metrics line = {
     .step = 5000000000, /* more than 32 bits */
     .seconds = 31.25,
     .loss = 0.0012,
+    .distortion_loss = 0.0005,
+    .interlevel_loss = 0.125,
+    .coarse_loss = (double)NAN, /* no part of the loss */
     .psnr = 28.31,
     .learning_rate = 1e-30,
     .loss_scale = 65536.0,
@@ -83,6 +86,8 @@ static const struct report_metrics line = {
     .image_downscale = 4,
     .images_exchanged = 30,
     .exchange_share = 0.0625,
+    .kept_share = 0.5,
+    .keep_weight = 1.75,
 };
 
 static void assert_scalar(const struct reader *reader, const char *tag, uint64_t step, double value)
@@ -107,9 +112,11 @@ static void records(void **state)
     assert_int_equal(strspn(names[0] + 20, "0123456789"), 10);
     assert_int_equal(reader->records, 3);
     assert_int_equal(reader->start_step, 0);
-    assert_int_equal(reader->count, 14);
+    assert_int_equal(reader->count, 18);
     assert_scalar(reader, "train/seconds", line.step, 31.25);
     assert_scalar(reader, "train/loss", line.step, 0.0012);
+    assert_scalar(reader, "train/distortion_loss", line.step, 0.0005);
+    assert_scalar(reader, "train/interlevel_loss", line.step, 0.125);
     assert_scalar(reader, "train/psnr", line.step, 28.31);
     assert_scalar(reader, "optimizer/learning_rate", line.step, 1e-30);
     assert_scalar(reader, "optimizer/loss_scale", line.step, 65536.0);
@@ -122,6 +129,8 @@ static void records(void **state)
     assert_scalar(reader, "images/image_downscale", line.step, 4.0);
     assert_scalar(reader, "images/images_exchanged", line.step, 30.0);
     assert_scalar(reader, "parallel/exchange_share", line.step, 0.0625);
+    assert_scalar(reader, "train/kept_share", line.step, 0.5);
+    assert_scalar(reader, "train/keep_weight", line.step, 1.75);
     assert_true(reader->values[0].wall_time >= before && reader->wall_time <= before + 60.0);
     reader_close(reader);
     ok(report_events_add_scalar(events, 7, "eval/psnr", 31.5));
@@ -228,6 +237,9 @@ static void full_disk(void **state)
 static const char *const tags[RUN_COLUMNS] = {
     [RUN_SECONDS] = "train/seconds",
     [RUN_LOSS] = "train/loss",
+    [RUN_DISTORTION_LOSS] = "train/distortion_loss",
+    [RUN_INTERLEVEL_LOSS] = "train/interlevel_loss",
+    [RUN_COARSE_LOSS] = "train/coarse_loss",
     [RUN_PSNR] = "train/psnr",
     [RUN_LEARNING_RATE] = "optimizer/learning_rate",
     [RUN_LOSS_SCALE] = "optimizer/loss_scale",
@@ -242,6 +254,8 @@ static const char *const tags[RUN_COLUMNS] = {
     [RUN_DOWNSCALE] = "images/image_downscale",
     [RUN_EXCHANGED] = "images/images_exchanged",
     [RUN_ALL_REDUCE_SHARE] = "parallel/exchange_share",
+    [RUN_KEPT_SHARE] = "train/kept_share",
+    [RUN_KEEP_WEIGHT] = "train/keep_weight",
 };
 
 /* The event file's scalars are the numbers of all lines after `first_step`. */

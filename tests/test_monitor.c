@@ -62,6 +62,57 @@ static void test_underflowed(void **state)
                           "f16");
 }
 
+/* Adds steps with a share of underflowed gradients at a dynamic scale; `skips`: the first one
+ * overflows. */
+static void add_dynamic(struct statistics *fake, uint32_t steps, float scale, float share,
+                        bool skips)
+{
+    fake->stats.loss_scale = scale;
+    fake->stats.skipped_steps += skips;
+    add(fake, steps, 1, share);
+}
+
+/* With a dynamic scale there is a warning only if the scale cannot grow soon. */
+static void test_underflowed_dynamic(void **state)
+{
+    (void)state;
+    const struct monitor_scale scale = {
+        .kind = SCALE_DYNAMIC, .highest = 4096, .underflow = 0.01f, .interval = 2000};
+    struct statistics fake = begin();
+    fake.monitor.scale = scale;
+    add_dynamic(&fake, 500, 64, 0.03f, false);
+    add_dynamic(&fake, 1, 128, 0.03f, true);
+    add_dynamic(&fake, 30, 64, 0.03f, false);
+    add_dynamic(&fake, 500, 128, 0.03f, false); /* it has grown again */
+    assert_silent(&fake);
+    add_dynamic(&fake, 1, 256, 0.03f, true);
+    add_dynamic(&fake, 43, 128, 0.03f, false);
+    assert_silent(&fake);
+    add_dynamic(&fake, 1, 128, 0.03f, false);
+    assert_int_equal(fake.warnings, 1);
+    assert_string_equal(fake.line,
+                        "step 1076: 3 % of the gradients underflow in f16 at a loss scale "
+                        "of 128: the smallest count as zero; a larger scale overflowed; "
+                        "--precision fp32 keeps them");
+    assert_summary(&fake, "in 1076 of 1076 steps more than 2 % of the gradients underflowed in "
+                          "f16");
+    fake = begin();
+    fake.monitor.scale = scale;
+    add_dynamic(&fake, 45, 4096, 0.2f, false);
+    assert_string_equal(fake.line,
+                        "step 45: 20 % of the gradients underflow in f16 at a loss scale "
+                        "of 4096: little is learnt; use a larger loss_scale.maximum");
+    fake = begin();
+    fake.monitor.scale = scale;
+    fake.monitor.scale.underflow = 0.1f;
+    add_dynamic(&fake, 45, 64, 0.09f, false);
+    assert_string_equal(fake.line, "step 45: 9 % of the gradients underflow in f16 at a loss scale "
+                                   "of 64: the smallest count as zero; use a smaller "
+                                   "loss_scale.underflow");
+    add_dynamic(&fake, 1000, 64, 0.2f, false);
+    assert_int_equal(fake.warnings, 1);
+}
+
 static void test_zero(void **state)
 {
     (void)state;
@@ -121,9 +172,15 @@ static void test_loss(void **state)
                         "optimizer.learning_rate, undo settings of policy.*, or compute in "
                         "--precision fp32");
     fake.stats.loss = 0.5F;
+    fake.stats.distortion_loss = NAN;
+    add(&fake, 1, 1, 0);
+    fake.stats.distortion_loss = 0;
+    fake.stats.coarse_loss = INFINITY;
+    add(&fake, 1, 1, 0);
+    fake.stats.coarse_loss = -1; /* not in these steps */
     add(&fake, 3, 1, 0);
     assert_int_equal(fake.warnings, 1);
-    assert_summary(&fake, "steps whose loss was not finite: 3");
+    assert_summary(&fake, "steps whose loss was not finite: 5");
 }
 
 /* Norms that change by a factor of a million, a tenfold spread, every hundredth step zero. */
@@ -491,6 +548,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_underflowed),
+        cmocka_unit_test(test_underflowed_dynamic),
         cmocka_unit_test(test_zero),
         cmocka_unit_test(test_jump),
         cmocka_unit_test(test_loss),

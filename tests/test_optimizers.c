@@ -127,12 +127,100 @@ static void test_skip(void **state)
     }
 }
 
+/* Returns whether the hash grid parameter belongs to an entry without a step. */
+static bool is_unmet(const struct tiny *tiny, const uint32_t *counts, uint32_t i)
+{
+    const struct setup *setup = &tiny->trainer->step.setup;
+    uint32_t entry = (i - setup->model.mlp_params) / setup->model.features;
+    return counts[setup->constants.groups[1].first_entry + entry] == 0;
+}
+
+/* Returns the sum of squares of the features of entries whose count is zero. */
+static double sum_squares(const struct tiny *tiny, const uint32_t *counts)
+{
+    const struct step *step = &tiny->trainer->step;
+    float *params = tiny_read(tiny, &step->buffers.at[BIND_PARAMS]);
+    double sum = 0;
+    for (uint32_t i = step->setup.model.mlp_params; i < step->setup.model.param_count; i++)
+        if (is_unmet(tiny, counts, i))
+            sum += (double)params[i] * (double)params[i];
+    free(params);
+    return sum;
+}
+
+/* Two ranks do not double the decay: entries that no ray meets in either training have the moments
+ * of a training on one rank. */
+static void check_ranks(const struct tiny *one, const struct tiny *two, const uint32_t *counts)
+{
+    float *alone = tiny_read(one, &one->trainer->step.buffers.at[BIND_MOMENT1]),
+          *ranks = tiny_read(two, &two->trainer->step.buffers.at[BIND_MOMENT1]);
+    const struct field_model *model = &one->trainer->step.setup.model;
+    uint32_t unmet = 0, same = 0;
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        if (is_unmet(one, counts, i)) {
+            unmet++;
+            same += alone[i] == ranks[i];
+        }
+    if (unmet < 1000 || same < unmet / 2)
+        fail_msg("%u of %u moments are the same on two ranks", same, unmet);
+    free(alone);
+    free(ranks);
+}
+
+static struct tiny run_tiny(const struct step_tests *tests, const struct vkn_config *config)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    tiny_run(&tiny, 40);
+    return tiny;
+}
+
+/* Entries that no ray meets keep their initial features; with grid.decay these features go to about
+ * zero. A proposal's grid decays too. */
+static void check_decay(const struct step_tests *tests, struct vkn_config config)
+{
+    config.grid.log2_entries = 16; /* more entries than the rays of these views meet */
+    config.grid.finest = 40;
+    config.grid.initial = 0.05f;
+    struct tiny kept = run_tiny(tests, &config);
+    uint32_t *counts = tiny_read(&kept, &kept.trainer->step.buffers.at[BIND_STEP_COUNTS]);
+    double initial = sum_squares(&kept, counts);
+    tiny_destroy(&kept);
+    config.grid.decay = 0.1f;
+    struct tiny decayed = run_tiny(tests, &config);
+    double left = sum_squares(&decayed, counts);
+    if (initial < 0.1 || left > 0.25 * initial)
+        fail_msg("squares of entries without rays: %g, with decay %g", initial, left);
+    config.parallel.ranks_per_device = 2;
+    struct tiny ranks = run_tiny(tests, &config);
+    check_ranks(&decayed, &ranks, counts);
+    tiny_destroy(&decayed);
+    tiny_destroy(&ranks);
+    free(counts);
+}
+
+static void test_grid_decay(void **state)
+{
+    const struct step_tests *tests = *state;
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
+        check_decay(tests, config_of(kind));
+    struct vkn_config config = config_of(VKN_OPTIMIZER_ADAM);
+    config.grid.decay = 0.1f;
+    tiny_propose(&config);
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct setup *proposal = &tiny.trainer->step.coarse_setup;
+    assert_int_equal(proposal->specialization.values[SPEC_GRID_DECAY], config.proposal.levels);
+    assert_true(proposal->constants.levels[0].decay > 0);
+    tiny_destroy(&tiny);
+    check_resume(tests, &config);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_other_kind),
         cmocka_unit_test(test_skip),
+        cmocka_unit_test(test_grid_decay),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -8,6 +8,10 @@ static const struct State usual = {
     .sample_count = 3000,
     .live_count = 1000,
     .live_rays = 128,
+    .reached_count = 2000,
+    .kept_rays = 64,
+    .keep_gain = 0.5f,
+    .mean_loss = 0.25f,
     .loss_scale = 16,
     .good_steps = 7,
     .skipped_steps = 2,
@@ -405,6 +409,8 @@ static void test_runs(void **state)
         assert_int_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite |
                              after.underflowed | after.rounded,
                          0);
+        assert_int_equal(after.reached_count | after.kept_rays, 0);
+        assert_true(after.keep_gain == before.keep_gain && after.mean_loss == before.mean_loss);
         assert_int_equal(after.updates, before.updates);
         assert_int_equal(after.good_steps, before.good_steps);
         assert_int_equal(after.skipped_steps, before.skipped_steps);

@@ -9,7 +9,9 @@
 struct inputs {
     uint32_t ray_count, sample_count;
     uint32_t step;
-    double threshold; /* of the occupancy grid */
+    double threshold;  /* of the occupancy grid */
+    struct State keep; /* keep_gain and mean_loss */
+    uint32_t which;    /* COMPOSITE_* */
     struct Ray *rays;
     struct RayResult *results;
     struct Sample *samples;
@@ -135,18 +137,32 @@ static void set_alpha_threshold(struct bench *bench)
 /* Call before the first pipeline is created. A weight of 0 is a loss without effect. */
 static void set_distortion(struct bench *bench, float weight)
 {
-    bench_set_constant(bench, SPEC_DISTORTION, 1);
+    bool is_ladder = bench->settings.loss.distortion_curve == VKN_DISTORTION_LADDER;
+    bench_set_constant(bench, SPEC_DISTORTION, is_ladder ? DISTORTION_LADDER : DISTORTION_LINEAR);
     bench->config.loss_distortion = weight;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
-                             uint32_t aabb_scale, bool contracted)
+/* Call before the first pipeline is created. Sets the share and the number of the first ray. */
+static void set_keep(struct bench *bench, struct inputs *inputs, float share)
+{
+    bench_set_constant(bench, SPEC_KEEP, 1);
+    bench->config.keep_share = share;
+    bench->config.keep_least = share / 4;
+    bench->config.first_ray = 4096;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    inputs->keep = (struct State){.keep_gain = share, .mean_loss = 0.05f};
+}
+
+static struct bench bench_of_curve(struct gpu_device *device, enum vkn_loss loss,
+                                   bool deterministic, uint32_t aabb_scale, bool contracted,
+                                   enum vkn_distortion_curve curve)
 {
     struct vkn_config settings = {
         .scene = {.aabb_scale = aabb_scale,
                   .contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
-        .loss.kind = loss,
+        .loss = {.kind = loss, .distortion_curve = curve},
+        .march.near_distance = 0.15f, /* nearer than all samples */
         .batch = {.samples = 8192, .max_rays = 320},
     };
     struct bench bench = bench_configure(device, settings);
@@ -155,31 +171,62 @@ static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool
     return bench;
 }
 
+static struct bench bench_of(struct gpu_device *device, enum vkn_loss loss, bool deterministic,
+                             uint32_t aabb_scale, bool contracted)
+{
+    return bench_of_curve(device, loss, deterministic, aabb_scale, contracted,
+                          VKN_DISTORTION_LINEAR);
+}
+
 /* ---- training ------------------------------------------------------------------------------ */
 
 #define LOSS_SCALE 64.0
 
 /* The expected result of one training step on the rays. */
 struct outcome {
-    double loss, square; /* sums over the rays */
-    uint32_t live_rays, live_count;
+    double loss, square, distortion; /* sums over the rays */
+    uint32_t live_rays, live_count, kept_rays, reached_count;
     double (*gradients)[4]; /* [sample][rgb, density]; 0 for samples that are not live */
     double *scale;          /* magnitude of each sample's gradients, for tolerances */
     bool *live;
 };
 
-/* Adds the distortion loss of one ray; returns a bound of its gradients by optical thickness. */
+/* Adds the gradients of the distortion loss of one ray, times `factor`; returns a bound of the
+ * gradients by optical thickness. */
 static double expect_distortion(const struct bench *bench, const struct inputs *inputs, uint32_t r,
-                                const struct reference_ray *result, struct outcome *outcome)
+                                const struct reference_ray *result, double factor,
+                                struct outcome *outcome)
 {
-    double weight = bench->config.loss_distortion, farthest = 0;
+    double farthest = 0, weight = factor * bench->config.loss_distortion;
     double gradient = weight / inputs->ray_count * LOSS_SCALE;
     uint32_t first = inputs->results[r].first;
-    outcome->loss += weight * reference_distortion(result, inputs->expected + first, gradient,
-                                                   outcome->gradients + first);
+    reference_distortion(result, inputs->expected + first, gradient, outcome->gradients + first);
     for (uint32_t s = first; s < first + result->reached; s++)
         farthest = fmax(farthest, inputs->expected[s].middle);
     return gradient * farthest;
+}
+
+static bool has_distortion(const struct bench *bench, const struct inputs *inputs)
+{
+    return bench->constants.values[SPEC_DISTORTION] && inputs->which != COMPOSITE_COARSE;
+}
+
+/* Returns the factor of a ray's gradients; 0: it has no live samples. */
+static double expect_kept(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                          double loss, struct outcome *outcome)
+{
+    if (!bench->constants.values[SPEC_KEEP])
+        return 1;
+    struct State state = inputs->keep;
+    state.step = inputs->step;
+    double probability = reference_keep_probability(&bench->config, &state, loss), pick[3];
+    reference_random_unit(bench->config.seed, state.step, bench->config.first_ray + r, 8, pick);
+    assert_true(fabs(pick[0] - probability) > 2e-6); /* rounding does not decide */
+    double weight = inputs->which == COMPOSITE_COARSE
+                        ? 1
+                        : reference_keep_weight(&bench->config, &state, r, probability);
+    outcome->kept_rays += weight > 0;
+    return weight;
 }
 
 /* Adds one ray. Gradients are of the mean loss over the rays, times the loss scale. */
@@ -189,7 +236,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     const struct Ray *ray = &inputs->rays[r];
     uint32_t first = inputs->results[r].first;
     struct reference_ray result = ray_start(bench, inputs);
-    double background[3], color_gradient[3], size = 0;
+    double background[3], color_gradient[3], size = 0, loss = 0;
     reference_composite(&result, inputs->expected + first, inputs->results[r].count,
                         bench->config.early_stop);
     assert_true(result.closest > 1e-4); /* with these seeds no early stop depends on rounding */
@@ -197,24 +244,37 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
         background[c] = ray->background[c];
         double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
         double difference = result.color[c] + result.transmittance * background[c] - target, slope;
-        outcome->loss += reference_loss(bench->constants.values[SPEC_LOSS],
-                                        bench->config.loss_delta, difference, &slope) /
-                         3;
+        loss += reference_loss(bench->constants.values[SPEC_LOSS], bench->config.loss_delta,
+                               difference, &slope) /
+                3;
         outcome->square += difference * difference / 3;
         color_gradient[c] = slope / 3 / inputs->ray_count * LOSS_SCALE;
         size += fabs(color_gradient[c]);
     }
+    double distortion = 0;
+    if (has_distortion(bench, inputs))
+        distortion = bench->config.loss_distortion *
+                     reference_distortion(&result, inputs->expected + first, 0, NULL);
+    outcome->loss += loss;
+    outcome->distortion += distortion;
+    outcome->live_rays++;
+    outcome->reached_count += bench->constants.values[SPEC_KEEP] ? (uint32_t)result.live : 0;
+    double weight = expect_kept(bench, inputs, r, loss + distortion, outcome);
+    for (int c = 0; c < 3; c++)
+        color_gradient[c] *= weight;
+    size *= weight;
+    if (weight == 0)
+        return;
     reference_composite_backward(&result, inputs->expected + first, background, color_gradient,
                                  outcome->gradients + first);
-    if (bench->constants.values[SPEC_DISTORTION])
-        size += expect_distortion(bench, inputs, r, &result, outcome);
+    if (has_distortion(bench, inputs))
+        size += expect_distortion(bench, inputs, r, &result, weight, outcome);
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
         outcome->live[s] = reference_alpha_test(&result, sample);
     }
     outcome->live_count += (uint32_t)result.live;
-    outcome->live_rays++;
 }
 
 static bool in_loss(const struct Ray *ray)
@@ -239,12 +299,14 @@ static void check_gradients(struct bench *bench, const struct inputs *inputs,
                             const struct outcome *outcome, bool deterministic)
 {
     float(*device)[4] = bench_read(bench, BIND_FIELD_GRADIENTS);
+    /* A probability is as exact as the loss, relative to which colours have larger errors. */
+    double tolerance = bench->constants.values[SPEC_KEEP] ? 1e-5 : 3e-6;
     for (uint32_t s = 0; s < inputs->sample_count; s++) {
         if (!outcome->live[s] &&
             (!deterministic || !in_loss(&inputs->rays[inputs->samples[s].ray])))
             continue; /* no later pass reads it */
         for (int i = 0; i < 4; i++)
-            assert_close(device[s][i], outcome->gradients[s][i], 3e-6, outcome->scale[s],
+            assert_close(device[s][i], outcome->gradients[s][i], tolerance, outcome->scale[s],
                          i < 3 ? "colour gradient of sample" : "density gradient of sample", s);
     }
     assert_poisoned(device, 4ull * inputs->sample_count, 4ull * bench->config.sample_capacity);
@@ -270,14 +332,18 @@ static void check_live_list(struct bench *bench, const struct inputs *inputs,
 static void check_losses(struct bench *bench, const struct outcome *outcome, uint32_t groups)
 {
     float *reduce = bench_read(bench, BIND_REDUCE);
-    double loss = 0, square = 0;
+    bool has_distortion = bench->constants.values[SPEC_DISTORTION] != DISTORTION_NONE;
+    double loss = 0, square = 0, distortion = 0;
     for (uint32_t g = 0; g < groups; g++) {
         loss += reduce[REDUCE_LOSS + 2 * g];
         square += reduce[REDUCE_LOSS + 2 * g + 1];
+        distortion += has_distortion ? reduce[REDUCE_DISTORTION + g] : 0;
     }
     assert_close(loss, outcome->loss, 1e-5, outcome->loss, "loss", 0);
     assert_close(square, outcome->square, 1e-5, outcome->square, "squared error", 0);
-    assert_poisoned(reduce, REDUCE_LOSS + 2ull * groups, REDUCE_SIZE);
+    assert_close(distortion, outcome->distortion, 1e-5, outcome->distortion, "distortion loss", 0);
+    assert_poisoned(reduce, REDUCE_LOSS + 2ull * groups, REDUCE_DISTORTION);
+    assert_poisoned(reduce, REDUCE_DISTORTION + (has_distortion ? groups : 0), REDUCE_SIZE);
     free(reduce);
 }
 
@@ -312,6 +378,8 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
         .sample_count = inputs->sample_count,
         .loss_scale = LOSS_SCALE,
         .threshold = (float)inputs->threshold,
+        .keep_gain = inputs->keep.keep_gain,
+        .mean_loss = inputs->keep.mean_loss,
     };
     uint32_t groups = bench_groups(bench, inputs->ray_count);
     put_inputs(bench, inputs);
@@ -319,8 +387,11 @@ static void check_training(struct bench *bench, const struct inputs *inputs, boo
     struct outcome outcome = expect(bench, inputs);
     if (has_visibility(bench))
         find_visible(bench, inputs, &outcome, groups % 4 + 1);
-    bench_run(bench, "composite", (struct Push){.b = bench->local_size}, groups);
+    bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = inputs->which},
+              groups);
     bench_get(bench, BIND_STATE, &state, sizeof state);
+    assert_int_equal(state.reached_count, outcome.reached_count);
+    assert_int_equal(state.kept_rays, outcome.kept_rays);
     assert_int_equal(state.live_count, outcome.live_count);
     assert_int_equal(state.live_rays, outcome.live_rays);
     assert_true(outcome.live_count < inputs->sample_count); /* some ray stops early */
@@ -337,12 +408,13 @@ static void test_training(void **state)
 {
     static const enum vkn_loss losses[] = {VKN_LOSS_HUBER, VKN_LOSS_L2, VKN_LOSS_L1,
                                            VKN_LOSS_CHARBONNIER};
-    for (uint32_t n = 0; n < 8; n++) {
-        bool deterministic = n >= 4;
+    for (uint32_t n = 0; n < 10; n++) {
+        bool deterministic = n >= 4 && n < 9, contracted = n % 5 == 3 || n == 9;
         struct bench bench =
-            bench_of(*state, losses[n % 4], deterministic, n % 2 ? 8 : 1, n % 5 == 3);
+            bench_of_curve(*state, losses[n % 4], deterministic, n % 2 ? 8 : 1, contracted,
+                           n < 8 ? VKN_DISTORTION_LINEAR : VKN_DISTORTION_LADDER);
         struct inputs inputs = inputs_create(&bench, 301 - 30 * n, 40 + n);
-        if (n == 1 || n == 3 || n == 6)
+        if (n == 1 || n == 3 || n == 6 || n >= 8)
             set_distortion(&bench, 0.7f);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
@@ -399,50 +471,258 @@ static void test_visibility(void **state)
     }
 }
 
-/* Runs composite once; returns its gradients, which the caller frees, and the loss. */
+/* Runs composite once; returns its gradients, which the caller frees, and the losses of colours and
+ * of distortion. */
 static float *run_composite(struct bench *bench, const struct inputs *inputs, uint32_t which,
-                            double *loss)
+                            double losses[2])
 {
     const struct State state = {
+        .step = inputs->step,
         .ray_count = inputs->ray_count,
         .sample_count = inputs->sample_count,
         .loss_scale = LOSS_SCALE,
+        .keep_gain = inputs->keep.keep_gain,
+        .mean_loss = inputs->keep.mean_loss,
     };
     uint32_t groups = bench_groups(bench, inputs->ray_count);
     put_inputs(bench, inputs);
     bench_put(bench, BIND_STATE, &state, sizeof state);
     bench_run(bench, "composite", (struct Push){.b = bench->local_size, .e = which}, groups);
     float *reduce = bench_read(bench, BIND_REDUCE);
-    *loss = 0;
-    for (uint32_t g = 0; g < groups; g++)
-        *loss += reduce[REDUCE_LOSS + 2 * g];
+    losses[0] = losses[1] = 0;
+    for (uint32_t g = 0; g < groups; g++) {
+        losses[0] += reduce[REDUCE_LOSS + 2 * g];
+        losses[1] += bench->constants.values[SPEC_DISTORTION] ? reduce[REDUCE_DISTORTION + g] : 0;
+    }
     free(reduce);
     return bench_read(bench, BIND_FIELD_GRADIENTS);
 }
 
-/* The loss of coarse samples, and that with a weight of zero, is the colour loss. */
+/* Rays are dropped by their losses: they have no live samples, but count in loss and squared error;
+ * the gradients of others are larger. Without a mean loss, and in a coarse field, all are kept. */
+static void test_keep(void **state)
+{
+    for (uint32_t n = 0; n < 8; n++) {
+        bool deterministic = n % 2;
+        struct bench bench =
+            bench_of(*state, n % 3 ? VKN_LOSS_HUBER : VKN_LOSS_L1, deterministic, 1, n == 4);
+        struct inputs inputs = inputs_create(&bench, 301 - 20 * n, 200 + n);
+        set_keep(&bench, &inputs, n < 4 ? 0.25f : 0.6f);
+        if (n == 2 || n == 3 || n == 6)
+            set_distortion(&bench, 0.7f);
+        if (n == 4 || n == 5) {
+            set_alpha_threshold(&bench);
+            avoid_threshold(&inputs);
+        }
+        if (n == 6)
+            inputs.which = COMPOSITE_COARSE;
+        if (n == 7)
+            inputs.keep.mean_loss = 0;
+        for (uint32_t r = 0; n == 0 && r < inputs.ray_count; r += 5)
+            inputs.rays[r].last = r % 2 ? -2 : -3; /* not in the loss */
+        check_training(&bench, &inputs, deterministic);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+#define DRAWS       240u
+#define PROJECTIONS 8u
+
+/* Sums over draws. */
+struct draws {
+    double *probabilities; /* [ray], of rays with samples */
+    uint32_t *kept;        /* [ray] */
+    double correlation[3]; /* of the choice with other random numbers of the ray, normalised */
+    double sums[PROJECTIONS], squares[PROJECTIONS];
+};
+
+/* Returns the probabilities of rays with a live sample, 0 for others, from losses by the reference.
+ */
+static double *keep_probabilities(const struct bench *bench, const struct inputs *inputs)
+{
+    double *probabilities = base_alloc(inputs->ray_count, sizeof *probabilities);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        struct outcome one = expect(bench, &(struct inputs){
+                                               .ray_count = 1,
+                                               .sample_count = inputs->sample_count,
+                                               .step = inputs->step,
+                                               .threshold = inputs->threshold,
+                                               .keep = inputs->keep,
+                                               .rays = inputs->rays + r,
+                                               .results = inputs->results + r,
+                                               .samples = inputs->samples,
+                                               .field = inputs->field,
+                                               .expected = inputs->expected,
+                                           });
+        if (one.reached_count > 0)
+            probabilities[r] = reference_keep_probability(&bench->config, &inputs->keep,
+                                                          one.loss + one.distortion);
+        free(one.gradients);
+        free(one.scale);
+        free(one.live);
+    }
+    return probabilities;
+}
+
+/* Adds the gradients of a draw, projected on random signs, and counts kept rays. */
+static void add_draw(struct bench *bench, const struct inputs *inputs, uint32_t draw,
+                     struct draws *draws)
+{
+    static const uint32_t dimensions[] = {1, 2, 18}; /* pixel, background, jitter */
+    double losses[2], sums[PROJECTIONS] = {0};
+    struct random signs = {7};
+    struct inputs now = *inputs;
+    now.step += draw;
+    float *gradients = run_composite(bench, &now, COMPOSITE_ALL, losses);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        bool is_kept = false;
+        const struct RayResult *result = &inputs->results[r];
+        for (uint32_t s = result->first; s < result->first + result->count; s++) {
+            uint32_t bits = random_below(&signs, 1u << 20);
+            for (int i = 0; i < 4; i++)
+                is_kept = is_kept || gradients[4 * s + i] != 0;
+            for (uint32_t i = 0; i < PROJECTIONS; i++)
+                sums[i] += (bits >> i & 1 ? 1.0 : -1.0) * gradients[4 * s + i % 4];
+        }
+        draws->kept[r] += is_kept;
+        double p = draws->probabilities[r], unit[3];
+        for (uint32_t i = 0; p > 0 && p < 1 && i < BASE_COUNT(dimensions); i++) {
+            reference_random_unit(bench->config.seed, now.step, bench->config.first_ray + r,
+                                  dimensions[i], unit);
+            draws->correlation[i] += (is_kept - p) / sqrt(p * (1 - p)) * (unit[0] - 0.5) * sqrt(12);
+        }
+    }
+    for (uint32_t i = 0; i < PROJECTIONS; i++) {
+        draws->sums[i] += sums[i];
+        draws->squares[i] += sums[i] * sums[i];
+    }
+    free(gradients);
+}
+
+/* Chi-square test of how often each ray is kept, and of the choice's independence. */
+static void check_frequencies(const struct inputs *inputs, const struct draws *draws)
+{
+    double chi_square = 0;
+    uint32_t degrees = 0;
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        double p = draws->probabilities[r], expected = DRAWS * p;
+        if (p == 1)
+            assert_int_equal(draws->kept[r], DRAWS);
+        if (p == 0 || p == 1)
+            continue;
+        chi_square +=
+            (draws->kept[r] - expected) * (draws->kept[r] - expected) / (expected * (1 - p));
+        degrees++;
+    }
+    assert_true(degrees > 60);
+    assert_close(chi_square, degrees, 4 * sqrt(2.0 / degrees), degrees, "chi-square", 0);
+    for (int i = 0; i < 3; i++)
+        assert_close(draws->correlation[i], 0, 4.5, sqrt((double)degrees * DRAWS), "correlation",
+                     i);
+}
+
+/* The mean over many steps of the gradients is the gradient of all rays within its standard error.
+ */
+static void test_keep_is_unbiased(void **state)
+{
+    double losses[2], all[PROJECTIONS] = {0};
+    struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1, false);
+    struct inputs inputs = inputs_create(&bench, 150, 191);
+    set_keep(&bench, &inputs, 0.3f);
+    set_distortion(&bench, 0.05f);
+    struct draws draws = {
+        .probabilities = keep_probabilities(&bench, &inputs),
+        .kept = base_alloc(inputs.ray_count, sizeof *draws.kept),
+    };
+    for (uint32_t draw = 0; draw < DRAWS; draw++)
+        add_draw(&bench, &inputs, draw, &draws);
+    check_frequencies(&inputs, &draws);
+    inputs.keep.mean_loss = 0; /* all are kept */
+    float *gradients = run_composite(&bench, &inputs, COMPOSITE_ALL, losses);
+    struct random signs = {7};
+    for (uint32_t s = 0; s < inputs.sample_count; s++) {
+        uint32_t bits = random_below(&signs, 1u << 20);
+        for (uint32_t i = 0; i < PROJECTIONS; i++)
+            all[i] += (bits >> i & 1 ? 1.0 : -1.0) * gradients[4 * s + i % 4];
+    }
+    for (uint32_t i = 0; i < PROJECTIONS; i++) {
+        double mean = draws.sums[i] / DRAWS;
+        double error = sqrt((draws.squares[i] / DRAWS - mean * mean) / (DRAWS - 1));
+        assert_true(error > 0);
+        assert_close(mean, all[i], 4, error, "mean gradient", i);
+    }
+    free(gradients);
+    free(draws.probabilities);
+    free(draws.kept);
+    inputs_destroy(&inputs);
+    bench_destroy(&bench);
+}
+
+/* Coarse samples, and those with a weight of zero, have the colour loss only, which distortion does
+ * not change. */
 static void test_no_distortion(void **state)
 {
     static const float weights[] = {0, 0, 0.7f, 0.7f};
     static const uint32_t which[] = {COMPOSITE_ALL, COMPOSITE_ALL, COMPOSITE_COARSE, COMPOSITE_ALL};
     float *gradients[4];
-    double losses[4];
+    double losses[4][2];
     for (uint32_t n = 0; n < 4; n++) {
         struct bench bench = bench_of(*state, VKN_LOSS_HUBER, true, 1, false);
         struct inputs inputs = inputs_create(&bench, 130, 50);
         if (n > 0)
             set_distortion(&bench, weights[n]);
-        gradients[n] = run_composite(&bench, &inputs, which[n], &losses[n]);
+        gradients[n] = run_composite(&bench, &inputs, which[n], losses[n]);
         for (uint32_t s = 0; n > 0 && n < 3 && s < 4 * inputs.sample_count; s++)
             assert_close(gradients[n][s], gradients[0][s], 1e-6, 1, "gradient", s);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
     }
-    assert_close(losses[1], losses[0], 1e-6, losses[0], "loss", 1);
-    assert_close(losses[2], losses[0], 1e-6, losses[0], "loss", 2);
-    assert_true(losses[3] > 1.1 * losses[0]);
-    for (int n = 0; n < 4; n++)
+    for (uint32_t n = 0; n < 4; n++) {
+        assert_close(losses[n][0], losses[0][0], 1e-6, losses[0][0], "loss", n);
+        assert_true(n < 3 ? losses[n][1] == 0 : losses[n][1] > 0.1 * losses[0][0]);
         free(gradients[n]);
+    }
+}
+
+/* Gradients are those of the sum of the reported parts: finite differences of the device's losses
+ * by the densities that matter most, on both curves. */
+static void test_parts_sum(void **state)
+{
+    enum { RAYS = 9 };
+    for (uint32_t n = 0; n < 2; n++) {
+        struct bench bench = bench_of_curve(*state, VKN_LOSS_L2, true, 4, false,
+                                            n ? VKN_DISTORTION_LADDER : VKN_DISTORTION_LINEAR);
+        struct inputs inputs = inputs_create(&bench, RAYS, 54);
+        double losses[2], without = 0;
+        set_distortion(&bench, 2);
+        float *gradients = run_composite(&bench, &inputs, COMPOSITE_ALL, losses);
+        for (uint32_t r = 0; r < RAYS; r++) {
+            uint32_t first = inputs.results[r].first, end = first + inputs.results[r].count;
+            uint32_t most = first;
+            for (uint32_t s = first; s < end; s++)
+                if (fabsf(gradients[4 * s + 3] * inputs.field[s][3]) >
+                    fabsf(gradients[4 * most + 3] * inputs.field[most][3]))
+                    most = s;
+            if (end == first)
+                continue;
+            double above[2], below[2], kept = inputs.field[most][3], by = 0.03 * kept;
+            inputs.field[most][3] = (float)(kept + by);
+            free(run_composite(&bench, &inputs, COMPOSITE_ALL, above));
+            inputs.field[most][3] = (float)(kept - by);
+            free(run_composite(&bench, &inputs, COMPOSITE_ALL, below));
+            inputs.field[most][3] = (float)kept;
+            double color = (above[0] - below[0]) / (2 * by) / RAYS * LOSS_SCALE;
+            double all = color + (above[1] - below[1]) / (2 * by) / RAYS * LOSS_SCALE;
+            assert_close(gradients[4 * most + 3], all, 0.01, fabs(all) + 0.1 / kept,
+                         "derivative by density", most);
+            without = fmax(without, fabs(color - all) * kept);
+        }
+        assert_true(without > 0.05); /* the distortion loss matters */
+        free(gradients);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
 }
 
 /* Rays whose samples did not fit, and rays of masked pixels, are not in the loss but count in the
@@ -841,8 +1121,7 @@ static void test_rounded_distortion(void **state)
     struct inputs inputs = inputs_create(&bench, 130, 63);
     double losses[2], expected = 0;
     set_distortion(&bench, 0.7f);
-    for (uint32_t i = 0; i < 2; i++)
-        free(run_composite(&bench, &inputs, i ? COMPOSITE_ALL : COMPOSITE_COARSE, &losses[i]));
+    free(run_composite(&bench, &inputs, COMPOSITE_ALL, losses));
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         const struct reference_sample *samples = inputs.expected + inputs.results[r].first;
         struct reference_ray ray = reference_ray_start;
@@ -850,7 +1129,7 @@ static void test_rounded_distortion(void **state)
         reference_composite(&ray, samples, inputs.results[r].count, bench.config.early_stop);
         expected += 0.7 * reference_distortion(&ray, samples, 0, NULL);
     }
-    assert_close(losses[1] - losses[0], expected, 1e-2, expected, "distortion", 0);
+    assert_close(losses[1], expected, 1e-2, expected, "distortion", 0);
     inputs_destroy(&inputs);
     bench_destroy(&bench);
 }
@@ -897,7 +1176,10 @@ int main(void)
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_alpha_threshold),
         cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_keep),
+        cmocka_unit_test(test_keep_is_unbiased),
         cmocka_unit_test(test_no_distortion),
+        cmocka_unit_test(test_parts_sum),
         cmocka_unit_test(test_excluded),
         cmocka_unit_test(test_overflow_leaves_no_gradient),
         cmocka_unit_test(test_extreme_densities),

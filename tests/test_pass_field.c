@@ -86,6 +86,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     if (backend->atomics) {
         bench.backend.scatter_suffix = "float";
         bench.backend.sums_size = 0;
+        bench_set_constant(&bench, SPEC_SAMPLE_LANES, 4); /* what most GPUs choose */
     }
     bench_allocate(&bench, 1, 1);
     return bench;

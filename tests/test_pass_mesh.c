@@ -25,7 +25,7 @@ static struct slab create_slab(struct gpu_device *device, bool contracted)
     };
     struct slab slab = {.bench = bench_configure(device, settings)};
     struct random random = {contracted ? 91 : 92};
-    slab.space = (struct reference_space){2, contracted};
+    slab.space = (struct reference_space){.side = 2, .contracted = contracted};
     slab.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
                                   .layers = LAYERS,
                                   .origin = {-1.7f, -1.3f, -1.15f},

@@ -214,6 +214,8 @@ static void check_stats(struct bench *bench, const struct State *before, const s
     assert_true(stats->learning_rate == before->learning_rate);
     assert_true(stats->loss_scale == before->loss_scale); /* the scale that the step used */
     assert_int_equal(stats->rate_cuts, after->rate_cuts);
+    assert_true(stats->kept_share == 0 && stats->keep_weight == 0); /* no ray is dropped */
+    assert_true(after->keep_gain == 0 && after->mean_loss == 0);
     double underflowed = before->rounded > 0 ? (double)before->underflowed / before->rounded : 0;
     assert_close(stats->underflowed, underflowed, 1e-6, underflowed, "underflowed share of step",
                  before->step);
@@ -258,6 +260,7 @@ static const struct scaling scalings[] = {
     {SCALE_STATIC, 4, 1, 1024, 0, 3e38f, 0},     /* large but finite */
     {SCALE_SCHEDULE, 4, 3, 1024, 0, 0, 0},       /* as begin_step set it */
     {SCALE_SCHEDULE, 4, 3, 1024, 0, NAN, 0},
+    {SCALE_DYNAMIC, 100, 15, 1024, 0, 0, 0}, /* grows early: a third underflowed */
 };
 
 static void test_loss_scale(void **state)
@@ -327,32 +330,52 @@ static void test_f16_sums(void **state)
     bench_destroy(&bench);
 }
 
-/* Runs the pass on partial sums of loss and squared error. */
-static struct State run_losses(struct bench *bench, struct State before, const float pair[2])
+/* Runs the pass on partial sums of loss, squared error and distortion loss. */
+static struct State run_losses(struct bench *bench, struct State before, const float sums[3])
 {
+    float *reduce = base_alloc(REDUCE_SIZE, sizeof *reduce);
+    for (uint32_t i = 0; i < REDUCE_SIZE; i++)
+        reduce[i] = NAN; /* not read */
+    reduce[REDUCE_LOSS] = sums[0];
+    reduce[REDUCE_LOSS + 1] = sums[1];
+    reduce[REDUCE_DISTORTION] = sums[2];
     float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
     gradients[5] = 1;
     put_losses(bench, &before, 1);
     put_state(bench, before);
-    bench_poison(bench, BIND_REDUCE);
-    bench_put(bench, BIND_REDUCE, pair, 2 * sizeof *pair);
+    bench_put(bench, BIND_REDUCE, reduce, REDUCE_SIZE * sizeof *reduce);
     bench_put(bench, BIND_GRADIENTS, gradients, 4ull * bench->model.param_count);
     bench_run(bench, "check_gradients", (struct Push){.b = bench->local_size}, GROUPS);
     free(gradients);
+    free(reduce);
     return get_finished(bench);
 }
 
 /* A loss that is not finite skips the step; a squared error that is not finite only spoils PSNR. */
 static void test_nan_loss(void **state)
 {
-    static const float losses[][2] = {{NAN, 1}, {INFINITY, 1}, {1e38f, 1}, {1, INFINITY}};
-    struct bench bench = bench_of(*state, 2);
+    static const float losses[][3] = {{NAN, 1},  {INFINITY, 1}, {1e38f, 1},       {1, INFINITY},
+                                      {1, 1, 3}, {1, 1, NAN},   {1, 1, INFINITY}, {NAN, 1, 1}};
+    struct bench plain = bench_of(*state, 2), drawn = bench_of(*state, 2);
+    bench_set_constant(&drawn, SPEC_DISTORTION, DISTORTION_LINEAR);
     for (size_t i = 0; i < BASE_COUNT(losses); i++) {
-        struct State after = run_losses(&bench, usual, losses[i]);
-        assert_int_equal(after.nonfinite, !isfinite(losses[i][0]));
-        assert_int_equal(after.skipped_steps, usual.skipped_steps + !isfinite(losses[i][0]));
+        bool is_finite = isfinite(losses[i][0] + losses[i][2]);
+        struct bench *bench = i < 4 ? &plain : &drawn;
+        struct State after = run_losses(bench, usual, losses[i]);
+        struct Stats *ring = bench_read(bench, BIND_STATS);
+        const struct Stats *stats = &ring[usual.step % STATS_RING];
+        assert_int_equal(after.nonfinite, !is_finite);
+        assert_int_equal(after.skipped_steps, usual.skipped_steps + !is_finite);
+        assert_true(stats->coarse_loss < 0); /* there is no coarse field */
+        if (is_finite) {
+            assert_close(stats->loss, losses[i][0] / usual.live_rays, 1e-6, stats->loss, "loss", i);
+            assert_close(stats->distortion_loss, losses[i][2] / usual.live_rays, 1e-6,
+                         stats->distortion_loss, "distortion loss", i);
+        }
+        free(ring);
     }
-    bench_destroy(&bench);
+    bench_destroy(&plain);
+    bench_destroy(&drawn);
 }
 
 /* The mean over no rays is 0, and does not skip the step. */
@@ -361,10 +384,57 @@ static void test_no_rays(void **state)
     struct bench bench = bench_of(*state, 2);
     struct State before = usual;
     before.live_rays = 0;
-    struct State after = run_losses(&bench, before, (const float[2]){0, 0});
+    struct State after = run_losses(&bench, before, (const float[3]){0, 0, 0});
     struct Stats *ring = bench_read(&bench, BIND_STATS), *stats = &ring[usual.step % STATS_RING];
     assert_true(stats->loss == 0 && stats->square == 0 && after.nonfinite == 0);
     free(ring);
+    bench_destroy(&bench);
+}
+
+/* ---- dropped rays -------------------------------------------------------------------------- */
+
+/* The gain of probabilities follows the share of kept samples, and mean loss and statistics those
+ * of the step, except in skipped steps. */
+static void test_keep_gain(void **state)
+{
+    static const struct {
+        uint32_t live, reached;
+        float gain, mean_loss;
+    } cases[] = {
+        {7000, 7000, 0, 0},        /* the first step: gain 0 means unknown */
+        {3000, 7000, 0.3f, 0.1f},  /* too many */
+        {1000, 7000, 0.3f, 0.1f},  /* too few */
+        {0, 7000, 0.3f, 0.1f},     /* by chance none */
+        {0, 0, 0.3f, 0.1f},        /* no samples: nothing is known */
+        {7000, 7000, 0.3f, 0},     /* all were kept, whatever the gain */
+        {0, 7000, 1000, 0.1f},     /* the largest gain */
+        {7000, 7000, 1e-3f, 0.1f}, /* the smallest */
+    };
+    struct bench bench = bench_of(*state, 2);
+    bench_set_constant(&bench, SPEC_KEEP, 1);
+    bench_set_constant(&bench, SPEC_DISTORTION, DISTORTION_LINEAR);
+    bench.config.keep_share = 0.25f;
+    bench.config.keep_least = 0.0625f;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    for (size_t n = 0; n < 2 * BASE_COUNT(cases); n++) {
+        bool good = n % 2 == 0;
+        struct State before = usual;
+        before.live_count = cases[n / 2].live;
+        before.reached_count = cases[n / 2].reached;
+        before.kept_rays = 150;
+        before.keep_gain = cases[n / 2].gain;
+        before.mean_loss = cases[n / 2].mean_loss;
+        struct State after = run_losses(&bench, before, (const float[3]){good ? 24 : NAN, 1, 6});
+        double gain = good ? reference_keep_gain(&bench.config, &before) : before.keep_gain;
+        assert_close(after.keep_gain, gain, 1e-6, fmax(gain, 1e-3), "gain", n);
+        assert_close(after.mean_loss, good ? 30.0 / 600 : before.mean_loss, 1e-6, 1, "loss", n);
+        struct Stats *ring = bench_read(&bench, BIND_STATS);
+        const struct Stats *stats = &ring[before.step % STATS_RING];
+        double share = before.live_count / fmax(before.reached_count, 1);
+        assert_close(stats->kept_share, share, 1e-6, 1, "kept share", n);
+        assert_close(stats->keep_weight, 600.0 / 150, 1e-6, 1, "mean weight", n);
+        free(ring);
+    }
     bench_destroy(&bench);
 }
 
@@ -383,14 +453,17 @@ static void copy_scale(const struct State *from, struct State *to)
     to->rate_cuts = from->rate_cuts;
 }
 
-/* Runs good (g) and bad (b) steps from `start`; returns the state, in which both sides agree. */
+/* Runs good (g) and bad (b) steps, and good ones in which more than 1 % of the gradients underflow
+ * (u), from `start`; returns the state, in which both sides agree. */
 static struct State run_steps(struct bench *bench, struct State start, const char *steps)
 {
     float *gradients = base_alloc(bench->model.param_count, sizeof *gradients);
     struct State expected = start, device = start;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
     for (; *steps; steps++) {
-        bool finite = *steps == 'g';
+        bool finite = *steps != 'b';
+        device.rounded = expected.rounded = 1000;
+        device.underflowed = expected.underflowed = *steps == 'u' ? 11 : 9;
         gradients[77] = finite ? 1 : INFINITY;
         struct State after = run_checks(bench, gradients, device, 1);
         reference_loss_scale(&bench->config, finite, &expected);
@@ -400,6 +473,8 @@ static struct State run_steps(struct bench *bench, struct State start, const cha
     free(gradients);
     struct State both = start;
     copy_scale(&expected, &both);
+    device.rounded = start.rounded;
+    device.underflowed = start.underflowed;
     assert_memory_equal(&device, &both, sizeof both);
     return device;
 }
@@ -482,6 +557,37 @@ static void test_hysteresis(void **state)
     bench_destroy(&bench);
 }
 
+/* While gradients underflow the scale grows every 16 good steps, until the first overflow; after an
+ * overflow only the growth at the end of an interval starts that again. */
+static void test_early_growth(void **state)
+{
+#define U15 "uuuuuuuuuuuuuuu"
+#define G15 "ggggggggggggggg"
+    struct bench bench = bench_of(*state, 2);
+    assert_true(bench.config.scale_underflow == 0.01f);
+    bench.config.scale_kind = SCALE_DYNAMIC;
+    bench.config.scale_growth = 2;
+    bench.config.scale_backoff = 0.5f;
+    bench.config.scale_interval = 40;
+    bench.config.max_backoffs = 3;
+    check_scale(&bench, U15, 1024, 0);
+    check_scale(&bench, U15 "g", 1024, 0); /* the 16th step decides */
+    check_scale(&bench, G15 "u", 2048, 0);
+    check_scale(&bench, U15 "u" U15 "u", 4096, 0);
+    check_scale(&bench, U15 "u" U15 "b", 1024, 0);
+    check_scale(&bench, U15 "bu" U15, 512, 0);              /* would overflow again */
+    check_scale(&bench, "b" U15 U15 "uuuuuuuuuu", 2048, 0); /* no back-off: no good step yet */
+    bench.config.scale_hysteresis = 2;
+    check_scale(&bench, "gb" U15 U15, 1024, 1); /* tolerated, but an overflow */
+    check_scale(&bench, "gb" U15 U15 U15, 2048, 0);
+    check_scale(&bench, "gb" U15 U15 "uuuuuuuuuu" U15 "u", 4096, 0);
+    bench.config.scale_maximum = 1500;
+    check_scale(&bench, U15 "u" U15 "u", 1500, 0);
+    bench.config.scale_underflow = 1;
+    check_scale(&bench, U15 "u" U15 "u", 1024, 0);
+    bench_destroy(&bench);
+}
+
 /* A scale stops at its limits; overflows still count there, and growth starts a new interval. */
 static void test_scale_limits(void **state)
 {
@@ -513,8 +619,9 @@ int main(void)
         cmocka_unit_test(test_reduce_float),   cmocka_unit_test(test_reduce_fixed),
         cmocka_unit_test(test_reduce_rounded), cmocka_unit_test(test_f16_sums),
         cmocka_unit_test(test_loss_scale),     cmocka_unit_test(test_nan_loss),
-        cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_backoffs),
-        cmocka_unit_test(test_hysteresis),     cmocka_unit_test(test_scale_limits),
+        cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_keep_gain),
+        cmocka_unit_test(test_backoffs),       cmocka_unit_test(test_hysteresis),
+        cmocka_unit_test(test_scale_limits),   cmocka_unit_test(test_early_growth),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_WITH_BOTH_KERNELS(tests);

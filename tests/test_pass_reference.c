@@ -189,7 +189,7 @@ static void test_composite_uniform(void **state)
 static void test_distortion(void **state)
 {
     (void)state;
-    const struct reference_space cube = {4, false}, all = {4, true};
+    const struct reference_space cube = {.side = 4}, all = {.side = 4, .contracted = true};
     struct reference_sample samples[2] = {{.t = 1, .width = 1, .density = log(4)},
                                           {.t = 8, .width = 1, .density = INFINITY}};
     struct reference_ray ray = reference_ray_start;
@@ -204,6 +204,30 @@ static void test_distortion(void **state)
     assert_close(samples[0].middle, 0.25, 1e-12, 1, "middle", 0);
     assert_close(samples[1].middle, 0.875, 1e-12, 1, "middle", 1);
     assert_close(samples[1].extent, 0.9375, 1e-12, 1, "extent", 1);
+}
+
+/* By hand: with a near distance of 1 the ladder 5 - 5 (1 + 0.4 t)^(-1/4) is 5 / 2 at t = 37.5,
+ * where the root is 2, and 5 at infinity; it is 0 to 1 from the near to the far distance, and far
+ * distances count by their ratio rather than their difference. */
+static void test_ladder(void **state)
+{
+    (void)state;
+    const struct vkn_config config = {
+        .scene.aabb_scale = 4,
+        .march.near_distance = 1,
+        .loss.distortion_curve = VKN_DISTORTION_LADDER,
+    };
+    struct reference_space space = reference_space(&config);
+    double end = pow(1.4, -0.25);
+    assert_close(reference_normalized(&space, 1), 0, 1e-12, 1, "near", 0);
+    assert_close(reference_normalized(&space, 37.5), 1 - 0.5 / end, 1e-12, 1, "middle", 0);
+    assert_close(reference_normalized(&space, 1e60), 1, 1e-12, 1, "far", 0);
+    space.farthest = 37.5;
+    assert_close(reference_normalized(&space, 37.5), 1, 1e-12, 1, "far", 1);
+    for (double t = 1; t < 200; t *= 1.5) {
+        double apart = reference_normalized(&space, 2 * t) - reference_normalized(&space, t);
+        assert_true(apart > 0.12 && apart < 0.23);
+    }
 }
 
 /* ---- steps, codes, harmonics --------------------------------------------------------------- */
@@ -250,7 +274,7 @@ static void test_stepping_contracted(void **state)
 static void test_contraction(void **state)
 {
     (void)state;
-    const struct reference_space space = {2, true}, cube = {4, false};
+    const struct reference_space space = {.side = 2, .contracted = true}, cube = {.side = 4};
     const double inner[3] = {1.25, 0.5, -0.25}, twice[3] = {0.5, -1.5, 1.5},
                  far[3] = {0.5, 0.5, 1e9};
     double unit[3], back[3];
@@ -369,7 +393,7 @@ int main(void)
         cmocka_unit_test(test_stepping),           cmocka_unit_test(test_stepping_contracted),
         cmocka_unit_test(test_contraction),        cmocka_unit_test(test_morton),
         cmocka_unit_test(test_harmonics),          cmocka_unit_test(test_half),
-        cmocka_unit_test(test_distortion),
+        cmocka_unit_test(test_distortion),         cmocka_unit_test(test_ladder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

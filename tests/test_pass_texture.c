@@ -26,7 +26,8 @@ static struct scene create_scene(struct gpu_device *device, bool contracted)
         .scene.contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
         .batch = {.max_rays = 1024, .samples = 8192},
     };
-    struct scene scene = {.bench = bench_configure(device, settings), .space = {2, contracted}};
+    struct scene scene = {.bench = bench_configure(device, settings),
+                          .space = {.side = 2, .contracted = contracted}};
     struct random random = {7};
     bench_allocate(&scene.bench, 1, PIXELS);
     bench_put(&scene.bench, BIND_MESH, &grid, sizeof grid);

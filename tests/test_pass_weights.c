@@ -2,17 +2,23 @@
  * round_parameters make. */
 #include "pass_fixture.h"
 
-static struct bench bench_of(struct gpu_device *device, enum vkn_optimizer kind, uint32_t features,
-                             enum vkn_gradient_sums sums)
+static struct bench bench_decaying(struct gpu_device *device, enum vkn_optimizer kind,
+                                   uint32_t features, enum vkn_gradient_sums sums, float grid_decay)
 {
     struct vkn_config settings = {
         .gradient_sums = sums,
-        .grid = {.levels = 3, .features = features},
+        .grid = {.levels = 3, .features = features, .decay = grid_decay},
         .optimizer = {.kind = kind, .weight_decay = 0.3f /* large enough to notice */},
     };
     struct bench bench = bench_configure(device, settings);
     bench_allocate(&bench, 1, 1);
     return bench;
+}
+
+static struct bench bench_of(struct gpu_device *device, enum vkn_optimizer kind, uint32_t features,
+                             enum vkn_gradient_sums sums)
+{
+    return bench_decaying(device, kind, features, sums, 0);
 }
 
 /* Makes parameter groups that differ in all properties. */
@@ -49,6 +55,26 @@ static uint32_t entry_of(const struct bench *bench, uint32_t i, uint32_t *number
     uint32_t entry = (i - group->first) / group->entry;
     *number = group->first_entry + entry;
     return group->first + entry * group->entry;
+}
+
+/* Returns the number of parameters in the parameter's level of the hash grid; 0 outside the grid.
+ */
+static uint32_t level_size(const struct bench *bench, uint32_t i)
+{
+    const struct field_model *model = &bench->model;
+    uint32_t end = model->mlp_params, size = 0;
+    for (uint32_t level = 0; level < model->levels && i >= end; level++) {
+        size = model->level[level].entries * model->features;
+        end += size;
+    }
+    return i < model->mlp_params ? 0 : size;
+}
+
+/* Returns the gradient of the decay of the hash grid, 0.5 * grid.decay * mean square by level. */
+static double decay_gradient(const struct bench *bench, uint32_t i, double weight)
+{
+    uint32_t size = level_size(bench, i);
+    return size > 0 ? (double)bench->settings.grid.decay * weight / size : 0;
 }
 
 /* ---- update_weights ------------------------------------------------------------------------ */
@@ -199,9 +225,11 @@ static void check_weight(const struct bench *bench, const struct weights *before
     entry_of(bench, i, &entry);
     double weight = before->params[i], m = before->moment1[i], v = before->moment2[i];
     if (moved)
-        reference_updates[bench->settings.optimizer.kind](
-            &optimizer, before->counts[entry] + 1,
-            before->gradients[i] * (double)state->gradient_factor, &weight, &m, &v);
+        reference_updates[bench->settings.optimizer.kind](&optimizer, before->counts[entry] + 1,
+                                                          before->gradients[i] *
+                                                                  (double)state->gradient_factor +
+                                                              decay_gradient(bench, i, weight),
+                                                          &weight, &m, &v);
     else
         assert_true(after->params[i] == before->params[i] &&
                     after->moment1[i] == before->moment1[i] &&
@@ -254,13 +282,15 @@ static void check_update(struct bench *bench, bool half, float epsilon, uint32_t
     weights_destroy(&after);
 }
 
-/* Groups of a model: the MLPs, not sparse and with weight decay, and the grid. */
+/* Groups of a model: the MLPs, not sparse and with weight decay, and the grid, which is sparse
+ * unless it decays. */
 static void check_model(const struct bench *bench, uint32_t features)
 {
     const struct Config *c = &bench->config;
     uint32_t mlp = bench->model.mlp_params, grid = bench->model.param_count - mlp;
-    const struct ParameterGroup groups[] = {{0, mlp, features, 0, 0, 1, 0.3f},
-                                            {mlp, grid, features, mlp / features, 1, 1, 0}};
+    const struct ParameterGroup groups[] = {
+        {0, mlp, features, 0, 0, 1, 0.3f},
+        {mlp, grid, features, mlp / features, bench->settings.grid.decay <= 0, 1, 0}};
     assert_int_equal(c->entry_count, bench->model.param_count / features);
     assert_memory_equal(c->groups, groups, sizeof groups);
 }
@@ -281,6 +311,66 @@ static void test_update_weights(void **state)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
         check_updates(*state, kind);
+}
+
+/* Every entry of the hash grid decays, also without a gradient of its own. With Lion the decay is
+ * as much part of the gradient as with Adam. */
+static void test_grid_decay(void **state)
+{
+    for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
+        for (uint32_t features = 2; features <= 4; features += 2) {
+            struct bench bench = bench_decaying(
+                *state, kind, features, features == 4 ? VKN_SUMS_F16 : VKN_SUMS_DEFAULT, 500);
+            check_model(&bench, features);
+            check_update(&bench, features == 4, 0.01f, 860 + features);
+            bench_destroy(&bench);
+        }
+}
+
+/* The loss that the decay adds, in double precision. */
+static double decay_loss(const struct bench *bench, const float *params)
+{
+    const struct field_model *model = &bench->model;
+    double loss = 0;
+    for (uint32_t level = 0, i = model->mlp_params; level < model->levels; level++) {
+        double squares = 0;
+        uint32_t count = model->level[level].entries * model->features, end = i + count;
+        for (; i < end; i++)
+            squares += (double)params[i] * (double)params[i];
+        loss += 0.5 * (double)bench->settings.grid.decay * squares / count;
+    }
+    return loss;
+}
+
+/* By finite differences: without other gradients the first moment is the loss's gradient times
+ * (1 - beta1), whatever loss scale and clipping are. */
+static void test_decay_gradient(void **state)
+{
+    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
+    struct bench bench = bench_decaying(*state, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT, 10);
+    bench.config.groups[0].decay = 0; /* of the MLPs */
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    struct weights before = weights_create(&bench, 870);
+    uint32_t count = bench.model.param_count;
+    for (uint32_t i = 0; i < count; i++)
+        before.gradients[i] = before.moment1[i] = before.moment2[i] = 0;
+    struct weights after = run_update(&bench, &before, running);
+    struct random random = {871};
+    for (uint32_t n = 0; n < 100; n++) {
+        uint32_t mlp = bench.model.mlp_params;
+        uint32_t i = n < 10 ? random_below(&random, mlp) : mlp + random_below(&random, count - mlp);
+        float value = before.params[i];
+        before.params[i] = value + 0.25f;
+        double high = decay_loss(&bench, before.params), step = (double)before.params[i];
+        before.params[i] = value - 0.25f;
+        double slope = (high - decay_loss(&bench, before.params)) / (step - before.params[i]);
+        before.params[i] = value;
+        double gradient = after.moment1[i] / (1 - (double)bench.config.beta1);
+        assert_close((float)gradient, slope, 1e-5, fabs(slope) + 1e-7, "gradient of the decay", i);
+    }
+    weights_destroy(&before);
+    weights_destroy(&after);
+    bench_destroy(&bench);
 }
 
 /* Master parameters and moments that the policy rounds to f16. */
@@ -459,6 +549,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_update_weights),
+        cmocka_unit_test(test_grid_decay),
+        cmocka_unit_test(test_decay_gradient),
         cmocka_unit_test(test_rounded),
         cmocka_unit_test(test_lost_updates),
         cmocka_unit_test(test_groups),

@@ -255,6 +255,16 @@ static void check_other_bits(const struct step_tests *tests, const struct vkn_co
     free(three);
 }
 
+/* All ranks drop rays by the mean loss of all ranks' rays, and by the same gain. */
+static void test_dropped_rays(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.batch.keep = 0.4f;
+    check_bits(*state, &config, 2, 20);
+    config.parallel.buckets = 2;
+    check_bits(*state, &config, 3, 5);
+}
+
 static void test_same_bits(void **state)
 {
     struct vkn_config config = tiny_config(true);
@@ -443,21 +453,35 @@ static void check_first(const struct step_tests *tests, struct vkn_config *confi
     config->parallel.ranks_per_device = 2;
     *both = run_first(tests, config);
     assert_close(both->loss, single->loss, 1e-6, single->loss, "loss", 0);
+    if (config->loss.distortion > 0)
+        assert_close(both->distortion_loss, single->distortion_loss, 1e-5, single->distortion_loss,
+                     "distortion loss", 0);
+    else
+        assert_true(isnan(both->distortion_loss));
+    if (config->march.sampling == VKN_SAMPLING_PROPOSAL)
+        assert_close(both->interlevel_loss, single->interlevel_loss, 1e-5, single->interlevel_loss,
+                     "interlevel loss", 0);
     assert_close(both->psnr, single->psnr, 1e-6, single->psnr, "psnr", 0);
     assert_close(both->grad_norm, single->grad_norm, 1e-5, single->grad_norm, "gradient", 0);
+    /* The first step keeps all rays: each rank has as many kept as live samples and rays. */
+    assert_true(both->kept_share == single->kept_share && both->keep_weight == single->keep_weight);
 }
 
-/* A proposal's loss is part of the loss and the gradient norm. */
+/* A proposal's loss is a part of the loss by itself, and its gradient is in the gradient norm. */
 static void test_first_step_of_two(void **state)
 {
     struct vkn_config config = tiny_config(false);
     struct vkn_train_stats single, both;
     tiny_propose(&config);
+    config.loss.distortion = 0.02f;
     config.loss.interlevel = 1e3f; /* large, as a new proposal has small gradients */
     check_first(*state, &config, &single, &both);
     config.loss.interlevel = 1e-9f;
     struct vkn_train_stats less = run_first(*state, &config);
-    assert_true(less.loss < 0.995 * single.loss && less.grad_norm < 0.9 * single.grad_norm);
+    assert_true(less.grad_norm < 0.9 * single.grad_norm);
+    assert_close(less.loss, single.loss, 1e-6, single.loss, "loss", 0);
+    assert_close(less.interlevel_loss, 1e-12 * single.interlevel_loss, 1e-4, less.interlevel_loss,
+                 "interlevel loss", 0);
 }
 
 static void test_first_step(void **state)
@@ -466,6 +490,7 @@ static void test_first_step(void **state)
     struct vkn_train_stats single, both;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 8;
+    config.batch.keep = 0.5f;
     check_first(*state, &config, &single, &both);
     config.parallel.buckets = 2;
     config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
@@ -681,6 +706,33 @@ static void test_average_counts_anew(void **state)
     assert_true(same_checkpoints(whole, parts));
     free(whole);
     free(parts);
+}
+
+/* With a limit of seconds all ranks have the same learning rate in every step, by rank 0's clock.
+ */
+static void test_rates_by_time(void **state)
+{
+    struct vkn_config config = tiny_config(false);
+    config.steps = 0;
+    config.seconds = 60;
+    config.optimizer.schedule = VKN_RATE_EXPONENTIAL;
+    config.optimizer.final_rate = 1e-9f;
+    config.optimizer.warmup_steps = 1;
+    for (int i = 0; i < 2; i++) {
+        config.parallel.mode = i == 0 ? VKN_PARALLEL_AVERAGE : VKN_PARALLEL_SYNCHRONOUS;
+        struct rank ranks[MOST_RANKS];
+        const struct rank like = {.tests = *state, .config = &config, .until = 64};
+        run_team(&like, 2, ranks);
+        ok_ranks(ranks, 2);
+        const struct Stats *first = ranks[0].tiny.trainer->step.buffers.at[BIND_STATS].mapped,
+                           *second = ranks[1].tiny.trainer->step.buffers.at[BIND_STATS].mapped;
+        for (uint32_t step = 1; step <= 64; step++)
+            assert_memory_equal(&first[step].learning_rate, &second[step].learning_rate,
+                                sizeof(float));
+        assert_true(first[64].learning_rate < first[1].learning_rate);
+        assert_true(first[64].learning_rate < first[33].learning_rate);
+        destroy_team(ranks, 2);
+    }
 }
 
 /* Results are the same bits whether the host works in mapped device memory or in copies. */
@@ -1186,6 +1238,7 @@ int main(void)
         cmocka_unit_test(test_collectives),
         cmocka_unit_test(test_memory_of_all),
         cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_dropped_rays),
         cmocka_unit_test(test_other_models),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_f16_communication),
@@ -1203,6 +1256,7 @@ int main(void)
         cmocka_unit_test(test_average),
         cmocka_unit_test(test_average_repeats),
         cmocka_unit_test(test_average_counts_anew),
+        cmocka_unit_test(test_rates_by_time),
         cmocka_unit_test(test_share_same_bits),
         cmocka_unit_test(test_share_is_own),
         cmocka_unit_test(test_share_reads_its_own),

@@ -58,6 +58,9 @@ static const struct report_metrics example = {
     .step = 1234,
     .seconds = 31.0,
     .loss = 0.0012,
+    .distortion_loss = 0.0005,
+    .interlevel_loss = (double)NAN,
+    .coarse_loss = 0.25,
     .psnr = 28.31,
     .learning_rate = 0.01,
     .loss_scale = 65536.0,
@@ -72,6 +75,8 @@ static const struct report_metrics example = {
     .image_downscale = 4,
     .images_exchanged = 30,
     .exchange_share = 0.0625,
+    .kept_share = 0.5,
+    .keep_weight = 1.75,
 };
 
 /* ---- PSNR ----------------------------------------------------------------------------------- */
@@ -97,12 +102,13 @@ static void log_writes_lines(void **state)
     assert_int_equal(report_log_open(folder, 0, &log), VKN_OK);
     assert_int_equal(report_log_add(log, &example), VKN_OK);
     static const char first[] =
-        "{\"step\": 1234, \"seconds\": 31, \"loss\": 0.0012, \"psnr\": 28.31, "
+        "{\"step\": 1234, \"seconds\": 31, \"loss\": 0.0012, \"distortion_loss\": 0.0005, "
+        "\"interlevel_loss\": null, \"coarse_loss\": 0.25, \"psnr\": 28.31, "
         "\"learning_rate\": 0.01, \"loss_scale\": 65536, \"skipped_steps\": 0, "
         "\"underflowed\": 0.25, \"rays_per_second\": 1100000, \"samples_per_second\": 900000, "
         "\"marched_per_second\": 1700000, \"grad_norm\": null, \"gpu_memory_bytes\": 123456789, "
         "\"idle_share\": 0.125, \"image_downscale\": 4, \"images_exchanged\": 30, "
-        "\"exchange_share\": 0.0625}\n";
+        "\"exchange_share\": 0.0625, \"kept_share\": 0.5, \"keep_weight\": 1.75}\n";
     assert_text(log_path, first); /* written at once, not when the log is closed */
     struct report_metrics odd = example;
     odd.step = 1235;
@@ -116,9 +122,9 @@ static void log_writes_lines(void **state)
     struct run_metrics metrics;
     assert_int_equal(run_read_metrics(log_path, &metrics), VKN_OK);
     assert_int_equal(metrics.count, 2);
-    const double expected[RUN_COLUMNS] = {1234.0,      31.0,  0.0012, 28.31, 0.01,  65536.0,
-                                          0.0,         0.25,  1.1e6,  0.9e6, 1.7e6, NAN,
-                                          123456789.0, 0.125, 4.0,    30.0,  0.0625};
+    const double expected[RUN_COLUMNS] = {
+        1234.0, 31.0,  0.0012, 0.0005, NAN,         0.25,  28.31, 0.01, 65536.0, 0.0, 0.25,
+        1.1e6,  0.9e6, 1.7e6,  NAN,    123456789.0, 0.125, 4.0,   30.0, 0.0625,  0.5, 1.75};
     for (size_t column = 0; column < RUN_COLUMNS; column++) {
         double value = metrics.values[column][0];
         assert_true(isnan(expected[column]) ? isnan(value) : value == expected[column]);

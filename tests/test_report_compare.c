@@ -78,7 +78,8 @@ static char *second_run(struct temporary *folder)
     char *run =
         make_run(folder, "two",
                  "{\"seed\": 1, \"optimizer\": {\"rate\": 0.02, \"beta\": 0.9}, \"extra\": \"x\"}",
-                 "{\"step\": 0, \"seconds\": 10, \"psnr\": 10, \"loss_scale\": 65536}\n"
+                 "{\"step\": 0, \"seconds\": 10, \"psnr\": 10, \"loss_scale\": 65536,"
+                 "\"distortion_loss\": 0.5}\n"
                  "{\"step\": 50, \"seconds\": 30, \"psnr\": 15, \"loss_scale\": 256}\n",
                  summary);
     free(summary);
@@ -208,6 +209,8 @@ static void curves(void **state)
     assert_figure_has(page, "test-ssim-time", "one <b>0.9500</b>");
     assert_figure_has(page, "loss-scale-steps", "two: lowest 256, highest 6.554e+04, last 256.");
     assert_figure_has(page, "loss-steps", "one: lowest 0.01, highest 0.1, last 0.01.");
+    assert_figure_has(page, "distortion-loss-steps", "two: lowest 0.5, highest 0.5, last 0.5.");
+    assert_null(strstr(page, "id=\"interlevel-loss-steps\"")); /* in neither run */
     /* stairs: first along, then down */
     char *figure = figure_of(page, "loss-scale-steps");
     const char *scale = strstr(figure, "<path class=\"curve r2\" d=\"M55.0 ");

@@ -289,6 +289,27 @@ static void loss_scaling_curves(void **state)
     free(scaled);
 }
 
+/* Each part of the loss has its own curve beside that of the rays' colours, if the run has it. */
+static void loss_parts(void **state)
+{
+    (void)state;
+    write_text("metrics.jsonl", "{\"step\": 5, \"loss\": 0.25, \"distortion_loss\": null}\n"
+                                "{\"step\": 9, \"loss\": 0.125, \"distortion_loss\": null}\n");
+    char *plain = make_page();
+    write_text("metrics.jsonl",
+               "{\"step\": 5, \"loss\": 0.25, \"distortion_loss\": 0.5, \"coarse_loss\": null}\n"
+               "{\"step\": 9, \"loss\": 0.125, \"distortion_loss\": 2, \"interlevel_loss\": 1}\n");
+    char *parts = make_page();
+    assert_has(plain, "training rays: lowest 0.125, highest 0.25, last 0.125.");
+    assert_null(strstr(plain, "distortion: lowest"));
+    assert_has(parts, "training rays: lowest 0.125, highest 0.25, last 0.125.");
+    assert_has(parts, "distortion: lowest 0.5, highest 2, last 2.");
+    assert_has(parts, "interlevel: lowest 1, highest 1, last 1.");
+    assert_null(strstr(parts, "coarse field: lowest"));
+    free(plain);
+    free(parts);
+}
+
 static void profiled_runs(void **state)
 {
     (void)state;
@@ -674,6 +695,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(quality_by_time, set_up, tear_down),
         cmocka_unit_test_setup_teardown(views_by_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(loss_parts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(profiled_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(memory, set_up, tear_down),
         cmocka_unit_test_setup_teardown(incomplete_runs, set_up, tear_down),

@@ -179,8 +179,9 @@ static uint32_t groups_for(const struct step *step, uint32_t count, uint32_t mos
     return count < most ? count : most;
 }
 
-/* Gradient norm and loss are of both fields in steps that train both, else of the fine field. The
- * step leaves partial sums: the coarse field's, then the fine one's. */
+/* The gradient norm is of both fields in steps that train both, else of the fine field; the loss is
+ * of the fine field, with the coarse field's beside it. The step leaves partial sums: the coarse
+ * field's, then the fine one's. */
 static void check_sums(const struct tiny *tiny, bool both)
 {
     const struct step *step = &tiny->trainer->step;
@@ -189,14 +190,21 @@ static void check_sums(const struct tiny *tiny, bool both)
     float *sums = tiny_read(tiny, &fine[BIND_REDUCE]);
     const struct Stats *stats = step->buffers.at[BIND_STATS].mapped;
     const struct Stats *last = &stats[now->step % STATS_RING];
-    double loss = 0, squares = 0;
+    double loss = 0, distortion = 0, squares = 0;
+    bool has_distortion = step->setup.config.loss.distortion > 0;
     assert_true(sums[REDUCE_COARSE] > 0 && sums[REDUCE_COARSE + 1] > 0);
     if (both) {
-        loss = sums[REDUCE_COARSE];
+        double coarse = sums[REDUCE_COARSE] / now->live_rays;
+        assert_close(last->coarse_loss, coarse, 1e-6, coarse, "coarse loss", now->step);
         squares = sums[REDUCE_COARSE + 1];
     }
-    for (uint32_t i = 0; i < groups_for(step, now->ray_count, UINT32_MAX); i++)
+    assert_true(both || last->coarse_loss < 0);
+    for (uint32_t i = 0; i < groups_for(step, now->ray_count, UINT32_MAX); i++) {
         loss += sums[REDUCE_LOSS + 2 * i];
+        distortion += has_distortion ? sums[REDUCE_DISTORTION + i] : 0;
+    }
+    assert_close(last->distortion_loss, distortion / now->live_rays, 1e-4, last->distortion_loss,
+                 "distortion", now->step);
     uint32_t groups = groups_for(step, step->setup.constants.param_count, MAX_PARAM_WORKGROUPS);
     for (uint32_t i = 0; i < groups; i++)
         squares += sums[REDUCE_GRADIENT + i];
@@ -277,6 +285,31 @@ static void test_too_many_fine(void **state)
     assert_int_equal(vkn_trainer_create(tests->context, scene, &config, &trainer), VKN_BAD_INPUT);
     assert_message("march.fine_samples: 257, but a proposal can learn from 256 at most");
     vkn_scene_close(&scene);
+}
+
+/* A part of the loss is averaged over the steps that computed it. */
+static void test_mean_losses(void **state)
+{
+    static const struct Stats stats[] = {{.loss = 1, .distortion_loss = 0.5f, .coarse_loss = 3},
+                                         {.loss = 2, .distortion_loss = 0.25f, .coarse_loss = -1},
+                                         {.loss = 3, .coarse_loss = 0}};
+    struct step *step = base_alloc(1, sizeof *step);
+    struct step_sums sums = {0};
+    struct step_losses losses;
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(stats); i++)
+        step_add_stats(&sums, &stats[i]);
+    losses = step_mean_losses(step, &sums);
+    assert_true(losses.color == 2 && isnan(losses.distortion) && isnan(losses.interlevel) &&
+                isnan(losses.coarse));
+    step->setup.config.loss.distortion = 0.01f;
+    step->setup.config.march.sampling = VKN_SAMPLING_PROPOSAL;
+    losses = step_mean_losses(step, &sums);
+    assert_true(losses.distortion == 0.25 && losses.interlevel == 1.5 && isnan(losses.coarse));
+    step->setup.config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    losses = step_mean_losses(step, &sums);
+    assert_true(isnan(losses.interlevel) && losses.coarse == 1.5);
+    free(step);
 }
 
 /* The distortion loss pulls together the fine field's samples only. */
@@ -442,12 +475,19 @@ static void test_init_from_proposal(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_uniform),         cmocka_unit_test(test_hierarchical),
-        cmocka_unit_test(test_proposal),        cmocka_unit_test(test_both_fields),
-        cmocka_unit_test(test_proposal_learns), cmocka_unit_test(test_too_many_fine),
-        cmocka_unit_test(test_distortion),      cmocka_unit_test(test_visibility),
-        cmocka_unit_test(test_checkpoint),      cmocka_unit_test(test_init),
-        cmocka_unit_test(test_init_proposal),   cmocka_unit_test(test_init_from_proposal),
+        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_hierarchical),
+        cmocka_unit_test(test_proposal),
+        cmocka_unit_test(test_both_fields),
+        cmocka_unit_test(test_proposal_learns),
+        cmocka_unit_test(test_too_many_fine),
+        cmocka_unit_test(test_mean_losses),
+        cmocka_unit_test(test_distortion),
+        cmocka_unit_test(test_visibility),
+        cmocka_unit_test(test_checkpoint),
+        cmocka_unit_test(test_init),
+        cmocka_unit_test(test_init_proposal),
+        cmocka_unit_test(test_init_from_proposal),
     };
     if (!prepare_tests())
         return 1;

@@ -15,6 +15,7 @@
 static struct {
     struct VolkDeviceTable real;
     double seconds; /* duration of each dispatch */
+    double delay;   /* of the next submission alone */
     VkCommandBuffer commands[COMMANDS];
     uint32_t dispatches[COMMANDS]; /* recorded in each */
     uint32_t submissions;
@@ -66,7 +67,8 @@ static VKAPI_ATTR void VKAPI_CALL dispatch_indirect(VkCommandBuffer commands, Vk
 static VKAPI_ATTR VkResult VKAPI_CALL submit(VkQueue queue, uint32_t count,
                                              const VkSubmitInfo *infos, VkFence fence)
 {
-    double seconds = slow.seconds * *dispatches_of(infos->pCommandBuffers[0]);
+    double seconds = slow.seconds * *dispatches_of(infos->pCommandBuffers[0]) + slow.delay;
+    slow.delay = 0;
     slow.submissions++;
     slow.longest = fmax(slow.longest, seconds);
     nanoseconds += (uint64_t)(1e9 * seconds);
@@ -238,6 +240,48 @@ static void test_cells(void **state)
     tiny_destroy(&tiny);
 }
 
+/* Adds a second to the clock while the first update interval runs, and half a second while the
+ * third does: only that half second is training time, by which --seconds limits and schedules. */
+static void test_training_time(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct gpu_capabilities *capabilities = &tests->context->device->support.capabilities;
+    struct vkn_config config = tiny_config(false);
+    config.steps = 0;
+    config.seconds = 0.9;
+    config.optimizer.warmup_steps = 1;
+    config.optimizer.milestones[0] = 0.5f;
+    for (int ranks = 1; ranks <= 2; ranks++) {
+        config.parallel.ranks_per_device = (uint32_t)ranks;
+        capabilities->type = GPU_CPU;
+        slow.seconds = 0;
+        struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+        const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
+        nanoseconds += (uint64_t)1e9;
+        tiny_run(&tiny, 5); /* less than an update interval */
+        assert_true(vkn_trainer_seconds(tiny.trainer) <= 0);
+        slow.submissions = 0;
+        slow.delay = 1;
+        tiny_run(&tiny, 32);
+        double seconds = vkn_trainer_seconds(tiny.trainer);
+        assert_true(seconds > 0 && seconds < 0.1);
+        assert_false(vkn_trainer_finished(tiny.trainer));
+        slow.delay = 0.5;
+        tiny_run(&tiny, 48);
+        assert_true(vkn_trainer_seconds(tiny.trainer) >= seconds + 0.5);
+        assert_true(vkn_trainer_seconds(tiny.trainer) < seconds + 0.6);
+        tiny_run(&tiny, 64);
+        assert_close(stats[64].learning_rate, 1e-2 * tiny.trainer->config.optimizer.decay_factor,
+                     1e-6, 1e-2, "learning rate", ranks);
+        slow.delay = 0.5;
+        ok(vkn_trainer_run(tiny.trainer, NULL)); /* up to the limit */
+        assert_true(vkn_trainer_finished(tiny.trainer));
+        assert_true(vkn_trainer_step(tiny.trainer) <= 112);
+        tiny_destroy(&tiny);
+        capabilities->type = GPU_INTEGRATED;
+    }
+}
+
 /* CPU devices have no watchdog, and nothing changes. */
 static void test_cpu(void **state)
 {
@@ -261,7 +305,7 @@ int main(void)
         cmocka_unit_test(test_split),       cmocka_unit_test(test_slowdown),
         cmocka_unit_test(test_samples),     cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_picture),     cmocka_unit_test(test_cells),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_no_messages), cmocka_unit_test(test_training_time),
     };
     setenv("VKNERF_VALIDATION", "1", 1);
     return cmocka_run_group_tests(tests, make_slow, step_tests_teardown);

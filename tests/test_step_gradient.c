@@ -192,7 +192,12 @@ static void check_loss(const struct tiny *tiny, const struct reference_field *fi
     const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
     double loss = mean_loss(field, &tiny->trainer->step, outcome, NO_PARAMETER);
     loss *= (double)outcome->state.ray_count / outcome->state.live_rays; /* reported per live ray */
-    assert_close(stats[1].loss, loss, 1e-4, loss, "loss of step", 1);
+    double reported = (double)stats[1].loss + (double)stats[1].distortion_loss;
+    assert_close(reported, loss, 1e-4, loss, "loss of step", 1);
+    bool has_distortion = tiny->trainer->step.setup.config.loss.distortion > 0;
+    assert_true(has_distortion == (stats[1].distortion_loss > 0));
+    if (tiny->trainer->step.setup.config.loss.kind == VKN_LOSS_L2) /* PSNR counts the same */
+        assert_close(stats[1].loss, stats[1].square, 1e-5, stats[1].square, "loss of step", 1);
 }
 
 /* The occupancy grid is that of the average: a smallest step has the same optical thickness in
@@ -300,13 +305,14 @@ static void test_fixed_point(void **state)
     check_step(*state, config_of(true), 2);
 }
 
-/* Another loss with distortion, loss scaling, larger steps in a larger cube, densities before
- * colours. */
+/* Another loss with distortion on the power ladder, loss scaling, larger steps in a larger cube,
+ * densities before colours. */
 static void test_variant(void **state)
 {
     struct vkn_config config = config_of(false);
     config.loss.kind = VKN_LOSS_L2;
     config.loss.distortion = 0.3f;
+    config.loss.distortion_curve = VKN_DISTORTION_LADDER;
     config.loss_scale.kind = VKN_LOSS_SCALE_DYNAMIC;
     config.loss_scale.initial = 4096;
     config.march.visibility = VKN_SWITCH_ON;

@@ -301,6 +301,7 @@ static void compare_composited(const struct vkn_config *config, const struct vkn
                 assert_float_equal(gradients[ranges[ray][0] + i][c], expected[i][c], 1e-8);
     }
     assert_float_equal(composited->loss, loss, 1e-6);
+    assert_true(composited->distortion_loss == 0);
     assert_float_equal(composited->mean_square, square, 1e-6);
     assert_int_equal(composited->live, live);
     assert_true(live > samples->count / 4);

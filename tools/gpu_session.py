@@ -264,6 +264,7 @@ class Session:
         self.began = time.monotonic()
         self.part, self.part_began, self.part_end = "", 0.0, 0.0
         self.children, self.interrupted, self.on_cpu, self.chosen = set(), False, True, []
+        self.overhead = {}  # by trainer: longest time of a run so far beyond its training
         os.makedirs(self.out, exist_ok=True)
         write_file(self.out + "/session.log", "")
         self.results = {
@@ -402,19 +403,22 @@ class Session:
         if os.path.isfile(folder + "metrics.jsonl"):
             with open(folder + "metrics.jsonl", encoding="utf-8") as file:
                 lines = [json.loads(line) for line in file if re.fullmatch(r"\{.*\}\n", line)]
+        if lines:
+            self.overhead[trainer] = max(self.overhead.get(trainer, 0.0), ended[1] - lines[-1]["seconds"])
         return {"trainer": trainer, "scene": scene, "precision": precision, "asked_seconds": seconds,
                 "exit": ended[0], "wall_seconds": round(ended[1], 2), "summary": load(folder + "summary.json"),
                 "config": load(folder + "config.json"), "metrics": lines}
 
-    def training(self, name, scene, share):
-        """Seconds and options of a training; leaves time for loading, compilation and evaluation."""
-        seconds, downscale = min(self.seconds, max(1, int(share * 0.6))), self.options["downscale"]
+    def training(self, name, trainer, share):
+        """Seconds and options of a training; leaves the time that loading, compilation and evaluation took so far."""
+        overhead, downscale = self.overhead.get(trainer, share * 0.4), self.options["downscale"]
+        seconds = min(self.seconds, max(1, int(share - overhead)))
         seconds = int(seconds) if seconds == int(seconds) else seconds
         return seconds, ["--seconds", str(seconds), "--out", f"{self.work}/{name}"] + (
             ["--downscale", downscale] if downscale else [])
 
     def train(self, name, scene, precision, share, options):
-        seconds, common = self.training(name, scene, share)
+        seconds, common = self.training(name, "vknerf", share)
         ended = self.vknerf(share, ["train", scene, "--seed", "1", "--quiet"] + common + options + self.words("train"))
         self.log(f"{name} {os.path.basename(scene)}: exit status {ended[0]} after {ended[1]:.2f} s")
         return self.read_run(name, "vknerf", scene, precision, seconds, ended)
@@ -479,15 +483,14 @@ class Session:
         if reason:
             return "skipped", reason
         for scene, share in self.with_time_limits(self.scenes):
-            name, end = f"peer {len(self.results['peer'])}", time.monotonic() + share
+            name, end, runs = f"peer {len(self.results['peer'])}", time.monotonic() + share, []
             configs = [run["config"] for run in self.results["train"] if run["scene"] == scene and run["config"]]
             write_file(self.work + "/peer.json", json.dumps((configs or [{}])[-1]))
-            # torch.compile can fail or take too long; 30 % of the time is kept for a run without it.
-            for options in ([], ["--no-compile"]):
-                rest = end - time.monotonic()
-                seconds, common = self.training(name, scene, rest)
-                limit = rest if options or rest * 0.7 < seconds else rest * 0.7
-                if rest >= 2 and not self.interrupted and not os.path.exists(f"{self.work}/{name}/summary.json"):
+            # torch.compile can fail or take too long, so half of the time is for a run without it.
+            for run, options, part in ((name, ["--no-compile"], 0.5), (name + " compiled", [], 1.0)):
+                limit = (end - time.monotonic()) * part
+                seconds, common = self.training(run, "peer", limit)
+                if limit >= 1 and not self.interrupted:
                     ended = self.supervise(
                         limit, signal.SIGINT, self.options["python"].split() + [
                             SOURCE + "/tools/peers/ngp_torch/train.py", "--scene", scene] + common +
@@ -495,7 +498,9 @@ class Session:
                         env=dict(self.environment, TORCHINDUCTOR_CACHE_DIR=self.work + "/inductor",
                                  TRITON_CACHE_DIR=self.work + "/triton"))
                     self.log(f"{name} {' '.join(options)}: exit status {ended[0]} after {ended[1]:.2f} s")
-            self.results["peer"].append(self.read_run(name, "peer", scene, "amp", seconds, ended))
+                    runs.insert(0, self.read_run(run, "peer", scene, "amp", seconds, ended))
+            # The compiled run counts if it ended or got as far as the other.
+            self.results["peer"] += sorted(runs, key=lambda run: (run["exit"] != 0, not run["metrics"]))[:1]
             self.write()
         return self.outcome(sum(run["exit"] == 0 for run in self.results["peer"]), len(self.scenes))
 
@@ -704,6 +709,8 @@ class Run:
         self.precision = self.summary.get("precision") or run["precision"]
         self.other_precision = run["trainer"] == "vknerf" and self.precision != run["precision"]
         self.psnr, self.ssim, self.step = (self.summary.get(key) for key in ("psnr", "ssim", "step"))
+        if self.step is None and run["metrics"]:  # cut off before or during the evaluation
+            self.step = run["metrics"][-1]["step"]
         self.passes = {one["name"]: one for one in self.summary.get("passes", [])}
         self.pass_milliseconds = sum(one["milliseconds"] for one in self.passes.values()) if self.passes else None
         self.idle = self.summary.get("profile", {}).get("idle_share")

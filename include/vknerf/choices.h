@@ -124,6 +124,11 @@
     X(VKN_LOSS_L2, l2)                                                                                  \
     X(VKN_LOSS_L1, l1)                                                                                  \
     X(VKN_LOSS_CHARBONNIER, charbonnier)
+/* Curve of distance that the distortion loss is computed on: distance, contracted in contracted space; the power
+ * ladder with exponent -1/4 (Zip-NeRF). */
+#define VKN_DISTORTION_CURVES(X)                                                                        \
+    X(VKN_DISTORTION_LINEAR, linear)                                                                    \
+    X(VKN_DISTORTION_LADDER, ladder)
 /* Optimisers. The order is that of the shaders' OPTIMIZER_*. */
 #define VKN_OPTIMIZERS(X)                                                                               \
     X(VKN_OPTIMIZER_ADAM, adam)                                                                         \
@@ -200,6 +205,7 @@
     X(accumulate, VKN_ACCUMULATE_DEFAULT, default, VKN_ACCUMULATES)                                     \
     X(policy, VKN_POLICY_DEFAULT, default, VKN_POLICIES)                                                \
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
+    X(distortion_curve, VKN_DISTORTION_DEFAULT, default, VKN_DISTORTION_CURVES)                         \
     X(optimizer, VKN_OPTIMIZER_DEFAULT, default, VKN_OPTIMIZERS)                                        \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \

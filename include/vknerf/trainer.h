@@ -93,7 +93,7 @@ VKN_API vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
 struct vkn_train_stats {
     uint64_t step;     /* finished steps */
     double seconds;    /* training time over all resumes */
-    double loss, psnr; /* means over the rays since the last report */
+    double loss, psnr; /* of the rays' colours, means over the rays since the last report */
     /* Values of the last step; grad_norm is the norm before clipping. */
     double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
@@ -106,6 +106,13 @@ struct vkn_train_stats {
                                   step, by its timestamps; NaN without timestamps */
     double exchange_share;     /* share of the same time spent in communication; NaN: one rank */
     const struct vkn_images *images; /* current statistics */
+    /* The other parts of the loss, weights included, as means over the rays and over the steps
+     * since the last report that computed them: distortion loss, interlevel loss of a proposal,
+     * loss of the colours of a coarse field. NaN: no part of the loss. */
+    double distortion_loss, interlevel_loss, coarse_loss;
+    /* Of the last step, with batch.keep below 1, else 0: the share of live samples that got
+     * gradients, and the mean factor of the gradients of these samples' rays. */
+    double kept_share, keep_weight;
 };
 
 /* Parameters of vkn_trainer_run: limits and callbacks. */
@@ -144,7 +151,8 @@ VKN_API vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_
 VKN_API bool vkn_trainer_finished(const vkn_trainer *trainer);
 /* Returns the number of finished steps. */
 VKN_API uint64_t vkn_trainer_step(const vkn_trainer *trainer);
-/* Returns the training time in seconds, over all resumes. */
+/* Returns the training time in seconds, over all resumes. A trainer begins to count it when it has
+ * finished 16 steps: drivers may compile pipelines at their first use. */
 VKN_API double vkn_trainer_seconds(const vkn_trainer *trainer);
 
 /* Starts to time every pass of every step and the idle time between passes, and to record events

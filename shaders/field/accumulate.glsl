@@ -80,12 +80,3 @@ void add_gradient(uint index, float value)
         atomicAdd(fixed_sums[2u * index + 1u], high + carry);
 }
 #endif
-
-#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
-// Adds the gradients of an entry.
-void add_gradients(uint entry, vec4 values)
-{
-    [[unroll]] for (uint f = 0; f < FEATURES; f++)
-        add_gradient(entry * FEATURES + f, values[f]);
-}
-#endif

@@ -236,12 +236,12 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
 #ifdef CONVERSIONS
 // Computes a hidden layer without the tile: the rectified outputs become the next operand. Requires
 // one subgroup per row and MATRIX_N == MATRIX_K.
-void convert_product(uint inputs, uint outputs, uint weight)
+void convert_product(uint inputs, uint outputs, uint weight, uint stride, bool transposed)
 {
     MATRIX_A next[A_TILES];
     [[unroll]] for (uint n = 0; n < loop_bound(outputs / MATRIX_N); n++) {
         MATRIX_SUM(ACCUM_T) sums[M_TILES];
-        multiply(inputs, n, weight, outputs, false, sums);
+        multiply(inputs, n, weight, stride, transposed, sums);
         [[unroll]] for (uint m = 0; m < loop_bound(M_TILES); m++) {
             for (int i = 0; i < sums[m].length(); i++)
                 sums[m][i] = max(sums[m][i], ACCUM_T(0.0));
@@ -276,23 +276,19 @@ void forward_product(Layer layer)
     if (BY_COLUMN && layer.is_first)
         store_input_columns(layer);
 #endif
+    bool transposed = TRANSPOSED_WEIGHTS != 0u;
+    uint weight = layer.weight + TRANSPOSED_WEIGHTS;
+    uint stride = transposed ? layer.inputs : layer.outputs;
 #ifdef CONVERSIONS
     if (layer.is_first)
         load_operand(layer.from, layer.inputs);
     if (layer.is_last)
-        store_products(layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
-                       KEEP);
+        store_products(layer.inputs, layer.to, layer.outputs, weight, stride, transposed, KEEP);
     else
-        convert_product(layer.inputs, layer.outputs, layer.weight);
+        convert_product(layer.inputs, layer.outputs, weight, stride, transposed);
 #else
-    uint kind = layer.is_last ? KEEP : RECTIFY;
-    // GPUs read the weights' second copy, stored by output, because its loads are as wide as possible.
-    if (CPU_KERNELS != 0u)
-        product(layer.from, layer.inputs, layer.to, layer.outputs, layer.weight, layer.outputs, false,
-                kind);
-    else
-        product(layer.from, layer.inputs, layer.to, layer.outputs, TRANSPOSED_WEIGHTS + layer.weight,
-                layer.inputs, true, kind);
+    product(layer.from, layer.inputs, layer.to, layer.outputs, weight, stride, transposed,
+            layer.is_last ? KEEP : RECTIFY);
 #endif
 }
 

@@ -37,8 +37,22 @@ const bool MERGES_RUNS = false; // float sums of runs would depend on which samp
 const bool MERGES_RUNS = true;
 #endif
 
+// Neighbouring lanes that share a sample. Atomics of one instruction on neighbouring addresses make one
+// memory request, so each of the lanes adds another feature. With two features, two lanes take the
+// corners with the smaller x, and two those with the larger x, whose entries mostly are next to them.
+// A device that computes long for four lanes has one lane for a sample (SPEC_SAMPLE_LANES), and so have
+// sums in f16: one atomic adds all features of an entry.
+#if defined(SUM_F16) || defined(SUM_F16_CAS)
+const uint LANES = 1;
+#else
+layout(constant_id = SPEC_SAMPLE_LANES) const uint SAMPLE_LANES = 4;
+const uint LANES = SAMPLE_LANES == 1u ? 1u : 4u;
+#endif
+const uint LANES_IN_X = LANES == 4u && FEATURES == 2u ? 2u : 1u;
+
 // Neighbouring samples are mostly of one ray and, in coarse levels, in one cell: the lanes of such a
-// run first sum their gradients, and only the run's last lane adds them to the table.
+// run with the same features and corners first sum their gradients, and only the run's last of them
+// adds them to the table.
 struct Run {
     uint first;   // first lane
     bool is_last; // whether this lane is the run's last
@@ -51,58 +65,83 @@ bool find_runs(uint level, uvec3 cell, bool has_gradient, out Run run)
     if (!MERGES_RUNS || config.levels[level].resolution > 1024u)
         return false;
     uint key = has_gradient ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
-    bool starts = lane == 0u || key != subgroupShuffle(key, max(lane, 1u) - 1u);
+    bool starts = lane < LANES || key != subgroupShuffle(key, max(lane, LANES) - LANES);
     uvec4 run_starts = subgroupBallot(starts);
-    run.first = subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask);
-    run.is_last = lane == SUBGROUP_SIZE - 1u || subgroupBallotBitExtract(run_starts, lane + 1u);
+    run.first =
+        subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask) / LANES * LANES + lane % LANES;
+    run.is_last =
+        lane >= SUBGROUP_SIZE - LANES || subgroupBallotBitExtract(run_starts, lane + LANES);
     // The sums need shuffles, which pay off if they save half of the atomics.
     return subgroupBallotBitCount(run_starts) <= SUBGROUP_SIZE / 2u;
 }
 
 // Returns the sum over the run's lanes up to this lane (Hillis and Steele, Data Parallel Algorithms,
 // 1986).
-vec4 sum_run(vec4 values, Run run)
+float sum_run(float value, Run run)
 {
     uint lane = gl_SubgroupInvocationID;
-    [[unroll]] for (uint reach = 1; reach < SUBGROUP_SIZE; reach *= 2u) {
-        uint from = max(lane, reach) - reach;
-        vec4 before = subgroupShuffle(values, from);
+    [[unroll]] for (uint reach = LANES; reach < SUBGROUP_SIZE; reach *= 2u) {
+        float before = subgroupShuffle(value, max(lane, reach) - reach);
         if (lane >= run.first + reach)
-            values += before;
+            value += before;
     }
-    return values;
+    return value;
+}
+
+// Returns a vector that begins with this lane's feature; no index into the vector, because compilers
+// would move it to memory.
+vec4 own_features(vec4 all)
+{
+    uint feature = gl_SubgroupInvocationID % FEATURES;
+    if (LANES == 1u)
+        return all;
+    vec2 two = feature < 2u ? all.xy : all.zw;
+    return vec4(feature % 2u == 0u ? two.x : two.y, 0.0, 0.0, 0.0);
 }
 
 // All lanes of a subgroup call this function, with a sample or without one.
 void scatter(uint level, uint i, bool has_sample)
 {
+    const uint OWN = LANES == 1u ? FEATURES : 1u;
+    uint side = gl_SubgroupInvocationID >> 1 & 1u;
     uint index = gradient_sample(i);
     vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
     bool has_gradient = gradient != vec4(0.0); // true for NaN
+    gradient = own_features(gradient);
     vec3 inside;
     uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
     Level table = config.levels[level];
     Run run;
     bool sums_runs = find_runs(level, cell, has_gradient, run);
     bool adds = has_gradient && (!sums_runs || run.is_last);
-    [[unroll]] for (uint corner = 0; corner < 8u; corner++) {
+    [[unroll]] for (uint number = 0; number < 8u / LANES_IN_X; number++) {
+        uint corner = LANES_IN_X == 2u ? number << 1 | side : number;
         uint entry = grid_entry(table, cell + corner_offset(corner));
         vec4 values = corner_weight(corner, inside) * gradient;
         if (sums_runs)
-            values = sum_run(values, run);
-        if (adds)
-            add_gradients(entry, values);
+            [[unroll]] for (uint f = 0; f < OWN; f++)
+                values[f] = sum_run(values[f], run);
+        if (!adds)
+            continue;
+#if defined(SUM_F16) || defined(SUM_F16_CAS)
+        add_gradients(entry, values);
+#else
+        uint first = entry * FEATURES + (LANES == 1u ? 0u : gl_SubgroupInvocationID % FEATURES);
+        [[unroll]] for (uint f = 0; f < OWN; f++)
+            add_gradient(first + f, values[f]);
+#endif
     }
 }
 
 void main()
 {
+    const uint SAMPLES = LOCAL_SIZE / LANES;
     uint count = gradient_count();
-    uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
-    uint mine = gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID;
+    uint tiles = (count + SAMPLES - 1u) / SAMPLES;
+    uint mine = (gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID) / LANES;
     uint first = config.buckets[push.d].level, levels = config.buckets[push.d + 1u].level - first;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * levels; tile += gl_NumWorkGroups.x) {
-        uint i = tile % tiles * LOCAL_SIZE + mine;
+        uint i = tile % tiles * SAMPLES + mine;
         scatter(first + tile / tiles, min(i, count - 1u), i < count);
     }
 }

@@ -11,7 +11,8 @@
 //   GRADIENTS     [parameter] f32                                              read
 //   ACCUMULATORS  [4 parameters] f16, with F16_SUMS                            read
 //   REDUCE        REDUCE_LOSS, REDUCE_GRADIENT [workgroup] f32; REDUCE_COARSE  read, write
-//   STATE         loss scale and its counters                                  read, write
+//   REDUCE        REDUCE_DISTORTION [workgroup] f32, if there is distortion    read
+//   STATE         loss scale and its counters, keep_gain                       read, write
 //   STATS         [STATS_RING], without COARSE                                 write
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"
@@ -22,6 +23,7 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 
 #include "optim/loss_groups.glsl"
+#include "optim/keep_gain.glsl"
 #include "optim/loss_scale.glsl"
 #include "shared/proposal.glsl"
 
@@ -76,24 +78,26 @@ bool store_squares(float sum)
     return is_last;
 }
 
-shared vec3 sums[LOCAL_SIZE];
+shared vec4 sums[LOCAL_SIZE];
 
-// Returns the totals of loss, squared error and squared gradient, summed in a fixed order, in
-// invocation 0.
-vec3 sum_groups(uint losses, uint groups)
+// Returns the totals of loss, squared error, squared gradient and distortion loss, summed in a fixed
+// order, in invocation 0.
+vec4 sum_groups(uint losses, uint groups)
 {
     const uint AT_ONCE = 8u;
-    vec3 sum = vec3(0.0);
+    vec4 sum = vec4(0.0);
     for (uint first = gl_LocalInvocationID.x; first < max(losses, groups); first += AT_ONCE * LOCAL_SIZE) {
-        vec3 values[AT_ONCE];
+        vec4 values[AT_ONCE];
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             uint i = min(first + k * LOCAL_SIZE, REDUCE_GROUPS - 1u);
-            values[k] = vec3(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u],
-                             reduce[REDUCE_GRADIENT + i]);
+            values[k] = vec4(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u],
+                             reduce[REDUCE_GRADIENT + i],
+                             DISTORTION != 0u ? reduce[REDUCE_DISTORTION + i] : 0.0);
         }
         [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
             uint i = first + k * LOCAL_SIZE;
-            sum += vec3(i < losses ? values[k].xy : vec2(0.0), i < groups ? values[k].z : 0.0);
+            sum += vec4(i < losses ? values[k].xy : vec2(0.0), i < groups ? values[k].z : 0.0,
+                        i < losses ? values[k].w : 0.0);
         }
     }
     sums[gl_LocalInvocationID.x] = sum;
@@ -111,7 +115,7 @@ void main()
     float sum = CPU_KERNELS != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
     if (!store_squares(sum))
         return;
-    vec3 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
+    vec4 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
     if (gl_LocalInvocationID.x == 0u) {
         state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE
@@ -119,9 +123,14 @@ void main()
         reduce[REDUCE_COARSE] = total.x;
         reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else
-        if (SAMPLING == SAMPLING_HIERARCHICAL || SAMPLING == SAMPLING_PROPOSAL && proposal_learns())
-            total += vec3(reduce[REDUCE_COARSE], 0.0, reduce[REDUCE_COARSE + 1u]);
-        update_loss_scale(total);
+        float mean_loss = (total.x + total.w) / max(float(state.live_rays), 1.0), coarse_loss = -1.0;
+        if (SAMPLING == SAMPLING_HIERARCHICAL || SAMPLING == SAMPLING_PROPOSAL && proposal_learns()) {
+            coarse_loss = reduce[REDUCE_COARSE];
+            total.z += reduce[REDUCE_COARSE + 1u];
+        }
+        update_loss_scale(total, coarse_loss);
+        if (KEEP != 0u && state.nonfinite == 0u)
+            update_keep(mean_loss);
 #endif
     }
 }

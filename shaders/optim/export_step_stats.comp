@@ -6,6 +6,7 @@
 //   buffer  shape                                                   access
 //   STATE   counts of samples, live rays and underflowed gradients  read
 //   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             read
+//   REDUCE  REDUCE_DISTORTION [workgroup of composite] f32          read
 //   REDUCE  REDUCE_RANK_STATS: [push.e] RankStats                   write
 #include "shared/common.glsl"
 
@@ -15,16 +16,17 @@ layout(std430, BINDING(REDUCE)) buffer ReduceWordBuffer { uint reduce_words[]; }
 
 #include "optim/loss_groups.glsl"
 
-shared vec2 sums[LOCAL_SIZE];
+shared vec3 sums[LOCAL_SIZE];
 
-// Returns, in invocation 0, the sums over composite's workgroups of loss and squared error, in fixed
-// order.
-vec2 sum_losses()
+// Returns, in invocation 0, the sums over composite's workgroups of loss, squared error and distortion
+// loss, in fixed order.
+vec3 sum_losses()
 {
     uint groups = loss_groups();
-    vec2 sum = vec2(0.0);
+    vec3 sum = vec3(0.0);
     for (uint i = gl_LocalInvocationID.x; i < groups; i += LOCAL_SIZE)
-        sum += vec2(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u]);
+        sum += vec3(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u],
+                    DISTORTION != 0u ? reduce[REDUCE_DISTORTION + i] : 0.0);
     sums[gl_LocalInvocationID.x] = sum;
     barrier();
     if (gl_LocalInvocationID.x == 0u)
@@ -35,7 +37,7 @@ vec2 sum_losses()
 
 void main()
 {
-    vec2 sum = sum_losses();
+    vec3 sum = sum_losses();
     if (gl_LocalInvocationID.x != 0u)
         return;
     uint to = REDUCE_RANK_STATS + push.e * RANK_STATS_WORDS;
@@ -47,4 +49,7 @@ void main()
     reduce_words[to + 5u] = state.rounded;
     reduce[to + 6u] = sum.x;
     reduce[to + 7u] = sum.y;
+    reduce[to + 8u] = sum.z;
+    reduce_words[to + 9u] = state.reached_count;
+    reduce_words[to + 10u] = state.kept_rays;
 }

@@ -3,7 +3,9 @@
 // STATS.
 //
 // The scale adapts as in PyTorch's GradScaler, between a minimum and a maximum: it is multiplied by
-// scale_growth after scale_interval good steps and by scale_backoff on overflow.
+// scale_growth after scale_interval good steps and by scale_backoff on overflow. While more than a
+// share scale_underflow of the gradients underflow, it also grows after every UPDATE_INTERVAL good
+// steps, unless there was an overflow since its last growth: a larger scale would overflow again.
 //
 // Hysteresis works as in DeepSpeed's DynamicLossScaler by default, and as in Megatron-LM: the
 // first `scale_hysteresis - 1` overflows leave the scale unchanged, every further overflow lowers it,
@@ -17,11 +19,24 @@
 
 layout(std430, BINDING(STATS)) writeonly buffer StatsBuffer { Stats stats[]; };
 
+// Returns the share of this step's f16 gradients that underflowed.
+float underflowed_share()
+{
+    return float(state.underflowed) / max(float(state.rounded), 1.0);
+}
+
+// Returns whether the scale grows before the end of scale_interval.
+bool grows_early()
+{
+    return state.good_steps % UPDATE_INTERVAL == 0u && state.backoffs + state.tolerated == 0u &&
+           underflowed_share() > config.scale_underflow;
+}
+
 void adapt_scale(bool is_finite)
 {
     if (is_finite) {
         state.settled = 1u;
-        if (state.good_steps < config.scale_interval)
+        if (state.good_steps < config.scale_interval && !grows_early())
             return;
         state.loss_scale = min(state.loss_scale * config.scale_growth, config.scale_maximum);
         state.good_steps = 0u;
@@ -45,14 +60,15 @@ void adapt_scale(bool is_finite)
         state.rate_cuts = min(state.rate_cuts + 1u, MAX_RATE_CUTS);
 }
 
-// Updates State and Stats from the sums of loss, squared error and squared gradient.
-void update_loss_scale(vec3 sum)
+// Updates State and Stats from the sums of loss, squared error, squared gradient and distortion loss,
+// and from the loss of the coarse field or the proposal, negative if the step trains neither.
+void update_loss_scale(vec4 sum, float coarse_loss)
 {
     float scale = state.loss_scale;
-    float norm = sqrt(sum.z);
-    // Also tests the loss: the derivative of an absolute value hides a NaN from the gradient.
-    bool is_finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(sum.x) &&
-                  !isinf(sum.x);
+    float norm = sqrt(sum.z), all_losses = sum.x + sum.w + coarse_loss;
+    // Also tests the losses: the derivative of an absolute value hides a NaN from the gradient.
+    bool is_finite = state.nonfinite == 0u && !isnan(norm) && !isinf(norm) && !isnan(all_losses) &&
+                  !isinf(all_losses);
     float factor = 1.0 / scale;
     if (is_finite && config.clip_norm > 0.0 && norm > config.clip_norm)
         factor *= config.clip_norm / norm;
@@ -70,9 +86,9 @@ void update_loss_scale(vec3 sum)
         adapt_scale(is_finite);
 
     float rays = max(float(state.live_rays), 1.0);
-    float underflowed = float(state.underflowed) / max(float(state.rounded), 1.0);
+    vec2 kept = keep_stats();
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count * config.ranks, state.sample_count, state.live_count, sum.x / rays,
-              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps, underflowed,
-              state.rate_cuts);
+              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps,
+              underflowed_share(), state.rate_cuts, sum.w / rays, coarse_loss / rays, kept.x, kept.y);
 }

@@ -3,7 +3,8 @@
 // Pass update_weights: for each optimiser entry (the features of a hash grid entry, or some MLP
 // weights) unscales and clips the gradient, applies the optimiser's step to the f32 parameters, and
 // sets the gradient to zero. An entry of a sparse group that no sample touched is skipped: it keeps
-// its own count of steps, so that its bias correction stays right.
+// its own count of steps, so that its bias correction stays right. With grid.decay the hash grid is
+// no such group: every entry has the gradient of the decay.
 //
 //   buffer            shape                                      access
 //   STATE             learning rate, gradient_factor, nonfinite  read
@@ -21,6 +22,7 @@
 
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
+layout(constant_id = SPEC_GRID_DECAY) const uint GRID_DECAY = 0;
 // GPUs access entries of an even size by pairs, which halves the number of accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_KERNELS == 0u;
 
@@ -99,12 +101,34 @@ void clear_entry(Entry e, ParameterGroup group)
     }
 }
 
-void update_parameter(uint i, float gradient, ParameterGroup group, float rate)
+// Returns the factor by which a parameter of the entry decays: the entry's level of the hash grid is
+// found by binary search.
+float decay_of(Entry e)
+{
+    if (GRID_DECAY == 0u || e.first < config.levels[0].first)
+        return 0.0;
+    uint level = 0u;
+    [[unroll]] for (uint stride = MAX_LEVELS / 2u; stride > 0u; stride /= 2u)
+        if (level + stride < GRID_DECAY && e.first >= config.levels[level + stride].first)
+            level += stride;
+    return config.levels[level].decay;
+}
+
+// Returns the unscaled gradient with the gradient of the hash grid's decay, 0.5 * decay * w * w for
+// each weight w (normalised weight decay: Barron et al., Zip-NeRF, ICCV 2023). The decay is not
+// clipped.
+float with_decay(float gradient, float decay, float w)
+{
+    float g = gradient * state.gradient_factor;
+    return GRID_DECAY != 0u ? g + decay * w : g;
+}
+
+void update_parameter(uint i, float gradient, ParameterGroup group, float decay, float rate)
 {
     float w = params[i], m = moment1[i], v = 0.0;
     if (HAS_MOMENT2)
         v = moment2[i];
-    optimizer_step(gradient * state.gradient_factor, group.decay, rate, w, m, v);
+    optimizer_step(with_decay(gradient, decay, w), group.decay, rate, w, m, v);
     moment1[i] = m;
     if (HAS_MOMENT2)
         moment2[i] = v;
@@ -117,9 +141,10 @@ void update_parameter(uint i, float gradient, ParameterGroup group, float rate)
 void update_parameters(Entry e, ParameterGroup group, uint count)
 {
     float rate = rate_of_step(state.learning_rate * group.rate, count);
+    float decay = decay_of(e);
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         if (k < group.entry)
-            update_parameter(e.first + k, e.gradient[k], group, rate);
+            update_parameter(e.first + k, e.gradient[k], group, decay, rate);
 }
 
 // Issues all loads before the first store, because compilers do not move loads across stores.
@@ -134,8 +159,10 @@ void update_pairs(Entry e, ParameterGroup group, uint count)
             v[k] = moment2_pairs[pair_of(e, k)];
     }
     float rate = rate_of_step(state.learning_rate * group.rate, count);
+    float decay = decay_of(e);
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE / 2u; k++) {
-        vec2 g = vec2(e.gradient[2u * k], e.gradient[2u * k + 1u]) * state.gradient_factor;
+        vec2 g = vec2(with_decay(e.gradient[2u * k], decay, w[k].x),
+                      with_decay(e.gradient[2u * k + 1u], decay, w[k].y));
         optimizer_step(g.x, group.decay, rate, w[k].x, m[k].x, v[k].x);
         optimizer_step(g.y, group.decay, rate, w[k].y, m[k].y, v[k].y);
         param_pairs[pair_of(e, k)] = w[k];

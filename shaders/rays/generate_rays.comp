@@ -8,18 +8,22 @@
 //   CAMERAS         [camera]                             read
 //   PIXELS          [pixel] RGBA8, TRAIN                 read
 //   STATE, CONTROL  step and ray count; progress, TRAIN  read
+//                   then [view][cell] ErrorCell, TRAIN
+//   REDUCE          REDUCE_SLOTS, TRAIN                  read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
 #include "rays/march.glsl"
 
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
+layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
 #ifdef TRAIN
-layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorCell error_cells[]; };
+layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
 #include "shared/progress.glsl"
@@ -43,6 +47,59 @@ uint drawn_views()
     }
     return first;
 }
+
+#include "rays/error_map.glsl"
+
+// Returns the largest float below a positive x.
+float below(float x)
+{
+    return uintBitsToFloat(floatBitsToUint(x) - 1u);
+}
+
+// Returns the slot of a virtual rank's view.
+uint slot_of(uint number)
+{
+    return number * config.slot_turns + (config.slot_turns > 1u ? config.first_view - config.slot_view : 0u);
+}
+
+// Returns the first of `count` increasing values reduce[at + i * stride] that exceeds x, or the last.
+uint first_above(uint at, uint stride, uint count, float x)
+{
+    uint low = 0u, high = count - 1u;
+    while (low < high) {
+        uint middle = (low + high) / 2u;
+        if (reduce[at + middle * stride] > x)
+            high = middle;
+        else
+            low = middle + 1u;
+    }
+    return low;
+}
+
+// Draws one of `views` views and a pixel of it by error. picks, pick: numbers in [0, 1).
+uint draw_by_error(uint views, float picked_slot, vec3 pick, out uvec2 pixel)
+{
+    float total = reduce[slot_sums(slot_of(views - 1u))];
+    uint number = first_above(slot_sums(slot_of(0u)), 3u * config.slot_turns, views, min(picked_slot * total, below(total)));
+    uint slot = slot_of(number), view = config.first_view + number * config.view_stride;
+    Camera camera = cameras[view];
+    uint count = slot_cell_count(camera);
+    float mass = max(reduce[cell_mass(slot, count - 1u)], 1e-30);
+    uvec4 area = cell_pixels(camera, first_above(cell_mass(slot, 0u), 1u, count, min(pick.x * mass, below(mass))));
+    pixel = uvec2(min(area.x + uint(pick.y * float(area.z - area.x)), area.z - 1u),
+                  draw_row(camera, area.y, area.w, pick.z));
+    return view;
+}
+
+// Returns the density of a pixel in even drawing / its density in the mixture of even drawing and
+// drawing by error, which follows from the error of its cell and the mean over all pixels.
+float even_by_drawn(uint views, uint cell)
+{
+    uint at = slot_sums(slot_of(views - 1u));
+    float error = error_cells[cell].error, mean = reduce[at + 1u] / max(reduce[at + 2u], 1e-30);
+    error = error > 0.0 && error < 1e6 ? error : 0.0;
+    return reduce[at] > 0.0 ? 1.0 / (1.0 - config.error_share + config.error_share * error / mean) : 1.0;
+}
 #endif
 
 void main()
@@ -52,20 +109,34 @@ void main()
 #ifdef TRAIN
     if (index >= state.ray_count)
         return;
-    // Draws again while the pixel is ignored: so all pixels that are not ignored are equally likely.
+    // Draws again while the pixel is ignored: so all pixels that are not ignored are equally likely,
+    // and those of panoramas by their solid angle.
     Camera camera;
     uvec2 pixel;
     uint number = config.first_ray + index;
     uint view, color = PIXEL_IGNORED;
     uint views = drawn_views();
+    bool by_error = BY_ERROR != 0u && reduce[slot_sums(slot_of(views - 1u))] > 0.0 &&
+                    random_unit(state.step, number, RANDOM_ERROR).y < config.error_share;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        view = min(uint(pick.x * float(views)), views - 1u);
-        view = config.first_view + view * config.view_stride;
-        camera = cameras[view];
-        // Each of the two coordinates has 24 random bits, enough for any image.
-        uvec2 size = uvec2(camera.width, camera.height);
-        pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
+        if (by_error) {
+            float slot = random_unit(state.step, number, RANDOM_ERROR + draw * RANDOM_DRAW).x;
+            view = draw_by_error(views, slot, pick, pixel);
+            camera = cameras[view];
+        } else {
+            view = min(uint(pick.x * float(views)), views - 1u);
+            view = config.first_view + view * config.view_stride;
+            camera = cameras[view];
+            // Each of the two coordinates has 24 random bits, enough for any image.
+            uvec2 size = uvec2(camera.width, camera.height);
+            pixel = min(uvec2(ivec2(pick.yz * vec2(size))), size - 1u);
+            if (camera.lens == LENS_EQUIRECTANGULAR)
+                pixel.y = draw_row(camera, 0u, camera.height, pick.z);
+            if (camera.strip_share < 1.0 &&
+                random_unit(state.step, number, RANDOM_STRIP + draw * RANDOM_DRAW).x >= camera.strip_share)
+                continue;
+        }
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
     }
     vec3 random_color = random_unit(state.step, number, RANDOM_BACKGROUND);
@@ -78,6 +149,8 @@ void main()
     float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
     vec3 background = BACKGROUND == BACKGROUND_RANDOM ? random_color : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
+    ray.cell = BY_ERROR != 0u ? cell_of(camera, pixel) : 0u;
+    ray.weight = BY_ERROR != 0u ? even_by_drawn(views, ray.cell) : 1.0;
 #else
     // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c:
     // rays in the batch; push.d: log2 of the supersampling factor along x and y.
@@ -98,6 +171,8 @@ void main()
     float jitter = 0.5;
     ray.target = float[4](0.0, 0.0, 0.0, 0.0);
     ray.background = config.render_background;
+    ray.weight = 1.0;
+    ray.cell = 0u;
 #endif
     vec3 origin, direction;
     float depth_scale;

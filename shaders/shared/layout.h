@@ -55,7 +55,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_CPU_KERNELS        25 /* 1: few invocations that do much each, for CPU devices */
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
-#define SPEC_TRANSPOSED         28 /* first f16 parameter of the MLPs' weights stored by output */
+#define SPEC_TRANSPOSED         28 /* first f16 parameter of the MLPs' weights stored by output, 0: none \
+                                    */
 #define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
@@ -66,13 +67,21 @@ typedef struct Dispatch Dispatch;
 #define SPEC_F16_SUM_OFFSET     36 /* offset of f16 sums in BIND_ACCUMULATORS, in units of 8 bytes */
 #define SPEC_DEFORMED           37 /* 1: the field is evaluated at canonical positions */
 #define SPEC_TIME_INPUTS        38 /* values of the encoded time, after the position's features */
-#define SPEC_DISTORTION         39 /* 1: the loss includes the distortion loss */
+#define SPEC_DISTORTION         39 /* DISTORTION_* */
 #define SPEC_TIME_BINS          40 /* time bins of the occupancy grid, each with all cascades */
 #define SPEC_SPACING            41 /* SPACING_* */
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
 #define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
-#define SPEC_COUNT              45
+#define SPEC_SAMPLE_LANES                                                                       \
+    45                     /* 1: one lane adds all gradients of a sample to the grid; else four \
+                            */
+#define SPEC_GRID_DECAY 46 /* levels of the hash grid that decay: all, or 0 without grid.decay */
+#define SPEC_KEEP       47 /* 1: some rays are dropped before the backward pass: batch.keep */
+#define SPEC_BY_ERROR                                                          \
+    48 /* 1: some rays are drawn by the error map, shaders/rays/error_map.glsl \
+        */
+#define SPEC_COUNT 49
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -142,6 +151,11 @@ typedef struct Dispatch Dispatch;
 #define OCCUPANCY_WARMUP     256 /* first steps: updates visit all cells, alpha_threshold is 0 */
 #define FIXED_SCALE          4398046511104.0 /* 2^42 units per 1 of the summed loss's gradient */
 
+/* Curve of distance that the distortion loss is computed on; DISTORTION_NONE: no such loss. */
+#define DISTORTION_NONE   0
+#define DISTORTION_LINEAR 1 /* distance, contracted in contracted space */
+#define DISTORTION_LADDER 2 /* power ladder: Config.ladder_unit */
+
 /* Kinds of loss scaling. */
 #define SCALE_STATIC   0
 #define SCALE_DYNAMIC  1
@@ -152,6 +166,11 @@ typedef struct Dispatch Dispatch;
 #define RATE_EXPONENTIAL 1
 #define RATE_COSINE      2
 #define RATE_POINTS      3
+
+#define ERROR_CELL_EDGE \
+    16                  /* edge of a cell of the error map, in pixels of the whole training image */
+#define ERROR_MEMORY 32 /* rays of a cell that weigh as much as its error so far */
+#define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -165,7 +184,7 @@ struct Level {
     SHARED_UINT resolution; /* grid points along an edge */
     SHARED_FLOAT scale;     /* position = unit-cube position * scale + 0.5 */
     SHARED_UINT dense;      /* 1: indexed directly; 0: hashed */
-    SHARED_UINT padding;
+    SHARED_FLOAT decay; /* grid.decay / parameters of the level: gradient of the decay per value */
 };
 
 /* A range of parameters that the optimiser treats alike. Groups follow each other without a gap. */
@@ -254,6 +273,8 @@ struct Config {
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
     SHARED_FLOAT loss_distortion; /* weight of the distortion loss */
+    SHARED_FLOAT ladder_unit;     /* distance that the power ladder counts as 1 */
+    SHARED_FLOAT ladder_range;    /* of the power ladder from near_distance to far_distance */
     SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;     /* 0: no clipping */
     SHARED_FLOAT average_decay; /* decay of the moving average, per step */
@@ -267,6 +288,8 @@ struct Config {
     SHARED_UINT scale_kind; /* SCALE_* */
     SHARED_FLOAT scale_growth, scale_backoff;
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
+    SHARED_FLOAT scale_underflow; /* share of underflowed gradients above which the scale grows
+                                     faster */
     SHARED_UINT max_backoffs;     /* back-offs, without a growth between them, that cut the rate */
     SHARED_FLOAT rate_cut_factor; /* learning rate factor of such a cut; 1: no cuts */
     SHARED_FLOAT scale_minimum, scale_maximum; /* bounds of a dynamic loss scale */
@@ -308,8 +331,21 @@ struct Config {
     SHARED_UINT anneal_steps, proposal_interval;
     SHARED_FLOAT loss_interlevel;
 
+    /* Rays that go backward: the wanted share of live samples, and the least probability of a ray.
+     */
+    SHARED_FLOAT keep_share, keep_least;
+
     SHARED_FLOAT crop_low[3], crop_high[3]; /* box in training space that pictures show; without a
                                                crop the largest floats */
+
+    /* Error map (shaders/rays/error_map.glsl). A slot holds the pixels of a view or image strip:
+     * the slots of the device's `slot_turns` virtual ranks take turns, and slot j has the camera
+     * slot_view + j / slot_turns * view_stride + j % slot_turns. */
+    SHARED_FLOAT error_share;   /* share of the rays that are drawn by error; 0: no error map */
+    SHARED_UINT error_unbiased; /* 1: gradients are weighted as the reported loss is */
+    SHARED_UINT error_cells;    /* cells of all views */
+    SHARED_UINT slot_cells;     /* most cells of a slot */
+    SHARED_UINT slot_count, slot_view, slot_turns;
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -343,7 +379,7 @@ struct State {
     SHARED_UINT running;   /* 1: this step runs; 0: the step is idle */
     SHARED_UINT ray_count; /* rays of this step */
     SHARED_UINT sample_count; /* samples that the rays need; may exceed sample_capacity */
-    SHARED_UINT live_count;   /* samples that carry a gradient */
+    SHARED_UINT live_count;   /* samples that carry a gradient; with batch.keep of kept rays only */
     SHARED_UINT live_rays;    /* rays in the loss: the pixel is used and all samples fitted */
     SHARED_FLOAT learning_rate;
     SHARED_FLOAT loss_scale;
@@ -365,16 +401,22 @@ struct State {
     /* Checkpoints of older versions end here, and what follows is zero
      * (src/checkpoint/checkpoint.c). */
     SHARED_UINT tolerated; /* overflows since the loss scale last grew that have not lowered it */
+    /* With batch.keep below 1, else 0: of this step, then for the next step. */
+    SHARED_UINT reached_count; /* live samples of all rays in the loss */
+    SHARED_UINT kept_rays;     /* rays in the loss that were kept */
+    SHARED_FLOAT keep_gain;    /* a ray whose loss is the mean loss is kept with this probability */
+    SHARED_FLOAT mean_loss;    /* mean loss of the last good step's rays; 0: all rays are kept */
 };
 
 /* Step statistics that are all-reduced with the gradients: of this rank, then totals of all ranks.
  * Stored as words of BIND_REDUCE. */
 #define RANK_STATS_STEP   0
 #define RANK_STATS_COARSE 1 /* coarse samples of hierarchical sampling */
-#define RANK_STATS_WORDS  8
+#define RANK_STATS_WORDS  11
 struct RankStats {
     SHARED_UINT samples, live, live_rays, nonfinite, underflowed, rounded; /* as in State */
-    SHARED_FLOAT loss, square;                                             /* sums over the rays */
+    SHARED_FLOAT loss, square, distortion_loss;                            /* sums over the rays */
+    SHARED_UINT reached, kept_rays;                                        /* as in State */
 };
 
 /* Values that the host sets between two submissions of command buffers. */
@@ -389,13 +431,19 @@ struct Control {
 struct Stats {
     SHARED_UINT step;
     SHARED_UINT rays, samples, live; /* of all ranks */
-    SHARED_FLOAT loss;               /* mean over the rays */
+    SHARED_FLOAT loss;               /* of the rays' colours, mean over the rays */
     SHARED_FLOAT square;             /* mean squared colour error */
     SHARED_FLOAT learning_rate, loss_scale;
     SHARED_FLOAT grad_norm;
     SHARED_UINT skipped_steps;
     SHARED_FLOAT underflowed; /* share of nonzero activation gradients that underflowed */
     SHARED_UINT rate_cuts;    /* cuts of the learning rate up to and including this step */
+    /* Other parts of the loss, weights included, means over the rays; the loss of the coarse field
+     * or the proposal is negative in a step that trains neither. */
+    SHARED_FLOAT distortion_loss, coarse_loss;
+    /* With batch.keep below 1, else 0. */
+    SHARED_FLOAT kept_share;  /* share of the live samples that carry a gradient */
+    SHARED_FLOAT keep_weight; /* rays in the loss per kept ray: the mean weight of kept rays */
 };
 
 /* A view's camera, in training space; pixels count from the left and top. */
@@ -404,9 +452,15 @@ struct Camera {
     SHARED_UINT lens; /* LENS_* */
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
     SHARED_FLOAT k1, k2, p1, p2, k3, k4, sx1, sy1;
-    SHARED_FLOAT limit;    /* scene_camera_limit: largest angle or radius of the lens */
-    SHARED_FLOAT time;     /* 0..1 for dynamic scenes, else 0 */
-    SHARED_FLOAT pose[12]; /* camera to world, row-major 3 x 4 */
+    SHARED_FLOAT limit; /* scene_camera_limit: largest angle or radius of the lens */
+    /* The view's part that these pixels show: the first row in the whole image and the downscale
+     * factor; the view's first cell in the error map and its cells in a row. */
+    SHARED_UINT first_row, shrink, first_cell, cell_columns;
+    SHARED_UINT counted;      /* 1: sum_errors has counted the used pixels of the cells */
+    SHARED_FLOAT strip_share; /* chance that a draw of this strip is kept: 1 unless panoramas are
+                                 cut into strips */
+    SHARED_FLOAT time;        /* 0..1 for dynamic scenes, else 0 */
+    SHARED_FLOAT pose[12];    /* camera to world, row-major 3 x 4 */
 };
 
 /* A ray in training space. The direction has unit length. */
@@ -422,6 +476,25 @@ struct Ray {
                                     lenses, along the ray for others */
     SHARED_UINT view;            /* camera in BIND_CAMERAS */
     SHARED_FLOAT time;           /* time of the camera */
+    SHARED_FLOAT weight; /* density of the ray's pixel in even drawing / density with which it was
+                            drawn; 1 without an error map */
+    SHARED_UINT cell;    /* cell of the error map */
+};
+
+/* A cell of the error map: a square of ERROR_CELL_EDGE pixels of a training view. The cells follow
+ * struct State in BIND_STATE. */
+struct ErrorCell {
+    SHARED_FLOAT error;    /* running mean of the rays' losses; 0: no ray yet */
+    SHARED_UINT low, high; /* sum of losses since the last update interval, in ERROR_UNITS */
+    SHARED_UINT rays;      /* number of these losses */
+};
+
+/* Sums of a slot in BIND_REDUCE, from REDUCE_SLOTS on: [slot] of these, then [slot][cell] sums of
+ * masses up to the cell, then [slot][cell] shares of even drawing. */
+struct ErrorSums {
+    SHARED_FLOAT mass;  /* unnormalised chance of the slots up to this one in drawing by error */
+    SHARED_FLOAT error; /* sum of error * share over the cells of the slots up to this one */
+    SHARED_FLOAT share; /* sum of the cells' shares in even drawing; masked pixels have none */
 };
 
 /* Results of compositing a ray, and the range of the ray's samples. */
@@ -489,8 +562,10 @@ struct Push {
 #define REDUCE_LOSS       0                       /* composite: loss, squared error by workgroup */
 #define REDUCE_GRADIENT   (2 * REDUCE_GROUPS)     /* check_gradients: sum of squares by workgroup */
 #define REDUCE_OCCUPANCY  (3 * REDUCE_GROUPS)     /* update_occupancy: sum by workgroup */
-#define REDUCE_COARSE     (4 * REDUCE_GROUPS)     /* check_coarse_gradients: loss, sum of squares */
-#define REDUCE_RANK_STATS (4 * REDUCE_GROUPS + 4) /* RankStats [RANK_STATS_*] */
-#define REDUCE_SIZE       (REDUCE_RANK_STATS + 2 * RANK_STATS_WORDS)
+#define REDUCE_DISTORTION (4 * REDUCE_GROUPS)     /* composite: distortion loss by workgroup */
+#define REDUCE_COARSE     (5 * REDUCE_GROUPS)     /* check_coarse_gradients: loss, sum of squares */
+#define REDUCE_RANK_STATS (5 * REDUCE_GROUPS + 4) /* RankStats [RANK_STATS_*] */
+#define REDUCE_SLOTS      (REDUCE_RANK_STATS + 2 * RANK_STATS_WORDS) /* sum_errors: ErrorSums [slot] */
+#define REDUCE_SIZE       REDUCE_SLOTS                               /* without an error map */
 
 #endif

@@ -18,6 +18,7 @@
 
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
+layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(DISPATCHES)) writeonly buffer DispatchBuffer { Dispatch dispatches[]; };
@@ -99,8 +100,8 @@ float scheduled_scale()
     return scale;
 }
 
-// Returns the ray count of the next step: about target_samples of its samples are live, and all
-// samples fit. The sample counts are totals over the ranks, so that all ranks take the same number of
+// Returns the ray count of the next step: about target_samples of its samples carry a gradient, and
+// all samples fit. The sample counts are totals over the ranks, so that all ranks take the same number of
 // rays.
 uint next_ray_count()
 {
@@ -128,6 +129,9 @@ void set_dispatches()
         set_dispatch(DISPATCH_THRESHOLD, 1u, due);
         set_dispatch(DISPATCH_PACK, groups_for(CELLS / BLOCK_CELLS, push.b), due);
         set_dispatch(DISPATCH_AVERAGE, 0u, false);
+        // The sums of the error map are no part of the state: a resumed training computes them again.
+        if (BY_ERROR != 0u)
+            set_dispatch(DISPATCH_MARCH, config.slot_count, true);
         return;
     }
 
@@ -140,6 +144,8 @@ void set_dispatches()
         state.sample_count = 0u;
         state.live_count = 0u;
         state.live_rays = 0u;
+        state.reached_count = 0u;
+        state.kept_rays = 0u;
         state.nonfinite = 0u;
         state.underflowed = 0u;
         state.rounded = 0u;

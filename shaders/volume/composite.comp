@@ -3,7 +3,7 @@
 // Pass composite: composites each ray front to back in FP32, with early stop (Max, Optical Models for
 // Direct Volume Rendering, 1995), into colour, transmittance and depth. In training the pass also
 // computes the loss and, times the loss scale, its gradients with respect to live samples' rgb and
-// density.
+// density. With batch.keep below 1 only rays that keep_weight chooses have live samples in the list.
 //   TRAIN         computes loss and gradients; without TRAIN continues push.b rays of a view from their RESULTS
 //   NORMALS       also sums the samples' normals
 //   MEDIAN_DEPTH  depth is the distance at which the transmittance falls to 0.5 (median depth)
@@ -13,10 +13,13 @@
 //   SAMPLES          [sample]                                                     read
 //   FIELD            [sample] vec4: rgb, density                                  read
 //   RESULTS          [ray]                                                        read; write without TRAIN
-//   STATE            ray count, loss scale (read), live_count, live_rays (write)  read, write
+//   STATE            ray count, loss scale, keep_gain, mean_loss (read),
+//                    live_count, live_rays, reached_count, kept_rays (write)      read, write
+//                    then [view][cell] ErrorCell, TRAIN
 //   FIELD_GRADIENTS  [sample] vec4, TRAIN                                         write
 //   LIVE             [live sample] u32, TRAIN                                     write
 //   REDUCE           REDUCE_LOSS [workgroup][loss, squared error] f32, TRAIN      write
+//   REDUCE           REDUCE_DISTORTION [workgroup] f32, TRAIN with distortion     write
 //   NORMALS          [sample], then [ray] vec4, NORMALS                           read, write
 #extension GL_KHR_shader_subgroup_shuffle : require
 #include "shared/common.glsl"
@@ -24,7 +27,7 @@
 layout(constant_id = SPEC_DETERMINISTIC) const uint DETERMINISTIC = 0;
 layout(constant_id = SPEC_VISIBILITY) const uint VISIBILITY = 0;
 
-layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; ErrorCell error_cells[]; };
 layout(std430, BINDING(RAYS)) buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) buffer ResultBuffer { RayResult results[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
@@ -38,6 +41,8 @@ layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #ifdef TRAIN
 #include "volume/distortion.glsl"
 #include "volume/loss.glsl"
+#include "volume/keep.glsl"
+#include "volume/ray_weight.glsl"
 
 layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
@@ -49,11 +54,23 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
 const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
 
-shared vec2 group_loss[LOCAL_SIZE];
+shared vec3 group_loss[LOCAL_SIZE]; // loss of colours, squared error, distortion loss
 
 #include "volume/active_ray.glsl"
 
-// Returns loss and squared error of a ray; `color_gradient` becomes d loss / d colour.
+// Adds a ray's loss to its cell of the error map; a subgroup that shares the ray adds it once.
+void record_error(uint ray, float loss)
+{
+    if (BY_ERROR == 0u || push.e == COMPOSITE_COARSE || CPU_KERNELS == 0u && gl_SubgroupInvocationID != 0u)
+        return;
+    uint cell = rays[ray].cell, units = uint((loss < 100.0 ? loss : 100.0) * ERROR_UNITS + 0.5);
+    uint before = atomicAdd(error_cells[cell].low, units);
+    if (before + units < before)
+        atomicAdd(error_cells[cell].high, 1u);
+    atomicAdd(error_cells[cell].rays, 1u);
+}
+
+// Returns loss of the colour and squared error of a ray; `color_gradient` becomes d loss / d colour.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
@@ -67,8 +84,9 @@ vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, ou
         loss += vec2(channel.x, difference[c] * difference[c] / 3.0);
         color_gradient[c] = channel.y;
     }
-    color_gradient *= state.loss_scale / float(state.ray_count);
-    return loss;
+    record_error(ray, loss.x);
+    color_gradient *= state.loss_scale / float(state.ray_count) * gradient_weight(ray);
+    return loss * loss_weight(ray);
 }
 
 // Returns d loss / d density: the dot product of the colour gradient and width * (T rgb - colour of
@@ -78,10 +96,10 @@ float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, 
     return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
-// Returns d loss / d distortion loss of a ray, scaled as all gradients are.
-float distortion_gradient()
+// Returns d loss / d distortion loss of a ray, scaled as all gradients are. `weight`: see keep_weight.
+float distortion_gradient(uint ray, float weight)
 {
-    return distortion_weight() * state.loss_scale / float(state.ray_count);
+    return distortion_weight() * state.loss_scale / float(state.ray_count) * gradient_weight(ray) * weight;
 }
 
 // For a ray whose samples did not fit, returns the first sample that belongs to no ray; otherwise the
@@ -94,17 +112,19 @@ uint tail_begin(uint ray)
     return begin;
 }
 
-// Stores the workgroup's loss and squared error: sums of the first `count` elements of group_loss.
+// Stores the workgroup's losses and squared error: sums of the first `count` elements of group_loss.
 void store_losses(uint count)
 {
     barrier();
     if (gl_LocalInvocationID.x != 0u)
         return;
-    vec2 sum = vec2(0.0);
+    vec3 sum = vec3(0.0);
     for (uint i = 0; i < count; i++)
         sum += group_loss[i];
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
+    if (DISTORTION != 0u)
+        reduce[REDUCE_DISTORTION + gl_WorkGroupID.x] = sum.z;
 }
 #else
 bool is_active_ray(uint ray)

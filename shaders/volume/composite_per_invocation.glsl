@@ -3,9 +3,9 @@
 
 #ifdef TRAIN
 // Writes the gradients with respect to rgb and density of the live samples, which are among the ray's
-// first `reached` samples.
+// first `reached` samples. `distortion_factor`: distortion_gradient of the ray.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
-                     vec3 color_gradient, vec3 prediction, DistortionSums all)
+                     vec3 color_gradient, float distortion_factor, vec3 prediction, DistortionSums all)
 {
     uint slot = first;
     if (LISTS_LIVE) {
@@ -38,7 +38,7 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(t, extent);
             distortion = add_distortion(distortion, interval, weight);
-            by_density += width * distortion_gradient() *
+            by_density += width * distortion_factor *
                           distortion_derivative(distortion, all, interval, weight, transmittance);
         }
         field_gradients[first + i] = vec4(weight * color_gradient, by_density);
@@ -92,13 +92,17 @@ void composite_per_invocation()
 #endif
     }
 #ifdef TRAIN
-    vec2 loss = vec2(0.0);
+    vec3 loss = vec3(0.0);
     vec3 color_gradient = vec3(0.0), prediction = vec3(0.0);
     if (is_active)
-        loss = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
-    if (DISTORTION != 0u)
-        loss.x += distortion_weight() * distortion.loss;
-    write_gradients(ray, first, reached - transparent, reached, count, color_gradient, prediction, distortion);
+        loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
+    if (DISTORTION != 0u && is_active)
+        loss.z = distortion_weight() * distortion.loss * loss_weight(ray);
+    uint live_count = reached - transparent;
+    float kept_weight = is_active ? keep_weight(ray, loss.x + loss.z) : 0.0;
+    bool is_kept = kept_weight > 0.0;
+    write_gradients(ray, first, is_kept ? live_count : 0u, is_kept ? reached : 0u, count, kept_weight * color_gradient,
+                    is_active ? distortion_gradient(ray, kept_weight) : 0.0, prediction, distortion);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;
@@ -106,6 +110,11 @@ void composite_per_invocation()
     uint used_rays = subgroupAdd(is_active ? 1u : 0u);
     if (subgroupElect())
         atomicAdd(state.live_rays, used_rays);
+    if (KEEP != 0u) {
+        uint reached_samples = subgroupAdd(live_count), kept_rays = subgroupAdd(is_kept ? 1u : 0u);
+        if (subgroupElect())
+            count_kept(reached_samples, kept_rays);
+    }
 #else
     if (is_active)
         store_result(ray, accumulated);

@@ -67,8 +67,9 @@ DistortionSums last_lane(DistortionSums s)
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
 // `reached` samples. `held`: the samples loaded last, which are all samples of most
 // rays. With the distortion loss all samples are loaded again, to save registers.
-void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient, vec3 prediction,
-                         DistortionSums all, LaneSample held)
+// `distortion_factor`: distortion_gradient of the ray.
+void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient,
+                         float distortion_factor, vec3 prediction, DistortionSums all, LaneSample held)
 {
     uint slot = 0;
     if (LISTS_LIVE && live_count > 0u) {
@@ -87,7 +88,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(held.t, held.width);
             DistortionSums through = distortion_through(held, interval, distortion);
-            by_distortion = distortion_gradient() *
+            by_distortion = distortion_factor *
                             distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
@@ -121,9 +122,16 @@ void clear_gradients(uint begin, uint end)
 }
 #endif
 
-// Composites a ray and adds its loss and squared error to `loss`. Returns the number of live samples,
-// which is 0 for a ray that is not active.
-uint composite_ray(uint ray, bool is_active, inout vec2 loss)
+// Counts of a ray or of a subgroup's rays.
+struct RayCounts {
+    uint listed;  // live samples that carry a gradient
+    uint reached; // live samples, also of rays that are dropped
+    uint kept;    // rays that are not dropped
+};
+
+// Composites a ray; adds its losses and squared error to `loss`, as in group_loss, and its counts,
+// which are 0 for a ray that is not active, to `counts`.
+void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts counts)
 {
     uint first = is_active ? results[ray].first : 0u, count = is_active ? results[ray].count : 0u;
     Accumulated accumulated = accumulated_before(ray, is_active);
@@ -152,10 +160,22 @@ uint composite_ray(uint ray, bool is_active, inout vec2 loss)
 #ifdef TRAIN
     if (is_active) {
         vec3 prediction, color_gradient;
-        loss += ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
+        vec3 own_loss = vec3(0.0);
+        own_loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
         if (DISTORTION != 0u)
-            loss.x += distortion_weight() * distortion.loss;
-        write_ray_gradients(ray, first, live_count, reached, color_gradient, prediction, distortion, s);
+            own_loss.z = distortion_weight() * distortion.loss * loss_weight(ray);
+        loss += own_loss;
+        float weight = keep_weight(ray, own_loss.x + own_loss.z);
+        if (KEEP != 0u) {
+            weight = subgroupBroadcast(weight, 0u); // uniform, so that all lanes take the same branches
+            counts.reached += live_count;
+            counts.kept += weight > 0.0 ? 1u : 0u;
+            if (weight == 0.0)
+                live_count = reached = 0u;
+        }
+        write_ray_gradients(ray, first, live_count, reached, weight * color_gradient, distortion_gradient(ray, weight),
+                            prediction, distortion, s);
+        counts.listed += live_count;
     }
     if (!LISTS_LIVE)
         clear_gradients(first + reached, first + count);
@@ -165,7 +185,6 @@ uint composite_ray(uint ray, bool is_active, inout vec2 loss)
     if (is_active && lane == 0u)
         store_result(ray, accumulated);
 #endif
-    return live_count;
 }
 
 // Composites all rays, which the workgroups share.
@@ -176,12 +195,13 @@ void composite_per_subgroup()
 #else
     uint count = push.b;
 #endif
-    uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE, live_samples = 0, live_rays = 0;
-    vec2 loss = vec2(0.0);
+    uint subgroups = LOCAL_SIZE / SUBGROUP_SIZE, live_rays = 0;
+    RayCounts counts = RayCounts(0u, 0u, 0u);
+    vec3 loss = vec3(0.0);
     for (uint ray = gl_WorkGroupID.x * subgroups + gl_SubgroupID; ray < count;
          ray += gl_NumWorkGroups.x * subgroups) {
         bool is_active = is_active_ray(ray);
-        live_samples += composite_ray(ray, is_active, loss);
+        composite_ray(ray, is_active, loss, counts);
         live_rays += is_active ? 1u : 0u;
     }
 #ifdef TRAIN
@@ -189,8 +209,9 @@ void composite_per_subgroup()
         group_loss[gl_SubgroupID] = loss;
         if (live_rays > 0u)
             atomicAdd(state.live_rays, live_rays);
-        if (COUNTS_LIVE && live_samples > 0u)
-            atomicAdd(state.live_count, live_samples);
+        if (COUNTS_LIVE && counts.listed > 0u)
+            atomicAdd(state.live_count, counts.listed);
+        count_kept(counts.reached, counts.kept);
     }
     store_losses(subgroups);
 #endif

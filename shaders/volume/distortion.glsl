@@ -1,10 +1,11 @@
 // Computes the distortion loss (Barron et al., Mip-NeRF 360, 2022, equations 14 and 15), which pulls
 // the weights of a ray's samples together. With weights w, middles m and widths d the loss is the sum
 // of w_i w_j |m_i - m_j| over all pairs plus the sum of w_i^2 d_i / 3. For samples in order along the
-// ray, prefix sums replace the sum over pairs. The including file includes shared/contraction.glsl.
+// ray, prefix sums replace the sum over pairs. Middles and widths are measured on a curve of distance.
+// The including file includes shared/contraction.glsl.
 // Pass: composite.
 
-layout(constant_id = SPEC_DISTORTION) const uint DISTORTION = 0;
+layout(constant_id = SPEC_DISTORTION) const uint DISTORTION = DISTORTION_NONE;
 
 // Prefix sums over a ray's samples: weights, weights times middles, and the loss of these samples.
 struct DistortionSums {
@@ -22,9 +23,22 @@ float normalized_distance(float t)
     return CONTRACTION == CONTRACTION_CUBE && distance > 0.5 ? 1.0 - 0.25 / distance : distance;
 }
 
+// Returns the difference of two distances on the power ladder with exponent -1/4 (Barron et al.,
+// Zip-NeRF, 2023), P(x) = 5 - 5 (1 + x / 1.25)^(-1/4), in units of P(far) - P(near). With the fourth
+// roots a and b of 1 + x / 1.25 the difference is 5 / a - 5 / b, here without cancellation.
+float ladder_between(float from, float to)
+{
+    float begin = from / config.ladder_unit, end = to / config.ladder_unit;
+    float a = sqrt(sqrt(1.0 + 0.8 * begin)), b = sqrt(sqrt(1.0 + 0.8 * end));
+    return 4.0 * (end - begin) / (config.ladder_range * a * b * (a + b) * (a * a + b * b));
+}
+
 // Returns middle and width of a sample in normalised distances.
 vec2 normalized_interval(float t, float width)
 {
+    if (DISTORTION == DISTORTION_LADDER)
+        return vec2(ladder_between(config.near_distance, t),
+                    ladder_between(max(t - 0.5 * width, 0.0), t + 0.5 * width));
     if (CONTRACTION == CONTRACTION_NONE)
         return vec2(t, width) / config.aabb_scale;
     return vec2(normalized_distance(t),

@@ -35,6 +35,8 @@ layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { 
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
 layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 
+#include "volume/ray_weight.glsl"
+
 const float EPSILON = 1e-7;
 
 // A ray has at most MAX_COARSE_SAMPLES bins, and at most MAX_COARSE_SAMPLES samples.
@@ -179,12 +181,13 @@ void main()
     float factor = config.loss_interlevel * state.loss_scale / float(state.ray_count), loss = 0.0;
     for (uint first = gl_WorkGroupID.x * SUBGROUPS; first < state.ray_count; first += gl_NumWorkGroups.x * SUBGROUPS) {
         bool exists = first + gl_SubgroupID < state.ray_count;
-        ProposalRay r = proposal_ray(exists ? first + gl_SubgroupID : 0u, exists);
+        uint ray = exists ? first + gl_SubgroupID : 0u;
+        ProposalRay r = proposal_ray(ray, exists);
         stage_bins(r);
         wait_for_staged();
-        loss += stage_samples(r);
+        loss += stage_samples(r) * loss_weight(ray);
         wait_for_staged();
-        write_gradients(r, factor);
+        write_gradients(r, factor * gradient_weight(ray));
         wait_for_staged(); // before the next ray is staged
     }
     if (lane == 0u)

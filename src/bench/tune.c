@@ -53,6 +53,8 @@ static bool affects(enum field_tunable tunable, int pass)
     switch (tunable) {
     case FIELD_OWNED_ROWS:
         return pass != FIELD_PASS_GRID;
+    case FIELD_SAMPLE_LANES:
+        return pass == FIELD_PASS_GRID;
     case FIELD_FORWARD_ROWS:
     case FIELD_FORWARD_SIZE:
         return pass == FIELD_PASS_FORWARD;

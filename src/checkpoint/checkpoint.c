@@ -131,6 +131,9 @@ static vkn_status check_state(const struct check *check, const struct State *sta
     WORD(backoffs, 0, state->skipped_steps);
     WORD(rate_cuts, 0, MAX_RATE_CUTS);
     WORD(tolerated, 0, state->skipped_steps);
+    WORD(kept_rays, 0, state->live_rays);
+    REAL(keep_gain, 0, 1024);
+    REAL(mean_loss, 0, HUGE_VAL);
     return check_dispatches(check, state);
 }
 
@@ -315,14 +318,18 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 /* 32-bit words of the shortest struct State that any version wrote. */
 #define LEAST_STATE_WORDS (offsetof(struct State, tolerated) / 4)
 
-/* Returns the elements of the file's state if an older version wrote it, else `count`. */
+/* Returns the elements of the file's state if an older version wrote it or an error map follows it,
+ * else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
                                uint64_t count)
 {
     for (size_t i = 0; i < safetensors_count(file); i++) {
         const struct safetensors_tensor *tensor = safetensors_at(file, i);
         uint64_t elements = tensor->size / 4;
-        if (strcmp(tensor->name, name) == 0 && elements >= LEAST_STATE_WORDS && elements < count)
+        bool older = elements >= LEAST_STATE_WORDS && elements < sizeof(struct State) / 4;
+        bool mapped = elements >= sizeof(struct State) / 4 &&
+                      (4 * elements - sizeof(struct State)) % sizeof(struct ErrorCell) == 0;
+        if (strcmp(tensor->name, name) == 0 && (older || mapped))
             return elements;
     }
     return count;

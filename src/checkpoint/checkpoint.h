@@ -23,7 +23,8 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 /* Reads the number of steps that the run has skipped. Returns false without a valid state. */
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
 /* Finds the tensor of a saved buffer with `count` elements. A state of an older version has fewer
- * elements: it lacks the members after `dispatches`, which then are zero. */
+ * elements: it lacks the members after `dispatches`, which then are zero. A state with an error map
+ * has more. */
 vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *saved,
                            uint64_t count, const struct safetensors_tensor **tensor);
 /* Returns the scene's path in fresh memory. The file must have CHECKPOINT_SCENE. */

@@ -7,27 +7,30 @@
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
-#define RULE(name)                                                                               \
-    double config_rule_##name(const struct vkn_config *config, const struct config_facts *facts, \
-                              double value)
-#define UNUSED(name) ((void)(name))
+/* Not every rule reads all of its parameters. */
+#define RULE(name)                                                                      \
+    double config_rule_##name(__attribute__((unused)) const struct vkn_config *config,  \
+                              __attribute__((unused)) const struct config_facts *facts, \
+                              __attribute__((unused)) double value)
 
 /* Placeholder, for a configuration that is resolved before the tuner has chosen the backend. */
 RULE(precision)
 {
-    UNUSED(config), UNUSED(facts), UNUSED(value);
     return VKN_PRECISION_FP32;
 }
 
 RULE(model)
 {
-    UNUSED(facts), UNUSED(value);
     return config_model(config);
+}
+
+RULE(background)
+{
+    return facts->background ? facts->background : VKN_BACKGROUND_RANDOM;
 }
 
 RULE(steps)
 {
-    UNUSED(facts);
     return config->seconds > 0.0 ? 0.0 : value;
 }
 
@@ -39,14 +42,12 @@ static bool is_contracted(const struct vkn_config *config)
 /* The grid spans the cube, or the contracted cube of twice the side. */
 RULE(finest)
 {
-    UNUSED(facts);
     uint32_t sides = is_contracted(config) ? 2 : 1;
     return (uint32_t)value * sides * config->scene.aabb_scale;
 }
 
 RULE(cone_angle)
 {
-    UNUSED(facts);
     return config->scene.aabb_scale > 1 || is_contracted(config) ? value : -1.0;
 }
 
@@ -54,7 +55,6 @@ RULE(cone_angle)
  * half of its distance is used, as the known depths may miss the nearest surfaces. */
 RULE(near_distance)
 {
-    UNUSED(config);
     float most = (float)value;
     return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
 }
@@ -82,13 +82,11 @@ static double vanilla_or(const struct vkn_config *config, double vanilla, double
 
 RULE(position)
 {
-    UNUSED(facts), UNUSED(value);
     return is_vanilla(config) ? VKN_POSITION_FREQUENCIES : VKN_POSITION_HASH;
 }
 
 RULE(direction)
 {
-    UNUSED(facts), UNUSED(value);
     return vanilla_or(config, VKN_DIRECTION_FREQUENCIES, VKN_DIRECTION_HARMONICS);
 }
 
@@ -97,7 +95,6 @@ RULE(direction)
  * time. */
 RULE(density_activation)
 {
-    UNUSED(facts), UNUSED(value);
     return vanilla_or(config, VKN_DENSITY_SOFTPLUS,
                       config->model == VKN_MODEL_DYNAMIC ? VKN_DENSITY_SOFTPLUS : VKN_DENSITY_EXP);
 }
@@ -105,18 +102,16 @@ RULE(density_activation)
 /* Densities before colours are faster, as measured, if no occupancy grid skips empty samples. */
 RULE(visibility)
 {
-    UNUSED(facts), UNUSED(value);
     bool has_empty_samples =
         config->march.sampling == VKN_SAMPLING_UNIFORM && config->march.alpha_threshold > 0;
-    return has_empty_samples && config->mlp.activation_checkpointing != VKN_CHECKPOINTING_OFF
-               ? VKN_SWITCH_ON
-               : VKN_SWITCH_OFF;
+    bool is_possible =
+        config->mlp.activation_checkpointing != VKN_CHECKPOINTING_OFF && !(config->batch.keep < 1);
+    return has_empty_samples && is_possible ? VKN_SWITCH_ON : VKN_SWITCH_OFF;
 }
 
 #define MODEL_RULE(name, vanilla)                  \
     RULE(name)                                     \
     {                                              \
-        UNUSED(facts);                             \
         return vanilla_or(config, vanilla, value); \
     }
 MODEL_RULE(density_width, 256)
@@ -127,14 +122,12 @@ MODEL_RULE(color_layers, 1)
 /* Passes of layers work on multiples of 32 columns. */
 RULE(geometry)
 {
-    UNUSED(facts);
     return vanilla_or(config, 256, config_is_layered(config) ? 2 * value : value);
 }
 
 /* High frequencies give a deformation no useful gradient at the beginning. */
 RULE(position_octaves)
 {
-    UNUSED(facts);
     return config->model == VKN_MODEL_DYNAMIC ? 5 : value;
 }
 
@@ -161,7 +154,6 @@ RULE(steps_per_unit)
  * as measured, than the cascades of an occupancy grid. */
 RULE(sampling)
 {
-    UNUSED(facts), UNUSED(value);
     bool has_surroundings = config->scene.aabb_scale > 1 || is_contracted(config);
     return has_surroundings && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
                                                               : VKN_SAMPLING_OCCUPANCY;
@@ -184,16 +176,16 @@ RULE(fine_samples)
 }
 
 /* Uses Nerfstudio's weight. A proposal also samples empty space near the cameras, and no decaying
- * occupancy grid removes floaters there. */
+ * occupancy grid removes floaters there. Haze of the colour of a plain background costs nothing,
+ * but hides objects. */
 RULE(distortion)
 {
-    UNUSED(facts), UNUSED(value);
-    return has_proposal(config) ? 2e-3 : -1.0;
+    bool is_plain = facts->background && facts->background == config->background;
+    return has_proposal(config) ? 2e-3 : is_plain ? 3e-3 : -1.0;
 }
 
 RULE(proposal_finest)
 {
-    UNUSED(facts);
     return is_contracted(config) ? 2 * value : value;
 }
 
@@ -210,7 +202,6 @@ static bool is_given(const struct vkn_schedule_point points[VKN_SCHEDULE_POINTS]
 
 RULE(rate_schedule)
 {
-    UNUSED(facts), UNUSED(value);
     return is_given(config->optimizer.rates) ? VKN_RATE_FILE : VKN_RATE_STEP;
 }
 
@@ -229,26 +220,35 @@ RULE(learning_rate)
                                  : factor * vanilla_or(config, facts->is_cpu ? 4e-3 : 1e-3, value);
 }
 
+static bool is_short(const struct vkn_config *config)
+{
+    return config->steps > 0 && config->steps < 2000;
+}
+
 /* Short runs warm up for a twentieth of their steps; a file of rates contains its own warm-up. */
 RULE(warmup_steps)
 {
-    UNUSED(facts);
     if (has_rate_file(config))
         return 1;
     uint32_t short_run = config->steps / 20 + 1;
-    return config->steps > 0 && config->steps < 2000 ? short_run : value;
+    return is_short(config) ? short_run : value;
+}
+
+/* A short run has learned too little to lower its rate before the last fifth. A run that is limited
+ * by seconds may be as short: how many steps it takes shows at its end. */
+RULE(milestones)
+{
+    return is_short(config) || config->seconds > 0 ? 1 - 0.4 * (1 - value) : value;
 }
 
 RULE(final_rate)
 {
-    UNUSED(facts), UNUSED(value);
     return (double)(config->optimizer.learning_rate / 100);
 }
 
 /* f16 gradients need a loss scale, which training has to find. */
 RULE(loss_scale)
 {
-    UNUSED(facts), UNUSED(value);
     if (is_given(config->loss_scale.schedule))
         return VKN_LOSS_SCALE_SCHEDULE;
     bool is_f16 = config->precision != VKN_PRECISION_FP32 ||
@@ -265,7 +265,6 @@ float config_limit_scale(const struct vkn_config *config, float scale)
 
 RULE(initial_scale)
 {
-    UNUSED(facts);
     if (config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE)
         return (double)config->loss_scale.schedule[0].value;
     bool is_dynamic = config->loss_scale.kind == VKN_LOSS_SCALE_DYNAMIC;
@@ -275,7 +274,6 @@ RULE(initial_scale)
 /* Gradients that are accumulated in f16 are sent as f16. */
 RULE(communication_type)
 {
-    UNUSED(facts), UNUSED(value);
     bool is_f16 =
         config->gradient_sums == VKN_SUMS_F16 || (config->gradient_sums == VKN_SUMS_DEFAULT &&
                                                   config->policy.grid_gradients == VKN_POLICY_F16);
@@ -286,7 +284,6 @@ RULE(communication_type)
 /* A GPU updates all cells faster than ranks could exchange their shares. */
 RULE(cells)
 {
-    UNUSED(config), UNUSED(value);
     return facts->is_cpu ? VKN_PART_SHARE : VKN_PART_ALL;
 }
 
@@ -307,17 +304,6 @@ double config_default_number(const char *key)
 {
     const struct config_setting *setting = config_find(key);
     return setting && setting->fallback.gpu ? setting->fallback.gpu[0] : 0.0;
-}
-
-const char *config_default_text(const struct config_setting *setting)
-{
-    const struct config_default *fallback = &setting->fallback;
-    bool is_constant = fallback->origin == CONFIG_VALUE && fallback->gpu && !fallback->rule;
-    if (is_constant && setting->type == CONFIG_ENUM)
-        return setting->names[(size_t)fallback->gpu[0]];
-    if (is_constant && setting->type == CONFIG_BOOL)
-        return "false"; /* the zero of the struct */
-    return fallback->words;
 }
 
 static void resolve(const struct config_setting *setting, const struct config_facts *facts,

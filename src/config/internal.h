@@ -106,6 +106,7 @@ vkn_status config_import_tcnn(const char *source, struct cJSON *root, struct vkn
 #define CONFIG_RULE_DEVICE(gpu, cpu)
 #define CONFIG_RULE_RULE(name, words)                           config_rule config_rule_##name;
 #define CONFIG_RULE_VALUE_RULE(name, value, words)              config_rule config_rule_##name;
+#define CONFIG_RULE_VALUES_RULE(name, a, b, c, words)           config_rule config_rule_##name;
 #define CONFIG_RULE_DEVICE_RULE(name, gpu, between, cpu, words) config_rule config_rule_##name;
 #define CONFIG_RULE(group, name, type, range, fallback, help)   CONFIG_RULE_##fallback
 #define CONFIG_RULES(group, settings)                           settings(CONFIG_RULE, group)

@@ -31,7 +31,8 @@
  *   DEVICE(gpu, cpu)                a constant by the type of the device
  *   RULE(rule, "words")             the result of a rule of src/config/defaults.c, from other settings, the scene and
  *                                   the device
- *   VALUE_RULE(rule, value, "words"), DEVICE_RULE(rule, gpu, "words", cpu, "words")
+ *   VALUE_RULE(rule, value, "words"), VALUES_RULE(rule, a, b, c, "words"),
+ *   DEVICE_RULE(rule, gpu, "words", cpu, "words")
  *                                   the result of a rule that gets a constant; --help shows the constant first
  *   SCENE(fact, "words")            the value of the opened scene, which also replaces a value that was set
  *   OPEN("words")                   stays zero: the module that reads the setting chooses
@@ -62,7 +63,7 @@
     X(G, gradient_sums, ENUM(gradient_sums), ANY,                                                       \
       OPEN("f32 if possible, else fixed"),                                                              \
       "hash grid gradient atomics: f32, fixed point, compare-and-swap, f16x2")                          \
-    X(G, background, ENUM(background), ANY, VALUE(VKN_BACKGROUND_RANDOM),                               \
+    X(G, background, ENUM(background), ANY, RULE(background, "random, or the images' plain one"),       \
       "colour behind transparent training pixels")                                                      \
     X(G, seed, U64, RANGE(0, UINT64_MAX), VALUE(0), "seed of the random number generators")             \
     X(G, deterministic, BOOL, ANY, VALUE(false),                                                        \
@@ -70,7 +71,7 @@
     X(G, steps, U32, RANGE(1, UINT32_MAX), VALUE_RULE(steps, 20000, ", none with seconds"),             \
       "number of training steps")                                                                       \
     X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("0"),                                                    \
-      "limit on the training time, in seconds; 0: no limit")                                            \
+      "limit on the training time, which begins after 16 steps; 0: no limit")                                            \
     X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("only at the end"),                       \
       "steps between quick evaluations, or a list of steps; 0: none")                                   \
     X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("0"),                                              \
@@ -138,7 +139,9 @@
       DEVICE_RULE(finest, 2048, ", CPU ", 512, "; x aabb_scale; x 2 if contracted"),                    \
       "resolution of the finest level, in grid points per side")                                        \
     X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4),                                                   \
-      "bound of the initial features, which are uniform in +- this")
+      "bound of the initial features, which are uniform in +- this")                                    \
+    X(G, decay, FLOAT, RANGE_OR_OFF(1e-6, 1e6), OPEN("0"),                                              \
+      "weight of each level's mean square in the loss; 0: none")
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
     X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(density_width, 64, ", vanilla 256"),     \
@@ -225,10 +228,16 @@
     X(G, samples, U32, RANGE(1024, 16777216),                                                           \
       DEVICE_RULE(batch_samples, 262144, ", CPU ", 16384,                                               \
                   "; fewer with large models"),                                                         \
-      "target number of live samples per step")                                                         \
+      "target number of live samples with gradients per step")                                          \
+    X(G, keep, FLOAT, RANGE(0.01, 1), VALUE(1),                                                         \
+      "share of live samples that get gradients, by the loss of their rays")                            \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
-    X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step")
+    X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step") \
+    X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
+      "share of rays drawn where the error is large, from an error map per image; 0: none")             \
+    X(G, unbiased, BOOL, ANY, VALUE(false),                                                             \
+      "weight rays drawn by error so that gradients are those of even drawing")
 
 /* A ray has at most MAX_RAY_SAMPLES samples. */
 #define VKN_SETTINGS_MARCH(X, G)                                                                        \
@@ -265,7 +274,7 @@
     X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0"),                                      \
       "alpha below which samples are skipped; <= occupancy_threshold")                                  \
     X(G, visibility, ENUM(switch), ANY,                                                                 \
-      RULE(visibility, "off; on if uniform with alpha_threshold"),                                      \
+      RULE(visibility, "off; on if uniform with alpha_threshold, keep=1"),                              \
       "densities of all samples first, then colours of visible ones only")
 
 /* Proposal field of march.sampling=proposal. */
@@ -286,8 +295,11 @@
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "loss of a pixel's colour")                      \
     X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "delta of the Huber and Charbonnier losses")        \
-    X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10), RULE(distortion, "0; with a proposal 0.002"),         \
+    X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                \
+      RULE(distortion, "0; with a proposal 0.002, on plain background 0.003"),                          \
       "weight of the distortion loss; 0 or negative: none")                                             \
+    X(G, distortion_curve, ENUM(distortion_curve), ANY, VALUE(VKN_DISTORTION_LINEAR),                   \
+      "curve of distance that the distortion loss is computed on")                                      \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")
 
@@ -315,7 +327,8 @@
     X(G, rates, POINTS(rate), RANGE(1e-12, 10), OPEN("none"),                                           \
       "learning rates by step, linear between; JSON: [[step, rate], ...]")                              \
     X(G, decay_factor, FLOAT, RANGE(1e-6, 1), VALUE(0.33), "learning rate factor at each milestone")    \
-    X(G, milestones, FLOATS(3), RANGE(1e-6, 2), VALUES(0.5, 0.75, 0.9),                                 \
+    X(G, milestones, FLOATS(3), RANGE(1e-6, 2),                                                         \
+      VALUES_RULE(milestones, 0.5, 0.75, 0.9, "; with seconds and in short runs 0.8,0.9,0.96"),         \
       "fractions of the training at which the learning rate is lowered")                                \
     X(G, decay_start, U32, RANGE(1, UINT32_MAX), VALUE(20000),                                          \
       "step of the first milestone of a run without limits")                                            \
@@ -326,7 +339,8 @@
     X(G, clip_norm, FLOAT, RANGE_OR_OFF(1e-9, 1e9), OPEN("0"),                                          \
       "maximum gradient norm, without weight decay; 0: no clipping")
 
-/* growth, backoff, interval, hysteresis, max_backoffs and rate_cut_factor apply to dynamic loss scaling only. */
+/* growth, backoff, interval, underflow, hysteresis, max_backoffs and rate_cut_factor apply to dynamic loss scaling
+ * only. */
 #define VKN_SETTINGS_LOSS_SCALE(X, G)                                                                   \
     X(G, kind, ENUM(loss_scale), ANY,                                                                   \
       RULE(loss_scale,                                                                                  \
@@ -345,6 +359,8 @@
     X(G, backoff, FLOAT, RANGE(1e-3, 1), VALUE(0.5), "back-off factor after an overflow")               \
     X(G, interval, U32, RANGE(1, UINT32_MAX), VALUE(2000),                                              \
       "number of steps without overflow before the loss scale grows")                                   \
+    X(G, underflow, FLOAT, RANGE(1e-6, 1), VALUE(0.01),                                                 \
+      "share of underflowed gradients for growth every 16 steps; 1: never")                             \
     X(G, hysteresis, U32, RANGE(1, UINT32_MAX), VALUE(1),                                               \
       "overflows since the last growth up to the first back-off; 1: at once")                           \
     X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                            \

@@ -40,6 +40,9 @@ VKN_ENUMERATIONS(NAMES)
 #define DEFAULT_VALUE(v)                    {.origin = CONFIG_VALUE, .gpu = NUMBER(v), .words = #v}
 #define DEFAULT_VALUES(a, b, c) \
     {.origin = CONFIG_VALUE, .gpu = (const double[]){a, b, c}, .words = #a "," #b "," #c}
+#define DEFAULT_VALUES_RULE(name, a, b, c, text) \
+    {.origin = CONFIG_VALUE, .gpu = (const double[]){a, b, c}, .rule = config_rule_##name, \
+     .words = #a "," #b "," #c text}
 #define DEFAULT_DEVICE(on_gpu, on_cpu) \
     {.origin = CONFIG_VALUE, .gpu = NUMBER(on_gpu), .cpu = NUMBER(on_cpu), .words = #on_gpu ", CPU " #on_cpu}
 #define DEFAULT_RULE(name, text) \
@@ -142,6 +145,17 @@ bool config_is_under(const struct config_setting *setting, const struct config_h
             strncmp(heading->groups[i], setting->key, length) == 0)
             return true;
     return false;
+}
+
+const char *config_default_text(const struct config_setting *setting)
+{
+    const struct config_default *fallback = &setting->fallback;
+    bool is_constant = fallback->origin == CONFIG_VALUE && fallback->gpu && !fallback->rule;
+    if (is_constant && setting->type == CONFIG_ENUM)
+        return setting->names[(size_t)fallback->gpu[0]];
+    if (is_constant && setting->type == CONFIG_BOOL)
+        return "false"; /* the zero of the struct */
+    return fallback->words;
 }
 
 /* ---- unknown keys ---------------------------------------------------------------------------- */

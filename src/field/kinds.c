@@ -116,6 +116,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
         constants->layer_columns[i] = model->layer_columns[i];
     for (uint32_t i = 0; i < model->levels; i++)
         constants->levels[i] = model->level[i];
+    specialization->values[SPEC_GRID_DECAY] = config->grid.decay > 0 ? model->levels : 0;
     specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
     specialization->values[SPEC_DEFORMED] = model->deformation_layers > 0;
     if (model->deformation_layers > 0)

@@ -24,12 +24,14 @@ static void place_levels(const struct vkn_config *config, struct field_model *mo
         bool dense = points <= table;
         /* A multiple of 16 entries, so that each table is whole cache lines. */
         uint32_t entries = dense ? FIELD_PAD((uint32_t)points) : table;
+        uint32_t count = entries * config->grid.features;
         model->level[i] = (struct Level){.first = first,
                                          .entries = entries,
                                          .resolution = resolution,
                                          .scale = (float)scale,
-                                         .dense = dense};
-        first += entries * config->grid.features;
+                                         .dense = dense,
+                                         .decay = config->grid.decay / (float)count};
+        first += count;
     }
     model->param_count = first;
 }
@@ -105,11 +107,11 @@ vkn_status ngp_create(const struct vkn_config *config, struct field_model *model
 void ngp_place_grid(const struct vkn_config *config, struct field_model *model)
 {
     place_levels(config, model);
-    /* A step has gradients for few hash grid entries; the others stay unchanged. */
+    /* Without decay a step has gradients for few hash grid entries; the others stay unchanged. */
     model->groups[model->group_count++] =
         (struct parameter_group){.count = model->param_count - model->mlp_params,
                                  .entry = model->features,
-                                 .sparse = true,
+                                 .sparse = config->grid.decay <= 0,
                                  .rate = 1.0f};
 }
 

@@ -63,6 +63,7 @@ void field_backend_configure(const struct field_backend *backend,
     specialization->values[SPEC_F16_SUMS] = backend->f16_sums;
     specialization->values[SPEC_ROW_STRIDE] = backend->forward_stride;
     specialization->values[SPEC_HOLD_SUMS] = backend->hold_sums;
+    specialization->values[SPEC_SAMPLE_LANES] = backend->sample_lanes;
     specialization->values[SPEC_CPU_KERNELS] = backend->cpu_kernels;
     specialization->values[SPEC_TRANSPOSED] = backend->transposed;
     specialization->values[SPEC_OWNED_ROWS] = backend->owned_rows;

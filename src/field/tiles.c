@@ -371,6 +371,8 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
     if (!is_legal_tile(device, backend, backend->forward_rows, backend->forward_size) ||
         !is_legal_tile(device, backend, backend->backward_rows, backend->backward_size))
         return false;
+    if (backend->sample_lanes != 1 && backend->sample_lanes != 4)
+        return false;
     if (!groups || groups > MOST_GROUPS || scratch > most || partials > most)
         return false;
     if (!backend->forward_groups || backend->forward_groups > MOST_GROUPS)
@@ -395,6 +397,7 @@ struct field_tuning field_backend_tuning(const struct field_backend *backend)
                                      [FIELD_FORWARD_ROWS] = backend->forward_rows,
                                      [FIELD_FORWARD_SIZE] = is_gpu ? backend->forward_size : 0,
                                      [FIELD_FORWARD_GROUPS] = backend->forward_groups,
+                                     [FIELD_SAMPLE_LANES] = backend->sample_lanes,
                                  }};
 }
 
@@ -423,6 +426,7 @@ bool field_backend_tune(const struct field_tuning *tuning, const struct field_mo
     tuned.backward_groups = values[FIELD_BACKWARD_GROUPS];
     tuned.forward_rows = values[FIELD_FORWARD_ROWS];
     tuned.forward_groups = values[FIELD_FORWARD_GROUPS];
+    tuned.sample_lanes = values[FIELD_SAMPLE_LANES];
     bool has_sizes = set_tile_sizes(values, &tuned);
     tuned.scratch_bytes = scratch_bytes(model, &tuned);
     tuned.tuned = true;

@@ -213,6 +213,7 @@ static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
     snprintf(capabilities->driver, sizeof capabilities->driver, "%.120s %.120s",
              all.vulkan12.driverName, all.vulkan12.driverInfo);
     capabilities->driver_id = (uint32_t)all.vulkan12.driverID;
+    capabilities->has_nvidia_driver = all.vulkan12.driverID == VK_DRIVER_ID_NVIDIA_PROPRIETARY;
     read_limits(&all, support);
     if (!support->timestamp_bits || gpu_disabled("timestamps"))
         capabilities->timestamp_period = 0;

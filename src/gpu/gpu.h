@@ -29,6 +29,7 @@ struct gpu_capabilities {
     const char *unusable; /* why vknerf cannot use the device; NULL: usable */
     enum gpu_device_type type;
     uint32_t vendor_id, device_id, driver_version, api_version, driver_id; /* VkDriverId */
+    bool has_nvidia_driver; /* the vendor's own, not NVK */
     uint8_t pipeline_cache_uuid[16];
     uint32_t subgroup_size;              /* used by pipelines that request no size */
     uint32_t subgroup_min, subgroup_max; /* sizes that a pipeline may request: powers of two */
@@ -178,7 +179,7 @@ vkn_status gpu_download(struct gpu_device *device, const struct gpu_buffer *buff
  * supports them. */
 #define GPU_ADDRESSES     (GPU_SET_BINDINGS - 1u)
 #define GPU_PUSH_BYTES    32u /* bytes of push constants, available to every pipeline */
-#define GPU_MAX_CONSTANTS 48u
+#define GPU_MAX_CONSTANTS 64u
 
 /* Specialisation constants by constant_id. The ids below GPU_FIRST_CONSTANT are the sizes of
  * subgroup and workgroup. */

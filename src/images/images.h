@@ -51,7 +51,10 @@ struct images_plan {
     uint64_t bytes;          /* of the device's buffer, limited by the budget */
     uint64_t exchange_bytes; /* host memory of one exchange: pixels, then cameras */
     uint64_t all_bytes;      /* of all decoded images of the share */
-    float times[2];          /* first and last time of all training views */
+    uint32_t view_cells,
+        slot_cells;      /* most cells of the error map in a view of any share, a slot */
+    bool cuts_panoramas; /* strips of a panorama differ in solid angle */
+    float times[2];      /* first and last time of all training views */
 };
 
 /* Makes a plan for a budget of scene.image_budget or, if that is 0, `most` bytes, and for buffers
@@ -103,6 +106,10 @@ struct images_strip {
 struct images_strip images_strip(const struct images_plan *plan, const struct scene_split *train,
                                  uint32_t image_strip, uint32_t slot, uint32_t shrink);
 
+/* Returns a strip's camera for BIND_CAMERAS, with the strip's cells of the error map. */
+struct Camera images_camera(const struct images_plan *plan, const struct scene_split *train,
+                            const struct images_strip *image_strip);
+
 /* Returns the downscale factor at a progress (0..1) of the training; 1 unless progressive. */
 uint32_t images_shrink(const struct vkn_config *config, double progress);
 /* Returns the share of the training's steps before an update interval; 0 without a limit. */
@@ -120,7 +127,7 @@ double images_progress(const struct vkn_config *config, uint64_t interval);
 struct stream;
 
 /* Decodes the share's images at once if they fit scene.host_budget; else they are read from their
- * files when strips of them enter. `progress` may be NULL. */
+ * files when strips of them enter. Finds the scene's background. `progress` may be NULL. */
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
@@ -151,6 +158,10 @@ struct stream_state {
 };
 /* Returns the current figures. */
 struct stream_state stream_state(const struct stream *stream);
+
+/* Writes a grey picture of the error map of some training views to the PNG file `path`. */
+vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
+                               const struct scene_split *train, const char *path);
 
 /* Returns the least mean squared error of a constant colour over the pixels of the training views,
  * composited on the background; 0 if the views cannot be read. */

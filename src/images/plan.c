@@ -156,6 +156,57 @@ bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *con
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
+static uint32_t cells_along(uint32_t pixels)
+{
+    return (pixels + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE;
+}
+
+/* Sizes the error map: the cells of the largest view of all ranks, so that it does not depend on
+ * their number, and of the largest strip, which also covers parts of cells. */
+static void plan_cells(const struct scene_split *train, struct images_plan *plan)
+{
+    for (size_t i = 0; i < train->camera_count; i++) {
+        const struct scene_camera *view = &train->cameras[i];
+        uint32_t columns = cells_along(view->width), cells = columns * cells_along(view->height);
+        plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
+        plan->cuts_panoramas |= plan->strips > 1 && view->lens == VKN_LENS_EQUIRECTANGULAR;
+        for (uint32_t strip = 0; strip < plan->strips; strip++) {
+            uint32_t begin = strip_begin(plan, view->height, strip);
+            uint32_t end = strip_begin(plan, view->height, strip + 1);
+            cells = columns * (cells_along(end) - begin / ERROR_CELL_EDGE);
+            plan->slot_cells = cells > plan->slot_cells ? cells : plan->slot_cells;
+        }
+    }
+}
+
+/* Returns the mean of the cosine of latitude over a camera's rows. */
+static double mean_cosine(const struct scene_camera *camera)
+{
+    double top = -(double)camera->center_y / (double)camera->focal_y;
+    double bottom = top + camera->height / (double)camera->focal_y;
+    return (sin(bottom) - sin(top)) / (bottom - top);
+}
+
+struct Camera images_camera(const struct images_plan *plan, const struct scene_split *train,
+                            const struct images_strip *image_strip)
+{
+    const struct scene_camera *view = &train->cameras[image_strip->view];
+    struct Camera camera = setup_camera(&image_strip->camera);
+    camera.first_row = image_strip->first_row;
+    camera.shrink = image_strip->shrink;
+    camera.first_cell = image_strip->view * plan->view_cells;
+    camera.cell_columns = cells_along(view->width);
+    /* Strips are equally likely; those of a panorama are kept in proportion to the mean cosine of
+     * latitude, which is 2 / pi for a whole sphere, and those of other views as often. */
+    if (plan->cuts_panoramas) {
+        double share = view->lens == VKN_LENS_EQUIRECTANGULAR
+                           ? mean_cosine(&image_strip->camera) / mean_cosine(view)
+                           : 1.0;
+        camera.strip_share = (float)fmin(0.636 * share, 1.0);
+    }
+    return camera;
+}
+
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
@@ -186,6 +237,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan_exchange(scene, config, plan->views / 4, range, plan);
     }
     plan->bytes = 4 * plan->pixels;
+    plan_cells(train, plan);
     return VKN_OK;
 }
 
@@ -220,6 +272,8 @@ struct step_images images_of_step(const struct images_plan *plan)
         .slots = plan->exchanged > 0 ? plan->resident : 0,
         .resident = plan->resident,
         .pixels = plan->pixels,
+        .view_cells = plan->view_cells,
+        .slot_cells = plan->slot_cells,
         .times = {plan->times[0], plan->times[1]},
         .share = plan->share,
     };

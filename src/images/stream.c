@@ -97,14 +97,16 @@ static vkn_status upload_pixels(struct step *step, const struct images_plan *pla
 }
 
 /* Uploads the strips' cameras to BIND_CAMERAS, from index `first` on. */
-static vkn_status upload_cameras(struct step *step, const struct images_strip *image_strips,
-                                 uint32_t first, size_t count)
+static vkn_status upload_cameras(struct step *step, const struct images_plan *plan,
+                                 const struct scene_split *train,
+                                 const struct images_strip *image_strips, uint32_t first,
+                                 size_t count)
 {
     struct Camera *cameras = base_alloc(count, sizeof *cameras);
     if (!cameras)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        cameras[i] = setup_camera(&image_strips[i].camera);
+        cameras[i] = images_camera(plan, train, &image_strips[i]);
     vkn_status status = gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
                                    first * sizeof *cameras, cameras, count * sizeof *cameras);
     free(cameras);
@@ -116,12 +118,15 @@ static vkn_status upload_cameras(struct step *step, const struct images_strip *i
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context)
 {
-    if (scene->splits[SCENE_TRAIN].pixels || !images_fit_host(scene, config))
-        return VKN_OK;
-    BASE_TRY(base_memory_check(4 * scene->splits[SCENE_TRAIN].pixel_count,
-                               "keeping the decoded training images",
-                               "scene.host_budget, or the images (--downscale)"));
-    return scene_load(scene, SCENE_TRAIN, progress, context);
+    if (!scene->splits[SCENE_TRAIN].pixels && images_fit_host(scene, config)) {
+        BASE_TRY(base_memory_check(4 * scene->splits[SCENE_TRAIN].pixel_count,
+                                   "keeping the decoded training images",
+                                   "scene.host_budget, or the images (--downscale)"));
+        BASE_TRY(scene_load(scene, SCENE_TRAIN, progress, context));
+    }
+    if (scene->background.views == 0)
+        scene_find_background(scene);
+    return VKN_OK;
 }
 
 /* Lists the cameras of all views; with a curriculum, sorts each virtual rank's cameras by time. */
@@ -130,7 +135,7 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
 {
     const uint32_t turns = plan->share.of > 0 ? plan->share.of : 1;
     for (uint32_t i = 0; i < plan->cameras; i++)
-        views[i].camera = train->cameras[i];
+        views[i] = (struct images_strip){.view = i, .shrink = 1, .camera = train->cameras[i]};
     if (step->setup.constants.curriculum <= 0)
         return VKN_OK;
     uint32_t *order = base_alloc(plan->cameras, sizeof *order);
@@ -138,9 +143,11 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
     for (uint32_t turn = 0; turn < turns && status == VKN_OK; turn++) {
         const struct scene_share share = {.first = turn, .count = 1, .of = turns};
         status = images_sort(train, share, order);
-        for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(share, plan->cameras); i++)
-            views[scene_share_view(share, i)].camera =
-                train->cameras[scene_share_view(share, order[i])];
+        for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(share, plan->cameras); i++) {
+            uint32_t view = (uint32_t)scene_share_view(share, order[i]);
+            views[scene_share_view(share, i)] =
+                (struct images_strip){.view = view, .shrink = 1, .camera = train->cameras[view]};
+        }
     }
     free(order);
     return status;
@@ -155,7 +162,7 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
         return VKN_ERROR;
     vkn_status status = list_cameras(step, plan, train, views);
     if (status == VKN_OK)
-        status = upload_cameras(step, views, 0, plan->cameras);
+        status = upload_cameras(step, plan, train, views, 0, plan->cameras);
     for (uint32_t i = 0; i < plan->views && plan->exchanged == 0; i++)
         views[i] = images_strip(plan, train, i, i, 1);
     if (status == VKN_OK && plan->exchanged == 0)
@@ -242,7 +249,8 @@ static void record_run(const struct stream *stream, struct gpu_recording *record
     const struct gpu_buffer *from = exchange_buffer(stream, window);
     uint64_t cameras = 4 * plan->exchanged * plan->slot_pixels;
     for (size_t i = 0; i < run; i++) {
-        const struct Camera camera = setup_camera(&image_strips[i].camera);
+        const struct Camera camera =
+            images_camera(plan, &stream->scene->splits[SCENE_TRAIN], &image_strips[i]);
         memcpy((char *)from->mapped + cameras + (first + i) * sizeof camera, &camera,
                sizeof camera);
     }
@@ -309,7 +317,8 @@ vkn_status stream_seek(struct stream *stream, uint64_t step, double time_progres
     vkn_status status =
         upload_pixels(stream->step, plan, stream->scene, image_strips, plan->resident);
     if (status == VKN_OK)
-        status = upload_cameras(stream->step, image_strips, plan->cameras, plan->resident);
+        status = upload_cameras(stream->step, plan, &stream->scene->splits[SCENE_TRAIN],
+                                image_strips, plan->cameras, plan->resident);
     free(image_strips);
     return status == VKN_OK ? read_ahead(stream, time_progress) : status;
 }

@@ -49,7 +49,7 @@ static void check_steps(struct monitor *monitor, const struct Stats *stats, bool
 {
     struct monitor_convergence *convergence = &monitor->convergence;
     bool at_lowest = skipped && is_lowest(&monitor->scale, stats);
-    convergence->nonfinite_in_row = isfinite(stats->loss) ? 0 : convergence->nonfinite_in_row + 1;
+    convergence->nonfinite_in_row = monitor_has_loss(stats) ? 0 : convergence->nonfinite_in_row + 1;
     convergence->lowest_in_row = at_lowest ? convergence->lowest_in_row + 1 : 0;
     if (convergence->nonfinite_in_row >= MONITOR_END_STEPS)
         end_training(convergence, MONITOR_NO_LOSS, stats, convergence->nonfinite_in_row);
@@ -63,7 +63,7 @@ static void check_steps(struct monitor *monitor, const struct Stats *stats, bool
 static bool add_error(struct monitor_convergence *convergence, const struct Stats *stats)
 {
     double sum = 0.0;
-    if (!isfinite(stats->square) || !isfinite(stats->loss))
+    if (!isfinite(stats->square) || !monitor_has_loss(stats))
         return false;
     convergence->errors[convergence->error_count++ % MONITOR_NORMS] = stats->square;
     if (convergence->error_count < MONITOR_NORMS)

@@ -12,6 +12,8 @@ bool skips_warn(struct monitor *monitor, const struct Stats *stats, char line[MO
  * the beginning does not count. */
 bool skips_are_many(const struct monitor *monitor);
 
+/* Returns whether all parts of the step's loss are finite. */
+bool monitor_has_loss(const struct Stats *stats);
 /* Adds the step's loss and error; returns whether `line` has a new warning. */
 bool convergence_step(struct monitor *monitor, const struct Stats *stats, bool skipped,
                       char line[MONITOR_LINE]);

@@ -14,6 +14,7 @@
  * 0.15 % at most; static scales at which 1, 2, 5 and 19 % underflow cost 0.4, 1, 1.7 and 9 dB in
  * 150 steps. Norms stay within ten times the usual one. */
 #define MUCH_UNDERFLOW 0.02          /* share of the gradients */
+#define MOST_UNDERFLOW 0.1           /* share above which little is learnt */
 #define LARGE_JUMP     100.0         /* times the usual norm */
 #define MANY_ZEROS     MONITOR_NORMS /* steps in a row */
 
@@ -44,18 +45,40 @@ static bool is_new(struct monitor *monitor, enum monitor_condition condition, bo
     return true;
 }
 
+/* Follows whether a dynamic scale has overflowed since it last grew. */
+static void follow_scale(struct monitor *monitor, const struct Stats *stats, bool skipped)
+{
+    bool grew = stats->loss_scale > monitor->convergence.loss_scale;
+    monitor->scale.overflowed = skipped || (monitor->scale.overflowed && !grew);
+}
+
+/* Returns what to change if gradients underflow; NULL while a dynamic scale grows by itself. */
+static const char *advise_underflow(const struct monitor_scale *scale, const struct Stats *stats)
+{
+    if (scale->kind != SCALE_DYNAMIC)
+        return "use --loss-scale dynamic or a larger scale";
+    if (stats->loss_scale >= scale->highest)
+        return "use a larger loss_scale.maximum";
+    if (scale->overflowed)
+        return "a larger scale overflowed; --precision fp32 keeps them";
+    return stats->underflowed > scale->underflow ? NULL : "use a smaller loss_scale.underflow";
+}
+
 static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
                             char line[MONITOR_LINE])
 {
     bool is_much = (double)stats->underflowed > MUCH_UNDERFLOW;
+    const char *advice = advise_underflow(&monitor->scale, stats);
     monitor->underflowed += (is_much - monitor->underflowed) / MONITOR_NORMS;
-    if (!is_new(monitor, MONITOR_UNDERFLOW, is_much, monitor->underflowed > 0.5))
+    monitor->lost += ((is_much && advice) - monitor->lost) / MONITOR_NORMS;
+    if (!is_new(monitor, MONITOR_UNDERFLOW, is_much, advice && monitor->lost > 0.5))
         return false;
-    snprintf(
-        line, MONITOR_LINE,
-        "step %u: %.0f %% of the gradients underflow in f16 at a loss scale of %.4g: little is "
-        "learnt; use --loss-scale dynamic or a larger scale",
-        stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale);
+    snprintf(line, MONITOR_LINE,
+             "step %u: %.0f %% of the gradients underflow in f16 at a loss scale of %.4g: %s; %s",
+             stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale,
+             (double)stats->underflowed > MOST_UNDERFLOW ? "little is learnt"
+                                                         : "the smallest count as zero",
+             advice);
     return true;
 }
 
@@ -91,10 +114,15 @@ static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool 
     return true;
 }
 
+bool monitor_has_loss(const struct Stats *stats)
+{
+    return isfinite(stats->loss + stats->distortion_loss + stats->coarse_loss);
+}
+
 /* Warns once of a loss that is not finite: if parameters are NaN, all later losses are NaN too. */
 static bool check_loss(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
-    if (isfinite(stats->loss) || monitor->nonfinite_losses++ > 0)
+    if (monitor_has_loss(stats) || monitor->nonfinite_losses++ > 0)
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the loss is not finite: the field's values are not finite; lower "
@@ -111,6 +139,8 @@ void monitor_begin(struct monitor *monitor, const struct Config *constants, uint
                   .growth = constants->scale_growth,
                   .backoff = constants->scale_backoff,
                   .lowest = constants->scale_minimum,
+                  .highest = constants->scale_maximum,
+                  .underflow = constants->scale_underflow,
                   .interval = constants->scale_interval,
                   .points = constants->scale_points},
         .skips = {.state_skipped = skipped_steps},
@@ -135,6 +165,7 @@ static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
 bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool skipped = skips_count(monitor, stats);
+    follow_scale(monitor, stats, skipped);
     bool warns = convergence_step(monitor, stats, skipped, line);
     if (check_loss(monitor, stats, line))
         return true;

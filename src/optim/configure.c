@@ -30,6 +30,7 @@ static void configure_loss_scale(const struct vkn_config *config, struct Config 
     constants->scale_growth = config->loss_scale.growth;
     constants->scale_backoff = config->loss_scale.backoff;
     constants->scale_interval = config->loss_scale.interval;
+    constants->scale_underflow = config->loss_scale.underflow;
     constants->max_backoffs = config->loss_scale.max_backoffs;
     constants->rate_cut_factor = config->loss_scale.rate_cut_factor;
     constants->scale_minimum = fmaxf(config->loss_scale.minimum, FLT_MIN);

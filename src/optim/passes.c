@@ -22,6 +22,12 @@ static double loss_groups(const struct cost_model *m, const struct cost_counts *
     return m->cpu_kernels ? ceil(n->rays / m->local_size) : m->constants->forward_groups;
 }
 
+/* Returns the partial sums of a workgroup of composite: loss, squared error, distortion loss. */
+static double loss_sums(const struct cost_model *m)
+{
+    return m->config->loss.distortion > 0.0F ? 3 : 2;
+}
+
 static double f16_bytes(const struct cost_model *m)
 {
     return m->counts.f16_params ? 2 : 0;
@@ -43,9 +49,10 @@ static double all_sum_bytes(const struct cost_model *m)
 /* The last workgroup adds up all partial sums, including composite's, and writes struct Stats. */
 static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
 {
-    double params = (double)m->counts.params, sums = check_groups(m), losses = loss_groups(m, n);
-    return cost_streaming(CHECK * params + sums + 2 * losses,
-                          all_sum_bytes(m) + 8 * sums + 8 * losses + sizeof(struct Stats));
+    double params = (double)m->counts.params, sums = check_groups(m);
+    double losses = loss_sums(m) * loss_groups(m, n);
+    return cost_streaming(CHECK * params + sums + losses,
+                          all_sum_bytes(m) + 8 * sums + 4 * losses + sizeof(struct Stats));
 }
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
@@ -58,8 +65,10 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         entries += updated;
         params += updated * group->entry;
         cleared += updated * group->entry * sum_bytes(m, first);
-        first += group->count;
         decaying += group->decay > 0 ? group->count : 0;
+        /* Only a decaying hash grid follows the MLPs and is not sparse. */
+        decaying += !group->sparse && first >= (double)m->counts.summed ? group->count : 0;
+        first += group->count;
     }
     /* Weight and moments are read and written, and the entry's step count. */
     double param_bytes = (1 + kind->moments) * 8 + f16_bytes(m);
@@ -93,8 +102,8 @@ const struct pass_list optim_check_coarse = PASS_LIST(check_coarse);
 /* Reads composite's partial losses; reads and writes step statistics. */
 static struct cost cost_rank_stats(const struct cost_model *m, const struct cost_counts *n)
 {
-    double losses = loss_groups(m, n);
-    return cost_streaming(2 * losses, 8 * losses + 2 * sizeof(struct RankStats));
+    double losses = loss_sums(m) * loss_groups(m, n);
+    return cost_streaming(losses, 4 * losses + 2 * sizeof(struct RankStats));
 }
 
 static const struct pass export_stats[] = {

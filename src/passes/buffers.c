@@ -107,6 +107,8 @@ static const struct {
      "mlp.density_width (mlp.color_width, mlp.density_layers)"},
     {offsetof(struct buffer_counts, cells), "march.resolution (dynamic.time_bins)"},
     {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_bins)"},
+    {offsetof(struct buffer_counts, error_cells), "batch.by_error"},
+    {offsetof(struct buffer_counts, error_sums), "batch.by_error"},
     {offsetof(struct buffer_counts, layer), "--resolution"},
     {offsetof(struct buffer_counts, texels), "--texture"},
     {offsetof(struct buffer_counts, splats), "--count"},

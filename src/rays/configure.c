@@ -201,6 +201,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->anneal_steps = config->proposal.anneal_steps;
     constants->proposal_interval = config->proposal.interval;
     set_capacity(config, constants);
+    constants->error_share = config->batch.by_error;
+    constants->error_unbiased = config->batch.unbiased;
     uint32_t *values = specialization->values;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
@@ -211,6 +213,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
                             : rays_use_grid(config)       ? SAMPLING_OCCUPANCY
                                                           : SAMPLING_UNIFORM;
     values[SPEC_SPACING] = rays_use_grid(config) ? SPACING_STEPS : spacing_of(config);
+    values[SPEC_BY_ERROR] = config->batch.by_error > 0.0F;
     values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                               : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                            : BACKGROUND_RANDOM;

@@ -12,12 +12,17 @@
 #define RAY_BYTES 24 /* bytes of a ray's origin and direction */
 #define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
+/* A ray drawn by error searches the sums of slots and cells; its weight follows from three sums. */
 static struct cost cost_generate(const struct cost_model *m, const struct cost_counts *n)
 {
     double ray = 4 + sizeof(struct Ray) + sizeof(struct RayResult); /* 4: the pixel */
+    double slots = m->constants->slot_count, cells = m->constants->slot_cells;
+    double share = m->constants->error_share, searched = 0;
+    if (share > 0)
+        searched = 4 * 4 + share * 4 * (2 + log2(fmax(slots, 1)) + log2(fmax(cells, 1)));
     return (struct cost){
         .flops = GENERATE_RAY * n->rays,
-        .bytes = (ray + sizeof(struct Camera)) * n->rays,
+        .bytes = (ray + searched + sizeof(struct Camera)) * n->rays,
         .memory = ray * n->rays + sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
     };
 }
@@ -183,6 +188,33 @@ static const struct pass occupancy[] = {
                    .cost = cost_pack},
 };
 const struct pass_list rays_occupancy = PASS_LIST(occupancy);
+
+static struct cost cost_update_errors(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(0, 2.0 * sizeof(struct ErrorCell) * m->constants->error_cells);
+}
+
+/* Used pixels, counted once per image, are left out. */
+static struct cost cost_sum_errors(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double slots = m->constants->slot_count, cells = slots * m->constants->slot_cells;
+    return cost_streaming(8 * cells, 12 * cells + (sizeof(struct Camera) + 12) * slots);
+}
+
+static struct cost cost_scan_errors(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    return cost_streaming(3.0 * m->constants->slot_count, 24.0 * m->constants->slot_count);
+}
+
+static const struct pass errors[] = {
+    {"update_errors", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_update_errors},
+    {"sum_errors", .dispatch = DISPATCH_MARCH, .cost = cost_sum_errors},
+    {"scan_errors", .dispatch = PASS_ONE_WORKGROUP, .cost = cost_scan_errors},
+};
+const struct pass_list rays_errors = PASS_LIST(errors);
 
 /* These passes have no cost formulas, because pictures are not profiled. */
 static const struct pass viewing[] = {

@@ -15,6 +15,9 @@ extern const struct pass_list rays_sampling, rays_fine;
  * pass of the field has computed the sums. rays_occupancy: threshold and occupancy bits. */
 extern const struct pass_list rays_sums, rays_occupancy;
 enum { RAYS_THRESHOLD, RAYS_PACK };
+/* Move the error map towards the losses of the last update interval, and compute the sums with
+ * which rays are drawn by error. */
+extern const struct pass_list rays_errors;
 /* Passes for pictures: the first generates a ray for each pixel, the others place samples along
  * rays, a few per iteration. */
 extern const struct pass_list rays_viewing;

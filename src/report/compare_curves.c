@@ -26,6 +26,23 @@ static const struct chart loss = {.id = "loss",
                                   .unit = "",
                                   .logarithmic = true,
                                   .column = RUN_LOSS};
+static const struct chart loss_parts[] = {
+    {.id = "distortion-loss",
+     .title = "Distortion loss",
+     .unit = "",
+     .logarithmic = true,
+     .column = RUN_DISTORTION_LOSS},
+    {.id = "interlevel-loss",
+     .title = "Interlevel loss",
+     .unit = "",
+     .logarithmic = true,
+     .column = RUN_INTERLEVEL_LOSS},
+    {.id = "coarse-loss",
+     .title = "Loss of the coarse field",
+     .unit = "",
+     .logarithmic = true,
+     .column = RUN_COARSE_LOSS},
+};
 static const struct chart psnr = {.id = "psnr",
                                   .title = "PSNR of training rays",
                                   .unit = "dB",
@@ -231,6 +248,9 @@ void compare_curves(struct base_text *page, const struct comparison *comparison)
     page_section(page, "convergence", "Convergence");
     base_text_add(page, "<div class=\"charts\">\n");
     add_both(page, comparison, &loss);
+    for (size_t i = 0; i < BASE_COUNT(loss_parts); i++)
+        if (any_finite(comparison, loss_parts[i].column))
+            add_chart(page, comparison, &loss_parts[i], AXIS_STEP);
     add_both(page, comparison, &psnr);
     if (any_evaluation(comparison))
         add_both(page, comparison, &test_psnr);

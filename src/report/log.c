@@ -24,6 +24,9 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_STEP] = WHOLE(step, NULL),
     [RUN_SECONDS] = REAL(seconds, "train/seconds"),
     [RUN_LOSS] = REAL(loss, "train/loss"),
+    [RUN_DISTORTION_LOSS] = REAL(distortion_loss, "train/distortion_loss"),
+    [RUN_INTERLEVEL_LOSS] = REAL(interlevel_loss, "train/interlevel_loss"),
+    [RUN_COARSE_LOSS] = REAL(coarse_loss, "train/coarse_loss"),
     [RUN_PSNR] = REAL(psnr, "train/psnr"),
     [RUN_LEARNING_RATE] = REAL(learning_rate, "optimizer/learning_rate"),
     [RUN_LOSS_SCALE] = REAL(loss_scale, "optimizer/loss_scale"),
@@ -38,6 +41,8 @@ const struct column columns[RUN_COLUMNS] = {
     [RUN_DOWNSCALE] = WHOLE(image_downscale, "images/image_downscale"),
     [RUN_EXCHANGED] = WHOLE(images_exchanged, "images/images_exchanged"),
     [RUN_ALL_REDUCE_SHARE] = REAL(exchange_share, "parallel/exchange_share"),
+    [RUN_KEPT_SHARE] = REAL(kept_share, "train/kept_share"),
+    [RUN_KEEP_WEIGHT] = REAL(keep_weight, "train/keep_weight"),
 };
 
 uint64_t column_count(const struct report_metrics *metrics, enum run_column column)

@@ -9,6 +9,9 @@ enum run_column {
     RUN_STEP,
     RUN_SECONDS,
     RUN_LOSS,
+    RUN_DISTORTION_LOSS,
+    RUN_INTERLEVEL_LOSS,
+    RUN_COARSE_LOSS,
     RUN_PSNR,
     RUN_LEARNING_RATE,
     RUN_LOSS_SCALE,
@@ -23,6 +26,8 @@ enum run_column {
     RUN_DOWNSCALE,
     RUN_EXCHANGED,        /* image strips */
     RUN_ALL_REDUCE_SHARE, /* share of the time in all-reduces */
+    RUN_KEPT_SHARE,
+    RUN_KEEP_WEIGHT,
     RUN_COLUMNS
 };
 

@@ -21,7 +21,7 @@ static struct plot make_plot(const struct run *run, const char *id, const char *
 static void add_curve(struct plot *plot, const struct run *run, const char *name,
                       enum run_column column)
 {
-    static const char *const css_classes[] = {"c1", "c2", "c3"};
+    static const char *const css_classes[] = {"c1", "c2", "c3", "mark"};
     plot->curves[plot->curve_count] =
         (struct plot_curve){.name = name,
                             .css_class = css_classes[plot->curve_count],
@@ -31,11 +31,21 @@ static void add_curve(struct plot *plot, const struct run *run, const char *name
     plot->curve_count++;
 }
 
+/* Adds the curves of the loss: of the rays' colours and, each by itself, of its other parts. */
 static void add_loss(struct base_text *page, const struct run *run)
 {
+    static const struct {
+        const char *name;
+        enum run_column column;
+    } parts[] = {{"distortion", RUN_DISTORTION_LOSS},
+                 {"interlevel", RUN_INTERLEVEL_LOSS},
+                 {"coarse field", RUN_COARSE_LOSS}};
     struct plot plot = make_plot(run, "loss", "Loss", "");
     plot.logarithmic = plot.smooth = true;
     add_curve(&plot, run, "training rays", RUN_LOSS);
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        if (isfinite(run_last(&run->metrics, parts[i].column)))
+            add_curve(&plot, run, parts[i].name, parts[i].column);
     plot_figure(page, &plot);
 }
 

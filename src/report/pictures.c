@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/page.h"
+#include "report/report.h"
 
 #define MOST_CELLS   16
 #define MOST_COLUMNS ((size_t)5) /* of pictures side by side */
@@ -131,9 +132,25 @@ static void add_orders(struct base_text *page)
                       orders[i][1]);
 }
 
+/* Adds the picture of the error map, if the run has drawn rays by error. */
+static void add_error_map(struct base_text *page, const struct run *run)
+{
+    size_t budget = PAGE_PICTURE_BUDGET;
+    char *path = base_path_join(run->folder, REPORT_ERROR_MAP);
+    if (path && base_file_exists(path)) {
+        base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>Error map of training views"
+                            "</h3></figcaption>\n");
+        page_picture(page, run->folder, REPORT_ERROR_MAP, "error map", 0, &budget);
+        base_text_add(page, "\n</figure>\n");
+    }
+    page->failed |= path == NULL;
+    free(path);
+}
+
 void page_pictures(struct base_text *page, const struct run *run)
 {
     page_section(page, "views", "Test views");
+    add_error_map(page, run);
     if (run->summary.picture_count == 0) {
         base_text_add(
             page,

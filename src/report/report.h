@@ -11,8 +11,10 @@ struct inspection; /* scene.h */
 struct report_metrics {
     uint64_t step;  /* steps finished */
     double seconds; /* training time, excluding evaluation and saving, over all resumes */
-    double loss;    /* mean over the rays since the previous line */
-    double psnr;    /* dB of the training rays since the previous line */
+    double loss;    /* of the rays' colours, mean over the rays since the previous line */
+    /* The other parts of the loss, weights included; NaN: no part of the loss. */
+    double distortion_loss, interlevel_loss, coarse_loss;
+    double psnr; /* dB of the training rays since the previous line */
     double learning_rate;
     double loss_scale;
     uint64_t skipped_steps; /* since the start of the run */
@@ -28,6 +30,8 @@ struct report_metrics {
     uint64_t images_exchanged; /* image strips uploaded since this process started */
     double exchange_share; /* share of the time since the previous line spent in all-reduces; NaN:
                               a single rank */
+    double kept_share;     /* share of the last step's live samples that got gradients, and mean */
+    double keep_weight;    /* factor of their rays' gradients; NaN: all samples did */
 };
 
 /* The log `run`/metrics.jsonl. Opening drops lines of steps after `resume_step`, because these
@@ -75,6 +79,9 @@ void report_progress_end(struct report_progress **progress);
 vkn_status report_write_html(const char *run, const char *out);
 /* Writes a page that compares 2 to 12 runs. */
 vkn_status report_write_comparison(const char *const *runs, size_t count, const char *out);
+
+/* The picture of the error map in a run directory (batch.by_error), which report.html shows. */
+#define REPORT_ERROR_MAP "error_map.png"
 
 /* ---- trace.json: timelines for Perfetto or chrome://tracing --------------------------------- */
 

@@ -1,4 +1,5 @@
-/* Estimates the remaining time of a training on a CPU device, and suggests shorter trainings. */
+/* Estimates the remaining time of a training on a CPU device, and suggests shorter trainings; at
+ * the end, suggests a longer one if the time limit left few steps. */
 #include "run/training.h"
 
 #include <math.h>
@@ -40,6 +41,27 @@ static void write_line(char line[256], double steps_per_second, double seconds_l
         "ends sooner, Ctrl-C saves%s",
         config->steps, seconds_left / (in_hours ? 3600.0 : 60.0), in_hours ? "hours" : "minutes",
         SHORT_SECONDS / 60.0, short_thousands(steps_per_second), smaller);
+}
+
+/* Returns the steps after which pictures are usually sharp: with hash grids fewer than with
+ * frequencies, as measured in docs/history/learning.md. */
+static uint32_t usual_steps(const struct vkn_config *config)
+{
+    return config->field.position == VKN_POSITION_FREQUENCIES ? 4000 : 1000;
+}
+
+bool eta_few_steps(const struct vkn_config *config, uint64_t step, double seconds, char line[256])
+{
+    uint32_t usual = usual_steps(config);
+    if (!(config->seconds > 0.0 && seconds >= config->seconds) || step == 0 || step >= usual)
+        return false;
+    double wanted = seconds * usual / (double)step;
+    snprintf(line, 256,
+             "%u steps in %.9g s are few: this model usually needs %u for sharp pictures; train "
+             "for longer (--seconds %.0f) or on smaller images (--downscale %u)",
+             (unsigned)step, config->seconds, usual, ceil(wanted / 10.0) * 10.0,
+             2 * (config->scene.downscale > 1 ? config->scene.downscale : 1));
+    return true;
 }
 
 bool eta_update(struct eta *eta, const struct vkn_config *config,

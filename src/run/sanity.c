@@ -1,4 +1,6 @@
 /* Warns of problems of a capture: a wrong scale, poses that do not fit, overfitting. */
+#include <math.h>
+
 #include "run/training.h"
 
 #define MOST_TESTED 64u /* views that check_space tests */
@@ -25,6 +27,15 @@ static void check_times(const struct vkn_scene *scene, const struct vkn_config *
                  "%s: its frames have different times, but the model is static: what moves will be "
                  "blurred; use --model dynamic",
                  scene->path);
+}
+
+void sanity_log_background(const struct vkn_scene *scene, const struct vkn_config *config)
+{
+    char text[128];
+    if (scene_describe_background(scene, text))
+        base_log(BASE_LOG_INFO, "images without alpha, %s: background=%s, loss.distortion=%.4g",
+                 text, config_background_names[config->background],
+                 fmax((double)config->loss.distortion, 0.0));
 }
 
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config)

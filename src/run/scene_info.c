@@ -50,6 +50,8 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     struct inspection *inspection = NULL;
     vkn_status status = scene_open(&options, &scene);
     if (status == VKN_OK)
+        scene_find_background(scene);
+    if (status == VKN_OK)
         status = inspect_scene(scene, &findings, (double)setup_near_distance(scene), &inspection);
     if (status == VKN_OK)
         status = write_results(inspection, params->svg, json);

@@ -14,6 +14,7 @@
 #include "config/config.h"
 #include "step/step.h"
 #include "render/render.h"
+#include "report/report.h"
 #include "scene/scene.h"
 #include "train/train.h"
 
@@ -90,6 +91,7 @@ static vkn_status open_trainer(struct training *t)
     if (config->march.sampling != VKN_SAMPLING_OCCUPANCY)
         base_log(BASE_LOG_INFO, "samples by march.sampling=%s",
                  config_sampling_names[config->march.sampling]);
+    sanity_log_background(t->scene, config);
     if (backend->policy[0])
         base_log(BASE_LOG_INFO, "precision policy, other than default: %s", backend->policy);
     return report_progress_begin(t->params->job->quiet, config->steps, config->seconds,
@@ -232,6 +234,9 @@ static void report(void *context, const struct vkn_train_stats *stats)
         .step = stats->step,
         .seconds = stats->seconds,
         .loss = stats->loss,
+        .distortion_loss = stats->distortion_loss,
+        .interlevel_loss = stats->interlevel_loss,
+        .coarse_loss = stats->coarse_loss,
         .psnr = stats->psnr,
         .learning_rate = stats->learning_rate,
         .loss_scale = stats->loss_scale,
@@ -246,6 +251,8 @@ static void report(void *context, const struct vkn_train_stats *stats)
         .image_downscale = stats->images->downscale,
         .images_exchanged = stats->images->exchanged,
         .exchange_share = stats->exchange_share,
+        .kept_share = stats->kept_share > 0 ? stats->kept_share : (double)NAN,
+        .keep_weight = stats->keep_weight > 0 ? stats->keep_weight : (double)NAN,
     };
     note_images(t, stats);
     if (isfinite(stats->psnr))
@@ -351,8 +358,16 @@ static vkn_status write_trace(struct training *t)
     return status;
 }
 
-/* Writes trace, summary and report of a training that ended with `status`. Returns `status` or, if
- * VKN_OK, the status of writing. */
+static vkn_status write_errors(struct training *t)
+{
+    char *path = base_path_join(t->result->folder, REPORT_ERROR_MAP);
+    vkn_status status = path ? train_write_errors(t->trainer, path) : VKN_ERROR;
+    free(path);
+    return status;
+}
+
+/* Writes trace, error map, summary and report of a training that ended with `status`. Returns
+ * `status` or, if VKN_OK, the status of writing. */
 static vkn_status write_results(struct training *t, vkn_status status)
 {
     char *message = status != VKN_OK ? base_format("%s", vkn_last_error()) : NULL;
@@ -362,6 +377,8 @@ static vkn_status write_results(struct training *t, vkn_status status)
                                                                         : "finished");
     record.failure = failed ? message : NULL;
     vkn_status written = write_trace(t);
+    if (written == VKN_OK && !failed)
+        written = write_errors(t);
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
     if (written == VKN_OK)
@@ -382,6 +399,14 @@ static void check_gradients(const struct training *t)
         return;
     report_progress_pause(t->progress);
     base_log(BASE_LOG_WARNING, "%s: %s", t->result->folder, gradients.warning);
+}
+
+static void log_few_steps(const struct training *t)
+{
+    char line[256];
+    const struct vkn_config *config = vkn_trainer_config(t->trainer);
+    if (eta_few_steps(config, t->result->step, t->result->seconds, line))
+        base_log(BASE_LOG_INFO, "%s: %s", t->result->folder, line);
 }
 
 /* Ends a training. Saves the training before profile and evaluation, which can be repeated. */
@@ -406,6 +431,8 @@ static vkn_status finish(struct training *t, vkn_status status)
     else if (status != VKN_INTERRUPTED)
         status = run_saver_fail(&t->saver, status);
     check_gradients(t);
+    if (status == VKN_OK)
+        log_few_steps(t);
     if (status == VKN_INTERRUPTED)
         status =
             base_fail(VKN_INTERRUPTED,

@@ -192,11 +192,16 @@ struct eta {
  * images, in pixels; `line` suggests a downscale factor for large ones. */
 bool eta_update(struct eta *eta, const struct vkn_config *config,
                 const struct vkn_train_stats *stats, uint32_t longest_side, char line[256]);
+/* Returns whether the time limit, reached after `step` steps and `seconds`, left too few steps for
+ * sharp pictures; `line` then says how many are usual, and what to change. */
+bool eta_few_steps(const struct vkn_config *config, uint64_t step, double seconds, char line[256]);
 
 /* ---- warnings about the capture (sanity.c) --------------------------------------------------- */
 
 /* Warns of a scene that lies outside of the cube, and of a dynamic scene with a static model. */
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
+/* Logs the plain background of images without alpha, and the effective settings that follow. */
+void sanity_log_background(const struct vkn_scene *scene, const struct vkn_config *config);
 /* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);
 /* Warns of overfitting, by the PSNR in dB of the training rays (0: unknown) and of the split. */

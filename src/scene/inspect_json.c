@@ -179,6 +179,9 @@ struct cJSON *inspect_json(const struct inspection *inspection)
         cJSON_AddNumberToObject(masks, "views", (double)inspection->masked_views);
         add_number(masks, "hidden", inspection->mean_hidden);
     }
+    char background[128];
+    if (scene_describe_background(inspection->scene, background))
+        cJSON_AddStringToObject(json, "background", background);
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",
                               cJSON_Duplicate(inspection->findings->unread, true));

@@ -78,6 +78,14 @@ struct scene_point {
     uint8_t color[3];  /* sRGB */
 };
 
+/* The background of images without alpha, measured along the borders of a sample of the training
+ * images. Plain: most borders have one colour. */
+struct scene_background {
+    bool is_plain;
+    uint8_t color[3];          /* sRGB; of all borders, if is_plain */
+    size_t views, plain_views; /* sampled images; those whose borders have the colour */
+};
+
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
  * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
@@ -91,9 +99,10 @@ struct vkn_scene {
     float near;                   /* depth of the nearest content in training units; 0: unknown */
     enum vkn_scene_format format; /* never VKN_SCENE_AUTO after scene_open */
     uint32_t downscale;
-    uint32_t load_downscale;     /* part of `downscale` to apply: images_N are smaller already */
-    bool dynamic;                /* frames have different times */
-    _Atomic uint32_t references; /* reference count minus 1 */
+    uint32_t load_downscale; /* part of `downscale` to apply: images_N are smaller already */
+    bool dynamic;            /* frames have different times */
+    struct scene_background background; /* set by scene_find_background */
+    _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
 /* What scene_open skipped or found worth reporting. Strings are owned; NULL: nothing to report. */
@@ -162,6 +171,14 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
+/* Sets scene->background. Reads up to 16 views, from memory where they are loaded; views that
+ * cannot be read do not count. Not plain if any image read has alpha. */
+void scene_find_background(struct vkn_scene *scene);
+/* Returns white or black if the scene has this plain background, else the default. */
+enum vkn_background scene_plain_background(const struct vkn_scene *scene);
+/* Writes "plain white background, #ffffff along the borders of 16 of 16 images". Returns whether
+ * the background is plain. */
+bool scene_describe_background(const struct vkn_scene *scene, char text[128]);
 /* Writes one view, `shrink` times smaller than its camera's image (rounding down), in the layout of
  * scene_split.pixels. Reads the split's pixels when they are loaded, else decodes the image file
  * with the same result. Several threads may read views at once. */

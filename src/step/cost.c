@@ -5,9 +5,10 @@
 
 #include "step/internal.h"
 #include "rays/rays.h"
+#include "volume/volume.h"
 
-/* Scales the counts to coarse samples, assuming the same share of live samples as in total. All
- * samples of a proposal are live. */
+/* Scales the counts to coarse samples, assuming the same share of live samples as in total; all
+ * rays of the coarse field go backward. All samples of a proposal are live. */
 static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {
@@ -16,6 +17,7 @@ static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t
         counts.live = counts.marched = counts.rays * constants->ray_samples;
     } else if (set == SET_COARSE) {
         double all = constants->ray_samples + constants->fine_samples;
+        counts.live = volume_reached_samples(model->config, counts.live, counts.marched);
         counts.live *= constants->ray_samples / all;
         counts.marched *= constants->ray_samples / all;
     }

@@ -31,6 +31,7 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= volume_finds_visible(&setup->config) ? PASS_VISIBILITY : PASS_NO_VISIBILITY;
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
+    holds |= setup->config.batch.by_error > 0.0F ? PASS_BY_ERROR : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
@@ -57,6 +58,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_INTERVAL_GRID, &rays_sums, PASS_OCCUPANCY | (sums_cells ? PASS_SYNCHRONOUS : 0u),
          SET_STEP},
         {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
+        {STEP_INTERVAL_GRID, &rays_errors, PASS_BY_ERROR, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},

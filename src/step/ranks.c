@@ -309,7 +309,11 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
 {
     struct step_ranks *ranks = step->ranks;
     const struct step_span cells = ranks_cells(step);
-    ranks->begins_interval = number % UPDATE_INTERVAL == 0;
+    /* A resumed training computes the sums of the error map again, also within an interval, in
+     * which begin_step runs no other pass. */
+    bool resumes = step->setup.constants.error_share > 0 && number != ranks->next;
+    ranks->begins_interval = number % UPDATE_INTERVAL == 0 || resumes;
+    ranks->next = number + 1;
     ranks->measuring = step_splits_submissions(step) && !step->measured;
     if (ranks->measuring)
         step_reset_times(step, ranks->begins_interval);

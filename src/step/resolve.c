@@ -14,6 +14,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .aabb_scale = scene->aabb_scale,
         .fixed_transform = true,
         .near = scene->near,
+        .background = scene_plain_background(scene),
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
     return facts;

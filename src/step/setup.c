@@ -8,6 +8,8 @@
 #include "tuner/tuner.h"
 #include "volume/volume.h"
 
+_Static_assert(SPEC_COUNT <= GPU_MAX_CONSTANTS, "pipelines have all constants");
+
 static uint32_t at_most(uint32_t limit, uint32_t count)
 {
     return count < limit ? count : limit;
@@ -61,6 +63,11 @@ static vkn_status choose_chunk_rows(struct setup *setup, const struct gpu_capabi
 
 static vkn_status check_visibility(const struct setup *setup)
 {
+    if (volume_finds_visible(&setup->config) && volume_drops_rays(&setup->config))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: batch.keep: %g, but march.visibility=on lists live samples "
+                         "before the rays' losses are known",
+                         (double)setup->config.batch.keep);
     if (!volume_finds_visible(&setup->config) || setup->model.kind->densities.count > 0)
         return VKN_OK;
     return base_fail(
@@ -278,6 +285,9 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .lens = (uint32_t)camera->lens, /* LENS_* and enum vkn_lens have the same numbers */
         .limit = (float)scene_camera_limit(camera),
         .time = camera->time,
+        .shrink = 1,
+        .cell_columns = (camera->width + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE,
+        .strip_share = 1,
     };
 #define COPY(name) result.name = camera->name;
     SCENE_COEFFICIENTS(COPY)

@@ -1,4 +1,5 @@
 /* Creates and destroys a training step: buffers, bindings, pipelines, initial values. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,10 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     struct buffer_counts counts = setup_counts(setup);
     counts.cameras = images->views + images->slots;
     counts.pixels = images->pixels;
+    if (setup->constants.error_share > 0) {
+        counts.error_cells = (uint64_t)images->views * images->view_cells;
+        counts.error_sums = images->resident * (3 + 2 * (uint64_t)images->slot_cells);
+    }
     return counts;
 }
 
@@ -264,6 +269,11 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->view_stride = images->slots > 0 || share.of == 0 ? 1 : share.of;
     constants->view_count =
         constants->view_stride > 1 ? step_view_count(constants, share.first) : images->resident;
+    constants->error_cells = images->views * images->view_cells;
+    constants->slot_cells = images->slot_cells;
+    constants->slot_count = images->resident;
+    constants->slot_view = constants->first_view;
+    constants->slot_turns = constants->view_stride > 1 && share.count > 0 ? share.count : 1;
 }
 
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
@@ -275,6 +285,21 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
     vkn_status status = prepare(step, images);
     if (status != VKN_OK)
         step_destroy(step);
+    return status;
+}
+
+vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
+                             const void *data, uint64_t size)
+{
+    const struct gpu_buffer *buffer = step_saved(step, saved);
+    if (size == buffer->size)
+        return gpu_upload(step->device, buffer, 0, data, size);
+    char *all = base_alloc(buffer->size, 1); /* zeros */
+    if (!all)
+        return VKN_ERROR;
+    memcpy(all, data, size < sizeof(struct State) ? size : sizeof(struct State));
+    vkn_status status = gpu_upload(step->device, buffer, 0, all, buffer->size);
+    free(all);
     return status;
 }
 
@@ -305,4 +330,34 @@ void step_destroy(struct step *step)
     }
     buffers_destroy(&step->coarse);
     buffers_destroy(&step->buffers);
+}
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+void step_add_stats(struct step_sums *sums, const struct Stats *stats)
+{
+    bool is_coarse_trained = !(stats->coarse_loss < 0); /* NaN: trained, and not finite */
+    sums->steps++;
+    sums->coarse_steps += is_coarse_trained;
+    sums->rays += stats->rays;
+    sums->samples += stats->samples;
+    sums->live += stats->live;
+    sums->loss += stats->loss;
+    sums->distortion_loss += stats->distortion_loss;
+    sums->coarse_loss += is_coarse_trained ? stats->coarse_loss : 0.0F;
+    sums->square += stats->square;
+    sums->underflowed += stats->underflowed;
+}
+
+struct step_losses step_mean_losses(const struct step *step, const struct step_sums *sums)
+{
+    const struct vkn_config *config = &step->setup.config;
+    double steps = (double)sums->steps, none = (double)NAN;
+    double coarse = sums->coarse_steps > 0 ? sums->coarse_loss / (double)sums->coarse_steps : none;
+    return (struct step_losses){
+        .color = sums->loss / steps,
+        .distortion = config->loss.distortion > 0.0F ? sums->distortion_loss / steps : none,
+        .interlevel = config->march.sampling == VKN_SAMPLING_PROPOSAL ? coarse : none,
+        .coarse = config->march.sampling == VKN_SAMPLING_HIERARCHICAL ? coarse : none,
+    };
 }

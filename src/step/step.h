@@ -98,7 +98,8 @@ struct step_images {
     uint32_t slots;    /* further cameras, for streamed image strips; 0: all views are resident */
     uint32_t resident; /* views or image strips whose pixels are on the device */
     uint64_t pixels;   /* of BIND_PIXELS */
-    float times[2];    /* first and last time of the training views */
+    uint32_t view_cells, slot_cells; /* most cells of the error map in a view, and in a slot */
+    float times[2];                  /* first and last time of the training views */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws
                                  from; share.of 0: all views */
 };
@@ -182,6 +183,10 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
                              uint64_t ranks);
 /* Lists the step's buffers that a checkpoint stores, in its order. Returns their number. */
 size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
+/* Uploads a checkpoint's tensor. Members that an older version's state lacks become zero. The error
+ * map, after the state, becomes the checkpoint's or, if that has none of this size, empty. */
+vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
+                             const void *data, uint64_t size);
 /* Returns the step's buffer of a checkpoint's tensor. */
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */
@@ -245,6 +250,22 @@ struct cost_peaks {
 /* Returns the least seconds in which a device with these peaks can do the work; 0 when no peak is
  * known. Sets *bound to the limiting peak: "flops", "bytes" or "atomics". */
 double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const char **bound);
+
+/* ---- statistics ------------------------------------------------------------------------------ */
+
+/* Sums of the statistics of steps. */
+struct step_sums {
+    uint64_t steps, coarse_steps; /* coarse_steps: that trained a coarse field or a proposal */
+    double rays, samples, live, loss, distortion_loss, coarse_loss, square, underflowed;
+};
+/* Adds the statistics of a step. */
+void step_add_stats(struct step_sums *sums, const struct Stats *stats);
+/* Means of the parts of the loss, each over the steps that computed it; NaN: no part of the loss.
+ */
+struct step_losses {
+    double color, distortion, interlevel, coarse;
+};
+struct step_losses step_mean_losses(const struct step *step, const struct step_sums *sums);
 
 /* ---- synchronous data parallelism ------------------------------------------------------------ */
 

@@ -21,6 +21,9 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     if (rays_have_coarse(config))
         return base_fail(VKN_BAD_INPUT,
                          "config: march.sampling: a stepper supports only occupancy and uniform");
+    if (config->batch.by_error > 0.0F)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: batch.by_error: a stepper does not know the losses of its rays");
     return VKN_OK;
 }
 

@@ -80,7 +80,9 @@ vkn_status vkn_stepper_composite(vkn_stepper *stepper, const struct vkn_composit
     result->skipped = stats->skipped_steps;
     /* Converts the mean over the rays in the loss to a mean over all rays: gradients are divided by
      * the number of all rays, the only one that is known before compositing. */
-    result->loss = stats->loss * (float)samples->rays_in_loss / (float)samples->rays;
+    float share = (float)samples->rays_in_loss / (float)samples->rays;
+    result->distortion_loss = stats->distortion_loss * share;
+    result->loss = stats->loss * share + result->distortion_loss;
     result->mean_square = stats->square;
     result->live = stats->live;
     if (!result->finite)

@@ -123,17 +123,6 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
     return checkpoint_find(file, &source, count, tensor);
 }
 
-/* Uploads the tensor; members of struct State that an older version's file lacks become zero. */
-static vkn_status upload_tensor(const vkn_trainer *trainer, const struct gpu_buffer *buffer,
-                                const struct safetensors_tensor *tensor)
-{
-    static const struct State none;
-    BASE_TRY(gpu_upload(trainer->device, buffer, 0, tensor->data, tensor->size));
-    if (tensor->size == buffer->size)
-        return VKN_OK;
-    return gpu_upload(trainer->device, buffer, tensor->size, &none, buffer->size - tensor->size);
-}
-
 static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
                                  bool weights_only)
 {
@@ -147,7 +136,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
-            BASE_TRY(upload_tensor(trainer, step_saved(step, &saved[i]), tensors[i]));
+            BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));
     return step_round_parameters(&trainer->step);
 }
 

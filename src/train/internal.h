@@ -29,6 +29,7 @@ struct vkn_trainer {
     uint64_t steps_done;    /* finished steps whose statistics the host has read */
     double seconds;         /* training time before the current vkn_trainer_run */
     double seconds_before;  /* training time when the trainer was created or resumed */
+    double untimed_rays;    /* of the profile's rays: sampled before the training time began */
     uint32_t rate_cuts;     /* cuts of the learning rate that were already reported */
     struct monitor monitor; /* of the steps since the trainer was created or resumed */
     bool ended;             /* see train_ended_early */
@@ -45,6 +46,12 @@ struct vkn_trainer {
 /* Marks the training as failed before its limit and returns VKN_ERROR; the message has the step,
  * the reason, the first buffer that is not finite, and what to change (diverged.c). */
 vkn_status train_end_early(struct vkn_trainer *trainer);
+
+/* Returns the share of the time limit in `seconds`; 0 without a limit and in deterministic runs. */
+static inline double trainer_time_progress(const struct vkn_trainer *t, double seconds)
+{
+    return t->config.seconds > 0 && !t->config.deterministic ? seconds / t->config.seconds : 0.0;
+}
 
 /* Returns whether the trainer decides how long the run lasts: a single rank or rank 0 does. */
 static inline bool trainer_leads(const struct vkn_trainer *t)

@@ -97,9 +97,7 @@ static vkn_status measure_step(struct loop *loop)
     struct vkn_trainer *t = loop->trainer;
     if (t->step.measured || !step_splits_submissions(&t->step) || loop->submitted >= loop->limit)
         return VKN_OK;
-    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
-    control->time_progress = (float)loop_time_progress(loop);
-    BASE_TRY(loop_exchange_images(loop));
+    BASE_TRY(loop_advance(loop));
     BASE_TRY(step_measure(&t->step, loop->submitted % UPDATE_INTERVAL));
     loop->submitted++;
     loop_read_stats(loop, t->steps_done, loop->submitted);
@@ -137,21 +135,17 @@ static vkn_status call_if_due(struct loop *loop)
 static vkn_status submit_intervals(struct loop *loop)
 {
     struct Control *control = loop->trainer->step.buffers.at[BIND_CONTROL].mapped;
-    double seconds = loop->trainer->config.seconds;
     if (loop->has_fixed_limit || !loop_stopped(loop))
         BASE_TRY(measure_step(loop));
     for (uint32_t index = 0; loop->submitted < loop->limit; index = (index + 1) % STEP_RECORDINGS) {
         BASE_TRY(wait_interval(loop, index));
         if (!loop->has_fixed_limit)
             BASE_TRY(call_if_due(loop));
-        if (!loop->has_fixed_limit && (loop_stopped(loop) || loop_out_of_time(loop)))
+        /* With parameter averaging (has_fixed_limit) ranks agree on the end after an interval. */
+        if (!loop->has_fixed_limit &&
+            (loop_stopped(loop) || loop_out_of_time(loop) || loop_ended_early(loop)))
             break;
-        /* With parameter averaging (has_fixed_limit) ranks agree on failures after an interval. */
-        if (!loop->has_fixed_limit && loop_ended_early(loop))
-            break;
-        if (seconds > 0)
-            control->time_progress = (float)(loop_elapsed(loop) / seconds);
-        BASE_TRY(loop_exchange_images(loop));
+        BASE_TRY(loop_advance(loop));
         BASE_TRY(adapt_batch(loop));
         BASE_TRY(step_choose_submissions(&loop->trainer->step, index));
         loop->submitted = loop_next_stop(loop);

@@ -10,7 +10,9 @@
 double loop_elapsed(const struct loop *loop)
 {
     const struct vkn_trainer *t = loop->trainer;
-    return loop->follows ? t->rank0_seconds : t->seconds + base_seconds() - loop->began;
+    if (loop->follows)
+        return t->rank0_seconds;
+    return t->seconds + (t->profile.steps < UPDATE_INTERVAL ? 0.0 : base_seconds() - loop->began);
 }
 
 struct vkn_images train_images(const vkn_trainer *trainer)
@@ -68,24 +70,22 @@ static void warn_of_rate_cuts(const struct loop *loop, const struct Stats *stats
 
 void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
 {
-    const struct Stats *ring = loop->trainer->step.buffers.at[BIND_STATS].mapped;
+    struct vkn_trainer *t = loop->trainer;
+    const struct Stats *ring = t->step.buffers.at[BIND_STATS].mapped;
     char line[MONITOR_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
         struct Stats stats = ring[step % STATS_RING];
-        loop->window.steps++;
-        loop->window.rays += stats.rays;
-        loop->window.samples += stats.samples;
-        loop->window.live += stats.live;
-        loop->window.loss += stats.loss;
-        loop->window.square += stats.square;
-        loop->window.underflowed += stats.underflowed;
+        step_add_stats(&loop->window.sums, &stats);
         loop->window.last = stats;
-        loop->trainer->profile.steps++;
-        loop->trainer->profile.rays += stats.rays;
-        loop->trainer->profile.marched += stats.samples;
-        loop->trainer->profile.live += stats.live;
+        t->profile.rays += stats.rays;
+        if (++t->profile.steps == UPDATE_INTERVAL) { /* see loop_elapsed */
+            loop->began = base_seconds();
+            t->untimed_rays = t->profile.rays;
+        }
+        t->profile.marched += stats.samples;
+        t->profile.live += stats.live;
         warn_of_rate_cuts(loop, &stats);
-        if (monitor_step(&loop->trainer->monitor, &stats, line))
+        if (monitor_step(&t->monitor, &stats, line))
             warn(loop, "%s", line);
     }
 }
@@ -107,9 +107,11 @@ static void report(const struct loop *loop, const struct vkn_train_stats *stats)
 void loop_report(struct loop *loop)
 {
     struct window *window = &loop->window;
+    const struct step_sums *sums = &window->sums;
     double now = base_seconds(), seconds = now - window->began;
-    if (loop->run->report && window->steps > 0) {
-        double steps = (double)window->steps, square = window->square / steps;
+    if (loop->run->report && sums->steps > 0) {
+        const struct step_losses losses = step_mean_losses(&loop->trainer->step, sums);
+        double steps = (double)sums->steps, square = sums->square / steps;
         bool has_ranks = loop->trainer->step.ranks || loop->trainer->ranks > 1;
         /* With parameter averaging, every rank is assumed to be as fast as this one. */
         double ranks = loop->trainer->step.ranks ? 1.0 : loop->trainer->ranks;
@@ -117,21 +119,26 @@ void loop_report(struct loop *loop)
         struct vkn_train_stats stats = {
             .step = loop->trainer->steps_done,
             .seconds = loop_elapsed(loop),
-            .loss = window->loss / steps,
+            .loss = losses.color,
             .psnr = report_psnr(square),
             .learning_rate = window->last.learning_rate,
             .loss_scale = window->last.loss_scale,
             .grad_norm = window->last.grad_norm,
             .skipped_steps = window->last.skipped_steps,
-            .underflowed = window->underflowed / steps,
+            .underflowed = sums->underflowed / steps,
             .steps_per_second = steps / seconds,
-            .rays_per_second = ranks * window->rays / seconds,
-            .samples_per_second = ranks * window->live / seconds,
-            .marched_per_second = ranks * window->samples / seconds,
+            .rays_per_second = ranks * sums->rays / seconds,
+            .samples_per_second = ranks * sums->live / seconds,
+            .marched_per_second = ranks * sums->samples / seconds,
             .gpu_memory_bytes = gpu_memory_allocated(loop->trainer->device),
             .idle_share = window->span > 0 ? window->idle / window->span : (double)NAN,
             .exchange_share = has_ranks ? window->communication / seconds : (double)NAN,
+            .kept_share = window->last.kept_share,
+            .keep_weight = window->last.keep_weight,
             .images = &images,
+            .distortion_loss = losses.distortion,
+            .interlevel_loss = losses.interlevel,
+            .coarse_loss = losses.coarse,
         };
         /* The last update intervals finish almost at once: the time is too short for a rate. */
         if (seconds < 0.1 && loop->reported.step > 0) {
@@ -177,20 +184,18 @@ void loop_add_idle(struct loop *loop, const struct profile_interval *interval)
     loop->device_end = end;
 }
 
-double loop_time_progress(const struct loop *loop)
-{
-    const struct vkn_config *config = &loop->trainer->config;
-    return config->seconds > 0 && !config->deterministic ? loop_elapsed(loop) / config->seconds
-                                                         : 0.0;
-}
-
-vkn_status loop_exchange_images(struct loop *loop)
+vkn_status loop_advance(struct loop *loop)
 {
     struct vkn_trainer *t = loop->trainer;
+    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
+    bool has_ranks = t->step.ranks || t->parallel;
+    /* All ranks know rank 0's last message, so their learning rates are equal. */
+    double began = base_seconds(), elapsed = has_ranks ? t->rank0_seconds : loop_elapsed(loop),
+           progress = trainer_time_progress(t, elapsed);
+    control->time_progress = (float)progress;
     if (!t->stream)
         return VKN_OK;
-    double began = base_seconds();
-    BASE_TRY(stream_advance(t->stream, loop->submitted, loop_time_progress(loop)));
+    BASE_TRY(stream_advance(t->stream, loop->submitted, progress));
     profile_add_host(&t->profile, "images", began, loop->submitted);
     return VKN_OK;
 }

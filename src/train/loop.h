@@ -9,8 +9,7 @@
 /* Sums of the steps' statistics since the last report. */
 struct window {
     double began; /* base_seconds() */
-    uint64_t steps;
-    double rays, samples, live, loss, square, underflowed;
+    struct step_sums sums;
     double span, idle;    /* seconds by the device's clock: in total; idle between intervals */
     double communication; /* seconds of communication that the device waited for */
     struct Stats last;    /* of the last step */
@@ -20,7 +19,7 @@ struct window {
 struct loop {
     struct vkn_trainer *trainer;
     const struct vkn_train_run *run;
-    double began;         /* base_seconds() */
+    double began;         /* base_seconds(); moved when the training time begins */
     uint64_t submitted;   /* step at which the last submitted command buffer ends */
     uint64_t from, limit; /* steps finished when the run began; step at which it ends */
     bool follows;         /* the rank is not rank 0, and rank 0's clock counts */
@@ -37,10 +36,9 @@ struct loop {
     struct vkn_train_stats reported; /* the last report */
 };
 
-/* Returns the seconds of training, earlier runs of a resumed training included. */
+/* Returns the seconds of training, earlier runs of a resumed training included. They begin with the
+ * trainer's first UPDATE_INTERVAL finished steps: every pass has then run, and is compiled. */
 double loop_elapsed(const struct loop *loop);
-/* Returns the share of the time limit that has passed; 0 without one and in deterministic runs. */
-double loop_time_progress(const struct loop *loop);
 /* Returns whether the monitor has found that the training has failed. */
 bool loop_ended_early(const struct loop *loop);
 /* Returns whether the user has asked this rank to stop. */
@@ -55,8 +53,8 @@ void loop_add_idle(struct loop *loop, const struct profile_interval *interval);
 void loop_report(struct loop *loop);
 /* Logs that the first steps are waiting for the driver's compiler. */
 void loop_log_slow_start(const struct vkn_trainer *trainer);
-/* Streams in the images of the next update interval. */
-vkn_status loop_exchange_images(struct loop *loop);
+/* Sets the device's progress of time, and streams in the images of the next update interval. */
+vkn_status loop_advance(struct loop *loop);
 
 /* ---- the caller's function between two steps (callbacks.c) ---------------------------------- */
 

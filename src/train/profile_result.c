@@ -17,7 +17,8 @@ static vkn_status count_touched(const struct vkn_trainer *t, const struct State 
     double sum = 0.0;
     for (uint32_t g = 0; g < t->step.setup.model.group_count; g++) {
         const struct ParameterGroup *group = &constants->groups[g];
-        for (uint32_t i = 0; group->sparse && i < group->count / group->entry; i++)
+        for (uint32_t i = 0;
+             group->first >= constants->summed_params && i < group->count / group->entry; i++)
             sum += counts[group->first_entry + i];
     }
     free(counts);

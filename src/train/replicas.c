@@ -54,8 +54,7 @@ static vkn_status broadcast_buffer(struct vkn_trainer *t, const struct gpu_buffe
     vkn_status status = data ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && trainer_leads(t))
         status = gpu_download(t->device, buffer, 0, data, buffer->size);
-    status =
-        train_sync_status(t->parallel, status); /* else ranks would wait for one that has failed */
+    status = train_sync_status(t->parallel, status); /* else ranks would wait for a failed one */
     if (status == VKN_OK)
         status = parallel_broadcast(t->parallel, data, buffer->size);
     if (status == VKN_OK && !trainer_leads(t))

@@ -26,6 +26,7 @@ struct train_sampling train_sampling(const vkn_trainer *trainer)
         .steps = profile->steps,
         .seconds = trainer->seconds - trainer->seconds_before,
         .rays = profile->rays,
+        .timed_rays = profile->rays - trainer->untimed_rays,
         .march_steps = setup_ray_steps(&trainer->step.setup, trainer->scene),
     };
     if (!(profile->rays > 0.0 && profile->marched > 0.0))
@@ -56,7 +57,7 @@ struct cJSON *train_sampling_json(const struct train_sampling *sampling)
     if (!(sampling->rays > 0.0))
         return json;
     if (sampling->seconds > 0.0)
-        add(json, "rays_per_second", sampling->rays / sampling->seconds);
+        add(json, "rays_per_second", sampling->timed_rays / sampling->seconds);
     add(json, "evaluated_per_ray", sampling->evaluated);
     add(json, "coarse_per_ray", sampling->coarse);
     add(json, "live_per_ray", sampling->live);

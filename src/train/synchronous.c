@@ -1,6 +1,5 @@
-/* Runs the training loop of synchronous data parallelism: in each step every rank computes the
- * gradients of its rays, all ranks all-reduce them, and every rank updates the same weights. Rank 0
- * decides how long a run lasts. */
+/* Runs the training loop of synchronous data parallelism: in each step all ranks all-reduce their
+ * gradients, and every rank updates the same weights. Rank 0 decides how long a run lasts. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,6 +59,9 @@ static void add_found(struct RankStats *sum, const struct RankStats *found)
     sum->rounded = add_counts(sum->rounded, found->rounded);
     sum->loss += found->loss;
     sum->square += found->square;
+    sum->distortion_loss += found->distortion_loss;
+    sum->reached = add_counts(sum->reached, found->reached);
+    sum->kept_rays = add_counts(sum->kept_rays, found->kept_rays);
 }
 
 /* Averages a gradient bucket over the device's virtual ranks, into the first one's memory. */
@@ -228,16 +230,10 @@ static vkn_status all_reduce_buckets(struct loop *loop, struct message *messages
 
 static vkn_status prepare_gradients(struct loop *loop, struct message *messages)
 {
-    BASE_TRY(on_device(loop->trainer, loop_exchange_images(loop)));
+    BASE_TRY(on_device(loop->trainer, loop_advance(loop)));
     BASE_TRY(begin_update_interval(loop, messages));
     BASE_TRY(on_device(loop->trainer, compute_gradients(loop)));
     return all_reduce_buckets(loop, messages);
-}
-
-/* Returns whether rank 0 ends its run with the current step. */
-static bool is_last(const struct loop *loop)
-{
-    return loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
 }
 
 /* All-reduces the last gradient bucket and the statistics. Sets *last if this step ends the run. */
@@ -245,9 +241,10 @@ static vkn_status all_reduce_rest(struct loop *loop, struct message *messages, b
 {
     struct vkn_trainer *t = loop->trainer;
     uint32_t bucket = step_buckets(&t->step) - 1;
+    bool is_last = loop->submitted + 1 >= loop->limit || loop_out_of_time(loop);
     struct message mine = {
         .stop = loop_stopped(loop),
-        .pause = trainer_leads(t) && is_last(loop),
+        .pause = trainer_leads(t) && is_last,
         .step = t->steps_done + 1,
         .seconds = loop_elapsed(loop),
     };
@@ -298,9 +295,6 @@ static vkn_status update_weights(struct vkn_trainer *t)
 static vkn_status take_step(struct loop *loop, struct message *messages, bool *last)
 {
     struct vkn_trainer *t = loop->trainer;
-    struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
-    control->time_progress =
-        t->config.seconds > 0 ? (float)(t->rank0_seconds / t->config.seconds) : 0.0f;
     double began = base_seconds();
     if (t->parallel) {
         parallel_expect_delays(t->parallel, loop->submitted == loop->from);

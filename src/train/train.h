@@ -97,6 +97,7 @@ struct train_sampling {
     enum vkn_sampling kind;
     uint64_t steps;
     double seconds, rays; /* training time; number of rays */
+    double timed_rays;    /* part of `rays` that were sampled in `seconds` */
     double evaluated;     /* samples at which any field was evaluated */
     double coarse;        /* evaluated samples of the coarse field or the proposal */
     double live;          /* samples of the main field with a gradient: neither behind a surface
@@ -122,6 +123,9 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
 /* Adds a host event from `began` (base_seconds()) until now, at the trainer's step. `name`: a
  * literal. Does nothing without a profile. */
 void train_add_event(vkn_trainer *trainer, const char *name, double began);
+/* Writes a picture of the error map to the PNG file `path`; removes the file if no rays are drawn
+ * by error. */
+vkn_status train_write_errors(const vkn_trainer *trainer, const char *path);
 /* Writes the trace of all events since `origin` (base_seconds()) to `path`. */
 vkn_status train_write_trace(vkn_trainer *trainer, const char *path, double origin,
                              const char *device, const char *driver);

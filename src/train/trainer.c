@@ -80,11 +80,9 @@ size_t vkn_trainer_memory(const vkn_trainer *trainer, struct vkn_buffer_memory *
 /* Loads the images of the current step, when a run begins or was resumed. */
 static vkn_status seek_images(struct vkn_trainer *t)
 {
-    const struct vkn_config *config = &t->config;
-    bool timed = config->seconds > 0 && !config->deterministic;
     if (!t->stream || t->images_current)
         return VKN_OK;
-    BASE_TRY(stream_seek(t->stream, t->steps_done, timed ? t->seconds / config->seconds : 0.0));
+    BASE_TRY(stream_seek(t->stream, t->steps_done, trainer_time_progress(t, t->seconds)));
     t->images_current = true;
     return VKN_OK;
 }
@@ -137,4 +135,13 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     vkn_status status = run_to_limit(trainer, run);
     gpu_set_stop_flag(trainer->device, before);
     return status;
+}
+
+vkn_status train_write_errors(const vkn_trainer *trainer, const char *path)
+{
+    if (trainer->config.batch.by_error > 0.0F)
+        return images_write_errors(&trainer->step, &trainer->images,
+                                   &trainer->scene->splits[SCENE_TRAIN], path);
+    (void)remove(path); /* of an earlier training; mostly there is none */
+    return VKN_OK;
 }

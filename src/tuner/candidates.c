@@ -22,6 +22,21 @@ static void add_candidate(struct field_candidate *candidates, uint32_t *count,
              conversions ? " with conversions" : "");
 }
 
+/* Adds the cooperative matrices that are timed. NVIDIA computes 16x16x16 as two products of
+ * 16x8x16, whose accumulators need fewer registers; 16x8x16 has no conversions, which need N = K.
+ */
+static void add_matrices(const struct vkn_config *config, struct field_candidate *candidates,
+                         uint32_t *count)
+{
+    enum vkn_matrix_shape shape = config->matrix.shape;
+    if (!config->matrix.conversions)
+        add_candidate(candidates, count, VKN_PRECISION_COOPMAT, shape, false);
+    if (config->matrix.accumulate != VKN_ACCUMULATE_F16)
+        add_candidate(candidates, count, VKN_PRECISION_COOPMAT, shape, true);
+    if (!config->matrix.conversions && shape == VKN_SHAPE_DEFAULT)
+        add_candidate(candidates, count, VKN_PRECISION_COOPMAT, VKN_SHAPE_16X8X16, false);
+}
+
 uint32_t field_list_candidates(const struct vkn_config *config,
                                struct field_candidate candidates[FIELD_MAX_CANDIDATES])
 {
@@ -30,13 +45,16 @@ uint32_t field_list_candidates(const struct vkn_config *config,
     if (config->precision == VKN_PRECISION_AUTO) {
         add_candidate(candidates, &count, VKN_PRECISION_FP32, VKN_SHAPE_DEFAULT, false);
         add_candidate(candidates, &count, VKN_PRECISION_FP16, VKN_SHAPE_DEFAULT, false);
-        if (!config->matrix.conversions)
-            add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, false);
-        if (config->matrix.accumulate != VKN_ACCUMULATE_F16)
-            add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, true);
+        add_matrices(config, candidates, &count);
+        for (uint32_t i = 0; i < count; i++)
+            candidates[i].timed = true;
         return count;
     }
     if (config->precision == VKN_PRECISION_COOPMAT) {
+        if (shape == VKN_SHAPE_DEFAULT && !config->matrix.conversions)
+            add_matrices(config, candidates, &count);
+        for (uint32_t i = 0; i < count; i++)
+            candidates[i].timed = true;
         add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, config->matrix.conversions);
         add_candidate(candidates, &count, VKN_PRECISION_COOPMAT, shape, false);
         for (int other = VKN_SHAPE_16X16X16; other > VKN_SHAPE_DEFAULT; other--)
@@ -55,7 +73,9 @@ uint32_t field_list_candidates(const struct vkn_config *config,
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count)
 {
     uint32_t fastest = 0;
-    for (uint32_t i = 1; i < count; i++)
+    while (fastest + 1 < count && candidates[fastest].verdict != FIELD_CORRECT)
+        fastest++;
+    for (uint32_t i = fastest + 1; i < count; i++)
         if (candidates[i].verdict == FIELD_CORRECT &&
             candidates[i].milliseconds < WORTHWHILE * candidates[fastest].milliseconds)
             fastest = i;

@@ -63,53 +63,6 @@ static void set_verdict(const struct chooser *chooser, struct field_candidate *c
                  chooser->capabilities->name, candidate->name, trial->fault);
 }
 
-/* ---- a precision that the user asked for ------------------------------------------------- */
-
-/* fp32 is the reference and is not tested; tuned fp32 was tested when it was tuned. */
-static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
-{
-    struct field_trial trial = {0};
-    if (candidate->precision != VKN_PRECISION_FP32 &&
-        (!field_trial_cache_find(chooser->cache, chooser->config, &candidate->backend, &trial) ||
-         trial.given_up))
-        BASE_TRY(run(chooser, candidate, &trial));
-    set_verdict(chooser, candidate, &trial);
-    return VKN_OK;
-}
-
-/* The default shape can be in the list a second time, under its name; it is not tested again. */
-static bool tried_before(const struct field_choice *choice, uint32_t index)
-{
-    for (uint32_t i = 0; i < index; i++)
-        if (choice->candidates[i].verdict == FIELD_WRONG &&
-            strcmp(choice->candidates[i].name, choice->candidates[index].name) == 0)
-            return true;
-    return false;
-}
-
-static vkn_status choose_requested(struct chooser *chooser)
-{
-    struct field_choice *choice = chooser->choice;
-    for (uint32_t i = 0; i < choice->count; i++) {
-        struct field_candidate *candidate = &choice->candidates[i];
-        BASE_TRY(create_candidate(chooser, candidate));
-        /* The device does not support the precision asked for; field_backend_create has recorded
-         * why. */
-        if (candidate->verdict == FIELD_UNSUPPORTED && i == 0 && !chooser->shapes_removed)
-            return VKN_BAD_INPUT;
-        if (candidate->verdict == FIELD_UNSUPPORTED || tried_before(choice, i))
-            continue;
-        BASE_TRY(test_candidate(chooser, candidate));
-        if (candidate->verdict != FIELD_CORRECT)
-            continue;
-        choice->chosen = i;
-        snprintf(choice->why, sizeof choice->why, i == 0 ? "asked for" : "%s failed the self-test",
-                 choice->candidates[0].name);
-        return VKN_OK;
-    }
-    return VKN_BAD_INPUT;
-}
-
 /* ---- the fastest precision --------------------------------------------------------------- */
 
 /* Returns why fp32 is chosen without measuring; NULL: candidates must be measured. */
@@ -141,12 +94,18 @@ struct measurement {
     double began;
 };
 
+static bool is_measured(const struct field_candidate *candidate)
+{
+    return candidate->timed && candidate->verdict != FIELD_UNSUPPORTED;
+}
+
 static void order_candidates(struct measurement *measurement)
 {
     const struct field_choice *choice = measurement->chooser->choice;
     for (int with_matrices = 1; with_matrices >= 0; with_matrices--)
-        for (uint32_t i = 1; i < choice->count; i++)
-            if (choice->candidates[i].verdict != FIELD_UNSUPPORTED &&
+        for (uint32_t i = 0; i < choice->count; i++)
+            if (is_measured(&choice->candidates[i]) &&
+                choice->candidates[i].precision != VKN_PRECISION_FP32 &&
                 (choice->candidates[i].precision == VKN_PRECISION_COOPMAT) == with_matrices)
                 measurement->order[measurement->count++] = i;
 }
@@ -174,8 +133,10 @@ static vkn_status compile_all(struct measurement *measurement)
     for (uint32_t i = 0; i < measurement->count; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i ? ", " : "",
                  chooser->choice->candidates[measurement->order[i]].name);
-    base_log(BASE_LOG_INFO, "%s: measures which precision is fastest, once: fp32, %s",
-             chooser->capabilities->name, names);
+    base_log(BASE_LOG_INFO, "%s: measures which %s%s", chooser->capabilities->name,
+             chooser->config->precision == VKN_PRECISION_AUTO ? "precision is fastest, once: fp32, "
+                                                              : "matrices are fastest, once: ",
+             names);
     BASE_TRY(field_workload_create(chooser->device, chooser->config, &chooser->workload));
     measurement->began = base_seconds();
     if (chooser->capabilities->type == GPU_CPU && field_compile_limit > 0)
@@ -192,7 +153,7 @@ static vkn_status measure(struct chooser *chooser)
     struct field_trial trials[FIELD_MAX_CANDIDATES];
     bool cached = true;
     for (uint32_t i = 0; i < choice->count; i++)
-        if (choice->candidates[i].verdict != FIELD_UNSUPPORTED)
+        if (is_measured(&choice->candidates[i]))
             cached = cached && field_trial_cache_find(chooser->cache, chooser->config,
                                                       &choice->candidates[i].backend, &trials[i]);
     order_candidates(&measurement);
@@ -200,7 +161,7 @@ static vkn_status measure(struct chooser *chooser)
         BASE_TRY(compile_all(&measurement));
     for (uint32_t i = 0; i < choice->count; i++) {
         struct field_candidate *candidate = &choice->candidates[i];
-        if (candidate->verdict == FIELD_UNSUPPORTED)
+        if (!is_measured(candidate))
             continue;
         if (!cached && measurement.given_up[i]) {
             trials[i] = (struct field_trial){.given_up = true};
@@ -213,9 +174,9 @@ static vkn_status measure(struct chooser *chooser)
     return VKN_OK;
 }
 
-/* Writes the speed-up of the chosen backend: over fp32 or, if fp32 was chosen, over the second
- * fastest. */
-static void explain_fastest(struct field_choice *choice)
+/* Writes, after `prefix`, the speed-up of the chosen backend: over the first one that is correct
+ * or, if that was chosen, over the second fastest. */
+static void explain_fastest(struct field_choice *choice, const char *prefix)
 {
     struct field_candidate others[FIELD_MAX_CANDIDATES];
     const struct field_candidate *chosen = &choice->candidates[choice->chosen];
@@ -224,30 +185,52 @@ static void explain_fastest(struct field_choice *choice)
         if (i != choice->chosen && choice->candidates[i].verdict == FIELD_CORRECT)
             others[count++] = choice->candidates[i];
     if (count == 0) {
-        snprintf(choice->why, sizeof choice->why, "all others failed the self-test");
+        snprintf(choice->why, sizeof choice->why, "%sall others failed the self-test", prefix);
         return;
     }
     const struct field_candidate *other =
         &others[choice->chosen ? 0 : field_fastest(others, count)];
-    snprintf(choice->why, sizeof choice->why, "measured %.2g times as fast as %s",
+    snprintf(choice->why, sizeof choice->why, "%smeasured %.2g times as fast as %s", prefix,
              other->milliseconds / chosen->milliseconds, other->name);
+}
+
+/* Creates the timed candidates from `begin` on. A shape that the configuration does not name is
+ * removed if the device does not have it, or has it as its default. Returns how many are offered.
+ */
+static vkn_status create_timed(struct chooser *chooser, uint32_t begin, uint32_t *offered_count)
+{
+    struct field_choice *choice = chooser->choice;
+    for (uint32_t i = begin; i < choice->count && choice->candidates[i].timed; i++) {
+        struct field_candidate *candidate = &choice->candidates[i];
+        BASE_TRY(create_candidate(chooser, candidate));
+        bool known = false;
+        for (uint32_t k = 0; k < i; k++)
+            known = known || strcmp(choice->candidates[k].name, candidate->name) == 0;
+        if (candidate->verdict != FIELD_UNSUPPORTED && !known) {
+            (*offered_count)++;
+        } else if (candidate->shape != chooser->config->matrix.shape &&
+                   candidate->precision == VKN_PRECISION_COOPMAT) {
+            memmove(candidate, candidate + 1, (choice->count - i - 1) * sizeof *candidate);
+            choice->count--;
+            i--;
+        }
+    }
+    return VKN_OK;
 }
 
 static vkn_status choose_fastest(struct chooser *chooser)
 {
     struct field_choice *choice = chooser->choice;
-    uint32_t offered_count = 0;
-    for (uint32_t i = 0; i < choice->count; i++) {
-        BASE_TRY(create_candidate(chooser, &choice->candidates[i]));
-        if (i == 0 && choice->candidates[0].verdict == FIELD_UNSUPPORTED)
-            return VKN_BAD_INPUT;
-        offered_count += choice->candidates[i].verdict != FIELD_UNSUPPORTED;
-    }
+    uint32_t offered_count = 1;
+    BASE_TRY(create_candidate(chooser, &choice->candidates[0]));
+    if (choice->candidates[0].verdict == FIELD_UNSUPPORTED)
+        return VKN_BAD_INPUT;
+    BASE_TRY(create_timed(chooser, 1, &offered_count));
     const char *why = skip_reason(chooser, offered_count);
     if (!why) {
         BASE_TRY(measure(chooser));
         choice->chosen = field_fastest(choice->candidates, choice->count);
-        explain_fastest(choice);
+        explain_fastest(choice, "");
         return VKN_OK;
     }
     snprintf(choice->why, sizeof choice->why, "%s", why);
@@ -256,6 +239,78 @@ static vkn_status choose_fastest(struct chooser *chooser)
         if (choice->candidates[i].verdict == FIELD_NOT_TRIED)
             snprintf(choice->candidates[i].why, sizeof choice->candidates[i].why, "%s", why);
     return VKN_OK;
+}
+
+/* ---- a precision that the user asked for ------------------------------------------------- */
+
+/* fp32 is the reference and is not tested; tuned fp32 was tested when it was tuned. */
+static vkn_status test_candidate(struct chooser *chooser, struct field_candidate *candidate)
+{
+    struct field_trial trial = {0};
+    if (candidate->precision != VKN_PRECISION_FP32 &&
+        (!field_trial_cache_find(chooser->cache, chooser->config, &candidate->backend, &trial) ||
+         trial.given_up))
+        BASE_TRY(run(chooser, candidate, &trial));
+    set_verdict(chooser, candidate, &trial);
+    return VKN_OK;
+}
+
+/* The default shape can be in the list a second time, under its name; it is not tested again. */
+static bool tried_before(const struct field_choice *choice, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (choice->candidates[i].verdict == FIELD_WRONG &&
+            strcmp(choice->candidates[i].name, choice->candidates[index].name) == 0)
+            return true;
+    return false;
+}
+
+/* Times the cooperative matrices of a configuration that leaves the shape open; *found: whether one
+ * of them is correct, and so chosen. */
+static vkn_status choose_matrices(struct chooser *chooser, bool *found)
+{
+    struct field_choice *choice = chooser->choice;
+    uint32_t offered_count = 1;
+    *found = false;
+    if (!choice->candidates[0].timed || chooser->shapes_removed ||
+        choice->candidates[0].verdict == FIELD_UNSUPPORTED)
+        return VKN_OK;
+    BASE_TRY(create_timed(chooser, 1, &offered_count));
+    if (skip_reason(chooser, offered_count))
+        return VKN_OK;
+    BASE_TRY(measure(chooser));
+    choice->chosen = field_fastest(choice->candidates, choice->count);
+    *found = choice->candidates[choice->chosen].verdict == FIELD_CORRECT;
+    if (*found)
+        explain_fastest(choice, "asked for; ");
+    return VKN_OK;
+}
+
+static vkn_status choose_requested(struct chooser *chooser)
+{
+    struct field_choice *choice = chooser->choice;
+    bool found;
+    BASE_TRY(create_candidate(chooser, &choice->candidates[0]));
+    /* The device does not support the precision asked for; field_backend_create has recorded why.
+     */
+    if (choice->candidates[0].verdict == FIELD_UNSUPPORTED && !chooser->shapes_removed)
+        return VKN_BAD_INPUT;
+    BASE_TRY(choose_matrices(chooser, &found));
+    for (uint32_t i = 0; i < choice->count && !found; i++) {
+        struct field_candidate *candidate = &choice->candidates[i];
+        if (i > 0 && candidate->verdict == FIELD_NOT_TRIED)
+            BASE_TRY(create_candidate(chooser, candidate));
+        if (candidate->verdict != FIELD_NOT_TRIED || tried_before(choice, i))
+            continue;
+        BASE_TRY(test_candidate(chooser, candidate));
+        found = candidate->verdict == FIELD_CORRECT;
+        if (!found)
+            continue;
+        choice->chosen = i;
+        snprintf(choice->why, sizeof choice->why, i == 0 ? "asked for" : "%s failed the self-test",
+                 choice->candidates[0].name);
+    }
+    return found ? VKN_OK : VKN_BAD_INPUT;
 }
 
 /* ---- the choice -------------------------------------------------------------------------- */

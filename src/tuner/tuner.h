@@ -20,6 +20,7 @@ struct field_candidate {
     enum vkn_precision precision;
     enum vkn_matrix_shape shape; /* COOPMAT */
     bool conversions;            /* COOPMAT */
+    bool timed;                  /* the fastest of these is chosen; the others replace it */
     enum field_verdict verdict;
     double milliseconds;          /* if FIELD_CORRECT; 0: not timed */
     char name[FIELD_SHADER_NAME]; /* from field_backend_describe */
@@ -30,8 +31,9 @@ struct field_candidate {
 #define FIELD_MAX_CANDIDATES 10u
 
 /* Lists the candidates for config->precision. AUTO: fp32, fp16, cooperative matrices without and
- * with conversions. Another precision: that one, then its replacements: other matrix shapes, fp16,
- * fp32. Returns their number. */
+ * with conversions and, unless the configuration has a shape or conversions, of 16x8x16. COOPMAT:
+ * the same matrices, then their replacements: other matrix shapes, fp16, fp32. Another precision:
+ * that one, then its replacements. Returns their number. */
 uint32_t field_list_candidates(const struct vkn_config *config,
                                struct field_candidate candidates[FIELD_MAX_CANDIDATES]);
 /* Creates the candidate's backend with its cached tuning and tests its matrices. If the device does
@@ -49,9 +51,9 @@ vkn_status field_discard_tuning(struct gpu_device *device, const struct vkn_conf
 vkn_status field_predict_fastest(const struct vkn_config *config, const struct field_model *model,
                                  const struct gpu_capabilities *device,
                                  struct field_backend *backend);
-/* Returns the index of the fastest candidate that is FIELD_CORRECT. A later candidate replaces an
- * earlier one only if it takes less than 95% of the earlier one's time. candidates[0] must be
- * FIELD_CORRECT. */
+/* Returns the index of the fastest candidate that is FIELD_CORRECT; the last one if none is. A
+ * later candidate replaces an earlier one only if it takes less than 95% of the earlier one's time.
+ */
 uint32_t field_fastest(const struct field_candidate *candidates, uint32_t count);
 
 /* ---- the choice ------------------------------------------------------------------------------ */
@@ -65,12 +67,12 @@ struct field_choice {
 };
 
 /* Chooses the backend for an effective configuration, and sets its precision and matrix settings.
- * AUTO: times the candidates once, caches the results, and takes the fastest that passes the
- * self-test; takes fp32 without timing on CPU devices, where it is the fastest, and for
- * deterministic runs, whose result must not depend on a measurement. Another precision: tests it
- * once; if it fails, warns and takes other matrix shapes, then fp16, then fp32. VKN_BAD_INPUT: the
- * device does not support the requested precision (as field_backend_create). VKN_NO_DEVICE: the
- * device was lost. */
+ * AUTO and, if the configuration has no shape and no conversions, COOPMAT: times the candidates
+ * once, caches the results, and takes the fastest that passes the self-test; takes the first
+ * without timing on CPU devices, where fp32 is the fastest, and for deterministic runs, whose
+ * result must not depend on a measurement. Another precision: tests it once; if it fails, warns and
+ * takes other matrix shapes, then fp16, then fp32. VKN_BAD_INPUT: the device does not support the
+ * requested precision (as field_backend_create). VKN_NO_DEVICE: the device was lost. */
 vkn_status field_choose(struct gpu_device *device, struct vkn_config *config,
                         struct field_choice *choice);
 /* Seconds after which the measurement starts compiling no further backend for a GPU. 0 (in tests):

@@ -18,7 +18,7 @@ static const char *const names[FIELD_TUNABLES] = {
     [FIELD_OWNED_ROWS] = "owned_rows",         [FIELD_BACKWARD_ROWS] = "backward_rows",
     [FIELD_BACKWARD_SIZE] = "backward_size",   [FIELD_BACKWARD_GROUPS] = "backward_groups",
     [FIELD_FORWARD_ROWS] = "forward_rows",     [FIELD_FORWARD_SIZE] = "forward_size",
-    [FIELD_FORWARD_GROUPS] = "forward_groups",
+    [FIELD_FORWARD_GROUPS] = "forward_groups", [FIELD_SAMPLE_LANES] = "sample_lanes",
 };
 
 const char *field_tunable_name(enum field_tunable tunable)
@@ -38,6 +38,8 @@ static bool has_tunable(const struct field_backend *backend, enum field_tunable 
         return cpu && is_coopmat;
     case FIELD_HOLD_SUMS:
         return !cpu || is_coopmat;
+    case FIELD_SAMPLE_LANES:
+        return !backend->sums_size && backend->sums != VKN_SUMS_F16;
     case FIELD_BACKWARD_SIZE:
     case FIELD_FORWARD_SIZE:
         return !cpu;

@@ -61,8 +61,14 @@ static void add_metric(struct viewer *viewer, const struct metric *metric)
 static void add_line(struct viewer *viewer, const char *line)
 {
     cJSON *json = cJSON_Parse(line);
-    const struct metric metric = {number_of(json, "step"), number_of(json, "seconds"),
-                                  number_of(json, "loss"), number_of(json, "psnr")};
+    const struct metric metric = {
+        .step = number_of(json, "step"),
+        .seconds = number_of(json, "seconds"),
+        .loss = number_of(json, "loss"),
+        .psnr = number_of(json, "psnr"),
+        .parts = {number_of(json, "distortion_loss"), number_of(json, "interlevel_loss"),
+                  number_of(json, "coarse_loss")},
+    };
     cJSON_Delete(json);
     if (isfinite(metric.step))
         add_metric(viewer, &metric);

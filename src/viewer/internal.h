@@ -150,8 +150,11 @@ struct renderers {
     double time_share;      /* share of the time that rendering may take; 1 outside of training */
 };
 
+#define METRIC_PARTS 3 /* distortion_loss, interlevel_loss, coarse_loss */
+
 struct metric {
     double step, seconds, loss, psnr;
+    double parts[METRIC_PARTS]; /* other parts of the loss; NaN: no part */
 };
 struct evaluation {
     double step, psnr, ssim;

@@ -28,8 +28,9 @@ static void add_curves(cJSON *object, const struct curves *curves, size_t from)
     cJSON *metrics = cJSON_AddArrayToObject(object, "metrics");
     for (; end < curves->metric_count && end - from < MOST_METRICS; end++) {
         const struct metric *metric = &curves->metrics[end];
-        const double row[] = {metric->step, metric->seconds, metric->loss, metric->psnr};
-        cJSON_AddItemToArray(metrics, cJSON_CreateDoubleArray(row, 4));
+        const double row[] = {metric->step,     metric->seconds,  metric->loss,    metric->psnr,
+                              metric->parts[0], metric->parts[1], metric->parts[2]};
+        cJSON_AddItemToArray(metrics, cJSON_CreateDoubleArray(row, 4 + METRIC_PARTS));
     }
     cJSON_AddNumberToObject(object, "next", (double)end);
     cJSON *evaluations = cJSON_AddArrayToObject(object, "evaluations");
@@ -43,7 +44,7 @@ static void add_curves(cJSON *object, const struct curves *curves, size_t from)
 static void add_state(cJSON *object, const struct viewer *viewer, size_t from)
 {
     const struct curves *curves = &viewer->curves;
-    const struct metric none = {NAN, NAN, NAN, NAN},
+    const struct metric none = {NAN, NAN, NAN, NAN, {NAN, NAN, NAN}},
                         *last = curves->metric_count > 0
                                     ? &curves->metrics[curves->metric_count - 1]
                                     : &none;

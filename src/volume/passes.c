@@ -8,39 +8,52 @@
 #define COMPOSITE_RAY         47
 #define COMPOSITE_SAMPLE      16 /* colour and depth */
 #define COMPOSITE_LIVE        31 /* gradients */
-/* Operations of the distortion loss: position and cumulative sums of a sample, computed twice, and
- * the sample's gradient. */
+/* Operations of the distortion loss: position and cumulative sums of a sample, for the loss and
+ * again for the gradient; the sample's gradient. */
 #define DISTORTION_RAY        2
-#define DISTORTION_LIVE       (2 * 13 + 23)
-#define DISTORTION_CONTRACTED (2 * 12) /* additional, to contract the positions */
+#define DISTORTION_SUMS       13
+#define DISTORTION_LIVE       23
+#define DISTORTION_CONTRACTED 12 /* more than DISTORTION_SUMS, to contract the positions */
+#define DISTORTION_ON_LADDER  44 /* the same, for the power ladder */
 
-static double distortion_flops(const struct cost_model *m, const struct cost_counts *n)
+static double distortion_flops(const struct cost_model *m, const struct cost_counts *n,
+                               double reached)
 {
     bool contracted = m->config->scene.contraction == VKN_CONTRACTION_CUBE;
-    double live = DISTORTION_LIVE + (contracted ? DISTORTION_CONTRACTED : 0);
-    return m->config->loss.distortion > 0.0F ? DISTORTION_RAY * n->rays + live * n->live : 0;
+    bool is_ladder = m->config->loss.distortion_curve == VKN_DISTORTION_LADDER;
+    double sums = DISTORTION_SUMS + (is_ladder    ? DISTORTION_ON_LADDER
+                                     : contracted ? DISTORTION_CONTRACTED
+                                                  : 0);
+    return m->config->loss.distortion > 0.0F
+               ? DISTORTION_RAY * n->rays + sums * (reached + n->live) + DISTORTION_LIVE * n->live
+               : 0;
 }
 
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
     /* A ray has offset and number of samples, pixel, background, end, a share of partial sums. */
-    double ray = 8 + 16 + 12 + 4 + 8 / m->local_size, sample = 16 + sizeof(struct Sample);
+    double sums = m->config->loss.distortion > 0.0F ? 12 : 8;
+    double ray = 8 + 16 + 12 + 4 + sums / m->local_size, sample = 16 + sizeof(struct Sample);
     double index = deterministic ? 0 : 4, cleared = deterministic ? n->marched - n->live : 0;
     /* A subgroup counts its rays by one atomic. A ray whose samples fit a subgroup stays in
      * registers unless the loss has distortion; the second loads of longer rays are not counted. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double busy_subgroups = fmin(n->rays, subgroups);
-    double loads = m->cpu_kernels || m->config->loss.distortion > 0.0F ? 2 : 1;
+    double again = m->cpu_kernels || m->config->loss.distortion > 0.0F ? sample : 0;
+    double reached = n->pass->rows == COMPOSITE_COARSE
+                         ? n->live
+                         : volume_reached_samples(m->config, n->live, n->marched);
     double per_invocation =
         n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
+    double by_error = m->config->batch.by_error > 0.0F ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     return (struct cost){
-        .flops = COMPOSITE_RAY * n->rays + (COMPOSITE_SAMPLE + COMPOSITE_LIVE) * n->live +
-                 distortion_flops(m, n),
-        .bytes = ray * n->rays + (loads * sample + 16 + index) * n->live + 16 * cleared,
-        .memory = ray * n->rays + (sample + 16 + index) * n->live + 16 * cleared,
-        .atomics = m->cpu_kernels ? per_invocation : per_subgroup,
+        .flops = COMPOSITE_RAY * n->rays + COMPOSITE_SAMPLE * reached + COMPOSITE_LIVE * n->live +
+                 distortion_flops(m, n, reached),
+        .bytes = ray * n->rays + sample * reached + (again + 16 + index) * n->live + 16 * cleared,
+        .memory = ray * n->rays + sample * reached + (16 + index) * n->live + 16 * cleared,
+        .atomics = (m->cpu_kernels ? per_invocation : per_subgroup) + by_error * n->rays,
     };
 }
 
@@ -113,16 +126,57 @@ bool volume_finds_visible(const struct vkn_config *config)
     return config->march.visibility == VKN_SWITCH_ON;
 }
 
+/* Returns the power ladder with exponent -1/4 of a distance (Zip-NeRF, Barron et al. 2023). */
+static double power_ladder(double distance, double unit)
+{
+    return 5 - 5 * pow(1 + distance / unit / 1.25, -0.25);
+}
+
+/* The power ladder counts twice the near distance as 1: a factor in distance then counts alike,
+ * within a factor of 2.1, from the near distance to 500 times as far. */
+static void configure_distortion(const struct vkn_config *config, struct Config *constants,
+                                 struct gpu_constants *specialization)
+{
+    double near = constants->near_distance, far = constants->far_distance, unit = 2 * near;
+    bool is_ladder = config->loss.distortion_curve == VKN_DISTORTION_LADDER;
+    constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
+    if (is_ladder) {
+        constants->ladder_unit = (float)unit;
+        constants->ladder_range = (float)(power_ladder(far, unit) - power_ladder(near, unit));
+    }
+    if (config->loss.distortion > 0.0F)
+        specialization->values[SPEC_DISTORTION] = is_ladder ? DISTORTION_LADDER : DISTORTION_LINEAR;
+}
+
+bool volume_drops_rays(const struct vkn_config *config)
+{
+    return config->batch.keep > 0.0F && config->batch.keep < 1.0F;
+}
+
+double volume_reached_samples(const struct vkn_config *config, double live, double marched)
+{
+    return volume_drops_rays(config) ? fmin(live / (double)config->batch.keep, marched) : live;
+}
+
+/* Probabilities from a quarter of batch.keep on: so the share of kept samples can fall below
+ * batch.keep whatever the losses are, and no gradient is multiplied by more than 4 / batch.keep. */
+static void configure_keep(const struct vkn_config *config, struct Config *constants)
+{
+    constants->keep_share = volume_drops_rays(config) ? config->batch.keep : 1.0F;
+    constants->keep_least = 0.25F * constants->keep_share;
+}
+
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
+    configure_distortion(config, constants, specialization);
     constants->early_stop = config->march.early_stop;
     constants->alpha_threshold = config->march.alpha_threshold;
     constants->loss_delta = config->loss.delta;
-    constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
     constants->loss_interlevel = config->loss.interlevel;
+    configure_keep(config, constants);
+    specialization->values[SPEC_KEEP] = volume_drops_rays(config);
     specialization->values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     specialization->values[SPEC_LOSS] = config->loss.kind;
-    specialization->values[SPEC_DISTORTION] = config->loss.distortion > 0.0F;
     specialization->values[SPEC_VISIBILITY] = volume_finds_visible(config);
 }

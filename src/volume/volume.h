@@ -21,6 +21,11 @@ enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
 /* Returns whether densities are evaluated before colours: march.visibility=on. */
 bool volume_finds_visible(const struct vkn_config *config);
+/* Returns whether only some rays go backward: batch.keep below 1. */
+bool volume_drops_rays(const struct vkn_config *config);
+/* Returns the live samples of all rays of a step in which `live` samples carry a gradient and
+ * `marched` are evaluated. */
+double volume_reached_samples(const struct vkn_config *config, double live, double marched);
 /* Sets the compositing and loss constants of a run from an effective configuration. */
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization);

@@ -101,6 +101,23 @@ void reference_composite_backward(const struct reference_ray *ray,
     }
 }
 
+double reference_keep_probability(const struct Config *config, const struct State *state,
+                                  double loss)
+{
+    if (state->mean_loss == 0)
+        return 1;
+    double probability = state->keep_gain * (loss / state->mean_loss);
+    return fmin(1, fmax(config->keep_least, probability));
+}
+
+double reference_keep_weight(const struct Config *config, const struct State *state, uint32_t ray,
+                             double probability)
+{
+    double unit[3];
+    reference_random_unit(config->seed, state->step, config->first_ray + ray, 8, unit);
+    return unit[0] < probability ? 1 / probability : 0;
+}
+
 void reference_normalize(const struct reference_space *space, double width,
                          struct reference_sample *sample)
 {

@@ -5,10 +5,22 @@
 
 struct reference_space reference_space(const struct vkn_config *config)
 {
+    bool contracted = config->scene.contraction == VKN_CONTRACTION_CUBE;
+    double end = contracted ? 1024 * config->scene.aabb_scale / 2.0 : INFINITY;
     return (struct reference_space){
         .side = config->scene.aabb_scale,
-        .contracted = config->scene.contraction == VKN_CONTRACTION_CUBE,
+        .contracted = contracted,
+        .ladder = config->loss.distortion_curve == VKN_DISTORTION_LADDER,
+        .nearest = config->march.near_distance,
+        .farthest = config->march.far_distance > 0 ? fmin(config->march.far_distance, end) : end,
     };
+}
+
+/* Zip-NeRF (Barron et al. 2023), equation for P(x, lambda), of infinity too. */
+static double power_ladder(double x, double lambda)
+{
+    double size = fabs(lambda - 1);
+    return size / lambda * (pow(x / size + 1, lambda) - 1);
 }
 
 static double norm(const double v[3])
@@ -40,6 +52,11 @@ double reference_shrinking(const struct reference_space *space, const double pos
 double reference_normalized(const struct reference_space *space, double t)
 {
     double r = t / (space->side / 2);
+    if (space->ladder) {
+        double unit = 2 * space->nearest, begin = power_ladder(0.5, -0.25);
+        return (power_ladder(t / unit, -0.25) - begin) /
+               (power_ladder(space->farthest / unit, -0.25) - begin);
+    }
     return (space->contracted && r > 1 ? 2 - 1 / r : r) / 2;
 }
 

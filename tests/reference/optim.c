@@ -107,6 +107,16 @@ uint32_t reference_ray_count(const struct Config *config, const struct State *la
     return (uint32_t)next / 64 * 64;
 }
 
+double reference_keep_gain(const struct Config *config, const struct State *last)
+{
+    if (last->keep_gain == 0)
+        return config->keep_share;
+    if (last->mean_loss == 0 || last->reached_count == 0)
+        return last->keep_gain;
+    double kept = fmax((double)last->live_count / last->reached_count, config->keep_least);
+    return fmin(fmax(last->keep_gain * pow(config->keep_share / kept, 0.25), 1.0 / 1024), 1024);
+}
+
 double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial)
 {
     uint32_t reached = 0;
@@ -144,7 +154,11 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
         back_off(config, state);
         scale = fmax(scale * config->scale_backoff, config->scale_minimum);
     }
-    if (finite && state->good_steps >= config->scale_interval) {
+    /* While too many gradients underflow, 16 good steps suffice until the first overflow. */
+    bool overflowed = state->backoffs > 0 || state->tolerated > 0;
+    bool early = state->good_steps % 16 == 0 && !overflowed &&
+                 state->underflowed > (double)config->scale_underflow * state->rounded;
+    if (finite && (early || state->good_steps >= config->scale_interval)) {
         scale = fmin(scale * config->scale_growth, config->scale_maximum);
         state->good_steps = state->backoffs = state->tolerated = 0;
     }

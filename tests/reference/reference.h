@@ -38,6 +38,8 @@ void reference_project(const struct scene_camera *camera, const double point[3],
 struct reference_space {
     double side;
     bool contracted;
+    bool ladder;              /* the distortion loss is computed on the power ladder */
+    double nearest, farthest; /* distances of samples, for the ladder */
 };
 struct reference_space reference_space(const struct vkn_config *config);
 /* Maps training space to the unit cube that stands for the cube or contracted space; and back. */
@@ -48,7 +50,7 @@ void reference_from_unit(const struct reference_space *space, const double unit[
 /* Returns the derivative of the contracted by the true radius; density is per contracted length. */
 double reference_shrinking(const struct reference_space *space, const double position[3]);
 /* Returns the distance from the camera in the distortion loss: in units of the cube's side and, in
- * contracted space, contracted like radii. */
+ * contracted space, contracted like radii; or on the power ladder, 0 to 1. */
 double reference_normalized(const struct reference_space *space, double t);
 
 /* ---- steps along a ray (stepping.c) -------------------------------------------------------- */
@@ -247,6 +249,13 @@ void reference_composite_backward(const struct reference_ray *ray,
  * times its gradients by density to `gradients`, unless NULL. */
 double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
                             double weight, double (*gradients)[4]);
+/* Returns the probability with which a ray of this loss is kept; keep_gain and mean_loss are those
+ * of the state (arXiv 2408.03193). */
+double reference_keep_probability(const struct Config *config, const struct State *state,
+                                  double loss);
+/* Returns 1 / probability if the step keeps the ray, else 0. */
+double reference_keep_weight(const struct Config *config, const struct State *state, uint32_t ray,
+                             double probability);
 /* Fills middle and extent of a sample of length `width` in training space. */
 void reference_normalize(const struct reference_space *space, double width,
                          struct reference_sample *sample);
@@ -286,8 +295,28 @@ double reference_learning_rate(const struct Config *config, uint32_t step, doubl
 double reference_scheduled_scale(const struct Config *config, uint32_t step, double initial);
 /* Returns the number of rays of the next step. */
 uint32_t reference_ray_count(const struct Config *config, const struct State *last);
+/* Returns the keep_gain after a good step whose state was `last`. */
+double reference_keep_gain(const struct Config *config, const struct State *last);
 /* Updates loss_scale, good_steps, tolerated, skipped_steps, updates, settled, backoffs, rate_cuts.
  */
 void reference_loss_scale(const struct Config *config, bool finite, struct State *state);
+
+/* ---- drawing by error ---------------------------------------------------------------------- */
+
+/* The drawn pixels of a view or strip: its place in the whole image and in the error map. */
+struct reference_drawn {
+    uint32_t width, height, first_row, shrink, first_cell, columns;
+    bool is_panorama;
+    double center_y, focal_y, strip_share;
+    const bool *used; /* [pixel] */
+};
+/* Returns the cell of the error map that contains a pixel. */
+uint32_t reference_error_cell(const struct reference_drawn *view, uint32_t x, uint32_t y);
+/* Computes the density of each pixel and the quotient of its density in even drawing and that
+ * density. Returns the mean error of even drawing. */
+double reference_draw(const struct reference_drawn *views, uint32_t count, const float *errors,
+                      double share, double *drawn, double *weights);
+/* Returns a cell's error after `rays` rays with this sum of losses. */
+float reference_error(float before, double losses, uint32_t rays);
 
 #endif

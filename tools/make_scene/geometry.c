@@ -215,6 +215,11 @@ geometry_scene geometry_moving(double time)
     return (geometry_scene){.first = PART_GLOBE, .end = PART_COUNT, .time = time};
 }
 
+geometry_scene geometry_room(void)
+{
+    return (geometry_scene){.first = PART_GLOBE, .end = PART_THROWN, .room = 1};
+}
+
 double geometry_scene_distance(const geometry_scene *scene, vec3 p)
 {
     double d = 1e9;

@@ -34,6 +34,7 @@ typedef enum geometry_part {
 typedef struct geometry_scene {
     geometry_part first, end; /* its opaque parts: first .. end - 1 */
     int glass;                /* whether it also has PART_GLASS */
+    int room;                 /* whether it stands on a table in a room */
     double time;
 } geometry_scene;
 
@@ -59,6 +60,9 @@ geometry_scene geometry_park(void);
 /* Returns globe, die and thrown ball at a time. The ball is so far from the others that no part
  * shades another one: the ball looks the same at all times, and the others do not change. */
 geometry_scene geometry_moving(double time);
+
+/* Returns globe and die on a white table in a room. Distance functions leave out table and room. */
+geometry_scene geometry_room(void);
 
 /* Returns the signed distance to the nearest opaque part, without the glass. */
 double geometry_scene_distance(const geometry_scene *scene, vec3 p);

@@ -1,6 +1,8 @@
 /* Renders a bundled scene as a data set in Blender's NeRF format with transparent background: 60
  * training and 12 test views of the windmill park, or 80 and 12 of the moving scene, each at a
- * different time as in D-NeRF. The files are the same on every machine, byte for byte. */
+ * different time as in D-NeRF. A third scene has no alpha: a small object on a white table in a
+ * room, with an exposure of its own in each image. The files are the same on every machine, byte
+ * for byte. */
 #include "output.h"
 #include "view.h"
 
@@ -10,7 +12,7 @@
 
 typedef struct options {
     const char *folder;
-    int size, check, every, moving;
+    int size, check, every, moving, room;
 } options;
 
 typedef struct split {
@@ -36,8 +38,10 @@ static const split moving[] = {{"train", 80, view_moving, time_train},
                                {"test", 12, view_test, time_test}};
 
 static const char usage[] =
-    "usage: make_scene [--moving] [--size N] [--check] [--every N] OUTDIR\n"
+    "usage: make_scene [--moving | --room] [--size N] [--check] [--every N] OUTDIR\n"
     "  --moving    renders the moving scene instead of the static one\n"
+    "  --room      renders a small object on a white table in a room, without alpha, with an\n"
+    "              exposure that drifts from image to image\n"
     "  --size N    width and height of the images; default 128, with --moving 96\n"
     "  --check     writes nothing; exits with 1 if a file in OUTDIR differs from the rendered one\n"
     "  --every N   renders only the first of every N images, for a quick check\n";
@@ -77,7 +81,10 @@ static int emit_cameras(const options *o, const split *s)
 {
     buffer b = {0};
     char name[64];
-    buffer_print(&b, "{\n    \"camera_angle_x\": %.9f,\n    \"frames\": [\n", VIEW_ANGLE_X);
+    buffer_print(&b, "{\n    \"camera_angle_x\": %.9f,\n", VIEW_ANGLE_X);
+    if (o->room)
+        buffer_print(&b, "    \"aabb_scale\": 8,\n");
+    buffer_print(&b, "    \"frames\": [\n");
     for (int i = 0; i < s->count; i++) {
         view v = s->camera(i, s->count);
         buffer_print(&b, "        {\n            \"file_path\": \"./%s/r_%d\",\n", s->name, i);
@@ -105,8 +112,10 @@ static int emit_pictures(const options *o, const split *s)
         char name[64];
         buffer b = {0};
         view camera = s->camera(i, s->count);
-        geometry_scene scene = s->time ? geometry_moving(s->time(i, s->count)) : geometry_park();
-        view_render(&scene, &camera, o->size, rgba);
+        geometry_scene scene = s->time   ? geometry_moving(s->time(i, s->count))
+                               : o->room ? geometry_room()
+                                         : geometry_park();
+        view_render(&scene, &camera, o->room ? view_gain(i) : 1.0, o->size, rgba);
         buffer_png(&b, rgba, o->size);
         snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
         result = emit(o, name, &b);
@@ -148,6 +157,8 @@ static int parse(options *o, int argc, char **argv)
             o->check = 1;
         } else if (strcmp(argv[i], "--moving") == 0) {
             o->moving = 1;
+        } else if (strcmp(argv[i], "--room") == 0) {
+            o->room = 1;
         } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
             if (parse_number(argv[++i], 4096, &o->size) != 0)
                 return -1;
@@ -162,7 +173,7 @@ static int parse(options *o, int argc, char **argv)
     }
     if (o->size == 0)
         o->size = o->moving ? 96 : 128;
-    return o->folder ? 0 : -1;
+    return o->folder && !(o->moving && o->room) ? 0 : -1;
 }
 
 int main(int argc, char **argv)

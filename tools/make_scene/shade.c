@@ -3,7 +3,9 @@
 #include "exact.h"
 #include "material.h"
 
-#define FAR_AWAY 10.0
+#define FAR_AWAY     10.0
+#define TABLE_RADIUS 1.5
+#define WALL_RADIUS  9.0
 
 /* Has exact unit length without a rounded square root. */
 static const vec3 sun_direction = {1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0};
@@ -150,6 +152,36 @@ static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
         shell(sum, o, d, leave);
 }
 
+/* A round white table, without texture. */
+static vec3 table(const geometry_scene *scene, vec3 p)
+{
+    const vec3 up = {0.0, 0.0, 1.0}, white = {0.80, 0.80, 0.78};
+    vec3 light = vec_scale(ambient(up), openness(scene, p, up));
+    light = vec_along(light, sun_color, sun_direction.z * sunlight(scene, p));
+    return encode(vec_mul(white, light));
+}
+
+/* The walls of the room are a sphere. Their colours vary slowly, as surroundings out of focus. */
+static vec3 walls(vec3 p)
+{
+    vec3 u = vec_scale(p, 1.0 / WALL_RADIUS);
+    double warm = exact_sin(3.0 * u.x + 2.0 * u.z + 0.7) * exact_sin(4.0 * u.y - 1.0);
+    double bright = exact_sin(5.0 * u.x - 2.0 * u.y) + exact_sin(4.0 * u.z + 3.0 * u.y + 2.0);
+    vec3 color = vec_mix(vec(0.10, 0.14, 0.20), vec(0.34, 0.22, 0.12), 0.5 + 0.5 * warm);
+    return encode(vec_scale(color, 1.0 + 0.45 * bright));
+}
+
+/* What is behind the parts: the table if the ray meets its top, else the walls. */
+static vec3 surroundings(const geometry_scene *scene, vec3 o, vec3 d)
+{
+    double t = (GEOMETRY_FLOOR - o.z) / (d.z < 0.0 ? d.z : -1.0);
+    vec3 p = vec_along(o, d, t);
+    if (d.z < 0.0 && p.x * p.x + p.y * p.y < TABLE_RADIUS * TABLE_RADIUS)
+        return table(scene, p);
+    double middle = -vec_dot(o, d), miss = vec_dot(o, o) - middle * middle;
+    return walls(vec_along(o, d, middle + sqrt(WALL_RADIUS * WALL_RADIUS - miss)));
+}
+
 radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d)
 {
     radiance sum = {{0.0, 0.0, 0.0}, 0.0};
@@ -158,5 +190,7 @@ radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d)
         glass(&sum, o, d, first.t);
     if (first.part != PART_COUNT)
         behind(&sum, surface(scene, first, o, d), 1.0);
+    else if (scene->room)
+        behind(&sum, surroundings(scene, o, d), 1.0);
     return sum;
 }

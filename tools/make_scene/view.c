@@ -44,6 +44,11 @@ view view_test(int index, int count)
     return look(2.0 * EXACT_PI * t - 2.0, mix(0.20, 0.75, t));
 }
 
+double view_gain(int index)
+{
+    return 1.25 * exact_exp(-0.22 * (2.0 + exact_sin(0.23 * index) + exact_sin(1.9 * index)));
+}
+
 /* First four samples, one in each row and column of the 4x4 grid, then the other twelve. */
 static const int sample_order[SAMPLES] = {1, 7, 8, 14, 0, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 15};
 
@@ -106,7 +111,8 @@ static unsigned char to_byte(double v)
     return (unsigned char)floor(clamp(v, 0.0, 1.0) * 255.0 + 0.5);
 }
 
-void view_render(const geometry_scene *scene, const view *camera, int size, unsigned char *rgba)
+void view_render(const geometry_scene *scene, const view *camera, double gain, int size,
+                 unsigned char *rgba)
 {
     const shot s = {scene, camera, exact_tan(VIEW_ANGLE_X / 2.0), size};
     for (int y = 0; y < size; y++) {
@@ -114,7 +120,7 @@ void view_render(const geometry_scene *scene, const view *camera, int size, unsi
             radiance r = pixel(&s, x, y);
             unsigned char alpha = to_byte(r.alpha);
             /* Straight alpha: divides by the stored alpha, so that compositing is exact. */
-            double scale = alpha > 0 ? 255.0 / alpha : 0.0;
+            double scale = alpha > 0 ? gain * (255.0 / alpha) : 0.0;
             rgba[0] = to_byte(r.color.x * scale);
             rgba[1] = to_byte(r.color.y * scale);
             rgba[2] = to_byte(r.color.z * scale);

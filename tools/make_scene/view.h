@@ -22,7 +22,12 @@ view view_moving(int index, int count);
 /* Returns test camera `index` of `count`: one rising turn around the scene. */
 view view_test(int index, int count);
 
-/* Renders size x size pixels, sRGB with straight alpha, into rgba: 4 * size * size bytes. */
-void view_render(const geometry_scene *scene, const view *camera, int size, unsigned char *rgba);
+/* Returns the gain of image `index`, 0.5 to 1.25: an automatic exposure that drifts. */
+double view_gain(int index);
+
+/* Renders size x size pixels, sRGB times the gain with straight alpha, into rgba: 4 * size * size
+ * bytes. */
+void view_render(const geometry_scene *scene, const view *camera, double gain, int size,
+                 unsigned char *rgba);
 
 #endif

@@ -49,10 +49,15 @@ RUNS = {
     "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
     "field_backward": (lambda w, size: w["live"] * w["backward_parts"],
                        lambda w, size: w["groups"] * 64 * w["backward_parts"], 1),
-    "scatter_gradients": (lambda w, size: w["live"] * w["levels"], lambda w, size: 4096 * 64, 1),
+    # Four invocations share a sample, in short subgroups (Intel) one.
+    "scatter_gradients": (lambda w, size: (4 if size >= 32 else 1) * w["live"] * w["levels"],
+                          lambda w, size: 4096 * 64, 1),
     # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
+# Memory requests per atomic by subgroup size, simulated for 2^18 samples: lanes that share a sample add to neighbouring
+# addresses, and runs of samples in one cell add once.
+REQUESTS = {"scatter_gradients": lambda size: 0.16 if size >= 32 else 0.46}
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # seconds between two passes
 # Passes that run once in so many steps; their work is already given per step.
@@ -70,7 +75,8 @@ def waves(gpu, program):
 def floor_seconds(gpu, program):
     work = program["work"]
     peak = gpu.matrix_flops if program["pass"] in ON_MATRICES and program["path"].startswith("coopmat") else gpu.flops
-    return max(work["flops"] / peak, work["memory_bytes"] / gpu.memory, work["atomics"] / gpu.atomics)
+    requests = work["atomics"] * REQUESTS.get(program["pass"], lambda size: 1)(program["subgroup_size"])
+    return max(work["flops"] / peak, work["memory_bytes"] / gpu.memory, requests / gpu.atomics)
 
 
 def issue_seconds(gpu, program):

@@ -1,4 +1,5 @@
-// Draws curves by step: logged values faint, smoothed values strong, evaluations of held-out views as rings.
+// Draws curves by step: logged values faint, smoothed values strong, evaluations of held-out views as rings, other
+// parts of the loss as thin lines.
 
 const SMOOTH = 0.03; // share of a curve's points in an average
 
@@ -49,18 +50,19 @@ function smoothed(points) {
 
 class Curve {
   constructor(id, color, logarithmic) {
-    Object.assign(this, { canvas: $('curve-' + id), at: $(id + '-at'), color, logarithmic, raw: [], dots: [], hoverX: null });
+    Object.assign(this, { canvas: $('curve-' + id), at: $(id + '-at'), color, logarithmic, raw: [], dots: [], parts: [], hoverX: null });
     this.canvas.onpointermove = (event) => { this.hoverX = event.offsetX; this.draw(); };
     this.canvas.onpointerleave = this.canvas.onblur = () => { this.hoverX = null; this.draw(); };
     this.canvas.onkeydown = (event) => this.key(event);
   }
 
-  // points, dots: lists of [step, value]; dots are evaluations.
-  set(points, dots) {
+  // points, dots: lists of [step, value]; dots are evaluations. parts: such lists of the other parts of the loss.
+  set(points, dots, parts = []) {
     const good = ([, y]) => Number.isFinite(y) && (!this.logarithmic || y > 0);
     this.raw = thinned(points.filter(good), 600);
     this.line = smoothed(this.raw);
     this.dots = dots.filter(good);
+    this.parts = parts.map((part) => smoothed(thinned(part.filter(good), 600)));
     this.draw();
   }
 
@@ -76,7 +78,7 @@ class Curve {
 
   // Returns the limits of the y axis: they contain all smoothed values and dots, and the middle 90 % of the raw values.
   limits() {
-    const values = [...this.line, ...this.dots].map((p) => p[1]);
+    const values = [...this.line, ...this.dots, ...this.parts.flat()].map((p) => p[1]);
     const sorted = this.raw.map((p) => p[1]).sort((a, b) => a - b);
     values.push(sorted[Math.floor(sorted.length * 0.05)], sorted[Math.floor(sorted.length * 0.95)]);
     let low = Math.min(...values.filter(Number.isFinite)), high = Math.max(...values.filter(Number.isFinite));
@@ -103,10 +105,10 @@ class Curve {
     const x = (step) => left + step / last * (right - left);
     const y = (value) => bottom - (scale(value) - scale(low)) / (scale(high) - scale(low)) * (bottom - top);
     this.axes(context, { x, y, low, high, last, left, right, bottom });
-    const stroke = (points, width, alpha) => {
+    const stroke = (points, width, alpha, color = this.color) => {
       context.globalAlpha = alpha;
       context.lineWidth = width;
-      context.strokeStyle = colors[this.color];
+      context.strokeStyle = colors[color];
       context.beginPath();
       points.forEach((p) => context.lineTo(x(p[0]), clamp(y(p[1]), top - 4, bottom)));
       context.stroke();
@@ -115,6 +117,7 @@ class Curve {
     context.lineJoin = 'round';
     stroke(this.raw, 1, 0.28);
     stroke(this.line, 1.8, 1);
+    this.parts.forEach((part, i) => stroke(part, 1, 1, ['c2', 'c1', 'mark'][i]));
     for (const [step, value] of this.dots) {
       context.beginPath();
       context.arc(x(step), y(value), 3.2, 0, 7);

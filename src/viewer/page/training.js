@@ -42,7 +42,7 @@ function showCurves() {
   if (settings.panel !== 'training')
     return;
   curves.psnr.set(metrics.map((m) => [m[0], m[3]]), evaluations.map((e) => [e[0], e[1]]));
-  curves.loss.set(metrics.map((m) => [m[0], m[2]]), []);
+  curves.loss.set(metrics.map((m) => [m[0], m[2]]), [], [4, 5, 6].map((i) => metrics.map((m) => [m[0], m[i]])));
 }
 
 // Polls the state once, and again while more log lines remain.

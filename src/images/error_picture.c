@@ -1,0 +1,94 @@
+/* Draws the error map of the training views. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "images/images.h"
+
+#define MOST_DRAWN   24u /* views in the picture */
+#define DRAWN_ACROSS 6u  /* views in a row of it */
+#define CELL_PIXELS  4u  /* edge of a cell */
+#define GAP          4u  /* pixels between views */
+
+/* A picture of views, each in a box of the largest view's cells. */
+struct sheet {
+    const struct scene_split *train;
+    const struct ErrorCell *cells;
+    uint32_t view_cells;      /* from a view's first cell to the next view's */
+    uint32_t views, across;   /* drawn views, in all and in a row */
+    uint32_t box[2], size[2]; /* pixels of a box with its gap, and of the picture */
+    float largest;
+    uint8_t *grey;
+};
+
+static uint32_t cells_along(uint32_t pixels)
+{
+    return (pixels + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE;
+}
+
+/* Returns the scene's number of drawn view n: views are evenly spaced. */
+static size_t view_of(const struct sheet *sheet, uint32_t n)
+{
+    return (size_t)n * sheet->train->camera_count / sheet->views;
+}
+
+static void measure(struct sheet *sheet)
+{
+    for (uint32_t n = 0; n < sheet->views; n++) {
+        const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
+        const uint32_t edges[2] = {camera->width, camera->height};
+        for (int i = 0; i < 2; i++) {
+            uint32_t pixels = CELL_PIXELS * cells_along(edges[i]) + GAP;
+            sheet->box[i] = pixels > sheet->box[i] ? pixels : sheet->box[i];
+        }
+        const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
+        for (uint32_t i = 0; i < cells_along(edges[0]) * cells_along(edges[1]); i++)
+            sheet->largest = fmaxf(sheet->largest, cells[i].error);
+    }
+    sheet->size[0] = sheet->across * sheet->box[0] - GAP;
+    sheet->size[1] = (sheet->views + sheet->across - 1) / sheet->across * sheet->box[1] - GAP;
+}
+
+/* Draws the square roots of errors, because few cells have most of the error. */
+static void draw_view(const struct sheet *sheet, uint32_t n)
+{
+    const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
+    const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
+    uint32_t left = n % sheet->across * sheet->box[0], top = n / sheet->across * sheet->box[1];
+    uint32_t columns = cells_along(camera->width), rows = cells_along(camera->height);
+    for (uint32_t y = 0; y < CELL_PIXELS * rows; y++)
+        for (uint32_t x = 0; x < CELL_PIXELS * columns; x++) {
+            float error = cells[y / CELL_PIXELS * columns + x / CELL_PIXELS].error;
+            float share = sheet->largest > 0 && error > 0 ? error / sheet->largest : 0;
+            sheet->grey[(size_t)(top + y) * sheet->size[0] + left + x] =
+                (uint8_t)(255 * sqrtf(fminf(share, 1)) + 0.5F);
+        }
+}
+
+vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
+                               const struct scene_split *train, const char *path)
+{
+    size_t views = train->camera_count, cells = views * plan->view_cells;
+    struct ErrorCell *map = base_alloc(cells, sizeof *map);
+    uint32_t count = views < MOST_DRAWN ? (uint32_t)views : MOST_DRAWN;
+    struct sheet sheet = {.train = train,
+                          .cells = map,
+                          .view_cells = plan->view_cells,
+                          .views = count,
+                          .across = count < DRAWN_ACROSS ? count : DRAWN_ACROSS};
+    vkn_status status = map ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
+                                           sizeof(struct State), map, cells * sizeof *map)
+                            : VKN_ERROR;
+    if (status == VKN_OK) {
+        measure(&sheet);
+        sheet.grey = base_alloc((size_t)sheet.size[0] * sheet.size[1], 1);
+        status = sheet.grey ? VKN_OK : VKN_ERROR;
+    }
+    for (uint32_t n = 0; n < sheet.views && status == VKN_OK; n++)
+        draw_view(&sheet, n);
+    if (status == VKN_OK)
+        status = scene_image_write_png(path, sheet.grey, sheet.size[0], sheet.size[1], 1);
+    free(sheet.grey);
+    free(map);
+    return status;
+}
