@@ -205,9 +205,12 @@ static void assert_distortion(const struct vkn_config *config, double wanted)
 static void test_defaults(void **state)
 {
     struct vkn_scene *scene = open_capture(*state, &cases[0].capture);
-    struct vkn_config before = {0}, config = {0}, other = {.background = VKN_BACKGROUND_BLACK};
+    const struct vkn_config linear = {.loss.distortion_curve = VKN_DISTORTION_LINEAR};
+    struct vkn_config before = linear, config = linear, other = linear, proposal = linear;
     struct vkn_config given = {.background = VKN_BACKGROUND_WHITE, .loss.distortion = 0.5F};
-    struct vkn_config proposal = {.march.sampling = VKN_SAMPLING_PROPOSAL};
+    struct vkn_config ladder = {0};
+    other.background = VKN_BACKGROUND_BLACK;
+    proposal.march.sampling = VKN_SAMPLING_PROPOSAL;
     resolve(scene, &before);
     assert_int_equal(before.background, VKN_BACKGROUND_RANDOM);
     assert_distortion(&before, -1);
@@ -222,6 +225,8 @@ static void test_defaults(void **state)
     assert_distortion(&given, 0.5);
     resolve(scene, &proposal);
     assert_distortion(&proposal, 2e-3);
+    resolve(scene, &ladder);
+    assert_distortion(&ladder, 0.01);
     scene_close(&scene);
 }
 

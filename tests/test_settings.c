@@ -204,8 +204,8 @@ struct change {
 
 /* Settings of every row. The MLPs have 16 * 64 + 64 * 16 and 32 * 64 + 64 * 64 + 64 * 16 weights:
  * 9216. */
-static const char *const beginning[] = {"grid.levels=2", "grid.coarsest=4", "grid.finest=8",
-                                        "grid.log2_entries=8"};
+static const char *const beginning[] = {"loss.distortion_curve=linear", "grid.levels=2",
+                                        "grid.coarsest=4", "grid.finest=8", "grid.log2_entries=8"};
 
 /* Weights of a proposal's MLP, and parameters of its grid. */
 #define PROPOSAL(weights, grid)                          \
@@ -607,7 +607,8 @@ static const struct row {
                  REAL(constants.ladder_range, 5 * pow(1.4, -0.25))}}, /* up to infinity */
     {IS("loss.distortion_curve", "ladder"),
      .with = {"march.near_distance=0.125", "march.far_distance=0.875"},
-     .changes = {REAL(constants.ladder_unit, 0.25),
+     .changes = {SPEC(DISTORTION, DISTORTION_LADDER), REAL(constants.loss_distortion, 0.01),
+                 REAL(constants.ladder_unit, 0.25),
                  REAL(constants.ladder_range, 5 * pow(1.4, -0.25) - 5 * pow(3.8, -0.25))}},
 
     {IS("optimizer.kind", "adam")},
@@ -1020,8 +1021,8 @@ static const struct fallback {
     {"proposal.interval", "5", NULL},
     {"loss.kind", "huber", NULL},
     {"loss.delta", "0.1", NULL},
-    {"loss.distortion", "0", NULL},
-    {"loss.distortion_curve", "linear", NULL},
+    {"loss.distortion_curve", "ladder", NULL},
+    {"loss.distortion", "0.01", NULL},
     {"loss.interlevel", "1", NULL},
     {"optimizer.kind", "adam", NULL},
     {"optimizer.learning_rate", "0.01", NULL},
@@ -1079,7 +1080,11 @@ static const struct variant {
     {"model=vanilla", 2, 0, "march.sampling", "occupancy", NULL},
     {"model=dynamic", 2, 0, "march.sampling", "occupancy", NULL},
     {"march.sampling=occupancy", 2, 0, "march.sampling", "occupancy", NULL},
-    {"march.sampling=proposal", 1, 0, "loss.distortion", "0.002", NULL},
+    {"loss.distortion_curve=linear", 1, 0, "loss.distortion", "0", NULL},
+    {"march.sampling=proposal loss.distortion_curve=linear", 1, 0, "loss.distortion", "0.002",
+     NULL},
+    {"loss.distortion=0.02", 1, 0, "loss.distortion_curve", "linear", NULL},
+    {"loss.distortion=0", 1, 0, "loss.distortion_curve", "linear", NULL},
     {"march.sampling=proposal loss.distortion=0", 1, 0, "loss.distortion", "0", NULL},
     {"march.sampling=hierarchical", 1, 0, "march.coarse_samples", "64", NULL},
     {"march.sampling=hierarchical", 1, 0, "march.fine_samples", "128", NULL},

@@ -175,12 +175,23 @@ RULE(fine_samples)
     return has_proposal(config) ? facts->is_cpu ? 24 : 48 : value;
 }
 
-/* Uses Nerfstudio's weight. A proposal also samples empty space near the cameras, and no decaying
- * occupancy grid removes floaters there. Haze of the colour of a plain background costs nothing,
- * but hides objects. */
+/* A weight that is set, also by a configuration of an earlier build, is one of linear distances. */
+RULE(distortion_curve)
+{
+    bool has_weight = config->loss.distortion < 0 || config->loss.distortion > 0;
+    return has_weight ? VKN_DISTORTION_LINEAR : VKN_DISTORTION_LADDER;
+}
+
+/* On the ladder, one weight fits all scenes (docs/sampling.md). Of linear distances, nerfstudio's
+ * weight: a proposal also samples empty space near the cameras, and no decaying occupancy grid
+ * removes floaters there. Haze of the colour of a plain background costs nothing, but hides
+ * objects.
+ */
 RULE(distortion)
 {
     bool is_plain = facts->background && facts->background == config->background;
+    if (config->loss.distortion_curve == VKN_DISTORTION_LADDER)
+        return value;
     return has_proposal(config) ? 2e-3 : is_plain ? 3e-3 : -1.0;
 }
 

@@ -295,11 +295,12 @@
 #define VKN_SETTINGS_LOSS(X, G)                                                                         \
     X(G, kind, ENUM(loss), ANY, VALUE(VKN_LOSS_HUBER), "loss of a pixel's colour")                      \
     X(G, delta, FLOAT, RANGE(1e-6, 10), VALUE(0.1), "delta of the Huber and Charbonnier losses")        \
-    X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                \
-      RULE(distortion, "0; with a proposal 0.002, on plain background 0.003"),                          \
-      "weight of the distortion loss; 0 or negative: none")                                             \
-    X(G, distortion_curve, ENUM(distortion_curve), ANY, VALUE(VKN_DISTORTION_LINEAR),                   \
+    X(G, distortion_curve, ENUM(distortion_curve), ANY,                                                 \
+      RULE(distortion_curve, "ladder; with a weight of your own linear"),                               \
       "curve of distance that the distortion loss is computed on")                                      \
+    X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                       \
+      VALUE_RULE(distortion, 0.01, "; linear: 0, proposal 0.002, plain background 0.003"),              \
+      "weight of the distortion loss; 0 or negative: none")                                             \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")
 
