@@ -36,6 +36,7 @@ struct backend_case {
     enum vkn_matrix_shape shape;
     enum vkn_accumulate accumulate;
     bool conversions;
+    bool by_input;                 /* weights are read by input, as with NVIDIA's driver */
     bool memory, through_partials; /* rows in device memory; weight gradients in PARTIALS */
     uint32_t owned_rows;           /* 0: as chosen */
     bool atomics;                  /* grid gradients are accumulated by atomics */
@@ -110,6 +111,7 @@ static inline size_t list_backends(struct gpu_device *device, struct backend_cas
                 .shape = (enum vkn_matrix_shape)shape,
                 .accumulate = variant == F16_SUMS ? VKN_ACCUMULATE_F16 : VKN_ACCUMULATE_F32,
                 .conversions = variant == CONVERSIONS,
+                .by_input = variant == CONVERSIONS,
                 .memory = variant == IN_MEMORY,
                 .through_partials = variant & 1,
                 /* lavapipe treats subgroup barriers of 8x8x16 as workgroup barriers. */
@@ -230,6 +232,8 @@ static inline void force_backend(struct bench *bench, const struct backend_case 
         bench->backend.backward_rows = cpu ? bench->local_size : bench->local_size / 2;
         bench->backend.backward_size = cpu ? bench->local_size : 4 * bench->local_size;
     }
+    if (backend->by_input)
+        bench->backend.transposed = 0;
     bench->bound = backend->bound;
     tune_backend(bench, &backend->tuning);
     bench_set_constant(bench, SPEC_HOLD_SUMS, !backend->through_partials);

@@ -4,8 +4,8 @@
 static struct bench bench_of_sums(struct gpu_device *device, uint32_t features,
                                   enum vkn_gradient_sums sums)
 {
-    struct vkn_config settings = {.gradient_sums = sums,
-                                  .grid = {.levels = 3, .features = features}};
+    struct vkn_config settings = {
+        .gradient_sums = sums, .grid = {.levels = 3, .features = features}, .loss.distortion = -1};
     struct bench bench = bench_configure(device, settings);
     bench.config.backward_groups = 7;
     bench_allocate(&bench, 1, 1);

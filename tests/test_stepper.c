@@ -9,6 +9,7 @@ static const struct vkn_stepper_params on_host = {.size = sizeof on_host, .host 
 static struct vkn_config stepper_config(void)
 {
     return (struct vkn_config){
+        .loss.distortion = -1,
         .seed = 3,
         .march = {.resolution = 16, .steps_per_unit = 64},
         .batch = {.samples = 2112, .max_rays = 256},
