@@ -88,8 +88,8 @@ class Tree:
         return lines
 
     def ninja(self, tests, jobs):
-        # Test programs may run vknerf.
-        targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf"})
+        # Test programs may run vknerf and make_scene.
+        targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf", "make_scene"})
         return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
 
     def prepare(self, files, tests):
