@@ -265,6 +265,14 @@ static void test_dropped_rays(void **state)
     check_bits(*state, &config, 3, 5);
 }
 
+/* Ranks with separate error maps have equal weights. */
+static void test_rays_by_error(void **state)
+{
+    struct vkn_config config = tiny_config(true);
+    config.batch.by_error = 0.5f;
+    free(train_on_threads(*state, &config, 2, NULL, 20, "by-error"));
+}
+
 static void test_same_bits(void **state)
 {
     struct vkn_config config = tiny_config(true);
@@ -1240,6 +1248,7 @@ int main(void)
         cmocka_unit_test(test_memory_of_all),
         cmocka_unit_test(test_same_bits),
         cmocka_unit_test(test_dropped_rays),
+        cmocka_unit_test(test_rays_by_error),
         cmocka_unit_test(test_other_models),
         cmocka_unit_test(test_buckets),
         cmocka_unit_test(test_f16_communication),

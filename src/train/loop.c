@@ -189,9 +189,9 @@ vkn_status loop_advance(struct loop *loop)
     struct vkn_trainer *t = loop->trainer;
     struct Control *control = t->step.buffers.at[BIND_CONTROL].mapped;
     bool has_ranks = t->step.ranks || t->parallel;
-    /* All ranks know rank 0's last message, so their learning rates are equal. */
-    double began = base_seconds(), elapsed = has_ranks ? t->rank0_seconds : loop_elapsed(loop),
-           progress = trainer_time_progress(t, elapsed);
+    double began = base_seconds();
+    /* All ranks use the seconds of rank 0's last message: their learning rates are then equal. */
+    double progress = trainer_time_progress(t, has_ranks ? t->rank0_seconds : loop_elapsed(loop));
     control->time_progress = (float)progress;
     if (!t->stream)
         return VKN_OK;

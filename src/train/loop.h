@@ -36,8 +36,8 @@ struct loop {
     struct vkn_train_stats reported; /* the last report */
 };
 
-/* Returns the seconds of training, earlier runs of a resumed training included. They begin with the
- * trainer's first UPDATE_INTERVAL finished steps: every pass has then run, and is compiled. */
+/* Returns the seconds of training, earlier runs of a resumed training included. They count from
+ * the trainer's UPDATE_INTERVAL-th finished step on: every pass has then run, and is compiled. */
 double loop_elapsed(const struct loop *loop);
 /* Returns whether the monitor has found that the training has failed. */
 bool loop_ended_early(const struct loop *loop);

@@ -11,13 +11,15 @@ static vkn_status hash_state(const struct vkn_trainer *t, uint64_t *hash)
     *hash = 0;
     for (size_t i = 0; i < count; i++) {
         const struct gpu_buffer *buffer = step_saved(&t->step, &saved[i]);
-        if (saved[i].number == BIND_STATE && !t->step.ranks)
+        bool is_state = saved[i].number == BIND_STATE;
+        if (is_state && !t->step.ranks)
             continue; /* with parameter averaging each rank has a separate state */
-        void *data = base_alloc(buffer->size, 1);
-        vkn_status status =
-            data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
+        /* Each rank has a separate error map, which follows the state. */
+        uint64_t size = is_state ? sizeof(struct State) : buffer->size;
+        void *data = base_alloc(size, 1);
+        vkn_status status = data ? gpu_download(t->device, buffer, 0, data, size) : VKN_ERROR;
         if (status == VKN_OK)
-            *hash = parallel_hash(*hash, data, buffer->size);
+            *hash = parallel_hash(*hash, data, size);
         free(data);
         BASE_TRY(status);
     }
