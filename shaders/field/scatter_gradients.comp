@@ -37,11 +37,12 @@ const bool MERGES_RUNS = false; // float sums of runs would depend on which samp
 const bool MERGES_RUNS = true;
 #endif
 
-// Neighbouring lanes that share a sample. Atomics of one instruction on neighbouring addresses make one
+// LANES neighbouring lanes share a sample. Atomics of one instruction on neighbouring addresses make one
 // memory request, so each of the lanes adds another feature. With two features, two lanes take the
-// corners with the smaller x, and two those with the larger x, whose entries mostly are next to them.
-// A device that computes long for four lanes has one lane for a sample (SPEC_SAMPLE_LANES), and so have
-// sums in f16: one atomic adds all features of an entry.
+// corners with the smaller x, and two lanes those with the larger x, whose entries are mostly the next
+// ones in memory. With SPEC_SAMPLE_LANES 1, for devices on which the instructions of four lanes take
+// longer than the saved requests, a sample has one lane. Sums in f16 also have one lane per sample,
+// because one atomic adds all features of an entry.
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
 const uint LANES = 1;
 #else
@@ -51,8 +52,8 @@ const uint LANES = SAMPLE_LANES == 1u ? 1u : 4u;
 const uint LANES_IN_X = LANES == 4u && FEATURES == 2u ? 2u : 1u;
 
 // Neighbouring samples are mostly of one ray and, in coarse levels, in one cell: the lanes of such a
-// run with the same features and corners first sum their gradients, and only the run's last of them
-// adds them to the table.
+// run that have the same feature and corners first sum their gradients, and only the last of these
+// lanes adds the sum to the table.
 struct Run {
     uint first;   // first lane
     bool is_last; // whether this lane is the run's last
@@ -88,8 +89,8 @@ float sum_run(float value, Run run)
     return value;
 }
 
-// Returns a vector that begins with this lane's feature; no index into the vector, because compilers
-// would move it to memory.
+// Returns a vector that begins with this lane's feature. Selects it without an index, because compilers
+// would move an indexed vector to memory.
 vec4 own_features(vec4 all)
 {
     uint feature = gl_SubgroupInvocationID % FEATURES;

@@ -11,8 +11,8 @@
 //   GRADIENTS     [parameter] f32                                              read
 //   ACCUMULATORS  [4 parameters] f16, with F16_SUMS                            read
 //   REDUCE        REDUCE_LOSS, REDUCE_GRADIENT [workgroup] f32; REDUCE_COARSE  read, write
-//   REDUCE        REDUCE_DISTORTION [workgroup] f32, if there is distortion    read
-//   STATE         loss scale and its counters, keep_gain                       read, write
+//   REDUCE        REDUCE_DISTORTION [workgroup] f32, with distortion           read
+//   STATE         loss scale and its counters; keep_gain, mean_loss            read, write
 //   STATS         [STATS_RING], without COARSE                                 write
 #include "shared/common.glsl"
 #include "optim/gradients.glsl"

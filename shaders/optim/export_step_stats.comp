@@ -4,7 +4,7 @@
 // statistics where the host reads them for the all-reduce. push.e: RANK_STATS_*.
 //
 //   buffer  shape                                                   access
-//   STATE   counts of samples, live rays and underflowed gradients  read
+//   STATE   counts of samples, rays and underflowed gradients       read
 //   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             read
 //   REDUCE  REDUCE_DISTORTION [workgroup of composite] f32          read
 //   REDUCE  REDUCE_RANK_STATS: [push.e] RankStats                   write

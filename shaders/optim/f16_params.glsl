@@ -1,6 +1,6 @@
-// Writes f16 copies of parameters, rounded to nearest. MLP weights get a second copy after all f16
-// parameters, stored by output, from which cooperative matrices are loaded. The including file
-// declares float16_t f16_params[].
+// Writes f16 copies of parameters, rounded to nearest. With SPEC_TRANSPOSED, MLP weights get a
+// second copy after all f16 parameters, stored by output, from which cooperative matrices are loaded.
+// The including file declares float16_t f16_params[].
 // Passes: update_weights, update_average, round_parameters.
 
 layout(constant_id = SPEC_TRANSPOSED) const uint TRANSPOSED_WEIGHTS = 0;

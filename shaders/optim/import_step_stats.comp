@@ -8,7 +8,7 @@
 //   REDUCE  REDUCE_RANK_STATS: [push.e] RankStats                   read
 //   REDUCE  REDUCE_LOSS [workgroup of composite][2] f32             write
 //   REDUCE  REDUCE_DISTORTION [workgroup of composite] f32          write
-//   STATE   counts of samples, live rays and underflowed gradients  write
+//   STATE   counts of samples, rays and underflowed gradients       write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };

@@ -1,7 +1,7 @@
 // Adapts State.keep_gain, the probability with which composite keeps a ray of mean loss, so that the
-// share of live samples that carry a gradient converges to batch.keep. The share grows with the gain
-// by a power of at most 1, because probabilities end at keep_least and 1; the fourth root damps its
-// noise. The including file declares STATE as `state`.
+// share of live samples that carry a gradient converges to batch.keep. The share grows at most in
+// proportion to the gain, because probabilities are limited to keep_least and 1; the fourth root damps
+// the share's noise. The including file declares STATE as `state`.
 // Pass: check_gradients.
 
 layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
@@ -20,7 +20,7 @@ void update_keep(float mean_loss)
     state.mean_loss = mean_loss;
 }
 
-// Returns share of live samples that carry a gradient and mean weight of the kept rays; else 0.
+// Returns Stats.kept_share and Stats.keep_weight.
 vec2 keep_stats()
 {
     if (KEEP == 0u)

@@ -5,7 +5,7 @@
 // The scale adapts as in PyTorch's GradScaler, between a minimum and a maximum: it is multiplied by
 // scale_growth after scale_interval good steps and by scale_backoff on overflow. While more than a
 // share scale_underflow of the gradients underflow, it also grows after every UPDATE_INTERVAL good
-// steps, unless there was an overflow since its last growth: a larger scale would overflow again.
+// steps, unless an overflow was counted since its last growth: a larger scale would overflow again.
 //
 // Hysteresis works as in DeepSpeed's DynamicLossScaler by default, and as in Megatron-LM: the
 // first `scale_hysteresis - 1` overflows leave the scale unchanged, every further overflow lowers it,

@@ -4,7 +4,7 @@
 // weights) unscales and clips the gradient, applies the optimiser's step to the f32 parameters, and
 // sets the gradient to zero. An entry of a sparse group that no sample touched is skipped: it keeps
 // its own count of steps, so that its bias correction stays right. With grid.decay the hash grid is
-// no such group: every entry has the gradient of the decay.
+// no sparse group, because every entry has the gradient of the decay.
 //
 //   buffer            shape                                      access
 //   STATE             learning rate, gradient_factor, nonfinite  read
@@ -101,8 +101,8 @@ void clear_entry(Entry e, ParameterGroup group)
     }
 }
 
-// Returns the factor by which a parameter of the entry decays: the entry's level of the hash grid is
-// found by binary search.
+// Returns the decay of the entry's level of the hash grid, 0 for weights of MLPs. Finds the level by
+// binary search.
 float decay_of(Entry e)
 {
     if (GRID_DECAY == 0u || e.first < config.levels[0].first)
@@ -114,9 +114,9 @@ float decay_of(Entry e)
     return config.levels[level].decay;
 }
 
-// Returns the unscaled gradient with the gradient of the hash grid's decay, 0.5 * decay * w * w for
-// each weight w (normalised weight decay: Barron et al., Zip-NeRF, ICCV 2023). The decay is not
-// clipped.
+// Returns the unscaled gradient of the loss plus that of the hash grid's decay, which adds
+// 0.5 * decay * w * w to the loss for each feature w (Barron et al., Zip-NeRF, ICCV 2023). Only the
+// first is clipped.
 float with_decay(float gradient, float decay, float w)
 {
     float g = gradient * state.gradient_factor;

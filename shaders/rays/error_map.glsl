@@ -1,7 +1,7 @@
-// Pixels of even drawing, and the cells of the error map. The map holds for each training view the
-// mean loss of the rays through each cell, a square of ERROR_CELL_EDGE pixels of the whole image.
-// A ray drawn by error goes through a cell with a chance that grows with its error (as in
-// instant-ngp's error map; Mueller et al. 2022), and through a pixel of it as in even drawing.
+// Draws rows evenly, and finds the cells of the error map. The map holds for each training view the
+// mean loss of the rays through each cell, a square of ERROR_CELL_EDGE pixels of the whole image. A
+// ray drawn by error goes through a cell with a probability proportional to the cell's error (as with
+// instant-ngp's error map; Mueller et al. 2022), and through a pixel of the cell as in even drawing.
 // Passes: generate_rays, sum_errors.
 
 // Returns the vertical angle of a panorama's upper edge of row y, from the zenith.
@@ -44,7 +44,7 @@ uint cell_of(Camera camera, uvec2 pixel)
     return camera.first_cell + at.y * camera.cell_columns + at.x;
 }
 
-// Returns the number of cells that have pixels of the slot's camera, whole rows of them.
+// Returns the number of cells in the rows of cells that have pixels of the slot's camera.
 uint slot_cell_count(Camera camera)
 {
     uint last_row = (camera.first_row + camera.height * camera.shrink - 1u) / ERROR_CELL_EDGE;
@@ -67,8 +67,8 @@ uint map_cell(Camera camera, uint cell)
     return camera.first_cell + camera.first_row / ERROR_CELL_EDGE * camera.cell_columns + cell;
 }
 
-// Return indices of BIND_REDUCE: a slot's first member of ErrorSums, the sum of masses up to a slot's
-// cell, and the cell's share of used pixels.
+// The next three functions return indices into REDUCE: of a slot's ErrorSums, of the sum of masses up
+// to a slot's cell, and of the cell's share in even drawing.
 uint slot_sums(uint slot)
 {
     return REDUCE_SLOTS + 3u * slot;

@@ -8,8 +8,8 @@
 //   CAMERAS         [camera]                             read
 //   PIXELS          [pixel] RGBA8, TRAIN                 read
 //   STATE, CONTROL  step and ray count; progress, TRAIN  read
-//                   then [view][cell] ErrorCell, TRAIN
-//   REDUCE          REDUCE_SLOTS, TRAIN                  read
+//   STATE           [view][cell] ErrorCell, by error     read
+//   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
 #include "rays/camera.glsl"
@@ -56,7 +56,7 @@ float below(float x)
     return uintBitsToFloat(floatBitsToUint(x) - 1u);
 }
 
-// Returns the slot of a virtual rank's view.
+// Returns the slot of view `number` of the virtual rank whose turn it is.
 uint slot_of(uint number)
 {
     return number * config.slot_turns + (config.slot_turns > 1u ? config.first_view - config.slot_view : 0u);
@@ -76,11 +76,12 @@ uint first_above(uint at, uint stride, uint count, float x)
     return low;
 }
 
-// Draws one of `views` views and a pixel of it by error. picks, pick: numbers in [0, 1).
-uint draw_by_error(uint views, float picked_slot, vec3 pick, out uvec2 pixel)
+// Draws one of `views` views and a pixel of it by error. slot_pick, pick: random numbers in [0, 1).
+uint draw_by_error(uint views, float slot_pick, vec3 pick, out uvec2 pixel)
 {
     float total = reduce[slot_sums(slot_of(views - 1u))];
-    uint number = first_above(slot_sums(slot_of(0u)), 3u * config.slot_turns, views, min(picked_slot * total, below(total)));
+    uint number = first_above(slot_sums(slot_of(0u)), 3u * config.slot_turns, views,
+                              min(slot_pick * total, below(total)));
     uint slot = slot_of(number), view = config.first_view + number * config.view_stride;
     Camera camera = cameras[view];
     uint count = slot_cell_count(camera);
@@ -92,7 +93,7 @@ uint draw_by_error(uint views, float picked_slot, vec3 pick, out uvec2 pixel)
 }
 
 // Returns the density of a pixel in even drawing / its density in the mixture of even drawing and
-// drawing by error, which follows from the error of its cell and the mean over all pixels.
+// drawing by error. The quotient depends on the error of the pixel's cell and the mean error of pixels.
 float even_by_drawn(uint views, uint cell)
 {
     uint at = slot_sums(slot_of(views - 1u));
@@ -121,8 +122,8 @@ void main()
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
         if (by_error) {
-            float slot = random_unit(state.step, number, RANDOM_ERROR + draw * RANDOM_DRAW).x;
-            view = draw_by_error(views, slot, pick, pixel);
+            float slot_pick = random_unit(state.step, number, RANDOM_ERROR + draw * RANDOM_DRAW).x;
+            view = draw_by_error(views, slot_pick, pick, pixel);
             camera = cameras[view];
         } else {
             view = min(uint(pick.x * float(views)), views - 1u);

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass scan_errors (one workgroup): replaces the sums of each slot by the sums over the slots up to
-// it, for each virtual rank of the device.
+// Pass scan_errors (one workgroup): replaces the sums of each slot by the sums over all slots up to it
+// of the same virtual rank.
 //
 //   buffer  shape                            access
 //   REDUCE  REDUCE_SLOTS: [slot] ErrorSums   read, write

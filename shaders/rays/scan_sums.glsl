@@ -1,10 +1,11 @@
-// Prefix sums over the invocations of a workgroup, in a fixed order.
+// Computes prefix sums over the invocations of a workgroup, in a fixed order.
 // Passes: sum_errors, scan_errors.
 
 shared vec3 scanned[LOCAL_SIZE];
 
 // Returns `before` plus the values of the invocations up to this one (Hillis and Steele, Data Parallel
-// Algorithms, 1986), and adds the values of all to `before`. All invocations call it.
+// Algorithms, 1986), and adds the values of all invocations to `before`. All invocations call this
+// function.
 vec3 scan_sums(vec3 value, inout vec3 before)
 {
     uint lane = gl_LocalInvocationID.x;

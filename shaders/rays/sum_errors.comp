@@ -1,11 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass sum_errors, one workgroup per slot: sums the masses of the slot's cells, with which drawing by
-// error finds a cell. A cell's mass is its error times its share in even drawing. Used pixels are
-// counted once per image on the device.
+// Pass sum_errors, one workgroup per slot: computes prefix sums of the masses of the slot's cells, in
+// which drawing by error searches a cell. A cell's mass is its error times its share in even drawing,
+// masked pixels included: a ray that draws a masked pixel draws again. The cells' shares, without
+// masked pixels, are computed once per image on the device.
 //
 //   buffer   shape                                                          access
-//   CAMERAS  [camera]; counted                                              read, write
+//   CAMERAS  [camera] (read), counted (write)                               read, write
 //   PIXELS   [pixel] RGBA8                                                  read
 //   STATE    [view][cell] ErrorCell                                         read
 //   REDUCE   REDUCE_SLOTS: ErrorSums of each slot alone, masses and shares  read, write
@@ -33,7 +34,7 @@ float used_share(Camera camera, uvec4 area)
     return share / float(camera.width);
 }
 
-// Computes the sums of a cell alone, and its share if it is not known.
+// Returns the sums of a cell alone. Computes the cell's share unless the camera is `counted`.
 vec3 sums_of_cell(Camera camera, uint slot, uint cell)
 {
     uvec4 area = cell_pixels(camera, cell);

@@ -20,6 +20,6 @@ void main()
         // An error that is neither positive nor 0 comes from a damaged checkpoint.
         if (cell.error > 0.0)
             error = mix(cell.error, error, rays / (rays + float(ERROR_MEMORY)));
-        error_cells[i] = ErrorCell(max(error, 1e-12), 0u, 0u, 0u); // 0 would mean: no ray yet
+        error_cells[i] = ErrorCell(max(error, 1e-12), 0u, 0u, 0u); // an error of 0 means: no ray yet
     }
 }

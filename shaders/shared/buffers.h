@@ -63,12 +63,12 @@
  *                                                              kind of optimiser (src/optim/kinds.c)
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
- *                      [view][cell] ErrorCell                  then the error map, if rays are drawn by error
+ *                      [view][cell] ErrorCell                  then the error map, with batch.by_error
  *   PARTIALS           [workgroup][summed parameter] f32       partial sums of weight gradients
  *   SCRATCH            [workgroup] bytes                       tiles of field_backward
  *                      [column][row] f32 or f16                then gradients of activations
- *   REDUCE             [REDUCE_SIZE] f32                       partial sums by workgroup, see REDUCE_*; then sums of
- *                                                              the error map (struct ErrorSums)
+ *   REDUCE             [REDUCE_SIZE] f32                       partial sums by workgroup, see REDUCE_*
+ *                      see struct ErrorSums                    then sums of the error map, with batch.by_error
  *   INPUT_GRADIENTS    [sample][xyz 0, xyz 0] f32              gradients with respect to position and direction, of
  *                                                              live samples; with SPEC_INPUT_GRADIENTS
  *   ADDRESSES          [buffer number] u64                     addresses of all buffers, for shaders that read by
@@ -101,10 +101,10 @@
     BUFFER(23, MOMENT1, "first moments", float, n->moments[0], GPU_DEVICE, SAVED("moment1"))                           \
     BUFFER(24, MOMENT2, "second moments", float, n->moments[1], GPU_DEVICE, SAVED("moment2"))                          \
     BUFFER(25, STEP_COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, SAVED("counts"))                          \
-    BUFFER(11, STATE, "state", uint32_t, sizeof(struct State) / 4 + n->error_cells * sizeof(struct ErrorCell) / 4, GPU_DEVICE, SAVED("state"))                                         \
+    BUFFER(11, STATE, "state", uint32_t, (sizeof(struct State) + n->error_cells * sizeof(struct ErrorCell)) / 4, GPU_DEVICE, SAVED("state")) \
     BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, UNSAVED)                       \
     BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, UNSAVED) \
-    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE + n->error_sums, GPU_DEVICE, UNSAVED)                              \
+    BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE + n->error_sums, GPU_DEVICE, UNSAVED)                       \
     BUFFER(29, INPUT_GRADIENTS, "input gradients", float[8], n->input_gradients, GPU_DEVICE, UNSAVED)
 /* clang-format on */
 #define BIND_ADDRESSES      14

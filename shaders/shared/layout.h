@@ -55,8 +55,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_CPU_KERNELS        25 /* 1: few invocations that do much each, for CPU devices */
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
-#define SPEC_TRANSPOSED         28 /* first f16 parameter of the MLPs' weights stored by output, 0: none \
-                                    */
+#define SPEC_TRANSPOSED         28 /* first f16 parameter of the weights stored by output; 0: none */
 #define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
@@ -73,15 +72,11 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
 #define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
-#define SPEC_SAMPLE_LANES                                                                       \
-    45                     /* 1: one lane adds all gradients of a sample to the grid; else four \
-                            */
-#define SPEC_GRID_DECAY 46 /* levels of the hash grid that decay: all, or 0 without grid.decay */
-#define SPEC_KEEP       47 /* 1: some rays are dropped before the backward pass: batch.keep */
-#define SPEC_BY_ERROR                                                          \
-    48 /* 1: some rays are drawn by the error map, shaders/rays/error_map.glsl \
-        */
-#define SPEC_COUNT 49
+#define SPEC_SAMPLE_LANES       45 /* lanes that share a sample in scatter_gradients: 1 or 4 */
+#define SPEC_GRID_DECAY         46 /* levels of the hash grid that decay: all; 0: grid.decay is off */
+#define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
+#define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
+#define SPEC_COUNT              49
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -167,10 +162,10 @@ typedef struct Dispatch Dispatch;
 #define RATE_COSINE      2
 #define RATE_POINTS      3
 
-#define ERROR_CELL_EDGE \
-    16                  /* edge of a cell of the error map, in pixels of the whole training image */
-#define ERROR_MEMORY 32 /* rays of a cell that weigh as much as its error so far */
-#define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
+/* The error map (struct ErrorCell). */
+#define ERROR_CELL_EDGE 16         /* edge of a cell, in pixels of the whole training image */
+#define ERROR_MEMORY    32         /* rays of a cell that weigh as much as its error so far */
+#define ERROR_UNITS     16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -288,8 +283,7 @@ struct Config {
     SHARED_UINT scale_kind; /* SCALE_* */
     SHARED_FLOAT scale_growth, scale_backoff;
     SHARED_UINT scale_interval;   /* good steps before the loss scale grows */
-    SHARED_FLOAT scale_underflow; /* share of underflowed gradients above which the scale grows
-                                     faster */
+    SHARED_FLOAT scale_underflow; /* while a larger share underflows, the scale grows faster */
     SHARED_UINT max_backoffs;     /* back-offs, without a growth between them, that cut the rate */
     SHARED_FLOAT rate_cut_factor; /* learning rate factor of such a cut; 1: no cuts */
     SHARED_FLOAT scale_minimum, scale_maximum; /* bounds of a dynamic loss scale */
@@ -331,8 +325,7 @@ struct Config {
     SHARED_UINT anneal_steps, proposal_interval;
     SHARED_FLOAT loss_interlevel;
 
-    /* Rays that go backward: the wanted share of live samples, and the least probability of a ray.
-     */
+    /* batch.keep: the share of live samples that get gradients; the least probability of a ray. */
     SHARED_FLOAT keep_share, keep_least;
 
     SHARED_FLOAT crop_low[3], crop_high[3]; /* box in training space that pictures show; without a
@@ -401,9 +394,9 @@ struct State {
     /* Checkpoints of older versions end here, and what follows is zero
      * (src/checkpoint/checkpoint.c). */
     SHARED_UINT tolerated; /* overflows since the loss scale last grew that have not lowered it */
-    /* With batch.keep below 1, else 0: of this step, then for the next step. */
-    SHARED_UINT reached_count; /* live samples of all rays in the loss */
-    SHARED_UINT kept_rays;     /* rays in the loss that were kept */
+    /* 0 unless batch.keep is below 1. */
+    SHARED_UINT reached_count; /* live samples of all rays in the loss of this step */
+    SHARED_UINT kept_rays;     /* rays in the loss of this step that were kept */
     SHARED_FLOAT keep_gain;    /* a ray whose loss is the mean loss is kept with this probability */
     SHARED_FLOAT mean_loss;    /* mean loss of the last good step's rays; 0: all rays are kept */
 };
@@ -453,12 +446,12 @@ struct Camera {
     SHARED_FLOAT focal_x, focal_y, center_x, center_y;
     SHARED_FLOAT k1, k2, p1, p2, k3, k4, sx1, sy1;
     SHARED_FLOAT limit; /* scene_camera_limit: largest angle or radius of the lens */
-    /* The view's part that these pixels show: the first row in the whole image and the downscale
-     * factor; the view's first cell in the error map and its cells in a row. */
+    /* The part of the view that the pixels show: its first row in the whole image, its downscale
+     * factor. Then the view's first cell in the error map, and the number of cells in a row. */
     SHARED_UINT first_row, shrink, first_cell, cell_columns;
     SHARED_UINT counted;      /* 1: sum_errors has counted the used pixels of the cells */
-    SHARED_FLOAT strip_share; /* chance that a draw of this strip is kept: 1 unless panoramas are
-                                 cut into strips */
+    SHARED_FLOAT strip_share; /* probability that an even draw of this strip is kept: 1 unless
+                                 panoramas are cut into strips */
     SHARED_FLOAT time;        /* 0..1 for dynamic scenes, else 0 */
     SHARED_FLOAT pose[12];    /* camera to world, row-major 3 x 4 */
 };
@@ -489,12 +482,13 @@ struct ErrorCell {
     SHARED_UINT rays;      /* number of these losses */
 };
 
-/* Sums of a slot in BIND_REDUCE, from REDUCE_SLOTS on: [slot] of these, then [slot][cell] sums of
- * masses up to the cell, then [slot][cell] shares of even drawing. */
+/* Sums over the cells of all slots up to a slot, in BIND_REDUCE from REDUCE_SLOTS on: first
+ * [slot] ErrorSums, then [slot][cell] the sum of the slot's masses up to the cell, then
+ * [slot][cell] the cell's share in even drawing. */
 struct ErrorSums {
-    SHARED_FLOAT mass;  /* unnormalised chance of the slots up to this one in drawing by error */
-    SHARED_FLOAT error; /* sum of error * share over the cells of the slots up to this one */
-    SHARED_FLOAT share; /* sum of the cells' shares in even drawing; masked pixels have none */
+    SHARED_FLOAT mass;  /* of masses: unnormalised probabilities in drawing by error */
+    SHARED_FLOAT error; /* of error * share */
+    SHARED_FLOAT share; /* of shares in even drawing; masked pixels have none */
 };
 
 /* Results of compositing a ray, and the range of the ray's samples. */

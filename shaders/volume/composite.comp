@@ -3,7 +3,7 @@
 // Pass composite: composites each ray front to back in FP32, with early stop (Max, Optical Models for
 // Direct Volume Rendering, 1995), into colour, transmittance and depth. In training the pass also
 // computes the loss and, times the loss scale, its gradients with respect to live samples' rgb and
-// density. With batch.keep below 1 only rays that keep_weight chooses have live samples in the list.
+// density. With batch.keep below 1 the list has live samples only of rays that keep_weight chooses.
 //   TRAIN         computes loss and gradients; without TRAIN continues push.b rays of a view from their RESULTS
 //   NORMALS       also sums the samples' normals
 //   MEDIAN_DEPTH  depth is the distance at which the transmittance falls to 0.5 (median depth)
@@ -15,7 +15,7 @@
 //   RESULTS          [ray]                                                        read; write without TRAIN
 //   STATE            ray count, loss scale, keep_gain, mean_loss (read),
 //                    live_count, live_rays, reached_count, kept_rays (write)      read, write
-//                    then [view][cell] ErrorCell, TRAIN
+//   STATE            [view][cell] ErrorCell: sums of losses, TRAIN by error       read, write
 //   FIELD_GRADIENTS  [sample] vec4, TRAIN                                         write
 //   LIVE             [live sample] u32, TRAIN                                     write
 //   REDUCE           REDUCE_LOSS [workgroup][loss, squared error] f32, TRAIN      write
@@ -58,7 +58,7 @@ shared vec3 group_loss[LOCAL_SIZE]; // loss of colours, squared error, distortio
 
 #include "volume/active_ray.glsl"
 
-// Adds a ray's loss to its cell of the error map; a subgroup that shares the ray adds it once.
+// Adds a ray's loss to the ray's cell of the error map; a subgroup that shares the ray adds it once.
 void record_error(uint ray, float loss)
 {
     if (BY_ERROR == 0u || push.e == COMPOSITE_COARSE || CPU_KERNELS == 0u && gl_SubgroupInvocationID != 0u)
@@ -70,7 +70,8 @@ void record_error(uint ray, float loss)
     atomicAdd(error_cells[cell].rays, 1u);
 }
 
-// Returns loss of the colour and squared error of a ray; `color_gradient` becomes d loss / d colour.
+// Returns the loss of a ray's colour and its squared error; `color_gradient` becomes d loss / d colour.
+// Records the loss in the error map.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);

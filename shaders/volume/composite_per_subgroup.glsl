@@ -65,9 +65,9 @@ DistortionSums last_lane(DistortionSums s)
 }
 
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
-// `reached` samples. `held`: the samples loaded last, which are all samples of most
-// rays. With the distortion loss all samples are loaded again, to save registers.
-// `distortion_factor`: distortion_gradient of the ray.
+// `reached` samples. `distortion_factor`: distortion_gradient of the ray. `held`: the samples loaded
+// last, which are all samples of most rays. With the distortion loss all samples are loaded again, to
+// save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient,
                          float distortion_factor, vec3 prediction, DistortionSums all, LaneSample held)
 {
@@ -129,8 +129,8 @@ struct RayCounts {
     uint kept;    // rays that are not dropped
 };
 
-// Composites a ray; adds its losses and squared error to `loss`, as in group_loss, and its counts,
-// which are 0 for a ray that is not active, to `counts`.
+// Composites a ray. In training, adds the losses and the squared error of an active ray to `loss`, in
+// the order of group_loss, and its counts to `counts`.
 void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts counts)
 {
     uint first = is_active ? results[ray].first : 0u, count = is_active ? results[ray].count : 0u;

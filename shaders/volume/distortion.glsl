@@ -1,7 +1,7 @@
 // Computes the distortion loss (Barron et al., Mip-NeRF 360, 2022, equations 14 and 15), which pulls
 // the weights of a ray's samples together. With weights w, middles m and widths d the loss is the sum
 // of w_i w_j |m_i - m_j| over all pairs plus the sum of w_i^2 d_i / 3. For samples in order along the
-// ray, prefix sums replace the sum over pairs. Middles and widths are measured on a curve of distance.
+// ray, prefix sums replace the sum over pairs. Middles and widths are measured on the curve DISTORTION.
 // The including file includes shared/contraction.glsl.
 // Pass: composite.
 

@@ -7,7 +7,7 @@
 layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
 
 // Returns the factor of the gradient of a ray with this loss, 0 if the ray is dropped. Rays of a
-// coarse field are all kept, because the keep_gain is that of the main field's losses.
+// coarse field are all kept, because keep_gain follows the losses of the main field.
 float keep_weight(uint ray, float loss)
 {
     if (KEEP == 0u || push.e == COMPOSITE_COARSE || !(state.mean_loss > 0.0))
@@ -17,7 +17,7 @@ float keep_weight(uint ray, float loss)
     return pick < probability ? 1.0 / probability : 0.0;
 }
 
-// Counts live samples and kept rays of a subgroup's rays; the counts are totals over the subgroup.
+// Adds a subgroup's numbers of live samples and of kept rays to the step's.
 void count_kept(uint reached_samples, uint kept_rays)
 {
     if (KEEP == 0u)

@@ -1,6 +1,6 @@
-// Rays drawn by error: the rays' weights in the loss, and their losses for the error map
+// Returns the weights of rays in the loss and in gradients, which are 1 unless rays are drawn by error
 // (rays/error_map.glsl).
-// Passes: composite, interlevel.
+// Passes: composite, interlevel. Reads RAYS [ray].
 
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 
