@@ -124,8 +124,8 @@
     X(VKN_LOSS_L2, l2)                                                                                  \
     X(VKN_LOSS_L1, l1)                                                                                  \
     X(VKN_LOSS_CHARBONNIER, charbonnier)
-/* Curve of distance that the distortion loss is computed on: distance, contracted in contracted space; the power
- * ladder with exponent -1/4 (Zip-NeRF). */
+/* Curves of distance for the distortion loss: distance, in contracted space contracted; the power ladder with
+ * exponent -1/4 (Zip-NeRF). */
 #define VKN_DISTORTION_CURVES(X)                                                                        \
     X(VKN_DISTORTION_LINEAR, linear)                                                                    \
     X(VKN_DISTORTION_LADDER, ladder)

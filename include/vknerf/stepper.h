@@ -109,7 +109,7 @@ struct vkn_composited {
     uint32_t live;     /* number of live samples, which precede their ray's early stop */
     uint64_t skipped;  /* number of steps so far that were not finite */
     struct vkn_array gradients; /* float[4] by sample: d loss / d rgb, density; 0 unless live */
-    float distortion_loss;      /* share of the distortion loss in `loss`, weight included */
+    float distortion_loss;      /* the part of `loss` from distortion, weight included */
 };
 
 /* Creates a stepper and loads the training images. Until its first update the occupancy grid marks

@@ -93,7 +93,7 @@ VKN_API vkn_status vkn_trainer_communication(const vkn_trainer *trainer,
 struct vkn_train_stats {
     uint64_t step;     /* finished steps */
     double seconds;    /* training time over all resumes */
-    double loss, psnr; /* of the rays' colours, means over the rays since the last report */
+    double loss, psnr; /* of rays' colours, as means over the rays since the last report */
     /* Values of the last step; grad_norm is the norm before clipping. */
     double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */

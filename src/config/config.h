@@ -154,7 +154,7 @@ struct config_facts {
     uint32_t aabb_scale;
     bool fixed_transform;
     float near; /* distance of the nearest content, training units; 0: unknown */
-    enum vkn_background background; /* plain one of the images: white, black; 0: none or unknown */
+    enum vkn_background background; /* plain background of the images; default: none or unknown */
 };
 
 /* Replaces all unset settings by their defaults, in the order of the table. VKN_BAD_INPUT if

@@ -95,8 +95,9 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
                          "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
-    /* RDNA3 loads matrices widest from weights stored by output, an H100 fastest from those by
-     * input: field_forward and field_backward took 0.44 ms instead of 0.53 (BENCHMARKS.md). */
+    /* RDNA3 loads matrices by the widest loads if weights are stored by output. An H100 is faster
+     * if they are stored by input: field_forward and field_backward took 0.44 ms instead of 0.53
+     * (BENCHMARKS.md). */
     if (!backend->cpu_kernels && model->fused > 0 && !device->has_nvidia_driver)
         backend->transposed = FIELD_PAD(model->param_count);
     return VKN_OK;
@@ -131,8 +132,8 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
     backend->f16_sums = config->parallel.communication_type == VKN_COMMUNICATION_F16 ||
                         backend->sums == VKN_SUMS_F16;
     backend->scatter_suffix = names[backend->sums];
-    /* Devices with short subgroups (Intel, CPUs) would spend more on instructions than they save.
-     */
+    /* On devices with short subgroups (Intel) four lanes would cost more in instructions than they
+     * save in memory requests. CPU devices take four lanes if they test the GPUs' kernels. */
     bool tests_gpu_kernels = device->type == GPU_CPU && !backend->cpu_kernels;
     backend->sample_lanes = device->subgroup_size >= 32 || tests_gpu_kernels ? 4 : 1;
     if (backend->sums == VKN_SUMS_F16 && !device->packed_f16_atomics)

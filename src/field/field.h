@@ -173,7 +173,7 @@ struct field_backend {
     bool f16_sums;                 /* the optimiser reads the grid's gradients as pairs of f16 */
     const char *scatter_suffix;    /* suffix of scatter_gradients */
     uint32_t sums_size;            /* workgroup size of scatter_gradients; 0: as the other passes */
-    uint32_t sample_lanes;         /* of scatter_gradients, 1 or 4: see SPEC_SAMPLE_LANES */
+    uint32_t sample_lanes;         /* see SPEC_SAMPLE_LANES */
     struct gpu_matrix_shape shape; /* coopmat */
     bool f16;                      /* parameters and activations are stored as f16 */
     bool copies;         /* the optimiser keeps f16 copies of the parameters, in the same order */

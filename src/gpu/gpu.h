@@ -29,7 +29,7 @@ struct gpu_capabilities {
     const char *unusable; /* why vknerf cannot use the device; NULL: usable */
     enum gpu_device_type type;
     uint32_t vendor_id, device_id, driver_version, api_version, driver_id; /* VkDriverId */
-    bool has_nvidia_driver; /* the vendor's own, not NVK */
+    bool has_nvidia_driver; /* NVIDIA's own driver, not NVK */
     uint8_t pipeline_cache_uuid[16];
     uint32_t subgroup_size;              /* used by pipelines that request no size */
     uint32_t subgroup_min, subgroup_max; /* sizes that a pipeline may request: powers of two */

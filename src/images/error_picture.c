@@ -10,7 +10,7 @@
 #define CELL_PIXELS  4u  /* edge of a cell */
 #define GAP          4u  /* pixels between views */
 
-/* A picture of views, each in a box of the largest view's cells. */
+/* A picture of views. Each view has a box that holds the largest drawn view. */
 struct sheet {
     const struct scene_split *train;
     const struct ErrorCell *cells;
@@ -21,12 +21,7 @@ struct sheet {
     uint8_t *grey;
 };
 
-static uint32_t cells_along(uint32_t pixels)
-{
-    return (pixels + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE;
-}
-
-/* Returns the scene's number of drawn view n: views are evenly spaced. */
+/* Returns the index among the training views of drawn view n. Drawn views are evenly spaced. */
 static size_t view_of(const struct sheet *sheet, uint32_t n)
 {
     return (size_t)n * sheet->train->camera_count / sheet->views;
@@ -38,11 +33,11 @@ static void measure(struct sheet *sheet)
         const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
         const uint32_t edges[2] = {camera->width, camera->height};
         for (int i = 0; i < 2; i++) {
-            uint32_t pixels = CELL_PIXELS * cells_along(edges[i]) + GAP;
+            uint32_t pixels = CELL_PIXELS * setup_error_cells(edges[i]) + GAP;
             sheet->box[i] = pixels > sheet->box[i] ? pixels : sheet->box[i];
         }
         const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
-        for (uint32_t i = 0; i < cells_along(edges[0]) * cells_along(edges[1]); i++)
+        for (uint32_t i = 0; i < setup_error_cells(edges[0]) * setup_error_cells(edges[1]); i++)
             sheet->largest = fmaxf(sheet->largest, cells[i].error);
     }
     sheet->size[0] = sheet->across * sheet->box[0] - GAP;
@@ -55,7 +50,7 @@ static void draw_view(const struct sheet *sheet, uint32_t n)
     const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
     const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
     uint32_t left = n % sheet->across * sheet->box[0], top = n / sheet->across * sheet->box[1];
-    uint32_t columns = cells_along(camera->width), rows = cells_along(camera->height);
+    uint32_t columns = setup_error_cells(camera->width), rows = setup_error_cells(camera->height);
     for (uint32_t y = 0; y < CELL_PIXELS * rows; y++)
         for (uint32_t x = 0; x < CELL_PIXELS * columns; x++) {
             float error = cells[y / CELL_PIXELS * columns + x / CELL_PIXELS].error;

@@ -51,10 +51,10 @@ struct images_plan {
     uint64_t bytes;          /* of the device's buffer, limited by the budget */
     uint64_t exchange_bytes; /* host memory of one exchange: pixels, then cameras */
     uint64_t all_bytes;      /* of all decoded images of the share */
-    uint32_t view_cells,
-        slot_cells;      /* most cells of the error map in a view of any share, a slot */
-    bool cuts_panoramas; /* strips of a panorama differ in solid angle */
-    float times[2];      /* first and last time of all training views */
+    uint32_t view_cells;     /* most cells of the error map in a view, of all shares */
+    uint32_t slot_cells;     /* most cells of the error map in a slot */
+    bool cuts_panoramas;     /* panoramas are cut into strips, which differ in solid angle */
+    float times[2];          /* first and last time of all training views */
 };
 
 /* Makes a plan for a budget of scene.image_budget or, if that is 0, `most` bytes, and for buffers
@@ -106,7 +106,7 @@ struct images_strip {
 struct images_strip images_strip(const struct images_plan *plan, const struct scene_split *train,
                                  uint32_t image_strip, uint32_t slot, uint32_t shrink);
 
-/* Returns a strip's camera for BIND_CAMERAS, with the strip's cells of the error map. */
+/* Returns a strip's camera for BIND_CAMERAS, including the strip's position in the error map. */
 struct Camera images_camera(const struct images_plan *plan, const struct scene_split *train,
                             const struct images_strip *image_strip);
 
@@ -159,7 +159,7 @@ struct stream_state {
 /* Returns the current figures. */
 struct stream_state stream_state(const struct stream *stream);
 
-/* Writes a grey picture of the error map of some training views to the PNG file `path`. */
+/* Writes a grey picture of the error map, of up to 24 training views, to the PNG file `path`. */
 vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
                                const struct scene_split *train, const char *path);
 

@@ -156,24 +156,19 @@ bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *con
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
-static uint32_t cells_along(uint32_t pixels)
-{
-    return (pixels + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE;
-}
-
-/* Sizes the error map: the cells of the largest view of all ranks, so that it does not depend on
- * their number, and of the largest strip, which also covers parts of cells. */
+/* Sizes the error map: the cells of the largest view of all ranks, so that the map's size does not
+ * depend on the number of ranks, and of the largest strip, which may begin and end within cells. */
 static void plan_cells(const struct scene_split *train, struct images_plan *plan)
 {
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
-        uint32_t columns = cells_along(view->width), cells = columns * cells_along(view->height);
+        uint32_t columns = setup_error_cells(view->width), cells = columns * setup_error_cells(view->height);
         plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
         plan->cuts_panoramas |= plan->strips > 1 && view->lens == VKN_LENS_EQUIRECTANGULAR;
         for (uint32_t strip = 0; strip < plan->strips; strip++) {
             uint32_t begin = strip_begin(plan, view->height, strip);
             uint32_t end = strip_begin(plan, view->height, strip + 1);
-            cells = columns * (cells_along(end) - begin / ERROR_CELL_EDGE);
+            cells = columns * (setup_error_cells(end) - begin / ERROR_CELL_EDGE);
             plan->slot_cells = cells > plan->slot_cells ? cells : plan->slot_cells;
         }
     }
@@ -195,9 +190,10 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.first_row = image_strip->first_row;
     camera.shrink = image_strip->shrink;
     camera.first_cell = image_strip->view * plan->view_cells;
-    camera.cell_columns = cells_along(view->width);
-    /* Strips are equally likely; those of a panorama are kept in proportion to the mean cosine of
-     * latitude, which is 2 / pi for a whole sphere, and those of other views as often. */
+    camera.cell_columns = setup_error_cells(view->width);
+    /* All strips are equally likely. A draw of a panorama's strip is kept in proportion to the
+     * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: the draws of
+     * other views are kept as often as those of a panorama on average. */
     if (plan->cuts_panoramas) {
         double share = view->lens == VKN_LENS_EQUIRECTANGULAR
                            ? mean_cosine(&image_strip->camera) / mean_cosine(view)

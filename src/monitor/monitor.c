@@ -52,7 +52,7 @@ static void follow_scale(struct monitor *monitor, const struct Stats *stats, boo
     monitor->scale.overflowed = skipped || (monitor->scale.overflowed && !grew);
 }
 
-/* Returns what to change if gradients underflow; NULL while a dynamic scale grows by itself. */
+/* Returns what to change if gradients underflow; NULL if a dynamic scale will grow by itself. */
 static const char *advise_underflow(const struct monitor_scale *scale, const struct Stats *stats)
 {
     if (scale->kind != SCALE_DYNAMIC)

@@ -29,7 +29,7 @@ enum monitor_end {
 struct monitor_scale {
     uint32_t kind;                 /* SCALE_* */
     float growth, backoff, lowest; /* factors at growth and at an overflow; smallest scale */
-    float highest, underflow;      /* largest scale; Config.scale_underflow */
+    float highest, underflow;      /* largest scale; share of gradients that may underflow */
     bool overflowed;               /* since the scale last grew */
     uint32_t interval, points;     /* good steps before growth; number of points in `schedule` */
     SchedulePoint schedule[MAX_SCHEDULE_POINTS];
@@ -68,7 +68,7 @@ struct monitor {
     uint64_t counts[MONITOR_CONDITIONS]; /* steps in which each condition held */
     bool warned[MONITOR_CONDITIONS];     /* whether a warning was given, at most one each */
     double underflowed;                  /* moving average: share of steps with much underflow */
-    double lost;                         /* of these, with a scale that cannot grow soon */
+    double lost;                         /* the same, of steps whose scale cannot grow soon */
     uint64_t nonfinite_losses;           /* steps whose loss was not finite */
     uint32_t zeros_in_row;               /* steps in a row with a zero gradient */
     uint32_t norm_count;                 /* norms above zero so far */

@@ -66,7 +66,7 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         params += updated * group->entry;
         cleared += updated * group->entry * sum_bytes(m, first);
         decaying += group->decay > 0 ? group->count : 0;
-        /* Only a decaying hash grid follows the MLPs and is not sparse. */
+        /* Of the groups after the MLPs, only a hash grid with grid.decay is not sparse. */
         decaying += !group->sparse && first >= (double)m->counts.summed ? group->count : 0;
         first += group->count;
     }

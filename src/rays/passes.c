@@ -12,7 +12,8 @@
 #define RAY_BYTES 24 /* bytes of a ray's origin and direction */
 #define BLOCK     ((double)OCCUPANCY_BLOCK * OCCUPANCY_BLOCK * OCCUPANCY_BLOCK)
 
-/* A ray drawn by error searches the sums of slots and cells; its weight follows from three sums. */
+/* A ray drawn by error searches the sums of slots and cells. Its weight depends on the error of its
+ * cell and on three sums. */
 static struct cost cost_generate(const struct cost_model *m, const struct cost_counts *n)
 {
     double ray = 4 + sizeof(struct Ray) + sizeof(struct RayResult); /* 4: the pixel */
@@ -195,7 +196,7 @@ static struct cost cost_update_errors(const struct cost_model *m, const struct c
     return cost_streaming(0, 2.0 * sizeof(struct ErrorCell) * m->constants->error_cells);
 }
 
-/* Used pixels, counted once per image, are left out. */
+/* Leaves out the pixels, which are counted once per image. */
 static struct cost cost_sum_errors(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;

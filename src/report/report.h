@@ -30,8 +30,8 @@ struct report_metrics {
     uint64_t images_exchanged; /* image strips uploaded since this process started */
     double exchange_share; /* share of the time since the previous line spent in all-reduces; NaN:
                               a single rank */
-    double kept_share;     /* share of the last step's live samples that got gradients, and mean */
-    double keep_weight;    /* factor of their rays' gradients; NaN: all samples did */
+    double kept_share;     /* share of the last step's live samples that got gradients */
+    double keep_weight;    /* mean factor of these samples' gradients; NaN, both: all have 1 */
 };
 
 /* The log `run`/metrics.jsonl. Opening drops lines of steps after `resume_step`, because these

@@ -1,5 +1,5 @@
-/* Estimates the remaining time of a training on a CPU device, and suggests shorter trainings; at
- * the end, suggests a longer one if the time limit left few steps. */
+/* Estimates the remaining time of a training on a CPU device and suggests shorter trainings;
+ * suggests a longer one if the time limit left few steps. */
 #include "run/training.h"
 
 #include <math.h>
@@ -43,8 +43,8 @@ static void write_line(char line[256], double steps_per_second, double seconds_l
         SHORT_SECONDS / 60.0, short_thousands(steps_per_second), smaller);
 }
 
-/* Returns the steps after which pictures are usually sharp: with hash grids fewer than with
- * frequencies, as measured in docs/history/learning.md. */
+/* Returns the steps after which pictures are usually sharp: fewer with hash grids than with
+ * frequencies (docs/history/learning.md). */
 static uint32_t usual_steps(const struct vkn_config *config)
 {
     return config->field.position == VKN_POSITION_FREQUENCIES ? 4000 : 1000;

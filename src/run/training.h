@@ -200,7 +200,7 @@ bool eta_few_steps(const struct vkn_config *config, uint64_t step, double second
 
 /* Warns of a scene that lies outside of the cube, and of a dynamic scene with a static model. */
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
-/* Logs the plain background of images without alpha, and the effective settings that follow. */
+/* Logs the plain background of images without alpha, with the settings that depend on it. */
 void sanity_log_background(const struct vkn_scene *scene, const struct vkn_config *config);
 /* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);

@@ -7,10 +7,10 @@
 #define MOST_VIEWS   16u  /* evenly spaced training views that are read */
 #define LEAST_VIEWS  3u   /* fewer images do not tell a background from an object */
 #define SMALL_IMAGE  256u /* smallest longer side of a reduced image, pixels */
-#define TOLERANCE    6    /* of a channel, for coding noise and JPEG's ringing; of 255 */
-#define BORDER_SHARE 0.8  /* of a border's used pixels that have the colour */
-#define VIEW_SHARE   0.75 /* of the images, whose borders have the colour */
-#define NEAR_LIMIT   3    /* a colour as near to white or black is white or black; of 255 */
+#define TOLERANCE    6    /* largest difference of a channel, of 255: for the noise of JPEG */
+#define BORDER_SHARE 0.8  /* least share of a border's used pixels that have the colour */
+#define VIEW_SHARE   0.75 /* least share of images whose borders have the colour */
+#define NEAR_LIMIT   3    /* largest difference from white or black of a channel, of 255 */
 
 /* The used pixels along the border of a reduced image; none if the image cannot be read. */
 struct border {

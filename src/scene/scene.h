@@ -82,8 +82,9 @@ struct scene_point {
  * images. Plain: most borders have one colour. */
 struct scene_background {
     bool is_plain;
-    uint8_t color[3];          /* sRGB; of all borders, if is_plain */
-    size_t views, plain_views; /* sampled images; those whose borders have the colour */
+    uint8_t color[3];   /* sRGB, if is_plain */
+    size_t views;       /* sampled images that could be read */
+    size_t plain_views; /* sampled images whose borders have the colour */
 };
 
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
@@ -171,8 +172,8 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* Sets scene->background. Reads up to 16 views, from memory where they are loaded; views that
- * cannot be read do not count. Not plain if any image read has alpha. */
+/* Sets scene->background. Reads up to 16 training views, from memory if they are loaded; views that
+ * cannot be read do not count. The background is not plain if a view has alpha. */
 void scene_find_background(struct vkn_scene *scene);
 /* Returns white or black if the scene has this plain background, else the default. */
 enum vkn_background scene_plain_background(const struct vkn_scene *scene);

@@ -7,8 +7,8 @@
 #include "rays/rays.h"
 #include "volume/volume.h"
 
-/* Scales the counts to coarse samples, assuming the same share of live samples as in total; all
- * rays of the coarse field go backward. All samples of a proposal are live. */
+/* Scales the counts to coarse samples, assuming the same share of live samples as in total; no ray
+ * of the coarse field is dropped. All samples of a proposal are live. */
 static struct cost_counts counts_of_set(const struct cost_model *model, uint32_t set,
                                         struct cost_counts counts)
 {

@@ -30,7 +30,7 @@ struct step_ranks {
         *second_half;
     double planned_seconds; /* time of an update interval when its submissions were chosen */
     bool begins_interval;   /* this step begins an update interval */
-    uint64_t next;          /* finished steps after the last step that was begun */
+    uint64_t next;          /* number of the step that follows the last one begun */
     bool measuring;         /* this step is measured pass by pass */
     bool state_saved;       /* `saved_state` is the state before this step */
 };

@@ -79,8 +79,10 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
 /* Returns the average marching steps of rays through training pixels, in fully occupied space; 0 if
  * no ray meets the cube. */
 double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene);
-/* Converts a camera to its struct in BIND_CAMERAS. */
+/* Converts a camera to its struct in BIND_CAMERAS, as the camera of a whole image. */
 struct Camera setup_camera(const struct scene_camera *camera);
+/* Returns the number of cells of the error map along an edge of an image. */
+uint32_t setup_error_cells(uint32_t pixels);
 
 /* ---- the training step ----------------------------------------------------------------------- */
 #define STEP_RECORDINGS        2u
@@ -255,16 +257,18 @@ double cost_floor(const struct cost *cost, const struct cost_peaks *peaks, const
 
 /* Sums of the statistics of steps. */
 struct step_sums {
-    uint64_t steps, coarse_steps; /* coarse_steps: that trained a coarse field or a proposal */
+    uint64_t steps;
+    uint64_t coarse_steps; /* steps that trained a coarse field or a proposal */
     double rays, samples, live, loss, distortion_loss, coarse_loss, square, underflowed;
 };
 /* Adds the statistics of a step. */
 void step_add_stats(struct step_sums *sums, const struct Stats *stats);
-/* Means of the parts of the loss, each over the steps that computed it; NaN: no part of the loss.
- */
+/* Means of the parts of the loss, each over the steps that computed it. NaN: not a part of the loss,
+ * or computed in no step. */
 struct step_losses {
     double color, distortion, interlevel, coarse;
 };
+/* Returns the means of the parts of the loss; sums->steps must be above 0. */
 struct step_losses step_mean_losses(const struct step *step, const struct step_sums *sums);
 
 /* ---- synchronous data parallelism ------------------------------------------------------------ */

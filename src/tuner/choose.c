@@ -194,9 +194,9 @@ static void explain_fastest(struct field_choice *choice, const char *prefix)
              other->milliseconds / chosen->milliseconds, other->name);
 }
 
-/* Creates the timed candidates from `begin` on. A shape that the configuration does not name is
- * removed if the device does not have it, or has it as its default. Returns how many are offered.
- */
+/* Creates the timed candidates from `begin` on, and adds the number that the device offers to
+ * *offered_count. Removes a shape that the configuration does not name if the device does not have
+ * the shape, or has it as its default. */
 static vkn_status create_timed(struct chooser *chooser, uint32_t begin, uint32_t *offered_count)
 {
     struct field_choice *choice = chooser->choice;
@@ -265,8 +265,8 @@ static bool tried_before(const struct field_choice *choice, uint32_t index)
     return false;
 }
 
-/* Times the cooperative matrices of a configuration that leaves the shape open; *found: whether one
- * of them is correct, and so chosen. */
+/* Times the cooperative matrices of a configuration that leaves the shape open. Sets *found if one
+ * of them is correct and therefore chosen. */
 static vkn_status choose_matrices(struct chooser *chooser, bool *found)
 {
     struct field_choice *choice = chooser->choice;
@@ -291,8 +291,7 @@ static vkn_status choose_requested(struct chooser *chooser)
     struct field_choice *choice = chooser->choice;
     bool found;
     BASE_TRY(create_candidate(chooser, &choice->candidates[0]));
-    /* The device does not support the precision asked for; field_backend_create has recorded why.
-     */
+    /* The device does not support the requested precision; field_backend_create has recorded why. */
     if (choice->candidates[0].verdict == FIELD_UNSUPPORTED && !chooser->shapes_removed)
         return VKN_BAD_INPUT;
     BASE_TRY(choose_matrices(chooser, &found));

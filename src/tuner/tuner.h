@@ -20,7 +20,7 @@ struct field_candidate {
     enum vkn_precision precision;
     enum vkn_matrix_shape shape; /* COOPMAT */
     bool conversions;            /* COOPMAT */
-    bool timed;                  /* the fastest of these is chosen; the others replace it */
+    bool timed;                  /* the fastest timed one is chosen; else the first correct one */
     enum field_verdict verdict;
     double milliseconds;          /* if FIELD_CORRECT; 0: not timed */
     char name[FIELD_SHADER_NAME]; /* from field_backend_describe */

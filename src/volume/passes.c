@@ -13,8 +13,8 @@
 #define DISTORTION_RAY        2
 #define DISTORTION_SUMS       13
 #define DISTORTION_LIVE       23
-#define DISTORTION_CONTRACTED 12 /* more than DISTORTION_SUMS, to contract the positions */
-#define DISTORTION_ON_LADDER  44 /* the same, for the power ladder */
+#define DISTORTION_CONTRACTED 12 /* in addition to DISTORTION_SUMS, to contract the positions */
+#define DISTORTION_ON_LADDER  44 /* in addition to DISTORTION_SUMS, for the power ladder */
 
 static double distortion_flops(const struct cost_model *m, const struct cost_counts *n,
                                double reached)
@@ -132,8 +132,8 @@ static double power_ladder(double distance, double unit)
     return 5 - 5 * pow(1 + distance / unit / 1.25, -0.25);
 }
 
-/* The power ladder counts twice the near distance as 1: a factor in distance then counts alike,
- * within a factor of 2.1, from the near distance to 500 times as far. */
+/* The power ladder counts twice the near distance as 1. Equal ratios of distances then differ on
+ * the ladder by a factor of at most 2.1, from the near distance to 500 times as far. */
 static void configure_distortion(const struct vkn_config *config, struct Config *constants,
                                  struct gpu_constants *specialization)
 {
@@ -158,8 +158,9 @@ double volume_reached_samples(const struct vkn_config *config, double live, doub
     return volume_drops_rays(config) ? fmin(live / (double)config->batch.keep, marched) : live;
 }
 
-/* Probabilities from a quarter of batch.keep on: so the share of kept samples can fall below
- * batch.keep whatever the losses are, and no gradient is multiplied by more than 4 / batch.keep. */
+/* The least probability is a quarter of batch.keep: whatever the losses are, the share of kept
+ * samples can then fall below batch.keep, and no gradient is multiplied by more than
+ * 4 / batch.keep. */
 static void configure_keep(const struct vkn_config *config, struct Config *constants)
 {
     constants->keep_share = volume_drops_rays(config) ? config->batch.keep : 1.0F;

@@ -21,7 +21,7 @@ enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 
 /* Returns whether densities are evaluated before colours: march.visibility=on. */
 bool volume_finds_visible(const struct vkn_config *config);
-/* Returns whether only some rays go backward: batch.keep below 1. */
+/* Returns whether the backward pass drops some rays: batch.keep below 1. */
 bool volume_drops_rays(const struct vkn_config *config);
 /* Returns the live samples of all rays of a step in which `live` samples carry a gradient and
  * `marched` are evaluated. */
