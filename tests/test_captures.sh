@@ -44,7 +44,7 @@ CHECK
 # ---- known results -------------------------------------------------------------------------------
 
 # PSNR: 20, and 1 more for each tenfold of the time and each seed; with "--better" 1 more, with "--worse" 1 less for
-# each tenfold of the time. "--stop" waits for a signal, "--refuse" fails.
+# each tenfold of the time, with "--untested" none. "--stop" waits for a signal, "--refuse" fails.
 cat >"$work/vknerf" <<'FAKE'
 #!/usr/bin/env python3
 import json, math, os, sys, time
@@ -73,7 +73,7 @@ longer = math.log10(float(value["--seconds"]))
 psnr = 20 + int(value["--seed"]) + (("--better" in words) + (-longer if "--worse" in words else longer))
 os.makedirs(value["--out"])
 with open(value["--out"] + "/summary.json", "w") as file:
-    json.dump({"psnr": psnr, "ssim": None if "--better" in words else 0.5, "step": 1}, file)
+    json.dump({"psnr": None if "--untested" in words else psnr, "ssim": None if "--better" in words else 0.5, "step": 1}, file)
 FAKE
 chmod +x "$work/vknerf"
 mkdir -p "$work/captures/beach" "$work/captures/broken" "$work/captures/wood"
@@ -98,7 +98,12 @@ contains "$work/out" '^refused +- +-$'
 contains "$work/out" '^nothing is worse than it should be$'
 contains "$work/out" '^failed: wood, refused: no such setting$'
 ! grep -q beach "$work/out" || fail "--only: $(cat "$work/out")"
-FACTOR=4 compare 0 "$work/captures/beach" --program "$work/vknerf" --downscale 4 --alternatives 'same:'
+FACTOR=4 compare 0 "$work/captures/beach" --program "$work/vknerf" --downscale 4 --alternatives 'untested: --untested'
+contains "$work/said" '^beach, untested, 60 s, seed 1: no test views$'
+contains "$work/out" '^untested +- +0.5000$'
+compare 2 "$work/captures/beach" --program "$work/vknerf" --downscale 0
+compare 2 "$work/captures/beach" --program "$work/none"
+compare 2 --captures "$work/none" --program "$work/vknerf"
 compare 2 "$work/captures/broken" --program "$work/vknerf"
 compare 2 "$work/captures/beach" --program "$work/vknerf" --alternatives nonsense
 compare 2 "$work/captures/beach" --program "$work/vknerf" --seconds soon

@@ -116,7 +116,7 @@ def parse():
     options.seeds = numbers(options.seeds, int)
     options.alternatives = {DEFAULTS: "", **read_alternatives(options.alternatives)}
     if options.downscale != "auto":
-        options.downscale = numbers(options.downscale, int)[0]
+        options.downscale = numbers(options.downscale, int)[0] or die("--downscale 0: must be at least 1")
     options.command = [*shlex.split(options.launcher), options.program]
     return options
 
@@ -126,8 +126,11 @@ def parse():
 
 def information(command, *arguments):
     """The object that vknerf info --json prints, or the last line of its messages."""
-    done = subprocess.run([*command, "info", *arguments, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True, check=False)
+    try:
+        done = subprocess.run([*command, "info", *arguments, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              text=True, check=False)
+    except OSError as error:
+        return str(error)
     if done.returncode != 0:
         return (done.stderr.strip().splitlines() or ["failed"])[-1]
     return json.loads(done.stdout)
@@ -145,6 +148,8 @@ def list_scenes(options):
     """Names, paths and downscale factors of the scenes that can be read."""
     paths = options.scenes
     if not paths and options.captures:
+        if not os.path.isdir(options.captures):
+            die(f"{options.captures}: not a folder")
         paths = [os.path.join(options.captures, name) for name in sorted(os.listdir(options.captures))]
     reduces = options.downscale == "auto" and is_cpu(options.command)
     scenes = []
@@ -198,7 +203,8 @@ def train_all(options, scenes, results):
                 for alternative in options.alternatives:
                     result = train(options, scene, alternative, seconds, seed)
                     results.append(result)
-                    quality = result.get("failure") or f"{result['psnr']:.2f} dB"
+                    psnr = result.get("psnr")
+                    quality = result.get("failure") or ("no test views" if psnr is None else f"{psnr:.2f} dB")
                     say(f"{scene['name']}, {alternative}, {seconds:g} s, seed {seed}: {quality}")
                     save(options, scenes, results)
 
