@@ -2,6 +2,7 @@
 // mean loss of the rays through each cell, a square of ERROR_CELL_EDGE pixels of the whole image. A
 // ray drawn by error goes through a cell with a probability proportional to the cell's error (as with
 // instant-ngp's error map; Mueller et al. 2022), and through a pixel of the cell as in even drawing.
+// The including file declares STATE as `state` and, after it, `error_cells`.
 // Passes: generate_rays, sum_errors.
 
 // Returns the vertical angle of a panorama's upper edge of row y, from the zenith.
@@ -42,6 +43,14 @@ uint cell_of(Camera camera, uvec2 pixel)
 {
     uvec2 at = (uvec2(0u, camera.first_row) + pixel * camera.shrink) / ERROR_CELL_EDGE;
     return camera.first_cell + at.y * camera.cell_columns + at.x;
+}
+
+// Returns the error of a cell of the map; 0 if the cell has no ray so far, or if its error comes from a
+// damaged checkpoint.
+float error_of(uint cell)
+{
+    float error = error_cells[cell].error;
+    return error > 0.0 && error < 1e6 ? error : 0.0;
 }
 
 // Returns the number of cells in the rows of cells that have pixels of the slot's camera.

@@ -97,9 +97,9 @@ uint draw_by_error(uint views, float slot_pick, vec3 pick, out uvec2 pixel)
 float even_by_drawn(uint views, uint cell)
 {
     uint at = slot_sums(slot_of(views - 1u));
-    float error = error_cells[cell].error, mean = reduce[at + 1u] / max(reduce[at + 2u], 1e-30);
-    error = error > 0.0 && error < 1e6 ? error : 0.0;
-    return reduce[at] > 0.0 ? 1.0 / (1.0 - config.error_share + config.error_share * error / mean) : 1.0;
+    float mean = reduce[at + 1u] / max(reduce[at + 2u], 1e-30);
+    float drawn_by_even = 1.0 - config.error_share + config.error_share * error_of(cell) / mean;
+    return reduce[at] > 0.0 ? 1.0 / drawn_by_even : 1.0;
 }
 #endif
 

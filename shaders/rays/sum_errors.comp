@@ -43,8 +43,7 @@ vec3 sums_of_cell(Camera camera, uint slot, uint cell)
     if (camera.counted == 0u)
         reduce[cell_share(slot, cell)] = used_share(camera, area) * camera.strip_share;
     float share = reduce[cell_share(slot, cell)];
-    float error = error_cells[map_cell(camera, cell)].error;
-    error = error > 0.0 && error < 1e6 ? error : 0.0;
+    float error = error_of(map_cell(camera, cell));
     float all = float(area.z - area.x) / float(camera.width) * rows_share(camera, area.y, area.w);
     return vec3(share > 0.0 ? error * all * camera.strip_share : 0.0, error * share, share);
 }
