@@ -98,8 +98,8 @@ float even_by_drawn(uint views, uint cell)
 {
     uint at = slot_sums(slot_of(views - 1u));
     float mean = reduce[at + 1u] / max(reduce[at + 2u], 1e-30);
-    float drawn_by_even = 1.0 - config.error_share + config.error_share * error_of(cell) / mean;
-    return reduce[at] > 0.0 ? 1.0 / drawn_by_even : 1.0;
+    float mixture = 1.0 - config.error_share + config.error_share * error_of(cell) / mean;
+    return reduce[at] > 0.0 ? 1.0 / mixture : 1.0;
 }
 #endif
 
