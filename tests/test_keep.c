@@ -55,8 +55,7 @@ static struct figures train(struct step_tests *tests, const struct vkn_config *c
     }
     assert_true(reported.kept_share == (double)stats[STEPS].kept_share);
     assert_true(reported.keep_weight == (double)stats[STEPS].keep_weight);
-    if (config->march.sampling != VKN_SAMPLING_PROPOSAL) /* whose loss is part of some steps only */
-        assert_true(stats[STEPS].loss < 0.7f * stats[1].loss);
+    assert_true(stats[STEPS].loss < 0.7f * stats[1].loss);
     if (config->batch.keep < 1 && config->batch.keep > 0) {
         assert_close(stats[STEPS].kept_share, (double)state->live_count / state->reached_count,
                      1e-6, 1, "share", STEPS);
@@ -72,15 +71,15 @@ static struct figures train(struct step_tests *tests, const struct vkn_config *c
     return sums;
 }
 
-/* The share of kept samples is as wanted, the number of rays grows until as many samples as without
- * dropped rays get gradients, or until no more rays fit. */
+/* The share of kept samples converges to batch.keep. The number of rays grows until as many samples
+ * get gradients as without dropped rays, or until no more rays fit. */
 static void check_share(struct step_tests *tests, struct vkn_config config)
 {
     struct figures all = train(tests, &config);
     config.batch.keep = KEEP;
     struct figures kept = train(tests, &config);
     assert_close(kept.share, (double)KEEP, 0.1, (double)KEEP, "share", 0);
-    /* A proposal's samples are as many for every ray, so that no more rays fit. */
+    /* With a proposal all rays have equally many samples, and no more rays fit. */
     assert_true(config.march.sampling == VKN_SAMPLING_PROPOSAL ? kept.rays >= all.rays
                                                                : kept.rays > all.rays);
     assert_true(kept.weight > 1 && kept.weight < 4 / (double)KEEP);

@@ -162,7 +162,8 @@ static void plan_cells(const struct scene_split *train, struct images_plan *plan
 {
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
-        uint32_t columns = setup_error_cells(view->width), cells = columns * setup_error_cells(view->height);
+        uint32_t columns = setup_error_cells(view->width);
+        uint32_t cells = columns * setup_error_cells(view->height);
         plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
         plan->cuts_panoramas |= plan->strips > 1 && view->lens == VKN_LENS_EQUIRECTANGULAR;
         for (uint32_t strip = 0; strip < plan->strips; strip++) {

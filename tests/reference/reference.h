@@ -303,7 +303,7 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
 
 /* ---- drawing by error ---------------------------------------------------------------------- */
 
-/* The drawn pixels of a view or strip: its place in the whole image and in the error map. */
+/* A view or strip whose pixels are drawn: its position in the whole image and in the error map. */
 struct reference_drawn {
     uint32_t width, height, first_row, shrink, first_cell, columns;
     bool is_panorama;
@@ -312,8 +312,8 @@ struct reference_drawn {
 };
 /* Returns the cell of the error map that contains a pixel. */
 uint32_t reference_error_cell(const struct reference_drawn *view, uint32_t x, uint32_t y);
-/* Computes the density of each pixel and the quotient of its density in even drawing and that
- * density. Returns the mean error of even drawing. */
+/* Computes the density with which each pixel is drawn, and as the pixel's weight the density of
+ * even drawing divided by it. Returns the mean error in even drawing. */
 double reference_draw(const struct reference_drawn *views, uint32_t count, const float *errors,
                       double share, double *drawn, double *weights);
 /* Returns a cell's error after `rays` rays with this sum of losses. */
