@@ -92,8 +92,8 @@ static void test_underflowed_dynamic(void **state)
     assert_int_equal(fake.warnings, 1);
     assert_string_equal(fake.line,
                         "step 1076: 3 % of the gradients underflow in f16 at a loss scale "
-                        "of 128: the smallest count as zero; a larger scale overflowed; "
-                        "--precision fp32 keeps them");
+                        "of 128: small gradients count as zero; a larger scale overflowed; "
+                        "--precision fp32 keeps small gradients");
     assert_summary(&fake, "in 1076 of 1076 steps more than 2 % of the gradients underflowed in "
                           "f16");
     fake = begin();
@@ -107,7 +107,7 @@ static void test_underflowed_dynamic(void **state)
     fake.monitor.scale.underflow = 0.1f;
     add_dynamic(&fake, 45, 64, 0.09f, false);
     assert_string_equal(fake.line, "step 45: 9 % of the gradients underflow in f16 at a loss scale "
-                                   "of 64: the smallest count as zero; use a smaller "
+                                   "of 64: small gradients count as zero; use a smaller "
                                    "loss_scale.underflow");
     add_dynamic(&fake, 1000, 64, 0.2f, false);
     assert_int_equal(fake.warnings, 1);

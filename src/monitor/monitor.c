@@ -60,7 +60,7 @@ static const char *advise_underflow(const struct monitor_scale *scale, const str
     if (stats->loss_scale >= scale->highest)
         return "use a larger loss_scale.maximum";
     if (scale->overflowed)
-        return "a larger scale overflowed; --precision fp32 keeps them";
+        return "a larger scale overflowed; --precision fp32 keeps small gradients";
     return stats->underflowed > scale->underflow ? NULL : "use a smaller loss_scale.underflow";
 }
 
@@ -77,7 +77,7 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
              "step %u: %.0f %% of the gradients underflow in f16 at a loss scale of %.4g: %s; %s",
              stats->step, 100.0 * (double)stats->underflowed, (double)stats->loss_scale,
              (double)stats->underflowed > MOST_UNDERFLOW ? "little is learnt"
-                                                         : "the smallest count as zero",
+                                                         : "small gradients count as zero",
              advice);
     return true;
 }
