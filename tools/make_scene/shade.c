@@ -152,7 +152,7 @@ static void glass(radiance *sum, vec3 o, vec3 d, double t_max)
         shell(sum, o, d, leave);
 }
 
-/* A round white table, without texture. */
+/* Returns the colour of the table, which is round, white and without texture. */
 static vec3 table(const geometry_scene *scene, vec3 p)
 {
     const vec3 up = {0.0, 0.0, 1.0}, white = {0.80, 0.80, 0.78};
@@ -161,7 +161,7 @@ static vec3 table(const geometry_scene *scene, vec3 p)
     return encode(vec_mul(white, light));
 }
 
-/* The walls of the room are a sphere. Their colours vary slowly, as surroundings out of focus. */
+/* Returns the colour of the walls, a sphere. Colours vary slowly, like surroundings out of focus. */
 static vec3 walls(vec3 p)
 {
     vec3 u = vec_scale(p, 1.0 / WALL_RADIUS);
@@ -171,7 +171,7 @@ static vec3 walls(vec3 p)
     return encode(vec_scale(color, 1.0 + 0.45 * bright));
 }
 
-/* What is behind the parts: the table if the ray meets its top, else the walls. */
+/* Returns the colour behind all parts: of the table if the ray meets its top, else of the walls. */
 static vec3 surroundings(const geometry_scene *scene, vec3 o, vec3 d)
 {
     double t = (GEOMETRY_FLOOR - o.z) / (d.z < 0.0 ? d.z : -1.0);

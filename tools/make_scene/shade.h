@@ -1,5 +1,5 @@
 /* Declares the renderer of a ray: one sun with soft shadows, light from sky and ground with ambient
- * occlusion, the coloured glass of the park, table and walls of the room. */
+ * occlusion, the coloured glass of the park, the table and the walls of the room. */
 #ifndef MAKE_SCENE_SHADE_H
 #define MAKE_SCENE_SHADE_H
 

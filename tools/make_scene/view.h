@@ -25,8 +25,8 @@ view view_test(int index, int count);
 /* Returns the gain of image `index`, 0.5 to 1.25: an automatic exposure that drifts. */
 double view_gain(int index);
 
-/* Renders size x size pixels, sRGB times the gain with straight alpha, into rgba: 4 * size * size
- * bytes. */
+/* Renders size x size pixels into rgba, 4 * size * size bytes: sRGB, multiplied by the gain, with
+ * straight alpha. */
 void view_render(const geometry_scene *scene, const view *camera, double gain, int size,
                  unsigned char *rgba);
 
