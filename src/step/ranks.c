@@ -309,8 +309,8 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
 {
     struct step_ranks *ranks = step->ranks;
     const struct step_span cells = ranks_cells(step);
-    /* A training that is resumed within an update interval computes the sums of the error map again;
-     * begin_step then disables the other passes of the occupancy update. */
+    /* A training that is resumed within an update interval computes the sums of the error map
+     * again; begin_step then disables the other passes of the occupancy update. */
     bool resumes = step->setup.constants.error_share > 0 && number != ranks->next;
     ranks->begins_interval = number % UPDATE_INTERVAL == 0 || resumes;
     ranks->next = number + 1;

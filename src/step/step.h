@@ -263,8 +263,8 @@ struct step_sums {
 };
 /* Adds the statistics of a step. */
 void step_add_stats(struct step_sums *sums, const struct Stats *stats);
-/* Means of the parts of the loss, each over the steps that computed it. NaN: not a part of the loss,
- * or computed in no step. */
+/* Means of the parts of the loss, each over the steps that computed it. NaN: not a part of the
+ * loss, or computed in no step. */
 struct step_losses {
     double color, distortion, interlevel, coarse;
 };
