@@ -291,8 +291,7 @@ static vkn_status choose_requested(struct chooser *chooser)
     struct field_choice *choice = chooser->choice;
     bool found;
     BASE_TRY(create_candidate(chooser, &choice->candidates[0]));
-    /* The device does not support the requested precision; field_backend_create has recorded why.
-     */
+    /* The device does not support the requested precision; field_backend_create has said why. */
     if (choice->candidates[0].verdict == FIELD_UNSUPPORTED && !chooser->shapes_removed)
         return VKN_BAD_INPUT;
     BASE_TRY(choose_matrices(chooser, &found));

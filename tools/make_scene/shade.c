@@ -161,8 +161,7 @@ static vec3 table(const geometry_scene *scene, vec3 p)
     return encode(vec_mul(white, light));
 }
 
-/* Returns the colour of the walls, a sphere. Colours vary slowly, like surroundings out of focus.
- */
+/* Returns the colour of the walls, a sphere. It varies slowly, like surroundings out of focus. */
 static vec3 walls(vec3 p)
 {
     vec3 u = vec_scale(p, 1.0 / WALL_RADIUS);
