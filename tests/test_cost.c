@@ -496,7 +496,7 @@ static void test_optimizer(void **state)
                     10 * touched + 2 * STORED + touched / 2, bytes, bytes, 0);
         settings = config;
         settings.grid.decay = 0.1f; /* updates all entries; no parameter is without decay */
-        bytes = 4 * PARAMS + PARAMS * (4 + 8 + 8 + 8 + 2.0 * half) + PARAMS / 2 * 8;
+        bytes = 4 * PARAMS + PARAMS * (4 + 8 + 8 + 8 + 2.0 * half) + PARAMS * 4.0;
         assert_cost(cost_of(&settings, half, "update_weights"),
                     13 * PARAMS + 2 * PARAMS + 7 * PARAMS / 2.0, bytes, bytes, 0);
         double average = PARAMS * (4 + 4 + 4 + 2.0 * half) / 16;

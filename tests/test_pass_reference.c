@@ -224,7 +224,8 @@ static void test_ladder(void **state)
     assert_close(reference_normalized(&space, 1e60), 1, 1e-12, 1, "far", 0);
     space.farthest = 37.5;
     assert_close(reference_normalized(&space, 37.5), 1, 1e-12, 1, "far", 1);
-    for (double t = 1; t < 200; t *= 1.5) {
+    for (int i = 0; i < 14; i++) {
+        double t = pow(1.5, i);
         double apart = reference_normalized(&space, 2 * t) - reference_normalized(&space, t);
         assert_true(apart > 0.12 && apart < 0.23);
     }

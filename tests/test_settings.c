@@ -604,12 +604,13 @@ static const struct row {
     {IS("loss.distortion_curve", "linear"), .with = {"loss.distortion=0.02"}},
     {IS("loss.distortion_curve", "ladder"), .with = {"loss.distortion=0.02"},
      .changes = {SPEC(DISTORTION, DISTORTION_LADDER), REAL(constants.ladder_unit, 0.2),
-                 REAL(constants.ladder_range, 5 * pow(1.4, -0.25))}}, /* up to infinity */
+                 REAL(constants.ladder_range, 4.596613576124592)}}, /* 5 * 1.4^(-1/4): to infinity
+                                                                     */
     {IS("loss.distortion_curve", "ladder"),
      .with = {"march.near_distance=0.125", "march.far_distance=0.875"},
      .changes = {SPEC(DISTORTION, DISTORTION_LADDER), REAL(constants.loss_distortion, 0.01),
                  REAL(constants.ladder_unit, 0.25),
-                 REAL(constants.ladder_range, 5 * pow(1.4, -0.25) - 5 * pow(3.8, -0.25))}},
+                 REAL(constants.ladder_range, 1.0154504409037983)}}, /* that - 5 * 3.8^(-1/4) */
 
     {IS("optimizer.kind", "adam")},
     {IS("optimizer.kind", "lion"),

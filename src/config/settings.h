@@ -71,7 +71,7 @@
     X(G, steps, U32, RANGE(1, UINT32_MAX), VALUE_RULE(steps, 20000, ", none with seconds"),             \
       "number of training steps")                                                                       \
     X(G, seconds, SECONDS, RANGE(0, 1e9), OPEN("0"),                                                    \
-      "limit on the training time, which begins after 16 steps; 0: no limit")                                            \
+      "limit on the training time, which begins after 16 steps; 0: no limit")                           \
     X(G, eval_every, STEPS, RANGE_OR_OFF(1, UINT32_MAX), OPEN("only at the end"),                       \
       "steps between quick evaluations, or a list of steps; 0: none")                                   \
     X(G, save_every, U32, RANGE(0, UINT32_MAX), OPEN("0"),                                              \
@@ -233,7 +233,7 @@
       "share of live samples that get gradients, by the loss of their rays")                            \
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
-    X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step") \
+    X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step")   \
     X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
       "share of rays drawn where the error is large, from an error map per image; 0: none")             \
     X(G, unbiased, BOOL, ANY, VALUE(false),                                                             \
@@ -361,7 +361,7 @@
     X(G, interval, U32, RANGE(1, UINT32_MAX), VALUE(2000),                                              \
       "number of steps without overflow before the loss scale grows")                                   \
     X(G, underflow, FLOAT, RANGE(1e-6, 1), VALUE(0.01),                                                 \
-      "share of underflowed gradients for growth every 16 steps; 1: never")                             \
+      "share of underflowed gradients above which the scale grows every 16 steps")                      \
     X(G, hysteresis, U32, RANGE(1, UINT32_MAX), VALUE(1),                                               \
       "overflows since the last growth up to the first back-off; 1: at once")                           \
     X(G, max_backoffs, U32, RANGE(1, UINT32_MAX), VALUE(12),                                            \
