@@ -88,8 +88,9 @@ class Tree:
         return lines
 
     def ninja(self, tests, jobs):
-        # Test programs may run vknerf and make_scene.
-        targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf", "make_scene"})
+        # Test programs may run vknerf.
+        targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf"} |
+                         ({"make_scene"} if "test_make_scene" in tests else set()))
         return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
 
     def prepare(self, files, tests):
