@@ -26,10 +26,10 @@ compare() { # CODE ARGUMENT ...
 
 # ---- two trainings -------------------------------------------------------------------------------
 
-small='--set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14'
-compare 0 "$source/assets/demo" --program "${VKNERF_BIN:?}" --seconds 0.5 --options "$small" \
+small='--set grid.levels=4 --set batch.samples=1024 --set batch.max_rays=256 --set march.resolution=16 --set grid.log2_entries=14'
+compare 0 "$source/assets/demo" --program "${VKNERF_BIN:?}" --seconds 0.5 --downscale 4 --options "$small" \
     --json "$work/results.json" --alternatives 'black background: --background black'
-contains "$work/out" '^demo \(128x128 pixels, downscale 1\)$'
+contains "$work/out" '^demo \(32x32 pixels, downscale 4\)$'
 contains "$work/out" '^defaults +[0-9]+\.[0-9]{2} +0\.[0-9]{4}'
 contains "$work/out" '^black background +[0-9]+\.[0-9]{2} +0\.[0-9]{4}'
 python3 - "$work/results.json" <<'CHECK' || fail "results.json: $(cat "$work/results.json")"
