@@ -8,14 +8,19 @@ layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
 
 const float LEAST_GAIN = 1.0 / 1024.0, MOST_GAIN = 1024.0;
 
+// Returns the share of the step's live samples that carry a gradient.
+float kept_share()
+{
+    return float(state.live_count) / max(float(state.reached_count), 1.0);
+}
+
 // Updates the gain after a good step. `mean_loss`: of the step's rays, from the main field's composite.
 void update_keep(float mean_loss)
 {
-    float share = float(state.live_count) / max(float(state.reached_count), 1.0);
     if (state.keep_gain == 0.0)
         state.keep_gain = config.keep_share; // right if no probability is clamped
     else if (state.mean_loss > 0.0 && state.reached_count > 0u)
-        state.keep_gain = clamp(state.keep_gain * sqrt(sqrt(config.keep_share / max(share, config.keep_least))),
+        state.keep_gain = clamp(state.keep_gain * sqrt(sqrt(config.keep_share / max(kept_share(), config.keep_least))),
                                 LEAST_GAIN, MOST_GAIN);
     state.mean_loss = mean_loss;
 }
@@ -25,6 +30,5 @@ vec2 keep_stats()
 {
     if (KEEP == 0u)
         return vec2(0.0);
-    return vec2(float(state.live_count) / max(float(state.reached_count), 1.0),
-                float(state.live_rays) / max(float(state.kept_rays), 1.0));
+    return vec2(kept_share(), float(state.live_rays) / max(float(state.kept_rays), 1.0));
 }
