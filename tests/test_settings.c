@@ -959,10 +959,10 @@ static const struct fallback {
     {"grid.finest", "512", "2048"},
     {"grid.initial", "0.0001", NULL},
     {"grid.decay", "0", NULL},
-    {"mlp.density_width", "64", NULL},
+    {"mlp.density_width", "32", "64"},
     {"mlp.density_layers", "1", NULL},
     {"mlp.geometry", "16", NULL},
-    {"mlp.color_width", "64", NULL},
+    {"mlp.color_width", "32", "64"},
     {"mlp.color_layers", "2", NULL},
     {"mlp.sh_degree", "4", NULL},
     {"mlp.position_octaves", "10", NULL},
@@ -1105,13 +1105,13 @@ static const struct variant {
     {"model=vanilla", 1, 0, "march.steps_per_unit", "40", "1024"},
     {"model=vanilla", 1, 0, "march.resolution", "32", "128"},
     {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
-    {"model=dynamic", 1, 0, "mlp.density_width", "64", NULL},
+    {"model=dynamic", 1, 0, "mlp.density_width", "32", "64"},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "256", NULL},
     {"model=dynamic dynamic.canonical=layered", 1, 0, "mlp.geometry", "32", NULL},
     {"model=dynamic dynamic.canonical=layered field.position=frequencies", 1, 0, "mlp.geometry",
      "256", NULL},
     {"model=vanilla dynamic.canonical=ngp", 1, 0, "mlp.density_width", "256", NULL},
-    {"dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "64", NULL},
+    {"dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "32", "64"},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.position_octaves", "5", NULL},
     {"model=dynamic", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"model=dynamic", 1, 0, "batch.samples", "4096", "262144"},
@@ -1129,7 +1129,7 @@ static const struct variant {
     {"field.position=frequencies", 1, 0, "mlp.density_width", "256", NULL},
     {"field.position=identity", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"field.position=frequencies", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
-    {"field.activation=tanh", 1, 0, "mlp.density_width", "64", NULL},
+    {"field.activation=tanh", 1, 0, "mlp.density_width", "32", "64"},
     {"field.activation=tanh", 1, 0, "mlp.density_activation", "exp", NULL},
     {"field.activation=tanh", 1, 0, "mlp.geometry", "32", NULL},
     {"field.activation=tanh", 1, 0, "batch.samples", "4096", "262144"},
@@ -1253,6 +1253,39 @@ static void test_default_variants(void **state)
     free(back);
 }
 
+/* The finest level has up to 2.5 cells per pixel, on CPU devices 1.25. One of two views is twice as
+ * far away, with twice the focal length. */
+static void test_finest_level_by_pixels(void **state)
+{
+    (void)state;
+    static const struct {
+        float focal;
+        uint32_t aabb_scale, cpu, gpu;
+    } cases[] = {
+        {138.9f, 1, 128, 256},   {138.9f, 4, 512, 1024},  {277.8f, 1, 256, 512},
+        {1111.1f, 1, 512, 2048}, {2222.2f, 1, 512, 2048}, {1e-3f, 1, 16, 16},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct scene_camera cameras[] = {
+            {.focal_x = cases[i].focal, .pose = {[3] = 0.5f + 1.333f, [7] = 0.5f, [11] = 0.5f}},
+            {.focal_x = 2 * cases[i].focal,
+             .pose = {[3] = 0.5f, [7] = 0.5f - 2 * 1.333f, [11] = 0.5f}},
+        };
+        const struct vkn_scene scene = {
+            .downscale = 1,
+            .scale = 1,
+            .aabb_scale = cases[i].aabb_scale,
+            .splits[SCENE_TRAIN] = {.cameras = cameras, .camera_count = BASE_COUNT(cameras)},
+        };
+        for (size_t n = 0; n < BASE_COUNT(types); n++) {
+            const struct gpu_capabilities device = make_device(types[n]);
+            struct vkn_config config = {0};
+            ok(setup_resolve_config(&config, &scene, &device));
+            assert_int_equal(config.grid.finest, types[n] == GPU_CPU ? cases[i].cpu : cases[i].gpu);
+        }
+    }
+}
+
 /* The default in --help begins with the GPU's and names a CPU's: "262144, CPU 16384". A default
  * that is no number or list is described in words. */
 static void assert_help(const char *help, const struct fallback *fallback)
@@ -1340,6 +1373,7 @@ int main(void)
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_default_variants),
+        cmocka_unit_test(test_finest_level_by_pixels),
         cmocka_unit_test(test_help_tells_defaults),
         cmocka_unit_test(test_refusals),
     };

@@ -39,7 +39,7 @@ done
 
 # Any command can run on such a device: the batch is that of a GPU, and statistics are printed without training.
 "$source/tools/vendors.sh" nvidia-172 -- train "$source/assets/demo" --downscale 8 --precision fp32 --steps 1 --quiet \
-    --out "$work/run" >"$work/said" 2>&1 && fail "training of zeros succeeded: $(cat "$work/said")"
+    --set grid.finest=2048 --out "$work/run" >"$work/said" 2>&1 && fail "training of zeros succeeded: $(cat "$work/said")"
 awk '/"gpu_memory_bytes"/ { gsub(/[^0-9]/, ""); exit !($0 > 500e6 && $0 < 700e6) }' "$work/run/summary.json" ||
     fail "memory on nvidia-172: $(grep gpu_memory "$work/run/summary.json" "$work/said")"
 

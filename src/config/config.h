@@ -154,6 +154,9 @@ struct config_facts {
     uint32_t aabb_scale;
     bool fixed_transform;
     float near; /* distance of the nearest content, training units; 0: unknown */
+    /* Mean over the training views of how many pixels show one training unit at the cube's centre;
+     * 0: unknown. */
+    double pixels_per_unit;
     enum vkn_background background; /* plain background of the images; default: none or unknown */
 };
 

@@ -39,11 +39,14 @@ static bool is_contracted(const struct vkn_config *config)
     return config->scene.contraction == VKN_CONTRACTION_CUBE;
 }
 
-/* The grid spans the cube, or the contracted cube of twice the side. */
+/* The grid spans the cube, or the contracted cube of twice the side. Cells much smaller than a
+ * pixel fit single images. 2.5 cells a pixel are instant-ngp's 2048 for 800 pixels. */
 RULE(finest)
 {
-    uint32_t sides = is_contracted(config) ? 2 : 1;
-    return (uint32_t)value * sides * config->scene.aabb_scale;
+    double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
+    double cells = (facts->is_cpu ? 1.25 : 2.5) * pixels;
+    uint32_t sides = (is_contracted(config) ? 2 : 1) * config->scene.aabb_scale;
+    return fmax(fmin(value, exp2(round(log2(cells)))) * sides, config->grid.coarsest);
 }
 
 RULE(cone_angle)

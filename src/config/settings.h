@@ -126,8 +126,8 @@
     X(G, activation, ENUM(activation), ANY, VALUE(VKN_ACTIVATION_RELU),                                 \
       "activation of hidden layers of the layered model")
 
-/* Defaults of instant-ngp. CPU devices get a model with about a twelfth of the work, whose finest level suits a
- * training of minutes. */
+/* Defaults of instant-ngp. CPU devices get smaller tables and narrower MLPs, and a finest level that suits a training
+ * of minutes. */
 #define VKN_SETTINGS_GRID(X, G)                                                                         \
     X(G, levels, U32, RANGE(1, 32), VALUE(16), "number of resolution levels of the hash grid")          \
     X(G, features, U32, MULTIPLE(2, 4, 2), VALUE(2), "number of features per level")                    \
@@ -136,7 +136,8 @@
     X(G, coarsest, U32, RANGE(2, 1024), VALUE(16),                                                      \
       "resolution of the coarsest level, in grid points per side")                                      \
     X(G, finest, U32, RANGE(2, 1048576),                                                                \
-      DEVICE_RULE(finest, 2048, ", CPU ", 512, "; x aabb_scale; x 2 if contracted"),                    \
+      DEVICE_RULE(finest, 2048, ", CPU ", 512,                                                          \
+                  "; less for small images; x aabb_scale; x 2 if contracted"),                          \
       "resolution of the finest level, in grid points per side")                                        \
     X(G, initial, FLOAT, RANGE(1e-9, 1), VALUE(1e-4),                                                   \
       "bound of the initial features, which are uniform in +- this")                                    \
@@ -144,13 +145,15 @@
       "weight of each level's mean square in the loss; 0: none")
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
-    X(G, density_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(density_width, 64, ", vanilla 256"),     \
+    X(G, density_width, U32, MULTIPLE(16, 256, 16),                                                     \
+      DEVICE_RULE(density_width, 64, ", CPU ", 32, "; vanilla 256"),                                    \
       "width of the density MLP's hidden layers")                                                       \
     X(G, density_layers, U32, RANGE(1, 12), VALUE_RULE(density_layers, 1, ", vanilla 8"),               \
       "number of hidden layers of the density MLP")                                                     \
     X(G, geometry, U32, MULTIPLE(16, 256, 16), VALUE_RULE(geometry, 16, ", layered 32, vanilla 256"),   \
       "number of outputs of the density MLP")                                                           \
-    X(G, color_width, U32, MULTIPLE(16, 256, 16), VALUE_RULE(color_width, 64, ", vanilla 128"),         \
+    X(G, color_width, U32, MULTIPLE(16, 256, 16),                                                       \
+      DEVICE_RULE(color_width, 64, ", CPU ", 32, "; vanilla 128"),                                      \
       "width of the colour MLP's hidden layers")                                                        \
     X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"),                    \
       "number of hidden layers of the colour MLP")                                                      \

@@ -1,9 +1,22 @@
 /* Makes configurations effective: collects the facts that defaults depend on. */
 #include "step/step.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "config/config.h"
+
+static double pixels_per_unit(const struct scene_split *train)
+{
+    double sum = 0;
+    for (size_t n = 0; n < train->camera_count; n++) {
+        const struct scene_camera *camera = &train->cameras[n];
+        const float *pose = camera->pose;
+        double x = pose[3] - 0.5, y = pose[7] - 0.5, z = pose[11] - 0.5;
+        sum += camera->focal_x / sqrt(x * x + y * y + z * z);
+    }
+    return train->camera_count ? sum / (double)train->camera_count : 0;
+}
 
 static struct config_facts facts_of(const struct vkn_scene *scene)
 {
@@ -14,6 +27,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .aabb_scale = scene->aabb_scale,
         .fixed_transform = true,
         .near = scene->near,
+        .pixels_per_unit = pixels_per_unit(&scene->splits[SCENE_TRAIN]),
         .background = scene_plain_background(scene),
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
