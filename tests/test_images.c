@@ -103,6 +103,36 @@ static void test_budgets(void **state)
     assert_int_equal(plan_of(views, &config, 0, GIB).exchanged, 3); /* images to decode */
 }
 
+/* The largest view of all ranks has at most 4096 cells, also when views are cut into strips or
+ * smaller at first. */
+static void test_error_cells(void **state)
+{
+    static const struct {
+        uint32_t width, height, edge, cells;
+    } cases[] = {
+        {800, 800, 16, 2500},   {1024, 1024, 16, 4096}, {1025, 1024, 32, 1056},
+        {3200, 1300, 64, 1050}, {4000, 3000, 64, 2961}, {65536, 4, 16, 4096},
+    };
+    (void)state;
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        struct views *views = views_create(3, 20, cases[i].height, cases[i].width);
+        struct vkn_config config = {0};
+        views->scene.splits[SCENE_TRAIN].share = (struct scene_share){0, 1, 3};
+        struct images_plan plan = plan_of(views, &config, GIB, GIB);
+        assert_int_equal(plan.cell_edge, cases[i].edge);
+        assert_int_equal(plan.view_cells, cases[i].cells);
+        assert_int_equal(images_of_step(&plan).cell_edge, cases[i].edge);
+        views = views_create(3, cases[i].width, cases[i].height, cases[i].width);
+        config.progressive.enabled = true;
+        config.progressive.start_downscale = 4;
+        config.scene.image_budget = 8ull * cases[i].width * cases[i].height;
+        plan = plan_of(views, &config, 0, GIB);
+        assert_true(plan.resident < plan.image_strips);
+        assert_int_equal(plan.cell_edge, cases[i].edge);
+        assert_int_equal(plan.view_cells, cases[i].cells);
+    }
+}
+
 /* All images become resident within 256 update intervals; no more are exchanged at a time than that
  * needs, or than decoding as much as three images of 800x800 allows. */
 static void test_cycle(void **state)
@@ -505,7 +535,7 @@ int main(void)
         cmocka_unit_test(test_shares),      cmocka_unit_test(test_shuffle),
         cmocka_unit_test(test_stages),      cmocka_unit_test(test_ranks),
         cmocka_unit_test(test_latest_time), cmocka_unit_test(test_sort),
-        cmocka_unit_test(test_available),
+        cmocka_unit_test(test_available),   cmocka_unit_test(test_error_cells),
     };
     return cmocka_run_group_tests_name("images", tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@ static const uint32_t sizes[VIEWS][2] = {{37, 23}, {64, 40}, {48, 40}};
 #define PIXELS (37u * 23 + 64 * 40 + 48 * 40)
 
 struct drawn_views {
+    uint32_t cell_edge;
     struct Camera cameras[VIEWS];
     struct reference_drawn references[VIEWS];
     bool used[PIXELS];
@@ -21,10 +22,10 @@ struct drawn_views {
 
 /* The first view is whole; the second is a strip of a view of 129 pixels width, downscaled by 2, of
  * which draws are kept with a chance of 0.6; the third is a panorama. */
-static void make_views(struct drawn_views *views)
+static void make_views(struct drawn_views *views, uint32_t cell_edge)
 {
     struct random random = {11};
-    *views = (struct drawn_views){0};
+    *views = (struct drawn_views){.cell_edge = cell_edge};
     for (uint32_t v = 0, first = 0; v < VIEWS; v++) {
         struct scene_camera camera = random_camera(&random, sizes[v][0], sizes[v][1], 1.6, false);
         if (v == 2) {
@@ -38,10 +39,11 @@ static void make_views(struct drawn_views *views)
         *device = setup_camera(&camera);
         device->first_pixel = first;
         device->first_cell = v * CELLS;
+        device->cell_columns = (sizes[v][0] + cell_edge - 1) / cell_edge;
         if (v == 1) {
             device->first_row = 24;
             device->shrink = 2;
-            device->cell_columns = 9;
+            device->cell_columns = 129 / cell_edge + 1;
             device->strip_share = 0.6f;
         }
         views->references[v] = (struct reference_drawn){sizes[v][0],
@@ -50,6 +52,7 @@ static void make_views(struct drawn_views *views)
                                                         device->shrink,
                                                         device->first_cell,
                                                         device->cell_columns,
+                                                        cell_edge,
                                                         v == 2,
                                                         (double)camera.center_y,
                                                         (double)camera.focal_y,
@@ -89,6 +92,7 @@ static struct bench bench_of(struct gpu_device *device, const struct drawn_views
                                   .batch = {.max_rays = RAYS + 96, .by_error = (float)SHARE},
                                   .seed = 4};
     struct bench bench = bench_configure(device, settings);
+    bench.config.cell_edge = views->cell_edge;
     bench.config.error_cells = VIEWS * CELLS;
     bench.config.slot_cells = CELLS;
     bench.config.slot_count = VIEWS;
@@ -176,13 +180,22 @@ static void check_drawing(struct bench *bench, const struct drawn_views *views, 
 static void test_drawing(void **state)
 {
     struct drawn_views views;
-    make_views(&views);
+    make_views(&views, 16);
     struct bench bench = bench_of(*state, &views);
     sum_errors(&bench);
     check_drawing(&bench, &views, VIEWS, SHARE, 1);
-    check_drawing(&bench, &views, VIEWS, 0.9, 2);
     check_drawing(&bench, &views, VIEWS, 0, 3); /* even, with the solid angle of the panorama */
     check_drawing(&bench, &views, 2, SHARE, 4); /* a curriculum draws the first views */
+    bench_destroy(&bench);
+}
+
+static void test_larger_cells(void **state)
+{
+    struct drawn_views views;
+    make_views(&views, 32);
+    struct bench bench = bench_of(*state, &views);
+    sum_errors(&bench);
+    check_drawing(&bench, &views, VIEWS, 0.9, 2);
     bench_destroy(&bench);
 }
 
@@ -191,7 +204,7 @@ static void test_sums(void **state)
 {
     static double drawn[PIXELS], weights[PIXELS];
     struct drawn_views views;
-    make_views(&views);
+    make_views(&views, 16);
     struct bench bench = bench_of(*state, &views);
     for (int again = 0; again < 2; again++) {
         sum_errors(&bench);
@@ -217,7 +230,7 @@ static void test_sums(void **state)
 static void test_no_errors(void **state)
 {
     struct drawn_views views;
-    make_views(&views);
+    make_views(&views, 16);
     memset(views.errors, 0, sizeof views.errors);
     struct bench bench = bench_of(*state, &views);
     sum_errors(&bench);
@@ -235,7 +248,7 @@ static void test_no_errors(void **state)
 static void test_turns(void **state)
 {
     struct drawn_views views;
-    make_views(&views);
+    make_views(&views, 16);
     struct bench bench = bench_of(*state, &views);
     bench.config.slot_turns = 2;
     bench.config.view_stride = 2;
@@ -264,7 +277,7 @@ static void test_update(void **state)
 {
     struct drawn_views views;
     struct random random = {3};
-    make_views(&views);
+    make_views(&views, 16);
     struct bench bench = bench_of(*state, &views);
     struct {
         struct State state;
@@ -347,7 +360,7 @@ static void test_losses(void **state)
 {
     enum { COUNT = 500 };
     struct drawn_views views;
-    make_views(&views);
+    make_views(&views, 16);
     struct bench bench = bench_of(*state, &views);
     struct ErrorCell cells[3][2];
     double loss[3];
@@ -377,10 +390,10 @@ static void test_losses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_drawing),     cmocka_unit_test(test_sums),
-        cmocka_unit_test(test_no_errors),   cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_update),      cmocka_unit_test(test_losses),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_drawing), cmocka_unit_test(test_larger_cells),
+        cmocka_unit_test(test_sums),    cmocka_unit_test(test_no_errors),
+        cmocka_unit_test(test_turns),   cmocka_unit_test(test_update),
+        cmocka_unit_test(test_losses),  cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

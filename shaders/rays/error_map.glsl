@@ -1,7 +1,8 @@
 // Draws rows evenly, and finds the cells of the error map. The map holds for each training view the
-// mean loss of the rays through each cell, a square of ERROR_CELL_EDGE pixels of the whole image. A
-// ray drawn by error goes through a cell with a probability proportional to the cell's error (as with
-// instant-ngp's error map; Mueller et al. 2022), and through a pixel of the cell as in even drawing.
+// mean loss of the rays through each cell, a square with an edge of config.cell_edge pixels of the
+// whole image. A ray drawn by error goes through a cell with a probability proportional to the cell's
+// error (as with instant-ngp's error map; Mueller et al. 2022), and through a pixel of the cell as in
+// even drawing.
 // The including file declares STATE as `state` and, after it, `error_cells`.
 // Passes: generate_rays, sum_errors.
 
@@ -41,7 +42,7 @@ uint draw_row(Camera camera, uint low, uint high, float pick)
 // Returns the number of the error map's cell that contains a pixel.
 uint cell_of(Camera camera, uvec2 pixel)
 {
-    uvec2 at = (uvec2(0u, camera.first_row) + pixel * camera.shrink) / ERROR_CELL_EDGE;
+    uvec2 at = (uvec2(0u, camera.first_row) + pixel * camera.shrink) / config.cell_edge;
     return camera.first_cell + at.y * camera.cell_columns + at.x;
 }
 
@@ -56,24 +57,24 @@ float error_of(uint cell)
 // Returns the number of cells in the rows of cells that have pixels of the slot's camera.
 uint slot_cell_count(Camera camera)
 {
-    uint last_row = (camera.first_row + camera.height * camera.shrink - 1u) / ERROR_CELL_EDGE;
-    return (last_row - camera.first_row / ERROR_CELL_EDGE + 1u) * camera.cell_columns;
+    uint last_row = (camera.first_row + camera.height * camera.shrink - 1u) / config.cell_edge;
+    return (last_row - camera.first_row / config.cell_edge + 1u) * camera.cell_columns;
 }
 
 // Returns the first pixel of a slot's cell and the pixel after its last.
 uvec4 cell_pixels(Camera camera, uint cell)
 {
-    uvec2 at = uvec2(cell % camera.cell_columns, camera.first_row / ERROR_CELL_EDGE + cell / camera.cell_columns);
+    uvec2 at = uvec2(cell % camera.cell_columns, camera.first_row / config.cell_edge + cell / camera.cell_columns);
     uvec2 size = uvec2(camera.width, camera.height), first = uvec2(0u, camera.first_row);
-    uvec2 low = (max(at * ERROR_CELL_EDGE, first) - first) / camera.shrink;
-    uvec2 high = ((at + 1u) * ERROR_CELL_EDGE - first) / camera.shrink;
+    uvec2 low = (max(at * config.cell_edge, first) - first) / camera.shrink;
+    uvec2 high = ((at + 1u) * config.cell_edge - first) / camera.shrink;
     return uvec4(min(low, size), min(high, size));
 }
 
 // Returns the number of a slot's cell in the error map.
 uint map_cell(Camera camera, uint cell)
 {
-    return camera.first_cell + camera.first_row / ERROR_CELL_EDGE * camera.cell_columns + cell;
+    return camera.first_cell + camera.first_row / config.cell_edge * camera.cell_columns + cell;
 }
 
 // The next three functions return indices into REDUCE: of a slot's ErrorSums, of the sum of masses up

@@ -163,9 +163,8 @@ typedef struct Dispatch Dispatch;
 #define RATE_POINTS      3
 
 /* The error map (struct ErrorCell). */
-#define ERROR_CELL_EDGE 16         /* edge of a cell, in pixels of the whole training image */
-#define ERROR_MEMORY    32         /* rays of a cell that weigh as much as its error so far */
-#define ERROR_UNITS     16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
+#define ERROR_MEMORY 32         /* rays of a cell that weigh as much as its error so far */
+#define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -336,6 +335,7 @@ struct Config {
      * slot_view + j / slot_turns * view_stride + j % slot_turns. */
     SHARED_FLOAT error_share;   /* share of the rays that are drawn by error; 0: no error map */
     SHARED_UINT error_unbiased; /* 1: gradients are weighted as the reported loss is */
+    SHARED_UINT cell_edge;      /* edge of a cell, in pixels of the whole training image */
     SHARED_UINT error_cells;    /* cells of all views */
     SHARED_UINT slot_cells;     /* most cells of a slot */
     SHARED_UINT slot_count, slot_view, slot_turns;
@@ -474,8 +474,8 @@ struct Ray {
     SHARED_UINT cell;    /* cell of the error map */
 };
 
-/* A cell of the error map: a square of ERROR_CELL_EDGE pixels of a training view. The cells follow
- * struct State in BIND_STATE. */
+/* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.
+ * The cells follow struct State in BIND_STATE. */
 struct ErrorCell {
     SHARED_FLOAT error;    /* running mean of the rays' losses; 0: no ray yet */
     SHARED_UINT low, high; /* sum of losses since the last update interval, in ERROR_UNITS */

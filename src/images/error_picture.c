@@ -12,9 +12,9 @@
 
 /* A picture of views. Each view has a box that holds the largest drawn view. */
 struct sheet {
+    const struct images_plan *plan;
     const struct scene_split *train;
     const struct ErrorCell *cells;
-    uint32_t view_cells;      /* from a view's first cell to the next view's */
     uint32_t views, across;   /* drawn views, in all and in a row */
     uint32_t box[2], size[2]; /* pixels of a box with its gap, and of the picture */
     float largest;
@@ -33,11 +33,13 @@ static void measure(struct sheet *sheet)
         const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
         const uint32_t edges[2] = {camera->width, camera->height};
         for (int i = 0; i < 2; i++) {
-            uint32_t pixels = CELL_PIXELS * setup_error_cells(edges[i]) + GAP;
+            uint32_t pixels = CELL_PIXELS * images_error_cells(sheet->plan, edges[i]) + GAP;
             sheet->box[i] = pixels > sheet->box[i] ? pixels : sheet->box[i];
         }
-        const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
-        for (uint32_t i = 0; i < setup_error_cells(edges[0]) * setup_error_cells(edges[1]); i++)
+        const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->plan->view_cells];
+        uint32_t count = images_error_cells(sheet->plan, edges[0]);
+        count *= images_error_cells(sheet->plan, edges[1]);
+        for (uint32_t i = 0; i < count; i++)
             sheet->largest = fmaxf(sheet->largest, cells[i].error);
     }
     sheet->size[0] = sheet->across * sheet->box[0] - GAP;
@@ -48,9 +50,10 @@ static void measure(struct sheet *sheet)
 static void draw_view(const struct sheet *sheet, uint32_t n)
 {
     const struct scene_camera *camera = &sheet->train->cameras[view_of(sheet, n)];
-    const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->view_cells];
+    const struct ErrorCell *cells = &sheet->cells[view_of(sheet, n) * sheet->plan->view_cells];
     uint32_t left = n % sheet->across * sheet->box[0], top = n / sheet->across * sheet->box[1];
-    uint32_t columns = setup_error_cells(camera->width), rows = setup_error_cells(camera->height);
+    uint32_t columns = images_error_cells(sheet->plan, camera->width);
+    uint32_t rows = images_error_cells(sheet->plan, camera->height);
     for (uint32_t y = 0; y < CELL_PIXELS * rows; y++)
         for (uint32_t x = 0; x < CELL_PIXELS * columns; x++) {
             float error = cells[y / CELL_PIXELS * columns + x / CELL_PIXELS].error;
@@ -66,9 +69,9 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
     size_t views = train->camera_count, cells = views * plan->view_cells;
     struct ErrorCell *map = base_alloc(cells, sizeof *map);
     uint32_t count = views < MOST_DRAWN ? (uint32_t)views : MOST_DRAWN;
-    struct sheet sheet = {.train = train,
+    struct sheet sheet = {.plan = plan,
+                          .train = train,
                           .cells = map,
-                          .view_cells = plan->view_cells,
                           .views = count,
                           .across = count < DRAWN_ACROSS ? count : DRAWN_ACROSS};
     vkn_status status = map ? gpu_download(step->device, &step->buffers.at[BIND_STATE],

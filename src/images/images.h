@@ -51,6 +51,7 @@ struct images_plan {
     uint64_t bytes;          /* of the device's buffer, limited by the budget */
     uint64_t exchange_bytes; /* host memory of one exchange: pixels, then cameras */
     uint64_t all_bytes;      /* of all decoded images of the share */
+    uint32_t cell_edge;      /* of a cell of the error map, in pixels of a whole view */
     uint32_t view_cells;     /* most cells of the error map in a view, of all shares */
     uint32_t slot_cells;     /* most cells of the error map in a slot */
     bool cuts_panoramas;     /* panoramas are cut into strips, which differ in solid angle */
@@ -66,6 +67,8 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
 /* Makes a plan for a step; the default budget is most of the memory that other buffers leave. */
 vkn_status images_plan_step(const struct gpu_device *device, const struct vkn_scene *scene,
                             const struct setup *setup, struct images_plan *plan);
+/* Returns the number of cells of the error map along an edge of a view. */
+uint32_t images_error_cells(const struct images_plan *plan, uint32_t pixels);
 /* Returns the plan as step_create needs it. */
 struct step_images images_of_step(const struct images_plan *plan);
 /* Returns VKN_BAD_INPUT unless there are training images, each with pixels. */

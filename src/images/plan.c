@@ -13,6 +13,8 @@
 #define LEAST_SLOTS     2u
 #define MOST_STRIPS     16u
 #define LEAST_ROWS      4u /* of a strip, after downscaling */
+#define LEAST_CELL_EDGE 16u
+#define MOST_VIEW_CELLS 4096u /* a view of 1024 x 1024 pixels has as many with the least edge */
 
 static uint64_t minimum(uint64_t a, uint64_t b)
 {
@@ -156,20 +158,41 @@ bool images_fit_host(const struct vkn_scene *scene, const struct vkn_config *con
     return 4 * scene->splits[SCENE_TRAIN].pixel_count <= budget;
 }
 
-/* Sizes the error map: the cells of the largest view of all ranks, so that the map's size does not
- * depend on the number of ranks, and of the largest strip, which may begin and end within cells. */
-static void plan_cells(const struct scene_split *train, struct images_plan *plan)
+uint32_t images_error_cells(const struct images_plan *plan, uint32_t pixels)
 {
+    return (pixels + plan->cell_edge - 1) / plan->cell_edge;
+}
+
+/* Sizes the cells of the error map: the least power of two as their edge with which no view has
+ * more than MOST_VIEW_CELLS. All views of all ranks count, at the size of the last stage, so that
+ * the map depends neither on the number of ranks nor on the step. */
+static void choose_cell_edge(const struct scene_split *train, struct images_plan *plan)
+{
+    plan->cell_edge = LEAST_CELL_EDGE;
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
-        uint32_t columns = setup_error_cells(view->width);
-        uint32_t cells = columns * setup_error_cells(view->height);
+        while ((uint64_t)images_error_cells(plan, view->width) *
+                   images_error_cells(plan, view->height) >
+               MOST_VIEW_CELLS)
+            plan->cell_edge *= 2;
+    }
+}
+
+/* Sizes the error map: the cells of the largest view of all ranks, and of the largest strip, which
+ * may begin and end within cells. */
+static void plan_cells(const struct scene_split *train, struct images_plan *plan)
+{
+    choose_cell_edge(train, plan);
+    for (size_t i = 0; i < train->camera_count; i++) {
+        const struct scene_camera *view = &train->cameras[i];
+        uint32_t columns = images_error_cells(plan, view->width);
+        uint32_t cells = columns * images_error_cells(plan, view->height);
         plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
         plan->cuts_panoramas |= plan->strips > 1 && view->lens == VKN_LENS_EQUIRECTANGULAR;
         for (uint32_t strip = 0; strip < plan->strips; strip++) {
             uint32_t begin = strip_begin(plan, view->height, strip);
             uint32_t end = strip_begin(plan, view->height, strip + 1);
-            cells = columns * (setup_error_cells(end) - begin / ERROR_CELL_EDGE);
+            cells = columns * (images_error_cells(plan, end) - begin / plan->cell_edge);
             plan->slot_cells = cells > plan->slot_cells ? cells : plan->slot_cells;
         }
     }
@@ -191,7 +214,7 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.first_row = image_strip->first_row;
     camera.shrink = image_strip->shrink;
     camera.first_cell = image_strip->view * plan->view_cells;
-    camera.cell_columns = setup_error_cells(view->width);
+    camera.cell_columns = images_error_cells(plan, view->width);
     /* All strips are equally likely. A draw of a panorama's strip is kept in proportion to the
      * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: the draws of
      * other views are kept as often as those of a panorama on average. */
@@ -269,6 +292,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .slots = plan->exchanged > 0 ? plan->resident : 0,
         .resident = plan->resident,
         .pixels = plan->pixels,
+        .cell_edge = plan->cell_edge,
         .view_cells = plan->view_cells,
         .slot_cells = plan->slot_cells,
         .times = {plan->times[0], plan->times[1]},

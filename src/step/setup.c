@@ -272,11 +272,6 @@ struct buffer_counts setup_counts(const struct setup *setup)
     return counts;
 }
 
-uint32_t setup_error_cells(uint32_t pixels)
-{
-    return (pixels + ERROR_CELL_EDGE - 1) / ERROR_CELL_EDGE;
-}
-
 struct Camera setup_camera(const struct scene_camera *camera)
 {
     struct Camera result = {
@@ -291,7 +286,6 @@ struct Camera setup_camera(const struct scene_camera *camera)
         .limit = (float)scene_camera_limit(camera),
         .time = camera->time,
         .shrink = 1,
-        .cell_columns = setup_error_cells(camera->width),
         .strip_share = 1,
     };
 #define COPY(name) result.name = camera->name;

@@ -269,6 +269,7 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->view_stride = images->slots > 0 || share.of == 0 ? 1 : share.of;
     constants->view_count =
         constants->view_stride > 1 ? step_view_count(constants, share.first) : images->resident;
+    constants->cell_edge = images->cell_edge;
     constants->error_cells = images->views * images->view_cells;
     constants->slot_cells = images->slot_cells;
     constants->slot_count = images->resident;

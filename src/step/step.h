@@ -81,8 +81,6 @@ void setup_record_forward(const struct setup *setup, struct gpu_recording *recor
 double setup_ray_steps(const struct setup *setup, const struct vkn_scene *scene);
 /* Converts a camera to its struct in BIND_CAMERAS, as the camera of a whole image. */
 struct Camera setup_camera(const struct scene_camera *camera);
-/* Returns the number of cells of the error map along an edge of an image. */
-uint32_t setup_error_cells(uint32_t pixels);
 
 /* ---- the training step ----------------------------------------------------------------------- */
 #define STEP_RECORDINGS        2u
@@ -96,10 +94,11 @@ uint32_t setup_error_cells(uint32_t pixels);
 
 /* The training images on the device. */
 struct step_images {
-    uint32_t views;    /* training views, whose cameras come first in BIND_CAMERAS */
-    uint32_t slots;    /* further cameras, for streamed image strips; 0: all views are resident */
-    uint32_t resident; /* views or image strips whose pixels are on the device */
-    uint64_t pixels;   /* of BIND_PIXELS */
+    uint32_t views;     /* training views, whose cameras come first in BIND_CAMERAS */
+    uint32_t slots;     /* further cameras, for streamed image strips; 0: all views are resident */
+    uint32_t resident;  /* views or image strips whose pixels are on the device */
+    uint64_t pixels;    /* of BIND_PIXELS */
+    uint32_t cell_edge; /* of a cell of the error map, in pixels */
     uint32_t view_cells, slot_cells; /* most cells of the error map in a view, and in a slot */
     float times[2];                  /* first and last time of the training views */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws

@@ -21,8 +21,8 @@ static double even(const struct reference_drawn *view, uint32_t x, uint32_t y)
 
 uint32_t reference_error_cell(const struct reference_drawn *view, uint32_t x, uint32_t y)
 {
-    uint32_t row = (view->first_row + y * view->shrink) / 16;
-    return view->first_cell + row * view->columns + x * view->shrink / 16;
+    uint32_t row = (view->first_row + y * view->shrink) / view->cell_edge;
+    return view->first_cell + row * view->columns + x * view->shrink / view->cell_edge;
 }
 
 double reference_draw(const struct reference_drawn *views, uint32_t count, const float *errors,

@@ -305,7 +305,7 @@ void reference_loss_scale(const struct Config *config, bool finite, struct State
 
 /* A view or strip whose pixels are drawn: its position in the whole image and in the error map. */
 struct reference_drawn {
-    uint32_t width, height, first_row, shrink, first_cell, columns;
+    uint32_t width, height, first_row, shrink, first_cell, columns, cell_edge;
     bool is_panorama;
     double center_y, focal_y, strip_share;
     const bool *used; /* [pixel] */
