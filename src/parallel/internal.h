@@ -4,8 +4,6 @@
 
 #include "parallel/parallel.h"
 
-parallel_combination parallel_max_of; /* reduces to the maximum */
-
 /* Collective operations of ranks that are threads or processes. */
 struct parallel_transport {
     vkn_status (*gather)(struct parallel *parallel, const void *mine, size_t size, void *all);

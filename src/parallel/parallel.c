@@ -24,19 +24,10 @@ vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size
     return parallel->transport->broadcast(parallel, data, size);
 }
 
-vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count)
+vkn_status parallel_combine(struct parallel *parallel, parallel_combination *combination,
+                            float *values, size_t count)
 {
-    return parallel->transport->combine(parallel, parallel_mean_of, values, count);
-}
-
-vkn_status parallel_mean_f16(struct parallel *parallel, float *words, size_t count)
-{
-    return parallel->transport->combine(parallel, parallel_mean_f16_of, words, count);
-}
-
-vkn_status parallel_max(struct parallel *parallel, float *values, size_t count)
-{
-    return parallel->transport->combine(parallel, parallel_max_of, values, count);
+    return parallel->transport->combine(parallel, combination, values, count);
 }
 
 void parallel_expect_delays(struct parallel *parallel, bool expects_delays)

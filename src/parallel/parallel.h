@@ -24,12 +24,16 @@ uint32_t parallel_size(const struct parallel *parallel);
 vkn_status parallel_gather(struct parallel *parallel, const void *mine, size_t size, void *all);
 /* Broadcasts `size` bytes of rank 0 to all ranks. */
 vkn_status parallel_broadcast(struct parallel *parallel, void *data, size_t size);
-/* All-reduces values[count] to their means over the ranks. */
-vkn_status parallel_mean(struct parallel *parallel, float *values, size_t count);
-/* All-reduces words[count] of two f16 each to their means, rounded to nearest. */
-vkn_status parallel_mean_f16(struct parallel *parallel, float *words, size_t count);
-/* All-reduces values[count] to their maxima over the ranks. */
-vkn_status parallel_max(struct parallel *parallel, float *values, size_t count);
+/* Reduces values[ranks][first .. end - 1] over the ranks, into the first `kept` of the arrays. */
+typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
+                                  size_t first, size_t end);
+/* Reduce to the mean of values; to the means of the two f16 in each word, rounded to nearest; to
+ * the maximum. */
+parallel_combination parallel_mean_of, parallel_mean_f16_of, parallel_max_of;
+/* All-reduces values[count]. Each rank combines a range of them, which begins at a multiple of 16
+ * values. */
+vkn_status parallel_combine(struct parallel *parallel, parallel_combination *combination,
+                            float *values, size_t count);
 /* Sets whether other ranks may be late for the next collective calls, as when rank 0 evaluates for
  * minutes. If they may not, a rank that is late when this process is asked to stop counts as lost:
  * a launcher that has lost a process asks all others to stop and kills them a second later. */
@@ -41,12 +45,6 @@ void parallel_mark_over(struct parallel *parallel);
 bool parallel_is_over(const struct parallel *parallel);
 /* Leaves the group. Destroys a process's communicator; a thread's communicator is the group's. */
 void parallel_leave(struct parallel *parallel);
-
-/* Reduces values[ranks][first .. end - 1] over the ranks, into the first `kept` of the arrays. */
-typedef void parallel_combination(float *const values[], uint32_t ranks, uint32_t kept,
-                                  size_t first, size_t end);
-/* Reduce to the mean of values; to the means of the two f16 in each word, rounded to nearest. */
-parallel_combination parallel_mean_of, parallel_mean_f16_of;
 
 /* Continues a hash (0 at first) with `data` and its size. Detects mistakes, but not forgeries. */
 uint64_t parallel_hash(uint64_t hash, const void *data, size_t size);

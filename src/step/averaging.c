@@ -22,7 +22,7 @@ struct transfer {
     /* NULL: the values are all-reduced as they are. */
     const struct gpu_pipeline *export_pipeline, *import_pipeline;
     const struct gpu_bindings *bindings;
-    bool largest;                                /* all-reduced by maximum, else by average */
+    enum step_reduction reduction;
     struct gpu_recording *exporting, *importing; /* to the host; from the host */
 };
 
@@ -66,8 +66,8 @@ static void list_transfers(const struct step *step, struct step_average *averagi
                               .export_pipeline = pipeline_of(step, "export_step_counts", field),
                               .import_pipeline = pipeline_of(step, "import_step_counts", field),
                               .bindings = averaging->bindings[field][0]});
-    add_transfer(averaging,
-                 (struct transfer){.values = &step->buffers.at[BIND_OCCUPANCY], .largest = true});
+    add_transfer(averaging, (struct transfer){.values = &step->buffers.at[BIND_OCCUPANCY],
+                                              .reduction = STEP_MAXIMUM});
     for (uint32_t field = 0; field < averaging->fields; field++)
         for (uint32_t i = 0; i < averaging->buffers; i++)
             add_transfer(
@@ -244,7 +244,8 @@ static vkn_status reduce_transfer(const struct step_average *averaging, uint32_t
     BASE_TRY(gpu_wait(transfer->exporting));
     float *values = averaging->direct ? transfer->values->mapped
                                       : averaging->staging[number % STAGING_BUFFERS].mapped;
-    BASE_TRY(combine(context, values, transfer->values->size / sizeof *values, transfer->largest));
+    BASE_TRY(
+        combine(context, values, transfer->values->size / sizeof *values, transfer->reduction));
     return gpu_submit(transfer->importing);
 }
 

@@ -1,5 +1,7 @@
-/* Copies gradient buckets, step statistics and occupancy cells, which synchronous ranks all-reduce
- * on the host, between device and host. */
+/* Copies gradient buckets, step statistics, occupancy cells and the error map, which synchronous
+ * ranks all-reduce on the host, between device and host. */
+#include <stdlib.h>
+
 #include "step/ranks.h"
 #include "rays/rays.h"
 
@@ -73,8 +75,7 @@ uint64_t step_bucket_bytes(const struct step *step)
 {
     struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
     uint64_t bytes = 0;
-    if (ranks_cells(step).values)
-        bytes += step->buffers.at[BIND_OCCUPANCY].size / UPDATE_INTERVAL;
+    bytes += sizeof(float) * (ranks_cells(step).count + ranks_errors(step).count) / UPDATE_INTERVAL;
     for (uint32_t bucket = 0; bucket < step->ranks->buckets; bucket++)
         for (size_t i = list_ranges(step, bucket, ranges); i > 0; i--)
             bytes += ranges[i - 1].size;
@@ -88,6 +89,26 @@ struct step_span ranks_cells(const struct step *step)
         return (struct step_span){0};
     void *values = cells->mapped ? cells->mapped : step->ranks->cells.mapped;
     return (struct step_span){values, cells->size / sizeof(float), false};
+}
+
+/* Returns the bytes of the error map that devices exchange; 0 for a single device, whose virtual
+ * ranks have one map. */
+static uint64_t exchanged_errors(const struct setup *setup, uint64_t error_cells)
+{
+    bool has_devices = setup->constants.ranks > setup_virtual_ranks(&setup->config);
+    return has_devices ? error_cells * sizeof(struct ErrorCell) : 0;
+}
+
+struct step_span ranks_errors(const struct step *step)
+{
+    const struct gpu_buffer *state = &step->buffers.at[BIND_STATE];
+    uint64_t size = exchanged_errors(&step->setup, (state->size - sizeof(struct State)) /
+                                                       sizeof(struct ErrorCell));
+    if (size == 0)
+        return (struct step_span){0};
+    void *values =
+        state->mapped ? (char *)state->mapped + sizeof(struct State) : step->ranks->errors.mapped;
+    return (struct step_span){values, size / sizeof(float), false};
 }
 
 struct RankStats *step_statistics(const struct step *step, uint32_t turn)
@@ -108,7 +129,7 @@ static uint64_t gradient_bytes(const struct setup *setup)
     return setup->backend.f16_sums ? 4 * summed + 2 * params : 4 * params;
 }
 
-uint64_t step_ranks_memory(const struct setup *setup)
+uint64_t step_ranks_memory(const struct setup *setup, uint64_t error_cells)
 {
     const struct setup coarse = setup_of_coarse(setup);
     uint64_t gradients = gradient_bytes(setup);
@@ -117,7 +138,7 @@ uint64_t step_ranks_memory(const struct setup *setup)
     if (rays_have_coarse(&setup->config))
         gradients += gradient_bytes(&coarse);
     uint64_t cells = setup->constants.cell_shares > 1 ? 4 * setup_counts(setup).cells : 0;
-    return sizeof(struct State) + cells +
+    return sizeof(struct State) + cells + exchanged_errors(setup, error_cells) +
            setup_virtual_ranks(&setup->config) *
                (gradients + STEP_FIELDS * sizeof(struct RankStats));
 }
@@ -125,8 +146,8 @@ uint64_t step_ranks_memory(const struct setup *setup)
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
 {
     struct gpu_buffer_request
-        requests[2 + STEP_MAX_VIRTUAL_RANKS * (STEP_FIELDS * GRADIENT_FORMATS + 1)];
-    const struct gpu_buffer *cells = &step->buffers.at[BIND_OCCUPANCY];
+        requests[3 + STEP_MAX_VIRTUAL_RANKS * (STEP_FIELDS * GRADIENT_FORMATS + 1)];
+    const struct gpu_buffer *at = step->buffers.at, *cells = &at[BIND_OCCUPANCY];
     bool is_f16 = step->setup.backend.f16_sums;
     size_t count = 0;
     requests[count++] = (struct gpu_buffer_request){&ranks->saved_state, "state before a turn",
@@ -150,6 +171,10 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks)
     if (ranks_cells(step).count > 0 && !cells->mapped)
         requests[count++] = (struct gpu_buffer_request){&ranks->cells, "exchanged occupancy cells",
                                                         cells->size, GPU_HOST};
+    if (ranks_errors(step).count > 0 && !at[BIND_STATE].mapped)
+        requests[count++] =
+            (struct gpu_buffer_request){&ranks->errors, "exchanged error map",
+                                        sizeof(float) * ranks_errors(step).count, GPU_HOST};
     return gpu_arena_create(step->device, requests, count, &ranks->arena);
 }
 
@@ -196,12 +221,18 @@ void ranks_record_bucket(const struct step *step, struct gpu_recording *recordin
 
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
 {
-    const struct gpu_buffer *in_step = &step->buffers.at[BIND_OCCUPANCY];
-    const struct copy cells = {
-        .in_step = in_step, .in_ranks = &step->ranks->cells, .size = in_step->size};
+    const struct step_ranks *ranks = step->ranks;
+    const struct copy copies[] = {{.in_step = &step->buffers.at[BIND_OCCUPANCY],
+                                   .in_ranks = &ranks->cells,
+                                   .size = ranks->cells.size},
+                                  {.in_step = &step->buffers.at[BIND_STATE],
+                                   .step_offset = sizeof(struct State),
+                                   .in_ranks = &ranks->errors,
+                                   .size = ranks->errors.size}};
     gpu_record_barrier(recording);
-    if (cells.in_ranks->handle)
-        ranks_record_copy(recording, cells, back);
+    for (size_t i = 0; i < BASE_COUNT(copies); i++)
+        if (copies[i].in_ranks->handle)
+            ranks_record_copy(recording, copies[i], back);
     gpu_record_barrier(recording);
 }
 
@@ -216,4 +247,44 @@ void ranks_record_stats(const struct step *step, struct gpu_recording *recording
     gpu_record_barrier(recording);
     ranks_record_copy(recording, statistics, back);
     gpu_record_barrier(recording);
+}
+
+/* ---- the error map --------------------------------------------------------------------------- */
+
+void step_add_errors(float *const cells[], uint32_t ranks, uint32_t kept, size_t first, size_t end)
+{
+    const size_t words = sizeof(struct ErrorCell) / sizeof(float);
+    for (size_t i = first / words; i < end / words; i++) {
+        struct ErrorCell sum = ((const struct ErrorCell *)cells[0])[i];
+        uint64_t losses = 0;
+        sum.rays = 0;
+        for (uint32_t rank = 0; rank < ranks; rank++) {
+            const struct ErrorCell *cell = &((const struct ErrorCell *)cells[rank])[i];
+            losses += (uint64_t)cell->high << 32 | cell->low;
+            sum.rays += cell->rays;
+        }
+        sum.low = (uint32_t)losses;
+        sum.high = (uint32_t)(losses >> 32);
+        for (uint32_t rank = 0; rank < kept; rank++)
+            ((struct ErrorCell *)cells[rank])[i] = sum;
+    }
+}
+
+vkn_status step_exchange_errors(struct step *step, step_all_reduce *combine, void *context)
+{
+    const struct gpu_buffer *state = &step->buffers.at[BIND_STATE];
+    size_t count = step->ranks ? ranks_errors(step).count : 0, size = count * sizeof(float);
+    if (count == 0)
+        return VKN_OK;
+    struct ErrorCell *cells = base_alloc(size, 1);
+    vkn_status status =
+        cells ? gpu_download(step->device, state, sizeof(struct State), cells, size) : VKN_ERROR;
+    if (status == VKN_OK && combine)
+        status = combine(context, (float *)cells, count, STEP_ERRORS);
+    for (size_t i = 0; cells && !combine && i < size / sizeof *cells; i++)
+        cells[i].low = cells[i].high = cells[i].rays = 0;
+    if (status == VKN_OK)
+        status = gpu_upload(step->device, state, sizeof(struct State), cells, size);
+    free(cells);
+    return status;
 }

@@ -93,8 +93,9 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
 /* Create and destroy the buffers and command buffers of synchronous data parallelism. */
 vkn_status step_ranks_create(struct step *step);
 void step_ranks_destroy(struct step_ranks **ranks);
-/* Returns the bytes of the buffers of synchronous data parallelism; 0 for a single rank. */
-uint64_t step_ranks_memory(const struct setup *setup);
+/* Returns the bytes of the buffers of synchronous data parallelism, for an error map of
+ * `error_cells` cells; 0 for a single rank. */
+uint64_t step_ranks_memory(const struct setup *setup, uint64_t error_cells);
 /* Create and destroy the buffers and command buffers of parameter averaging. */
 vkn_status step_average_create(struct step *step);
 void step_average_destroy(struct step_average **averaging);

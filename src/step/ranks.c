@@ -308,7 +308,11 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
                                void *context)
 {
     struct step_ranks *ranks = step->ranks;
-    const struct step_span cells = ranks_cells(step);
+    const struct {
+        struct step_span span;
+        enum step_reduction reduction;
+    } exchanged[] = {{ranks_cells(step), STEP_MAXIMUM}, {ranks_errors(step), STEP_ERRORS}};
+    bool exchanges = exchanged[0].span.values || exchanged[1].span.values;
     /* A training that is resumed within an update interval computes the sums of the error map
      * again; begin_step then disables the other passes of the occupancy update. */
     bool resumes = step->setup.constants.error_share > 0 && number != ranks->next;
@@ -321,10 +325,12 @@ vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_redu
         return VKN_OK;
     BASE_TRY(submit_begin(step));
     ranks->state_saved = true;
-    if (cells.values && !ranks->measuring)
+    if (exchanges && !ranks->measuring)
         BASE_TRY(gpu_wait(ranks->begin));
-    if (cells.values)
-        BASE_TRY(combine(context, cells.values, cells.count, true));
+    for (size_t i = 0; number % UPDATE_INTERVAL == 0 && i < BASE_COUNT(exchanged); i++)
+        if (exchanged[i].span.values)
+            BASE_TRY(combine(context, exchanged[i].span.values, exchanged[i].span.count,
+                             exchanged[i].reduction));
     return submit_grid(step);
 }
 

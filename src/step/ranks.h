@@ -17,10 +17,10 @@ struct step_ranks {
     struct gpu_arena *arena;
     struct gpu_buffer saved_state; /* the state before the step, with which every turn begins */
     /* Host memory: gradients; step statistics [field]; occupancy cells, if each device updates a
-     * share. */
+     * share; the error map, if there are several devices. */
     struct gpu_buffer gradients[STEP_MAX_VIRTUAL_RANKS][STEP_FIELDS][GRADIENT_FORMATS];
     struct gpu_buffer statistics[STEP_MAX_VIRTUAL_RANKS];
-    struct gpu_buffer cells;
+    struct gpu_buffer cells, errors;
     struct segment segments[MAX_SEGMENTS]; /* of the first half; each completes one bucket */
     uint32_t buckets;
     /* All are recorded on first use; NULL before, and after forget_recordings. */
@@ -35,11 +35,13 @@ struct step_ranks {
     bool state_saved;       /* `saved_state` is the state before this step */
 };
 
-/* Allocates host memory for gradients, statistics and cells, and saved_state. */
+/* Allocates host memory for gradients, statistics, cells and error map, and saved_state. */
 vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
-/* Returns the occupancy cells in host memory; values NULL unless each device updates a share. */
+/* Return the occupancy cells and the error map in host memory; values NULL unless each device
+ * updates a share of the cells, or unless several devices draw rays by error. */
 struct step_span ranks_cells(const struct step *step);
-/* Records the copy of the occupancy cells to the host, or with `back` to the device. */
+struct step_span ranks_errors(const struct step *step);
+/* Records the copies of occupancy cells and error map to the host, or with `back` to the device. */
 void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
 /* A copy between a buffer of the step and one of struct step_ranks. */
 struct copy {

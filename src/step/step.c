@@ -49,7 +49,7 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
             buffers_list(BUFFERS_OF_COARSE, coarse_field_mask(setup) | coarse_samples_mask(setup),
                          &coarse_counts, needs + count);
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
-                                       .size = step_ranks_memory(setup),
+                                       .size = step_ranks_memory(setup, counts.error_cells),
                                        .settings = "parallel.ranks_per_device"};
     needs[count++] = (struct gpu_need){.name = "averaged parameters",
                                        .size = step_average_memory(setup),

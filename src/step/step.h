@@ -295,21 +295,31 @@ struct step_bucket {
 uint32_t step_buckets(const struct step *step);
 struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t bucket);
 /* Returns the bytes per step that are all-reduced: all buckets, and 1 / UPDATE_INTERVAL of the
- * occupancy cells. */
+ * occupancy cells and the error map. */
 uint64_t step_bucket_bytes(const struct step *step);
 /* Returns the step statistics [step_fields] of a turn, the coarse field's last. They are valid
  * after step_wait_bucket of the last bucket. */
 struct RankStats *step_statistics(const struct step *step, uint32_t turn);
 /* Returns the number of fields that the step trains. */
 uint32_t step_fields(const struct step *step);
-/* Replaces values by their average over all ranks, or with `largest` by their maximum. The result
- * is the same on every rank. */
-typedef vkn_status step_all_reduce(void *context, float *values, size_t count, bool largest);
+/* What an all-reduce replaces values by. STEP_ERRORS: the values are struct ErrorCell, and their
+ * sums of losses and rays are replaced by the sums over all ranks. */
+enum step_reduction { STEP_MEAN, STEP_MAXIMUM, STEP_ERRORS };
+/* All-reduces values over all ranks. The result is the same on every rank. */
+typedef vkn_status step_all_reduce(void *context, float *values, size_t count,
+                                   enum step_reduction reduction);
+/* Reduces cells[ranks][first .. end - 1], in words, as STEP_ERRORS says, into the first `kept` of
+ * the arrays. The sums are exact. */
+void step_add_errors(float *const cells[], uint32_t ranks, uint32_t kept, size_t first, size_t end);
 /* Begins an update interval before the first turn of a step, if one begins after `number` finished
- * steps: updates the occupancy grid. If each device updates a share of the cells, `combine`
- * all-reduces the cells. */
+ * steps: updates the occupancy grid and the error map. `combine` all-reduces the error map and, if
+ * each device updates a share of the occupancy cells, these cells. */
 vkn_status step_begin_interval(struct step *step, uint64_t number, step_all_reduce *combine,
                                void *context);
+/* Exchanges the error map where a run ends or begins within an update interval. With `combine`
+ * every rank gets the sums of all ranks, as a checkpoint stores them. With `combine` NULL the
+ * rank's sums become zero: they stay on one rank only, until the next update interval. */
+vkn_status step_exchange_errors(struct step *step, step_all_reduce *combine, void *context);
 /* Submits the first half of a step for a turn. */
 vkn_status step_submit_gradients(struct step *step, uint32_t turn);
 /* Waits for a gradient bucket. */

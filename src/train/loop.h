@@ -82,7 +82,7 @@ step_all_reduce ranks_all_reduce; /* context: struct reduction */
 void ranks_add_time(struct loop *loop, double began, bool hidden);
 /* Stores rank 0's training time, and whether the user has asked any rank to stop. */
 void ranks_read_messages(struct vkn_trainer *trainer, const struct message *messages);
-/* Returns VKN_ERROR if a rank's state differs from rank 0's (replicas.c). `messages`: [ranks]. */
+/* Completes the error map, then returns VKN_ERROR if a rank's state differs from rank 0's. */
 vkn_status ranks_check_hashes(struct vkn_trainer *trainer, struct message *messages);
 /* Runs local SGD with parameter averaging (local_sgd.c); the caller makes the last report. */
 vkn_status local_sgd_run(struct loop *loop);

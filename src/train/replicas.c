@@ -11,15 +11,13 @@ static vkn_status hash_state(const struct vkn_trainer *t, uint64_t *hash)
     *hash = 0;
     for (size_t i = 0; i < count; i++) {
         const struct gpu_buffer *buffer = step_saved(&t->step, &saved[i]);
-        bool is_state = saved[i].number == BIND_STATE;
-        if (is_state && !t->step.ranks)
+        if (saved[i].number == BIND_STATE && !t->step.ranks)
             continue; /* with parameter averaging each rank has a separate state */
-        /* Each rank has a separate error map, which follows the state. */
-        uint64_t size = is_state ? sizeof(struct State) : buffer->size;
-        void *data = base_alloc(size, 1);
-        vkn_status status = data ? gpu_download(t->device, buffer, 0, data, size) : VKN_ERROR;
+        void *data = base_alloc(buffer->size, 1);
+        vkn_status status =
+            data ? gpu_download(t->device, buffer, 0, data, buffer->size) : VKN_ERROR;
         if (status == VKN_OK)
-            *hash = parallel_hash(*hash, data, size);
+            *hash = parallel_hash(*hash, data, buffer->size);
         free(data);
         BASE_TRY(status);
     }
@@ -29,8 +27,8 @@ static vkn_status hash_state(const struct vkn_trainer *t, uint64_t *hash)
 vkn_status ranks_check_hashes(struct vkn_trainer *t, struct message *messages)
 {
     struct message mine = {.step = t->steps_done};
-    if (!t->parallel)
-        return VKN_OK;
+    struct reduction reduction = {t->parallel, VKN_OK};
+    BASE_TRY(step_exchange_errors(&t->step, ranks_all_reduce, &reduction));
     BASE_TRY(hash_state(t, &mine.hash));
     BASE_TRY(messages_exchange(t->parallel, &mine, messages));
     for (uint32_t rank = 1; rank < t->ranks; rank++)

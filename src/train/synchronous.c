@@ -102,17 +102,17 @@ static vkn_status all_reduce_bucket(struct vkn_trainer *t, uint32_t bucket)
     const struct step_bucket found = step_bucket(&t->step, 0, bucket);
     for (uint32_t i = 0; t->parallel && i < found.count; i++) {
         const struct step_span *span = &found.spans[i];
-        BASE_TRY((span->is_f16 ? parallel_mean_f16 : parallel_mean)(t->parallel, span->values,
-                                                                    span->count));
+        parallel_combination *mean = span->is_f16 ? parallel_mean_f16_of : parallel_mean_of;
+        BASE_TRY(parallel_combine(t->parallel, mean, span->values, span->count));
     }
     return VKN_OK;
 }
 
-vkn_status ranks_all_reduce(void *context, float *values, size_t count, bool largest)
+vkn_status ranks_all_reduce(void *context, float *values, size_t count, enum step_reduction kind)
 {
+    parallel_combination *const kinds[] = {parallel_mean_of, parallel_max_of, step_add_errors};
     struct reduction *reduction = context;
-    reduction->status =
-        (largest ? parallel_max : parallel_mean)(reduction->parallel, values, count);
+    reduction->status = parallel_combine(reduction->parallel, kinds[kind], values, count);
     return reduction->status;
 }
 
@@ -167,17 +167,17 @@ struct checked_reduction {
     struct message *messages;
 };
 
-static vkn_status checked_all_reduce(void *context, float *values, size_t count, bool largest)
+static vkn_status checked_all_reduce(void *context, float *values, size_t count,
+                                     enum step_reduction kind)
 {
-    struct checked_reduction *checked_reduction = context;
-    const struct message mine = {.step = checked_reduction->loop->trainer->steps_done + 1};
+    struct checked_reduction *checked = context;
+    const struct message mine = {.step = checked->loop->trainer->steps_done + 1};
     double began = base_seconds();
-    checked_reduction->reduction.status =
-        exchange_messages(checked_reduction->loop, &mine, checked_reduction->messages);
-    if (checked_reduction->reduction.status == VKN_OK)
-        (void)ranks_all_reduce(&checked_reduction->reduction, values, count, largest);
-    ranks_add_time(checked_reduction->loop, began, false);
-    return checked_reduction->reduction.status;
+    checked->reduction.status = exchange_messages(checked->loop, &mine, checked->messages);
+    if (checked->reduction.status == VKN_OK)
+        (void)ranks_all_reduce(&checked->reduction, values, count, kind);
+    ranks_add_time(checked->loop, began, false);
+    return checked->reduction.status;
 }
 
 static vkn_status begin_update_interval(struct loop *loop, struct message *messages)
@@ -327,6 +327,8 @@ static vkn_status run_steps(struct loop *loop, struct message *messages)
     bool last = trainer_leads(t) && loop->submitted >= loop->limit;
     t->rank0_seconds = t->seconds;
     t->stop_requested = false;
+    if (!trainer_leads(t)) /* rank 0 has the sums of all ranks */
+        BASE_TRY(on_device(t, step_exchange_errors(&t->step, NULL, NULL)));
     while (!last && !t->stop_requested && !loop_ended_early(loop)) {
         loop_update_due(loop);
         BASE_TRY(loop_call_between_steps(loop));
@@ -335,7 +337,7 @@ static vkn_status run_steps(struct loop *loop, struct message *messages)
             loop_report(loop);
     }
     /* All ranks have the same statistics, so that all take the same branch. */
-    return loop_ended_early(loop) ? VKN_OK : ranks_check_hashes(t, messages);
+    return t->parallel && !loop_ended_early(loop) ? ranks_check_hashes(t, messages) : VKN_OK;
 }
 
 vkn_status synchronous_run(struct loop *loop)
