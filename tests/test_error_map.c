@@ -3,6 +3,8 @@
  */
 #include "step_fixture.h"
 
+#include <vknerf/renderer.h>
+
 #define WIDTH  80u
 #define HEIGHT 64u
 #define CELLS  (5u * 4) /* of a view */
@@ -124,15 +126,20 @@ static void test_map(void **state)
     check_map(*state, &config);
 }
 
-/* Without drawing by error a checkpoint has no map, and its bits do not depend on `unbiased`. */
+/* Without drawing by error a checkpoint has no map, and its bits do not depend on `unbiased`.
+ * Renderers read checkpoints with a map, too. */
 static void test_without_map(void **state)
 {
+    const struct step_tests *tests = *state;
+    vkn_renderer *renderer = NULL;
     struct vkn_config config = tiny_config(true), by_error = config_by_error();
     char *plain = tiny_train(*state, &config, NULL, 20, "plain");
     char *mapped = tiny_train(*state, &by_error, NULL, 20, "mapped");
     char *begun = tiny_train(*state, &by_error, plain, 40, "begun");
     char *ended = tiny_train(*state, &config, mapped, 40, "ended");
     assert_false(same_tensors(plain, mapped));
+    ok(vkn_renderer_open(tests->context, mapped, VKN_PRECISION_AUTO, &renderer));
+    vkn_renderer_destroy(&renderer);
     free(plain);
     free(mapped);
     free(begun);

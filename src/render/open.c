@@ -23,7 +23,9 @@ static vkn_status upload_tensor(struct vkn_renderer *r, const struct safetensors
     while (i + 1 < count && (saved[i].number != number || saved[i].coarse != coarse))
         i++;
     BASE_TRY(checkpoint_find(file, &saved[i], buffer->size / 4, &tensor));
-    return gpu_upload(r->device, buffer, 0, tensor->data, tensor->size);
+    /* An error map may follow the state. */
+    uint64_t size = tensor->size < buffer->size ? tensor->size : buffer->size;
+    return gpu_upload(r->device, buffer, 0, tensor->data, size);
 }
 
 static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_file *file)
