@@ -39,8 +39,8 @@ static bool is_contracted(const struct vkn_config *config)
     return config->scene.contraction == VKN_CONTRACTION_CUBE;
 }
 
-/* The grid spans the cube, or the contracted cube of twice the side. Cells much smaller than a
- * pixel fit single images. 2.5 cells a pixel are instant-ngp's 2048 for 800 pixels. */
+/* The grid spans the cube, or the contracted cube of twice the side. With cells much smaller
+ * than a pixel, test views get worse. 2.5 cells a pixel are instant-ngp's 2048 for 800 pixels. */
 RULE(finest)
 {
     double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;

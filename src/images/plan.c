@@ -216,8 +216,8 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.first_cell = image_strip->view * plan->view_cells;
     camera.cell_columns = images_error_cells(plan, view->width);
     /* All strips are equally likely. A draw of a panorama's strip is kept in proportion to the
-     * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: the draws of
-     * other views are kept as often as those of a panorama on average. */
+     * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: draws of
+     * other views are kept as often as draws of a panorama on average. */
     if (plan->cuts_panoramas) {
         double share = view->lens == VKN_LENS_EQUIRECTANGULAR
                            ? mean_cosine(&image_strip->camera) / mean_cosine(view)

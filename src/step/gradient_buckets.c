@@ -74,8 +74,8 @@ struct step_bucket step_bucket(const struct step *step, uint32_t turn, uint32_t 
 uint64_t step_bucket_bytes(const struct step *step)
 {
     struct gradient_range ranges[GRADIENT_FORMATS * STEP_FIELDS];
-    uint64_t bytes = 0;
-    bytes += sizeof(float) * (ranks_cells(step).count + ranks_errors(step).count) / UPDATE_INTERVAL;
+    uint64_t bytes =
+        sizeof(float) * (ranks_cells(step).count + ranks_errors(step).count) / UPDATE_INTERVAL;
     for (uint32_t bucket = 0; bucket < step->ranks->buckets; bucket++)
         for (size_t i = list_ranges(step, bucket, ranges); i > 0; i--)
             bytes += ranges[i - 1].size;
@@ -219,7 +219,7 @@ void ranks_record_bucket(const struct step *step, struct gpu_recording *recordin
     gpu_record_barrier(recording);
 }
 
-void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back)
+void ranks_record_interval(const struct step *step, struct gpu_recording *recording, bool back)
 {
     const struct step_ranks *ranks = step->ranks;
     const struct copy copies[] = {{.in_step = &step->buffers.at[BIND_OCCUPANCY],

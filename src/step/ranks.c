@@ -161,14 +161,14 @@ static vkn_status record_begin(struct step *step, struct gpu_recording **recordi
     record_state(step, *recording, false);
     gpu_record_barrier(*recording);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
-    ranks_record_cells(step, *recording, false);
+    ranks_record_interval(step, *recording, false);
     return gpu_record_end(*recording);
 }
 
 static vkn_status record_grid(struct step *step, struct gpu_recording **recording)
 {
     BASE_TRY(begin_recording(step, "occupancy grid update", recording));
-    ranks_record_cells(step, *recording, true);
+    ranks_record_interval(step, *recording, true);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
     return gpu_record_end(*recording);
 }
@@ -214,12 +214,12 @@ static void record_save_state(const struct step *step, struct gpu_recording *rec
 
 static void record_cells_export(const struct step *step, struct gpu_recording *recording)
 {
-    ranks_record_cells(step, recording, false);
+    ranks_record_interval(step, recording, false);
 }
 
 static void record_cells_import(const struct step *step, struct gpu_recording *recording)
 {
-    ranks_record_cells(step, recording, true);
+    ranks_record_interval(step, recording, true);
 }
 
 static vkn_status measure_begin(struct step *step)

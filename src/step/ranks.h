@@ -42,7 +42,7 @@ vkn_status ranks_allocate(const struct step *step, struct step_ranks *ranks);
 struct step_span ranks_cells(const struct step *step);
 struct step_span ranks_errors(const struct step *step);
 /* Records the copies of occupancy cells and error map to the host, or with `back` to the device. */
-void ranks_record_cells(const struct step *step, struct gpu_recording *recording, bool back);
+void ranks_record_interval(const struct step *step, struct gpu_recording *recording, bool back);
 /* A copy between a buffer of the step and one of struct step_ranks. */
 struct copy {
     const struct gpu_buffer *in_step, *in_ranks;
