@@ -71,8 +71,8 @@ static inline void random_ray(struct Ray *ray, double span[2], const struct Conf
         span[1] = config->far_distance;
     }
     span[0] = fmax(span[0], nearest);
-    ray->step =
-        hits ? (float)(reference_steps_to(stepping, span[0]) + random_between(random, 0, 1)) : 0;
+    double jitter = random_between(random, 0, 1), marches = config->ray_samples > 0 ? 0 : 1;
+    ray->step = hits ? (float)(reference_steps_to(stepping, span[0]) + marches * jitter) : 0;
     ray->last = hits ? (float)reference_steps_to(stepping, span[1]) : -1;
 }
 
@@ -97,6 +97,7 @@ static inline void move_rays_back(struct inputs *inputs, const struct Config *co
         }
         bool hits = reference_cube(origin, direction, config->aabb_scale, span);
         hits = hits && span[1] - span[0] > 0.3;
+        ray->step = hits ? (float)reference_steps_to(&inputs->stepping, span[0]) : 0;
         ray->last = hits ? (float)reference_steps_to(&inputs->stepping, span[1]) : -1;
     }
 }

@@ -49,6 +49,7 @@ static void random_ray(struct inputs *inputs, const struct Config *config, uint3
     }
     inputs->spans[r][0] = reference_steps_to(&inputs->stepping, span[0]);
     inputs->spans[r][1] = reference_steps_to(&inputs->stepping, span[1]);
+    ray->step = (float)inputs->spans[r][0];
     ray->last = (float)inputs->spans[r][1];
 }
 

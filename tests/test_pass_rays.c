@@ -296,6 +296,57 @@ static void test_curriculum(void **state)
     bench_destroy(&bench);
 }
 
+/* Half of the rays begin at `first` from their cameras, the others at near_distance; `jitter` is
+ * the most by which a march begins later. */
+static void check_starts(struct bench *bench, uint32_t step, double first, double jitter)
+{
+    struct reference_stepping stepping = reference_stepping(&bench->config, false);
+    double near = reference_steps_to(&stepping, bench->config.near_distance);
+    double far = reference_steps_to(&stepping, first), slack = 1e-3;
+    uint32_t counts[2] = {0};
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    struct Ray *rays = run_step(bench, step, RAYS);
+    for (uint32_t r = 0; r < RAYS; r++) {
+        bool is_far = rays[r].step > near + jitter + slack;
+        double from = is_far ? far : near;
+        if (!(rays[r].step > from - slack && rays[r].step < from + jitter + slack))
+            fail_msg("step %u, ray %u begins at %.7g, not %.7g", step, r, rays[r].step, from);
+        counts[is_far]++;
+    }
+    if (far > near + jitter)
+        assert_uniform(counts, 2, "rays that begin further away");
+    else
+        assert_int_equal(counts[0], RAYS);
+    free(rays);
+}
+
+/* Cameras inside a cube of side 16: rays begin neither at its faces nor beyond them. */
+static void test_near_start(void **state)
+{
+    struct views views = views_create(0.8);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 16, VKN_CONTRACTION_NONE, 9);
+    bench.config.near_distance = 0.25f;
+    bench.config.near_start = 1.25f;
+    bench.config.near_steps = 100;
+    bench.config.total_steps = UINT32_MAX;
+    check_starts(&bench, 0, 1.25, 1);
+    check_starts(&bench, 40, 0.85, 1);
+    check_starts(&bench, 100, 0.25, 1);
+    check_starts(&bench, 1000, 0.25, 1);
+    bench.config.ray_samples = 64; /* not a march: bins begin where the ray does */
+    check_starts(&bench, 40, 0.85, 0);
+    bench.config.total_steps = 125; /* 40 % of them are 50 */
+    check_starts(&bench, 40, 0.45, 0);
+    check_starts(&bench, 50, 0.25, 0);
+    bench.config.total_steps = UINT32_MAX;
+    bench.config.time_schedule = 1;
+    const struct Control control = {.time_progress = 0.3f};
+    bench_put(&bench, BIND_CONTROL, &control, sizeof control);
+    check_starts(&bench, 40, 0.5, 0);
+    bench_destroy(&bench);
+}
+
 /* If all pixels are masked, or none is in the lens's reach, no ray is in the loss. */
 static void test_nothing_counts(void **state)
 {
@@ -420,7 +471,8 @@ int main(void)
         cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
         cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
-        cmocka_unit_test(test_curriculum),  cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_curriculum),  cmocka_unit_test(test_near_start),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

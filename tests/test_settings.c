@@ -177,7 +177,7 @@ struct change {
 
 /* Vanilla has one parameter group, and 2592 columns of activations, 64 and 32 of them for the
  * encodings; the batch is small enough to keep all activations. */
-#define VANILLA .with = {"model=vanilla", "batch.samples=2048"}
+#define VANILLA .with = {"model=vanilla", "batch.samples=2048", "mlp.position_octaves=10"}
 #define VANILLA_WEIGHTS(weights)                                                      \
     WORD(constants.summed_params, (weights)), WORD(constants.param_count, (weights)), \
         WORD(constants.entry_count, (weights) / 2.0), WORD(constants.groups[0].count, (weights))
@@ -289,19 +289,20 @@ static const struct row {
      .changes = {REAL(scene.offset[0], 0.25), REAL(scene.offset[1], -2), REAL(scene.offset[2], 3)}},
     /* Cells of the outermost cascade are as long as the longest step; rays end at 1024 half sides.
      */
-    {IS("scene.aabb_scale", "4"), .with = {"march.sampling=occupancy"},
+    {IS("scene.aabb_scale", "4"), .with = {"march.sampling=occupancy", "march.near_start=0"},
      .changes = {WORD(scene.aabb_scale, 4), REAL(constants.aabb_scale, 4),
                  REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 4.0 / 128),
                  SPEC(CASCADES, 3)}},
     {IS("scene.fixed_transform", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0), REAL(scene.offset[1], 0), REAL(scene.offset[2], 0)}},
     {IS("scene.contraction", "none")},
-    {IS("scene.contraction", "cube"), .with = {"march.sampling=occupancy"},
+    {IS("scene.contraction", "cube"), .with = {"march.sampling=occupancy", "march.near_start=0"},
      .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 2),
                  REAL(constants.cone_angle, 1.0 / 256), REAL(constants.step_max, 1.0 / 256),
                  REAL(constants.far_distance, 512)}},
     {IS("scene.contraction", "cube"),
-     .with = {"scene.aabb_scale=4", "march.cone_angle=0.02", "march.sampling=occupancy"},
+     .with = {"scene.aabb_scale=4", "march.cone_angle=0.02", "march.sampling=occupancy",
+              "march.near_start=0"},
      .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 4),
                  REAL(constants.step_max, 4 * 0.02f), REAL(constants.far_distance, 2048)}},
     /* Three images of 12 x 10 pixels, 480 bytes: resident in halves, or two as a whole. */
@@ -577,7 +578,11 @@ static const struct row {
      .changes = {REAL(constants.step_min, 1.7320508f / 64),
                  REAL(constants.step_max, 1.7320508f / 64)}},
     {IS("march.early_stop", "0.003"), .changes = {REAL(constants.early_stop, 0.003)}},
-    {IS("march.near_distance", "0.7"), .changes = {REAL(constants.near_distance, 0.7)}},
+    {IS("march.near_distance", "0.7"),
+     .changes = {REAL(constants.near_distance, 0.7), REAL(constants.near_start, 0.7)}},
+    {IS("march.near_start", "0.6"), .changes = {REAL(constants.near_start, 0.6)}},
+    {IS("march.near_start", "0.01")},
+    {IS("march.near_steps", "77"), .changes = {WORD(constants.near_steps, 77)}},
     {IS("march.far_distance", "1.5"), .changes = {REAL(constants.far_distance, 1.5)}},
     {IS("march.far_distance", "700"), .with = {"scene.contraction=cube"}}, /* ends at 512 anyway */
     {IS("march.far_distance", "300"), .with = {"scene.contraction=cube"},
@@ -1011,6 +1016,8 @@ static const struct fallback {
     {"march.steps_per_unit", "256", "1024"},
     {"march.early_stop", "0.0001", NULL},
     {"march.near_distance", "0.1", NULL},
+    {"march.near_start", "0", NULL},
+    {"march.near_steps", "1000", NULL},
     {"march.far_distance", "0", NULL},
     {"march.alpha_threshold", "0", NULL},
     {"march.visibility", "off", NULL},
@@ -1095,10 +1102,10 @@ static const struct variant {
     {"march.sampling=uniform march.alpha_threshold=0.004", 1, 0, "march.visibility", "on", NULL},
     {"march.sampling=uniform march.alpha_threshold=0.004 batch.keep=0.5", 1, 0, "march.visibility",
      "off", NULL},
-    {"model=vanilla", 1, 0, "mlp.density_width", "256", NULL},
+    {"model=vanilla", 1, 0, "mlp.density_width", "128", "256"},
     {"model=vanilla", 1, 0, "mlp.density_layers", "8", NULL},
-    {"model=vanilla", 1, 0, "mlp.geometry", "256", NULL},
-    {"model=vanilla", 1, 0, "mlp.color_width", "128", NULL},
+    {"model=vanilla", 1, 0, "mlp.geometry", "128", "256"},
+    {"model=vanilla", 1, 0, "mlp.color_width", "64", "128"},
     {"model=vanilla", 1, 0, "mlp.color_layers", "1", NULL},
     {"model=vanilla", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"model=vanilla", 1, 0, "batch.samples", "1024", "65536"},
@@ -1106,11 +1113,11 @@ static const struct variant {
     {"model=vanilla", 1, 0, "march.resolution", "32", "128"},
     {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
     {"model=dynamic", 1, 0, "mlp.density_width", "32", "64"},
-    {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "256", NULL},
+    {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "128", "256"},
     {"model=dynamic dynamic.canonical=layered", 1, 0, "mlp.geometry", "32", NULL},
     {"model=dynamic dynamic.canonical=layered field.position=frequencies", 1, 0, "mlp.geometry",
-     "256", NULL},
-    {"model=vanilla dynamic.canonical=ngp", 1, 0, "mlp.density_width", "256", NULL},
+     "128", "256"},
+    {"model=vanilla dynamic.canonical=ngp", 1, 0, "mlp.density_width", "128", "256"},
     {"dynamic.canonical=vanilla", 1, 0, "mlp.density_width", "32", "64"},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "mlp.position_octaves", "5", NULL},
     {"model=dynamic", 1, 0, "mlp.density_activation", "softplus", NULL},
@@ -1126,7 +1133,7 @@ static const struct variant {
     {"field.activation=tanh", 1, 0, "model", "layered", NULL},
     {"field.position=hash", 1, 0, "model", "ngp", NULL},
     {"field.position=frequencies", 1, 0, "field.direction", "frequencies", NULL},
-    {"field.position=frequencies", 1, 0, "mlp.density_width", "256", NULL},
+    {"field.position=frequencies", 1, 0, "mlp.density_width", "128", "256"},
     {"field.position=identity", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"field.position=frequencies", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
     {"field.activation=tanh", 1, 0, "mlp.density_width", "32", "64"},
@@ -1253,17 +1260,22 @@ static void test_default_variants(void **state)
     free(back);
 }
 
-/* The finest level has up to 2.5 cells per pixel, on CPU devices 1.25. One of two views is twice as
- * far away, with twice the focal length. */
-static void test_finest_level_by_pixels(void **state)
+/* Defaults that follow from the cameras. The finest level has up to 2.5 cells per pixel, on CPU
+ * devices 1.25; the finest wave has 1 to 2 pixels, on CPU devices 2 to 4; in scenes with
+ * surroundings rays begin at half of the cameras' distance or at known content, whichever is
+ * nearer. One of two views is twice as far away, with twice the focal length. */
+static void test_defaults_by_cameras(void **state)
 {
     (void)state;
     static const struct {
         float focal;
-        uint32_t aabb_scale, cpu, gpu;
+        uint32_t aabb_scale, finest[2], octaves[2]; /* on GPUs, on CPU devices */
+        float near, near_start;
     } cases[] = {
-        {138.9f, 1, 128, 256},   {138.9f, 4, 512, 1024},  {277.8f, 1, 256, 512},
-        {1111.1f, 1, 512, 2048}, {2222.2f, 1, 512, 2048}, {1e-3f, 1, 16, 16},
+        {138.9f, 1, {256, 128}, {7, 6}, 0, -1},       {138.9f, 4, {1024, 512}, {9, 8}, 0, 1},
+        {277.8f, 1, {512, 256}, {8, 7}, 0.5f, -1},    {1111.1f, 1, {2048, 512}, {10, 9}, 0, -1},
+        {2222.2f, 1, {2048, 512}, {10, 10}, 0, -1},   {1e-3f, 1, {16, 16}, {4, 4}, 0, -1},
+        {277.8f, 2, {1024, 512}, {9, 8}, 0.5f, 0.5f},
     };
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         struct scene_camera cameras[] = {
@@ -1275,13 +1287,18 @@ static void test_finest_level_by_pixels(void **state)
             .downscale = 1,
             .scale = 1,
             .aabb_scale = cases[i].aabb_scale,
+            .near = cases[i].near,
             .splits[SCENE_TRAIN] = {.cameras = cameras, .camera_count = BASE_COUNT(cameras)},
         };
         for (size_t n = 0; n < BASE_COUNT(types); n++) {
             const struct gpu_capabilities device = make_device(types[n]);
-            struct vkn_config config = {0};
+            struct vkn_config config = {0}, vanilla = {.model = VKN_MODEL_VANILLA};
+            bool is_cpu = types[n] == GPU_CPU;
             ok(setup_resolve_config(&config, &scene, &device));
-            assert_int_equal(config.grid.finest, types[n] == GPU_CPU ? cases[i].cpu : cases[i].gpu);
+            ok(setup_resolve_config(&vanilla, &scene, &device));
+            assert_int_equal(config.grid.finest, cases[i].finest[is_cpu]);
+            assert_int_equal(vanilla.mlp.position_octaves, cases[i].octaves[is_cpu]);
+            assert_float_equal(config.march.near_start, cases[i].near_start, 1e-3);
         }
     }
 }
@@ -1373,7 +1390,7 @@ int main(void)
         cmocka_unit_test(test_seed),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_default_variants),
-        cmocka_unit_test(test_finest_level_by_pixels),
+        cmocka_unit_test(test_defaults_by_cameras),
         cmocka_unit_test(test_help_tells_defaults),
         cmocka_unit_test(test_refusals),
     };

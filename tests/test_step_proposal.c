@@ -82,18 +82,6 @@ static void position_of(const struct Ray *ray, const struct Sample *sample, doub
         position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
 }
 
-static double first_step(const struct step *step, const struct reference_space *space,
-                         const struct reference_stepping *stepping, const struct Ray *ray)
-{
-    const struct Config *constants = &step->setup.constants;
-    const double origin[3] = {ray->origin[0], ray->origin[1], ray->origin[2]};
-    const double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]};
-    double span[2] = {0, 0};
-    if (!space->contracted)
-        reference_cube(origin, direction, constants->aabb_scale, span);
-    return reference_steps_to(stepping, fmax(span[0], constants->near_distance));
-}
-
 /* Computes the edges of bins, and the proposal's density at their samples. */
 static void make_bins(const struct reference_field *field, const struct step *step,
                       const struct step_outcome *outcome, uint32_t r,
@@ -103,7 +91,7 @@ static void make_bins(const struct reference_field *field, const struct step *st
         reference_stepping(&step->setup.constants, field->space.contracted);
     const struct Ray *ray = &outcome->rays[r];
     uint32_t count = outcome->results[r].count;
-    double first = first_step(step, &field->space, &stepping, ray);
+    double first = ray->step;
     for (uint32_t i = 0; i < count; i++) {
         const struct Sample *sample = &outcome->samples[outcome->results[r].first + i];
         double size = (ray->last - first) / count, position[3];

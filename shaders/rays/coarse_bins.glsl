@@ -134,8 +134,6 @@ void sample_coarse_ray(uint ray, uint limit, uint total)
     wait_for_staged();
     if (count == 0u)
         return;
-    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
-    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    float from = to_steps(ray_span(origin, direction).x);
+    float from = rays[ray].step;
     store_samples(Bins(ray, from, (last - from) / float(config.ray_samples), first, begin, begin + count));
 }

@@ -48,6 +48,19 @@ uint drawn_views()
     return first;
 }
 
+// Returns the distance from the camera at which a ray begins; `pick`: random number in [0, 1). Half of
+// the rays begin further away at first, at near_start and then nearer (as in RegNeRF, arXiv 2112.00724,
+// section 3.3, all do): density close to a single camera cannot explain their pixels. The others keep
+// the space in front of the cameras empty.
+float first_distance(float pick)
+{
+    float share = float(state.step) / float(config.near_steps);
+    if (training_ends())
+        share = max(share, training_progress() / NEAR_SHARE);
+    float further = pick < 0.5 ? max(1.0 - share, 0.0) : 0.0;
+    return config.near_distance + further * (config.near_start - config.near_distance);
+}
+
 #include "rays/error_map.glsl"
 
 // Returns the largest float below a positive x.
@@ -142,7 +155,8 @@ void main()
     }
     vec3 random_color = random_unit(state.step, number, RANDOM_BACKGROUND);
     vec2 position = vec2(pixel) + 0.5;
-    float jitter = random_unit(state.step, number, RANDOM_BACKGROUND + 16u).x;
+    vec3 along = random_unit(state.step, number, RANDOM_BACKGROUND + 16u);
+    float jitter = along.x;
 
     vec4 target = unpackUnorm4x8(color);
     ray.target = float[4](target.x, target.y, target.z, target.w);
@@ -179,17 +193,24 @@ void main()
     float depth_scale;
     bool in_range = camera_ray(camera, position, origin, direction, depth_scale);
     vec2 span = ray_span(origin, direction);
+#ifdef TRAIN
+    span.x = max(span.x, first_distance(along.y));
+#endif
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
     ray.distance_scale = depth_scale;
     ray.view = view;
     ray.time = camera.time;
-    ray.step = to_steps(span.x) + jitter;
-#ifndef TRAIN
-    // A cropped picture keeps the samples of the whole picture that are in the box.
-    float whole = to_steps(whole_span(origin, direction).x) + jitter;
-    ray.step = whole + max(ceil(to_steps(span.x) - whole), 0.0);
+    ray.step = to_steps(span.x);
+    if (config.ray_samples == 0u) { // a march
+#ifdef TRAIN
+        ray.step += jitter;
+#else
+        // A cropped picture keeps the samples of the whole picture that are in the box.
+        float whole = to_steps(whole_span(origin, direction).x) + jitter;
+        ray.step = whole + max(ceil(ray.step - whole), 0.0);
 #endif
+    }
     ray.last = in_range && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN
     if (color == PIXEL_IGNORED || !in_range)

@@ -23,9 +23,7 @@ void sample_ray(uint ray, uint limit)
 #else
     uint begin = min(push.c, config.ray_samples);
 #endif
-    vec3 origin = vec3(rays[ray].origin[0], rays[ray].origin[1], rays[ray].origin[2]);
-    vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
-    float last = rays[ray].last, from = to_steps(ray_span(origin, direction).x);
+    float last = rays[ray].last, from = rays[ray].step;
     float size = (last - from) / float(config.ray_samples);
     uint first, count = last >= 0.0 ? min(config.ray_samples - begin, limit) : 0u;
     bool fits = reserve_samples(ray, count, first);

@@ -117,6 +117,7 @@ typedef struct Dispatch Dispatch;
 /* Value in BIND_PIXELS of pixels that are not trained on (SCENE_IGNORED). */
 #define PIXEL_IGNORED    0x00ffffffu
 #define PIXEL_DRAWS      16   /* most draws of a ray's pixel until it is not PIXEL_IGNORED */
+#define NEAR_SHARE       0.4f /* share of the training after which rays start at near_distance */
 #define CURRICULUM_START 0.1f /* share of the time range with which a curriculum begins */
 
 /* Lens models: enum vkn_lens. */
@@ -252,7 +253,11 @@ struct Config {
     /* This rank's share of the occupancy grid's cells, and the number of shares. */
     SHARED_UINT cell_share, cell_shares;
 
-    SHARED_FLOAT near_distance; /* rays start at this distance from the camera */
+    SHARED_FLOAT near_distance; /* rays start at this distance from the camera; half of the training
+                                   rays further away at first: from near_start in step 0 to
+                                   near_distance in step near_steps */
+    SHARED_FLOAT near_start;
+    SHARED_UINT near_steps;
     SHARED_FLOAT far_distance;  /* rays end here; unless space is contracted, also where the cube
                                    ends */
     SHARED_FLOAT aabb_scale;    /* side of the cube, centred at 0.5, that is reconstructed or, in
@@ -459,7 +464,8 @@ struct Camera {
 /* A ray in training space. The direction has unit length. */
 struct Ray {
     SHARED_FLOAT origin[3];
-    SHARED_FLOAT step; /* next position, in stepping space; beyond `last`: finished */
+    SHARED_FLOAT step; /* in stepping space: next position of a march, which is finished beyond
+                          `last`; without an occupancy grid, where the ray begins */
     SHARED_FLOAT direction[3];
     SHARED_FLOAT last; /* end of the ray in stepping space; -1: misses the cube; not in the loss: -2
                           if its samples did not fit, -3 if its pixel does not count */

@@ -62,7 +62,7 @@ ProposalRay proposal_ray(uint ray, bool exists)
     r.bin_count = exists ? results[ray].count : 0u;
     r.first_fine = fine_results[ray].first;
     r.fine_count = r.bin_count > 0u ? fine_results[ray].count : 0u;
-    r.from = to_steps(whole_span(r.origin, r.direction).x);
+    r.from = rays[ray].step;
     r.size = (rays[ray].last - r.from) / float(max(r.bin_count, 1u));
     return r;
 }

@@ -154,6 +154,7 @@ struct config_facts {
     uint32_t aabb_scale;
     bool fixed_transform;
     float near; /* distance of the nearest content, training units; 0: unknown */
+    double camera_distance; /* mean of the training cameras from the cube's centre, training units */
     /* Mean over the training views of how many pixels show one training unit at the cube's centre;
      * 0: unknown. */
     double pixels_per_unit;

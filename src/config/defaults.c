@@ -1,8 +1,7 @@
-/* Resolves the defaults of unset settings and rejects contradictory settings. */
+/* Resolves the defaults of unset settings. */
 #include "config/internal.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* ---- rules ---------------------------------------------------------------------------------- */
@@ -39,19 +38,29 @@ static bool is_contracted(const struct vkn_config *config)
     return config->scene.contraction == VKN_CONTRACTION_CUBE;
 }
 
-/* The grid spans the cube, or the contracted cube of twice the side. With cells much smaller
- * than a pixel, test views get worse. 2.5 cells a pixel are instant-ngp's 2048 for 800 pixels. */
+/* Returns the side, in training units, of what encodings span: the cube, or contracted space. */
+static uint32_t cube_sides(const struct vkn_config *config)
+{
+    return (is_contracted(config) ? 2 : 1) * config->scene.aabb_scale;
+}
+
+/* With cells much smaller than a pixel, test views get worse. 2.5 cells a pixel are instant-ngp's
+ * 2048 for 800 pixels. */
 RULE(finest)
 {
     double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
     double cells = (facts->is_cpu ? 1.25 : 2.5) * pixels;
-    uint32_t sides = (is_contracted(config) ? 2 : 1) * config->scene.aabb_scale;
-    return fmax(fmin(value, exp2(round(log2(cells)))) * sides, config->grid.coarsest);
+    return fmax(fmin(value, exp2(round(log2(cells)))) * cube_sides(config), config->grid.coarsest);
+}
+
+static bool has_surroundings(const struct vkn_config *config)
+{
+    return config->scene.aabb_scale > 1 || is_contracted(config);
 }
 
 RULE(cone_angle)
 {
-    return config->scene.aabb_scale > 1 || is_contracted(config) ? value : -1.0;
+    return has_surroundings(config) ? value : -1.0;
 }
 
 /* instant-ngp's 0.1 keeps floaters away from the cameras. If known content begins nearer than 0.2,
@@ -60,6 +69,14 @@ RULE(near_distance)
 {
     float most = (float)value;
     return (double)(facts->near > 0 ? fminf(most, fmaxf(0.5f * facts->near, 1e-3f)) : most);
+}
+
+/* Half of the way to what the cameras look at, unless content is known to be nearer. */
+RULE(near_start)
+{
+    double half = 0.5 * facts->camera_distance;
+    double start = facts->near > 0 ? fmin(half, (double)facts->near) : half;
+    return has_surroundings(config) && start > 0 ? start : -1.0;
 }
 
 static bool is_vanilla(const struct vkn_config *config)
@@ -112,26 +129,39 @@ RULE(visibility)
     return has_empty_samples && is_possible ? VKN_SWITCH_ON : VKN_SWITCH_OFF;
 }
 
-#define MODEL_RULE(name, vanilla)                  \
+/* CPU devices train narrower MLPs, as the hash grid's: they learn more in the same time. */
+#define WIDTH_RULE(name, vanilla)                                                    \
+    RULE(name)                                                                       \
+    {                                                                                \
+        return vanilla_or(config, facts->is_cpu ? (vanilla) / 2 : (vanilla), value); \
+    }
+WIDTH_RULE(density_width, 256)
+WIDTH_RULE(color_width, 128)
+
+#define LAYERS_RULE(name, vanilla)                 \
     RULE(name)                                     \
     {                                              \
         return vanilla_or(config, vanilla, value); \
     }
-MODEL_RULE(density_width, 256)
-MODEL_RULE(density_layers, 8)
-MODEL_RULE(color_width, 128)
-MODEL_RULE(color_layers, 1)
+LAYERS_RULE(density_layers, 8)
+LAYERS_RULE(color_layers, 1)
 
 /* Passes of layers work on multiples of 32 columns. */
 RULE(geometry)
 {
-    return vanilla_or(config, 256, config_is_layered(config) ? 2 * value : value);
+    return vanilla_or(config, facts->is_cpu ? 128 : 256,
+                      config_is_layered(config) ? 2 * value : value);
 }
 
-/* High frequencies give a deformation no useful gradient at the beginning. */
+/* The finest wave, sides / 2^(octaves - 1) long, has 2 to 4 pixels, on GPUs 1 to 2: finer ones only
+ * delay the learning. NeRF's 10 octaves are for 800 pixels. High frequencies give a deformation no
+ * useful gradient at the beginning. */
 RULE(position_octaves)
 {
-    return config->model == VKN_MODEL_DYNAMIC ? 5 : value;
+    double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
+    double waves = (facts->is_cpu ? 1 : 2) * pixels * cube_sides(config);
+    double most = config->model == VKN_MODEL_DYNAMIC ? 5 : value;
+    return fmax(fmin(most, floor(log2(waves))), 4);
 }
 
 /* Returns smaller defaults for CPU devices, which evaluate models of layers slowly: more steps with
@@ -157,9 +187,8 @@ RULE(steps_per_unit)
  * as measured, than the cascades of an occupancy grid. */
 RULE(sampling)
 {
-    bool has_surroundings = config->scene.aabb_scale > 1 || is_contracted(config);
-    return has_surroundings && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
-                                                              : VKN_SAMPLING_OCCUPANCY;
+    return has_surroundings(config) && config->model == VKN_MODEL_NGP ? VKN_SAMPLING_PROPOSAL
+                                                                      : VKN_SAMPLING_OCCUPANCY;
 }
 
 static bool has_proposal(const struct vkn_config *config)
@@ -343,158 +372,9 @@ enum vkn_model config_model(const struct vkn_config *config)
     return needs_layers ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
 }
 
-/* ---- consistency --------------------------------------------------------------------- */
-
-static bool power_of_two(uint32_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
-static vkn_status check_resolution(const struct vkn_config *config)
-{
-    const struct config_setting *setting = config_find("march.resolution");
-    uint32_t resolution = config->march.resolution;
-    if (power_of_two(resolution) && resolution >= setting->minimum &&
-        resolution <= setting->maximum)
-        return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "config: %s: %u is not a power of two from %.10g to %.10g",
-                     setting->key, resolution, setting->minimum, setting->maximum);
-}
-
-static vkn_status check_march(const struct vkn_config *config)
-{
-    BASE_TRY(check_resolution(config));
-    if (is_contracted(config) && !(config->march.cone_angle > 1e-5F))
-        return base_fail(VKN_BAD_INPUT,
-                         "config: march.cone_angle: %g: contracted space (scene.contraction) needs "
-                         "growing steps, a value above 1e-5",
-                         (double)config->march.cone_angle);
-    if (config->march.far_distance > 0.0F &&
-        config->march.far_distance <= config->march.near_distance)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: march.far_distance: %g is not beyond march.near_distance, %g",
-                         (double)config->march.far_distance, (double)config->march.near_distance);
-    if (config->march.alpha_threshold > config->march.occupancy_threshold)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "config: march.alpha_threshold: %g is above march.occupancy_threshold, %g: samples "
-            "that keep a cell occupied would be skipped",
-            (double)config->march.alpha_threshold, (double)config->march.occupancy_threshold);
-    return VKN_OK;
-}
-
-/* Models other than layered have fixed encodings and activations. */
-static vkn_status check_field(const struct vkn_config *config)
-{
-    const struct vkn_config model = {.model = config->model, .dynamic = config->dynamic};
-    const char *wrong = NULL;
-    if (config_is_layered(config))
-        return VKN_OK;
-    if (config->field.activation != VKN_ACTIVATION_RELU)
-        wrong = "activation";
-    if (config->field.direction != config_rule_direction(&model, NULL, 0))
-        wrong = "direction";
-    if (config->field.position != config_rule_position(&model, NULL, 0))
-        wrong = "position";
-    return wrong ? base_fail(VKN_BAD_INPUT,
-                             "config: field.%s: model %s has a fixed one; use model=layered", wrong,
-                             config_model_names[config->model])
-                 : VKN_OK;
-}
-
-static vkn_status check_least(const struct vkn_config *config, const char *key)
-{
-    const struct config_setting *setting = config_find(key);
-    double value = config_get(setting, 0, config);
-    if (value < setting->minimum)
-        return base_fail(VKN_BAD_INPUT, "config: %s: %.10g is below %.10g", key, value,
-                         setting->minimum);
-    return VKN_OK;
-}
-
-/* Checks a loss scale against loss_scale.minimum and loss_scale.maximum. */
-static vkn_status check_scale(const struct vkn_config *config, const char *key, float scale)
-{
-    float minimum = config->loss_scale.minimum, maximum = config->loss_scale.maximum;
-    if (scale < minimum)
-        return base_fail(VKN_BAD_INPUT, "config: %s: %.8g is below loss_scale.minimum %.8g", key,
-                         (double)scale, (double)minimum);
-    if (maximum > 0 && scale > maximum)
-        return base_fail(VKN_BAD_INPUT, "config: %s: %.8g is above loss_scale.maximum %.8g", key,
-                         (double)scale, (double)maximum);
-    return VKN_OK;
-}
-
-static vkn_status check_loss_scale(const struct vkn_config *config)
-{
-    const struct vkn_schedule_point *points = config->loss_scale.schedule;
-    bool scheduled = config->loss_scale.kind == VKN_LOSS_SCALE_SCHEDULE;
-    if (scheduled && !is_given(points))
-        return base_fail(VKN_BAD_INPUT,
-                         "config: loss_scale.schedule: empty, but loss_scale.kind is schedule");
-    if (config->loss_scale.minimum > 0)
-        BASE_TRY(check_scale(config, "loss_scale.minimum", config->loss_scale.minimum));
-    for (size_t i = 0; scheduled && i < VKN_SCHEDULE_POINTS && points[i].value > 0; i++) {
-        char key[64];
-        snprintf(key, sizeof key, "loss_scale.schedule[%zu]", i);
-        BASE_TRY(check_scale(config, key, points[i].value));
-    }
-    return check_scale(config, "loss_scale.initial", config->loss_scale.initial);
-}
-
-/* A deterministic run must not depend on time, but a falling learning rate needs a known end. */
-static vkn_status check_rate(const struct vkn_config *config)
-{
-    enum vkn_rate_schedule schedule = config->optimizer.schedule;
-    if (schedule == VKN_RATE_FILE && !is_given(config->optimizer.rates))
-        return base_fail(VKN_BAD_INPUT,
-                         "config: optimizer.rates: empty, but optimizer.schedule is file");
-    if ((schedule == VKN_RATE_EXPONENTIAL || schedule == VKN_RATE_COSINE) &&
-        config->deterministic && config->steps == 0)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: optimizer.schedule: in a deterministic run the learning rate "
-                         "depends on the step: set a number of steps (--steps), not only seconds");
-    return VKN_OK;
-}
-
-static vkn_status check_progressive(const struct vkn_config *config)
-{
-    if (!power_of_two(config->progressive.start_downscale))
-        return base_fail(VKN_BAD_INPUT,
-                         "config: progressive.start_downscale: %u is neither 2, 4 nor 8",
-                         config->progressive.start_downscale);
-    if (config->progressive.enabled && config->deterministic && config->steps == 0)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "config: progressive.enabled: in a deterministic run the reduction depends "
-            "on the step: set a number of steps (--steps), not only seconds");
-    return VKN_OK;
-}
-
-static vkn_status check_parallel(const struct vkn_config *config)
-{
-    if (config->parallel.ranks_per_device > 1 && config->parallel.mode == VKN_PARALLEL_AVERAGE)
-        return base_fail(VKN_BAD_INPUT, "config: parallel.ranks_per_device: several ranks per "
-                                        "device need parallel.mode=synchronous");
-    if (config->parallel.communication_type == VKN_COMMUNICATION_F16 &&
-        config->parallel.mode == VKN_PARALLEL_AVERAGE)
-        return base_fail(
-            VKN_BAD_INPUT,
-            "config: parallel.communication_type: f16 is for gradients, but parallel.mode=average "
-            "sends parameters");
-    return VKN_OK;
-}
-
 vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts)
 {
     for (size_t i = 0; i < config_setting_count; i++)
         resolve(&config_settings[i], facts, config);
-    BASE_TRY(check_field(config));
-    BASE_TRY(check_march(config));
-    BASE_TRY(check_least(config, "batch.samples"));
-    BASE_TRY(check_least(config, "batch.max_rays"));
-    BASE_TRY(check_loss_scale(config));
-    BASE_TRY(check_rate(config));
-    BASE_TRY(check_progressive(config));
-    return check_parallel(config);
+    return config_check(config);
 }

@@ -146,20 +146,21 @@
 
 #define VKN_SETTINGS_MLP(X, G)                                                                          \
     X(G, density_width, U32, MULTIPLE(16, 256, 16),                                                     \
-      DEVICE_RULE(density_width, 64, ", CPU ", 32, "; vanilla 256"),                                    \
+      DEVICE_RULE(density_width, 64, ", CPU ", 32, "; vanilla 256, CPU 128"),                           \
       "width of the density MLP's hidden layers")                                                       \
     X(G, density_layers, U32, RANGE(1, 12), VALUE_RULE(density_layers, 1, ", vanilla 8"),               \
       "number of hidden layers of the density MLP")                                                     \
-    X(G, geometry, U32, MULTIPLE(16, 256, 16), VALUE_RULE(geometry, 16, ", layered 32, vanilla 256"),   \
+    X(G, geometry, U32, MULTIPLE(16, 256, 16),                                                          \
+      VALUE_RULE(geometry, 16, ", layered 32, vanilla 256, CPU 128"),                                   \
       "number of outputs of the density MLP")                                                           \
     X(G, color_width, U32, MULTIPLE(16, 256, 16),                                                       \
-      DEVICE_RULE(color_width, 64, ", CPU ", 32, "; vanilla 128"),                                      \
+      DEVICE_RULE(color_width, 64, ", CPU ", 32, "; vanilla 128, CPU 64"),                              \
       "width of the colour MLP's hidden layers")                                                        \
     X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"),                    \
       "number of hidden layers of the colour MLP")                                                      \
     X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "degree of the direction's spherical harmonics")        \
     X(G, position_octaves, U32, RANGE(1, 16),                                                           \
-      VALUE_RULE(position_octaves, 10, ", dynamic 5"),                                                  \
+      VALUE_RULE(position_octaves, 10, ", dynamic 5; less for small images"),                           \
       "number of octaves of the position's frequency encoding")                                         \
     X(G, direction_octaves, U32, RANGE(1, 8), VALUE(4),                                                 \
       "number of octaves of the direction's frequency encoding")                                        \
@@ -272,6 +273,10 @@
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \
       VALUE_RULE(near_distance, 0.1, ", less for nearer content"),                                      \
       "distance from the camera to the first sample, training units")                                   \
+    X(G, near_start, FLOAT, RANGE_OR_OFF(-1, 1e3), RULE(near_start, "by cameras, with surroundings"),   \
+      "near distance of the first step, then less; <= near_distance: off")                              \
+    X(G, near_steps, U32, RANGE(1, UINT32_MAX), VALUE(1000),                                            \
+      "steps until rays begin at near_distance; at most 40 % of the training")                          \
     X(G, far_distance, FLOAT, RANGE_OR_OFF(1e-6, 1e9), OPEN("0"),                                       \
       "distance from the camera to the last sample, training units; 0: none")                           \
     X(G, alpha_threshold, FLOAT, RANGE_OR_OFF(1e-9, 1), OPEN("0"),                                      \

@@ -179,6 +179,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     float side = (float)config->scene.aabb_scale;
     constants->aabb_scale = side;
     constants->near_distance = config->march.near_distance;
+    constants->near_start = fmaxf(config->march.near_start, constants->near_distance);
+    constants->near_steps = config->march.near_steps;
     constants->step_min = sqrtf(3.0f) / (float)config->march.steps_per_unit;
     constants->cone_angle = config->march.cone_angle;
     /* A step is no longer than a cell of the outermost cascade. In contracted space cells grow

@@ -6,16 +6,17 @@
 
 #include "config/config.h"
 
-static double pixels_per_unit(const struct scene_split *train)
+/* Sets the facts about the training cameras. */
+static void measure_cameras(const struct scene_split *train, struct config_facts *facts)
 {
-    double sum = 0;
     for (size_t n = 0; n < train->camera_count; n++) {
         const struct scene_camera *camera = &train->cameras[n];
         const float *pose = camera->pose;
         double x = pose[3] - 0.5, y = pose[7] - 0.5, z = pose[11] - 0.5;
-        sum += camera->focal_x / sqrt(x * x + y * y + z * z);
+        double distance = sqrt(x * x + y * y + z * z);
+        facts->camera_distance += distance / (double)train->camera_count;
+        facts->pixels_per_unit += camera->focal_x / distance / (double)train->camera_count;
     }
-    return train->camera_count ? sum / (double)train->camera_count : 0;
 }
 
 static struct config_facts facts_of(const struct vkn_scene *scene)
@@ -27,10 +28,10 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .aabb_scale = scene->aabb_scale,
         .fixed_transform = true,
         .near = scene->near,
-        .pixels_per_unit = pixels_per_unit(&scene->splits[SCENE_TRAIN]),
         .background = scene_plain_background(scene),
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
+    measure_cameras(&scene->splits[SCENE_TRAIN], &facts);
     return facts;
 }
 
