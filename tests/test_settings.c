@@ -1109,7 +1109,7 @@ static const struct variant {
     {"model=vanilla", 1, 0, "mlp.color_layers", "1", NULL},
     {"model=vanilla", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"model=vanilla", 1, 0, "batch.samples", "1024", "65536"},
-    {"model=vanilla", 1, 0, "march.steps_per_unit", "40", "1024"},
+    {"model=vanilla", 1, 0, "march.steps_per_unit", "80", "1024"},
     {"model=vanilla", 1, 0, "march.resolution", "32", "128"},
     {"model=vanilla", 1, 0, "optimizer.learning_rate", "0.004", "0.001"},
     {"model=dynamic", 1, 0, "mlp.density_width", "32", "64"},

@@ -180,7 +180,7 @@ RULE(batch_samples)
 
 RULE(steps_per_unit)
 {
-    return cpu_or(config, facts, 40, 64, value);
+    return cpu_or(config, facts, 80, 64, value);
 }
 
 /* Scenes that reach beyond the unit cube show surroundings, where a proposal gives better results,
