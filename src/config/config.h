@@ -153,8 +153,9 @@ struct config_facts {
     double scale, offset[3];
     uint32_t aabb_scale;
     bool fixed_transform;
-    float near; /* distance of the nearest content, training units; 0: unknown */
-    double camera_distance; /* mean of the training cameras from the cube's centre, training units */
+    float near;             /* distance of the nearest content, training units; 0: unknown */
+    double camera_distance; /* mean distance of the training cameras from the cube's centre; 0:
+                               unknown */
     /* Mean over the training views of how many pixels show one training unit at the cube's centre;
      * 0: unknown. */
     double pixels_per_unit;
