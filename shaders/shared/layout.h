@@ -258,10 +258,10 @@ struct Config {
                                    near_distance in step near_steps */
     SHARED_FLOAT near_start;
     SHARED_UINT near_steps;
-    SHARED_FLOAT far_distance;  /* rays end here; unless space is contracted, also where the cube
-                                   ends */
-    SHARED_FLOAT aabb_scale;    /* side of the cube, centred at 0.5, that is reconstructed or, in
-                                   contracted space, not contracted */
+    SHARED_FLOAT far_distance; /* rays end here; unless space is contracted, also where the cube
+                                  ends */
+    SHARED_FLOAT aabb_scale;   /* side of the cube, centred at 0.5, that is reconstructed or, in
+                                  contracted space, not contracted */
     /* Marching step: clamp(t * cone_angle, step_min, step_max). In contracted space steps are
      * uniform in 1 / t beyond the distance at which the step reaches step_max. */
     SHARED_FLOAT step_min, step_max, cone_angle;
