@@ -1,8 +1,7 @@
-/* Resolves the defaults of unset settings. */
+/* Computes the defaults of settings. */
 #include "config/internal.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- rules ---------------------------------------------------------------------------------- */
 
@@ -44,12 +43,17 @@ static uint32_t cube_sides(const struct vkn_config *config)
     return (is_contracted(config) ? 2 : 1) * config->scene.aabb_scale;
 }
 
+/* Without known images, encodings are as fine as for the largest. */
+static double pixels_per_unit(const struct config_facts *facts)
+{
+    return facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
+}
+
 /* With cells much smaller than a pixel, test views get worse. 2.5 cells a pixel are instant-ngp's
  * 2048 for 800 pixels. */
 RULE(finest)
 {
-    double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
-    double cells = (facts->is_cpu ? 1.25 : 2.5) * pixels;
+    double cells = (facts->is_cpu ? 1.25 : 2.5) * pixels_per_unit(facts);
     return fmax(fmin(value, exp2(round(log2(cells)))) * cube_sides(config), config->grid.coarsest);
 }
 
@@ -129,27 +133,26 @@ RULE(visibility)
     return has_empty_samples && is_possible ? VKN_SWITCH_ON : VKN_SWITCH_OFF;
 }
 
-/* CPU devices train narrower MLPs, as the hash grid's: they learn more in the same time. */
-#define WIDTH_RULE(name, vanilla)                                                    \
-    RULE(name)                                                                       \
-    {                                                                                \
-        return vanilla_or(config, facts->is_cpu ? (vanilla) / 2 : (vanilla), value); \
-    }
-WIDTH_RULE(density_width, 256)
-WIDTH_RULE(color_width, 128)
+/* CPU devices train narrower MLPs, as with a hash grid: they learn more in the same time. */
+static double half_on_cpu(const struct config_facts *facts, double width)
+{
+    return facts->is_cpu ? width / 2 : width;
+}
 
-#define LAYERS_RULE(name, vanilla)                 \
+#define MODEL_RULE(name, vanilla)                  \
     RULE(name)                                     \
     {                                              \
         return vanilla_or(config, vanilla, value); \
     }
-LAYERS_RULE(density_layers, 8)
-LAYERS_RULE(color_layers, 1)
+MODEL_RULE(density_width, half_on_cpu(facts, 256))
+MODEL_RULE(density_layers, 8)
+MODEL_RULE(color_width, half_on_cpu(facts, 128))
+MODEL_RULE(color_layers, 1)
 
 /* Passes of layers work on multiples of 32 columns. */
 RULE(geometry)
 {
-    return vanilla_or(config, facts->is_cpu ? 128 : 256,
+    return vanilla_or(config, half_on_cpu(facts, 256),
                       config_is_layered(config) ? 2 * value : value);
 }
 
@@ -158,8 +161,7 @@ RULE(geometry)
  * useful gradient at the beginning. */
 RULE(position_octaves)
 {
-    double pixels = facts->pixels_per_unit > 0 ? facts->pixels_per_unit : HUGE_VAL;
-    double waves = (facts->is_cpu ? 1 : 2) * pixels * cube_sides(config);
+    double waves = (facts->is_cpu ? 1 : 2) * pixels_per_unit(facts) * cube_sides(config);
     double most = config->model == VKN_MODEL_DYNAMIC ? 5 : value;
     return fmax(fmin(most, floor(log2(waves))), 4);
 }
@@ -330,7 +332,7 @@ RULE(cells)
     return facts->is_cpu ? VKN_PART_SHARE : VKN_PART_ALL;
 }
 
-/* ---- resolving ------------------------------------------------------------------------------ */
+/* ---- defaults ------------------------------------------------------------------------------- */
 
 double config_default(const struct config_setting *setting, size_t index,
                       const struct vkn_config *config, const struct config_facts *facts)
@@ -349,19 +351,6 @@ double config_default_number(const char *key)
     return setting && setting->fallback.gpu ? setting->fallback.gpu[0] : 0.0;
 }
 
-static void resolve(const struct config_setting *setting, const struct config_facts *facts,
-                    struct vkn_config *config)
-{
-    if (setting->fallback.origin == CONFIG_SCENE)
-        memcpy((char *)config + setting->offset, (const char *)facts + setting->fallback.fact,
-               config_setting_size(setting));
-    if (setting->fallback.origin != CONFIG_VALUE)
-        return;
-    for (size_t i = 0; i < setting->count; i++)
-        if (config_get(setting, i, config) == 0.0)
-            config_put(setting, i, config_default(setting, i, config, facts), config);
-}
-
 enum vkn_model config_model(const struct vkn_config *config)
 {
     bool needs_layers = config->field.position > VKN_POSITION_HASH ||
@@ -370,11 +359,4 @@ enum vkn_model config_model(const struct vkn_config *config)
     if (config->model != VKN_MODEL_DEFAULT)
         return config->model;
     return needs_layers ? VKN_MODEL_LAYERED : VKN_MODEL_NGP;
-}
-
-vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts)
-{
-    for (size_t i = 0; i < config_setting_count; i++)
-        resolve(&config_settings[i], facts, config);
-    return config_check(config);
 }

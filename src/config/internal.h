@@ -94,9 +94,6 @@ vkn_status config_read_tree(const char *file, struct cJSON **tree);
  * name members without a counterpart. */
 vkn_status config_import_tcnn(const char *source, struct cJSON *root, struct vkn_config *config);
 
-/* Returns VKN_BAD_INPUT if resolved settings contradict each other (check.c). */
-vkn_status config_check(const struct vkn_config *config);
-
 /* ---- rules (defaults.c) ---------------------------------------------------------------------- */
 
 /* Declares the rules that rows name: config_rule_finest and so on. */

@@ -1,7 +1,9 @@
-/* Rejects settings that contradict each other. */
+/* Makes configurations effective: sets unset settings to their defaults, and rejects settings that
+ * contradict each other. */
 #include "config/internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static bool power_of_two(uint32_t n)
 {
@@ -143,8 +145,23 @@ static vkn_status check_parallel(const struct vkn_config *config)
     return VKN_OK;
 }
 
-vkn_status config_check(const struct vkn_config *config)
+static void resolve(const struct config_setting *setting, const struct config_facts *facts,
+                    struct vkn_config *config)
 {
+    if (setting->fallback.origin == CONFIG_SCENE)
+        memcpy((char *)config + setting->offset, (const char *)facts + setting->fallback.fact,
+               config_setting_size(setting));
+    if (setting->fallback.origin != CONFIG_VALUE)
+        return;
+    for (size_t i = 0; i < setting->count; i++)
+        if (config_get(setting, i, config) == 0.0)
+            config_put(setting, i, config_default(setting, i, config, facts), config);
+}
+
+vkn_status config_resolve(struct vkn_config *config, const struct config_facts *facts)
+{
+    for (size_t i = 0; i < config_setting_count; i++)
+        resolve(&config_settings[i], facts, config);
     BASE_TRY(check_field(config));
     BASE_TRY(check_march(config));
     BASE_TRY(check_least(config, "batch.samples"));
