@@ -143,6 +143,14 @@ static void set_distortion(struct bench *bench, float weight)
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
+/* Call before the first pipeline is created. */
+static void set_near_density(struct bench *bench, float weight, float range)
+{
+    bench->config.loss_near = weight;
+    bench->config.near_start = range;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+}
+
 /* Call before the first pipeline is created. Sets the share and the number of the first ray. */
 static void set_keep(struct bench *bench, struct inputs *inputs, float share)
 {
@@ -204,6 +212,19 @@ static double expect_distortion(const struct bench *bench, const struct inputs *
     for (uint32_t s = first; s < first + result->reached; s++)
         farthest = fmax(farthest, inputs->expected[s].middle);
     return gradient * farthest;
+}
+
+/* Adds the gradients of the loss of density near the camera, which is not in the reported loss,
+ * times `factor`; returns a bound of the gradients by optical thickness. */
+static double expect_near_density(const struct bench *bench, const struct inputs *inputs,
+                                  uint32_t r, const struct reference_ray *result, double factor,
+                                  struct outcome *outcome)
+{
+    double gradient = factor * bench->config.loss_near / inputs->ray_count * LOSS_SCALE;
+    uint32_t first = inputs->results[r].first;
+    reference_near_density(result, inputs->expected + first, bench->config.near_start, gradient,
+                           outcome->gradients + first);
+    return gradient;
 }
 
 static bool has_distortion(const struct bench *bench, const struct inputs *inputs)
@@ -269,6 +290,8 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
                                  outcome->gradients + first);
     if (has_distortion(bench, inputs))
         size += expect_distortion(bench, inputs, r, &result, weight, outcome);
+    if (inputs->which != COMPOSITE_COARSE)
+        size += expect_near_density(bench, inputs, r, &result, weight, outcome);
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
@@ -416,6 +439,8 @@ static void test_training(void **state)
         struct inputs inputs = inputs_create(&bench, 301 - 30 * n, 40 + n);
         if (n == 1 || n == 3 || n == 6 || n >= 8)
             set_distortion(&bench, 0.7f);
+        if (n == 0 || n == 3 || n == 6 || n == 9)
+            set_near_density(&bench, 0.4f, 0.9f);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -514,6 +539,8 @@ static void test_keep(void **state)
             set_alpha_threshold(&bench);
             avoid_threshold(&inputs);
         }
+        if (n == 2 || n == 5 || n == 6)
+            set_near_density(&bench, 0.4f, 0.9f);
         if (n == 6)
             inputs.which = COMPOSITE_COARSE;
         if (n == 7)

@@ -132,8 +132,13 @@ static void value_of(const struct reference_field *field, const struct value *ke
         memcpy(output, kept->output, sizeof kept->output);
 }
 
-static double ray_loss(const struct reference_field *field, const struct step *step,
-                       const struct step_outcome *outcome, uint32_t r, uint32_t parameter)
+/* The loss that a step reports, and the loss of density near the camera. */
+struct losses {
+    double reported, near;
+};
+
+static struct losses ray_losses(const struct reference_field *field, const struct step *step,
+                                const struct step_outcome *outcome, uint32_t r, uint32_t parameter)
 {
     static struct reference_sample samples[MAX_RAY_SAMPLES];
     const struct reference_stepping stepping =
@@ -167,30 +172,44 @@ static double ray_loss(const struct reference_field *field, const struct step *s
             result.color[c] + result.transmittance * background - target, &slope);
     }
     double weight = step->setup.config.loss.distortion;
-    return loss / 3 + (weight > 0 ? weight * reference_distortion(&result, samples, 0, NULL) : 0);
+    double near =
+        reference_near_density(&result, samples, step->setup.constants.near_start, 0, NULL);
+    return (struct losses){
+        loss / 3 + (weight > 0 ? weight * reference_distortion(&result, samples, 0, NULL) : 0),
+        step->setup.config.loss.near_density * near,
+    };
 }
 
-/* Returns the mean loss over the step's rays; rays whose samples did not fit count as 0. */
-static double mean_loss(const struct reference_field *field, const struct step *step,
-                        const struct step_outcome *outcome, uint32_t parameter)
+/* Returns the mean losses over the step's rays; rays whose samples did not fit count as 0. */
+static struct losses mean_losses(const struct reference_field *field, const struct step *step,
+                                 const struct step_outcome *outcome, uint32_t parameter)
 {
-    double sum = 0;
-    for (uint32_t r = 0; r < outcome->state.ray_count; r++)
-        if (outcome->rays[r].last != -2)
-            sum += ray_loss(field, step, outcome, r, parameter);
-    return sum / outcome->state.ray_count;
+    struct losses mean = {0};
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++) {
+        if (outcome->rays[r].last == -2)
+            continue;
+        struct losses one = ray_losses(field, step, outcome, r, parameter);
+        mean.reported += one.reported / outcome->state.ray_count;
+        mean.near += one.near / outcome->state.ray_count;
+    }
+    return mean;
 }
 
 static double probed_loss(const struct probed *probed, uint32_t parameter)
 {
-    return mean_loss(probed->field, probed->step, probed->outcome, parameter);
+    struct losses mean = mean_losses(probed->field, probed->step, probed->outcome, parameter);
+    return mean.reported + mean.near;
 }
 
 static void check_loss(const struct tiny *tiny, const struct reference_field *field,
                        const struct step_outcome *outcome)
 {
     const struct Stats *stats = tiny->trainer->step.buffers.at[BIND_STATS].mapped;
-    double loss = mean_loss(field, &tiny->trainer->step, outcome, NO_PARAMETER);
+    const struct step *step = &tiny->trainer->step;
+    struct losses mean = mean_losses(field, step, outcome, NO_PARAMETER);
+    bool has_near = step->setup.constants.near_start > step->setup.constants.near_distance;
+    assert_true(has_near == (mean.near > 0));
+    double loss = mean.reported;
     loss *= (double)outcome->state.ray_count / outcome->state.live_rays; /* reported per live ray */
     double reported = (double)stats[1].loss + (double)stats[1].distortion_loss;
     assert_close(reported, loss, 1e-4, loss, "loss of step", 1);
@@ -318,6 +337,7 @@ static void test_variant(void **state)
     config.march.visibility = VKN_SWITCH_ON;
     config.scene.aabb_scale = 4;
     config.march.steps_per_unit = 8;
+    config.loss.near_density = 0.2f;
     config.scene.contraction = VKN_CONTRACTION_NONE;
     config.background = VKN_BACKGROUND_WHITE;
     config.grid.finest = 32;

@@ -272,6 +272,7 @@ struct Config {
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
     SHARED_FLOAT loss_distortion; /* weight of the distortion loss */
+    SHARED_FLOAT loss_near;       /* weight of the loss of density nearer than near_start */
     SHARED_FLOAT ladder_unit;     /* distance that the power ladder counts as 1 */
     SHARED_FLOAT ladder_range;    /* of the power ladder from near_distance to far_distance */
     SHARED_FLOAT learning_rate, beta1, beta2, epsilon;

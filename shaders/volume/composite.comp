@@ -97,10 +97,26 @@ float density_gradient(float width, float transmittance, vec3 rgb, vec3 behind, 
     return width * dot(color_gradient, transmittance * rgb - behind);
 }
 
-// Returns d loss / d distortion loss of a ray, scaled as all gradients are. `weight`: see keep_weight.
-float distortion_gradient(uint ray, float weight)
+// Returns the weight of losses of a ray's densities: 0 for coarse samples of hierarchical sampling,
+// because they only determine where the fine samples are.
+float density_loss_weight()
 {
-    return distortion_weight() * state.loss_scale / float(state.ray_count) * gradient_weight(ray) * weight;
+    return push.e == COMPOSITE_COARSE ? 0.0 : 1.0;
+}
+
+// Returns d loss / d losses of a ray's densities, scaled as all gradients are. `weight`: see keep_weight.
+float density_loss_gradient(uint ray, float weight)
+{
+    return density_loss_weight() * state.loss_scale / float(state.ray_count) * gradient_weight(ray) * weight;
+}
+
+// Returns the derivative, by optical thickness, of the loss of density near the camera, which is the
+// weight loss_near times the sum of (1 - t / near_start) thickness over the samples with t < near_start
+// (the occlusion regularisation of Yang et al., FreeNeRF, 2023, but by distance and fading out). It
+// removes density in front of one camera that explains what only this camera's pixels differ by.
+float near_derivative(float t)
+{
+    return config.loss_near * max(1.0 - t / config.near_start, 0.0);
 }
 
 // For a ray whose samples did not fit, returns the first sample that belongs to no ray; otherwise the

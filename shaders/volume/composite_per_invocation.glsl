@@ -3,9 +3,9 @@
 
 #ifdef TRAIN
 // Writes the gradients with respect to rgb and density of the live samples, which are among the ray's
-// first `reached` samples. `distortion_factor`: distortion_gradient of the ray.
+// first `reached` samples. `density_factor`: density_loss_gradient of the ray.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
-                     vec3 color_gradient, float distortion_factor, vec3 prediction, DistortionSums all)
+                     vec3 color_gradient, float density_factor, vec3 prediction, DistortionSums all)
 {
     uint slot = first;
     if (LISTS_LIVE) {
@@ -34,11 +34,12 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         color = round_compositing(color + round_compositing(weight * value.rgb));
         transmittance = round_compositing(transmittance * (1.0 - alpha));
         vec3 behind = prediction - color;
-        float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient);
+        float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient) +
+                           width * density_factor * near_derivative(t);
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(t, extent);
             distortion = add_distortion(distortion, interval, weight);
-            by_density += width * distortion_factor *
+            by_density += width * density_factor * config.loss_distortion *
                           distortion_derivative(distortion, all, interval, weight, transmittance);
         }
         field_gradients[first + i] = vec4(weight * color_gradient, by_density);
@@ -97,12 +98,12 @@ void composite_per_invocation()
     if (is_active)
         loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
     if (DISTORTION != 0u && is_active)
-        loss.z = distortion_weight() * distortion.loss * loss_weight(ray);
+        loss.z = density_loss_weight() * config.loss_distortion * distortion.loss * loss_weight(ray);
     uint live_count = reached - transparent;
     float kept_weight = is_active ? keep_weight(ray, loss.x + loss.z) : 0.0;
     bool is_kept = kept_weight > 0.0;
     write_gradients(ray, first, is_kept ? live_count : 0u, is_kept ? reached : 0u, count, kept_weight * color_gradient,
-                    is_active ? distortion_gradient(ray, kept_weight) : 0.0, prediction, distortion);
+                    is_active ? density_loss_gradient(ray, kept_weight) : 0.0, prediction, distortion);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;

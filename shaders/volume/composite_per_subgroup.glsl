@@ -65,11 +65,11 @@ DistortionSums last_lane(DistortionSums s)
 }
 
 // Writes the gradients with respect to rgb and density of the live samples, which are among the first
-// `reached` samples. `distortion_factor`: distortion_gradient of the ray. `held`: the samples loaded
+// `reached` samples. `density_factor`: density_loss_gradient of the ray. `held`: the samples loaded
 // last, which are all samples of most rays. With the distortion loss all samples are loaded again, to
 // save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient,
-                         float distortion_factor, vec3 prediction, DistortionSums all, LaneSample held)
+                         float density_factor, vec3 prediction, DistortionSums all, LaneSample held)
 {
     uint slot = 0;
     if (LISTS_LIVE && live_count > 0u) {
@@ -88,7 +88,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(held.t, held.width);
             DistortionSums through = distortion_through(held, interval, distortion);
-            by_distortion = distortion_factor *
+            by_distortion = config.loss_distortion *
                             distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
@@ -102,8 +102,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (has_sample && !held.transparent) {
             float by_density = density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb,
                                                 prediction - accumulated, color_gradient);
-            if (DISTORTION != 0u)
-                by_density += held.contracted_width * by_distortion;
+            by_density += held.contracted_width * density_factor * (by_distortion + near_derivative(held.t));
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS_LIVE)
                 live[list_slot] = first + base + lane;
@@ -163,7 +162,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
         vec3 own_loss = vec3(0.0);
         own_loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
         if (DISTORTION != 0u)
-            own_loss.z = distortion_weight() * distortion.loss * loss_weight(ray);
+            own_loss.z = density_loss_weight() * config.loss_distortion * distortion.loss * loss_weight(ray);
         loss += own_loss;
         float weight = keep_weight(ray, own_loss.x + own_loss.z);
         if (KEEP != 0u) {
@@ -173,7 +172,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
             if (weight == 0.0)
                 live_count = reached = 0u;
         }
-        write_ray_gradients(ray, first, live_count, reached, weight * color_gradient, distortion_gradient(ray, weight),
+        write_ray_gradients(ray, first, live_count, reached, weight * color_gradient, density_loss_gradient(ray, weight),
                             prediction, distortion, s);
         counts.listed += live_count;
     }

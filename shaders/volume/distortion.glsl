@@ -75,10 +75,3 @@ float distortion_derivative(DistortionSums through, DistortionSums all, vec2 int
     float across = through.weight * weighted_position_behind - through.weighted_position * weight_behind;
     return transmittance * by_weight - 2.0 * (all.loss - through.loss - across);
 }
-
-// Returns the weight of a ray's distortion loss, which is 0 for coarse samples of hierarchical
-// sampling, because they only determine where the fine samples are.
-float distortion_weight()
-{
-    return push.e == COMPOSITE_COARSE ? 0.0 : config.loss_distortion;
-}

@@ -309,6 +309,8 @@
     X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                       \
       VALUE_RULE(distortion, 0.01, "; linear: 0, proposal 0.002, plain background 0.003"),              \
       "weight of the distortion loss; 0 or negative: none")                                             \
+    X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10), VALUE(0.003),                                       \
+      "weight of density nearer to the camera than march.near_start; 0 or negative: none")              \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")
 

@@ -140,6 +140,7 @@ static void configure_distortion(const struct vkn_config *config, struct Config 
     double near = constants->near_distance, far = constants->far_distance, unit = 2 * near;
     bool is_ladder = config->loss.distortion_curve == VKN_DISTORTION_LADDER;
     constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
+    constants->loss_near = fmaxf(config->loss.near_density, 0.0F);
     if (is_ladder) {
         constants->ladder_unit = (float)unit;
         constants->ladder_range = (float)(power_ladder(far, unit) - power_ladder(near, unit));

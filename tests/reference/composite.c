@@ -155,3 +155,19 @@ double reference_distortion(const struct reference_ray *ray, const struct refere
     }
     return loss;
 }
+
+double reference_near_density(const struct reference_ray *ray,
+                              const struct reference_sample *samples, double range, double weight,
+                              double (*gradients)[4])
+{
+    double loss = 0;
+    for (size_t i = 0; i < ray->reached; i++) {
+        double by_density = fmax(1 - samples[i].t / range, 0) * samples[i].width;
+        if (!reference_alpha_test(ray, &samples[i]))
+            continue;
+        loss += by_density * samples[i].density;
+        if (gradients)
+            gradients[i][3] += weight * by_density;
+    }
+    return loss;
+}

@@ -249,6 +249,11 @@ void reference_composite_backward(const struct reference_ray *ray,
  * times its gradients by density to `gradients`, unless NULL. */
 double reference_distortion(const struct reference_ray *ray, const struct reference_sample *samples,
                             double weight, double (*gradients)[4]);
+/* Returns the optical thickness of a ray's live samples nearer than `range`, times 1 at the camera
+ * to 0 at the range. Adds `weight` times its gradients by density to `gradients`, unless NULL. */
+double reference_near_density(const struct reference_ray *ray,
+                              const struct reference_sample *samples, double range, double weight,
+                              double (*gradients)[4]);
 /* Returns the probability with which a ray of this loss is kept; keep_gain and mean_loss are those
  * of the state (arXiv 2408.03193). */
 double reference_keep_probability(const struct Config *config, const struct State *state,
