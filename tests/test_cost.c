@@ -327,37 +327,37 @@ static void test_rays(void **state)
     /* First sample and count 8, pixel 16, background 12, end 4, 1/8 byte of loss sums; two atomics
      * for eight rays. */
     double ray = 8 + 16 + 12 + 4 + 0.125;
-    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
+    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 38) * 500,
                 ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 25);
-    assert_cost(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 31) * 500,
+    assert_cost(cost_of(&repeatable, false, "composite"), 47 * 100 + (16 + 38) * 500,
                 ray * 100 + (2 * 28 + 16) * 500 + 16 * 400, ray * 100 + (28 + 16) * 500 + 16 * 400,
                 112.5);
     cpu_kernels = false; /* one load; an atomic per ray and per subgroup (80) */
-    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 31) * 500,
+    assert_cost(cost_of(&config, false, "composite"), 47 * 100 + (16 + 38) * 500,
                 ray * 100 + (28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     assert_same(cost_of(&repeatable, false, "composite").atomics, 160);
     struct vkn_config dropping = config; /* 800 live samples of which 500 get gradients */
     dropping.batch.keep = 0.625F;
-    assert_cost(cost_of(&dropping, false, "composite"), 47 * 100 + 16 * 800 + 31 * 500,
+    assert_cost(cost_of(&dropping, false, "composite"), 47 * 100 + 16 * 800 + 38 * 500,
                 ray * 100 + 28 * 800 + (16 + 4) * 500, ray * 100 + 28 * 800 + (16 + 4) * 500, 180);
     dropping.loss.distortion = 0.01f;
     assert_same(cost_of(&dropping, false, "composite").flops,
-                49 * 100 + (16 + 13) * 800 + (31 + 13 + 23) * 500);
+                49 * 100 + (16 + 13) * 800 + (38 + 13 + 23) * 500);
     dropping.batch.keep = 0.1F; /* but no more samples are live than there are */
     assert_same(cost_of(&dropping, false, "composite").flops,
-                49 * 100 + (16 + 13) * 900 + (31 + 13 + 23) * 500);
+                49 * 100 + (16 + 13) * 900 + (38 + 13 + 23) * 500);
     /* Distortion loads samples again; FLOPs per sample: position 2, sums 11, twice, gradient 23. */
     struct vkn_config drawn = config;
     drawn.loss.distortion = 0.01f;
     ray += 4.0 / 64; /* a third partial sum */
-    assert_cost(cost_of(&drawn, false, "composite"), 49 * 100 + (47 + 49) * 500,
+    assert_cost(cost_of(&drawn, false, "composite"), 49 * 100 + (54 + 49) * 500,
                 ray * 100 + (2 * 28 + 16 + 4) * 500, ray * 100 + (28 + 16 + 4) * 500, 180);
     cpu_kernels = true;
-    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 49) * 500);
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 49) * 500);
     drawn.scene.contraction = VKN_CONTRACTION_CUBE;
-    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 73) * 500);
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 73) * 500);
     drawn.loss.distortion_curve = VKN_DISTORTION_LADDER;
-    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (47 + 137) * 500);
+    assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 137) * 500);
     double check = cost_of(&config, false, "check_gradients").bytes;
     assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
 }

@@ -603,7 +603,7 @@ static const struct row {
     {IS("loss.kind", "l1"), .changes = {SPEC(LOSS, VKN_LOSS_L1)}},
     {IS("loss.kind", "charbonnier"), .changes = {SPEC(LOSS, VKN_LOSS_CHARBONNIER)}},
     {IS("loss.near_density", "0.02"), .changes = {REAL(constants.loss_near, 0.02)}},
-    {IS("loss.near_density", "0"), .changes = {REAL(constants.loss_near, 0)}},
+    {IS("loss.near_density", "-0.5"), .changes = {REAL(constants.loss_near, 0)}},
     {IS("loss.interlevel", "0.5"), .changes = {REAL(constants.loss_interlevel, 0.5)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
     {IS("loss.distortion", "0.02"),

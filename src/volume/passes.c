@@ -7,7 +7,7 @@
  * count as one operation each. */
 #define COMPOSITE_RAY         47
 #define COMPOSITE_SAMPLE      16 /* colour and depth */
-#define COMPOSITE_LIVE        31 /* gradients */
+#define COMPOSITE_LIVE        38 /* gradients */
 /* Operations of the distortion loss: position and cumulative sums of a sample, for the loss and
  * again for the gradient; the sample's gradient. */
 #define DISTORTION_RAY        2
