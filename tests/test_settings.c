@@ -1126,7 +1126,7 @@ static const struct variant {
     {"model=dynamic", 1, 0, "mlp.density_activation", "softplus", NULL},
     {"model=dynamic", 1, 0, "batch.samples", "4096", "262144"},
     {"model=dynamic dynamic.canonical=vanilla", 1, 0, "batch.samples", "1024", "65536"},
-    {"model=dynamic", 1, 0, "march.steps_per_unit", "64", "1024"},
+    {"model=dynamic", 1, 0, "march.steps_per_unit", "80", "1024"},
     {"model=dynamic", 1, 0, "march.resolution", "32", "128"},
     /* Other encodings select layers, whose defaults are ngp's or, with frequencies, vanilla's. */
     {"model=vanilla", 1, 0, "field.position", "frequencies", NULL},
@@ -1143,6 +1143,8 @@ static const struct variant {
     {"field.activation=tanh", 1, 0, "mlp.density_activation", "exp", NULL},
     {"field.activation=tanh", 1, 0, "mlp.geometry", "32", NULL},
     {"field.activation=tanh", 1, 0, "batch.samples", "4096", "262144"},
+    {"field.activation=tanh", 1, 0, "march.steps_per_unit", "256", "1024"},
+    {"model=dynamic dynamic.canonical=layered", 1, 0, "march.steps_per_unit", "80", "1024"},
     {"seconds=60", 1, 0, "steps", "null", NULL},
     {"optimizer.kind=lion model=vanilla", 1, 0, "optimizer.learning_rate", "0.0012", "0.0003"},
     {"optimizer.kind=lion optimizer.rates=RATES", 1, 0, "optimizer.learning_rate", "0.02", NULL},

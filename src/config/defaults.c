@@ -182,7 +182,7 @@ RULE(batch_samples)
 
 RULE(steps_per_unit)
 {
-    return cpu_or(config, facts, 80, 64, value);
+    return cpu_or(config, facts, 80, config->model == VKN_MODEL_DYNAMIC ? 80 : value, value);
 }
 
 /* Scenes that reach beyond the unit cube show surroundings, where a proposal gives better results,
