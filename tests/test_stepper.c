@@ -277,6 +277,9 @@ static double reference_of_ray(const struct vkn_config *config, const struct vkn
         *square += difference * difference / 3;
     }
     reference_composite_backward(&result, of_ray, behind, by_color, gradients);
+    if (config->march.near_start > config->march.near_distance)
+        reference_near_density(&result, of_ray, config->march.near_start,
+                               (double)config->loss.near_density / samples->rays, gradients);
     *live = result.live;
     return loss / samples->rays;
 }
