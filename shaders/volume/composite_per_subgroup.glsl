@@ -172,8 +172,8 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
             if (weight == 0.0)
                 live_count = reached = 0u;
         }
-        write_ray_gradients(ray, first, live_count, reached, weight * color_gradient, density_loss_gradient(ray, weight),
-                            prediction, distortion, s);
+        write_ray_gradients(ray, first, live_count, reached, weight * color_gradient,
+                            density_loss_gradient(ray, weight), prediction, distortion, s);
         counts.listed += live_count;
     }
     if (!LISTS_LIVE)

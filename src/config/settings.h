@@ -267,7 +267,7 @@
       DEVICE_RULE(cone_angle, 1/256, ", CPU ", 1/64, "; 0 if aabb_scale is 1, uncontracted"),           \
       "growth of the step length with distance; 0 or negative: none")                                   \
     X(G, steps_per_unit, U32, RANGE(16, 65536),                                                         \
-      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, " (vanilla, dynamic 80)"),           \
+      DEVICE_RULE(steps_per_unit, 1024, ", CPU ", 256, " (vanilla, dynamic 80)"),                       \
       "smallest step is sqrt(3) / steps_per_unit, in training units")                                   \
     X(G, early_stop, FLOAT, RANGE(1e-9, 1), VALUE(1e-4), "transmittance below which a ray ends")        \
     X(G, near_distance, FLOAT, RANGE(1e-6, 1e3),                                                        \

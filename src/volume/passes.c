@@ -140,7 +140,6 @@ static void configure_distortion(const struct vkn_config *config, struct Config 
     double near = constants->near_distance, far = constants->far_distance, unit = 2 * near;
     bool is_ladder = config->loss.distortion_curve == VKN_DISTORTION_LADDER;
     constants->loss_distortion = fmaxf(config->loss.distortion, 0.0F);
-    constants->loss_near = fmaxf(config->loss.near_density, 0.0F);
     if (is_ladder) {
         constants->ladder_unit = (float)unit;
         constants->ladder_range = (float)(power_ladder(far, unit) - power_ladder(near, unit));
@@ -175,6 +174,7 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
     constants->early_stop = config->march.early_stop;
     constants->alpha_threshold = config->march.alpha_threshold;
     constants->loss_delta = config->loss.delta;
+    constants->loss_near = fmaxf(config->loss.near_density, 0.0F);
     constants->loss_interlevel = config->loss.interlevel;
     configure_keep(config, constants);
     specialization->values[SPEC_KEEP] = volume_drops_rays(config);
