@@ -102,7 +102,8 @@ typedef vkn_status vkn_field_fn(void *user, const struct vkn_samples *samples);
  *     weight     = transmittance * (1 - exp(-density * width))
  *     prediction = sum of weight * rgb + final transmittance * background
  *     target     = pixel + (1 - alpha) * background.
- * Gradients also contain those of loss.near_density, which the loss does not contain. */
+ * `loss` leaves out the loss of near density (loss.near_density); `gradients` include its gradient.
+ */
 struct vkn_composited {
     bool finite;       /* false: some value was not finite; all gradients are 0, skip the step */
     float loss;        /* sum over the rays in the loss / samples->rays */

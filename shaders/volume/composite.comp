@@ -104,6 +104,12 @@ float density_loss_weight()
     return push.e == COMPOSITE_COARSE ? 0.0 : 1.0;
 }
 
+// Returns the distortion loss of a ray with these sums, times its weights.
+float distortion_loss(uint ray, DistortionSums sums)
+{
+    return density_loss_weight() * config.loss_distortion * sums.loss * loss_weight(ray);
+}
+
 // Returns d loss / d losses of a ray's densities, scaled as all gradients are. `weight`: see keep_weight.
 float density_loss_gradient(uint ray, float weight)
 {

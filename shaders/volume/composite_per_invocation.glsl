@@ -98,7 +98,7 @@ void composite_per_invocation()
     if (is_active)
         loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
     if (DISTORTION != 0u && is_active)
-        loss.z = density_loss_weight() * config.loss_distortion * distortion.loss * loss_weight(ray);
+        loss.z = distortion_loss(ray, distortion);
     uint live_count = reached - transparent;
     float kept_weight = is_active ? keep_weight(ray, loss.x + loss.z) : 0.0;
     bool is_kept = kept_weight > 0.0;

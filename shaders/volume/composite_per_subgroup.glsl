@@ -162,7 +162,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
         vec3 own_loss = vec3(0.0);
         own_loss.xy = ray_loss(ray, accumulated.color, accumulated.transmittance, prediction, color_gradient);
         if (DISTORTION != 0u)
-            own_loss.z = density_loss_weight() * config.loss_distortion * distortion.loss * loss_weight(ray);
+            own_loss.z = distortion_loss(ray, distortion);
         loss += own_loss;
         float weight = keep_weight(ray, own_loss.x + own_loss.z);
         if (KEEP != 0u) {
