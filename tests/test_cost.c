@@ -70,7 +70,10 @@ static struct cost cost_on(const struct vkn_config *settings, const struct field
         .config = *settings,
         .backend = *backend,
         .specialization.values[SPEC_CPU_KERNELS] = cpu_kernels,
-        .constants = {.backward_groups = GROUPS, .forward_groups = 10, .view_count = 3},
+        .constants = {.backward_groups = GROUPS,
+                      .forward_groups = 10,
+                      .camera_count = 5,
+                      .view_count = 3},
     };
     struct cost cost;
     assert_int_equal(field_model_create(settings, &setup.model), VKN_OK);
@@ -294,8 +297,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 80 + 32 + 144),
-                100 * (4 + 80 + 32) + 3 * 144, 0);
+    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 80 + 32 + 148),
+                100 * (4 + 80 + 32) + 3 * 148, 0);
     /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
     assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
                 100 * 40 + 900 * 12 + 512 + 32, 100);
@@ -360,6 +363,26 @@ static void test_rays(void **state)
     assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 137) * 500);
     double check = cost_of(&config, false, "check_gradients").bytes;
     assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
+}
+
+static void test_refinement(void **state)
+{
+    (void)state;
+    struct vkn_config refined = config;
+    refined.scene.refine = VKN_REFINEMENT_POSES;
+    /* Scale 6, t * gradient + gradient 6, cross product 9. Index 4, sample 12, gradients 32, ray
+     * 80; six sums of two words and a count per ray. */
+    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 80),
+                500 * (4 + 12 + 32) + 100 * 80, 13 * 100);
+    struct vkn_config contracted = refined;
+    contracted.scene.contraction = VKN_CONTRACTION_CUBE;
+    assert_cost(cost_of(&contracted, false, "view_gradients"), 21 * 500,
+                500 * (4 + 12 + 32 + 32 + 80), 500 * (4 + 12 + 32 + 32) + 100 * 80, 13 * 100);
+    /* Every 16 steps: products with two matrices of 6 x 6 and 7 x 6; reads and writes six sums and
+     * the view. */
+    double bytes = 5 * 2.0 * (6 * 16 + 416) / 16;
+    assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42) / 16, bytes, bytes,
+                0);
 }
 
 /* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of
@@ -758,7 +781,7 @@ int main(void)
         cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
         cmocka_unit_test(test_layers_of_grid), cmocka_unit_test(test_proposal),
         cmocka_unit_test(test_interlevel),     cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_refinement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,57 +41,38 @@ static struct vkn_config config_by_error(void)
     return config;
 }
 
-/* Stops within an update interval, at its end, and after its beginning. */
-static void check_resume(const struct step_tests *tests, const struct vkn_config *config,
-                         const char *what)
-{
-    static const uint32_t stops[] = {7, 16, 33, 60};
-    char *whole = tiny_train(tests, config, NULL, 60, "whole"), *checkpoint = NULL;
-    for (size_t i = 0; i < BASE_COUNT(stops); i++) {
-        char name[16];
-        snprintf(name, sizeof name, "part-%u", stops[i]);
-        char *next = tiny_train(tests, config, checkpoint, stops[i], name);
-        free(checkpoint);
-        checkpoint = next;
-    }
-    if (!same_checkpoints(whole, checkpoint))
-        fail_msg("%s: resumed training differs", what);
-    free(whole);
-    free(checkpoint);
-}
-
 static void test_resume(void **state)
 {
     struct vkn_config config = config_by_error();
-    check_resume(*state, &config, "all images");
+    tiny_check_resume(*state, &config, "all images");
     config.progressive.enabled = true;
     config.progressive.start_downscale = 4;
-    check_resume(*state, &config, "progressive");
+    tiny_check_resume(*state, &config, "progressive");
     config.scene.image_budget = 4 * WIDTH * HEIGHT * 2;
-    check_resume(*state, &config, "streamed, progressive");
+    tiny_check_resume(*state, &config, "streamed, progressive");
     config.progressive.enabled = false;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 16;
-    check_resume(*state, &config, "streamed");
+    tiny_check_resume(*state, &config, "streamed");
 }
 
 static void test_virtual_ranks(void **state)
 {
     struct vkn_config config = config_by_error();
     config.parallel.ranks_per_device = 2;
-    check_resume(*state, &config, "virtual ranks");
+    tiny_check_resume(*state, &config, "virtual ranks");
 }
 
 static void test_samplings(void **state)
 {
     struct vkn_config config = config_by_error();
     tiny_propose(&config);
-    check_resume(*state, &config, "proposal");
+    tiny_check_resume(*state, &config, "proposal");
     config = config_by_error();
     config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
     config.march.coarse_samples = 8;
     config.march.fine_samples = 8;
-    check_resume(*state, &config, "hierarchical");
+    tiny_check_resume(*state, &config, "hierarchical");
 }
 
 /* The map knows every cell after some intervals; a cell with detail has more error than others. */

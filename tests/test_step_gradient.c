@@ -1,13 +1,23 @@
 /* Tests the gradient of a whole training step, as recorded, against finite differences of the loss.
  *
  * After the first step Adam's first moments are (1 - beta1) times the unscaled gradient of the mean
- * loss over the rays. Rays and sample positions are the device's, the loss is the reference's. */
+ * loss over the rays. With scene.refine the state has the gradients of the summed loss by the poses
+ * of the views. Rays and sample positions are the device's, the loss is the reference's. */
 #include "step_probe.h"
+
+#include "rays/rays.h"
 
 /* Parameters probed: of the MLPs and of the grid; of vanilla's weights and biases, per layer. */
 #define PROBES        64u
 #define WEIGHT_PROBES 20u
 #define BIAS_PROBES   2u
+
+/* A change of a camera's pose. The samples keep their distances from the camera. */
+struct movement {
+    const struct scene_camera *camera; /* NULL: no camera moves */
+    uint32_t parameter; /* 0 to 2: rotation about the camera's position, 3 to 5: translation */
+    double by;          /* radians, or training units */
+};
 
 struct step_outcome {
     struct State state;
@@ -15,7 +25,9 @@ struct step_outcome {
     struct RayResult *results;
     struct Sample *samples;
     double *gradients;
+    double (*pose_gradients)[VIEW_PARAMETERS]; /* by the poses of the views; NULL: no refinement */
     struct value *values; /* of the samples, by the reference before any parameter is changed */
+    struct movement movement;
 };
 
 struct value {
@@ -23,7 +35,21 @@ struct value {
 };
 
 /* Index of no parameter, which no sample reads. */
-#define NO_PARAMETER UINT32_MAX
+#define NO_PARAMETER    UINT32_MAX
+/* Index of a parameter that every sample reads. */
+#define EVERY_PARAMETER 0
+
+/* Gives a coarse field or a proposal large gradients, because these must not move cameras. */
+static void put_coarse_grid(struct tiny *tiny, struct random *random)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct field_model *model = &step->coarse_setup.model;
+    float *params = tiny_read(tiny, &step->coarse.at[BIND_PARAMS]);
+    for (uint32_t i = model->mlp_params; i < model->param_count; i++)
+        params[i] = (float)random_between(random, -1, 1);
+    tiny_put(tiny, &step->coarse.at[BIND_PARAMS], params);
+    free(params);
+}
 
 /* Makes raw densities around 1, and grid entries large enough to matter. The average is zero, a
  * field of raw density 0, so that confusing weights and average is noticed. */
@@ -49,13 +75,34 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
     float *average = base_alloc(model->param_count, sizeof *average);
     tiny_put(tiny, &tiny->trainer->step.buffers.at[BIND_AVERAGE], zeros ? average : params);
     free(average);
+    if (rays_have_coarse(&tiny->trainer->step.setup.config))
+        put_coarse_grid(tiny, &random);
+    ok(step_round_parameters(&tiny->trainer->step));
     return params;
+}
+
+/* Reads the fixed-point sums after the state; returns NULL without refinement. */
+static double (*read_pose_gradients(const struct tiny *tiny))[VIEW_PARAMETERS]
+{
+    const struct step *step = &tiny->trainer->step;
+    size_t views = tiny->scene->splits[SCENE_TRAIN].camera_count;
+    if (step->setup.config.scene.refine == VKN_REFINEMENT_OFF)
+        return NULL;
+    char *state = tiny_read(tiny, &step->buffers.at[BIND_STATE]);
+    const struct ErrorCell *sums = (const struct ErrorCell *)(state + sizeof(struct State));
+    double(*gradients)[VIEW_PARAMETERS] = base_alloc(views, sizeof *gradients);
+    sums += step->setup.constants.first_sum;
+    for (size_t i = 0; i < views * VIEW_PARAMETERS; i++, sums++)
+        gradients[i / VIEW_PARAMETERS][i % VIEW_PARAMETERS] =
+            (double)(int64_t)((uint64_t)sums->high << 32 | sums->low) / GRADIENT_UNITS;
+    free(state);
+    return gradients;
 }
 
 static struct step_outcome run_step(struct tiny *tiny)
 {
     const struct step *step = &tiny->trainer->step;
-    struct step_outcome outcome;
+    struct step_outcome outcome = {0};
     tiny_run(tiny, 1);
     outcome.rays = tiny_read(tiny, &step->buffers.at[BIND_RAYS]);
     outcome.results = tiny_read(tiny, &step->buffers.at[BIND_RESULTS]);
@@ -67,6 +114,7 @@ static struct step_outcome run_step(struct tiny *tiny)
     for (uint32_t i = 0; i < step->setup.model.param_count; i++)
         outcome.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
     free(moments);
+    outcome.pose_gradients = read_pose_gradients(tiny);
     assert_int_equal(outcome.state.step, 1);
     assert_int_equal(outcome.state.updates, 1);
     assert_true(outcome.state.sample_count > 150);
@@ -79,15 +127,20 @@ static void outcome_destroy(struct step_outcome *outcome)
     free(outcome->results);
     free(outcome->samples);
     free(outcome->gradients);
+    free(outcome->pose_gradients);
     free(outcome->values);
 }
 
-/* Returns the length of the step at a sample, which uniform sampling stores in the sample. */
+static bool has_grid(const struct step *step)
+{
+    return step->setup.config.march.sampling == VKN_SAMPLING_OCCUPANCY;
+}
+
+/* Returns the length of the step at a sample. Without an occupancy grid the sample stores it. */
 static double width_of(const struct step *step, const struct reference_stepping *stepping,
                        const struct Sample *sample)
 {
-    bool uniform = step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM;
-    return uniform ? sample->width : reference_step_size(stepping, sample->t);
+    return has_grid(step) ? reference_step_size(stepping, sample->t) : sample->width;
 }
 
 static struct reference_field field_at(const struct reference_field *field, const struct Ray *ray)
@@ -97,10 +150,50 @@ static struct reference_field field_at(const struct reference_field *field, cons
     return at;
 }
 
-static void position_of(const struct Ray *ray, double t, double position[3])
+/* The line of a ray after the movement of its camera. */
+struct line {
+    double origin[3], direction[3];
+};
+
+static bool is_from(const struct Ray *ray, const struct scene_camera *camera)
+{
+    double distance = 0;
+    for (int i = 0; camera && i < 3; i++)
+        distance = fmax(distance, fabs((double)ray->origin[i] - (double)camera->pose[4 * i + 3]));
+    return camera && distance < 1e-4;
+}
+
+/* Turns a vector about an axis of the world. */
+static void turn(uint32_t axis, double angle, double v[3])
+{
+    uint32_t i = (axis + 1) % 3, k = (axis + 2) % 3;
+    double a = v[i], b = v[k];
+    v[i] = cos(angle) * a - sin(angle) * b;
+    v[k] = sin(angle) * a + cos(angle) * b;
+}
+
+static struct line line_of(const struct step_outcome *outcome, uint32_t r)
+{
+    const struct Ray *ray = &outcome->rays[r];
+    const struct movement *movement = &outcome->movement;
+    struct line line;
+    for (int i = 0; i < 3; i++) {
+        line.origin[i] = ray->origin[i];
+        line.direction[i] = ray->direction[i];
+    }
+    if (!is_from(ray, movement->camera))
+        return line;
+    if (movement->parameter < 3)
+        turn(movement->parameter, movement->by, line.direction);
+    else
+        line.origin[movement->parameter - 3] += movement->by;
+    return line;
+}
+
+static void position_on(const struct line *line, double t, double position[3])
 {
     for (int i = 0; i < 3; i++)
-        position[i] = ray->origin[i] + t * ray->direction[i];
+        position[i] = line->origin[i] + t * line->direction[i];
 }
 
 static void keep_values(const struct reference_field *field, struct step_outcome *outcome,
@@ -108,15 +201,14 @@ static void keep_values(const struct reference_field *field, struct step_outcome
 {
     outcome->values = base_alloc(capacity, sizeof *outcome->values);
     for (uint32_t r = 0; r < outcome->state.ray_count; r++) {
-        const struct Ray *ray = &outcome->rays[r];
-        const struct reference_field at = field_at(field, ray);
-        const double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]};
+        const struct line line = line_of(outcome, r);
+        const struct reference_field at = field_at(field, &outcome->rays[r]);
         for (uint32_t s = 0; s < outcome->results[r].count; s++) {
             uint32_t index = outcome->results[r].first + s;
             double position[3];
-            position_of(ray, outcome->samples[index].t, position);
+            position_on(&line, outcome->samples[index].t, position);
             reference_canonical(&at, position, outcome->values[index].canonical);
-            reference_field_forward(&at, position, direction, outcome->values[index].output);
+            reference_field_forward(&at, position, line.direction, outcome->values[index].output);
         }
     }
 }
@@ -145,15 +237,15 @@ static struct losses ray_losses(const struct reference_field *field, const struc
         reference_stepping(&step->setup.constants, field->space.contracted);
     const struct Ray *ray = &outcome->rays[r];
     const struct reference_field at = field_at(field, ray);
+    const struct line line = line_of(outcome, r);
     struct reference_ray result = reference_ray_start;
-    double direction[3] = {ray->direction[0], ray->direction[1], ray->direction[2]}, loss = 0,
-           slope;
+    double loss = 0, slope;
     for (uint32_t s = 0; s < outcome->results[r].count; s++) {
         uint32_t index = outcome->results[r].first + s;
         const struct Sample *sample = &outcome->samples[index];
         double t = sample->t, width = width_of(step, &stepping, sample), position[3], output[4];
-        position_of(ray, t, position);
-        value_of(&at, &outcome->values[index], position, direction, parameter, output);
+        position_on(&line, t, position);
+        value_of(&at, &outcome->values[index], position, line.direction, parameter, output);
         samples[s] = (struct reference_sample){
             .t = t,
             .width = width * reference_shrinking(&field->space, position),
@@ -228,8 +320,8 @@ static void check_occupancy(const struct tiny *tiny)
     double thickness = (double)step->setup.constants.step_min * reference_density_of(activation, 0);
     if (activation == VKN_DENSITY_RELU)
         return; /* the average equals the weights, see put_params */
-    if (step->setup.config.march.sampling == VKN_SAMPLING_UNIFORM)
-        return; /* there is no grid */
+    if (!has_grid(step))
+        return;
     /* The last eight bits of a dynamic scene's cells hold the time at which they were found. */
     double tolerance = step->setup.model.deformation_layers > 0 ? ldexp(1, -15) : 1e-5;
     float *values = tiny_read(tiny, &step->buffers.at[BIND_OCCUPANCY]);
@@ -249,13 +341,14 @@ static uint32_t count_outside(const struct reference_field *field,
                               const struct step_outcome *outcome)
 {
     uint32_t count = 0;
-    for (uint32_t r = 0; r < outcome->state.ray_count; r++)
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++) {
+        const struct line line = line_of(outcome, r);
         for (uint32_t s = 0; s < outcome->results[r].count; s++) {
             double position[3];
-            position_of(&outcome->rays[r], outcome->samples[outcome->results[r].first + s].t,
-                        position);
+            position_on(&line, outcome->samples[outcome->results[r].first + s].t, position);
             count += reference_shrinking(&field->space, position) < 1;
         }
+    }
     return count;
 }
 
@@ -284,6 +377,54 @@ static void probe_parameters(struct reference_field *field, const struct step *s
     }
 }
 
+/* Returns the derivative of the loss, summed over the rays, by a parameter of a camera's pose. */
+static double differentiate(const struct reference_field *field, const struct step *step,
+                            struct step_outcome *outcome, const struct scene_camera *camera,
+                            uint32_t parameter)
+{
+    double above = 0, below = 0;
+    for (uint32_t r = 0; r < outcome->state.ray_count; r++) {
+        if (outcome->rays[r].last == -2 || !is_from(&outcome->rays[r], camera))
+            continue;
+        outcome->movement = (struct movement){camera, parameter, DIFFERENCE};
+        struct losses losses = ray_losses(field, step, outcome, r, EVERY_PARAMETER);
+        above += losses.reported + losses.near;
+        outcome->movement.by = -DIFFERENCE;
+        losses = ray_losses(field, step, outcome, r, EVERY_PARAMETER);
+        below += losses.reported + losses.near;
+    }
+    outcome->movement = (struct movement){0};
+    return (above - below) / (2 * DIFFERENCE);
+}
+
+/* Returns the largest gradient by a rotation, or by a translation if p is one. */
+static double largest_like(const struct step_outcome *outcome, size_t views, uint32_t p)
+{
+    double largest = 0;
+    for (size_t v = 0; v < views; v++)
+        for (uint32_t k = p / 3 * 3; k < p / 3 * 3 + 3; k++)
+            largest = fmax(largest, fabs(outcome->pose_gradients[v][k]));
+    return largest;
+}
+
+static void check_poses(const struct tiny *tiny, const struct reference_field *field,
+                        struct step_outcome *outcome, double tolerance)
+{
+    const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
+    const size_t views = train->camera_count;
+    for (uint32_t p = 0; p < VIEW_PARAMETERS; p++) {
+        double largest = largest_like(outcome, views, p);
+        assert_true(largest > 1e-3);
+        for (size_t v = 0; v < views; v++) {
+            double expected =
+                differentiate(field, &tiny->trainer->step, outcome, &train->cameras[v], p);
+            assert_close(outcome->pose_gradients[v][p], expected, tolerance,
+                         fabs(expected) + 0.1 * largest, "gradient of pose",
+                         v * VIEW_PARAMETERS + p);
+        }
+    }
+}
+
 static void check_step(const struct step_tests *tests, struct vkn_config config, uint32_t seed)
 {
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
@@ -293,11 +434,17 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
     struct reference_field field =
         reference_field(vkn_trainer_config(tiny.trainer), &step->setup.model, params);
     struct random random = {seed};
+    for (uint32_t i = 0; i < step->setup.model.param_count && step->setup.backend.f16; i++)
+        field.params[i] = reference_round_to_f16(field.params[i]);
     keep_values(&field, &outcome, step->setup.constants.sample_capacity);
-    check_loss(&tiny, &field, &outcome);
-    check_occupancy(&tiny);
     assert_true(!field.space.contracted || count_outside(&field, &outcome) > 100);
-    probe_parameters(&field, step, &outcome, &random);
+    if (!step->setup.backend.f16) {
+        check_loss(&tiny, &field, &outcome);
+        check_occupancy(&tiny);
+        probe_parameters(&field, step, &outcome, &random);
+    }
+    if (outcome.pose_gradients)
+        check_poses(&tiny, &field, &outcome, step->setup.backend.f16 ? 0.1 : 1e-3);
     reference_field_destroy(&field);
     outcome_destroy(&outcome);
     free(params);
@@ -314,21 +461,29 @@ static struct vkn_config config_of(bool deterministic)
     return config;
 }
 
+static struct vkn_config refined_of(bool deterministic)
+{
+    struct vkn_config config = config_of(deterministic);
+    config.scene.refine = VKN_REFINEMENT_POSES;
+    return config;
+}
+
 static void test_float(void **state)
 {
     check_step(*state, config_of(false), 1);
+    check_step(*state, refined_of(false), 1);
 }
 
 static void test_fixed_point(void **state)
 {
-    check_step(*state, config_of(true), 2);
+    check_step(*state, refined_of(true), 2);
 }
 
 /* Another loss with distortion on the power ladder, loss scaling, larger steps in a larger cube,
  * densities before colours. */
 static void test_variant(void **state)
 {
-    struct vkn_config config = config_of(false);
+    struct vkn_config config = refined_of(false);
     config.loss.kind = VKN_LOSS_L2;
     config.loss.distortion = 0.3f;
     config.loss.distortion_curve = VKN_DISTORTION_LADDER;
@@ -356,7 +511,7 @@ static void test_contraction(void **state)
 {
     if (!has_variants(*state))
         return;
-    struct vkn_config config = config_of(false);
+    struct vkn_config config = refined_of(false);
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 8;
     config.loss.distortion = 0.1f;
@@ -368,9 +523,53 @@ static void test_softplus(void **state)
 {
     if (!has_variants(*state))
         return;
-    struct vkn_config config = config_of(false);
+    struct vkn_config config = refined_of(false);
     config.mlp.density_activation = VKN_DENSITY_SOFTPLUS;
     check_step(*state, config, 5);
+}
+
+/* Samples without a grid. Only the main field's loss moves cameras. */
+static void test_samplings(void **state)
+{
+    if (!has_variants(*state))
+        return;
+    struct vkn_config config = refined_of(false);
+    config.march.sampling = VKN_SAMPLING_UNIFORM;
+    config.march.ray_samples = 12;
+    check_step(*state, config, 23);
+    config.march.sampling = VKN_SAMPLING_HIERARCHICAL;
+    config.march.coarse_samples = 12;
+    config.march.fine_samples = 8;
+    check_step(*state, config, 24);
+    tiny_propose(&config);
+    check_step(*state, config, 25);
+}
+
+/* Streams strips of views, so that the device's cameras are not numbered like the views. The cells
+ * of an error map precede the gradients. */
+static void test_streamed(void **state)
+{
+    if (!has_variants(*state))
+        return;
+    struct vkn_config config = refined_of(false);
+    config.scene.image_budget = 4 * 12 * 10 * 2;
+    config.batch.by_error = 0.5f;
+    check_step(*state, config, 26);
+}
+
+/* With other seeds rounding switches ReLUs, which changes gradients by up to a third. */
+static void test_precisions(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = refined_of(false);
+    if (!has_variants(tests))
+        return;
+    config.precision = VKN_PRECISION_FP16;
+    check_step(tests, config, 33);
+    config.precision = VKN_PRECISION_COOPMAT;
+    config.matrix.shape = VKN_SHAPE_8X8X8;
+    if (gpu_device_capabilities(tests->context->device)->cooperative_matrix)
+        check_step(tests, config, 33);
 }
 
 static void test_relu(void **state)
@@ -569,13 +768,23 @@ static void test_layered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float),    cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_variant),  cmocka_unit_test(test_contraction),
-        cmocka_unit_test(test_softplus), cmocka_unit_test(test_relu),
-        cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
-        cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
-        cmocka_unit_test(test_deformed), cmocka_unit_test(test_deformed_contracted),
-        cmocka_unit_test(test_layered),  cmocka_unit_test(test_deformed_layered),
+        cmocka_unit_test(test_float),
+        cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_variant),
+        cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_softplus),
+        cmocka_unit_test(test_relu),
+        cmocka_unit_test(test_samplings),
+        cmocka_unit_test(test_streamed),
+        cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_vanilla),
+        cmocka_unit_test(test_vanilla_uniform),
+        cmocka_unit_test(test_dynamic),
+        cmocka_unit_test(test_dynamic_contracted),
+        cmocka_unit_test(test_deformed),
+        cmocka_unit_test(test_deformed_contracted),
+        cmocka_unit_test(test_layered),
+        cmocka_unit_test(test_deformed_layered),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -159,6 +159,7 @@ static void assert_window(const struct tiny *tiny, uint64_t window)
         struct images_strip image_strip =
             images_strip(plan, train, order[position % plan->image_strips], slot, shrink);
         struct Camera camera = setup_camera(&image_strip.camera);
+        camera.view = image_strip.view;
         camera.first_row = image_strip.first_row;
         camera.shrink = shrink;
         camera.first_cell = image_strip.view * plan->view_cells;

@@ -54,6 +54,10 @@
 #define VKN_CONTRACTIONS(X)                                                                             \
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
+/* Camera parameters that a training refines with the field: none; the poses. */
+#define VKN_REFINEMENTS(X)                                                                              \
+    X(VKN_REFINEMENT_OFF, off)                                                                          \
+    X(VKN_REFINEMENT_POSES, poses)
 /* Placement of samples on a ray: in occupied cells of the occupancy grid; uniform, with the same number per ray;
  * hierarchical, where a coarse field of the same model finds density (NeRF); where a small proposal field predicts
  * weight (Mip-NeRF 360). */
@@ -194,6 +198,7 @@
     X(switch, VKN_SWITCH_DEFAULT, default, VKN_SWITCHES)                                                \
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
+    X(refinement, VKN_REFINEMENT_DEFAULT, default, VKN_REFINEMENTS)                                     \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
     X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
     X(checkpointing, VKN_CHECKPOINTING_AUTO, auto, VKN_CHECKPOINTINGS)                                  \

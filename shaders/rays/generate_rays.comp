@@ -17,6 +17,7 @@
 
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
+layout(constant_id = SPEC_REFINE) const uint REFINE = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -26,6 +27,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorC
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
+#include "rays/refined_views.glsl"
 #include "shared/progress.glsl"
 
 // Returns the number of resident views, from the first on, whose time the curriculum has reached:
@@ -192,6 +194,12 @@ void main()
     vec3 origin, direction;
     float depth_scale;
     bool in_range = camera_ray(camera, position, origin, direction, depth_scale);
+#ifdef TRAIN
+    if (REFINE != 0u) {
+        direction = normalize(turned(direction, view_vector(camera.view, VIEW_TURN)));
+        origin += view_vector(camera.view, VIEW_TURN + 3u);
+    }
+#endif
     vec2 span = ray_span(origin, direction);
 #ifdef TRAIN
     span.x = max(span.x, first_distance(along.y));

@@ -76,7 +76,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_GRID_DECAY         46 /* levels of the hash grid that decay: all; 0: grid.decay is off */
 #define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
-#define SPEC_COUNT              49
+#define SPEC_REFINE             49 /* 1: training refines the cameras' poses: scene.refine */
+#define SPEC_COUNT              50
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -166,6 +167,9 @@ typedef struct Dispatch Dispatch;
 /* The error map (struct ErrorCell). */
 #define ERROR_MEMORY 32         /* rays of a cell that weigh as much as its error so far */
 #define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
+
+/* Refinement of cameras. */
+#define GRADIENT_UNITS 16777216.0 /* fixed-point units per 1 of a gradient, 2^24 */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -345,6 +349,13 @@ struct Config {
     SHARED_UINT error_cells;    /* cells of all views */
     SHARED_UINT slot_cells;     /* most cells of a slot */
     SHARED_UINT slot_count, slot_view, slot_turns;
+
+    /* Refinement of cameras (struct View). */
+    SHARED_UINT first_sum;       /* index in the error map's cells of the first sum of gradients */
+    SHARED_UINT first_view_word; /* word of BIND_STATE where the views begin */
+    SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
+    SHARED_FLOAT refine_start; /* share of the training after which cameras move */
+    SHARED_FLOAT refine_limit; /* largest length of a view's latent parameters, pixels */
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -455,6 +466,7 @@ struct Camera {
     /* The part of the view that the pixels show: its first row in the whole image, its downscale
      * factor. Then the view's first cell in the error map, and the number of cells in a row. */
     SHARED_UINT first_row, shrink, first_cell, cell_columns;
+    SHARED_UINT view;         /* training view that the pixels belong to */
     SHARED_UINT counted;      /* 1: sum_errors has counted the used pixels of the cells */
     SHARED_FLOAT strip_share; /* probability that an even draw of this strip is kept: 1 unless
                                  panoramas are cut into strips */
@@ -488,6 +500,32 @@ struct ErrorCell {
     SHARED_UINT low, high; /* sum of losses since the last update interval, in ERROR_UNITS */
     SHARED_UINT rays;      /* number of these losses */
 };
+
+/* Refinement of a training view's pose. The camera turns about its position by the rotation vector
+ * `turn` (radians) and moves by `shift`, both in training space: (turn, shift) = whitening *
+ * latent. The optimiser updates the latent parameters, which are equally stiff: a change of length
+ * 1 moves the pixels of points in the view's frustum by about one pixel (CamP, Park et al., 2023).
+ * In BIND_STATE, after the error map: first [view][parameter] ErrorCell, the sums of gradients in
+ * GRADIENT_UNITS and the numbers of their summands; then [view] View. */
+#define VIEW_PARAMETERS 6
+#define VIEW_GAUGES     7 /* movements of all cameras that change no picture: 3 + 3 + scale */
+struct View {
+    SHARED_FLOAT turn[3], shift[3];
+    SHARED_FLOAT latent[VIEW_PARAMETERS], moment1[VIEW_PARAMETERS], moment2[VIEW_PARAMETERS];
+    SHARED_FLOAT whitening[VIEW_PARAMETERS * VIEW_PARAMETERS]; /* [turn, shift][latent] */
+    SHARED_FLOAT gauge[VIEW_GAUGES * VIEW_PARAMETERS]; /* the view's part of orthonormal vectors */
+    SHARED_UINT updates;                               /* of the latent parameters */
+    SHARED_UINT padding;                               /* to a multiple of struct ErrorCell */
+};
+/* First words of the members, and the number of all words. */
+#define VIEW_TURN      0
+#define VIEW_LATENT    6
+#define VIEW_MOMENT1   12
+#define VIEW_MOMENT2   18
+#define VIEW_WHITENING 24
+#define VIEW_GAUGE     60
+#define VIEW_UPDATES   102
+#define VIEW_WORDS     104
 
 /* Sums over the cells of all slots up to a slot, in BIND_REDUCE from REDUCE_SLOTS on: first
  * [slot] ErrorSums, then [slot][cell] the sum of the slot's masses up to the cell, then

@@ -318,21 +318,43 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file)
 /* 32-bit words of the shortest struct State that any version wrote. */
 #define LEAST_STATE_WORDS (offsetof(struct State, tolerated) / 4)
 
-/* Returns the elements of the file's state if an older version wrote it or an error map follows it,
- * else `count`. */
+/* Returns NULL when the file does not have the tensor. */
+static const struct safetensors_tensor *find_by_name(const struct safetensors_file *file,
+                                                     const char *name)
+{
+    for (size_t i = 0; i < safetensors_count(file); i++)
+        if (strcmp(safetensors_at(file, i)->name, name) == 0)
+            return safetensors_at(file, i);
+    return NULL;
+}
+
+bool checkpoint_has(const struct safetensors_file *file, const char *name, uint64_t count)
+{
+    const struct safetensors_tensor *tensor = find_by_name(file, name);
+    return tensor && tensor->size / 4 == count;
+}
+
+/* Returns the elements of the file's state if an older version wrote it, or an error map or refined
+ * views follow it, else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
                                uint64_t count)
 {
-    for (size_t i = 0; i < safetensors_count(file); i++) {
-        const struct safetensors_tensor *tensor = safetensors_at(file, i);
-        uint64_t elements = tensor->size / 4;
-        bool older = elements >= LEAST_STATE_WORDS && elements < sizeof(struct State) / 4;
-        bool mapped = elements >= sizeof(struct State) / 4 &&
-                      (4 * elements - sizeof(struct State)) % sizeof(struct ErrorCell) == 0;
-        if (strcmp(tensor->name, name) == 0 && (older || mapped))
-            return elements;
-    }
-    return count;
+    const struct safetensors_tensor *tensor = find_by_name(file, name);
+    uint64_t elements = tensor ? tensor->size / 4 : 0;
+    bool older = elements >= LEAST_STATE_WORDS && elements < sizeof(struct State) / 4;
+    bool longer = elements >= sizeof(struct State) / 4 &&
+                  (4 * elements - sizeof(struct State)) % sizeof(struct ErrorCell) == 0;
+    return older || longer ? elements : count;
+}
+
+const struct safetensors_tensor *checkpoint_refined_views(const struct safetensors_file *file)
+{
+    BASE_KEEP_ERROR;
+    struct vkn_config config = {0};
+    const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
+    bool refines = vkn_config_parse_json(&config, "", json, true) == VKN_OK &&
+                   config.scene.refine == VKN_REFINEMENT_POSES;
+    return refines ? find_by_name(file, "state") : NULL;
 }
 
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)

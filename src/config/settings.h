@@ -105,10 +105,24 @@
       "use scale, offset and aabb_scale as given: nothing is measured")                                 \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
+    X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \
+      "camera parameters that training refines: none, or the poses of all training views")              \
     X(G, image_budget, BYTES, RANGE(1, 1125899906842624), OPEN("as much as the device has free"),       \
       "device memory for training images, in bytes; the rest is streamed")                              \
     X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \
       "host memory for decoded images, in bytes; the rest is decoded again")
+
+/* Refinement of cameras (scene.refine). Views move in units of whitened parameters: a change by 1 moves points of the
+ * view's frustum by at most about one pixel. */
+#define VKN_SETTINGS_REFINE(X, G)                                                                       \
+    X(G, initial_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3),                                              \
+      "first change of a camera parameter in an update, every 16 steps; in pixels")                     \
+    X(G, final_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.02),                                               \
+      "last change of a camera parameter in an update, in pixels")                                      \
+    X(G, start, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.05),                                                \
+      "share of the training after which cameras begin to move; 0: at once")                            \
+    X(G, limit, FLOAT, RANGE(1e-3, 1000), VALUE(32),                                                    \
+      "most pixels by which a view moves in the refinement of cameras")
 
 #define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \
     X(G, enabled, BOOL, ANY, VALUE(false), "coarse-to-fine training: begin with reduced images")        \
@@ -400,6 +414,7 @@
 #define VKN_SETTING_GROUPS(GROUP)                                                                       \
     GROUP(log, VKN_SETTINGS_LOG)                                                                        \
     GROUP(scene, VKN_SETTINGS_SCENE)                                                                    \
+    GROUP(refine, VKN_SETTINGS_REFINE)                                                                  \
     GROUP(progressive, VKN_SETTINGS_PROGRESSIVE)                                                        \
     GROUP(field, VKN_SETTINGS_FIELD)                                                                    \
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \

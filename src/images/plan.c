@@ -211,6 +211,7 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
 {
     const struct scene_camera *view = &train->cameras[image_strip->view];
     struct Camera camera = setup_camera(&image_strip->camera);
+    camera.view = image_strip->view;
     camera.first_row = image_strip->first_row;
     camera.shrink = image_strip->shrink;
     camera.first_cell = image_strip->view * plan->view_cells;

@@ -157,6 +157,7 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    BASE_TRY(step_begin_views(step, train));
     struct images_strip *views = base_alloc(plan->cameras, sizeof *views);
     if (!views)
         return VKN_ERROR;

@@ -109,6 +109,7 @@ static const struct {
     {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_bins)"},
     {offsetof(struct buffer_counts, error_cells), "batch.by_error"},
     {offsetof(struct buffer_counts, error_sums), "batch.by_error"},
+    {offsetof(struct buffer_counts, refined_views), "scene.refine"},
     {offsetof(struct buffer_counts, layer), "--resolution"},
     {offsetof(struct buffer_counts, texels), "--texture"},
     {offsetof(struct buffer_counts, splats), "--count"},

@@ -34,6 +34,7 @@ struct buffer_counts {
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS */
     uint64_t error_cells, error_sums; /* error map: struct ErrorCell; floats after REDUCE_SIZE */
+    uint64_t refined_views;           /* training views whose cameras are refined, or 0 */
     /* Meshes: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
      * pixels of the visibility maps. */
     uint64_t layer, layers, tiles, vertices, triangles, visibility_maps;
@@ -215,6 +216,7 @@ enum pass_use {
     PASS_DEFORMED = 1 << 19, /* a deformation precedes the field */
     PASS_NOT_DEFORMED = 1 << 20,
     PASS_BY_ERROR = 1 << 21, /* batch.by_error: some rays are drawn by error */
+    PASS_REFINED = 1 << 22,  /* scene.refine: training refines the cameras */
     PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED,
 };
 

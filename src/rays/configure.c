@@ -82,6 +82,11 @@ bool rays_use_grid(const struct vkn_config *config)
     return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_have_coarse(config);
 }
 
+bool rays_refine(const struct vkn_config *config)
+{
+    return config->scene.refine == VKN_REFINEMENT_POSES;
+}
+
 /* Returns the stratified samples of each ray; 0 when the occupancy grid places samples. */
 static uint32_t uniform_samples(const struct vkn_config *config)
 {
@@ -205,7 +210,12 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     set_capacity(config, constants);
     constants->error_share = config->batch.by_error;
     constants->error_unbiased = config->batch.unbiased;
+    constants->refine_rate = config->refine.initial_rate;
+    constants->refine_final_rate = config->refine.final_rate;
+    constants->refine_start = fmaxf(config->refine.start, 0.0F);
+    constants->refine_limit = config->refine.limit;
     uint32_t *values = specialization->values;
+    values[SPEC_REFINE] = values[SPEC_INPUT_GRADIENTS] = rays_refine(config);
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_TIME_BINS] = rays_time_bins(config);

@@ -217,6 +217,43 @@ static const struct pass errors[] = {
 };
 const struct pass_list rays_errors = PASS_LIST(errors);
 
+/* Operations of view_gradients per sample: scale 6, rotation 15. Subgroup sums are not counted. */
+#define POSE_GRADIENT 21
+
+/* Assumes that each ray's samples are added together. */
+static struct cost cost_view_gradients(const struct cost_model *m, const struct cost_counts *n)
+{
+    double read = 4 + sizeof(struct Sample) + 32;
+    if (m->config->scene.contraction == VKN_CONTRACTION_CUBE)
+        read += 32; /* the field's values and their gradients */
+    return (struct cost){
+        .flops = POSE_GRADIENT * n->live,
+        .bytes = (read + sizeof(struct Ray)) * n->live,
+        .memory = read * n->live + sizeof(struct Ray) * n->rays,
+        .atomics = (2 * VIEW_PARAMETERS + 1) * n->rays,
+    };
+}
+
+static struct cost cost_update_views(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double views = m->constants->camera_count;
+    double products = 2.0 * VIEW_PARAMETERS * (VIEW_PARAMETERS + VIEW_GAUGES);
+    return cost_streaming(2 * products * views,
+                          2.0 * views *
+                              (VIEW_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct View)));
+}
+
+static const struct pass view_gradients[] = {
+    {"view_gradients", .dispatch = DISPATCH_FORWARD, .cost = cost_view_gradients},
+};
+const struct pass_list rays_view_gradients = PASS_LIST(view_gradients);
+
+static const struct pass views[] = {
+    {"update_views", .dispatch = DISPATCH_THRESHOLD, .cost = cost_update_views},
+};
+const struct pass_list rays_views = PASS_LIST(views);
+
 /* These passes have no cost formulas, because pictures are not profiled. */
 static const struct pass viewing[] = {
     [RAYS_GENERATE_VIEW] = {.name = "generate_view_rays", .dispatch = DISPATCH_RAYS},

@@ -17,6 +17,7 @@ struct run_ranks;
 #define RUN_CHECKPOINT        RUN_CHECKPOINT_STEM RUN_CHECKPOINT_ENDING
 #define RUN_CONFIG            "config.json"
 #define RUN_SUMMARY           "summary.json"
+#define RUN_CAMERAS           "cameras.json"
 #define RUN_JSON_LIMIT        ((size_t)16 << 20) /* bytes of a JSON file that is read */
 #define RUN_VIEWS             "views"
 #define RUN_REPORT            "report.html"

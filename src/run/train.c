@@ -379,6 +379,8 @@ static vkn_status write_results(struct training *t, vkn_status status)
     vkn_status written = write_trace(t);
     if (written == VKN_OK && !failed)
         written = write_errors(t);
+    if (written == VKN_OK && !failed)
+        written = run_write_cameras(t->result->folder, train_internals(t->trainer).step, t->scene);
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
     if (written == VKN_OK)

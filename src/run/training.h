@@ -196,6 +196,13 @@ bool eta_update(struct eta *eta, const struct vkn_config *config,
  * sharp pictures; `line` then says how many are usual, and what to change. */
 bool eta_few_steps(const struct vkn_config *config, uint64_t step, double seconds, char line[256]);
 
+/* ---- refined cameras (cameras.c) ------------------------------------------------------------- */
+
+/* Writes the refined poses, and how far they moved, to cameras.json in the run directory, and logs
+ * the movement. Without scene.refine removes the file of an earlier training. */
+vkn_status run_write_cameras(const char *folder, const struct step *step,
+                             const struct vkn_scene *scene);
+
 /* ---- warnings about the capture (sanity.c) --------------------------------------------------- */
 
 /* Warns of a scene that lies outside of the cube, and of a dynamic scene with a static model. */

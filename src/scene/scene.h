@@ -312,6 +312,25 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 /* The range of a lens that reaches everywhere. */
 #define SCENE_NO_LIMIT 1e9
 
+#define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
+#define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */
+/* The latent parameters of a view's pose. The pose changes by whitening * latent: the camera turns
+ * about its position by a rotation vector (radians), and moves, in training space. A change of
+ * `latent` by a vector of length 1 moves points in the view's frustum by at most about one pixel.
+ */
+struct scene_whitening {
+    double whitening[SCENE_POSE][SCENE_POSE]; /* zero: the pose cannot change */
+    double gauge[SCENE_GAUGES][SCENE_POSE];   /* the view's part of orthonormal vectors over all
+                                                 views: the movements that change no picture */
+};
+/* Computes views[split->camera_count]. Points of a view's frustum are 8 x 8 pixels at 0.75, 0.9,
+ * 1.125 and 1.5 times the cameras' mean distance from the cube's centre, or at least 0.5. */
+void scene_whiten(const struct scene_split *split, struct scene_whitening *views);
+/* Returns the root mean square distance, in pixels, between the images of these points in a view of
+ * the split and in the moved camera. */
+double scene_pixel_movement(const struct scene_split *split, size_t view,
+                            const struct scene_camera *moved);
+
 /* Read image files: PNG, JPEG, WebP, TIFF, BMP, TGA, GIF or HDR. Pixels are 8-bit RGBA, rows from
  * the top; 1 to 4 channels or a palette become RGBA; 16-bit samples are rounded. The caller frees
  * *rgba. Truncated or hostile files return VKN_BAD_INPUT with a message that names the file. */

@@ -91,19 +91,19 @@ struct step_span ranks_cells(const struct step *step)
     return (struct step_span){values, cells->size / sizeof(float), false};
 }
 
-/* Returns the bytes of the error map that devices exchange; 0 for a single device, whose virtual
- * ranks have one map. */
-static uint64_t exchanged_errors(const struct setup *setup, uint64_t error_cells)
+/* Returns the bytes of the error map, and of the gradients of cameras, that devices exchange; 0 for
+ * a single device, whose virtual ranks add to the same sums. */
+static uint64_t exchanged_sums(const struct setup *setup, uint64_t summed_cells)
 {
     bool has_devices = setup->constants.ranks > setup_virtual_ranks(&setup->config);
-    return has_devices ? error_cells * sizeof(struct ErrorCell) : 0;
+    return has_devices ? summed_cells * sizeof(struct ErrorCell) : 0;
 }
 
 struct step_span ranks_errors(const struct step *step)
 {
     const struct gpu_buffer *state = &step->buffers.at[BIND_STATE];
-    uint64_t size = exchanged_errors(&step->setup, (state->size - sizeof(struct State)) /
-                                                       sizeof(struct ErrorCell));
+    uint64_t bytes = 4ull * step->setup.constants.first_view_word - sizeof(struct State);
+    uint64_t size = exchanged_sums(&step->setup, bytes / sizeof(struct ErrorCell));
     if (size == 0)
         return (struct step_span){0};
     void *values =
@@ -129,7 +129,7 @@ static uint64_t gradient_bytes(const struct setup *setup)
     return setup->backend.f16_sums ? 4 * summed + 2 * params : 4 * params;
 }
 
-uint64_t step_ranks_memory(const struct setup *setup, uint64_t error_cells)
+uint64_t step_ranks_memory(const struct setup *setup, uint64_t summed_cells)
 {
     const struct setup coarse = setup_of_coarse(setup);
     uint64_t gradients = gradient_bytes(setup);
@@ -138,7 +138,7 @@ uint64_t step_ranks_memory(const struct setup *setup, uint64_t error_cells)
     if (rays_have_coarse(&setup->config))
         gradients += gradient_bytes(&coarse);
     uint64_t cells = setup->constants.cell_shares > 1 ? 4 * setup_counts(setup).cells : 0;
-    return sizeof(struct State) + cells + exchanged_errors(setup, error_cells) +
+    return sizeof(struct State) + cells + exchanged_sums(setup, summed_cells) +
            setup_virtual_ranks(&setup->config) *
                (gradients + STEP_FIELDS * sizeof(struct RankStats));
 }

@@ -93,9 +93,9 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
 /* Create and destroy the buffers and command buffers of synchronous data parallelism. */
 vkn_status step_ranks_create(struct step *step);
 void step_ranks_destroy(struct step_ranks **ranks);
-/* Returns the bytes of the buffers of synchronous data parallelism, for an error map of
- * `error_cells` cells; 0 for a single rank. */
-uint64_t step_ranks_memory(const struct setup *setup, uint64_t error_cells);
+/* Returns the bytes of the buffers of synchronous data parallelism, for an error map and
+ * refined cameras of `summed_cells` struct ErrorCell; 0 for a single rank. */
+uint64_t step_ranks_memory(const struct setup *setup, uint64_t summed_cells);
 /* Create and destroy the buffers and command buffers of parameter averaging. */
 vkn_status step_average_create(struct step *step);
 void step_average_destroy(struct step_average **averaging);
@@ -104,6 +104,12 @@ uint64_t step_average_memory(const struct setup *setup);
 /* Returns whether step->passes[pass] begins a new submission. Adds the pass's time to the current
  * submission. */
 bool step_begins_submission(struct step *step, size_t pass);
+
+/* Returns the byte of BIND_STATE where the sums of the views' gradients begin; the views follow. */
+static inline uint64_t step_views_offset(const struct step *step)
+{
+    return sizeof(struct State) + sizeof(struct ErrorCell) * step->setup.constants.first_sum;
+}
 
 /* ---- step.c ---------------------------------------------------------------------------------- */
 

@@ -32,6 +32,7 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
     holds |= setup->config.batch.by_error > 0.0F ? PASS_BY_ERROR : 0u;
+    holds |= rays_refine(&setup->config) ? PASS_REFINED : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
@@ -59,6 +60,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
          SET_STEP},
         {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
         {STEP_INTERVAL_GRID, &rays_errors, PASS_BY_ERROR, SET_STEP},
+        {STEP_INTERVAL_GRID, &rays_views, PASS_REFINED, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
@@ -91,6 +93,8 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &kind->input_gradients, PASS_REFINED, SET_STEP},
+        {STEP_EVERY, &rays_view_gradients, PASS_REFINED, SET_STEP},
         {STEP_EVERY, &optim_export, PASS_SYNCHRONOUS, SET_STEP},
         /* Synchronous ranks all-reduce gradients and step statistics here (ranks.c). */
         {STEP_EVERY, &optim_import_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS, SET_COARSE},

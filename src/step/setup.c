@@ -75,6 +75,18 @@ static vkn_status check_visibility(const struct setup *setup)
         "config: march.visibility: the model cannot compute densities without colours");
 }
 
+static vkn_status check_refinement(const struct setup *setup)
+{
+    bool has_gradients =
+        setup->model.kind->input_gradients.count > 0 && setup->model.deformation_layers == 0;
+    if (!rays_refine(&setup->config) || has_gradients)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "config: scene.refine: model %s does not compute gradients with respect to "
+                     "cameras; use model=ngp",
+                     config_model_names[setup->config.model]);
+}
+
 /* Kept activations may take 1 / KEPT_SHARE of the device's memory. */
 #define KEPT_SHARE 4u
 
@@ -224,6 +236,7 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     rays_configure(config, constants, specialization);
     limit_rays(constants);
     BASE_TRY(check_visibility(setup));
+    BASE_TRY(check_refinement(setup));
     BASE_TRY(choose_rows(setup, device));
     volume_configure(config, constants, specialization);
     optim_configure(config, constants);
@@ -269,6 +282,8 @@ struct buffer_counts setup_counts(const struct setup *setup)
     field_backend_size_buffers(&setup->backend, &setup->model, &counts);
     optim_size_buffers(&setup->config, &counts);
     rays_size_buffers(&setup->config, &counts);
+    if (rays_refine(&setup->config))
+        counts.input_gradients = counts.samples;
     return counts;
 }
 

@@ -16,7 +16,15 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
         counts.error_cells = (uint64_t)images->views * images->view_cells;
         counts.error_sums = images->resident * (3 + 2 * (uint64_t)images->slot_cells);
     }
+    if (rays_refine(&setup->config))
+        counts.refined_views = images->views;
     return counts;
+}
+
+/* Returns the number of struct ErrorCell after struct State. */
+static uint64_t summed_cells(const struct buffer_counts *counts)
+{
+    return counts->error_cells + VIEW_PARAMETERS * counts->refined_views;
 }
 
 /* Returns the mask of the buffers of coarse samples that the main field's passes must not
@@ -49,7 +57,7 @@ size_t step_list_memory(const struct setup *setup, const struct step_images *ima
             buffers_list(BUFFERS_OF_COARSE, coarse_field_mask(setup) | coarse_samples_mask(setup),
                          &coarse_counts, needs + count);
     needs[count++] = (struct gpu_need){.name = "exchanged gradients",
-                                       .size = step_ranks_memory(setup, counts.error_cells),
+                                       .size = step_ranks_memory(setup, summed_cells(&counts)),
                                        .settings = "parallel.ranks_per_device"};
     needs[count++] = (struct gpu_need){.name = "averaged parameters",
                                        .size = step_average_memory(setup),
@@ -277,11 +285,22 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->slot_turns = constants->view_stride > 1 && share.count > 0 ? share.count : 1;
 }
 
+/* Places what follows struct State in BIND_STATE: sums that steps add to, then the views. */
+static void place_sums(const struct step_images *images, struct setup *setup)
+{
+    const struct buffer_counts counts = count_all(setup, images);
+    struct Config *constants = &setup->constants;
+    uint64_t sums = summed_cells(&counts) * sizeof(struct ErrorCell);
+    constants->first_sum = (uint32_t)counts.error_cells;
+    constants->first_view_word = (uint32_t)((sizeof(struct State) + sums) / 4);
+}
+
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,
                        const struct step_images *images, struct step *step)
 {
     *step = (struct step){.device = device, .setup = *setup, .local_size = PASS_LOCAL_SIZE};
     choose_views(images, &step->setup.constants);
+    place_sums(images, &step->setup);
     step->coarse_setup = setup_of_coarse(&step->setup);
     vkn_status status = prepare(step, images);
     if (status != VKN_OK)
@@ -295,11 +314,12 @@ vkn_status step_upload_saved(const struct step *step, const struct saved_buffer 
     const struct gpu_buffer *buffer = step_saved(step, saved);
     if (size == buffer->size)
         return gpu_upload(step->device, buffer, 0, data, size);
-    char *all = base_alloc(buffer->size, 1); /* zeros */
+    uint64_t before = step_views_offset(step);
+    char *all = base_alloc(before, 1); /* zeros */
     if (!all)
         return VKN_ERROR;
     memcpy(all, data, size < sizeof(struct State) ? size : sizeof(struct State));
-    vkn_status status = gpu_upload(step->device, buffer, 0, all, buffer->size);
+    vkn_status status = gpu_upload(step->device, buffer, 0, all, before);
     free(all);
     return status;
 }

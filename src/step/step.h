@@ -175,6 +175,19 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 /* Marks the cells that no camera sees. Records the update intervals, unless several ranks train
  * synchronously. */
 vkn_status step_begin(struct step *step);
+/* Uploads the start of the training views' refinement (scene.refine). Called after step_create. */
+vkn_status step_begin_views(const struct step *step, const struct scene_split *train);
+/* A refined training view. */
+struct step_camera {
+    struct scene_camera camera; /* with the refined pose */
+    double pixels;              /* scene_pixel_movement */
+    double degrees;             /* by which the camera has turned about its position */
+    double distance;            /* by which the camera has moved, in training space */
+    bool at_limit;              /* the view would move further than refine.limit */
+};
+/* Reads the refined training views into cameras[train->camera_count]. */
+vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,
+                             struct step_camera *cameras);
 /* Returns the bytes that step_create would allocate, without alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Checks by gpu_memory_check that (step_memory + exchange_bytes) * ranks bytes are available;
@@ -185,9 +198,14 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
 /* Lists the step's buffers that a checkpoint stores, in its order. Returns their number. */
 size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
 /* Uploads a checkpoint's tensor. Members that an older version's state lacks become zero. The error
- * map, after the state, becomes the checkpoint's or, if that has none of this size, empty. */
+ * map, after the state, becomes the checkpoint's or, if that has none of this size, empty. Views
+ * stay as they are unless the tensor has the buffer's size. */
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
+/* Uploads the refined views at the end of a checkpoint's state. VKN_BAD_INPUT names the checkpoint
+ * when its state does not have as many views. */
+vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
+                             uint64_t size);
 /* Returns the step's buffer of a checkpoint's tensor. */
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */

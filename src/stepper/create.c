@@ -24,6 +24,8 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     if (config->batch.by_error > 0.0F)
         return base_fail(VKN_BAD_INPUT,
                          "config: batch.by_error: a stepper does not know the losses of its rays");
+    if (rays_refine(config))
+        return base_fail(VKN_BAD_INPUT, "config: scene.refine: a stepper does not refine cameras");
     return VKN_OK;
 }
 

@@ -96,17 +96,6 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     return status;
 }
 
-/* Returns whether the file has the tensor, with `count` elements. */
-static bool has_tensor(const struct safetensors_file *file, const char *name, uint64_t count)
-{
-    for (size_t i = 0; i < safetensors_count(file); i++) {
-        const struct safetensors_tensor *tensor = safetensors_at(file, i);
-        if (strcmp(tensor->name, name) == 0)
-            return tensor->size / 4 == count;
-    }
-    return false;
-}
-
 /* Finds the tensor of a saved buffer. If only weights are loaded and the file has no coarse field,
  * a coarse field gets the fine field's tensor; a proposal stays as it is (*tensor is NULL). */
 static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetensors_file *file,
@@ -114,7 +103,7 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
                               const struct safetensors_tensor **tensor)
 {
     uint64_t count = step_saved(&trainer->step, saved)->size / 4;
-    bool found = !weights_only || !saved->coarse || has_tensor(file, saved->tensor, count);
+    bool found = !weights_only || !saved->coarse || checkpoint_has(file, saved->tensor, count);
     *tensor = NULL;
     if (!found && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
         return VKN_OK;
@@ -123,8 +112,8 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
     return checkpoint_find(file, &source, count, tensor);
 }
 
-static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_file *file,
-                                 bool weights_only)
+static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
+                                 const struct safetensors_file *file, bool weights_only)
 {
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     const struct safetensors_tensor *tensors[MAX_SAVED_BUFFERS] = {NULL};
@@ -137,6 +126,11 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const struct safetensors_
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
             BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));
+    /* If only weights are loaded, the refined cameras may be of other views. */
+    const struct safetensors_tensor *state = checkpoint_refined_views(file);
+    if (state && trainer->config.scene.refine == VKN_REFINEMENT_POSES &&
+        (!weights_only || state->size == step->buffers.at[BIND_STATE].size))
+        BASE_TRY(step_upload_views(step, path, state->data, state->size));
     return step_round_parameters(&trainer->step);
 }
 
@@ -236,7 +230,10 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     BASE_TRY(vkn_config_parse_json(&then, path, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
                                    true));
     BASE_TRY(check_optimizer(trainer, path, &then));
-    BASE_TRY(upload_tensors(trainer, file, false));
+    if (then.scene.refine > trainer->config.scene.refine)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: scene.refine: trained with poses: resume with poses too", path);
+    BASE_TRY(upload_tensors(trainer, path, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;
     double value = seconds ? strtod(seconds, &end) : 0.0;
@@ -270,7 +267,7 @@ vkn_status vkn_trainer_init(vkn_trainer *trainer, const char *checkpoint)
     BASE_USE(gpu_guard(trainer->device), trainer);
     struct safetensors_file *file = NULL;
     BASE_TRY(checkpoint_open(checkpoint, &file));
-    vkn_status status = upload_tensors(trainer, file, true);
+    vkn_status status = upload_tensors(trainer, checkpoint, file, true);
     safetensors_close(&file);
     if (status == VKN_OK)
         restart_monitor(trainer, trainer->monitor.skips.state_skipped);

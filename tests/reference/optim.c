@@ -83,11 +83,15 @@ static double scheduled_rate(const struct Config *config, uint32_t step, double 
     }
 }
 
-double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress)
+double reference_progress(const struct Config *config, uint32_t step, double time_progress)
 {
     double progress = config->total_steps != UINT32_MAX ? (double)step / config->total_steps : 0;
-    if (config->time_schedule)
-        progress = fmax(progress, time_progress);
+    return config->time_schedule ? fmax(progress, time_progress) : progress;
+}
+
+double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress)
+{
+    double progress = reference_progress(config, step, time_progress);
     double rate = scheduled_rate(config, step, fmin(progress, 1));
     return step < config->warmup_steps ? rate * (step + 1) / config->warmup_steps : rate;
 }

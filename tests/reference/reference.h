@@ -294,6 +294,8 @@ struct reference_optimizer {
 typedef void reference_update(const struct reference_optimizer *optimizer, uint32_t count,
                               double gradient, double *weight, double *moment1, double *moment2);
 extern reference_update *const reference_updates[]; /* by enum vkn_optimizer */
+/* Returns the share of the training that `step` steps, or the time, are. */
+double reference_progress(const struct Config *config, uint32_t step, double time_progress);
 /* Returns the learning rate after `step` steps, without the loss scale's rate cuts. */
 double reference_learning_rate(const struct Config *config, uint32_t step, double time_progress);
 /* Returns the scheduled loss scale; `initial` before the first point. */
@@ -323,5 +325,30 @@ double reference_draw(const struct reference_drawn *views, uint32_t count, const
                       double share, double *drawn, double *weights);
 /* Returns a cell's error after `rays` rays with this sum of losses. */
 float reference_error(float before, double losses, uint32_t rays);
+
+/* ---- refinement of cameras (views.c) ------------------------------------------------------- */
+
+/* Computes the matrix that turns by the rotation vector w. */
+void reference_rotation(const double w[3], double rotation[3][3]);
+/* A sample of a ray, and the gradients of the loss with respect to its position, its direction and
+ * the logarithm of its width in the density's unit. */
+struct reference_moving_sample {
+    double origin[3], direction[3], t;
+    double by_position[3], by_direction[3], by_log_width;
+};
+/* Computes the gradient with respect to turning the camera about its position and moving it. */
+void reference_pose_gradient(const struct reference_space *space,
+                             const struct reference_moving_sample *sample, double gradient[6]);
+/* A training view as in struct View; pose: turn and shift. */
+struct reference_view {
+    double pose[6], latent[6], moment1[6], moment2[6], whitening[6][6], gauge[VIEW_GAUGES][6];
+    uint32_t updates;
+    bool has_rays;
+    double gradient[6]; /* with respect to turning and moving the camera at its current pose */
+};
+/* Updates the views after `step` steps of the training: Adam on the latent parameters, removal of
+ * the gauges, the limit. */
+void reference_update_views(const struct Config *config, uint32_t step, double time_progress,
+                            struct reference_view *views);
 
 #endif

@@ -1,0 +1,132 @@
+/* Uploads the refinement of the training views' poses, and reads the refined cameras. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "rays/rays.h"
+#include "step/internal.h"
+
+_Static_assert(SCENE_POSE == VIEW_PARAMETERS && SCENE_GAUGES == VIEW_GAUGES,
+               "scene and shaders agree");
+#define AT(member, word) \
+    _Static_assert(offsetof(struct View, member) == 4 * (word), "shaders find " #member)
+AT(turn, VIEW_TURN);
+AT(latent, VIEW_LATENT);
+AT(moment1, VIEW_MOMENT1);
+AT(moment2, VIEW_MOMENT2);
+AT(whitening, VIEW_WHITENING);
+AT(gauge, VIEW_GAUGE);
+AT(updates, VIEW_UPDATES);
+_Static_assert(sizeof(struct View) == 4 * VIEW_WORDS, "shaders find the next view");
+_Static_assert(sizeof(struct View) % sizeof(struct ErrorCell) == 0, "checkpoints know the state");
+
+static uint64_t views_offset(const struct step *step)
+{
+    return 4ull * step->setup.constants.first_view_word;
+}
+
+vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
+                             uint64_t size)
+{
+    const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
+    uint64_t first = step_views_offset(step), views = buffer->size - first;
+    if (size < sizeof(struct State) + views)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: state: refined cameras of fewer views than the scene's", path);
+    return gpu_upload(step->device, buffer, first, (const char *)state + size - views, views);
+}
+
+static struct View begin_view(const struct scene_whitening *given)
+{
+    struct View view = {0};
+    for (size_t p = 0; p < SCENE_POSE; p++)
+        for (size_t k = 0; k < SCENE_POSE; k++)
+            view.whitening[p * SCENE_POSE + k] = (float)given->whitening[p][k];
+    for (size_t g = 0; g < SCENE_GAUGES; g++)
+        for (size_t k = 0; k < SCENE_POSE; k++)
+            view.gauge[g * SCENE_POSE + k] = (float)given->gauge[g][k];
+    return view;
+}
+
+vkn_status step_begin_views(const struct step *step, const struct scene_split *train)
+{
+    size_t count = train->camera_count;
+    if (!rays_refine(&step->setup.config))
+        return VKN_OK;
+    struct scene_whitening *given = base_alloc(count, sizeof *given);
+    struct View *views = base_alloc(count, sizeof *views);
+    vkn_status status = given && views ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK) {
+        scene_whiten(train, given);
+        for (size_t i = 0; i < count; i++)
+            views[i] = begin_view(&given[i]);
+        status = gpu_upload(step->device, &step->buffers.at[BIND_STATE], views_offset(step), views,
+                            count * sizeof *views);
+    }
+    free(given);
+    free(views);
+    return status;
+}
+
+/* Returns v, turned by the rotation vector w (Rodrigues' formula). */
+static void turn_vector(const float w[3], const double v[3], double turned[3])
+{
+    double a2 = 0, along = 0;
+    for (int i = 0; i < 3; i++) {
+        a2 += (double)w[i] * (double)w[i];
+        along += (double)w[i] * v[i];
+    }
+    double angle = sqrt(a2), sine = angle > 0 ? sin(angle) / angle : 1;
+    double cosine = angle > 0 ? (1 - cos(angle)) / a2 : 0.5;
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        double across = (double)w[j] * v[k] - (double)w[k] * v[j];
+        turned[i] = v[i] + sine * across + cosine * ((double)w[i] * along - a2 * v[i]);
+    }
+}
+
+static double length_of(const float *values, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += (double)values[i] * (double)values[i];
+    return sqrt(sum);
+}
+
+static void move_camera(const struct View *view, struct scene_camera *camera)
+{
+    for (int column = 0; column < 3; column++) {
+        double axis[3], turned[3];
+        for (int i = 0; i < 3; i++)
+            axis[i] = (double)camera->pose[4 * i + column];
+        turn_vector(view->turn, axis, turned);
+        for (int i = 0; i < 3; i++)
+            camera->pose[4 * i + column] = (float)turned[i];
+    }
+    for (int i = 0; i < 3; i++)
+        camera->pose[4 * i + 3] += view->shift[i];
+}
+
+vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,
+                             struct step_camera *cameras)
+{
+    const double limit = (double)step->setup.config.refine.limit;
+    size_t count = train->camera_count;
+    struct View *views = base_alloc(count, sizeof *views);
+    vkn_status status = views ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
+                                             views_offset(step), views, count * sizeof *views)
+                              : VKN_ERROR;
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
+        const struct View *view = &views[i];
+        struct step_camera *camera = &cameras[i];
+        *camera = (struct step_camera){
+            .camera = train->cameras[i],
+            .degrees = 180 / M_PI * length_of(view->turn, 3),
+            .distance = length_of(view->shift, 3),
+        };
+        camera->at_limit = length_of(view->latent, VIEW_PARAMETERS) > 0.99 * limit;
+        move_camera(view, &camera->camera);
+        camera->pixels = scene_pixel_movement(train, i, &camera->camera);
+    }
+    free(views);
+    return status;
+}

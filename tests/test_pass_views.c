@@ -1,0 +1,551 @@
+/* Tests the refinement of camera poses: the gradients that view_gradients sums, the update of the
+ * views by update_views, and the rays of refined views. */
+#include "pass_rays.h"
+
+#define VIEWS 150u /* more than two for each invocation of update_views */
+#define CELLS 5u   /* of the error map, which precedes the sums of gradients */
+
+/* The contents of BIND_STATE. */
+struct refined {
+    struct State state;
+    struct ErrorCell map[CELLS], sums[VIEWS][VIEW_PARAMETERS];
+    struct View views[VIEWS];
+};
+
+static struct bench bench_of(struct gpu_device *device, struct vkn_config settings, uint64_t pixels)
+{
+    settings.scene.refine = VKN_REFINEMENT_POSES;
+    struct bench bench = bench_configure(device, settings);
+    bench.config.error_cells = bench.config.first_sum = CELLS;
+    bench.config.first_view_word = offsetof(struct refined, views) / 4;
+    bench.config.near_start = bench.config.near_distance;
+    bench_allocate(&bench, VIEWS, pixels);
+    assert_true(bench.buffers[BIND_STATE].size >= sizeof(struct refined));
+    return bench;
+}
+
+/* Returns a - b, in 1 / GRADIENT_UNITS. */
+static double difference(const struct ErrorCell *a, const struct ErrorCell *b)
+{
+    uint64_t units = ((uint64_t)a->high << 32 | a->low) - ((uint64_t)b->high << 32 | b->low);
+    return (double)(int64_t)units / GRADIENT_UNITS;
+}
+
+/* ---- gradients ----------------------------------------------------------------------------- */
+
+#define SAMPLES 2000u
+#define USED    12u           /* cameras that have most samples, strips of six views */
+#define HUGE_AT (SAMPLES - 1) /* sample whose gradients exceed the range of the sums */
+#define ZERO_AT (SAMPLES - 2) /* sample without gradients */
+#define RATIO   (192.0 / 128) /* rays / loss scale */
+
+struct gradients {
+    struct Camera cameras[VIEWS];
+    struct Ray rays[SAMPLES]; /* one per sample, in reverse order */
+    struct Sample samples[SAMPLES];
+    float inputs[SAMPLES][8], field[SAMPLES][4], field_gradients[SAMPLES][4];
+    uint32_t live[SAMPLES], live_count;
+    bool is_live[SAMPLES];
+};
+
+/* Places every other sample outside the cube, away from the edges of the contraction. */
+static void random_position(struct random *random, double side, uint32_t s, double position[3])
+{
+    uint32_t axis = random_below(random, 3);
+    double norm = s % 2 ? random_between(random, 1.05, 8) : random_between(random, 0.1, 0.95);
+    for (uint32_t i = 0; i < 3; i++) {
+        double x = random_between(random, -0.9, 0.9);
+        if (i == axis)
+            x = x < 0 ? -1 : 1;
+        position[i] = 0.5 + side / 2 * norm * x;
+    }
+}
+
+/* Neighbouring samples are mostly of one camera. */
+static void random_sample(struct gradients *g, struct random *random, double side, uint32_t s)
+{
+    struct Ray *ray = &g->rays[SAMPLES - 1 - s];
+    double position[3], direction[3], t = random_between(random, 0, side);
+    memset(ray, 0xff, sizeof *ray); /* NaN in members that must not be read */
+    random_position(random, side, s, position);
+    random_direction(random, direction);
+    for (int i = 0; i < 3; i++) {
+        ray->direction[i] = (float)direction[i];
+        ray->origin[i] = (float)(position[i] - t * direction[i]);
+    }
+    ray->view = s % 7 ? ray[1].view : random_below(random, USED);
+    g->samples[s] = (struct Sample){.t = (float)t, .width = NAN, .ray = SAMPLES - 1 - s};
+}
+
+/* Views have gradients of different sizes. Some samples have a gradient that is not finite. */
+static void random_gradients(struct gradients *g, struct random *random, uint32_t s)
+{
+    double size = pow(10, (int)(g->rays[SAMPLES - 1 - s].view / 2) - 2);
+    for (int i = 0; i < 8; i++)
+        g->inputs[s][i] = i % 4 == 3 ? NAN : (float)random_between(random, -size, size);
+    memset(g->field[s], 0xff, sizeof g->field[s]);
+    memset(g->field_gradients[s], 0xff, sizeof g->field_gradients[s]);
+    g->field[s][3] = (float)random_between(random, 0, 5);
+    g->field_gradients[s][3] = (float)random_between(random, -size, size);
+    if (s % 97 == 5)
+        g->inputs[s][1] = NAN;
+    if (s % 97 == 6)
+        g->inputs[s][6] = -INFINITY;
+    if (s % 97 == 7)
+        g->inputs[s][4] = 1e31f;
+}
+
+static void list_live(struct gradients *g, struct random *random, bool deterministic)
+{
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        g->is_live[s] = s >= ZERO_AT || random_below(random, 4) > 0;
+        if (g->is_live[s])
+            g->live[g->live_count++] = s;
+        else if (deterministic) /* all samples are read */
+            for (int i = 0; i < 8; i++)
+                g->inputs[s][i] = g->field_gradients[s][3] = 0;
+    }
+    for (uint32_t n = 0; n < SAMPLES / 10; n++) {
+        uint32_t a = random_below(random, g->live_count), b = random_below(random, g->live_count);
+        uint32_t swapped = g->live[a];
+        g->live[a] = g->live[b];
+        g->live[b] = swapped;
+    }
+}
+
+static struct gradients *make_gradients(double side, bool deterministic, uint64_t seed)
+{
+    struct random random = {seed};
+    struct gradients *g = base_alloc(1, sizeof *g);
+    memset(g->cameras, 0xff, sizeof g->cameras);
+    for (uint32_t c = 0; c < VIEWS; c++)
+        g->cameras[c].view = (VIEWS - 1 - c) / 2;
+    for (uint32_t s = 0; s < SAMPLES; s++) {
+        random_sample(g, &random, side, s);
+        random_gradients(g, &random, s);
+    }
+    for (uint32_t s = ZERO_AT; s < SAMPLES; s++) { /* in the cube, each with a camera of its own */
+        struct Ray *ray = &g->rays[SAMPLES - 1 - s];
+        *ray = (struct Ray){
+            .origin = {0.5f, 0.5f, 0.5f}, .direction = {0.6f, 0.8f}, .view = 50 + s % 2 * 2};
+        memset(g->inputs[s], 0, sizeof g->inputs[s]);
+        g->samples[s].t = 1;
+    }
+    g->inputs[HUGE_AT][0] = 1e13f;
+    list_live(g, &random, deterministic);
+    return g;
+}
+
+static void random_sums(struct refined *refined, struct random *random)
+{
+    memset(refined, 0xff, sizeof *refined);
+    refined->state = (struct State){.sample_count = SAMPLES, .ray_count = 192, .loss_scale = 128};
+    for (uint32_t i = 0; i < VIEWS * VIEW_PARAMETERS; i++)
+        refined->sums[i / VIEW_PARAMETERS][i % VIEW_PARAMETERS] = (struct ErrorCell){
+            .low = random_below(random, 3) ? random_word(random) : UINT32_MAX,
+            .high = random_below(random, 5) - 2,
+            .rays = random_below(random, 3),
+        };
+}
+
+/* The sum of a view, the size of what is added, and the number of samples with a gradient. */
+struct expected {
+    double sum[VIEW_PARAMETERS], size;
+    uint32_t count;
+};
+
+static void add_expected(const struct gradients *g, uint32_t s, const struct reference_space *space,
+                         struct expected *expected)
+{
+    const struct Ray *ray = &g->rays[g->samples[s].ray];
+    struct expected *of_view = &expected[g->cameras[ray->view].view];
+    struct reference_moving_sample sample = {.t = (double)g->samples[s].t};
+    double gradient[VIEW_PARAMETERS], size = 0;
+    if (s == HUGE_AT)
+        of_view->count++;
+    if (!g->is_live[s] || s >= ZERO_AT || (s % 97 >= 5 && s % 97 <= 7))
+        return;
+    for (int i = 0; i < 3; i++) {
+        sample.origin[i] = (double)ray->origin[i];
+        sample.direction[i] = (double)ray->direction[i];
+        sample.by_position[i] = RATIO * (double)g->inputs[s][i];
+        sample.by_direction[i] = RATIO * (double)g->inputs[s][4 + i];
+        size += fabs(sample.by_position[i]) * (1 + sample.t) + fabs(sample.by_direction[i]);
+    }
+    sample.by_log_width = RATIO * (double)g->field_gradients[s][3] * (double)g->field[s][3];
+    reference_pose_gradient(space, &sample, gradient);
+    for (int k = 0; k < VIEW_PARAMETERS; k++)
+        of_view->sum[k] += gradient[k];
+    of_view->size += size + fabs(sample.by_log_width) * (1 + sample.t);
+    of_view->count++;
+}
+
+/* A summand is rounded to less than a unit. */
+static void check_sums(const struct ErrorCell before[VIEW_PARAMETERS],
+                       const struct ErrorCell after[VIEW_PARAMETERS],
+                       const struct expected *expected, uint32_t view)
+{
+    uint32_t added = after[0].rays - before[0].rays;
+    if (expected->count == 0) {
+        assert_memory_equal(after, before, VIEW_PARAMETERS * sizeof *after);
+        return;
+    }
+    assert_true(added > 0 && added <= expected->count);
+    for (int k = 0; k < VIEW_PARAMETERS; k++) {
+        assert_close(difference(&after[k], &before[k]), expected->sum[k],
+                     1e-6 * expected->size + added / GRADIENT_UNITS, 1, "gradient of view", view);
+        assert_true(after[k].error == 0 && (k == 0 || after[k].rays == before[k].rays));
+    }
+}
+
+static void check_view_gradients(struct gpu_device *device, bool contracted, bool deterministic)
+{
+    static struct refined before, after;
+    struct expected expected[VIEWS] = {0};
+    struct random random = {4};
+    const struct vkn_config settings = {
+        .deterministic = deterministic,
+        .scene = {.aabb_scale = 4,
+                  .contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+        .batch = {.samples = 2048, .max_rays = 2048},
+    };
+    struct bench bench = bench_of(device, settings, 1);
+    struct gradients *g = make_gradients(4, deterministic, 1);
+    const struct reference_space space = reference_space(&bench.settings);
+    random_sums(&before, &random);
+    if (!deterministic) {
+        before.state.live_count = g->live_count;
+        bench_put(&bench, BIND_LIVE, g->live, 4ull * g->live_count);
+    }
+    if (contracted) {
+        bench_put(&bench, BIND_FIELD, g->field, sizeof g->field);
+        bench_put(&bench, BIND_FIELD_GRADIENTS, g->field_gradients, sizeof g->field_gradients);
+    }
+    bench_put(&bench, BIND_STATE, &before, sizeof before);
+    bench_put(&bench, BIND_CAMERAS, g->cameras, sizeof g->cameras);
+    bench_put(&bench, BIND_RAYS, g->rays, sizeof g->rays);
+    bench_put(&bench, BIND_SAMPLES, g->samples, sizeof g->samples);
+    bench_put(&bench, BIND_INPUT_GRADIENTS, g->inputs, sizeof g->inputs);
+    bench_run(&bench, "view_gradients", (struct Push){0}, 3);
+    bench_get(&bench, BIND_STATE, &after, sizeof after);
+    for (uint32_t s = 0; s < SAMPLES; s++)
+        add_expected(g, s, &space, expected);
+    for (uint32_t v = 0; v < VIEWS; v++)
+        check_sums(before.sums[v], after.sums[v], &expected[v], v);
+    assert_memory_equal(&after.state, &before.state, sizeof before.state);
+    assert_memory_equal(after.map, before.map, sizeof before.map);
+    assert_memory_equal(after.views, before.views, sizeof before.views);
+    free(g);
+    bench_destroy(&bench);
+}
+
+static void test_view_gradients(void **state)
+{
+    check_view_gradients(*state, false, false);
+    check_view_gradients(*state, true, false);
+}
+
+static void test_deterministic(void **state)
+{
+    check_view_gradients(*state, false, true);
+}
+
+/* ---- updates ------------------------------------------------------------------------------- */
+
+/* Describes when an update happens, and whether views then move. */
+struct update_case {
+    uint32_t total_steps, time_schedule, step;
+    float time_progress, start, limit;
+    bool moves;
+};
+
+static float *pose_of(struct View *view, int k)
+{
+    return k < 3 ? &view->turn[k] : &view->shift[k - 3];
+}
+
+/* Fills the gauges with orthonormal vectors: each has latent parameters of its own. */
+static void random_gauges(struct View *views, struct random *random)
+{
+    for (uint32_t i = 0; i < VIEWS * VIEW_PARAMETERS; i++) {
+        uint32_t g = i % VIEW_GAUGES, k = i % VIEW_PARAMETERS;
+        uint32_t count = (VIEWS * VIEW_PARAMETERS - 1 - g) / VIEW_GAUGES + 1;
+        views[i / VIEW_PARAMETERS].gauge[g * VIEW_PARAMETERS + k] =
+            (float)((random_below(random, 2) ? 1 : -1) / sqrt(count));
+    }
+}
+
+/* Rotations are up to about a radian. A view without updates has not moved. */
+static void random_view(struct View *view, struct random *random, double size)
+{
+    view->updates = random_below(random, 40);
+    for (int i = 0; i < VIEW_PARAMETERS * VIEW_PARAMETERS; i++)
+        view->whitening[i] = (float)random_between(random, -0.15, 0.15);
+    for (int k = 0; k < VIEW_PARAMETERS && view->updates > 0; k++) {
+        view->latent[k] = (float)random_between(random, -3, 3);
+        view->moment1[k] = (float)random_between(random, -size, size);
+        view->moment2[k] = (float)random_between(random, 0, size * size);
+    }
+    for (int i = 0; i < VIEW_PARAMETERS; i++)
+        for (int k = 0; k < VIEW_PARAMETERS; k++)
+            *pose_of(view, i) += view->whitening[i * VIEW_PARAMETERS + k] * view->latent[k];
+}
+
+/* A quarter of the views has no rays. */
+static void random_views(struct refined *refined, struct random *random)
+{
+    memset(refined, 0, sizeof *refined);
+    memset(refined->map, 0xff, sizeof refined->map);
+    random_gauges(refined->views, random);
+    for (uint32_t v = 0; v < VIEWS; v++) {
+        double size = pow(10, random_between(random, 0, 4));
+        random_view(&refined->views[v], random, size);
+        for (int k = 0; k < VIEW_PARAMETERS && v % 4; k++) {
+            double units = random_between(random, -size, size) * GRADIENT_UNITS;
+            uint64_t word = (uint64_t)(int64_t)units;
+            refined->sums[v][k] =
+                (struct ErrorCell){.low = (uint32_t)word,
+                                   .high = (uint32_t)(word >> 32),
+                                   .rays = k == 0 ? 1 + random_below(random, 9) : 0};
+        }
+    }
+}
+
+static void widen(const float *from, size_t count, double *to)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = (double)from[i];
+}
+
+static struct reference_view reference_of(const struct refined *refined, uint32_t v)
+{
+    static const struct ErrorCell zero;
+    const struct View *view = &refined->views[v];
+    struct reference_view result = {.updates = view->updates,
+                                    .has_rays = refined->sums[v][0].rays > 0};
+    widen(view->turn, 3, result.pose);
+    widen(view->shift, 3, &result.pose[3]);
+    widen(view->latent, VIEW_PARAMETERS, result.latent);
+    widen(view->moment1, VIEW_PARAMETERS, result.moment1);
+    widen(view->moment2, VIEW_PARAMETERS, result.moment2);
+    widen(view->whitening, BASE_COUNT(view->whitening), result.whitening[0]);
+    widen(view->gauge, BASE_COUNT(view->gauge), result.gauge[0]);
+    for (int k = 0; k < VIEW_PARAMETERS; k++)
+        result.gradient[k] = difference(&refined->sums[v][k], &zero);
+    return result;
+}
+
+static void check_view(struct View *after, const struct View *before,
+                       const struct reference_view *expected, uint32_t v)
+{
+    double size = 1;
+    for (int k = 0; k < VIEW_PARAMETERS; k++)
+        size = fmax(size, sqrt(expected->moment2[k]));
+    for (int k = 0; k < VIEW_PARAMETERS; k++) {
+        assert_close(after->latent[k], expected->latent[k], 1e-5, 1, "latent of view", v);
+        assert_close(*pose_of(after, k), expected->pose[k], 1e-5, 1, "pose of view", v);
+        assert_close(after->moment1[k], expected->moment1[k], 1e-5, size, "moment of view", v);
+        assert_close(after->moment2[k], expected->moment2[k], 1e-5, size * size, "square of view",
+                     v);
+    }
+    assert_int_equal(after->updates, expected->updates);
+    assert_memory_equal(after->whitening, before->whitening, sizeof before->whitening);
+    assert_memory_equal(after->gauge, before->gauge, sizeof before->gauge);
+}
+
+static void put_update(struct bench *bench, const struct update_case *c, struct refined *refined)
+{
+    const struct Control control = {.time_progress = c->time_progress};
+    refined->state.step = c->step;
+    bench->config.total_steps = c->total_steps;
+    bench->config.time_schedule = c->time_schedule;
+    bench->config.refine_rate = 0.25f;
+    bench->config.refine_final_rate = 0.01f;
+    bench->config.refine_start = c->start;
+    bench->config.refine_limit = c->limit;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    bench_put(bench, BIND_CONTROL, &control, sizeof control);
+    bench_put(bench, BIND_STATE, refined, sizeof *refined);
+}
+
+/* Returns the number of views that the limit holds back. */
+static uint32_t check_update(struct bench *bench, const struct update_case *c, uint64_t seed)
+{
+    static struct refined before, after;
+    static struct reference_view expected[VIEWS];
+    static const struct ErrorCell cleared[VIEWS][VIEW_PARAMETERS];
+    struct random random = {seed};
+    uint32_t limited = 0;
+    random_views(&before, &random);
+    put_update(bench, c, &before);
+    bench_run(bench, "update_views", (struct Push){0}, 1);
+    bench_get(bench, BIND_STATE, &after, sizeof after);
+    for (uint32_t v = 0; v < VIEWS; v++)
+        expected[v] = reference_of(&before, v);
+    reference_update_views(&bench->config, c->step, (double)c->time_progress, expected);
+    for (uint32_t v = 0; v < VIEWS; v++) {
+        double squared = 0;
+        check_view(&after.views[v], &before.views[v], &expected[v], v);
+        for (int k = 0; k < VIEW_PARAMETERS; k++)
+            squared += pow((double)after.views[v].latent[k], 2);
+        assert_true(squared < pow((double)c->limit, 2) * 1.000001);
+        limited += squared > pow((double)c->limit, 2) * 0.999999;
+        bool moved = c->moves && before.sums[v][0].rays > 0;
+        assert_int_equal(after.views[v].updates, before.views[v].updates + moved);
+    }
+    assert_memory_equal(after.sums, cleared, sizeof cleared);
+    assert_memory_equal(after.map, before.map, sizeof before.map);
+    assert_memory_equal(&after.state, &before.state, sizeof before.state);
+    return limited;
+}
+
+/* Before the start, views keep their moments and counts. */
+static void test_updates(void **state)
+{
+    static const struct update_case cases[] = {
+        {UINT32_MAX, 0, 5000, 0.9f, 0.05f, 100, true}, /* without an end the rate is constant */
+        {1000, 0, 400, 0.9f, 0.05f, 4, true},
+        {1000, 0, 40, 0.9f, 0.05f, 4, false},
+        {UINT32_MAX, 1, 5000, 0.7f, 0, 4, true},
+        {1000, 1, 100, 0.6f, 0.5f, 100, true}, /* time is further than steps */
+        {1000, 1, 600, 0.1f, 0.5f, 100, true},
+        {1000, 1, 100, 0.1f, 0.5f, 100, false},
+        {1000, 0, 1200, 0, 0.5f, 100, true}, /* a resumed run beyond its end */
+    };
+    struct bench bench = bench_of(*state, (struct vkn_config){.scene.aabb_scale = 1}, 1);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        uint32_t limited = check_update(&bench, &cases[i], 30 + i);
+        assert_true(cases[i].limit > 10 ? limited == 0 : limited > VIEWS / 5 && limited < VIEWS);
+    }
+    bench_destroy(&bench);
+}
+
+/* Before the start, new views stay exactly where they are. */
+static void test_start(void **state)
+{
+    static struct refined before, after;
+    static const struct update_case early = {1000, 0, 10, 0, 0.05f, 4, false};
+    struct random random = {5};
+    struct bench bench = bench_of(*state, (struct vkn_config){.scene.aabb_scale = 1}, 1);
+    random_views(&before, &random);
+    for (uint32_t v = 0; v < VIEWS; v++) {
+        memset(&before.views[v], 0, offsetof(struct View, whitening));
+        before.views[v].updates = 0;
+    }
+    put_update(&bench, &early, &before);
+    bench_run(&bench, "update_views", (struct Push){0}, 1);
+    bench_get(&bench, BIND_STATE, &after, sizeof after);
+    for (uint32_t v = 0; v < VIEWS; v++) {
+        struct View *view = &after.views[v];
+        for (int k = 0; k < VIEW_PARAMETERS; k++)
+            assert_true(view->latent[k] == 0 && *pose_of(view, k) == 0);
+        assert_memory_equal(view->moment1, before.views[v].moment1,
+                            sizeof *view - offsetof(struct View, moment1));
+    }
+    bench_destroy(&bench);
+}
+
+/* ---- rays ---------------------------------------------------------------------------------- */
+
+#define CAMERAS 6u
+#define WIDTH   40u
+#define PIXELS  (WIDTH * 30)
+#define DRAWN   4000u
+
+/* Angles by which the cameras' views turn. */
+static const double turns[CAMERAS] = {1e-7, 1e-4, 1e-2, 0, 0.3, 1};
+
+static uint32_t view_of(uint32_t camera)
+{
+    return VIEWS - 1 - 20 * camera;
+}
+
+static struct scene_camera moved_camera(const struct scene_camera *camera, const struct View *view)
+{
+    const double w[3] = {view->turn[0], view->turn[1], view->turn[2]};
+    struct scene_camera moved = *camera;
+    double rotation[3][3];
+    reference_rotation(w, rotation);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) {
+            double sum = 0;
+            for (int n = 0; n < 3; n++)
+                sum += rotation[i][n] * camera->pose[4 * n + k];
+            moved.pose[4 * i + k] = (float)sum;
+        }
+        moved.pose[4 * i + 3] += view->shift[i];
+    }
+    return moved;
+}
+
+static void random_cameras(struct scene_camera cameras[CAMERAS], struct refined *refined)
+{
+    struct random random = {6};
+    memset(refined, 0xff, sizeof *refined); /* views without a camera are NaN */
+    refined->state = (struct State){.step = 1, .ray_count = DRAWN};
+    for (uint32_t c = 0; c < CAMERAS; c++) {
+        struct View *view = &refined->views[view_of(c)];
+        double axis[3];
+        cameras[c] = random_camera(&random, WIDTH, PIXELS / WIDTH, 1.6, c % 2);
+        random_direction(&random, axis);
+        for (int i = 0; i < 3; i++) {
+            *pose_of(view, i) = (float)(turns[c] * axis[i]);
+            *pose_of(view, 3 + i) = (float)random_between(&random, -0.1, 0.1);
+        }
+    }
+}
+
+static void check_rays(struct gpu_device *device, bool refined)
+{
+    static struct refined views;
+    struct scene_camera cameras[CAMERAS];
+    struct Camera on_device[CAMERAS];
+    uint32_t *pixels = base_alloc(CAMERAS * PIXELS, sizeof *pixels);
+    const struct vkn_config settings = {.scene.aabb_scale = 1, .batch.max_rays = DRAWN + 96};
+    struct bench bench = bench_of(device, settings, CAMERAS * PIXELS);
+    random_cameras(cameras, &views);
+    for (uint32_t i = 0; i < CAMERAS * PIXELS; i++)
+        pixels[i] = i | 0xff000000u; /* red and green encode the pixel's index */
+    for (uint32_t c = 0; c < CAMERAS; c++) {
+        on_device[c] = setup_camera(&cameras[c]);
+        on_device[c].first_pixel = c * PIXELS;
+        on_device[c].view = view_of(c);
+        if (refined)
+            cameras[c] = moved_camera(&cameras[c], &views.views[view_of(c)]);
+    }
+    bench_set_constant(&bench, SPEC_REFINE, refined);
+    bench.config.view_count = CAMERAS;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    bench_put(&bench, BIND_CAMERAS, on_device, sizeof on_device);
+    bench_put(&bench, BIND_PIXELS, pixels, CAMERAS * PIXELS * sizeof *pixels);
+    bench_put(&bench, BIND_STATE, &views, sizeof views);
+    bench_run(&bench, "generate_rays", (struct Push){.b = bench.local_size},
+              bench_groups(&bench, DRAWN));
+    struct Ray *rays = bench_read(&bench, BIND_RAYS);
+    for (uint32_t r = 0; r < DRAWN; r++) {
+        uint32_t i = (uint32_t)round((double)rays[r].target[0] * 255) |
+                     (uint32_t)round((double)rays[r].target[1] * 255) << 8;
+        assert_int_equal(rays[r].view, i / PIXELS);
+        uint32_t x = i % PIXELS % WIDTH, y = i % PIXELS / WIDTH;
+        assert_ray(&rays[r], &cameras[i / PIXELS], x + 0.5, y + 0.5, &bench.config, false, 0, 1, r);
+    }
+    free(rays);
+    free(pixels);
+    bench_destroy(&bench);
+}
+
+static void test_rays(void **state)
+{
+    check_rays(*state, true);
+    check_rays(*state, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_view_gradients), cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_updates),        cmocka_unit_test(test_start),
+        cmocka_unit_test(test_rays),           cmocka_unit_test(test_no_messages),
+    };
+    return RUN_PASS_TESTS(tests);
+}
