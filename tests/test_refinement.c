@@ -180,6 +180,11 @@ static void test_other_settings(void **state)
     ok(vkn_trainer_init(tiny.trainer, begun));
     tiny_destroy(&tiny);
 
+    tiny = tiny_create(tests->context, tests->folder, &refining);
+    tiny.trainer->step.setup.constants.first_sum += 32; /* as if the scene had a view less */
+    assert_int_equal(vkn_trainer_resume(tiny.trainer, with_map), VKN_BAD_INPUT);
+    assert_error("with_map: state: refined cameras of other views than the scene's");
+    tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &plain);
     assert_int_equal(vkn_trainer_resume(tiny.trainer, refined), VKN_BAD_INPUT);
     assert_error("scene.refine: trained with poses: resume with poses too");

@@ -595,6 +595,10 @@ static void test_refused(void **state)
     config.march.sampling = VKN_SAMPLING_PROPOSAL;
     assert_refused(vkn_stepper_create(group->context, stepped.scene, &config, NULL, &none),
                    "march.sampling");
+    config.march.sampling = VKN_SAMPLING_OCCUPANCY;
+    config.scene.refine = VKN_REFINEMENT_POSES;
+    assert_refused(vkn_stepper_create(group->context, stepped.scene, &config, NULL, &none),
+                   "scene.refine: a stepper does not refine cameras");
     assert_null(none);
     const struct vkn_stepper_params odd = {.size = 3};
     assert_refused(vkn_stepper_create(group->context, stepped.scene, NULL, &odd, &none),

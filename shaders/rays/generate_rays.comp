@@ -27,6 +27,7 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorC
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
+#define VIEW_BUFFER readonly buffer
 #include "rays/refined_views.glsl"
 #include "shared/progress.glsl"
 

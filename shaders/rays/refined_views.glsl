@@ -1,7 +1,8 @@
 // Reads the refinement of a training view (struct View), and turns vectors by it.
+// The including file defines VIEW_BUFFER, the qualifiers of the buffer.
 // Passes: generate_rays, update_views. Reads STATE, [view] View from config.first_view_word on.
 
-layout(std430, BINDING(STATE)) buffer ViewBuffer { float view_words[]; };
+layout(std430, BINDING(STATE)) VIEW_BUFFER ViewBuffer { float view_words[]; };
 
 // Returns the index in view_words of a member (VIEW_*) of a view.
 uint view_word(uint view, uint member)

@@ -1,5 +1,6 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_memory_scope_semantics : require
 // Pass update_views (one workgroup): moves the cameras by the gradients of the last update interval. A
 // step of Adam on each view's latent parameters; then the movements of all cameras together that change
 // no picture are taken out; then each view is kept within config.refine_limit pixels of its start.
@@ -9,9 +10,10 @@
 //   STATE    [view][parameter] ErrorCell, [view] View  read, write
 #include "shared/common.glsl"
 
-layout(std430, BINDING(STATE)) buffer StateBuffer { State state; ErrorCell error_cells[]; };
+layout(std430, BINDING(STATE)) workgroupcoherent buffer StateBuffer { State state; ErrorCell error_cells[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
+#define VIEW_BUFFER workgroupcoherent buffer
 #include "rays/refined_views.glsl"
 #include "shared/progress.glsl"
 
@@ -19,12 +21,10 @@ const float BETA1 = 0.9, BETA2 = 0.99, EPSILON = 1e-15; // CamP's
 
 shared float gauge_sums[VIEW_GAUGES][LOCAL_SIZE];
 
-// Returns the sum of gradients with respect to a parameter of a view, and clears it.
-float take_gradient(uint view, uint parameter)
+// Returns the sum of gradients with respect to a parameter of a view.
+float gradient_of(uint view, uint parameter)
 {
-    uint index = config.first_sum + view * VIEW_PARAMETERS + parameter;
-    ErrorCell sum = error_cells[index];
-    error_cells[index] = ErrorCell(0.0, 0u, 0u, 0u);
+    ErrorCell sum = error_cells[config.first_sum + view * VIEW_PARAMETERS + parameter];
     // Converts the magnitude: the two words of a small negative sum are large.
     bool is_negative = int(sum.high) < 0;
     uint low = is_negative ? ~sum.low + 1u : sum.low;
@@ -45,81 +45,110 @@ bool cameras_move()
     return !training_ends() || training_progress() >= config.refine_start;
 }
 
-// Updates the view's latent parameters from the gradient with respect to rotation and translation at the
-// current pose.
-void update_latent(uint view, vec3 turn_gradient, vec3 shift_gradient)
+bool has_rays(uint view)
 {
-    // The gradient with respect to the rotation vector: the transposed left Jacobian of the rotation
-    // (Sola et al., A micro Lie theory for state estimation in robotics, 2018, equation 145).
-    vec3 w = view_vector(view, VIEW_TURN), factors = turn_factors(dot(w, w)), across = cross(w, turn_gradient);
-    vec3 by_turn = turn_gradient - factors.y * across + factors.z * cross(w, across);
-    float gradient[VIEW_PARAMETERS] =
-        float[](by_turn.x, by_turn.y, by_turn.z, shift_gradient.x, shift_gradient.y, shift_gradient.z);
+    return error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u;
+}
+
+// Updates latent parameter k of a view.
+void update_latent(uint view, uint k)
+{
+    vec3 turn = vec3(gradient_of(view, 0u), gradient_of(view, 1u), gradient_of(view, 2u));
+    vec3 shift = vec3(gradient_of(view, 3u), gradient_of(view, 4u), gradient_of(view, 5u));
+    // Converts the gradient at the current pose to that with respect to the rotation vector, by the
+    // transposed left Jacobian of the rotation (Sola et al., A micro Lie theory for state estimation in
+    // robotics, 2018, equation 145).
+    vec3 w = view_vector(view, VIEW_TURN), factors = turn_factors(dot(w, w)), across = cross(w, turn);
+    turn += factors.z * cross(w, across) - factors.y * across;
     uint at = view_word(view, 0u), count = floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u;
+    float g = 0.0;
+    for (uint j = 0; j < 3u; j++)
+        g += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * turn[j] +
+             view_words[at + VIEW_WHITENING + (3u + j) * VIEW_PARAMETERS + k] * shift[j];
+    float m = mix(g, view_words[at + VIEW_MOMENT1 + k], BETA1);
+    float v = mix(g * g, view_words[at + VIEW_MOMENT2 + k], BETA2);
     float rate = rate_of_update() * sqrt(1.0 - exp2(log2(BETA2) * float(count))) /
                  (1.0 - exp2(log2(BETA1) * float(count)));
-    view_words[at + VIEW_UPDATES] = uintBitsToFloat(count);
-    for (uint k = 0; k < VIEW_PARAMETERS; k++) {
-        float g = 0.0;
-        for (uint j = 0; j < VIEW_PARAMETERS; j++)
-            g += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * gradient[j];
-        float m = mix(g, view_words[at + VIEW_MOMENT1 + k], BETA1);
-        float v = mix(g * g, view_words[at + VIEW_MOMENT2 + k], BETA2);
-        view_words[at + VIEW_MOMENT1 + k] = m;
-        view_words[at + VIEW_MOMENT2 + k] = v;
-        view_words[at + VIEW_LATENT + k] -= rate * m / (sqrt(v) + EPSILON);
-    }
+    view_words[at + VIEW_MOMENT1 + k] = m;
+    view_words[at + VIEW_MOMENT2 + k] = v;
+    view_words[at + VIEW_LATENT + k] -= rate * m / (sqrt(v) + EPSILON);
 }
 
-// Takes the common movement out of the view's latent parameters, limits them, and computes rotation and
-// translation from them.
-void finish_view(uint view)
+// Adds latent parameter k of a view along each gauge to the sums of this invocation.
+void add_gauges(uint view, uint k)
+{
+    uint at = view_word(view, k);
+    for (uint g = 0; g < VIEW_GAUGES; g++)
+        gauge_sums[g][gl_LocalInvocationID.x] +=
+            view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS] * view_words[at + VIEW_LATENT];
+}
+
+// Takes the common movement out of latent parameter k of a view.
+void take_out_gauges(uint view, uint k)
+{
+    uint at = view_word(view, k);
+    float latent = view_words[at + VIEW_LATENT];
+    for (uint g = 0; g < VIEW_GAUGES; g++)
+        latent -= gauge_sums[g][0] * view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS];
+    view_words[at + VIEW_LATENT] = latent;
+}
+
+// Limits a view's latent parameters, counts the update, and clears the sums of gradients.
+void finish_update(uint view)
 {
     uint at = view_word(view, 0u);
-    float latent[VIEW_PARAMETERS], squared = 0.0;
-    for (uint k = 0; k < VIEW_PARAMETERS; k++) {
-        latent[k] = view_words[at + VIEW_LATENT + k];
-        for (uint g = 0; g < VIEW_GAUGES; g++)
-            latent[k] -= gauge_sums[g][0] * view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS + k];
-        squared += latent[k] * latent[k];
-    }
+    float squared = 0.0;
+    for (uint k = 0; k < VIEW_PARAMETERS; k++)
+        squared += view_words[at + VIEW_LATENT + k] * view_words[at + VIEW_LATENT + k];
     float factor = min(1.0, config.refine_limit * inversesqrt(max(squared, 1e-30)));
     for (uint k = 0; k < VIEW_PARAMETERS; k++)
-        view_words[at + VIEW_LATENT + k] = latent[k] *= factor;
-    for (uint j = 0; j < VIEW_PARAMETERS; j++) {
-        float sum = 0.0;
-        for (uint k = 0; k < VIEW_PARAMETERS; k++)
-            sum += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * latent[k];
-        view_words[at + VIEW_TURN + j] = sum;
-    }
+        view_words[at + VIEW_LATENT + k] *= factor;
+    if (has_rays(view) && cameras_move())
+        view_words[at + VIEW_UPDATES] = uintBitsToFloat(floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u);
+    for (uint k = 0; k < VIEW_PARAMETERS; k++)
+        error_cells[config.first_sum + view * VIEW_PARAMETERS + k] = ErrorCell(0.0, 0u, 0u, 0u);
 }
 
+// Computes parameter j of a view's pose: rotation vector, translation.
+void update_pose(uint view, uint j)
+{
+    uint at = view_word(view, 0u);
+    float sum = 0.0;
+    for (uint k = 0; k < VIEW_PARAMETERS; k++)
+        sum += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * view_words[at + VIEW_LATENT + k];
+    view_words[at + VIEW_TURN + j] = sum;
+}
+
+// Waits until all invocations have written.
+void synchronize()
+{
+    memoryBarrierBuffer();
+    barrier();
+}
+
+// An invocation handles one parameter of a view at a time, so that few values are live.
 void main()
 {
-    uint lane = gl_LocalInvocationID.x;
-    float sums[VIEW_GAUGES];
+    uint lane = gl_LocalInvocationID.x, count = config.camera_count * VIEW_PARAMETERS;
     for (uint g = 0; g < VIEW_GAUGES; g++)
-        sums[g] = 0.0;
-    for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE) {
-        bool has_rays = error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u;
-        float gradient[VIEW_PARAMETERS];
-        for (uint k = 0; k < VIEW_PARAMETERS; k++)
-            gradient[k] = take_gradient(view, k);
-        if (has_rays && cameras_move())
-            update_latent(view, vec3(gradient[0], gradient[1], gradient[2]),
-                          vec3(gradient[3], gradient[4], gradient[5]));
-        uint at = view_word(view, 0u);
-        for (uint g = 0; g < VIEW_GAUGES; g++)
-            for (uint k = 0; k < VIEW_PARAMETERS; k++)
-                sums[g] += view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS + k] * view_words[at + VIEW_LATENT + k];
+        gauge_sums[g][lane] = 0.0;
+    for (uint i = lane; i < count; i += LOCAL_SIZE) {
+        uint view = i / VIEW_PARAMETERS, k = i % VIEW_PARAMETERS;
+        if (has_rays(view) && cameras_move())
+            update_latent(view, k);
+        add_gauges(view, k);
     }
-    for (uint g = 0; g < VIEW_GAUGES; g++)
-        gauge_sums[g][lane] = sums[g];
-    barrier();
+    synchronize();
     if (lane < VIEW_GAUGES)
         for (uint i = 1; i < LOCAL_SIZE; i++)
             gauge_sums[lane][0] += gauge_sums[lane][i];
-    barrier();
+    synchronize();
+    for (uint i = lane; i < count; i += LOCAL_SIZE)
+        take_out_gauges(i / VIEW_PARAMETERS, i % VIEW_PARAMETERS);
+    synchronize();
     for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE)
-        finish_view(view);
+        finish_update(view);
+    synchronize();
+    for (uint i = lane; i < count; i += LOCAL_SIZE)
+        update_pose(i / VIEW_PARAMETERS, i % VIEW_PARAMETERS);
 }

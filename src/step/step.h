@@ -203,7 +203,7 @@ size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SA
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
 /* Uploads the refined views at the end of a checkpoint's state. VKN_BAD_INPUT names the checkpoint
- * when its state does not have as many views. */
+ * when it has another number of views. */
 vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
                              uint64_t size);
 /* Returns the step's buffer of a checkpoint's tensor. */

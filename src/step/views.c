@@ -29,9 +29,10 @@ vkn_status step_upload_views(const struct step *step, const char *path, const vo
 {
     const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
     uint64_t first = step_views_offset(step), views = buffer->size - first;
-    if (size < sizeof(struct State) + views)
+    uint64_t map = sizeof(struct ErrorCell) * (uint64_t)step->setup.constants.error_cells;
+    if (size != sizeof(struct State) + views && size != sizeof(struct State) + map + views)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: state: refined cameras of fewer views than the scene's", path);
+                         "%s: state: refined cameras of other views than the scene's", path);
     return gpu_upload(step->device, buffer, first, (const char *)state + size - views, views);
 }
 

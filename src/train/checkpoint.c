@@ -123,14 +123,14 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
     for (size_t i = 0; i < count; i++)
         if (!weights_only || saved[i].is_inherited)
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
-    for (size_t i = 0; i < count; i++)
-        if (tensors[i])
-            BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));
     /* If only weights are loaded, the refined cameras may be of other views. */
     const struct safetensors_tensor *state = checkpoint_refined_views(file);
     if (state && trainer->config.scene.refine == VKN_REFINEMENT_POSES &&
         (!weights_only || state->size == step->buffers.at[BIND_STATE].size))
         BASE_TRY(step_upload_views(step, path, state->data, state->size));
+    for (size_t i = 0; i < count; i++)
+        if (tensors[i])
+            BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));
     return step_round_parameters(&trainer->step);
 }
 
