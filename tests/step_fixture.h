@@ -284,13 +284,13 @@ static inline char *tiny_train(const struct step_tests *tests, const struct vkn_
     return path;
 }
 
-/* Checks that a training to step 60 gives the same bits when it stops and resumes within an update
- * interval, at its end, and after its beginning. */
+/* Checks that a training to the configuration's last step gives the same bits when it stops and
+ * resumes within an update interval, at its end, and after its beginning. */
 static inline void tiny_check_resume(const struct step_tests *tests,
                                      const struct vkn_config *config, const char *what)
 {
-    static const uint32_t stops[] = {7, 16, 33, 60};
-    char *whole = tiny_train(tests, config, NULL, 60, "whole"), *checkpoint = NULL;
+    const uint32_t stops[] = {7, 16, 33, config->steps};
+    char *whole = tiny_train(tests, config, NULL, config->steps, "whole"), *checkpoint = NULL;
     for (size_t i = 0; i < BASE_COUNT(stops); i++) {
         char name[16];
         snprintf(name, sizeof name, "part-%u", stops[i]);

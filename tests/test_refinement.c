@@ -15,8 +15,8 @@
 #define DEGREE (M_PI / 180)
 #define TURNED 7u /* the view whose camera is turned */
 
-/* A small model of the bundled scene. Cameras move in the second half of the training: the field is
- * then sharp enough to move them in the right direction. */
+/* A small model of the bundled scene. Cameras move once the field is sharp enough to move them in
+ * the right direction. */
 static struct vkn_config bundled_config(void)
 {
     return (struct vkn_config){
@@ -94,8 +94,8 @@ static void test_recovery(void **state)
     print_message("%.3f of %.3f pixels, %.3f degrees; others %.3f pixels\n", pixels, before, angle,
                   others);
     assert_true(before > 0.8 && angle_between(&views->cameras[TURNED], turned) > 0.99);
-    assert_true(pixels < 0.25 && angle < 0.35);
-    assert_true(others < 0.15);
+    assert_true(pixels < 0.3 && angle < 0.6);
+    assert_true(others < 0.1);
     free(cameras);
     vkn_scene_close(&exact);
     vkn_scene_close(&scene);
@@ -103,9 +103,11 @@ static void test_recovery(void **state)
 
 /* ---- checkpoints ----------------------------------------------------------------------------- */
 
+/* Cameras move when the gradients of some update intervals agree. */
 static struct vkn_config tiny_refining(void)
 {
     struct vkn_config config = tiny_config(true);
+    config.steps = 160;
     config.scene.refine = VKN_REFINEMENT_POSES;
     return config;
 }
@@ -144,9 +146,9 @@ static void test_start(void **state)
     struct vkn_config config = tiny_refining();
     config.refine.start = 0.5F;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    tiny_run(&tiny, 30);
+    tiny_run(&tiny, 80);
     assert_true(movement(&tiny) == 0);
-    tiny_run(&tiny, 50);
+    tiny_run(&tiny, 160);
     assert_true(movement(&tiny) > 0);
     tiny_destroy(&tiny);
 }
@@ -159,7 +161,7 @@ static void test_other_settings(void **state)
     struct vkn_config plain = tiny_config(true), refining = tiny_refining(), mapped = refining;
     mapped.batch.by_error = 0.5F;
     char *begun = tiny_train(tests, &plain, NULL, 20, "begun");
-    char *refined = tiny_train(tests, &refining, begun, 40, "refined");
+    char *refined = tiny_train(tests, &refining, begun, 150, "refined");
     vkn_renderer *renderer = NULL;
     ok(vkn_renderer_open(tests->context, refined, VKN_PRECISION_AUTO, &renderer));
     vkn_renderer_destroy(&renderer);
@@ -221,7 +223,7 @@ static void test_file(void **state)
     cJSON *json = NULL;
     config.refine.limit = 1e-3F;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
-    tiny_run(&tiny, 50);
+    tiny_run(&tiny, 160);
     ok(step_read_cameras(&tiny.trainer->step, &tiny.scene->splits[SCENE_TRAIN], cameras));
     vkn_log_to(keep_warning, warning);
     ok(run_write_cameras(tests->folder->path, &tiny.trainer->step, tiny.scene));

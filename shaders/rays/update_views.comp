@@ -18,6 +18,7 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 
 const float BETA1 = 0.9, BETA2 = 0.99, EPSILON = 1e-15; // CamP's
+const float NOISE = 3.0; // a parameter rests while its squared mean gradient is below this many times that of noise
 
 shared float gauge_sums[VIEW_GAUGES][LOCAL_SIZE];
 
@@ -50,6 +51,17 @@ bool has_rays(uint view)
     return error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u;
 }
 
+// Returns how far a mean gradient stands out from noise, 0 to 1: the positive part of James and Stein's
+// shrinkage with NOISE times the variance (Efron and Morris, JASA 1973). Adam's steps are as long for
+// noise as for a gradient, and would let exact cameras drift. The mean of n gradients with weights
+// (1 - BETA1) BETA1^i / (1 - BETA1^n) has the variance of one gradient times the sum of the squared
+// weights. rest1: BETA1^n.
+float significance(float mean, float square, float rest1)
+{
+    float noise = (1.0 - BETA1) / (1.0 + BETA1) * (1.0 + rest1) / (1.0 - rest1) * square;
+    return mean != 0.0 ? max(1.0 - NOISE * noise / (mean * mean), 0.0) : 0.0;
+}
+
 // Updates latent parameter k of a view.
 void update_latent(uint view, uint k)
 {
@@ -67,11 +79,13 @@ void update_latent(uint view, uint k)
              view_words[at + VIEW_WHITENING + (3u + j) * VIEW_PARAMETERS + k] * shift[j];
     float m = mix(g, view_words[at + VIEW_MOMENT1 + k], BETA1);
     float v = mix(g * g, view_words[at + VIEW_MOMENT2 + k], BETA2);
-    float rate = rate_of_update() * sqrt(1.0 - exp2(log2(BETA2) * float(count))) /
-                 (1.0 - exp2(log2(BETA1) * float(count)));
     view_words[at + VIEW_MOMENT1 + k] = m;
     view_words[at + VIEW_MOMENT2 + k] = v;
-    view_words[at + VIEW_LATENT + k] -= rate * m / (sqrt(v) + EPSILON);
+    // Corrects the moments' bias.
+    float rest1 = exp2(log2(BETA1) * float(count)), rest2 = exp2(log2(BETA2) * float(count));
+    float mean = m / (1.0 - rest1), square = v / (1.0 - rest2);
+    view_words[at + VIEW_LATENT + k] -=
+        rate_of_update() * significance(mean, square, rest1) * mean / (sqrt(square) + EPSILON);
 }
 
 // Adds latent parameter k of a view along each gauge to the sums of this invocation.

@@ -115,9 +115,9 @@
 /* Refinement of cameras (scene.refine). Views move in units of whitened parameters: a change by 1 moves points of the
  * view's frustum by at most about one pixel. */
 #define VKN_SETTINGS_REFINE(X, G)                                                                       \
-    X(G, initial_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.3),                                              \
+    X(G, initial_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.5),                                              \
       "first change of a camera parameter in an update, every 16 steps; in pixels")                     \
-    X(G, final_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.02),                                               \
+    X(G, final_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.05),                                               \
       "last change of a camera parameter in an update, in pixels")                                      \
     X(G, start, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.05),                                                \
       "share of the training after which cameras begin to move; 0: at once")                            \

@@ -76,6 +76,21 @@ static void turn_of_component(const double w[3], int k, double turn[3])
     }
 }
 
+/* Returns the share of Adam's step that is taken: 1 - 3 s^2 / m^2, at least 0, for a mean gradient
+ * m whose standard error is s. The weights of the mean are summed one by one. */
+static double significance(const struct reference_optimizer *adam, uint64_t updates, double moment1,
+                           double moment2)
+{
+    double weights = 0, squares = 0, all = 1 - pow(adam->beta2, (double)updates);
+    for (uint64_t i = 0; i < updates; i++) {
+        double weight = (1 - adam->beta1) * pow(adam->beta1, (double)i);
+        weights += weight;
+        squares += weight * weight;
+    }
+    double mean = moment1 / weights, error = moment2 / all * squares / (weights * weights);
+    return mean != 0 ? fmax(1 - 3 * error / (mean * mean), 0) : 0;
+}
+
 /* Updates the latent parameters from the gradient with respect to turning and moving the camera. */
 static void update_latent(const struct reference_optimizer *adam, struct reference_view *view)
 {
@@ -92,8 +107,11 @@ static void update_latent(const struct reference_optimizer *adam, struct referen
         double by_latent = 0;
         for (int p = 0; p < 6; p++)
             by_latent += gradient[p] * view->whitening[p][k];
+        double before = view->latent[k];
         reference_updates[VKN_OPTIMIZER_ADAM](adam, view->updates, by_latent, &view->latent[k],
                                               &view->moment1[k], &view->moment2[k]);
+        double share = significance(adam, view->updates, view->moment1[k], view->moment2[k]);
+        view->latent[k] = before + share * (view->latent[k] - before);
     }
 }
 
