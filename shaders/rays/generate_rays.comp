@@ -9,6 +9,7 @@
 //   PIXELS          [pixel] RGBA8, TRAIN                 read
 //   STATE, CONTROL  step and ray count; progress, TRAIN  read
 //   STATE           [view][cell] ErrorCell, by error     read
+//   STATE           [view] View, with REFINE             read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
@@ -198,7 +199,7 @@ void main()
 #ifdef TRAIN
     if (REFINE != 0u) {
         direction = normalize(turned(direction, view_vector(camera.view, VIEW_TURN)));
-        origin += view_vector(camera.view, VIEW_TURN + 3u);
+        origin += view_vector(camera.view, VIEW_SHIFT);
     }
 #endif
     vec2 span = ray_span(origin, direction);

@@ -1,9 +1,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
-// Pass update_views (one workgroup): moves the cameras by the gradients of the last update interval. A
-// step of Adam on each view's latent parameters; then the movements of all cameras together that change
-// no picture are taken out; then each view is kept within config.refine_limit pixels of its start.
+// Pass update_views (one workgroup): moves the cameras by the gradients of the last update interval.
+// Takes a step of Adam, shortened by the gradients' noise, with each view's latent parameters; takes out
+// the movements of all cameras together that change no picture; limits the length of each view's latent
+// parameters to config.refine_limit; computes rotations and translations.
 //
 //   buffer   shape                                     access
 //   CONTROL  time_progress                             read

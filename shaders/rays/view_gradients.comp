@@ -1,18 +1,18 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_shader_subgroup_shuffle : require
 // Pass view_gradients: adds the gradients with respect to each live sample's position and direction to
 // the gradient with respect to the pose of the sample's view. A camera that turns by the rotation vector
 // w moves a sample at distance t by t w x d and turns its direction d by w x d. Sums are fixed point: the
 // same in any order, and exact over the steps of an update interval.
 //
-//   buffer                  shape                             access
-//   LIVE                    [live sample] u32                 read
-//   RAYS, SAMPLES           [ray], [sample]                   read
-//   INPUT_GRADIENTS         [sample][2] vec4                  read
+//   buffer                  shape                               access
+//   LIVE                    [live sample] u32                   read
+//   RAYS, SAMPLES           [ray], [sample]                     read
+//   INPUT_GRADIENTS         [sample][position, direction] vec4  read
 //   FIELD, FIELD_GRADIENTS  [sample] vec4, in contracted space  read
-//   CAMERAS                 [camera]                          read
-//   STATE                   [view][parameter] ErrorCell       read, write
-#extension GL_KHR_shader_subgroup_shuffle : require
+//   CAMERAS                 [camera]                            read
+//   STATE                   [view][parameter] ErrorCell         read, write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; ErrorCell error_cells[]; };
@@ -20,7 +20,6 @@ layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
 layout(std430, BINDING(INPUT_GRADIENTS)) readonly buffer InputGradientBuffer { vec4 input_gradients[]; };
-
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 

@@ -519,6 +519,7 @@ struct View {
 };
 /* First words of the members, and the number of all words. */
 #define VIEW_TURN      0
+#define VIEW_SHIFT     3
 #define VIEW_LATENT    6
 #define VIEW_MOMENT1   12
 #define VIEW_MOMENT2   18

@@ -106,7 +106,7 @@ uint64_t step_average_memory(const struct setup *setup);
 bool step_begins_submission(struct step *step, size_t pass);
 
 /* Returns the byte of BIND_STATE where the sums of the views' gradients begin; the views follow. */
-static inline uint64_t step_views_offset(const struct step *step)
+static inline uint64_t step_view_sums_offset(const struct step *step)
 {
     return sizeof(struct State) + sizeof(struct ErrorCell) * step->setup.constants.first_sum;
 }

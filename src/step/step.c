@@ -314,7 +314,7 @@ vkn_status step_upload_saved(const struct step *step, const struct saved_buffer 
     const struct gpu_buffer *buffer = step_saved(step, saved);
     if (size == buffer->size)
         return gpu_upload(step->device, buffer, 0, data, size);
-    uint64_t before = step_views_offset(step);
+    uint64_t before = step_view_sums_offset(step);
     char *all = base_alloc(before, 1); /* zeros */
     if (!all)
         return VKN_ERROR;

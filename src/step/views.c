@@ -10,6 +10,7 @@ _Static_assert(SCENE_POSE == VIEW_PARAMETERS && SCENE_GAUGES == VIEW_GAUGES,
 #define AT(member, word) \
     _Static_assert(offsetof(struct View, member) == 4 * (word), "shaders find " #member)
 AT(turn, VIEW_TURN);
+AT(shift, VIEW_SHIFT);
 AT(latent, VIEW_LATENT);
 AT(moment1, VIEW_MOMENT1);
 AT(moment2, VIEW_MOMENT2);
@@ -28,7 +29,7 @@ vkn_status step_upload_views(const struct step *step, const char *path, const vo
                              uint64_t size)
 {
     const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
-    uint64_t first = step_views_offset(step), views = buffer->size - first;
+    uint64_t first = step_view_sums_offset(step), views = buffer->size - first;
     uint64_t map = sizeof(struct ErrorCell) * (uint64_t)step->setup.constants.error_cells;
     if (size != sizeof(struct State) + views && size != sizeof(struct State) + map + views)
         return base_fail(VKN_BAD_INPUT,
