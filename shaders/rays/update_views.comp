@@ -42,14 +42,11 @@ float rate_of_update()
     return config.refine_rate * pow(config.refine_final_rate / config.refine_rate, clamp(progress, 0.0, 1.0));
 }
 
-bool cameras_move()
+// Returns whether the view had rays and refine_start has passed.
+bool is_updated(uint view)
 {
-    return !training_ends() || training_progress() >= config.refine_start;
-}
-
-bool has_rays(uint view)
-{
-    return error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u;
+    return error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u &&
+           (!training_ends() || training_progress() >= config.refine_start);
 }
 
 // Returns how far a mean gradient stands out from noise, 0 to 1: the positive part of James and Stein's
@@ -118,7 +115,7 @@ void finish_update(uint view)
     float factor = min(1.0, config.refine_limit * inversesqrt(max(squared, 1e-30)));
     for (uint k = 0; k < VIEW_PARAMETERS; k++)
         view_words[at + VIEW_LATENT + k] *= factor;
-    if (has_rays(view) && cameras_move())
+    if (is_updated(view))
         view_words[at + VIEW_UPDATES] = uintBitsToFloat(floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u);
     for (uint k = 0; k < VIEW_PARAMETERS; k++)
         error_cells[config.first_sum + view * VIEW_PARAMETERS + k] = ErrorCell(0.0, 0u, 0u, 0u);
@@ -149,7 +146,7 @@ void main()
         gauge_sums[g][lane] = 0.0;
     for (uint i = lane; i < count; i += LOCAL_SIZE) {
         uint view = i / VIEW_PARAMETERS, k = i % VIEW_PARAMETERS;
-        if (has_rays(view) && cameras_move())
+        if (is_updated(view))
             update_latent(view, k);
         add_gauges(view, k);
     }

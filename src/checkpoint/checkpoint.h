@@ -24,7 +24,7 @@ vkn_status checkpoint_open(const char *path, struct safetensors_file **file);
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped);
 /* Finds the tensor of a saved buffer with `count` elements. A state of an older version has fewer
  * elements: it lacks the members after `dispatches`, which then are zero. A state with an error map
- * has more. */
+ * or refined views has more. */
 vkn_status checkpoint_find(const struct safetensors_file *file, const struct saved_buffer *saved,
                            uint64_t count, const struct safetensors_tensor **tensor);
 /* Returns whether the file has the tensor, with `count` elements. */

@@ -134,7 +134,8 @@ struct stream;
 vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
                        void (*progress)(void *context, size_t done, size_t total), void *context);
 
-/* Uploads the cameras of all training views and, unless the plan streams, the share's images. */
+/* Uploads the cameras of all training views, the start of their refinement and, unless the plan
+ * streams, the share's images. */
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
                              const struct vkn_scene *scene);
 

@@ -9,9 +9,9 @@
 #define GRID    8    /* points along an edge of the image */
 #define EPSILON 1e-4 /* of the numerical derivatives: radians, and parts of the distance */
 #define DAMPING 1    /* part of each parameter's own stiffness that is added to it */
-#define LEAST                                                                            \
-    1e-12 /* length, as a part of its former length, of a gauge that is a combination of \
-             others */
+/* A gauge is a combination of earlier ones if this part of its squared length is left without them.
+ */
+#define LEAST   1e-12
 
 /* Distances of the points from the camera, evenly spaced in 1 / distance, relative to the distance
  * of the content. */
@@ -148,12 +148,14 @@ static void place_gauges(const struct scene_camera *camera, const double center[
         offset[i] = (double)camera->pose[4 * i + 3] - center[i];
     for (int g = 0; g < SCENE_GAUGES; g++) {
         double pose[SCENE_POSE] = {0};
-        if (g < 3)
+        if (g < 3) {
             pose[3 + g] = 1;
-        else if (g < 6)
-            pose[g - 3] = 1, vector_cross(pose, offset, pose + 3);
-        else
+        } else if (g < 6) {
+            pose[g - 3] = 1;
+            vector_cross(pose, offset, pose + 3);
+        } else {
             memcpy(pose + 3, offset, sizeof offset);
+        }
         for (int k = 0; k < SCENE_POSE; k++) {
             gauge[g][k] = 0;
             for (int p = 0; p < SCENE_POSE; p++)
