@@ -54,6 +54,12 @@
 #define VKN_CONTRACTIONS(X)                                                                             \
     X(VKN_CONTRACTION_NONE, none)                                                                       \
     X(VKN_CONTRACTION_CUBE, cube)
+/* Test views: those of the scene's files, else every 8th view in order of paths; none, all views are for training;
+ * every 8th of the views of all files. */
+#define VKN_TEST_VIEWS(X)                                                                               \
+    X(VKN_TEST_VIEWS_FILES, files)                                                                      \
+    X(VKN_TEST_VIEWS_NONE, none)                                                                        \
+    X(VKN_TEST_VIEWS_EIGHTH, eighth)
 /* Camera parameters that a training refines with the field: none; the poses. */
 #define VKN_REFINEMENTS(X)                                                                              \
     X(VKN_REFINEMENT_OFF, off)                                                                          \
@@ -198,6 +204,7 @@
     X(switch, VKN_SWITCH_DEFAULT, default, VKN_SWITCHES)                                                \
     X(scene_format, VKN_SCENE_AUTO, auto, VKN_SCENE_FORMATS)                                            \
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
+    X(test_views, VKN_TEST_VIEWS_DEFAULT, default, VKN_TEST_VIEWS)                                      \
     X(refinement, VKN_REFINEMENT_DEFAULT, default, VKN_REFINEMENTS)                                     \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
     X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \

@@ -92,6 +92,8 @@
 #define VKN_SETTINGS_SCENE(X, G)                                                                        \
     X(G, format, ENUM(scene_format), ANY, SCENE(format, "detected from the files"),                     \
       "format of the scene's files")                                                                    \
+    X(G, test_views, ENUM(test_views), ANY, VALUE(VKN_TEST_VIEWS_FILES),                                \
+      "held out from training: as the files say, else every 8th; none; every 8th")                      \
     X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "factor by which images are reduced")     \
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "from the file or measured"),                                                        \

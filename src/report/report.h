@@ -5,7 +5,8 @@
 
 #include "base/base.h"
 
-struct inspection; /* scene.h */
+struct inspection;   /* scene.h */
+struct scene_camera; /* scene.h */
 
 /* One line of metrics.jsonl; docs/runs.md describes the fields. */
 struct report_metrics {
@@ -118,6 +119,41 @@ char *report_camera_drawing(const struct inspection *inspection);
  * and MLPs, each operation's rates on the case that most backends have (the fastest of such cases),
  * and PSNR over seconds of a comparison of samplings. */
 char *report_bench_chart(const char *json);
+
+/* ---- refinement of cameras (vknerf refine) --------------------------------------------------- */
+
+/* A view before and after. */
+struct report_refined_view {
+    const struct scene_camera *before, *after; /* in one training space */
+    const char *split;                         /* "train", "val" or "test" */
+    double pixels, degrees; /* movement: of points in the view's frustum, of the camera */
+    double distance;        /* movement of the camera, in the dataset's units */
+    bool at_limit;          /* the view would move further than refine.limit */
+    const char *test_view;  /* name of its pictures, "test_003"; NULL: not a test view */
+    double psnr[2];         /* of a test view before and after, dB, mean over the seeds; else NaN */
+};
+/* Quality of two trainings with the same seed, with the cameras before and after. */
+struct report_refined_seed {
+    uint64_t seed;
+    double psnr[2], ssim[2]; /* means over the test views; PSNR in dB */
+    char *runs[2];           /* run directories */
+};
+/* Everything on the page of a refinement. */
+struct report_refinement {
+    const char *scene, *refined; /* paths of the two scenes */
+    const char *device, *driver;
+    const char *verdict;      /* a sentence, which says what to do */
+    double difference, noise; /* of PSNR: after - before, and its standard error; dB */
+    uint64_t steps;           /* of each training */
+    double seconds;           /* of the whole command */
+    const struct report_refined_view *views;
+    size_t view_count;
+    const struct report_refined_seed *seeds;
+    size_t seed_count;
+};
+/* Writes the page: the verdict, quality by seed, the cameras before and after from three sides, the
+ * movement and residuals of each view, pictures of test views side by side. */
+vkn_status report_write_refinement(const struct report_refinement *refinement, const char *out);
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 

@@ -33,36 +33,49 @@ static int by_path(const void *a, const void *b)
     return order != 0 ? order : ((*x)->index > (*y)->index) - ((*x)->index < (*y)->index);
 }
 
+/* Returns whether a frame belongs to a split; `position` of `count` frames in order of paths. */
 static bool belongs(const struct transforms *file, const struct transforms_frame *frame,
-                    size_t position, unsigned split)
+                    size_t position, size_t count, enum vkn_test_views test_views, unsigned split)
 {
-    if (file->has_lists)
+    if (test_views == VKN_TEST_VIEWS_NONE)
+        return split == SCENE_TRAIN;
+    if (file->has_lists && test_views != VKN_TEST_VIEWS_EIGHTH)
         return (frame->splits >> split & 1u) != 0;
-    bool held_out = position % HOLD_OUT == 0 && file->count > 1;
+    bool held_out = position % HOLD_OUT == 0 && count > 1;
     return split == (held_out ? SCENE_TEST : SCENE_TRAIN);
 }
 
-/* Lists the frames of each split. Each array has the capacity of all frames of its file. */
+/* Reduces the frames of all files to those of a split, in order of paths. */
+static void pick_frames(const struct transforms files[SCENE_SPLITS], enum vkn_test_views test_views,
+                        unsigned split, struct selection *selection)
+{
+    size_t count = selection->count;
+    qsort(selection->frames, count, sizeof(const struct transforms_frame *), by_path);
+    selection->count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (belongs(&files[SCENE_TRAIN], selection->frames[i], i, count, test_views, split))
+            selection->frames[selection->count++] = selection->frames[i];
+}
+
+/* Lists the frames of each split. Each array has the capacity of all frames. */
 static vkn_status select_frames(struct transforms files[SCENE_SPLITS], bool single,
+                                enum vkn_test_views test_views,
                                 struct selection selections[SCENE_SPLITS])
 {
+    bool pooled =
+        single || test_views == VKN_TEST_VIEWS_NONE || test_views == VKN_TEST_VIEWS_EIGHTH;
+    size_t all = files[SCENE_TRAIN].count + files[SCENE_VAL].count + files[SCENE_TEST].count;
     for (unsigned split = 0; split < SCENE_SPLITS; split++) {
-        const struct transforms *file = &files[single ? SCENE_TRAIN : split];
         struct selection *selection = &selections[split];
-        selection->file = file;
-        selection->frames = base_alloc(file->count, sizeof(const struct transforms_frame *));
+        selection->file = &files[pooled ? SCENE_TRAIN : split];
+        selection->frames = base_alloc(all, sizeof(const struct transforms_frame *));
         if (selection->frames == NULL)
             return VKN_ERROR;
-        for (size_t i = 0; i < file->count; i++)
-            selection->frames[i] = &file->frames[i];
-        selection->count = file->count;
-        if (!single)
-            continue;
-        qsort(selection->frames, file->count, sizeof(const struct transforms_frame *), by_path);
-        selection->count = 0;
-        for (size_t i = 0; i < file->count; i++)
-            if (belongs(file, selection->frames[i], i, split))
-                selection->frames[selection->count++] = selection->frames[i];
+        for (unsigned file = 0; file < SCENE_SPLITS; file++)
+            for (size_t i = 0; i < files[file].count && (pooled || file == split); i++)
+                selection->frames[selection->count++] = &files[file].frames[i];
+        if (pooled)
+            pick_frames(files, test_views, split, selection);
     }
     if (selections[SCENE_TRAIN].count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: %s: no %s to train on", files[SCENE_TRAIN].file,
@@ -283,6 +296,8 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
 {
     lens_apply(&frame->lens, frame->width, frame->height, scene->load_downscale, camera);
     camera_set_frame(scene, frame, camera);
+    camera->file = frame->file;
+    camera->frame = (uint32_t)frame->index;
     camera->image_path = base_format("%s", frame->image_path);
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
@@ -341,7 +356,7 @@ vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE
     scene->downscale = options->downscale > 0 ? options->downscale : 1;
     scene->load_downscale = scene->downscale / files[SCENE_TRAIN].image_factor;
     struct selection selections[SCENE_SPLITS] = {{0}};
-    vkn_status status = select_frames(files, single, selections);
+    vkn_status status = select_frames(files, single, options->test_views, selections);
     if (status == VKN_OK)
         status = assemble(scene, files, single, selections, options);
     for (unsigned split = 0; split < SCENE_SPLITS; split++)

@@ -45,6 +45,8 @@ struct scene_camera {
     };
     float time;           /* 0..1 for dynamic scenes, else 0 */
     float pose[12];       /* camera to world, 3 rows x 4 columns, in training space */
+    uint32_t file, frame; /* the scene's file that lists the view, as index of its split, or
+                             SCENE_TRAIN if one file lists all; position in this file's list */
     uint64_t first_pixel; /* index in the split's `pixels`; 0 outside of the share */
     char *image_path;     /* image file, or a name for messages; owned by the scene */
     char *mask_path;      /* mask file; NULL: every pixel is used; owned by the scene */
@@ -136,6 +138,7 @@ struct scene_options {
     double offset[3];
     uint32_t aabb_scale;             /* 0: from the file or the dialect's default */
     bool is_fixed;                   /* scale, offset and aabb_scale are all given */
+    enum vkn_test_views test_views;  /* the default means FILES */
     struct scene_findings *findings; /* NULL: missing and broken images are errors */
 };
 
@@ -147,7 +150,8 @@ struct scene_options {
  * the first file's); else transforms.json with its train_filenames, val_filenames and
  * test_filenames. Without the three lists every 8th frame in order of file_path is for testing, and
  * none for validation. Other transforms_*.json are not read. Captures in formats without splits are
- * split in the same way, by image names. Frames of COLMAP and frames with a "sharpness"
+ * split in the same way, by image names. options->test_views NONE makes all frames training views,
+ * EIGHTH splits the frames of all files in this way. Frames of COLMAP and frames with a "sharpness"
  * (instant-ngp) are skipped with a warning when their image is missing.
  *
  * Masks: a frame's mask_path (nerfstudio) is bright at used pixels; a dynamic_mask_NAME.png beside
@@ -160,6 +164,19 @@ struct scene_options {
  * cameras at the mean distance 1.32 from it, and the cube of side aabb_scale contains cameras and
  * content (16 when no depths are known). options->is_fixed overrides file and measurement. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
+
+/* A new pose of a view: camera to world, 3 rows x 4 columns, in the dataset's units. */
+struct scene_new_pose {
+    uint32_t file, frame; /* as in struct scene_camera */
+    double pose[12];
+};
+/* Writes a copy of the scene's files with these poses, in the scene's format, into the folder
+ * `out`, which exists. Everything else stays as it is: all other keys of a transforms.json, frames
+ * without a new pose, text or binary files of a COLMAP model. The points of a COLMAP model move
+ * along, and get their new reprojection errors. All other files and folders of the scene's folder
+ * become symbolic links. (write.c) */
+vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pose *poses,
+                       size_t count, const char *out);
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,
                      struct scene_share share);

@@ -316,6 +316,8 @@ static vkn_status read_split_file(const char *folder, unsigned split,
     vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
         status = read_file(path, findings, transforms);
+    for (size_t i = 0; i < transforms->count; i++)
+        transforms->frames[i].file = split;
     free(path);
     free(name);
     return status;

@@ -17,7 +17,8 @@
 struct transforms_point;
 /* A frame of a capture. */
 struct transforms_frame {
-    size_t index;     /* position in the file, for messages */
+    size_t index;     /* position in the file */
+    uint32_t file;    /* as in struct scene_camera */
     char *file_path;  /* as written; the order of these strings decides which views are held out */
     char *image_path; /* image file; NULL before transforms_find_images */
     char *mask_name;  /* mask_path as written; NULL: none */
