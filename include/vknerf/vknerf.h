@@ -29,6 +29,7 @@
 #include <vknerf/export.h>
 #include <vknerf/field.h>
 #include <vknerf/prepare.h>
+#include <vknerf/refine.h>
 #include <vknerf/renderer.h>
 #include <vknerf/run.h>
 #include <vknerf/scene.h>

@@ -141,6 +141,9 @@ char *cli_format_path(const char *folder, const char *rest);
 /* Finds the folder of the bundled scene; the caller frees *scene. Returns an exit code. */
 int cli_find_bundled(char **scene);
 
+/* Refines the cameras of a scene and prints the verdict. Returns an exit code. */
+int cli_refine(const struct vkn_refine_params *params, bool json);
+
 /* Prints the member "tuning" of vkn_bench's result. */
 void cli_print_tuning(const struct cJSON *tuning);
 /* Prints the member "programs" of vkn_bench's result. */
@@ -155,6 +158,7 @@ double cli_number_of(const struct cJSON *object, const char *name);
 /* The commands: argv[0] is the name of the command. Each returns an exit code. */
 int cmd_info(int argc, char **argv);
 int cmd_prepare(int argc, char **argv);
+int cmd_refine(int argc, char **argv);
 int cmd_train(int argc, char **argv);
 int cmd_eval(int argc, char **argv);
 int cmd_render(int argc, char **argv);

@@ -31,7 +31,9 @@ static void print_problems(const cJSON *info)
 static void print_next(const char *out)
 {
     char *word = vkn_shell_word(out);
-    printf("next: vknerf train %s%s\n", out[0] == '-' ? "./" : "", word ? word : "?");
+    const char *dot = out[0] == '-' ? "./" : "";
+    printf("next: vknerf train %s%s\n", dot, word ? word : "?");
+    printf("or refine its poses first: vknerf refine %s%s --out REFINED\n", dot, word ? word : "?");
     free(word);
 }
 
@@ -64,6 +66,19 @@ static int print_text(const struct vkn_prepare_params *params,
     return cli_finish_output();
 }
 
+/* Refines the poses of the scene, if --refine asks for it. */
+static int refine(const struct vkn_prepare_params *params, const char *refined, bool json)
+{
+    if (!refined)
+        return VKN_OK;
+    const struct vkn_train_params train = {
+        .job = params->job, .scene = params->out, .out = refined};
+    const struct vkn_refine_params given = {.train = &train};
+    if (!getenv("VKNERF_MEASURE"))
+        vkn_prefer_wide_vectors();
+    return cli_refine(&given, json);
+}
+
 static int print_result(const struct vkn_prepare_params *params,
                         const struct vkn_prepare_result *result, bool json)
 {
@@ -81,7 +96,8 @@ static int print_result(const struct vkn_prepare_params *params,
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool *json, bool *quiet)
+static int parse(int argc, char **argv, struct vkn_prepare_params *params, const char **refined,
+                 bool *json, bool *quiet)
 {
     const struct option options[] = {
         {OPTION("--out", "SCENE", TEXT, &params->out,
@@ -102,7 +118,10 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, bool 
         {OPTION("--camera-model", "MODEL", CHOICE, &params->camera_model,
                 "COLMAP's camera model; default OPENCV for one camera, else SIMPLE_RADIAL"),
          .choices = camera_models},
-        {OPTION("--json", NULL, FLAG, json, "print the result as one JSON object")},
+        {OPTION("--refine", "DIR", TEXT, refined,
+                "then refine the poses into this folder, as vknerf refine SCENE --out DIR does")},
+        {OPTION("--json", NULL, FLAG, json,
+                "print the result as one JSON object; with --refine a second one follows")},
         {OPTION("--quiet", NULL, FLAG, quiet, "print only warnings and results")},
     };
     const struct options_command command = {
@@ -129,11 +148,15 @@ int cmd_prepare(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_prepare_params params = {.job = &job};
     struct vkn_prepare_result result = {0};
+    const char *refined = NULL;
     bool json = false;
-    int code = parse(argc, argv, &params, &json, &job.quiet);
+    int code = parse(argc, argv, &params, &refined, &json, &job.quiet);
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(job.quiet);
     vkn_status status = vkn_prepare(&params, &result);
-    return status == VKN_OK ? print_result(&params, &result, json) : cli_status(status);
+    if (status != VKN_OK)
+        return cli_status(status);
+    code = print_result(&params, &result, json);
+    return code == VKN_OK ? refine(&params, refined, json) : code;
 }

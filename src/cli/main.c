@@ -21,6 +21,7 @@ static const struct command {
 } commands[] = {
     {"info", "list devices and their capabilities, or describe a scene or run", cmd_info},
     {"prepare", "make a scene from photographs or a video", cmd_prepare},
+    {"refine", "refine the cameras of a scene, and judge them", cmd_refine},
     {"train", "train a scene into a run directory", cmd_train},
     {"eval", "measure a run on its test views", cmd_eval},
     {"render", "render views of a run as images and videos", cmd_render},

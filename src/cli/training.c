@@ -28,6 +28,15 @@ void training_set_help(struct training *training, const char *name, const char *
             training->options[i].help = help;
 }
 
+void training_remove_option(struct training *training, const char *name)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < training->option_count; i++)
+        if (strcmp(training->options[i].name, name) != 0)
+            training->options[kept++] = training->options[i];
+    training->option_count = kept;
+}
+
 /* Adds an option that sets `key`, with the help of the setting. */
 static void add_setting(struct training *training, const char *name, const char *value,
                         const char *key, enum option_kind kind, const char *const *choices)
@@ -279,7 +288,7 @@ static int trust(const struct training *training)
     return code;
 }
 
-int training_run(struct training *training)
+int training_configure(struct training *training)
 {
     vkn_log_quiet(training->job.quiet);
     int trusted = trust(training);
@@ -290,6 +299,14 @@ int training_run(struct training *training)
         return cli_status(status);
     if (!getenv("VKNERF_MEASURE") && may_be_fp32(training->config))
         vkn_prefer_wide_vectors();
+    return OPTIONS_GO_ON;
+}
+
+int training_run(struct training *training)
+{
+    int configured = training_configure(training);
+    if (configured != OPTIONS_GO_ON)
+        return configured;
     if (training->find_batch != SEARCH_NOTHING) {
         int found = training_find_batch(training);
         if (found != OPTIONS_GO_ON)

@@ -1,4 +1,4 @@
-/* Declares training from the command line, for the commands train and demo. */
+/* Declares training from the command line, for the commands train, demo and refine. */
 #ifndef CLI_TRAINING_H
 #define CLI_TRAINING_H
 
@@ -33,11 +33,15 @@ int training_begin(struct training *training, int argc);
 void training_add_option(struct training *training, struct option option);
 /* Replaces the help of an option, for a command with another default. */
 void training_set_help(struct training *training, const char *name, const char *help);
+/* Removes an option, for a command that cannot use it. */
+void training_remove_option(struct training *training, const char *name);
 /* Frees everything that `training` holds. */
 void training_end(struct training *training);
 
-/* Applies the file and settings, on top of those of a run to resume, trains, and prints the result.
- * Returns an exit code. */
+/* Applies the file and settings, on top of those of a run to resume. Returns OPTIONS_GO_ON or an
+ * exit code. */
+int training_configure(struct training *training);
+/* Configures, trains, and prints the result. Returns an exit code. */
 int training_run(struct training *training);
 /* Prints the profile to standard error. */
 void training_print_profile(const struct vkn_train_result *result);

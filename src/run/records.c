@@ -424,7 +424,7 @@ vkn_status run_write_summary(const char *folder, const struct run_record *record
     cJSON_AddItemToObject(json, "evaluations", cJSON_Duplicate(record->evaluations, true));
     if (record->has_pictures)
         add_pictures(json, result->evaluation);
-    if (result->evaluation && isfinite(result->evaluation->views[0]->time))
+    if (result->evaluation)
         add_views(json, result->evaluation);
     add_passes(json, result);
     add_buffers(json, result);

@@ -1,0 +1,124 @@
+/* vknerf refine SCENE: refines the cameras of a scene, and judges them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/training.h"
+
+/* ---- result --------------------------------------------------------------------------------- */
+
+/* Prints the command that trains on a scene. */
+static void print_next(const char *scene)
+{
+    char *word = vkn_shell_word(scene);
+    printf("next: vknerf train %s%s\n", scene[0] == '-' ? "./" : "", word ? word : "?");
+    free(word);
+}
+
+static void print_verdict(const struct vkn_refine_params *params,
+                          const struct vkn_refine_result *result)
+{
+    const char *other = params->cameras ? "other" : "refined";
+    unsigned seconds = (unsigned)(result->seconds + 0.5);
+    if (isfinite(result->pixels))
+        printf("%zu views have moved by %.2f pixels in the mean\n", result->views, result->pixels);
+    if (result->limited > 0)
+        printf("%zu views are at refine.limit and may not fit: see the report\n", result->limited);
+    printf("PSNR of test views: original cameras %.2f dB, %s cameras %.2f dB: %+.2f dB, noise %.2f "
+           "dB (%llu steps, %u:%02u minutes)\n",
+           result->psnr[0], other, result->psnr[1], result->difference, result->noise,
+           (unsigned long long)result->steps, seconds / 60, seconds % 60);
+    if (result->verdict == VKN_REFINE_EQUAL)
+        puts("verdict: keep the original cameras: the difference is within its noise");
+    else
+        printf("verdict: keep the %s cameras\n",
+               result->verdict == VKN_REFINE_REFINED ? other : "original");
+    printf("report: %s/report.html\n", params->train->out);
+    if (result->verdict != VKN_REFINE_REFINED)
+        print_next(params->train->scene);
+    else
+        print_next(params->cameras ? params->cameras : params->train->out);
+}
+
+int cli_refine(const struct vkn_refine_params *params, bool json)
+{
+    struct vkn_refine_result result = {.size = sizeof result};
+    vkn_status status = vkn_refine(params, &result);
+    if (status != VKN_OK)
+        return cli_status(status);
+    if (json)
+        return cli_print_json(vkn_refine_json(params->train->out));
+    print_verdict(params, &result);
+    return cli_finish_output();
+}
+
+/* ---- the command ---------------------------------------------------------------------------- */
+
+static int check(const struct training *training)
+{
+    if (!training->params.scene)
+        return cli_fail(VKN_BAD_INPUT, "refine: SCENE is missing; see vknerf refine --help");
+    if (!training->params.out)
+        return cli_fail(VKN_BAD_INPUT,
+                        "refine: --out REFINED is missing; see vknerf refine --help");
+    if (cli_rank())
+        return cli_fail(VKN_BAD_INPUT,
+                        "refine: runs as one process; for several devices use --devices");
+    return OPTIONS_GO_ON;
+}
+
+static int parse(struct training *training, int argc, char **argv, struct vkn_refine_params *params)
+{
+    static const char *const unused[] = {"--view", "--view-address", "--profile", "--field",
+                                         "--model"};
+    for (size_t i = 0; i < sizeof(unused) / sizeof(unused[0]); i++)
+        training_remove_option(training, unused[i]);
+    training_set_help(training, "--steps", "number of steps of each training; default 20000");
+    training_set_help(training, "--seconds",
+                      "limit on the time of the first training; the others take as many steps");
+    training_set_help(training, "--out",
+                      "folder of the scene with refined cameras, and the report");
+    training_set_help(training, "--seed", "seed of the first training");
+    training_set_help(training, "--set",
+                      "any setting by its key, see vknerf train --help; repeatable");
+    const struct option more[] = {
+        {OPTION("--only-verdict", "SCENE", TEXT, &params->cameras,
+                "compare with the cameras of this scene; refine nothing")},
+        {OPTION("--seeds", "N", COUNT, &params->seeds,
+                "number of trainings with each set of cameras; default 2")},
+        {OPTION("--json", NULL, FLAG, &training->json, "print the verdict as one JSON object")},
+    };
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+        training_add_option(training, more[i]);
+    const struct options_command command = {
+        .name = "refine",
+        .usage = "refine SCENE --out REFINED [OPTION ...]",
+        .summary =
+            "Refines the camera poses of SCENE in a training of all views. Then trains with the\n"
+            "original and with the refined cameras, with equal seeds and steps, and prints which\n"
+            "are better by the PSNR of test views. REFINED gets the scene with refined cameras, "
+            "in\n"
+            "the format of SCENE and with links to its images, verdict.json and report.html.\n"
+            "SCENE is not changed. After an interruption the same command continues.",
+        .options = training->options,
+        .option_count = training->option_count,
+        .argument = "SCENE",
+    };
+    int code = options_parse(&command, argc, argv, &training->params.scene);
+    return code == OPTIONS_GO_ON ? check(training) : code;
+}
+
+int cmd_refine(int argc, char **argv)
+{
+    struct training training;
+    struct vkn_refine_params params = {.train = &training.params};
+    int code = training_begin(&training, argc);
+    if (code == OPTIONS_GO_ON)
+        code = parse(&training, argc, argv, &params);
+    if (code == OPTIONS_GO_ON)
+        code = training_configure(&training);
+    if (code == OPTIONS_GO_ON)
+        code = cli_refine(&params, training.json);
+    training_end(&training);
+    return code;
+}

@@ -1,0 +1,260 @@
+/* Opens the two scenes of a refinement, reads refined poses, and measures movements. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "refine/internal.h"
+
+#define MOST_TESTED 64u /* views that check_inside tests */
+
+/* ---- the original ---------------------------------------------------------------------------- */
+
+static vkn_status open_scene(const char *path, const struct vkn_config *config,
+                             enum vkn_test_views test_views, struct vkn_scene **scene)
+{
+    struct vkn_config own = *config;
+    own.scene.test_views = test_views;
+    return vkn_scene_open(path, &own, scene);
+}
+
+/* Checks that there is something to refine: two views or more, that look at the reconstructed cube.
+ */
+static vkn_status check_views(const struct refinement *r, const struct vkn_scene *scene)
+{
+    const struct scene_split *all = &scene->splits[SCENE_TRAIN];
+    if (all->camera_count < 2)
+        return base_fail(VKN_BAD_INPUT, "%s: a single view: there is nothing to refine",
+                         r->paths[REFINE_ORIGINAL]);
+    if (inspect_inside(scene, all->camera_count / MOST_TESTED + 1) > 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: no view sees anything of the cube that is reconstructed: check scale, "
+                     "offset and aabb_scale (vknerf info)",
+                     r->paths[REFINE_ORIGINAL]);
+}
+
+/* All trainings use the space of the original scene: a space measured on other cameras would change
+ * the resolution, too. Scenes with cameras from elsewhere have axes and a scale of their own. */
+static void fix_space(struct refinement *r)
+{
+    const struct vkn_scene *scene = r->split;
+    r->config.scene.format = scene->format;
+    r->config.scene.scale = scene->scale;
+    memcpy(r->config.scene.offset, scene->offset, sizeof r->config.scene.offset);
+    r->config.scene.aabb_scale = scene->aabb_scale;
+    r->config.scene.fixed_transform = true;
+}
+
+/* Opens the scene with the test views of its files, or else with every 8th view for testing. */
+static vkn_status open_split(struct refinement *r)
+{
+    const char *path = r->paths[REFINE_ORIGINAL];
+    enum vkn_test_views *test_views = &r->config.scene.test_views;
+    if (*test_views == VKN_TEST_VIEWS_NONE)
+        return base_fail(VKN_BAD_INPUT, "scene.test_views: none: test views have to tell which "
+                                        "cameras are better");
+    BASE_TRY(open_scene(path, &r->config, *test_views, &r->split));
+    if (r->split->splits[SCENE_TEST].camera_count > 0)
+        return VKN_OK;
+    *test_views = VKN_TEST_VIEWS_EIGHTH;
+    base_log(BASE_LOG_INFO, "%s: its files name no test views: every 8th view is one", path);
+    scene_close(&r->split);
+    return open_scene(path, &r->config, *test_views, &r->split);
+}
+
+/* Finds the index of a frame among the test views; SIZE_MAX: it is none. */
+static size_t find_test(const struct refinement *r, const struct scene_camera *camera)
+{
+    const struct scene_split *test = &r->split->splits[SCENE_TEST];
+    for (size_t i = 0; i < test->camera_count; i++)
+        if (test->cameras[i].file == camera->file && test->cameras[i].frame == camera->frame)
+            return i;
+    return SIZE_MAX;
+}
+
+vkn_status refine_open_original(struct refinement *r)
+{
+    BASE_TRY(open_split(r));
+    r->test_views = r->split->splits[SCENE_TEST].camera_count;
+    if (r->params->cameras == NULL)
+        fix_space(r);
+    struct vkn_scene **all = &r->scenes[REFINE_ORIGINAL];
+    BASE_TRY(open_scene(r->paths[REFINE_ORIGINAL], &r->config, VKN_TEST_VIEWS_NONE, all));
+    BASE_TRY(check_views(r, *all));
+    const struct scene_split *views = &(*all)->splits[SCENE_TRAIN];
+    r->views = base_alloc(views->camera_count, sizeof *r->views);
+    if (r->views == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < views->camera_count; i++)
+        r->views[i] = (struct refine_view){.pixels = (double)NAN,
+                                           .degrees = (double)NAN,
+                                           .distance = (double)NAN,
+                                           .test = find_test(r, &views->cameras[i])};
+    return VKN_OK;
+}
+
+/* ---- refined poses --------------------------------------------------------------------------- */
+
+static vkn_status read_pose(const struct cJSON *view, const char *file, struct scene_new_pose *pose)
+{
+    const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(view, "transform_matrix");
+    for (int i = 0; i < 12; i++) {
+        const cJSON *number = cJSON_GetArrayItem(cJSON_GetArrayItem(matrix, i / 4), i % 4);
+        if (!cJSON_IsNumber(number) || !isfinite(number->valuedouble))
+            return base_json_fail(file, "transform_matrix", "not four rows of four numbers");
+        pose->pose[i] = number->valuedouble;
+    }
+    return VKN_OK;
+}
+
+/* Reads the poses of all views, and which views are at their limit. */
+static vkn_status read_poses(struct refinement *r, const char *file, const struct cJSON *json,
+                             struct scene_new_pose *poses)
+{
+    const struct scene_split *views = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "views"), *view;
+    size_t i = 0;
+    if ((size_t)cJSON_GetArraySize(list) != views->camera_count)
+        return base_json_fail(file, "views", "not as many as the scene's %zu views",
+                              views->camera_count);
+    cJSON_ArrayForEach (view, list) {
+        poses[i].file = views->cameras[i].file;
+        poses[i].frame = views->cameras[i].frame;
+        BASE_TRY(read_pose(view, file, &poses[i]));
+        BASE_TRY(base_json_bool(view, "at_limit", file, false, &r->views[i].at_limit));
+        r->result.limited += r->views[i].at_limit ? 1 : 0;
+        i++;
+    }
+    return VKN_OK;
+}
+
+/* Writes the scene, once: a file says that it is complete. */
+static vkn_status write_scene(struct refinement *r, const struct scene_new_pose *poses)
+{
+    char *done = base_path_join(r->work, "scene_is_written");
+    vkn_status status = done ? VKN_OK : VKN_ERROR;
+    const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
+    if (status == VKN_OK && !base_file_exists(done)) {
+        status = scene_write(scene, poses, scene->splits[SCENE_TRAIN].camera_count, r->out);
+        if (status == VKN_OK)
+            status = base_file_replace(done, "", 0);
+    }
+    free(done);
+    return status;
+}
+
+vkn_status refine_write_scene(struct refinement *r, const char *folder)
+{
+    char *file = base_path_join(folder, "cameras.json");
+    struct scene_new_pose *poses =
+        base_alloc(r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count, sizeof *poses);
+    cJSON *json = NULL;
+    vkn_status status = file && poses ? base_json_read(file, REFINE_JSON_LIMIT, &json) : VKN_ERROR;
+    if (status == VKN_OK)
+        status = read_poses(r, file, json, poses);
+    if (status == VKN_OK)
+        status = write_scene(r, poses);
+    cJSON_Delete(json);
+    free(poses);
+    free(file);
+    return status;
+}
+
+/* ---- the other cameras ----------------------------------------------------------------------- */
+
+/* Compares file names without folders and extensions. */
+static bool same_image(const struct scene_camera *a, const struct scene_camera *b)
+{
+    const char *names[2] = {a->image_path, b->image_path};
+    size_t length[2];
+    for (int i = 0; i < 2; i++) {
+        const char *slash = strrchr(names[i], '/');
+        names[i] = slash ? slash + 1 : names[i];
+        const char *dot = strrchr(names[i], '.');
+        length[i] = dot ? (size_t)(dot - names[i]) : strlen(names[i]);
+    }
+    return length[0] == length[1] && memcmp(names[0], names[1], length[0]) == 0;
+}
+
+static vkn_status check_same_images(const struct refinement *r, const struct scene_split *a,
+                                    const struct scene_split *b, const char *what)
+{
+    if (a->camera_count != b->camera_count)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: it has %zu %s, %s has %zu: cameras of the same images "
+                         "are compared",
+                         r->paths[REFINE_OTHER], b->camera_count, what, r->paths[REFINE_ORIGINAL],
+                         a->camera_count);
+    for (size_t i = 0; i < a->camera_count; i++)
+        if (!same_image(&a->cameras[i], &b->cameras[i]))
+            return base_fail(VKN_BAD_INPUT,
+                             "%s: %s, where %s has %s: cameras of the same images "
+                             "are compared",
+                             r->paths[REFINE_OTHER], b->cameras[i].image_path,
+                             r->paths[REFINE_ORIGINAL], a->cameras[i].image_path);
+    return VKN_OK;
+}
+
+/* Returns the angle between two rotations, in degrees, from |A - B| = 2 sqrt(2) sin(angle / 2). */
+static double angle_between(const float a[12], const float b[12])
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            sum += pow((double)a[4 * i + j] - (double)b[4 * i + j], 2);
+    return 360 / M_PI * asin(fmin(sqrt(sum / 8), 1));
+}
+
+static double distance_between(const float a[12], const float b[12])
+{
+    double sum = 0;
+    for (int i = 0; i < 3; i++)
+        sum += pow((double)a[4 * i + 3] - (double)b[4 * i + 3], 2);
+    return sqrt(sum);
+}
+
+/* Measures how far each view has moved. VKN_BAD_INPUT: none has. */
+static vkn_status measure_movements(struct refinement *r)
+{
+    const struct scene_split *before = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
+    const struct scene_split *after = &r->scenes[REFINE_OTHER]->splits[SCENE_TRAIN];
+    double sum = 0;
+    for (size_t i = 0; i < before->camera_count; i++) {
+        const struct scene_camera *a = &before->cameras[i], *b = &after->cameras[i];
+        struct refine_view *view = &r->views[i];
+        view->pixels = scene_pixel_movement(before, i, b);
+        view->degrees = angle_between(a->pose, b->pose);
+        view->distance = distance_between(a->pose, b->pose) / r->split->scale;
+        sum += view->pixels;
+    }
+    r->result.pixels = sum / (double)before->camera_count;
+    if (sum > 0)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: no view has moved: train for longer (--steps, --seconds), or lower "
+                     "refine.start",
+                     r->paths[REFINE_ORIGINAL]);
+}
+
+/* Compares the test views of scenes from elsewhere, which decide the verdict. */
+static vkn_status check_same_split(const struct refinement *r)
+{
+    struct vkn_scene *other = NULL;
+    BASE_TRY(open_scene(r->paths[REFINE_OTHER], &r->config, r->config.scene.test_views, &other));
+    vkn_status status = check_same_images(r, &r->split->splits[SCENE_TEST],
+                                          &other->splits[SCENE_TEST], "test views");
+    scene_close(&other);
+    return status;
+}
+
+vkn_status refine_open_other(struct refinement *r)
+{
+    struct vkn_scene **other = &r->scenes[REFINE_OTHER];
+    const struct vkn_scene *original = r->scenes[REFINE_ORIGINAL];
+    BASE_TRY(open_scene(r->paths[REFINE_OTHER], &r->config, VKN_TEST_VIEWS_NONE, other));
+    BASE_TRY(check_same_images(r, &original->splits[SCENE_TRAIN], &(*other)->splits[SCENE_TRAIN],
+                               "views"));
+    return r->params->cameras ? check_same_split(r) : measure_movements(r);
+}

@@ -1,0 +1,87 @@
+/* Declares what the parts of vkn_refine share. */
+#ifndef REFINE_INTERNAL_H
+#define REFINE_INTERNAL_H
+
+#include <vknerf/refine.h>
+
+#include "base/base.h"
+#include "config/config.h"
+#include "report/report.h"
+#include "scene/scene.h"
+
+/* The two sets of cameras, as indices of arrays. */
+enum refine_cameras { REFINE_ORIGINAL, REFINE_OTHER, REFINE_SETS };
+extern const char *const refine_set_names[REFINE_SETS]; /* "original", "refined" */
+
+#define REFINE_VERDICT    "verdict.json"
+#define REFINE_JSON_LIMIT ((size_t)16 << 20) /* bytes of a JSON file that is read */
+
+/* One of the trainings that are compared. */
+struct refine_run {
+    char *folder;
+    double psnr, ssim;
+    double *views; /* [test views]: PSNR, NaN without pixels that count */
+};
+
+/* A view of the scene. */
+struct refine_view {
+    double pixels, degrees, distance; /* movement, see struct report_refined_view; NaN: unknown */
+    bool at_limit;
+    size_t test; /* index of the test view; SIZE_MAX: none */
+};
+
+/* State of vkn_refine. */
+struct refinement {
+    const struct vkn_refine_params *params;
+    struct vkn_train_params train; /* of the caller, completed */
+    struct vkn_job job;
+    struct vkn_config config; /* of all trainings: with the training space of the original */
+    const char *out;
+    char *work;                            /* out/refine */
+    int lock;                              /* file descriptor; -1: none */
+    char *paths[REFINE_SETS];              /* of the scenes */
+    struct vkn_scene *scenes[REFINE_SETS]; /* with all views as training views */
+    struct vkn_scene *split;               /* the original with its test views */
+    struct refine_view *views;             /* [views of scenes[REFINE_ORIGINAL]] */
+    size_t test_views;                     /* number of test views */
+    uint32_t seeds;
+    struct refine_run *runs[REFINE_SETS]; /* [seeds] */
+    uint64_t steps;                       /* of each training; 0: not known yet */
+    char *device, *driver;
+    double began; /* base_seconds() */
+    struct vkn_refine_result result;
+};
+
+/* ---- cameras (cameras.c) --------------------------------------------------------------------- */
+
+/* Opens the original scene, and checks that it can be refined and judged. Sets paths, config.scene,
+ * `split`, scenes[REFINE_ORIGINAL], and allocates views. */
+vkn_status refine_open_original(struct refinement *refinement);
+/* Reads the refined poses of the training in `folder`, and writes the scene with these poses. Sets
+ * views[].at_limit. */
+vkn_status refine_write_scene(struct refinement *refinement, const char *folder);
+/* Opens the other scene, checks that it has the same images, and measures how far its views are
+ * from the original ones. */
+vkn_status refine_open_other(struct refinement *refinement);
+
+/* ---- trainings (trainings.c) ----------------------------------------------------------------- */
+
+/* Trains a scene in the folder `name` of `work`, unless an earlier call has finished this training;
+ * continues an interrupted one. *folder becomes the run directory, which the caller frees. */
+vkn_status refine_train(struct refinement *refinement, const char *name, const char *scene,
+                        const struct vkn_config *config, char **folder);
+/* Trains with each seed and both sets of cameras, and sets `runs`. */
+vkn_status refine_compare(struct refinement *refinement);
+/* Frees the runs. */
+void refine_free_runs(struct refinement *refinement);
+
+/* ---- verdict (verdict.c) --------------------------------------------------------------------- */
+
+/* Sets the verdict, and what it rests on, from `seeds` trainings with each set of cameras, which
+ * were evaluated on `views` test views. */
+void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, size_t views,
+                  struct vkn_refine_result *result);
+/* Judges, and writes verdict.json and report.html. */
+vkn_status refine_write_verdict(struct refinement *refinement);
+
+#endif

@@ -1,0 +1,210 @@
+/* Implements vkn_refine: refines cameras, compares them with the original ones, and judges. */
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cjson/cJSON.h>
+
+#include "refine/internal.h"
+
+#define LEAST_SEEDS 2u /* for a noise */
+#define MOST_SEEDS  100u
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+static vkn_status read_params(const struct vkn_refine_params *given, struct refinement *r,
+                              struct vkn_refine_params *params)
+{
+    BASE_TRY(BASE_READ("vkn_refine", vkn_refine_params, given, params, seeds));
+    BASE_TRY(
+        BASE_READ("vkn_train_params", vkn_train_params, params->train, &r->train, command_count));
+    BASE_TRY(BASE_READ("vkn_job", vkn_job, r->train.job, &r->job, stop));
+    if (!r->train.scene || !r->train.scene[0])
+        return base_fail(VKN_BAD_INPUT, "no scene is given");
+    if (!r->train.out || !r->train.out[0])
+        return base_fail(VKN_BAD_INPUT, "no folder is given for the result");
+    if (r->train.resume || r->train.init)
+        return base_fail(VKN_BAD_INPUT, "a refinement begins with untrained fields: %s is not used",
+                         r->train.resume ? "resume" : "init");
+    if (params->seeds > 0)
+        BASE_RANGE(params, seeds, LEAST_SEEDS, MOST_SEEDS);
+    r->seeds = params->seeds > 0 ? params->seeds : LEAST_SEEDS;
+    r->config = *config_or_default(r->train.config);
+    if (r->config.scene.refine == VKN_REFINEMENT_OFF)
+        return base_fail(VKN_BAD_INPUT, "scene.refine: off: there is nothing to refine");
+    if (r->config.scene.refine == VKN_REFINEMENT_DEFAULT)
+        r->config.scene.refine = VKN_REFINEMENT_POSES;
+    return VKN_OK;
+}
+
+/* Returns the path of the scene in `out` that a scene of a single file or a folder becomes. */
+static char *refined_path(const char *scene, const char *out)
+{
+    const char *slash = strrchr(scene, '/');
+    return base_is_folder(scene) ? base_format("%s", out)
+                                 : base_path_join(out, slash ? slash + 1 : scene);
+}
+
+static vkn_status set_paths(struct refinement *r)
+{
+    const char *other = r->params->cameras;
+    r->out = r->train.out;
+    r->work = base_path_join(r->out, "refine");
+    r->paths[REFINE_ORIGINAL] = base_format("%s", r->train.scene);
+    r->paths[REFINE_OTHER] =
+        other ? base_format("%s", other) : refined_path(r->train.scene, r->out);
+    for (int set = 0; set < REFINE_SETS; set++) {
+        r->runs[set] = base_alloc(r->seeds, sizeof *r->runs[set]);
+        if (r->runs[set] == NULL || r->paths[set] == NULL)
+            return VKN_ERROR;
+    }
+    return r->work ? VKN_OK : VKN_ERROR;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static int is_foreign(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.' && strcmp(entry->d_name, "refine") != 0;
+}
+
+/* Fails if a new refinement's folder has content. */
+static vkn_status check_empty(const struct refinement *r)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(r->out, &entries, is_foreign, alphasort);
+    vkn_status status = VKN_OK;
+    if (count < 0)
+        status = base_fail(base_status_of_errno(errno), "%s: %s", r->out, strerror(errno));
+    else if (count > 0)
+        status = base_fail(VKN_BAD_INPUT,
+                           "%s: this folder contains %s, which refine did not make; name a new or "
+                           "empty folder with --out",
+                           r->out, entries[0]->d_name);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
+/* Returns what the results depend on, as JSON: the scenes and the settings. */
+static char *describe_settings(const struct refinement *r)
+{
+    cJSON *json = cJSON_CreateObject();
+    char *config = vkn_config_write_json(&r->config);
+    char *scene = realpath(r->train.scene, NULL);
+    char *other = r->params->cameras ? realpath(r->params->cameras, NULL) : NULL;
+    bool added = config && cJSON_AddStringToObject(json, "scene", scene ? scene : r->train.scene) &&
+                 (!other || cJSON_AddStringToObject(json, "cameras", other)) &&
+                 cJSON_AddRawToObject(json, "config", config);
+    char *text = added ? base_json_print(json) : NULL;
+    free(other);
+    free(scene);
+    free(config);
+    cJSON_Delete(json);
+    return text;
+}
+
+/* Compares the settings with those of an earlier call; writes them in a new folder. */
+static vkn_status check_settings(const struct refinement *r, const char *path, const char *settings)
+{
+    char *earlier = NULL;
+    size_t size = 0;
+    if (!base_file_exists(path)) {
+        BASE_TRY(check_empty(r));
+        return base_file_replace(path, settings, strlen(settings));
+    }
+    BASE_TRY(base_file_read(path, REFINE_JSON_LIMIT, &earlier, &size));
+    bool same = strcmp(earlier, settings) == 0;
+    free(earlier);
+    return same ? VKN_OK
+                : base_fail(VKN_BAD_INPUT,
+                            "%s: holds the refinement of another scene or with other settings "
+                            "(refine/settings.json); name another folder with --out",
+                            r->out);
+}
+
+/* Makes the folder, or continues in the folder of an earlier call with the same settings. */
+static vkn_status open_folder(struct refinement *r)
+{
+    BASE_TRY(base_make_last_folder(r->out));
+    BASE_TRY(base_make_folder(r->work));
+    char *lock = base_path_join(r->work, ".lock"), *path = base_path_join(r->work, "settings.json");
+    char *settings = describe_settings(r);
+    vkn_status status = lock && path && settings ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = base_lock_take(lock, r->out, "refining cameras into this folder", &r->lock);
+    if (status == VKN_OK)
+        status = check_settings(r, path, settings);
+    free(settings);
+    free(path);
+    free(lock);
+    return status;
+}
+
+/* ---- the stages ------------------------------------------------------------------------------ */
+
+/* Trains on all views while their cameras are refined, and writes the scene. */
+static vkn_status refine(struct refinement *r)
+{
+    struct vkn_config config = r->config;
+    config.scene.test_views = VKN_TEST_VIEWS_NONE;
+    char *folder = NULL;
+    vkn_status status =
+        refine_train(r, "refined_cameras", r->paths[REFINE_ORIGINAL], &config, &folder);
+    if (status == VKN_OK)
+        status = refine_write_scene(r, folder);
+    free(folder);
+    return status;
+}
+
+static vkn_status run(struct refinement *r)
+{
+    BASE_TRY(set_paths(r));
+    BASE_TRY(refine_open_original(r));
+    r->result.views = r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count;
+    BASE_TRY(open_folder(r));
+    if (r->params->cameras == NULL)
+        BASE_TRY(refine(r));
+    BASE_TRY(refine_open_other(r));
+    BASE_TRY(refine_compare(r));
+    r->result.steps = r->steps;
+    r->result.seconds = base_seconds() - r->began;
+    return refine_write_verdict(r);
+}
+
+static void end(struct refinement *r)
+{
+    BASE_KEEP_ERROR;
+    refine_free_runs(r);
+    for (int set = 0; set < REFINE_SETS; set++) {
+        scene_close(&r->scenes[set]);
+        free(r->paths[set]);
+    }
+    scene_close(&r->split);
+    free(r->views);
+    free(r->work);
+    free(r->device);
+    free(r->driver);
+    if (r->lock >= 0)
+        close(r->lock);
+}
+
+vkn_status vkn_refine(const struct vkn_refine_params *given, struct vkn_refine_result *result)
+{
+    BASE_C_LOCALE;
+    struct vkn_refine_params params;
+    struct refinement r = {.params = &params, .lock = -1, .began = base_seconds()};
+    BASE_NEED(result);
+    struct vkn_refine_result *made = &r.result;
+    made->pixels = (double)NAN;
+    BASE_TRY(BASE_FILL(vkn_refine_result, made, result, seconds));
+    BASE_TRY(read_params(given, &r, &params));
+    vkn_status status = run(&r);
+    end(&r);
+    vkn_status filled = BASE_FILL(vkn_refine_result, made, result, seconds);
+    return status != VKN_OK ? status : filled;
+}

@@ -1,0 +1,348 @@
+/* Tests vkn_refine: cameras that are disturbed become better, and the verdict says so; the scene
+ * that is written keeps its form; an interrupted call continues; wrong input has a clear error.
+ * Takes about 20 s: a verdict needs five trainings. */
+#include "step_fixture.h"
+
+#include <math.h>
+
+#include <cjson/cJSON.h>
+
+#include "refine/internal.h"
+
+/* ---- the verdict ----------------------------------------------------------------------------- */
+
+#define SEEDS 3
+#define VIEWS 4
+
+/* Judges trainings whose views' PSNR, with the original cameras, are 20 + 3 seed + view, and with
+ * the other cameras better by gain[seed] + by_view[view]. */
+static struct vkn_refine_result judge(const double gain[SEEDS], const double by_view[VIEWS])
+{
+    double values[REFINE_SETS][SEEDS][VIEWS];
+    struct refine_run runs[REFINE_SETS][SEEDS] = {{{0}}};
+    struct vkn_refine_result result = {0};
+    for (int set = 0; set < REFINE_SETS; set++)
+        for (int i = 0; i < SEEDS; i++) {
+            size_t finite = 0;
+            runs[set][i].views = values[set][i];
+            runs[set][i].ssim = 0.5 + 0.1 * set;
+            for (int v = 0; v < VIEWS; v++) {
+                values[set][i][v] = 20 + 3 * i + v + set * (gain[i] + by_view[v]);
+                if (isfinite(values[set][i][v])) {
+                    runs[set][i].psnr += values[set][i][v];
+                    finite++;
+                }
+            }
+            runs[set][i].psnr /= (double)finite;
+        }
+    struct refine_run *const lists[REFINE_SETS] = {runs[REFINE_ORIGINAL], runs[REFINE_OTHER]};
+    refine_judge(lists, SEEDS, VIEWS, &result);
+    return result;
+}
+
+static void test_verdict(void **state)
+{
+    (void)state;
+    const double even[VIEWS] = {0}, zero[SEEDS] = {0}, steady[SEEDS] = {0.5, 0.5, 0.5};
+    struct vkn_refine_result result = judge(zero, even);
+    assert_int_equal(result.verdict, VKN_REFINE_EQUAL);
+    assert_true(result.difference == 0 && result.noise == 0.01);
+    assert_float_equal(result.psnr[0], 24.5, 1e-9);
+    assert_float_equal(result.ssim[1], 0.6, 1e-9);
+    result = judge(steady, even); /* the trainings vary by 3 dB, the differences do not */
+    assert_int_equal(result.verdict, VKN_REFINE_REFINED);
+    assert_float_equal(result.difference, 0.5, 1e-9);
+    assert_float_equal(result.noise, 0.01, 1e-6);
+    const double varied[SEEDS] = {0.2, 0.5, 0.8}; /* standard deviation 0.3 */
+    result = judge(varied, even);
+    assert_float_equal(result.noise, 0.3 / sqrt(3), 1e-9);
+    assert_int_equal(result.verdict, VKN_REFINE_REFINED); /* 0.5 > 0.346 */
+    const double loose[SEEDS] = {-0.1, 0.5, 1.1};
+    assert_int_equal(judge(loose, even).verdict, VKN_REFINE_EQUAL);
+    const double worse[SEEDS] = {-0.2, -0.5, -0.8};
+    result = judge(worse, even);
+    assert_int_equal(result.verdict, VKN_REFINE_ORIGINAL);
+    const double uneven[VIEWS] = {-1, 1, -1, 1}; /* standard deviation 1.1547 */
+    result = judge(steady, uneven);
+    assert_float_equal(result.noise, 1.154700538 / 2, 1e-6);
+    assert_int_equal(result.verdict, VKN_REFINE_EQUAL);
+    const double masked[VIEWS] = {0, (double)NAN, 0, 0}; /* a view whose pixels are all ignored */
+    result = judge(steady, masked);
+    assert_float_equal(result.noise, 0.01, 1e-6);
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+/* Enough steps for a field that tells disturbed cameras from refined ones. */
+static struct vkn_config small_config(void)
+{
+    return (struct vkn_config){
+        .deterministic = true,
+        .seed = 5,
+        .steps = 320,
+        .save_seconds = -1,
+        .scene = {.downscale = 4},
+        .refine = {.initial_rate = 1, .final_rate = 0.2F},
+        .grid = {.levels = 4, .features = 2, .log2_entries = 12, .coarsest = 8, .finest = 32},
+        .mlp = tiny_config(true).mlp,
+        .march = {.resolution = 32, .steps_per_unit = 64},
+        .batch = {.samples = 2048, .max_rays = 1024},
+        .log.tensorboard = VKN_SWITCH_OFF,
+    };
+}
+
+/* Turns the matrix of a frame by up to 3 degrees around the world's z axis. */
+static void disturb_frame(const cJSON *frame, int index)
+{
+    cJSON *rows = cJSON_GetObjectItemCaseSensitive(frame, "transform_matrix");
+    double angle = 3 * M_PI / 180 * sin(2.4 * index);
+    for (int column = 0; column < 3; column++) {
+        cJSON *x = cJSON_GetArrayItem(cJSON_GetArrayItem(rows, 0), column);
+        cJSON *y = cJSON_GetArrayItem(cJSON_GetArrayItem(rows, 1), column);
+        double old_x = x->valuedouble, old_y = y->valuedouble;
+        cJSON_SetNumberValue(x, cos(angle) * old_x - sin(angle) * old_y);
+        cJSON_SetNumberValue(y, sin(angle) * old_x + cos(angle) * old_y);
+    }
+}
+
+static void write_disturbed(struct temporary *folder, const char *source, const char *name)
+{
+    char *from = base_format("%s/%s", source, name), *to = base_format("scene/%s", name);
+    cJSON *json = NULL, *frame;
+    int index = 0;
+    ok(base_json_read(from, 1 << 24, &json));
+    cJSON_ArrayForEach (frame, cJSON_GetObjectItemCaseSensitive(json, "frames"))
+        disturb_frame(frame, index++);
+    cJSON_AddStringToObject(json, "note", "kept");
+    char *text = base_json_print(json);
+    temporary_text(folder, to, text);
+    free(text);
+    cJSON_Delete(json);
+    free(from);
+    free(to);
+}
+
+/* Makes folder/scene: the bundled scene with disturbed cameras, and links to its images. */
+static char *make_disturbed(struct temporary *folder)
+{
+    static const char *const linked[] = {"train", "test"};
+    char *source = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    write_disturbed(folder, source, "transforms_train.json");
+    write_disturbed(folder, source, "transforms_test.json");
+    for (size_t i = 0; i < BASE_COUNT(linked); i++) {
+        char *to = base_format("%s/%s", source, linked[i]);
+        char *link = base_format("%s/scene/%s", folder->path, linked[i]);
+        assert_int_equal(symlink(to, link), 0);
+        free(to);
+        free(link);
+    }
+    free(source);
+    return temporary_path(folder, "scene");
+}
+
+/* A call of vkn_refine, which ends when a log line has a word, after a number of such lines. */
+struct call {
+    struct vkn_config config;
+    struct vkn_job job;
+    struct vkn_train_params train;
+    struct vkn_refine_params params;
+    struct vkn_refine_result result;
+    volatile sig_atomic_t stop;
+    const char *stop_at; /* NULL: never */
+    int trainings;       /* that have begun */
+};
+
+static void watch_log(void *user, enum vkn_log_level level, const char *line)
+{
+    struct call *call = user;
+    (void)level;
+    call->trainings += strstr(line, ": training: ") != NULL;
+    if (call->stop_at && strstr(line, call->stop_at))
+        call->stop = 1;
+}
+
+static vkn_status refine(struct call *call, const char *scene, const char *out)
+{
+    call->job = (struct vkn_job){.quiet = true, .stop = &call->stop};
+    call->train = (struct vkn_train_params){
+        .job = &call->job, .scene = scene, .out = out, .config = &call->config};
+    call->params.train = &call->train;
+    call->trainings = 0;
+    call->stop = 0;
+    vkn_log_to(watch_log, call);
+    vkn_log_quiet(false);
+    vkn_status status = vkn_refine(&call->params, &call->result);
+    vkn_log_to(NULL, NULL);
+    return status;
+}
+
+static cJSON *read_json(const char *folder, const char *name)
+{
+    char *path = base_path_join(folder, name);
+    cJSON *json = NULL;
+    ok(base_json_read(path, 1 << 24, &json));
+    free(path);
+    return json;
+}
+
+static double number_in(const cJSON *json, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, name);
+    assert_true(cJSON_IsNumber(item));
+    return item->valuedouble;
+}
+
+/* verdict.json has the result, and a line per view and seed. */
+static void check_verdict(const char *out, const struct vkn_refine_result *result)
+{
+    cJSON *json = read_json(out, "verdict.json");
+    const cJSON *views = cJSON_GetObjectItemCaseSensitive(json, "views"), *view;
+    double sum = 0;
+    int tests = 0;
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "verdict")),
+                        "refined");
+    assert_float_equal(number_in(json, "difference"), result->difference, 1e-6);
+    assert_int_equal(cJSON_GetArraySize(views), 72);
+    cJSON_ArrayForEach (view, views) {
+        sum += number_in(view, "pixels") / 72;
+        if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "test")))
+            continue;
+        assert_true(number_in(view, "psnr_original") > 10 && number_in(view, "psnr_refined") > 10);
+        tests++;
+    }
+    assert_int_equal(tests, 12);
+    assert_float_equal(sum, result->pixels, 1e-3);
+    const cJSON *seed = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "seeds"), 1);
+    assert_true(number_in(seed, "seed") == 6);
+    cJSON_Delete(json);
+    char *text = vkn_refine_json(out);
+    assert_non_null(strstr(text, "\"verdict\":\t\"refined\""));
+    free(text);
+}
+
+/* Returns the mean distance in pixels between the images in a scene's and in the exact cameras. */
+static double error_of(const char *path)
+{
+    const struct vkn_config config = small_config();
+    char *exact = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    struct vkn_scene *scenes[2];
+    double sum = 0;
+    ok(vkn_scene_open(exact, &config, &scenes[0]));
+    ok(vkn_scene_open(path, &config, &scenes[1]));
+    const struct scene_split *a = &scenes[0]->splits[SCENE_TRAIN];
+    for (size_t i = 0; i < a->camera_count; i++)
+        sum += scene_pixel_movement(a, i, &scenes[1]->splits[SCENE_TRAIN].cameras[i]);
+    sum /= (double)a->camera_count;
+    vkn_scene_close(&scenes[0]);
+    vkn_scene_close(&scenes[1]);
+    free(exact);
+    return sum;
+}
+
+/* Disturbed cameras become better, by the verdict and in truth. A call that is interrupted in the
+ * middle continues; a finished one trains nothing more. */
+static void test_refine(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    char *scene = make_disturbed(folder), *out = temporary_path(folder, "refined");
+    struct call call = {.config = small_config(), .stop_at = "training: original_6"};
+    assert_int_equal(refine(&call, scene, out), VKN_INTERRUPTED);
+    assert_error("refined: interrupted and saved; the same command continues");
+    assert_int_equal(call.trainings, 4);
+    call.stop_at = NULL;
+    ok(refine(&call, scene, out));
+    assert_int_equal(call.trainings, 2);
+    double before = error_of(scene), after = error_of(out);
+    print_message("%.2f -> %.2f dB, noise %.2f; cameras wrong by %.3f -> %.3f pixels\n",
+                  call.result.psnr[0], call.result.psnr[1], call.result.noise, before, after);
+    assert_int_equal(call.result.verdict, VKN_REFINE_REFINED);
+    assert_true(call.result.difference > 1 && call.result.steps == 320 && call.result.views == 72);
+    assert_true(after < 0.5 * before);
+    check_verdict(out, &call.result);
+    const struct vkn_refine_result first = call.result;
+    ok(refine(&call, scene, out));
+    assert_int_equal(call.trainings, 0);
+    assert_true(call.result.difference == first.difference && call.result.noise == first.noise);
+
+    cJSON *json = read_json(out, "transforms_test.json");
+    assert_non_null(cJSON_GetObjectItemCaseSensitive(json, "note"));
+    cJSON_Delete(json);
+    assert_true(base_file_exists(temporary_path(folder, "refined/report.html")));
+
+    call.config.refine.limit = 3;
+    assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
+    assert_error("refined: holds the refinement of another scene or with other settings");
+}
+
+/* Compares a scene with itself, which the noise has to cover. */
+static void test_only_verdict(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    char *demo = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    char *out = temporary_path(folder, "compared");
+    struct call call = {.config = small_config(), .params.cameras = demo};
+    call.config.steps = 32;
+    ok(refine(&call, demo, out));
+    assert_int_equal(call.result.verdict, VKN_REFINE_EQUAL);
+    assert_true(call.result.difference == 0 && isnan(call.result.pixels));
+    assert_int_equal(call.trainings, 4);
+    assert_false(base_file_exists(temporary_path(folder, "compared/transforms_train.json")));
+    call.params.cameras = folder->path; /* another scene */
+    assert_int_equal(refine(&call, demo, temporary_path(folder, "other")), VKN_BAD_INPUT);
+    assert_error("cameras of the same images are compared");
+    free(demo);
+}
+
+/* Wrong input is refused before anything is trained or written. */
+static void test_wrong_input(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    char *demo = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    char *out = temporary_path(folder, "wrong");
+    struct call call = {.config = small_config()};
+    const struct {
+        enum vkn_refinement refine;
+        enum vkn_test_views test_views;
+        double offset;
+        uint32_t seeds;
+        const char *message;
+    } wrong[] = {
+        {.refine = VKN_REFINEMENT_OFF, .message = "scene.refine: off: there is nothing to refine"},
+        {.test_views = VKN_TEST_VIEWS_NONE, .message = "scene.test_views: none: test views have"},
+        {.offset = 40, .message = "no view sees anything of the cube"},
+        {.seeds = 1, .message = "seeds: 1 is not from 2 to 100"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(wrong); i++) {
+        call.config.scene.refine = wrong[i].refine;
+        call.config.scene.test_views = wrong[i].test_views;
+        call.config.scene.fixed_transform = wrong[i].offset != 0;
+        call.config.scene.offset[0] = wrong[i].offset;
+        call.config.scene.scale = wrong[i].offset != 0 ? 0.33 : 0;
+        call.config.scene.aabb_scale = wrong[i].offset != 0 ? 1 : 0;
+        call.params.seeds = wrong[i].seeds;
+        assert_int_equal(refine(&call, demo, out), VKN_BAD_INPUT);
+        assert_error(wrong[i].message);
+        assert_false(base_is_folder(out));
+    }
+    call = (struct call){.config = small_config()};
+    call.config.refine.start = 1;
+    call.config.steps = 16;
+    assert_int_equal(refine(&call, demo, out), VKN_BAD_INPUT);
+    assert_error("no view has moved");
+    char *used = temporary_text(folder, "used/mine.txt", "");
+    *strrchr(used, '/') = '\0';
+    assert_int_equal(refine(&call, demo, used), VKN_BAD_INPUT);
+    assert_error("this folder contains mine.txt, which refine did not make");
+    free(demo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_verdict),
+        cmocka_unit_test(test_refine),
+        cmocka_unit_test(test_only_verdict),
+        cmocka_unit_test(test_wrong_input),
+    };
+    return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
+}
