@@ -11,6 +11,8 @@ double vector_dot(const double a[3], const double b[3]);
 void vector_cross(const double a[3], const double b[3], double result[3]);
 /* Normalises a vector unless it is 0; returns its length. */
 double vector_normalize(double v[3]);
+/* Solves m x = b by Cramer's rule; the result is not finite when there is none. */
+void vector_solve(const double m[3][3], const double b[3], double x[3]);
 
 /* Computes the camera-to-world pose (3 rows x 4 columns) of a camera at `position` that looks along
  * -`back`, which must not be 0, with `up` upwards in its image. The roll is arbitrary when the

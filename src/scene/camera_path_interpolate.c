@@ -174,32 +174,6 @@ static vkn_status find_order(struct camera_order *camera_order)
 
 /* ---- the path -------------------------------------------------------------------------------- */
 
-/* Computes the quaternion of a rotation, its largest component first (Shepperd 1978). */
-static void to_quaternion(const float pose[12], double q[4])
-{
-    double m[3][3];
-    for (size_t i = 0; i < 9; i++)
-        m[i / 3][i % 3] = (double)pose[i / 3 * 4 + i % 3];
-    double trace = m[0][0] + m[1][1] + m[2][2];
-    int k = m[1][1] > m[0][0] ? 1 : 0;
-    k = m[2][2] > m[k][k] ? 2 : k;
-    int i = (k + 1) % 3, j = (k + 2) % 3;
-    if (trace > m[k][k]) {
-        q[0] = 1 + trace;
-        q[1] = m[2][1] - m[1][2];
-        q[2] = m[0][2] - m[2][0];
-        q[3] = m[1][0] - m[0][1];
-    } else {
-        q[0] = m[j][i] - m[i][j];
-        q[1 + k] = 1 + m[k][k] - m[i][i] - m[j][j];
-        q[1 + i] = m[i][k] + m[k][i];
-        q[1 + j] = m[j][k] + m[k][j];
-    }
-    double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-    for (int n = 0; n < 4; n++)
-        q[n] /= length;
-}
-
 static void to_pose(const double values[CHANNELS], float pose[12])
 {
     const double *v = values + ROTATION;
@@ -227,10 +201,12 @@ static vkn_status set_spline_points(struct camera_order *camera_order)
         return VKN_ERROR;
     for (size_t i = 0; i < camera_order->count; i++) {
         const float *pose = camera_order->train->cameras[camera_order->order[i]].pose;
-        double *values = camera_order->values + i * CHANNELS, dot = 0;
+        double *values = camera_order->values + i * CHANNELS, dot = 0, rotation[3][3];
         for (int axis = 0; axis < 3; axis++)
             values[POSITION + axis] = (double)pose[4 * axis + 3];
-        to_quaternion(pose, values + ROTATION);
+        for (ptrdiff_t n = 0; n < 9; n++)
+            rotation[n / 3][n % 3] = (double)pose[n / 3 * 4 + n % 3];
+        pose_quaternion((const double(*)[3])rotation, values + ROTATION);
         for (int n = ROTATION; n < CHANNELS && i > 0; n++)
             dot += values[n] * values[n - CHANNELS];
         for (int n = ROTATION; n < CHANNELS && dot < 0; n++)

@@ -19,10 +19,66 @@ void colmap_free(struct colmap *model)
     free(model->images);
     free(model->cameras);
     free(model->points);
+    free(model->point_spans);
     free(model->track_ends);
     free(model->track);
     free(model->left_out.first);
     *model = (struct colmap){0};
+}
+
+/* ---- ids, in binary and text models ---------------------------------------------------------- */
+
+struct numbered {
+    uint32_t id;
+    size_t line;
+};
+
+static int by_number(const void *a, const void *b)
+{
+    const struct numbered *x = a, *y = b;
+    int order = (x->id > y->id) - (x->id < y->id);
+    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
+}
+
+/* Checks that the ids of a list are unique. Sorts the list. */
+static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
+{
+    if (count > 1)
+        qsort(list, count, sizeof(*list), by_number);
+    for (size_t i = 1; i < count; i++) {
+        const struct numbered *first = &list[i - 1], *second = &list[i];
+        if (first->id != second->id)
+            continue;
+        if (second->line == 0)
+            return base_fail(VKN_BAD_INPUT, "%s: %s %u: comes twice", file, what, second->id);
+        return base_fail(VKN_BAD_INPUT, "%s: line %zu: %s %u: also in line %zu", file, second->line,
+                         what, second->id, first->line);
+    }
+    return VKN_OK;
+}
+
+vkn_status colmap_check_cameras(const char *file, const struct colmap *model)
+{
+    struct numbered *list = base_alloc(model->camera_count, sizeof(*list));
+    if (list == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < model->camera_count; i++)
+        list[i] = (struct numbered){model->cameras[i].id, model->cameras[i].line};
+    vkn_status status = check_ids(file, "camera", list, model->camera_count);
+    free(list);
+    return status;
+}
+
+vkn_status colmap_check_images(const char *file, const struct colmap *model)
+{
+    struct numbered *list = base_alloc(model->image_count, sizeof(*list));
+    if (list == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < model->image_count; i++)
+        list[i] = (struct numbered){model->images[i].id, model->images[i].line};
+    vkn_status status = check_ids(file, "image", list, model->image_count);
+    free(list);
+    return status;
 }
 
 /* ---- frames ---------------------------------------------------------------------------------- */
@@ -112,34 +168,27 @@ vkn_status colmap_frames(const char *file, struct colmap *model, struct transfor
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-struct id_frame {
-    uint32_t id;
-    size_t frame;
-};
-
 static int by_id(const void *a, const void *b)
 {
-    uint32_t x = ((const struct id_frame *)a)->id, y = ((const struct id_frame *)b)->id;
+    uint32_t x = ((const struct colmap_id *)a)->id, y = ((const struct colmap_id *)b)->id;
     return (x > y) - (x < y);
 }
 
-/* Returns the image ids of the frames that were not dropped, sorted. */
-static struct id_frame *list_ids(const struct colmap *model, const struct transforms *transforms)
+struct colmap_id *colmap_list_ids(const struct colmap *model, const struct transforms *transforms)
 {
-    struct id_frame *ids = base_alloc(transforms->count, sizeof(*ids));
+    struct colmap_id *ids = base_alloc(transforms->count, sizeof(*ids));
     for (size_t i = 0; ids != NULL && i < transforms->count; i++)
-        ids[i] = (struct id_frame){model->images[transforms->frames[i].index].id, i};
+        ids[i] = (struct colmap_id){model->images[transforms->frames[i].index].id, i};
     if (ids != NULL && transforms->count > 1)
         qsort(ids, transforms->count, sizeof(*ids), by_id);
     return ids;
 }
 
-/* Returns the frame of an image id; NULL: the frame was dropped. */
-static struct transforms_frame *find_frame(const struct id_frame *ids,
+struct transforms_frame *colmap_find_frame(const struct colmap_id *ids,
                                            const struct transforms *transforms, uint32_t id)
 {
-    const struct id_frame wanted = {.id = id};
-    const struct id_frame *found = NULL;
+    const struct colmap_id wanted = {.id = id};
+    const struct colmap_id *found = NULL;
     if (transforms->count > 0)
         found = bsearch(&wanted, ids, transforms->count, sizeof(*ids), by_id);
     return found != NULL ? &transforms->frames[found->frame] : NULL;
@@ -155,12 +204,13 @@ static double distance(const struct transforms_frame *frame, const double point[
 
 /* Lists the distances from each frame to the points that it sees, frame after frame. Sets ends[i]
  * to the end of frame i's distances. `depths` has the capacity of all tracks. */
-static void list_depths(const struct colmap *model, const struct id_frame *ids,
+static void list_depths(const struct colmap *model, const struct colmap_id *ids,
                         const struct transforms *transforms, size_t *ends, double *depths)
 {
     size_t observations = model->point_count > 0 ? model->track_ends[model->point_count - 1] : 0;
     for (size_t k = 0; k < observations; k++) {
-        const struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+        const struct transforms_frame *frame =
+            colmap_find_frame(ids, transforms, model->track[k].image);
         if (frame != NULL)
             ends[frame - transforms->frames]++;
     }
@@ -171,7 +221,8 @@ static void list_depths(const struct colmap *model, const struct id_frame *ids,
     }
     for (size_t i = 0, k = 0; i < model->point_count; i++) {
         for (; k < model->track_ends[i]; k++) {
-            const struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+            const struct transforms_frame *frame =
+                colmap_find_frame(ids, transforms, model->track[k].image);
             if (frame != NULL)
                 depths[ends[frame - transforms->frames]++] =
                     distance(frame, model->points[i].position);
@@ -194,7 +245,7 @@ static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size
 }
 
 /* Copies each frame's tracked points. `ends`: see list_depths. */
-static vkn_status list_tracked(const struct colmap *model, const struct id_frame *ids,
+static vkn_status list_tracked(const struct colmap *model, const struct colmap_id *ids,
                                struct transforms *transforms, const size_t *ends)
 {
     struct counter {
@@ -206,7 +257,8 @@ static vkn_status list_tracked(const struct colmap *model, const struct id_frame
                               &counters[i].stride);
     for (size_t i = 0, k = 0; i < model->point_count && status == VKN_OK; i++) {
         for (; k < model->track_ends[i]; k++) {
-            struct transforms_frame *frame = find_frame(ids, transforms, model->track[k]);
+            struct transforms_frame *frame =
+                colmap_find_frame(ids, transforms, model->track[k].image);
             struct counter *counter = frame != NULL ? &counters[frame - transforms->frames] : NULL;
             if (counter != NULL && counter->seen++ % counter->stride == 0)
                 frame->tracked[frame->tracked_count++] = model->points[i];
@@ -233,7 +285,7 @@ vkn_status colmap_points(struct colmap *model, struct transforms *transforms)
 {
     BASE_TRY(copy_points(model, transforms));
     size_t observations = model->point_count > 0 ? model->track_ends[model->point_count - 1] : 0;
-    struct id_frame *ids = list_ids(model, transforms);
+    struct colmap_id *ids = colmap_list_ids(model, transforms);
     size_t *ends = base_alloc(transforms->count, sizeof(*ends));
     double *depths = base_alloc(observations, sizeof(*depths));
     bool allocated = ids != NULL && ends != NULL && depths != NULL;
@@ -256,41 +308,42 @@ static bool is_binary(const char *file)
     return reader_ends_with(file, ".bin");
 }
 
+vkn_status colmap_read_file(const char *file, char **data, size_t *size)
+{
+    return (is_binary(file) ? base_file_read : base_text_read)(file, MAX_FILE_SIZE, data, size);
+}
+
 static vkn_status parse_file(const char *file, colmap_parser *parser, struct colmap *model)
 {
     char *data = NULL;
     size_t size = 0;
-    BASE_TRY(
-        (is_binary(file) ? base_file_read : base_text_read)(file, MAX_FILE_SIZE, &data, &size));
+    BASE_TRY(colmap_read_file(file, &data, &size));
     vkn_status status = parser(file, data, size, model);
     free(data);
     return status;
 }
 
-/* The two other files of a model. All three are binary or all are text; points may be absent. */
-struct files {
-    bool binary;
-    char *images, *points;
-};
-
-static vkn_status name_files(const char *cameras, struct files *files)
+vkn_status colmap_name_files(const char *cameras, struct colmap_files *files)
 {
     char *folder = base_path_folder(cameras);
-    files->binary = is_binary(cameras);
+    *files =
+        (struct colmap_files){.binary = is_binary(cameras), .cameras = base_format("%s", cameras)};
     if (folder != NULL) {
         files->images = base_path_join(folder, files->binary ? "images.bin" : "images.txt");
         files->points = base_path_join(folder, files->binary ? "points3D.bin" : "points3D.txt");
     }
     free(folder);
-    return files->images != NULL && files->points != NULL ? VKN_OK : VKN_ERROR;
+    bool named = files->cameras != NULL && files->images != NULL && files->points != NULL;
+    return named ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status read_model(const char *cameras, const struct files *files, const char *folder,
+static vkn_status read_model(const struct colmap_files *files, const char *folder,
                              uint32_t downscale, struct scene_findings *findings,
                              struct colmap *model, struct transforms *transforms)
 {
     bool binary = files->binary;
-    BASE_TRY(parse_file(cameras, binary ? colmap_binary_cameras : colmap_text_cameras, model));
+    BASE_TRY(
+        parse_file(files->cameras, binary ? colmap_binary_cameras : colmap_text_cameras, model));
     BASE_TRY(parse_file(files->images, binary ? colmap_binary_images : colmap_text_images, model));
     BASE_TRY(colmap_frames(files->images, model, transforms));
     BASE_TRY(capture_find_images(folder, downscale, findings, transforms));
@@ -300,23 +353,24 @@ static vkn_status read_model(const char *cameras, const struct files *files, con
     return colmap_points(model, transforms);
 }
 
-static void free_files(struct files *files)
+void colmap_free_files(struct colmap_files *files)
 {
+    free(files->cameras);
     free(files->images);
     free(files->points);
 }
 
 vkn_status colmap_count_images(const char *cameras, size_t *count)
 {
-    struct files files = {0};
+    struct colmap_files files = {0};
     struct colmap model = {0};
-    vkn_status status = name_files(cameras, &files);
+    vkn_status status = colmap_name_files(cameras, &files);
     if (status == VKN_OK)
         status = parse_file(files.images, files.binary ? colmap_binary_images : colmap_text_images,
                             &model);
     *count = status == VKN_OK ? model.image_count : 0;
     colmap_free(&model);
-    free_files(&files);
+    colmap_free_files(&files);
     return status;
 }
 
@@ -347,18 +401,18 @@ static vkn_status read_scene(const char *cameras, const struct scene_options *op
                              struct transforms transforms[SCENE_SPLITS], bool *single)
 {
     *single = true;
-    struct files files = {0};
+    struct colmap_files files = {0};
     struct colmap model = {0};
     char *folder = NULL;
-    vkn_status status = name_files(cameras, &files);
+    vkn_status status = colmap_name_files(cameras, &files);
     if (status == VKN_OK)
         status = scene_capture_folder(options->path, &folder);
     if (status == VKN_OK)
-        status = read_model(cameras, &files, folder, options->downscale, options->findings, &model,
+        status = read_model(&files, folder, options->downscale, options->findings, &model,
                             &transforms[SCENE_TRAIN]);
     colmap_free(&model);
     free(folder);
-    free_files(&files);
+    colmap_free_files(&files);
     return status;
 }
 
@@ -368,4 +422,5 @@ const struct scene_reader scene_reader_colmap = {
     .hold_out = "add pictures, or eval with --split train", /* of two images one is held out */
     .find = colmap_find,
     .read = read_scene,
+    .write = colmap_write,
 };

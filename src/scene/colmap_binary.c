@@ -9,10 +9,23 @@
 
 struct bytes {
     const char *file;
-    const uint8_t *at;
+    const uint8_t *begin, *at;
     size_t left;    /* bytes from `at` to the end */
     bool truncated; /* a read went beyond the end */
 };
+
+static struct bytes bytes_of(const char *file, const char *data, size_t size)
+{
+    const uint8_t *begin = (const uint8_t *)data;
+    return (struct bytes){.file = file, .begin = begin, .at = begin, .left = size};
+}
+
+/* Returns the span from here on of `size` bytes. */
+static struct colmap_span next_span(const struct bytes *bytes, size_t size)
+{
+    size_t begin = (size_t)(bytes->at - bytes->begin);
+    return (struct colmap_span){begin, begin + size};
+}
 
 static uint64_t read_integer(struct bytes *bytes, size_t size)
 {
@@ -117,7 +130,7 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
 vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size,
                                  struct colmap *model)
 {
-    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    struct bytes bytes = bytes_of(file, data, size);
     size_t count = 0;
     BASE_TRY(read_count(&bytes, "cameras", 24 + 3 * 8, &count));
     model->cameras = base_alloc(count, sizeof(*model->cameras));
@@ -131,12 +144,15 @@ vkn_status colmap_binary_cameras(const char *file, const char *data, size_t size
 
 /* ---- images.bin ------------------------------------------------------------------------------ */
 
+#define POINT2D 24u /* bytes of a 2D point */
+
 /* Reads id (u32), quaternion and translation (f64), camera (u32) and name (zero-terminated); skips
  * the list of points in the image (x and y as f64, point as u64), as tracks have the same links. */
 static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
                              struct colmap_image *image)
 {
     image->id = read_u32(bytes);
+    image->pose = next_span(bytes, 56);
     read_doubles(bytes, image->rotation, 4);
     read_doubles(bytes, image->translation, 3);
     image->camera_id = read_u32(bytes);
@@ -146,8 +162,11 @@ static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
         return cut_off(bytes, "image", index, count);
     skip(bytes, (uint64_t)(end - name) + 1, 1);
     uint64_t points = read_u64(bytes);
-    if (bytes->truncated || !skip(bytes, points, 24))
+    image->points2d = next_span(bytes, 0);
+    if (bytes->truncated || !skip(bytes, points, POINT2D))
         return cut_off(bytes, "image", index, count);
+    image->points2d.end = next_span(bytes, 0).begin;
+    image->point2d_count = (size_t)points;
     image->name = base_format("%s", name);
     return image->name != NULL ? VKN_OK : VKN_ERROR;
 }
@@ -155,7 +174,7 @@ static vkn_status read_image(struct bytes *bytes, size_t index, size_t count,
 vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
                                 struct colmap *model)
 {
-    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    struct bytes bytes = bytes_of(file, data, size);
     size_t count = 0;
     BASE_TRY(read_count(&bytes, "images", 4 + 7 * 8 + 4 + 1 + 8, &count));
     model->images = base_alloc(count, sizeof(*model->images));
@@ -165,6 +184,15 @@ vkn_status colmap_binary_images(const char *file, const char *data, size_t size,
         BASE_TRY(read_image(&bytes, i, count, &model->images[model->image_count++]));
     BASE_TRY(check_end(&bytes, "image"));
     return colmap_check_images(file, model);
+}
+
+void colmap_binary_points2d(const char *data, const struct colmap_image *image, double (*points)[2])
+{
+    for (size_t i = 0; i < image->point2d_count; i++) {
+        const char *point = data + image->points2d.begin + i * POINT2D;
+        struct bytes bytes = bytes_of("", point, POINT2D);
+        read_doubles(&bytes, points[i], 2);
+    }
 }
 
 /* ---- points3D.bin ---------------------------------------------------------------------------- */
@@ -180,21 +208,24 @@ static bool is_valid_point(const struct transforms_point *point, double error)
 /* Reads id (u64), position (f64), colour (u8), error (f64) and track: a list of image id (u32) and
  * index in that image's list (u32). Sets *usable to whether position and error are valid. */
 static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
-                             struct transforms_point *point, struct base_text *track, bool *usable)
+                             struct transforms_point *point, struct colmap_point *spans,
+                             struct base_text *track, bool *usable)
 {
     double error = 0;
     read_u64(bytes);
+    spans->position = next_span(bytes, 24);
     read_doubles(bytes, point->position, 3);
     for (int i = 0; i < 3; i++)
         point->color[i] = (uint8_t)read_integer(bytes, 1);
+    spans->error = next_span(bytes, 8);
     read_doubles(bytes, &error, 1);
     uint64_t length = read_u64(bytes);
     if (bytes->truncated || length > bytes->left / 8)
         return cut_off(bytes, "point", index, count);
     for (uint64_t i = 0; i < length; i++) {
-        uint32_t image = read_u32(bytes);
-        read_u32(bytes);
-        base_text_add_bytes(track, &image, sizeof(image));
+        struct colmap_observation observation = {.image = read_u32(bytes)};
+        observation.point2d = read_u32(bytes);
+        base_text_add_bytes(track, &observation, sizeof(observation));
     }
     *usable = is_valid_point(point, error);
     if (!*usable)
@@ -207,28 +238,31 @@ static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
 vkn_status colmap_binary_points(const char *file, const char *data, size_t size,
                                 struct colmap *model)
 {
-    struct bytes bytes = {.file = file, .at = (const uint8_t *)data, .left = size};
+    struct bytes bytes = bytes_of(file, data, size);
     size_t count = 0;
     BASE_TRY(read_count(&bytes, "points", 8 + 3 * 8 + 3 + 8 + 8, &count));
     model->points = base_alloc(count, sizeof(*model->points));
+    model->point_spans = base_alloc(count, sizeof(*model->point_spans));
     model->track_ends = base_alloc(count, sizeof(*model->track_ends));
-    if (model->points == NULL || model->track_ends == NULL)
+    if (model->points == NULL || model->point_spans == NULL || model->track_ends == NULL)
         return VKN_ERROR;
     struct base_text track = {0};
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         size_t kept = model->point_count, begin = track.size;
         bool usable = true;
-        status = read_point(&bytes, i, count, &model->points[kept], &track, &usable);
+        status = read_point(&bytes, i, count, &model->points[kept], &model->point_spans[kept],
+                            &track, &usable);
         if (status == VKN_OK && !usable) {
             track.size = begin;
             status = points_reject(&model->left_out);
             continue;
         }
-        model->track_ends[kept] = track.size / sizeof(uint32_t);
+        model->track_ends[kept] = track.size / sizeof(struct colmap_observation);
         model->point_count++;
     }
-    model->track = (uint32_t *)(void *)track.data; /* malloc aligns it for any type */
+    model->track =
+        (struct colmap_observation *)(void *)track.data; /* malloc aligns it for any type */
     if (status == VKN_OK && track.failed)
         status = VKN_ERROR;
     return status == VKN_OK ? check_end(&bytes, "point") : status;

@@ -9,6 +9,7 @@
 
 struct lines {
     const char *file;
+    const char *data;     /* the file's beginning */
     const char *next;     /* NULL: at the end */
     const char *at, *end; /* the rest of the line */
     size_t number;        /* of the line, from 1 */
@@ -16,7 +17,7 @@ struct lines {
 
 static vkn_status begin(const char *file, const char *data, size_t size, struct lines *lines)
 {
-    *lines = (struct lines){.file = file, .next = data};
+    *lines = (struct lines){.file = file, .data = data, .next = data};
     const char *zero = memchr(data, 0, size);
     if (zero != NULL)
         return base_fail(VKN_BAD_INPUT, "%s: not a text (byte %zu is zero)", file,
@@ -72,6 +73,20 @@ static size_t find_word(struct lines *lines)
     while (lines->at + length < lines->end && !is_blank(lines->at[length]))
         length++;
     return length;
+}
+
+/* Returns the span from the next word to the line's end. */
+static struct colmap_span next_span(struct lines *lines)
+{
+    find_word(lines);
+    return (struct colmap_span){(size_t)(lines->at - lines->data),
+                                (size_t)(lines->end - lines->data)};
+}
+
+/* Ends a span at the last word that was read. */
+static void end_span(const struct lines *lines, struct colmap_span *span)
+{
+    span->end = (size_t)(lines->at - lines->data);
 }
 
 static vkn_status bad_word(const struct lines *lines, const char *what, const char *problem)
@@ -187,8 +202,10 @@ static vkn_status read_image(struct lines *lines, struct colmap_image *image)
     static const char *const names[] = {"QW", "QX", "QY", "QZ", "TX", "TY", "TZ"};
     BASE_TRY(read_id(lines, "IMAGE_ID", &image->id));
     image->line = lines->number;
+    image->pose = next_span(lines);
     BASE_TRY(read_numbers(lines, names, 4, image->rotation));
     BASE_TRY(read_numbers(lines, names + 4, 3, image->translation));
+    end_span(lines, &image->pose);
     BASE_TRY(read_id(lines, "CAMERA_ID", &image->camera_id));
     if (find_word(lines) == 0)
         return bad_word(lines, "NAME", "missing");
@@ -245,8 +262,8 @@ static bool has_only_images(struct lines lines)
     return true;
 }
 
-/* Checks the POINTS2D line of an image: X Y POINT3D_ID, any number of times. */
-static vkn_status check_points2d(const struct lines *lines, const struct colmap_image *image)
+/* Finds and checks the POINTS2D line of an image: X Y POINT3D_ID, any number of times. */
+static vkn_status find_points2d(struct lines *lines, struct colmap_image *image)
 {
     size_t words = 0, numbers = 0;
     if (is_image_line(lines))
@@ -257,6 +274,8 @@ static vkn_status check_points2d(const struct lines *lines, const struct colmap_
     count_words(*lines, SIZE_MAX, &words, &numbers);
     if (numbers < words)
         return bad_word(lines, "POINTS2D", "not a number");
+    image->points2d = next_span(lines);
+    image->point2d_count = words / 3;
     return words % 3 == 0
                ? VKN_OK
                : base_fail(VKN_BAD_INPUT,
@@ -291,13 +310,14 @@ static vkn_status read_images(struct lines *lines, struct base_text *images)
         vkn_status status = read_image(lines, &image);
         if (status != VKN_OK)
             return refuse_points(&line, status);
+        if (!only_images && next_uncommented(lines))
+            status = find_points2d(lines, &image);
         base_text_add_bytes(images, &image, sizeof(image));
         if (images->failed) {
             free(image.name);
             return VKN_ERROR;
         }
-        if (!only_images && next_uncommented(lines))
-            BASE_TRY(check_points2d(lines, &image));
+        BASE_TRY(status);
     }
     return VKN_OK;
 }
@@ -311,6 +331,18 @@ vkn_status colmap_text_images(const char *file, const char *data, size_t size, s
     model->images = (struct colmap_image *)(void *)images.data;
     model->image_count = images.size / sizeof(*model->images);
     return status == VKN_OK ? colmap_check_images(file, model) : status;
+}
+
+void colmap_text_points2d(const char *data, const struct colmap_image *image, double (*points)[2])
+{
+    const char *at = data + image->points2d.begin;
+    for (size_t i = 0; i < 3 * image->point2d_count; i++) {
+        char *end = NULL;
+        double value = strtod(at, &end);
+        if (i % 3 < 2)
+            points[i / 3][i % 3] = value;
+        at = end;
+    }
 }
 
 /* ---- points3D.txt ---------------------------------------------------------------------------- */
@@ -333,27 +365,36 @@ static const char *find_invalid(const double values[8], const char **name)
 /* Reads IMAGE_ID POINT2D_IDX; sets *finite to false when a value is not finite. */
 static vkn_status read_track(struct lines *lines, struct base_text *track, bool *finite)
 {
-    uint32_t ids[2] = {0, 0};
+    struct colmap_observation observation = {0};
+    uint32_t *const ids[2] = {&observation.image, &observation.point2d};
     for (int i = 0; i < 2; i++) {
         double value = 0;
         BASE_TRY(read_any_number(lines, "TRACK", &value));
         if (isfinite(value))
-            BASE_TRY(check_id(lines, "TRACK", value, &ids[i]));
+            BASE_TRY(check_id(lines, "TRACK", value, ids[i]));
         else
             *finite = false;
     }
-    base_text_add_bytes(track, &ids[0], sizeof(ids[0]));
+    base_text_add_bytes(track, &observation, sizeof(observation));
     return VKN_OK;
 }
 
 /* Reads POINT3D_ID X Y Z R G B ERROR and the track: IMAGE_ID POINT2D_IDX, any number of times.
  * Sets *usable to whether all values are finite and coordinates at most 1e9. */
 static vkn_status read_point(struct lines *lines, struct transforms_point *point,
-                             struct base_text *track, bool *usable)
+                             struct colmap_point *spans, struct base_text *track, bool *usable)
 {
     double values[8];
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 8; i++) {
+        if (i == 1)
+            spans->position = next_span(lines);
+        if (i == 7)
+            spans->error = next_span(lines);
         BASE_TRY(read_any_number(lines, point_names[i], &values[i]));
+        if (i == 3)
+            end_span(lines, &spans->position);
+    }
+    end_span(lines, &spans->error);
     memcpy(point->position, values + 1, sizeof(point->position));
     for (int i = 0; i < 3; i++) {
         double color = isfinite(values[4 + i]) ? values[4 + i] : 0;
@@ -377,22 +418,24 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
 
 /* Growing arrays of a model's points. */
 struct points {
-    struct base_text points, ends, track;
+    struct base_text points, spans, ends, track;
 };
 
 static vkn_status add_point(struct lines *lines, struct points *points,
                             struct rejected_points *left_out)
 {
     struct transforms_point point = {0};
+    struct colmap_point spans;
     size_t begin = points->track.size;
     bool usable = true;
-    BASE_TRY(read_point(lines, &point, &points->track, &usable));
+    BASE_TRY(read_point(lines, &point, &spans, &points->track, &usable));
     if (!usable) {
         points->track.size = begin;
         return points_reject(left_out);
     }
-    uint64_t end = points->track.size / sizeof(uint32_t);
+    uint64_t end = points->track.size / sizeof(struct colmap_observation);
     base_text_add_bytes(&points->points, &point, sizeof(point));
+    base_text_add_bytes(&points->spans, &spans, sizeof(spans));
     base_text_add_bytes(&points->ends, &end, sizeof(end));
     return VKN_OK;
 }
@@ -407,63 +450,9 @@ vkn_status colmap_text_points(const char *file, const char *data, size_t size, s
         status = add_point(&lines, &all, &model->left_out);
     model->points = (struct transforms_point *)(void *)all.points.data;
     model->point_count = all.points.size / sizeof(*model->points);
+    model->point_spans = (struct colmap_point *)(void *)all.spans.data;
     model->track_ends = (uint64_t *)(void *)all.ends.data;
-    model->track = (uint32_t *)(void *)all.track.data;
-    bool failed = all.points.failed || all.ends.failed || all.track.failed;
+    model->track = (struct colmap_observation *)(void *)all.track.data;
+    bool failed = all.points.failed || all.spans.failed || all.ends.failed || all.track.failed;
     return status == VKN_OK && failed ? VKN_ERROR : status;
-}
-
-/* ---- ids, in binary and text models ---------------------------------------------------------- */
-
-struct numbered {
-    uint32_t id;
-    size_t line;
-};
-
-static int by_number(const void *a, const void *b)
-{
-    const struct numbered *x = a, *y = b;
-    int order = (x->id > y->id) - (x->id < y->id);
-    return order != 0 ? order : (x->line > y->line) - (x->line < y->line);
-}
-
-/* Checks that the ids of a list are unique. Sorts the list. */
-static vkn_status check_ids(const char *file, const char *what, struct numbered *list, size_t count)
-{
-    if (count > 1)
-        qsort(list, count, sizeof(*list), by_number);
-    for (size_t i = 1; i < count; i++) {
-        const struct numbered *first = &list[i - 1], *second = &list[i];
-        if (first->id != second->id)
-            continue;
-        if (second->line == 0)
-            return base_fail(VKN_BAD_INPUT, "%s: %s %u: comes twice", file, what, second->id);
-        return base_fail(VKN_BAD_INPUT, "%s: line %zu: %s %u: also in line %zu", file, second->line,
-                         what, second->id, first->line);
-    }
-    return VKN_OK;
-}
-
-vkn_status colmap_check_cameras(const char *file, const struct colmap *model)
-{
-    struct numbered *list = base_alloc(model->camera_count, sizeof(*list));
-    if (list == NULL)
-        return VKN_ERROR;
-    for (size_t i = 0; i < model->camera_count; i++)
-        list[i] = (struct numbered){model->cameras[i].id, model->cameras[i].line};
-    vkn_status status = check_ids(file, "camera", list, model->camera_count);
-    free(list);
-    return status;
-}
-
-vkn_status colmap_check_images(const char *file, const struct colmap *model)
-{
-    struct numbered *list = base_alloc(model->image_count, sizeof(*list));
-    if (list == NULL)
-        return VKN_ERROR;
-    for (size_t i = 0; i < model->image_count; i++)
-        list[i] = (struct numbered){model->images[i].id, model->images[i].line};
-    vkn_status status = check_ids(file, "image", list, model->image_count);
-    free(list);
-    return status;
 }

@@ -1,19 +1,7 @@
 /* Computes the focus point of cameras: the point nearest to all optical axes. */
 #include <math.h>
 
-#include "scene/transforms.h"
-
-/* Solves m x = b by Cramer's rule. */
-static void solve(const double m[3][3], const double b[3], double x[3])
-{
-    double d = pose_determinant(m);
-    for (int column = 0; column < 3; column++) {
-        double replaced[3][3];
-        for (int i = 0; i < 9; i++)
-            replaced[i / 3][i % 3] = i % 3 == column ? b[i / 3] : m[i / 3][i % 3];
-        x[column] = pose_determinant(replaced) / d;
-    }
-}
+#include "scene/camera_path.h"
 
 /* The squared distance of p to the line o + t d is |(I - d d^T) (p - o)|^2. The sum over the lines
  * is smallest where sum (I - d d^T) p = sum (I - d d^T) o. Positions are taken relative to the
@@ -34,7 +22,7 @@ bool scene_focus_point(const double (*views)[6], size_t count, double point[3])
     /* The eigenvalues sum to 2 and none exceeds 1; parallel axes make one of them vanish. */
     if (count < 2 || !(pose_determinant(m) > 1e-3))
         return false;
-    solve(m, b, point);
+    vector_solve((const double(*)[3])m, b, point);
     for (int i = 0; i < 3; i++)
         point[i] += views[0][i];
 

@@ -74,6 +74,14 @@ static void check_bounds(struct transforms *transforms)
                  transforms->file, unknown, transforms->count);
 }
 
+static vkn_status check_shape(const char *file, const struct npy *array)
+{
+    if (array->columns == COLUMNS && array->rows > 0)
+        return VKN_OK;
+    return base_json_fail(file, "shape", "(%zu, %zu) is not (images, 17)", array->rows,
+                          array->columns);
+}
+
 vkn_status llff_frames(const char *file, const struct npy *array, struct transforms *transforms)
 {
     *transforms = (struct transforms){.file = base_format("%s", file),
@@ -83,9 +91,7 @@ vkn_status llff_frames(const char *file, const struct npy *array, struct transfo
                                       .image_factor = 1};
     if (transforms->file == NULL)
         return VKN_ERROR;
-    if (array->columns != COLUMNS || array->rows == 0)
-        return base_json_fail(file, "shape", "(%zu, %zu) is not (images, 17)", array->rows,
-                              array->columns);
+    BASE_TRY(check_shape(file, array));
     transforms->frames = base_alloc(array->rows, sizeof(*transforms->frames));
     if (transforms->frames == NULL)
         return VKN_ERROR;
@@ -138,6 +144,39 @@ static vkn_status find_images(uint32_t downscale, struct scene_findings *finding
     return status;
 }
 
+/* ---- writing -------------------------------------------------------------------------------- */
+
+static vkn_status set_rows(const char *file, const struct scene_new_pose *poses, size_t count,
+                           struct npy *array)
+{
+    for (size_t i = 0; i < count; i++) {
+        const double *pose = poses[i].pose;
+        BASE_TRY(write_check_frame(file, "poses", poses[i].frame, array->rows));
+        for (size_t row = 0; row < 3; row++, pose += 4) {
+            const double columns[4] = {-pose[1], pose[0], pose[2], pose[3]};
+            for (size_t column = 0; column < 4; column++)
+                npy_set(array, poses[i].frame, 5 * row + column, columns[column]);
+        }
+    }
+    return VKN_OK;
+}
+
+static vkn_status write_capture(const char *file, const struct scene_new_pose *poses, size_t count,
+                                struct write_files *copies)
+{
+    struct npy array;
+    vkn_status status = npy_read(file, &array);
+    if (status == VKN_OK)
+        status = check_shape(file, &array);
+    if (status == VKN_OK)
+        status = set_rows(file, poses, count, &array);
+    struct write_patch patch = {.data = array.data};
+    if (status == VKN_OK)
+        status = write_add(copies, write_name(file), &patch, array.size);
+    npy_free(&array);
+    return status;
+}
+
 /* ---- the format ------------------------------------------------------------------------------ */
 
 static vkn_status find(const char *folder, char **file, char **others)
@@ -166,4 +205,5 @@ const struct scene_reader scene_reader_llff = {
     .hold_out = "add pictures, or eval with --split train", /* of two images one is held out */
     .find = find,
     .read = read_capture,
+    .write = write_capture,
 };

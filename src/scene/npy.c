@@ -8,15 +8,6 @@
 
 static const uint8_t magic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-struct header {
-    char *text;       /* the dictionary, ended by a zero byte */
-    size_t size;      /* bytes of the file before the numbers */
-    size_t item_size; /* bytes per number: 4 or 8 */
-    bool big_endian;
-    bool fortran_order;
-    size_t shape[2];
-};
-
 /* ---- the dictionary -------------------------------------------------------------------------- */
 
 static const char *skip_blanks(const char *text)
@@ -39,9 +30,9 @@ static const char *find_value(const char *text, const char *key)
     return NULL;
 }
 
-static vkn_status read_type(const char *name, struct header *header)
+static vkn_status read_type(const char *name, const char *text, struct npy *array)
 {
-    const char *value = find_value(header->text, "descr");
+    const char *value = find_value(text, "descr");
     if (value == NULL)
         return base_json_fail(name, "descr", "missing from the header");
     bool quoted = value[0] == '\'' || value[0] == '"';
@@ -50,25 +41,26 @@ static vkn_status read_type(const char *name, struct header *header)
     if (!sized || value[4] != value[0])
         return base_json_fail(name, "descr", "%.12s is not float32 or float64 ('<f4', '<f8')",
                               value);
-    header->big_endian = value[1] == '>';
-    header->item_size = value[3] == '4' ? 4 : 8;
+    array->big_endian = value[1] == '>';
+    array->item_size = value[3] == '4' ? 4 : 8;
     return VKN_OK;
 }
 
-static vkn_status read_order(const char *name, struct header *header)
+static vkn_status read_order(const char *name, const char *text, struct npy *array)
 {
-    const char *value = find_value(header->text, "fortran_order");
+    const char *value = find_value(text, "fortran_order");
     if (value == NULL)
         return base_json_fail(name, "fortran_order", "missing from the header");
-    header->fortran_order = strncmp(value, "True", 4) == 0;
-    if (!header->fortran_order && strncmp(value, "False", 5) != 0)
+    array->fortran_order = strncmp(value, "True", 4) == 0;
+    if (!array->fortran_order && strncmp(value, "False", 5) != 0)
         return base_json_fail(name, "fortran_order", "%.12s is neither True nor False", value);
     return VKN_OK;
 }
 
-static vkn_status read_shape(const char *name, struct header *header)
+static vkn_status read_shape(const char *name, const char *text, struct npy *array)
 {
-    const char *value = find_value(header->text, "shape");
+    size_t *const lengths[2] = {&array->rows, &array->columns};
+    const char *value = find_value(text, "shape");
     if (value == NULL || *value != '(')
         return base_json_fail(name, "shape", "missing from the header");
     value = skip_blanks(value + 1);
@@ -77,7 +69,7 @@ static vkn_status read_shape(const char *name, struct header *header)
         char *end = NULL;
         unsigned long long length = strtoull(value, &end, 10); /* ULLONG_MAX when too large */
         if (count < 2)
-            header->shape[count] = length > SIZE_MAX ? SIZE_MAX : (size_t)length;
+            *lengths[count] = length > SIZE_MAX ? SIZE_MAX : (size_t)length;
         value = skip_blanks(end);
         if (*value == ',')
             value = skip_blanks(value + 1);
@@ -87,8 +79,8 @@ static vkn_status read_shape(const char *name, struct header *header)
     return VKN_OK;
 }
 
-static vkn_status read_header(const char *name, const uint8_t *data, size_t size,
-                              struct header *header)
+static vkn_status read_header(const char *name, const uint8_t *data, size_t size, char **text,
+                              struct npy *array)
 {
     if (size < 10 || memcmp(data, magic, sizeof(magic)) != 0)
         return base_fail(VKN_BAD_INPUT, "%s: not an .npy file (its magic is missing)", name);
@@ -105,25 +97,25 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
     if (length > size - start)
         return base_fail(VKN_BAD_INPUT, "%s: header: of its %zu bytes only %zu are in the file",
                          name, length, size - start);
-    header->size = start + length;
-    header->text = base_format("%.*s", (int)(length < 65536 ? length : 65536), data + start);
-    if (header->text == NULL)
+    array->begin = start + length;
+    *text = base_format("%.*s", (int)(length < 65536 ? length : 65536), data + start);
+    if (*text == NULL)
         return VKN_ERROR;
-    for (char *c = header->text; *c != '\0'; c++)
+    for (char *c = *text; *c != '\0'; c++)
         *c = (char)(*c == '\n' || *c == '\r' ? ' ' : *c); /* for messages of one line */
-    BASE_TRY(read_type(name, header));
-    BASE_TRY(read_order(name, header));
-    return read_shape(name, header);
+    BASE_TRY(read_type(name, *text, array));
+    BASE_TRY(read_order(name, *text, array));
+    return read_shape(name, *text, array);
 }
 
 /* ---- the numbers ----------------------------------------------------------------------------- */
 
-static double read_number(const uint8_t *data, const struct header *header)
+static double read_number(const struct npy *array, const uint8_t *data)
 {
     uint64_t bits = 0;
-    for (size_t i = 0; i < header->item_size; i++)
-        bits |= (uint64_t)data[header->big_endian ? header->item_size - 1 - i : i] << (8 * i);
-    if (header->item_size == 4) {
+    for (size_t i = 0; i < array->item_size; i++)
+        bits |= (uint64_t)data[array->big_endian ? array->item_size - 1 - i : i] << (8 * i);
+    if (array->item_size == 4) {
         uint32_t low = (uint32_t)bits;
         float single = 0;
         memcpy(&single, &low, sizeof(single));
@@ -134,55 +126,72 @@ static double read_number(const uint8_t *data, const struct header *header)
     return number;
 }
 
-static vkn_status read_numbers(const char *name, const uint8_t *data, size_t size,
-                               const struct header *header, struct npy *array)
+/* Returns the position of a number in the file. */
+static size_t position_of(const struct npy *array, size_t row, size_t column)
 {
-    size_t rows = header->shape[0], columns = header->shape[1];
-    size_t available = (size - header->size) / header->item_size;
+    size_t index =
+        array->fortran_order ? column * array->rows + row : row * array->columns + column;
+    return array->begin + index * array->item_size;
+}
+
+static vkn_status read_numbers(const char *name, const uint8_t *data, size_t size,
+                               struct npy *array)
+{
+    size_t rows = array->rows, columns = array->columns;
+    size_t available = (size - array->begin) / array->item_size;
     if (columns == 0 || rows > available / columns)
         return base_json_fail(name, "shape",
                               "(%zu, %zu) does not match the %zu numbers in the file", rows,
                               columns, available);
-    array->rows = rows;
-    array->columns = columns;
     array->values = base_alloc(rows * columns, sizeof(double));
     if (array->values == NULL)
         return VKN_ERROR;
-    const uint8_t *numbers = data + header->size;
-    for (size_t row = 0; row < rows; row++) {
-        for (size_t column = 0; column < columns; column++) {
-            size_t index = header->fortran_order ? column * rows + row : row * columns + column;
+    for (size_t row = 0; row < rows; row++)
+        for (size_t column = 0; column < columns; column++)
             array->values[row * columns + column] =
-                read_number(numbers + index * header->item_size, header);
-        }
-    }
+                read_number(array, data + position_of(array, row, column));
     return VKN_OK;
+}
+
+void npy_set(struct npy *array, size_t row, size_t column, double value)
+{
+    float single = (float)value;
+    uint32_t low = 0;
+    uint64_t bits = 0;
+    memcpy(&low, &single, sizeof(low));
+    memcpy(&bits, &value, sizeof(bits));
+    bits = array->item_size == 4 ? low : bits;
+    char *data = array->data + position_of(array, row, column);
+    for (size_t i = 0; i < array->item_size; i++)
+        data[array->big_endian ? array->item_size - 1 - i : i] = (char)(bits >> (8 * i));
 }
 
 vkn_status npy_parse(const char *name, const uint8_t *data, size_t size, struct npy *array)
 {
-    *array = (struct npy){0};
-    struct header header = {.item_size = sizeof(double)};
-    vkn_status status = read_header(name, data, size, &header);
+    char *text = NULL;
+    *array = (struct npy){.item_size = sizeof(double)};
+    vkn_status status = read_header(name, data, size, &text, array);
     if (status == VKN_OK)
-        status = read_numbers(name, data, size, &header, array);
-    free(header.text);
+        status = read_numbers(name, data, size, array);
+    free(text);
     return status;
 }
 
 vkn_status npy_read(const char *file, struct npy *array)
 {
-    *array = (struct npy){0};
     char *data = NULL;
     size_t size = 0;
+    *array = (struct npy){0};
     BASE_TRY(base_file_read(file, MAX_FILE_SIZE, &data, &size));
     vkn_status status = npy_parse(file, (const uint8_t *)data, size, array);
-    free(data);
+    array->data = data;
+    array->size = size;
     return status;
 }
 
 void npy_free(struct npy *array)
 {
     free(array->values);
+    free(array->data);
     *array = (struct npy){0};
 }

@@ -21,116 +21,11 @@
 
 #include "scene/capture.h"
 #include "scene/find.h"
+#include "scene/numbers.h"
 #include "scene/reader.h"
 
-#define MAX_FILE_SIZE ((size_t)64 << 10) /* of a text file */
-#define MOST_NUMBERS  16u
-#define LARGEST       1e9  /* largest coordinate */
-#define TOLERANCE     1e-3 /* for a matrix's elements that should be 0 or 1 */
-
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-struct numbers {
-    double values[MOST_NUMBERS]; /* the first numbers */
-    size_t count, rows;          /* rows: number of lines with numbers */
-    size_t columns;              /* numbers in the first line */
-    bool even;                   /* all lines have equally many numbers */
-    /* Line with more or fewer numbers than the first one, and their count. */
-    size_t uneven_line, uneven_count;
-    /* Line and index of the first number that is not finite; 0 and SIZE_MAX: all are finite. */
-    size_t bad_line, bad_index;
-    bool skips_sizes; /* lines of two numbers are skipped */
-};
-
-#define BLANKS " \t\r\v\f"
-
-static bool ends_word(char c)
-{
-    return c == '\0' || strchr(BLANKS "\n#", c) != NULL;
-}
-
-/* Reads the numbers of a line; leaves *text at the line's end. */
-static vkn_status read_line(const char *file, size_t line, const char **text,
-                            struct numbers *numbers, size_t *found)
-{
-    const char *at = *text;
-    *found = 0;
-    for (at += strspn(at, BLANKS); *at != '\0' && *at != '\n'; at += strspn(at, BLANKS)) {
-        if (*at == '#') {
-            at += strcspn(at, "\n");
-            continue;
-        }
-        char *end = NULL;
-        double value = strtod(at, &end);
-        if (end == at || !ends_word(*end))
-            return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a number", file, line);
-        if (!isfinite(value) && numbers->bad_line == 0) {
-            numbers->bad_line = line;
-            numbers->bad_index = numbers->count;
-        }
-        if (numbers->count < MOST_NUMBERS)
-            numbers->values[numbers->count] = value;
-        numbers->count++;
-        ++*found;
-        at = end;
-    }
-    *text = at;
-    return VKN_OK;
-}
-
-static void count_row(struct numbers *numbers, size_t line, size_t found)
-{
-    if (numbers->rows++ == 0)
-        numbers->columns = found;
-    if (numbers->even && found != numbers->columns) {
-        numbers->even = false;
-        numbers->uneven_line = line;
-        numbers->uneven_count = found;
-    }
-}
-
-static vkn_status parse_numbers(const char *file, const char *text, struct numbers *numbers)
-{
-    for (size_t line = 1; *text != '\0'; line++) {
-        size_t found = 0;
-        BASE_TRY(read_line(file, line, &text, numbers, &found));
-        text += *text == '\n' ? 1 : 0;
-        if (numbers->skips_sizes && found == 2)
-            numbers->count -= found;
-        else if (found > 0)
-            count_row(numbers, line, found);
-    }
-    return VKN_OK;
-}
-
-/* Checks that the first `needed` numbers are finite. */
-static vkn_status check_finite(const char *file, const struct numbers *numbers, size_t needed)
-{
-    if (numbers->bad_index >= needed)
-        return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: line %zu: not a finite number", file, numbers->bad_line);
-}
-
-static vkn_status fail_uneven(const char *file, const struct numbers *numbers)
-{
-    return base_fail(VKN_BAD_INPUT, "%s: line %zu: %zu numbers, where the first line has %zu", file,
-                     numbers->uneven_line, numbers->uneven_count, numbers->columns);
-}
-
-static vkn_status read_numbers(const char *file, bool skips_sizes, struct numbers *numbers)
-{
-    char *text = NULL;
-    size_t size = 0;
-    *numbers = (struct numbers){.even = true, .bad_index = SIZE_MAX, .skips_sizes = skips_sizes};
-    BASE_TRY(base_text_read(file, MAX_FILE_SIZE, &text, &size));
-    size_t length = strlen(text);
-    vkn_status status =
-        length == size
-            ? parse_numbers(file, text, numbers)
-            : base_fail(VKN_BAD_INPUT, "%s: not a text (byte %zu is zero)", file, length);
-    free(text);
-    return status;
-}
+#define LARGEST   1e9  /* largest coordinate */
+#define TOLERANCE 1e-3 /* for a matrix's elements that should be 0 or 1 */
 
 /* ---- intrinsics.txt -------------------------------------------------------------------------- */
 
@@ -153,7 +48,7 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
 {
     struct numbers numbers;
     const double *k = numbers.values;
-    BASE_TRY(read_numbers(file, true, &numbers));
+    BASE_TRY(numbers_read(file, true, &numbers));
     bool in_line = numbers.rows == 1 && (numbers.count == 9 || numbers.count == 16);
     size_t columns = in_line ? (numbers.count == 9 ? 3 : 4) : numbers.columns;
     bool fits = columns == 3 || columns == 4;
@@ -163,10 +58,10 @@ static vkn_status read_lens(const char *file, struct transforms_lens *lens)
         return base_fail(VKN_BAD_INPUT,
                          "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
                          file);
-    BASE_TRY(check_finite(file, &numbers, is_matrix ? SIZE_MAX : 3));
+    BASE_TRY(numbers_check_finite(file, &numbers, is_matrix ? SIZE_MAX : 3));
     /* Likely a damaged matrix: no optical centre is at the image's edge. */
     if (is_first_line && !numbers.even && k[1] == 0)
-        return fail_uneven(file, &numbers);
+        return numbers_fail_uneven(file, &numbers);
     if (is_matrix)
         BASE_TRY(check_matrix(file, &numbers, columns));
     *lens = lens_none;
@@ -203,7 +98,7 @@ static vkn_status set_box_space(const char *file, const struct numbers *box, dou
     const double *low = box->values, *high = low + 3;
     bool has_voxel = box->count == 7 && isfinite(box->values[6]);
     double voxel = has_voxel ? box->values[6] : 0, side = 0;
-    BASE_TRY(check_finite(file, box, 6));
+    BASE_TRY(numbers_check_finite(file, box, 6));
     if (box->bad_line > 0)
         base_log(BASE_LOG_WARNING, "%s: line %zu: voxelsize is not finite; 0 is used", file,
                  box->bad_line);
@@ -238,7 +133,7 @@ static vkn_status read_box(const char *folder, double wanted_scale, struct trans
     BASE_TRY(reader_find(folder, "bbox.txt", &file));
     if (file == NULL)
         return VKN_OK;
-    vkn_status status = read_numbers(file, false, &box);
+    vkn_status status = numbers_read(file, false, &box);
     if (status == VKN_OK)
         status = set_box_space(file, &box, wanted_scale, transforms);
     free(file);
@@ -254,48 +149,65 @@ struct layout {
     bool is_inverse;      /* poses are world to camera */
 };
 
-static vkn_status read_pose(const char *file, bool inverse, double pose[12])
+/* Reads a matrix of 3 or 4 rows. The caller frees *text unless there is a failure. */
+static vkn_status read_matrix(const char *file, char **text, struct numbers *matrix)
 {
-    struct numbers matrix;
-    BASE_TRY(read_numbers(file, true, &matrix));
-    BASE_TRY(check_finite(file, &matrix, SIZE_MAX));
-    if (matrix.count > 0 && !matrix.even)
-        return fail_uneven(file, &matrix);
-    bool is_square = matrix.count == 16 && (matrix.rows == 4 || matrix.rows == 1);
-    if (!is_square && (matrix.count != 12 || matrix.rows != 3))
-        return base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
-                         file, matrix.count, matrix.rows);
-    double rows[4][4] = {[3] = {0, 0, 0, 1}};
-    memcpy(rows, matrix.values, matrix.count * sizeof(double));
-    if (inverse)
-        pose_invert_matrix(rows);
-    /* right, up and backwards are (x, -y, -z) of the file's axes */
+    BASE_TRY(numbers_read_text(file, true, text, matrix));
+    vkn_status status = numbers_check_finite(file, matrix, SIZE_MAX);
+    bool is_square = matrix->count == 16 && (matrix->rows == 4 || matrix->rows == 1);
+    if (status == VKN_OK && matrix->count > 0 && !matrix->even)
+        status = numbers_fail_uneven(file, matrix);
+    if (status == VKN_OK && !is_square && (matrix->count != 12 || matrix->rows != 3))
+        status = base_fail(VKN_BAD_INPUT, "%s: %zu numbers in %zu lines are not a matrix of 4x4",
+                           file, matrix->count, matrix->rows);
+    if (status != VKN_OK)
+        free(*text);
+    return status;
+}
+
+/* Reverses y and z of a camera: right, up and backwards are (x, -y, -z) of the files' axes. */
+static void reverse_axes(double rows[4][4])
+{
     for (int i = 0; i < 3; i++) {
         rows[i][1] = -rows[i][1];
         rows[i][2] = -rows[i][2];
     }
+}
+
+static vkn_status read_pose(const char *file, bool inverse, double pose[12])
+{
+    struct numbers matrix;
+    char *text = NULL;
+    BASE_TRY(read_matrix(file, &text, &matrix));
+    free(text);
+    double rows[4][4] = {[3] = {0, 0, 0, 1}};
+    memcpy(rows, matrix.values, matrix.count * sizeof(double));
+    if (inverse)
+        pose_invert_matrix(rows);
+    reverse_axes(rows);
     const char *problem = pose_from_matrix((const double(*)[4])rows, pose);
     return problem == NULL ? VKN_OK : base_fail(VKN_BAD_INPUT, "%s: %s", file, problem);
 }
 
-/* Reads the pose of an image from NAME.txt; the file name may differ in case or Unicode form. */
+/* Finds the pose file of an image, NAME.txt; the file name may differ in case or Unicode form. A
+ * path without a file is returned if there is none. */
 static vkn_status find_pose(struct finder *poses, const struct layout *layout, const char *name,
-                            double pose[12])
+                            char **path)
 {
     const char *dot = strrchr(name, '.');
     char *file = base_format("%.*s.txt", (int)(dot - name), name);
-    char *path = file != NULL ? base_format("%s/%s", layout->poses, file) : NULL;
     struct found found = {0};
+    *path = file != NULL ? base_format("%s/%s", layout->poses, file) : NULL;
     vkn_status status =
-        path != NULL ? finder_find_in_folder(poses, layout->poses, file, &found) : VKN_ERROR;
+        *path != NULL ? finder_find_in_folder(poses, layout->poses, file, &found) : VKN_ERROR;
     if (status == VKN_OK && found.other != NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s does not exist, and both %s and %s match it", path,
+        status = base_fail(VKN_BAD_INPUT, "%s does not exist, and both %s and %s match it", *path,
                            found.path, found.other);
-    if (status == VKN_OK)
-        status = read_pose(found.path != NULL ? found.path : path, layout->is_inverse, pose);
-    free(found.path);
+    if (found.path != NULL) {
+        free(*path);
+        *path = found.path;
+    }
     free(found.other);
-    free(path);
     free(file);
     return status;
 }
@@ -305,9 +217,13 @@ static vkn_status read_frame(struct finder *poses, const struct layout *layout, 
 {
     frame->file_path = base_format("%s", name);
     frame->image_path = base_path_join(layout->images, name);
+    char *file = NULL;
     vkn_status status = VKN_ERROR;
     if (frame->file_path != NULL && frame->image_path != NULL)
-        status = find_pose(poses, layout, name, frame->pose);
+        status = find_pose(poses, layout, name, &file);
+    if (status == VKN_OK)
+        status = read_pose(file, layout->is_inverse, frame->pose);
+    free(file);
     return status;
 }
 
@@ -399,7 +315,8 @@ static vkn_status read_images(const struct layout *layout, struct scene_findings
     return check_center(transforms->file, &transforms->frames[0]);
 }
 
-/* ---- the format ------------------------------------------------------------------------------ */
+/* ---- a capture --------------------------------------------------------------------------------
+ */
 
 static bool has_folder(const char *folder, const char *name)
 {
@@ -453,6 +370,13 @@ static vkn_status find_layout(const char *file, struct layout *layout)
     return layout->images != NULL && layout->poses != NULL ? VKN_OK : VKN_ERROR;
 }
 
+static void free_layout(struct layout *layout)
+{
+    free(layout->poses);
+    free(layout->images);
+    free(layout->folder);
+}
+
 static vkn_status read_scene(const char *file, const struct scene_options *options,
                              struct transforms files[SCENE_SPLITS], bool *single)
 {
@@ -466,11 +390,72 @@ static vkn_status read_scene(const char *file, const struct scene_options *optio
     vkn_status status = transforms->file != NULL ? find_layout(file, &layout) : VKN_ERROR;
     if (status == VKN_OK)
         status = read_capture(&layout, options, transforms);
-    free(layout.poses);
-    free(layout.images);
-    free(layout.folder);
+    free_layout(&layout);
     return status;
 }
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+/* Adds a pose file with other numbers; the rest of its text stays. */
+static vkn_status write_pose(const char *file, bool inverse, const double pose[12],
+                             struct write_files *copies)
+{
+    struct numbers matrix;
+    char *text = NULL;
+    BASE_TRY(read_matrix(file, &text, &matrix));
+    double rows[4][4] = {[3] = {0, 0, 0, 1}};
+    memcpy(rows, pose, 12 * sizeof(double));
+    reverse_axes(rows);
+    if (inverse)
+        pose_invert_matrix(rows);
+    struct write_patch patch = {.data = text};
+    for (size_t i = 0; i < matrix.count; i++) {
+        char number[40];
+        config_print_number(number, rows[i / 4][i % 4], false);
+        write_replace(&patch, matrix.begins[i], matrix.ends[i], number, strlen(number));
+    }
+    char *name = base_format("%s/%s", inverse ? "extrinsic" : "pose", write_name(file));
+    vkn_status status = write_add(copies, name, &patch, strlen(text));
+    free(name);
+    free(text);
+    return status;
+}
+
+static vkn_status write_poses(const struct layout *layout, const struct scene_new_pose *poses,
+                              size_t count, struct write_files *copies)
+{
+    char **names = NULL;
+    size_t name_count = 0;
+    struct finder *finder = NULL;
+    vkn_status status = capture_list(layout->images, &names, &name_count);
+    if (status == VKN_OK)
+        status = finder_open(layout->folder, NULL, &finder);
+    for (size_t i = 0; i < count && status == VKN_OK; i++) {
+        char *file = NULL;
+        status = write_check_frame(layout->images, "images", poses[i].frame, name_count);
+        if (status == VKN_OK)
+            status = find_pose(finder, layout, names[poses[i].frame], &file);
+        if (status == VKN_OK)
+            status = write_pose(file, layout->is_inverse, poses[i].pose, copies);
+        free(file);
+    }
+    finder_close(&finder);
+    capture_free_names(names, name_count);
+    return status;
+}
+
+static vkn_status write_scene(const char *file, const struct scene_new_pose *poses, size_t count,
+                              struct write_files *copies)
+{
+    struct layout layout = {0};
+    vkn_status status = find_layout(file, &layout);
+    if (status == VKN_OK)
+        status = write_poses(&layout, poses, count, copies);
+    free_layout(&layout);
+    return status;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
 
 const struct scene_reader scene_reader_nsvf = {
     .looked_for = "intrinsics.txt, with rgb and pose",
@@ -479,4 +464,5 @@ const struct scene_reader scene_reader_nsvf = {
         "begin the names of some images and their poses with 2_, or eval with --split train",
     .find = find,
     .read = read_scene,
+    .write = write_scene,
 };

@@ -131,6 +131,28 @@ void pose_invert_matrix(double rows[4][4])
     rows[3][3] = 1;
 }
 
+void pose_quaternion(const double m[3][3], double q[4])
+{
+    double trace = m[0][0] + m[1][1] + m[2][2];
+    int k = m[1][1] > m[0][0] ? 1 : 0;
+    k = m[2][2] > m[k][k] ? 2 : k;
+    int i = (k + 1) % 3, j = (k + 2) % 3;
+    if (trace > m[k][k]) {
+        q[0] = 1 + trace;
+        q[1] = m[2][1] - m[1][2];
+        q[2] = m[0][2] - m[2][0];
+        q[3] = m[1][0] - m[0][1];
+    } else {
+        q[0] = m[j][i] - m[i][j];
+        q[1 + k] = 1 + m[k][k] - m[i][i] - m[j][j];
+        q[1 + i] = m[i][k] + m[k][i];
+        q[1 + j] = m[j][k] + m[k][j];
+    }
+    double length = sqrt(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
+    for (int n = 0; n < 4; n++)
+        q[n] /= length;
+}
+
 static vkn_status make_pose(double values[4][4], const char *name, const char *where,
                             double pose[12])
 {

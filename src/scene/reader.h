@@ -20,6 +20,10 @@ struct scene_reader {
      * frees the files, also after a failure. */
     vkn_status (*read)(const char *file, const struct scene_options *options,
                        struct transforms files[SCENE_SPLITS], bool *single);
+    /* Adds the files with poses, with these new poses in them, to *copies. Rotations of the poses
+     * are orthonormal. */
+    vkn_status (*write)(const char *file, const struct scene_new_pose *poses, size_t count,
+                        struct write_files *copies);
 };
 
 #define SCENE_READER(enumerator, name) extern const struct scene_reader scene_reader_##name;

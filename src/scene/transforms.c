@@ -8,8 +8,6 @@
 #include "scene/pictures.h"
 #include "scene/reader.h"
 
-#define MAX_JSON_SIZE ((size_t)64 << 20)
-
 static bool has(const cJSON *object, const char *name)
 {
     return cJSON_GetObjectItemCaseSensitive(object, name) != NULL;
@@ -163,7 +161,7 @@ vkn_status transforms_read(const char *file, bool needs_images, struct transform
 {
     *transforms = (struct transforms){0};
     cJSON *json = NULL;
-    BASE_TRY(base_json_read(file, MAX_JSON_SIZE, &json));
+    BASE_TRY(base_json_read(file, TRANSFORMS_MAX_SIZE, &json));
     vkn_status status = transforms_parse(file, json, needs_images, transforms);
     cJSON_Delete(json);
     return status;
@@ -306,20 +304,34 @@ static vkn_status read_file(const char *path, struct scene_findings *findings,
     return transforms_find_images(transforms, findings);
 }
 
-/* Reads the file of one split. Only the training file is required; an absent file gives no frames.
- * No other names are tried, because other JSON files of the folder may contain the test set. */
-static vkn_status read_split_file(const char *folder, unsigned split,
-                                  struct scene_findings *findings, struct transforms *transforms)
+/* Names the file of one split; NULL if it is absent. Only the training file is required. No other
+ * names are tried, because other JSON files of the folder may contain the test set. */
+static vkn_status name_split_file(const char *folder, unsigned split, char **path)
 {
     char *name = base_format("transforms_%s.json", scene_split_names[split]);
-    char *path = name != NULL ? base_path_join(folder, name) : NULL;
-    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
-    if (status == VKN_OK && (split == SCENE_TRAIN || base_file_exists(path)))
-        status = read_file(path, findings, transforms);
-    for (size_t i = 0; i < transforms->count; i++)
-        transforms->frames[i].file = split;
-    free(path);
+    *path = name != NULL ? base_path_join(folder, name) : NULL;
+    vkn_status status = *path != NULL ? VKN_OK : VKN_ERROR;
     free(name);
+    if (status == VKN_OK && split != SCENE_TRAIN && !base_file_exists(*path)) {
+        free(*path);
+        *path = NULL;
+    }
+    return status;
+}
+
+vkn_status transforms_files(const char *path, char *files[SCENE_SPLITS], bool *single)
+{
+    memset(files, 0, SCENE_SPLITS * sizeof(*files));
+    *single = !reader_ends_with(path, SPLIT_FILE);
+    char *folder = *single ? base_format("%s", path) : base_path_folder(path);
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    if (*single) {
+        files[SCENE_TRAIN] = folder;
+        return status;
+    }
+    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
+        status = name_split_file(folder, split, &files[split]);
+    free(folder);
     return status;
 }
 
@@ -333,26 +345,21 @@ static vkn_status check_mitsuba(const struct transforms files[SCENE_SPLITS])
     return VKN_OK;
 }
 
-static vkn_status read_split_files(const char *path, struct scene_findings *findings,
-                                   struct transforms files[SCENE_SPLITS])
-{
-    char *folder = base_path_folder(path);
-    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
-    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++)
-        status = read_split_file(folder, split, findings, &files[split]);
-    free(folder);
-    return status == VKN_OK ? check_mitsuba(files) : status;
-}
-
-/* Reads one file, or all three if `path` is the training file. */
 static vkn_status read_scene(const char *path, const struct scene_options *options,
                              struct transforms files[SCENE_SPLITS], bool *single)
 {
-    *single = !reader_ends_with(path, SPLIT_FILE);
-    if (*single)
-        BASE_TRY(read_file(path, options->findings, &files[SCENE_TRAIN]));
-    else
-        BASE_TRY(read_split_files(path, options->findings, files));
+    char *paths[SCENE_SPLITS];
+    vkn_status status = transforms_files(path, paths, single);
+    for (unsigned i = 0; i < SCENE_SPLITS && status == VKN_OK; i++) {
+        if (paths[i] != NULL)
+            status = read_file(paths[i], options->findings, &files[i]);
+        for (size_t k = 0; k < files[i].count; k++)
+            files[i].frames[k].file = i;
+    }
+    for (unsigned i = 0; i < SCENE_SPLITS; i++)
+        free(paths[i]);
+    BASE_TRY(status);
+    BASE_TRY(check_mitsuba(files));
     return cloud_read(&files[SCENE_TRAIN]);
 }
 
@@ -362,4 +369,5 @@ const struct scene_reader scene_reader_transforms = {
     .hold_out = "add a transforms_test.json or test_filenames, or eval with --split train",
     .find = find,
     .read = read_scene,
+    .write = transforms_write,
 };

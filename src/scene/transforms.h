@@ -13,6 +13,7 @@
 #define SCENE_TRANSFORMS_H
 
 #include "scene/lens.h"
+#include "scene/write.h"
 
 struct transforms_point;
 /* A frame of a capture. */
@@ -90,11 +91,18 @@ struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, doub
  * with a message that names the field. */
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);
 
+#define TRANSFORMS_MAX_SIZE ((size_t)64 << 20) /* largest file, in bytes */
 /* Parse or read a transforms.json. `needs_images` is false for a camera path, whose frames need no
  * file_path. The caller frees the result with transforms_free, also after a failure. */
 vkn_status transforms_parse(const char *file, const struct cJSON *json, bool needs_images,
                             struct transforms *transforms);
 vkn_status transforms_read(const char *file, bool needs_images, struct transforms *transforms);
+/* Names the files of a scene: all splits' files if `path` is the training file's, else `path`
+ * alone; NULL: none. The caller frees the names, also after a failure. */
+vkn_status transforms_files(const char *path, char *files[SCENE_SPLITS], bool *single);
+/* Implements scene_reader.write. */
+vkn_status transforms_write(const char *path, const struct scene_new_pose *poses, size_t count,
+                            struct write_files *copies);
 /* Frees what the struct owns and sets it to zeros. */
 void transforms_free(struct transforms *transforms);
 
@@ -159,6 +167,10 @@ const char *pose_from_rows(const double (*rows)[4], double pose[12]);
 const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 /* Inverts a matrix whose last row is 0 0 0 w. The result is not finite when there is no inverse. */
 void pose_invert_matrix(double rows[4][4]);
+/* Converts a pose from Mitsuba's camera axes, x left, y up and z forwards, or to them. */
+void pose_convert_mitsuba(double pose[12]);
+/* Computes the quaternion w x y z of a rotation, its largest component first (Shepperd 1978). */
+void pose_quaternion(const double m[3][3], double q[4]);
 /* Returns the determinant of a 3x3 matrix. */
 double pose_determinant(const double m[3][3]);
 

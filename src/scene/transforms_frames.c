@@ -36,8 +36,7 @@ static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const ch
                           "differs from the pose at the start: rolling shutters are not supported");
 }
 
-/* Converts a pose from Mitsuba's camera axes: x left, y up and z forwards. */
-static void convert_from_mitsuba(double pose[12])
+void pose_convert_mitsuba(double pose[12])
 {
     for (int i = 0; i < 12; i += 4) {
         pose[i] = -pose[i];
@@ -56,7 +55,7 @@ static vkn_status read_pose(const cJSON *shutter, const cJSON *json, const char 
     BASE_TRY(pose_read(matrix, name, where, pose));
     BASE_TRY(check_shutter(shutter, json, where, matrix));
     if (transforms->mitsuba)
-        convert_from_mitsuba(pose);
+        pose_convert_mitsuba(pose);
     return VKN_OK;
 }
 

@@ -23,6 +23,17 @@ double vector_normalize(double v[3])
     return length;
 }
 
+void vector_solve(const double m[3][3], const double b[3], double x[3])
+{
+    double d = pose_determinant(m);
+    for (int column = 0; column < 3; column++) {
+        double replaced[3][3];
+        for (int i = 0; i < 9; i++)
+            replaced[i / 3][i % 3] = i % 3 == column ? b[i / 3] : m[i / 3][i % 3];
+        x[column] = pose_determinant(replaced) / d;
+    }
+}
+
 void look_along(const double position[3], const double back[3], const double up[3], double pose[12])
 {
     double axis[3] = {back[0], back[1], back[2]}, right[3], above[3];

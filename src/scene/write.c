@@ -1,0 +1,339 @@
+/* Writes a copy of a scene with other poses: the files with poses, and links to everything else. */
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "scene/reader.h"
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+void write_replace(struct write_patch *patch, size_t begin, size_t end, const void *bytes,
+                   size_t size)
+{
+    base_text_add_bytes(&patch->text, patch->data + patch->copied, begin - patch->copied);
+    base_text_add_bytes(&patch->text, bytes, size);
+    patch->copied = end;
+}
+
+static vkn_status add(struct write_files *files, const char *name, struct base_text *text)
+{
+    struct write_file *grown =
+        base_realloc(files->items, (files->count + 1) * sizeof(*files->items));
+    if (grown == NULL)
+        return base_fail(VKN_ERROR, "out of memory (%zu files)", files->count + 1);
+    files->items = grown;
+    struct write_file *file = &files->items[files->count];
+    *file = (struct write_file){.name = base_format("%s", name), .is_left_out = text == NULL};
+    if (file->name == NULL)
+        return VKN_ERROR;
+    if (text != NULL)
+        file->text = *text;
+    files->count++;
+    return VKN_OK;
+}
+
+vkn_status write_add(struct write_files *files, const char *name, struct write_patch *patch,
+                     size_t size)
+{
+    write_replace(patch, size, size, "", 0);
+    vkn_status status = patch->text.failed || name == NULL ? VKN_ERROR : VKN_OK;
+    if (status == VKN_OK)
+        status = add(files, name, &patch->text);
+    if (status != VKN_OK)
+        free(patch->text.data);
+    return status;
+}
+
+vkn_status write_leave_out(struct write_files *files, const char *name)
+{
+    return add(files, name, NULL);
+}
+
+const char *write_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+vkn_status write_check_frame(const char *file, const char *list, uint32_t frame, size_t count)
+{
+    if (frame < count)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s[%u]: it has a new pose, but there are only %zu", file,
+                     list, frame, count);
+}
+
+/* ---- folders --------------------------------------------------------------------------------- */
+
+/* A copy of a scene. Names of its entries are relative to `from` and `to`. */
+struct copy {
+    char *file; /* where reading starts */
+    char *from; /* absolute path of the scene's folder */
+    char *to;   /* absolute path of the folder `out` */
+    char *part; /* folder of `file`, relative to `from`; "": the same */
+    struct stat out;
+    struct write_files files;
+};
+
+static void free_copy(struct copy *copy)
+{
+    for (size_t i = 0; i < copy->files.count; i++) {
+        free(copy->files.items[i].name);
+        free(copy->files.items[i].text.data);
+    }
+    free(copy->files.items);
+    free(copy->file);
+    free(copy->from);
+    free(copy->to);
+    free(copy->part);
+}
+
+static vkn_status fail_path(const char *path)
+{
+    return base_fail(base_status_of_errno(errno), "%s: %s", path, strerror(errno));
+}
+
+static vkn_status resolve(const char *path, char **absolute)
+{
+    *absolute = realpath(path, NULL);
+    return *absolute != NULL ? VKN_OK : fail_path(path);
+}
+
+static const char *skip_slashes(const char *path)
+{
+    return path + strspn(path, "/");
+}
+
+/* Sets copy->part: the path from the scene's folder to `folder`, the user's, and on to the folder
+ * of copy->file, whose name begins with `folder`. */
+static vkn_status find_part(const char *folder, struct copy *copy)
+{
+    char *absolute = NULL, *end = base_path_folder(copy->file);
+    vkn_status status = end != NULL ? resolve(folder, &absolute) : VKN_ERROR;
+    if (status == VKN_OK) {
+        size_t size = strlen(folder), length = strlen(end);
+        copy->part = base_path_join(skip_slashes(absolute + strlen(copy->from)),
+                                    skip_slashes(length > size ? end + size : ""));
+        status = copy->part != NULL ? VKN_OK : VKN_ERROR;
+    }
+    free(absolute);
+    free(end);
+    return status;
+}
+
+/* Finds the file where reading starts, as scene_open does. */
+static vkn_status find_file(const struct vkn_scene *scene, struct copy *copy)
+{
+    const struct scene_reader *reader = reader_of(scene->format);
+    char *others = NULL;
+    if (reader == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: a scene in memory has no files to copy", scene->path);
+    if (!base_is_folder(scene->path)) {
+        copy->file = base_format("%s", scene->path);
+        return copy->file != NULL ? VKN_OK : VKN_ERROR;
+    }
+    vkn_status status = reader->find(scene->path, &copy->file, &others);
+    free(others);
+    if (status == VKN_OK && copy->file == NULL)
+        status = base_fail(VKN_BAD_INPUT, "%s: the scene's files are gone", scene->path);
+    return status;
+}
+
+/* Finds all folders. The scene's folder is that of the file, or of a COLMAP model's capture. */
+static vkn_status find_folders(const struct vkn_scene *scene, const char *out, struct copy *copy)
+{
+    bool is_folder = base_is_folder(scene->path);
+    char *folder = is_folder ? base_format("%s", scene->path) : base_path_folder(scene->path);
+    char *capture = NULL;
+    vkn_status status = folder != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && scene->format == VKN_SCENE_COLMAP)
+        status = scene_capture_folder(folder, &capture);
+    if (status == VKN_OK)
+        status = resolve(capture != NULL ? capture : folder, &copy->from);
+    if (status == VKN_OK)
+        status = find_part(folder, copy);
+    if (status == VKN_OK)
+        status = resolve(out, &copy->to);
+    if (status == VKN_OK && stat(out, &copy->out) != 0)
+        status = fail_path(out);
+    free(capture);
+    free(folder);
+    return status;
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+/* Returns whether a path lies in a folder. */
+static bool is_inside(const char *folder, const char *path)
+{
+    size_t size = strlen(folder);
+    return strncmp(folder, path, size) == 0 && path[size] == '/';
+}
+
+enum entry_kind { ENTRY_LINK, ENTRY_FOLDER, ENTRY_NONE };
+
+/* Returns what becomes of an entry of the scene's folder: a link; a folder, when one of its files
+ * is written or `out` is in it; or nothing, when it is `out`, written or left out. */
+static enum entry_kind classify(const struct copy *copy, const char *name, const char *path)
+{
+    struct stat status;
+    enum entry_kind kind = is_inside(path, copy->to) ? ENTRY_FOLDER : ENTRY_LINK;
+    if (stat(path, &status) == 0 && status.st_dev == copy->out.st_dev &&
+        status.st_ino == copy->out.st_ino)
+        kind = ENTRY_NONE;
+    for (size_t i = 0; i < copy->files.count; i++) {
+        const char *file = copy->files.items[i].name;
+        if (strcmp(file, name) == 0)
+            kind = ENTRY_NONE;
+        else if (is_inside(name, file))
+            kind = ENTRY_FOLDER;
+    }
+    return kind;
+}
+
+/* Checks that nothing is at `to`, or only a folder. */
+static vkn_status check_free(const char *to, bool is_folder)
+{
+    struct stat status;
+    if (lstat(to, &status) != 0)
+        return errno == ENOENT ? VKN_OK : fail_path(to);
+    if (is_folder && S_ISDIR(status.st_mode))
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: it exists already", to);
+}
+
+static vkn_status link_entry(const char *path, const char *to)
+{
+    char *target = realpath(path, NULL); /* does not depend on links of other copies */
+    vkn_status status = VKN_OK;
+    if (target != NULL && symlink(target, to) != 0)
+        status = fail_path(to);
+    free(target);
+    return status;
+}
+
+static vkn_status link_folder(const struct copy *copy, const char *name, bool only_checks);
+
+/* Links an entry, or makes the folder and links its entries; or checks that this is possible. */
+static vkn_status place_entry(const struct copy *copy, const char *name, bool only_checks)
+{
+    enum entry_kind kind = ENTRY_NONE;
+    char *path = base_path_join(copy->from, name), *to = base_path_join(copy->to, name);
+    vkn_status status = path != NULL && to != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        kind = classify(copy, name, path);
+    if (status == VKN_OK && kind != ENTRY_NONE && only_checks)
+        status = check_free(to, kind == ENTRY_FOLDER);
+    if (status == VKN_OK && kind == ENTRY_LINK && !only_checks)
+        status = link_entry(path, to);
+    if (status == VKN_OK && kind == ENTRY_FOLDER && !only_checks)
+        status = base_make_folder(to);
+    if (status == VKN_OK && kind == ENTRY_FOLDER)
+        status = link_folder(copy, name, only_checks);
+    free(path);
+    free(to);
+    return status;
+}
+
+/* Places the entries of a folder of the scene. */
+static vkn_status link_folder(const struct copy *copy, const char *name, bool only_checks)
+{
+    char *path = base_path_join(copy->from, name);
+    DIR *stream = path != NULL ? opendir(path) : NULL;
+    vkn_status status = stream != NULL ? VKN_OK : path != NULL ? fail_path(path) : VKN_ERROR;
+    for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;) {
+        if (entry->d_name[0] == '.')
+            continue;
+        char *inner = base_path_join(name, entry->d_name);
+        status = inner != NULL ? place_entry(copy, inner, only_checks) : VKN_ERROR;
+        free(inner);
+    }
+    if (stream != NULL)
+        closedir(stream);
+    free(path);
+    return status;
+}
+
+/* ---- the copy -------------------------------------------------------------------------------- */
+
+/* Writes a file, or checks that this is possible. */
+static vkn_status place_file(const struct copy *copy, const struct write_file *file,
+                             bool only_checks)
+{
+    char *to = base_path_join(copy->to, file->name);
+    vkn_status status = to != NULL ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && only_checks)
+        status = check_free(to, false);
+    else if (status == VKN_OK && !file->is_left_out)
+        status = base_file_replace(to, file->text.data, file->text.size);
+    free(to);
+    return status;
+}
+
+static vkn_status place(const struct copy *copy, bool only_checks)
+{
+    BASE_TRY(link_folder(copy, "", only_checks));
+    for (size_t i = 0; i < copy->files.count; i++)
+        BASE_TRY(place_file(copy, &copy->files.items[i], only_checks));
+    return VKN_OK;
+}
+
+/* Makes the names of the files relative to the scene's folder. */
+static vkn_status complete_names(struct copy *copy)
+{
+    for (size_t i = 0; i < copy->files.count; i++) {
+        char **name = &copy->files.items[i].name;
+        char *complete = base_path_join(copy->part, *name);
+        if (complete == NULL)
+            return VKN_ERROR;
+        free(*name);
+        *name = complete;
+    }
+    return VKN_OK;
+}
+
+/* Returns a copy of the new poses with orthonormal rotations; NULL after a failure. */
+static struct scene_new_pose *clean_poses(const struct vkn_scene *scene,
+                                          const struct scene_new_pose *poses, size_t count,
+                                          vkn_status *status)
+{
+    struct scene_new_pose *cleaned = base_alloc(count, sizeof(*cleaned));
+    *status = cleaned != NULL ? VKN_OK : VKN_ERROR;
+    for (size_t i = 0; i < count && *status == VKN_OK; i++) {
+        double rows[3][4];
+        memcpy(rows, poses[i].pose, sizeof(rows));
+        cleaned[i] = poses[i];
+        const char *problem = pose_from_rows((const double(*)[4])rows, cleaned[i].pose);
+        if (problem != NULL)
+            *status = base_fail(VKN_BAD_INPUT, "%s: new pose %zu: %s", scene->path, i, problem);
+    }
+    return cleaned;
+}
+
+vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pose *poses,
+                       size_t count, const char *out)
+{
+    BASE_C_LOCALE;
+    struct copy copy = {.file = NULL};
+    vkn_status status = VKN_OK;
+    struct scene_new_pose *cleaned = clean_poses(scene, poses, count, &status);
+    if (status == VKN_OK)
+        status = find_file(scene, &copy);
+    if (status == VKN_OK)
+        status = find_folders(scene, out, &copy);
+    if (status == VKN_OK)
+        status = reader_of(scene->format)->write(copy.file, cleaned, count, &copy.files);
+    if (status == VKN_OK)
+        status = complete_names(&copy);
+    if (status == VKN_OK)
+        status = place(&copy, true);
+    if (status == VKN_OK)
+        status = place(&copy, false);
+    free_copy(&copy);
+    free(cleaned);
+    return status;
+}
