@@ -17,10 +17,8 @@ static inline void remove_tree(const char *path)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         char *child = base_path_join(path, entry->d_name);
-        if (base_is_folder(child))
+        if (unlink(child) != 0) /* never follows a link into a folder of somebody else */
             remove_tree(child);
-        else
-            unlink(child);
         free(child);
     }
     if (folder != NULL)

@@ -91,11 +91,11 @@ static struct vkn_config small_config(void)
     };
 }
 
-/* Turns the matrix of a frame by up to 3 degrees around the world's z axis. */
+/* Turns the matrix of a frame about its position by up to 3 degrees around the world's axis z. */
 static void disturb_frame(const cJSON *frame, int index)
 {
     cJSON *rows = cJSON_GetObjectItemCaseSensitive(frame, "transform_matrix");
-    double angle = 3 * M_PI / 180 * sin(2.4 * index);
+    double angle = 3 * M_PI / 180 * sin((double)index * index);
     for (int column = 0; column < 3; column++) {
         cJSON *x = cJSON_GetArrayItem(cJSON_GetArrayItem(rows, 0), column);
         cJSON *y = cJSON_GetArrayItem(cJSON_GetArrayItem(rows, 1), column);
