@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/camera_panels.h"
+#include "report/chart.h"
 #include "report/page.h"
 #include "scene/scene.h"
 
@@ -185,8 +186,7 @@ static void draw_scale(const struct camera_panels *panels)
     double most = 0.5 * panels->reach / panels->scale;
     if (!(most > 0 && isfinite(most)))
         return;
-    double unit = pow(10, floor(log10(most)));
-    double length = unit * (most >= 5 * unit ? 5 : most >= 2 * unit ? 2 : 1);
+    double length = ticks_round_down(most);
     double width = length * panels->scale * 0.5 * PANELS_SIDE / panels->reach;
     double right = PANELS_SIDE - 14, y = PANELS_SIDE - 14;
     base_text_add(panels->svg,

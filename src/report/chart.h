@@ -38,6 +38,8 @@ void ticks_linear(double low, double high, size_t wanted, struct ticks *ticks);
 /* Sets ticks at powers of ten within [10^low, 10^high]: every k-th power where there are many, also
  * 2 and 5 times the power where there are few. Needs low < high, both finite. */
 void ticks_logarithmic(double low, double high, size_t wanted, struct ticks *ticks);
+/* Returns the largest number 1, 2 or 5 times a power of ten that is at most `most`, above 0. */
+double ticks_round_down(double most);
 /* Extends [low, high] to multiples of a round step, so that the outer ticks are at its ends. */
 void ticks_round_out(double *low, double *high, size_t wanted);
 

@@ -91,12 +91,12 @@ static void add_names(struct base_text *page, const struct run *run)
 
 /* ---- tiles ---------------------------------------------------------------------------------- */
 
-static void open_tile(struct base_text *page, const char *label)
+void page_tile_begin(struct base_text *page, const char *label)
 {
     base_text_add(page, "<div class=\"tile\"><dt>%s</dt><dd class=\"value\">", label);
 }
 
-static void close_tile(struct base_text *page, const char *more)
+void page_tile_end(struct base_text *page, const char *more)
 {
     base_text_add(page, "</dd><dd class=\"more\">");
     page_text(page, more);
@@ -154,13 +154,13 @@ static struct quality find_quality(const struct run_summary *summary)
 static void add_quality_tiles(struct base_text *page, const struct run_summary *summary)
 {
     struct quality quality = find_quality(summary);
-    open_tile(page, "Test PSNR");
+    page_tile_begin(page, "Test PSNR");
     page_number(page, quality.psnr, 2);
     base_text_add(page, "%s", isfinite(quality.psnr) ? " <small>dB</small>" : "");
-    close_tile(page, quality.psnr_caption);
-    open_tile(page, "Test SSIM");
+    page_tile_end(page, quality.psnr_caption);
+    page_tile_begin(page, "Test SSIM");
     page_number(page, quality.ssim, 4);
-    close_tile(page, quality.ssim_caption);
+    page_tile_end(page, quality.ssim_caption);
 }
 
 static void add_effort_tiles(struct base_text *page, const struct run *run)
@@ -170,7 +170,7 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
     double step = fmax(run->summary.step, run_last(metrics, RUN_STEP));
     double seconds = fmax(run->summary.seconds, run_last(metrics, RUN_SECONDS));
     char text[32], more[96] = "";
-    open_tile(page, "Steps");
+    page_tile_begin(page, "Steps");
     page_count(page, step);
     double skipped = fmax(run->summary.skipped_steps, run_last(metrics, RUN_SKIPPED));
     if (skipped > 0.0 && step > 0.0)
@@ -178,13 +178,13 @@ static void add_effort_tiles(struct base_text *page, const struct run *run)
                  100.0 * skipped / step);
     else if (isfinite(skipped))
         snprintf(more, sizeof(more), "%.0f skipped (overflow)", skipped);
-    close_tile(page, more);
-    open_tile(page, "Training time");
+    page_tile_end(page, more);
+    page_tile_begin(page, "Training time");
     report_duration(text, seconds);
     base_text_add(page, "%s", isfinite(seconds) ? text : "–");
     report_quantity(text, step / seconds);
     snprintf(more, sizeof(more), "%s steps/s", text);
-    close_tile(page, isfinite(step / seconds) ? more : "not recorded");
+    page_tile_end(page, isfinite(step / seconds) ? more : "not recorded");
 }
 
 /* Adds nothing for runs of versions that did not record the samples. */
@@ -194,7 +194,7 @@ static void add_sampling_tile(struct base_text *page, const struct run_sampling 
     int used = 0;
     if (!isfinite(sampling->evaluated_per_ray))
         return;
-    open_tile(page, "Samples per ray");
+    page_tile_begin(page, "Samples per ray");
     page_number(page, sampling->evaluated_per_ray, 1);
     report_quantity(rays, sampling->rays_per_second);
     used = snprintf(more, sizeof(more), "%.24s: ", sampling->kind ? sampling->kind : "sampling");
@@ -203,7 +203,7 @@ static void add_sampling_tile(struct base_text *page, const struct run_sampling 
                          100.0 * sampling->empty_share);
     snprintf(more + used, sizeof(more) - (size_t)used, "%.1f live, %s rays/s",
              sampling->live_per_ray, rays);
-    close_tile(page, more);
+    page_tile_end(page, more);
 }
 
 static void add_parallel_tile(struct base_text *page, const struct run_parallel *parallel)
@@ -211,31 +211,31 @@ static void add_parallel_tile(struct base_text *page, const struct run_parallel 
     char bytes[32], more[96] = "";
     if (!isfinite(parallel->ranks))
         return;
-    open_tile(page, "Ranks");
+    page_tile_begin(page, "Ranks");
     page_count(page, parallel->ranks);
     report_quantity(bytes, parallel->exchange_bytes);
     if (isfinite(parallel->exchange_share))
         snprintf(more, sizeof(more), "%.1f%% of the time in all-reduces, %s%sB per step",
                  100.0 * parallel->exchange_share, bytes, strchr(bytes, ' ') ? "" : " ");
-    close_tile(page, more);
+    page_tile_end(page, more);
 }
 
 static void add_machine_tiles(struct base_text *page, const struct run *run)
 {
-    open_tile(page, "Precision");
+    page_tile_begin(page, "Precision");
     const char *precision = lookup(run, run->summary.precision, "path"), *device = page_device(run);
     page_text(page, precision ? precision : "–");
-    close_tile(page, device ? device : "device not recorded");
+    page_tile_end(page, device ? device : "device not recorded");
     double bytes = run_last(&run->metrics, RUN_MEMORY);
-    open_tile(page, "Device memory");
+    page_tile_begin(page, "Device memory");
     page_number(page, bytes / (1 << 20), 0);
     base_text_add(page, "%s", isfinite(bytes) ? " <small>MiB</small>" : "");
-    close_tile(page, isfinite(bytes) ? "held at the last log line" : "not recorded");
+    page_tile_end(page, isfinite(bytes) ? "held at the last log line" : "not recorded");
 }
 
 /* ---- facts ---------------------------------------------------------------------------------- */
 
-static void add_fact(struct base_text *page, const char *name, const char *value)
+void page_fact(struct base_text *page, const char *name, const char *value)
 {
     if (value == NULL)
         return;
@@ -248,14 +248,14 @@ static void add_facts(struct base_text *page, const struct run *run)
 {
     const struct run_summary *summary = &run->summary;
     base_text_add(page, "<dl class=\"facts\">\n");
-    add_fact(page, "Scene", page_scene(run));
-    add_fact(page, "Background", summary->background);
-    add_fact(page, "Colour space", summary->color_space);
-    add_fact(page, "Backend", page_backend(run));
-    add_fact(page, "Gradient sums", summary->gradient_sums);
-    add_fact(page, "Changed defaults", summary->policy);
-    add_fact(page, "Device", page_device(run));
-    add_fact(page, "Driver", page_driver(run));
+    page_fact(page, "Scene", page_scene(run));
+    page_fact(page, "Background", summary->background);
+    page_fact(page, "Colour space", summary->color_space);
+    page_fact(page, "Backend", page_backend(run));
+    page_fact(page, "Gradient sums", summary->gradient_sums);
+    page_fact(page, "Changed defaults", summary->policy);
+    page_fact(page, "Device", page_device(run));
+    page_fact(page, "Driver", page_driver(run));
     base_text_add(page, "</dl>\n");
 }
 

@@ -73,6 +73,13 @@ void page_number(struct base_text *page, double value, int digits)
         base_text_add(page, "–");
 }
 
+void page_number_cell(struct base_text *page, double value, int digits, const char *unit)
+{
+    base_text_add(page, "<td class=\"number\">");
+    page_number(page, value, digits);
+    base_text_add(page, "%s</td>", isfinite(value) ? unit : "");
+}
+
 void page_count(struct base_text *page, double value)
 {
     if (!(value >= 0.0 && value < 1e15)) {

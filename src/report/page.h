@@ -13,6 +13,8 @@ extern const char page_style[], page_style_more[], page_style_pictures[], page_s
 void page_text(struct base_text *page, const char *text);
 /* Adds a number with `digits` decimals, or "–" when it is not finite. */
 void page_number(struct base_text *page, double value, int digits);
+/* Adds a table's cell with a number, and `unit` (not escaped) if the number is finite. */
+void page_number_cell(struct base_text *page, double value, int digits, const char *unit);
 /* Adds a whole number with thin spaces between thousands. */
 void page_count(struct base_text *page, double value);
 /* Writes "step 20", or "an unknown step" when `step` is not finite. */
@@ -46,6 +48,13 @@ struct page_view {
 /* Adds a figure of a view: its pictures side by side, and a slider between any two of them. */
 void page_view(struct base_text *page, const struct page_view *view, const struct page_cell *cells,
                size_t count, size_t *budget);
+
+/* Begins a tile of the header with its label (not escaped); the caller adds the value. Ends the
+ * tile with a line of small text. */
+void page_tile_begin(struct base_text *page, const char *label);
+void page_tile_end(struct base_text *page, const char *more);
+/* Adds a fact of the header with its name (not escaped), unless `value` is NULL. */
+void page_fact(struct base_text *page, const char *name, const char *value);
 
 typedef void (*page_function)(struct base_text *page, const void *context);
 /* A document: title and style, `head`, list of contents, `sections`, footer, script. */

@@ -12,13 +12,6 @@ static bool has_work(const struct run_summary *summary)
     return false;
 }
 
-static void add_number(struct base_text *page, double value, int digits, const char *unit)
-{
-    base_text_add(page, "<td class=\"number\">");
-    page_number(page, value, digits);
-    base_text_add(page, "%s</td>", isfinite(value) ? unit : "");
-}
-
 /* Adds a bar with a dark part for the floor. Both lengths are shares of the longest bar. */
 static void add_bar(struct base_text *page, double share, double floor_share)
 {
@@ -36,7 +29,7 @@ static void add_bar(struct base_text *page, double share, double floor_share)
 static void add_rate(struct base_text *page, double amount, double milliseconds, int digits)
 {
     bool none = !(amount > 0.0 && milliseconds > 0.0);
-    add_number(page, none ? (double)NAN : amount / (1e6 * milliseconds), digits, "");
+    page_number_cell(page, none ? (double)NAN : amount / (1e6 * milliseconds), digits, "");
 }
 
 static void add_work(struct base_text *page, const struct run_pass *pass)
@@ -44,8 +37,8 @@ static void add_work(struct base_text *page, const struct run_pass *pass)
     add_rate(page, pass->flops, pass->milliseconds, 1);
     add_rate(page, pass->bytes, pass->milliseconds, 1);
     add_rate(page, pass->atomics, pass->milliseconds, 2);
-    add_number(page, pass->floor_milliseconds, 3, " ms");
-    add_number(page, pass->milliseconds / pass->floor_milliseconds, 1, "");
+    page_number_cell(page, pass->floor_milliseconds, 3, " ms");
+    page_number_cell(page, pass->milliseconds / pass->floor_milliseconds, 1, "");
     base_text_add(page, "<td>");
     page_text(page, pass->bound ? pass->bound : "");
     base_text_add(page, "</td>");
@@ -59,8 +52,8 @@ static void add_pass(struct base_text *page, const struct run_pass *pass, double
     page_text(page, pass->name ? pass->name : "unnamed");
     base_text_add(page, "</th>");
     add_bar(page, largest > 0.0 ? share / largest : 0.0, largest > 0.0 ? floor / largest : 0.0);
-    add_number(page, 100.0 * pass->share, 1, " %");
-    add_number(page, pass->milliseconds, 3, " ms");
+    page_number_cell(page, 100.0 * pass->share, 1, " %");
+    page_number_cell(page, pass->milliseconds, 3, " ms");
     if (work)
         add_work(page, pass);
     base_text_add(page, "</tr>\n");
@@ -156,8 +149,8 @@ static void add_buffer(struct base_text *page, const struct run_buffer *buffer, 
     page_text(page, buffer->name ? buffer->name : "unnamed");
     base_text_add(page, "</th>");
     add_bar(page, largest > 0.0 ? buffer->bytes / largest : 0.0, 0.0);
-    add_number(page, 100.0 * buffer->bytes / total, 1, " %");
-    add_number(page, buffer->bytes / (1024.0 * 1024.0), 3, " MiB");
+    page_number_cell(page, 100.0 * buffer->bytes / total, 1, " %");
+    page_number_cell(page, buffer->bytes / (1024.0 * 1024.0), 3, " MiB");
     base_text_add(page, "</tr>\n");
 }
 

@@ -138,7 +138,7 @@ struct report_refined_seed {
     double psnr[2], ssim[2]; /* means over the test views; PSNR in dB */
     char *runs[2];           /* run directories */
 };
-/* Everything on the page of a refinement. */
+/* Everything on the page of a refinement. Without test views there are no seeds. */
 struct report_refinement {
     const char *scene, *refined; /* paths of the two scenes */
     const char *device, *driver;
@@ -146,13 +146,16 @@ struct report_refinement {
     double difference, noise; /* of PSNR: after - before, and its standard error; dB */
     uint64_t steps;           /* of each training */
     double seconds;           /* of the whole command */
+    double limit;             /* refine.limit, pixels */
+    double scale;             /* training units per unit of the dataset */
     const struct report_refined_view *views;
     size_t view_count;
     const struct report_refined_seed *seeds;
     size_t seed_count;
 };
 /* Writes the page: the verdict, quality by seed, the cameras before and after from three sides, the
- * movement and residuals of each view, pictures of test views side by side. */
+ * movement of each view, pictures of test views side by side. Numbers that are not finite are shown
+ * as missing; texts may be NULL. */
 vkn_status report_write_refinement(const struct report_refinement *refinement, const char *out);
 
 /* ---- numbers -------------------------------------------------------------------------------- */

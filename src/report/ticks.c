@@ -18,6 +18,12 @@ static double round_step(double rough)
     return mantissa <= 5.0 + 1e-9 ? 5.0 * power : 10.0 * power;
 }
 
+double ticks_round_down(double most)
+{
+    double unit = pow(10, floor(log10(most)));
+    return unit * (most >= 5 * unit ? 5 : most >= 2 * unit ? 2 : 1);
+}
+
 /* ---- labels --------------------------------------------------------------------------------- */
 
 /* Returns the SI prefix of an axis's labels: none below 10 000, then "k", "M" and so on. */

@@ -1,0 +1,234 @@
+/* Writes the page of a refinement of cameras: header, sections, quality by seed. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "report/progress_text.h"
+#include "report/refinement.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+void refinement_signed(struct base_text *page, double value, int digits)
+{
+    /* Adding 0 turns -0 into 0. */
+    double unit = pow(10, digits), rounded = round(value * unit) / unit + 0.0;
+    if (isfinite(value))
+        base_text_add(page, "%+.*f", digits, isfinite(rounded) ? rounded : value);
+    else
+        base_text_add(page, "–");
+}
+
+void refinement_signed_cell(struct base_text *page, double value, int digits)
+{
+    base_text_add(page, "<td class=\"number\">");
+    refinement_signed(page, value, digits);
+    base_text_add(page, "</td>");
+}
+
+struct report_refined_seed refinement_mean(const struct report_refinement *shown)
+{
+    struct report_refined_seed mean = {0};
+    for (size_t i = 0; i < shown->seed_count; i++) {
+        for (int which = 0; which < 2; which++) {
+            mean.psnr[which] += shown->seeds[i].psnr[which];
+            mean.ssim[which] += shown->seeds[i].ssim[which];
+        }
+    }
+    for (int which = 0; which < 2; which++) {
+        mean.psnr[which] /= (double)shown->seed_count;
+        mean.ssim[which] /= (double)shown->seed_count;
+    }
+    return mean;
+}
+
+/* ---- head ------------------------------------------------------------------------------------ */
+
+static void add_psnr_tiles(struct base_text *page, const struct report_refinement *shown)
+{
+    const struct report_refined_seed mean = refinement_mean(shown);
+    char more[96] = "noise unknown";
+    page_tile_begin(page, "Difference of test PSNR");
+    refinement_signed(page, shown->difference, 2);
+    if (isfinite(shown->noise)) {
+        base_text_add(page, " ± %.2f", shown->noise);
+        snprintf(more, sizeof(more), "mean of %zu seeds and its standard error", shown->seed_count);
+    }
+    base_text_add(page, "%s", isfinite(shown->difference) ? " <small>dB</small>" : "");
+    page_tile_end(page, isfinite(shown->difference) ? more : "not measured");
+    page_tile_begin(page, "Test PSNR");
+    page_number(page, mean.psnr[0], 2);
+    base_text_add(page, " → ");
+    page_number(page, mean.psnr[1], 2);
+    base_text_add(page, " <small>dB</small>");
+    page_tile_end(page, "original → refined cameras");
+}
+
+static void add_movement_tiles(struct base_text *page, const struct refinement *refinement)
+{
+    const struct report_refinement *shown = refinement->shown;
+    char more[96] = "not recorded";
+    double median = (double)NAN;
+    if (refinement->known > 0) {
+        median = shown->views[refinement->order[refinement->known / 2]].pixels;
+        snprintf(more, sizeof(more), "largest %.2f pixels",
+                 shown->views[refinement->order[0]].pixels);
+    }
+    page_tile_begin(page, "Median movement");
+    page_number(page, median, 2);
+    base_text_add(page, "%s", isfinite(median) ? " <small>pixels</small>" : "");
+    page_tile_end(page, more);
+    page_tile_begin(page, "Views at the limit");
+    base_text_add(page, "%zu", refinement->limited);
+    snprintf(more, sizeof(more), "of %zu view%s", shown->view_count,
+             shown->view_count == 1 ? "" : "s");
+    page_tile_end(page, more);
+}
+
+static void add_effort_tile(struct base_text *page, const struct report_refinement *shown)
+{
+    char duration[32], more[96];
+    page_tile_begin(page, "Steps");
+    page_count(page, (double)shown->steps);
+    report_duration(duration, shown->seconds);
+    snprintf(more, sizeof(more), "of each training; %s in all", duration);
+    page_tile_end(page, isfinite(shown->seconds) ? more : "of each training");
+}
+
+static void add_head(struct base_text *page, const void *context)
+{
+    const struct refinement *refinement = context;
+    const struct report_refinement *shown = refinement->shown;
+    char *name = page_last_part(shown->scene ? shown->scene : "");
+    base_text_add(page, "<header>\n<p class=\"kind\">vknerf refinement of cameras</p>\n<h1>");
+    page_text(page, name ? name : "");
+    base_text_add(page, "</h1>\n<p class=\"verdict\">");
+    page_text(page, shown->verdict ? shown->verdict : "There is no verdict.");
+    base_text_add(page, "</p>\n");
+    refinement_quality_charts(page, shown);
+    base_text_add(page, "<dl class=\"tiles\">\n");
+    add_psnr_tiles(page, shown);
+    add_movement_tiles(page, refinement);
+    add_effort_tile(page, shown);
+    base_text_add(page, "</dl>\n<dl class=\"facts\">\n");
+    page_fact(page, "Scene", shown->scene);
+    page_fact(page, "Refined scene", shown->refined);
+    page_fact(page, "Device", shown->device);
+    page_fact(page, "Driver", shown->driver);
+    base_text_add(page, "</dl>\n</header>\n");
+    page->failed |= name == NULL;
+    free(name);
+}
+
+/* ---- seeds ----------------------------------------------------------------------------------- */
+
+static void add_values(struct base_text *page, const double psnr[2], const double ssim[2])
+{
+    page_number_cell(page, psnr[0], 2, "");
+    page_number_cell(page, psnr[1], 2, "");
+    refinement_signed_cell(page, psnr[1] - psnr[0], 2);
+    page_number_cell(page, ssim[0], 4, "");
+    page_number_cell(page, ssim[1], 4, "");
+    refinement_signed_cell(page, ssim[1] - ssim[0], 4);
+    base_text_add(page, "</tr>\n");
+}
+
+static void add_seed_rows(struct base_text *page, const struct report_refinement *shown)
+{
+    for (size_t i = 0; i < shown->seed_count; i++) {
+        base_text_add(page, "<tr><th scope=\"row\">%llu</th>",
+                      (unsigned long long)shown->seeds[i].seed);
+        add_values(page, shown->seeds[i].psnr, shown->seeds[i].ssim);
+    }
+    if (shown->seed_count < 2)
+        return;
+    const struct report_refined_seed mean = refinement_mean(shown);
+    base_text_add(page, "<tr class=\"strong\"><th scope=\"row\">mean</th>");
+    add_values(page, mean.psnr, mean.ssim);
+}
+
+void refinement_seeds(struct base_text *page, const struct refinement *refinement)
+{
+    static const char *const columns[] = {"PSNR before, dB", "after", "difference",
+                                          "SSIM before",     "after", "difference"};
+    const struct report_refinement *shown = refinement->shown;
+    page_section(page, "seeds", "Trainings");
+    base_text_add(page, "<p>Each seed trains two fields from the start with the same settings: one "
+                        "with the original cameras (before), one with the refined cameras "
+                        "(after).</p>\n");
+    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                        "aria-label=\"Trainings\">\n<table class=\"results\">\n<thead><tr>"
+                        "<th scope=\"col\">Seed</th>");
+    for (size_t i = 0; i < BASE_COUNT(columns); i++)
+        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", columns[i]);
+    base_text_add(page, "</tr></thead>\n<tbody>\n");
+    add_seed_rows(page, shown);
+    base_text_add(page, "</tbody>\n</table>\n</div>\n</section>\n");
+}
+
+/* ---- the page -------------------------------------------------------------------------------- */
+
+static void add_sections(struct base_text *page, const void *context)
+{
+    refinement_cameras(page, context);
+    refinement_views(page, context);
+    refinement_pictures(page, context);
+    refinement_seeds(page, context);
+}
+
+/* A view and its movement, for sorting. */
+struct movement {
+    double pixels; /* -1: unknown */
+    size_t view;
+};
+
+static int by_movement(const void *a, const void *b)
+{
+    const struct movement *first = a, *second = b;
+    if (first->pixels < second->pixels || first->pixels > second->pixels)
+        return first->pixels < second->pixels ? 1 : -1;
+    return (first->view > second->view) - (first->view < second->view);
+}
+
+/* Sorts the views; the caller frees refinement->order. False: out of memory. */
+static bool sort_views(struct refinement *refinement)
+{
+    const struct report_refinement *shown = refinement->shown;
+    struct movement *movements = base_alloc(shown->view_count, sizeof(*movements));
+    refinement->order = base_alloc(shown->view_count, sizeof(*refinement->order));
+    if (movements && refinement->order) {
+        for (size_t i = 0; i < shown->view_count; i++) {
+            double pixels = shown->views[i].pixels;
+            movements[i] = (struct movement){isfinite(pixels) ? pixels : -1, i};
+            refinement->known += isfinite(pixels) ? 1 : 0;
+            refinement->limited += shown->views[i].at_limit ? 1 : 0;
+        }
+        qsort(movements, shown->view_count, sizeof(*movements), by_movement);
+        for (size_t i = 0; i < shown->view_count; i++)
+            refinement->order[i] = movements[i].view;
+    }
+    bool is_sorted = movements && refinement->order;
+    free(movements);
+    return is_sorted;
+}
+
+vkn_status report_write_refinement(const struct report_refinement *shown, const char *out)
+{
+    struct refinement refinement = {.shown = shown};
+    struct base_text page = {0};
+    char *name = page_last_part(shown->scene ? shown->scene : "");
+    char *title = name ? base_format("%s · refined cameras", name) : NULL;
+    const struct page_document document = {
+        .title = title ? title : "",
+        .footer = "the results of its refinement and the pictures of its run directories",
+        .head = add_head,
+        .sections = add_sections,
+    };
+    page.failed = title == NULL || !sort_views(&refinement);
+    if (!page.failed)
+        page_document(&page, &document, &refinement);
+    vkn_status status = page.failed ? page_fail(out) : base_file_replace(out, page.data, page.size);
+    free(page.data);
+    free(refinement.order);
+    free(title);
+    free(name);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* Adds the table of views, and pictures of the test views that have changed most. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report/progress_text.h"
+#include "report/refinement.h"
+#include "scene/scene.h"
+
+#define MOST_ROWS     ((size_t)100)
+#define MOST_PICTURES ((size_t)4)
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static const char *path_of(const struct report_refinement *shown, size_t view)
+{
+    const struct scene_camera *camera = shown->views[view].before;
+    return camera && camera->image_path ? camera->image_path : "–";
+}
+
+const char *refinement_image(const struct report_refinement *shown, size_t view)
+{
+    const char *path = path_of(shown, view), *end = strrchr(path, '/');
+    size_t shared = end ? (size_t)(end - path) + 1 : 0;
+    for (size_t i = 0; i < shown->view_count && shared > 0; i++) {
+        const char *other = path_of(shown, i);
+        while (shared > 0 && (strncmp(path, other, shared) != 0 || path[shared - 1] != '/'))
+            shared--;
+    }
+    return path + shared;
+}
+
+/* ---- table of views -------------------------------------------------------------------------- */
+
+static void add_text(struct base_text *page, const char *text)
+{
+    base_text_add(page, "<td>");
+    page_text(page, text ? text : "–");
+    base_text_add(page, "</td>");
+}
+
+/* Adds the PSNR of a test view before, after and their difference; empty cells for other views. */
+static void add_quality(struct base_text *page, const struct report_refined_view *view)
+{
+    if (view->test_view == NULL) {
+        base_text_add(page, "<td></td><td></td><td></td>");
+        return;
+    }
+    page_number_cell(page, view->psnr[0], 2, "");
+    page_number_cell(page, view->psnr[1], 2, "");
+    refinement_signed_cell(page, view->psnr[1] - view->psnr[0], 2);
+}
+
+static void add_row(struct base_text *page, const struct report_refinement *shown, size_t index)
+{
+    const struct report_refined_view *view = &shown->views[index];
+    char length[32];
+    base_text_add(page, "<tr><th scope=\"row\">");
+    page_text(page, refinement_image(shown, index));
+    base_text_add(page, "</th>");
+    add_text(page, view->split);
+    page_number_cell(page, view->pixels, 2, "");
+    page_number_cell(page, view->degrees, 3, "");
+    report_quantity(length, view->distance);
+    base_text_add(page, "<td class=\"number\">%s</td>", isfinite(view->distance) ? length : "–");
+    add_quality(page, view);
+    base_text_add(page, "<td>%s</td></tr>\n",
+                  view->at_limit ? "<span class=\"limited\">at the limit</span>" : "");
+}
+
+/* Names what to do about views at the limit. */
+static void add_advice(struct base_text *page, const struct refinement *refinement)
+{
+    const struct report_refinement *shown = refinement->shown;
+    base_text_add(page, "<div>\n<p>A view's movement is the root mean square distance, in pixels "
+                        "of the training images, by which points in its frustum have moved in its "
+                        "image. Views are sorted by it.</p>\n");
+    if (refinement->limited > 0) {
+        base_text_add(page, "<p class=\"note\"><b>%zu</b> of %zu views %s at the limit",
+                      refinement->limited, shown->view_count,
+                      refinement->limited == 1 ? "is" : "are");
+        if (isfinite(shown->limit))
+            base_text_add(page, " of %g pixels (<code>refine.limit</code>)", shown->limit);
+        base_text_add(page, " and would move further. Their images may not belong to the scene: "
+                            "take them out, or raise the limit.</p>\n");
+    }
+    base_text_add(page, "</div>\n");
+}
+
+void refinement_views(struct base_text *page, const struct refinement *refinement)
+{
+    static const char *const columns[] = {"Pixels", "Degrees",    "Distance*", "PSNR before",
+                                          "after",  "difference", ""};
+    const struct report_refinement *shown = refinement->shown;
+    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS;
+    page_section(page, "movements-by-view", "Movement of each view");
+    base_text_add(page, "<div class=\"charts\">\n");
+    refinement_histogram(page, refinement);
+    add_advice(page, refinement);
+    base_text_add(page, "</div>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+                        "aria-label=\"Views\">\n<table class=\"results\">\n<thead><tr>"
+                        "<th scope=\"col\">Image</th><th scope=\"col\">Split</th>");
+    for (size_t i = 0; i < BASE_COUNT(columns); i++)
+        base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", columns[i]);
+    base_text_add(page, "</tr></thead>\n<tbody>\n");
+    for (size_t i = 0; i < rows; i++)
+        add_row(page, shown, refinement->order[i]);
+    base_text_add(page, "</tbody>\n</table>\n</div>\n<p><small>* in the dataset's units");
+    if (rows < shown->view_count)
+        base_text_add(page, ". %zu views that have moved less are left out",
+                      shown->view_count - rows);
+    base_text_add(page, ".</small></p>\n</section>\n");
+}
+
+/* ---- pictures -------------------------------------------------------------------------------- */
+
+/* A test view and by how much its PSNR has changed. */
+struct change {
+    size_t view;
+    double change;
+};
+
+/* Sorts the largest gain first, unknown changes last. */
+static int by_change(const void *a, const void *b)
+{
+    const struct change *first = a, *second = b;
+    if (isnan(first->change) || isnan(second->change))
+        return isnan(first->change) - isnan(second->change);
+    return (first->change < second->change) - (first->change > second->change);
+}
+
+static void add_view(struct base_text *page, const struct report_refinement *shown,
+                     const struct change *change, size_t *budget)
+{
+    const struct report_refined_view *view = &shown->views[change->view];
+    const struct report_refined_seed *seed = &shown->seeds[0];
+    char *render = base_format("views/%s.png", view->test_view);
+    char *target = base_format("views/%s_target.png", view->test_view);
+    const struct page_cell cells[] = {
+        {"before", "original cameras", seed->runs[0], seed->runs[0] ? render : NULL, view->psnr[0]},
+        {"after", "refined cameras", seed->runs[1], seed->runs[1] ? render : NULL, view->psnr[1]},
+        {"target", "photograph", seed->runs[0], seed->runs[0] ? target : NULL, (double)NAN},
+    };
+    struct base_text facts = {0};
+    base_text_add(&facts, "<span>");
+    page_text(&facts, refinement_image(shown, change->view));
+    base_text_add(&facts, "</span><span>");
+    refinement_signed(&facts, change->change, 2);
+    base_text_add(&facts, " dB</span>");
+    page->failed |= facts.failed || !render || !target;
+    if (!page->failed)
+        page_view(page, &(struct page_view){view->test_view, facts.data, ""}, cells,
+                  BASE_COUNT(cells), budget);
+    free(facts.data);
+    free(render);
+    free(target);
+}
+
+/* Lists the test views by their change; returns their number. */
+static size_t list_changes(const struct report_refinement *shown, struct change *changes)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < shown->view_count; i++)
+        if (shown->views[i].test_view)
+            changes[count++] =
+                (struct change){i, shown->views[i].psnr[1] - shown->views[i].psnr[0]};
+    qsort(changes, count, sizeof(*changes), by_change);
+    return count;
+}
+
+/* Adds the views that have gained most and those that have lost most, or gained least. */
+static void add_views(struct base_text *page, const struct report_refinement *shown,
+                      struct change *changes)
+{
+    size_t count = list_changes(shown, changes), known = count, budget = PAGE_PICTURE_BUDGET;
+    while (known > 0 && isnan(changes[known - 1].change))
+        known--;
+    if (shown->seed_count == 0 || count == 0) {
+        base_text_add(page, "<p class=\"absent\">No test view has been measured.</p>\n");
+        return;
+    }
+    /* Without enough known changes the first views are shown. */
+    size_t last = known > MOST_PICTURES ? known : count < MOST_PICTURES ? count : MOST_PICTURES;
+    size_t shown_count = last < MOST_PICTURES ? last : MOST_PICTURES;
+    size_t gains = (shown_count + 1) / 2;
+    base_text_add(page,
+                  "<p>%s of seed %llu; PSNR is the mean over the seeds.</p>\n"
+                  "<div class=\"views\">\n",
+                  count > shown_count
+                      ? "The test views that have gained most, and those that have lost most or "
+                        "gained least: pictures"
+                      : "Pictures",
+                  (unsigned long long)shown->seeds[0].seed);
+    for (size_t i = 0; i < shown_count; i++)
+        add_view(page, shown, &changes[i < gains ? i : last - shown_count + i], &budget);
+    base_text_add(page, "</div>\n");
+}
+
+void refinement_pictures(struct base_text *page, const struct refinement *refinement)
+{
+    const struct report_refinement *shown = refinement->shown;
+    struct change *changes = base_alloc(shown->view_count, sizeof(*changes));
+    page_section(page, "views", "Test views");
+    if (changes)
+        add_views(page, shown, changes);
+    base_text_add(page, "</section>\n");
+    page->failed |= changes == NULL;
+    free(changes);
+}
