@@ -17,7 +17,7 @@ static inline void remove_tree(const char *path)
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         char *child = base_path_join(path, entry->d_name);
-        if (unlink(child) != 0) /* never follows a link into a folder of somebody else */
+        if (unlink(child) != 0) /* does not follow links to folders outside */
             remove_tree(child);
         free(child);
     }

@@ -30,6 +30,7 @@ run prepare "it's a walk.mp4" --out a --sharpest --frames 7
 [ "$code" = 0 ] || fail "prepare: exit status $code: $(cat err a/prepare/*.log | tail -n 40)"
 contains out '^7 of 7 pictures have poses, [0-9]* points, '
 contains out '^next: vknerf train a$'
+contains out '^or refine its poses first: vknerf refine a --out REFINED$'
 for i in 1 4 7; do
     ffmpeg -v error -i "$(printf 'v%03d.png' $((3 * i - 1)))" -i a/images/frame_0000$i.jpg -lavfi ssim=stats_file=- -f null - |
         sed -n 's/.*All:\([0-9.]*\).*/\1/p' >ssim
@@ -45,6 +46,13 @@ succeeds prepare "it's a walk.mp4" --out a --sharpest --frames 7 --json
 contains out '"pictures":	7'
 contains out '"registered":	7'
 contains out '"problems"'
+# Too short for any movement, which ends the refinement with an error.
+run prepare "it's a walk.mp4" --out a --sharpest --frames 7 --quiet --refine q --refine-seconds 0.001
+[ "$code" = 2 ] || fail "--refine: exit status $code: $(cat err)"
+contains err '^vknerf: a: no view has moved: train for longer'
+[ -f q/refine/refined_cameras/summary.json ] || fail "--refine has trained nothing"
+refuses 2 '--refine-seconds: seconds: soon is not a number of seconds' \
+    prepare "it's a walk.mp4" --out a --sharpest --frames 7 --refine q --refine-seconds soon
 refuses 2 'a: was prepared before the pictures (.*walk.mp4) or the options for them changed' prepare "it's a walk.mp4" --out a
 
 # ---- with the stand-in ------------------------------------------------------------------------------

@@ -10,6 +10,13 @@
 static const char *const matchers[] = {"", VKN_MATCHERS(VKN_NAME) NULL};
 static const char *const camera_models[] = {"", VKN_CAMERA_MODELS(VKN_NAME) NULL};
 
+/* The refinement that may follow. */
+struct refining {
+    const char *out;     /* --refine; NULL: none */
+    const char *seconds; /* --refine-seconds; NULL: the default number of steps */
+    vkn_config *config;
+};
+
 /* ---- result --------------------------------------------------------------------- */
 
 static void print_problems(const cJSON *info)
@@ -67,13 +74,14 @@ static int print_text(const struct vkn_prepare_params *params,
 }
 
 /* Refines the poses of the scene, if --refine asks for it. */
-static int refine(const struct vkn_prepare_params *params, const char *refined, bool json)
+static int refine(const struct vkn_prepare_params *params, const struct refining *refining,
+                  bool json)
 {
-    if (!refined)
-        return VKN_OK;
     const struct vkn_train_params train = {
-        .job = params->job, .scene = params->out, .out = refined};
+        .job = params->job, .scene = params->out, .out = refining->out, .config = refining->config};
     const struct vkn_refine_params given = {.train = &train};
+    if (!refining->out)
+        return VKN_OK;
     if (!getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors();
     return cli_refine(&given, json);
@@ -96,8 +104,8 @@ static int print_result(const struct vkn_prepare_params *params,
 
 /* ---- the command --------------------------------------------------------------------------- */
 
-static int parse(int argc, char **argv, struct vkn_prepare_params *params, const char **refined,
-                 bool *json, bool *quiet)
+static int parse(int argc, char **argv, struct vkn_prepare_params *params,
+                 struct refining *refining, bool *json, bool *quiet)
 {
     const struct option options[] = {
         {OPTION("--out", "SCENE", TEXT, &params->out,
@@ -118,8 +126,10 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, const
         {OPTION("--camera-model", "MODEL", CHOICE, &params->camera_model,
                 "COLMAP's camera model; default OPENCV for one camera, else SIMPLE_RADIAL"),
          .choices = camera_models},
-        {OPTION("--refine", "DIR", TEXT, refined,
+        {OPTION("--refine", "DIR", TEXT, &refining->out,
                 "then refine the poses into this folder, as vknerf refine SCENE --out DIR does")},
+        {OPTION("--refine-seconds", "S", TEXT, &refining->seconds,
+                "limit on the time of the first training of --refine")},
         {OPTION("--json", NULL, FLAG, json,
                 "print the result as one JSON object; with --refine a second one follows")},
         {OPTION("--quiet", NULL, FLAG, quiet, "print only warnings and results")},
@@ -143,20 +153,38 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params, const
     return code;
 }
 
+static int configure(struct refining *refining)
+{
+    vkn_status status = vkn_config_create(&refining->config);
+    if (status == VKN_OK && refining->seconds)
+        status = vkn_config_set(refining->config, "--refine-seconds", "seconds", refining->seconds);
+    return status == VKN_OK ? OPTIONS_GO_ON : cli_status(status);
+}
+
+static int prepare(const struct vkn_prepare_params *params, const struct refining *refining,
+                   bool json)
+{
+    struct vkn_prepare_result result = {0};
+    vkn_status status = vkn_prepare(params, &result);
+    if (status != VKN_OK)
+        return cli_status(status);
+    int code = print_result(params, &result, json);
+    return code == VKN_OK ? refine(params, refining, json) : code;
+}
+
 int cmd_prepare(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_prepare_params params = {.job = &job};
-    struct vkn_prepare_result result = {0};
-    const char *refined = NULL;
+    struct refining refining = {0};
     bool json = false;
-    int code = parse(argc, argv, &params, &refined, &json, &job.quiet);
-    if (code != OPTIONS_GO_ON)
-        return code;
-    vkn_log_quiet(job.quiet);
-    vkn_status status = vkn_prepare(&params, &result);
-    if (status != VKN_OK)
-        return cli_status(status);
-    code = print_result(&params, &result, json);
-    return code == VKN_OK ? refine(&params, refined, json) : code;
+    int code = parse(argc, argv, &params, &refining, &json, &job.quiet);
+    if (code == OPTIONS_GO_ON)
+        code = configure(&refining);
+    if (code == OPTIONS_GO_ON) {
+        vkn_log_quiet(job.quiet);
+        code = prepare(&params, &refining, json);
+    }
+    vkn_config_destroy(&refining.config);
+    return code;
 }
