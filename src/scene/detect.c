@@ -113,7 +113,7 @@ vkn_status detect_and_read(struct vkn_scene *scene, const struct scene_options *
         report_others(options->path, &found, options->findings);
         status = readers[found.format]->read(found.file, options, files, single);
     }
-    free(found.file);
+    scene->file = found.file;
     free(found.others);
     return status;
 }

@@ -76,6 +76,7 @@ void scene_close(struct vkn_scene **scene)
     }
     free((*scene)->points);
     free((*scene)->path);
+    free((*scene)->file);
     free(*scene);
     *scene = NULL;
 }

@@ -94,6 +94,7 @@ struct scene_background {
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
 struct vkn_scene {
     char *path; /* folder or .json file, as given */
+    char *file; /* file where reading starts; NULL: a scene in memory */
     struct scene_split splits[SCENE_SPLITS];
     double scale, offset[3];
     uint32_t aabb_scale;        /* power of two, 1..128 */

@@ -71,10 +71,9 @@ vkn_status write_check_frame(const char *file, const char *list, uint32_t frame,
 
 /* A copy of a scene. Names of its entries are relative to `from` and `to`. */
 struct copy {
-    char *file; /* where reading starts */
     char *from; /* absolute path of the scene's folder */
     char *to;   /* absolute path of the folder `out` */
-    char *part; /* folder of `file`, relative to `from`; "": the same */
+    char *part; /* folder of the scene's file, relative to `from`; "": the same */
     struct stat out;
     struct write_files files;
 };
@@ -86,7 +85,6 @@ static void free_copy(struct copy *copy)
         free(copy->files.items[i].text.data);
     }
     free(copy->files.items);
-    free(copy->file);
     free(copy->from);
     free(copy->to);
     free(copy->part);
@@ -109,10 +107,10 @@ static const char *skip_slashes(const char *path)
 }
 
 /* Sets copy->part: the path from the scene's folder to `folder`, the user's, and on to the folder
- * of copy->file, whose name begins with `folder`. */
-static vkn_status find_part(const char *folder, struct copy *copy)
+ * of `file`, whose name begins with `folder`. */
+static vkn_status find_part(const char *file, const char *folder, struct copy *copy)
 {
-    char *absolute = NULL, *end = base_path_folder(copy->file);
+    char *absolute = NULL, *end = base_path_folder(file);
     vkn_status status = end != NULL ? resolve(folder, &absolute) : VKN_ERROR;
     if (status == VKN_OK) {
         size_t size = strlen(folder), length = strlen(end);
@@ -122,24 +120,6 @@ static vkn_status find_part(const char *folder, struct copy *copy)
     }
     free(absolute);
     free(end);
-    return status;
-}
-
-/* Finds the file where reading starts, as scene_open does. */
-static vkn_status find_file(const struct vkn_scene *scene, struct copy *copy)
-{
-    const struct scene_reader *reader = reader_of(scene->format);
-    char *others = NULL;
-    if (reader == NULL)
-        return base_fail(VKN_BAD_INPUT, "%s: a scene in memory has no files to copy", scene->path);
-    if (!base_is_folder(scene->path)) {
-        copy->file = base_format("%s", scene->path);
-        return copy->file != NULL ? VKN_OK : VKN_ERROR;
-    }
-    vkn_status status = reader->find(scene->path, &copy->file, &others);
-    free(others);
-    if (status == VKN_OK && copy->file == NULL)
-        status = base_fail(VKN_BAD_INPUT, "%s: the scene's files are gone", scene->path);
     return status;
 }
 
@@ -155,7 +135,7 @@ static vkn_status find_folders(const struct vkn_scene *scene, const char *out, s
     if (status == VKN_OK)
         status = resolve(capture != NULL ? capture : folder, &copy->from);
     if (status == VKN_OK)
-        status = find_part(folder, copy);
+        status = find_part(scene->file, folder, copy);
     if (status == VKN_OK)
         status = resolve(out, &copy->to);
     if (status == VKN_OK && stat(out, &copy->out) != 0)
@@ -318,15 +298,15 @@ vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pos
                        size_t count, const char *out)
 {
     BASE_C_LOCALE;
-    struct copy copy = {.file = NULL};
+    struct copy copy = {.from = NULL};
     vkn_status status = VKN_OK;
+    if (scene->file == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: a scene in memory has no files to copy", scene->path);
     struct scene_new_pose *cleaned = clean_poses(scene, poses, count, &status);
-    if (status == VKN_OK)
-        status = find_file(scene, &copy);
     if (status == VKN_OK)
         status = find_folders(scene, out, &copy);
     if (status == VKN_OK)
-        status = reader_of(scene->format)->write(copy.file, cleaned, count, &copy.files);
+        status = reader_of(scene->format)->write(scene->file, cleaned, count, &copy.files);
     if (status == VKN_OK)
         status = complete_names(&copy);
     if (status == VKN_OK)
