@@ -144,27 +144,39 @@ static bool find_step(const struct triangulate_observation *observations, size_t
     return valid;
 }
 
-bool triangulate(const struct triangulate_observation *observations, size_t count,
-                 double position[3], double *error)
+/* Takes steps until the squared errors do not fall any more. */
+static void minimize(const struct triangulate_observation *observations, size_t count,
+                     double position[3], double *squares, double *errors)
 {
-    double squares = 0, errors = 0, damping = DAMPING;
-    if (count == 0 || !find_errors(observations, count, position, &squares, &errors))
-        return false;
+    double damping = DAMPING;
     for (int round = 0; round < ROUNDS && damping <= MOST; round++) {
         double moved[3], new_squares = 0, new_errors = 0;
         bool lower = find_step(observations, count, damping, position, moved) &&
                      find_errors(observations, count, moved, &new_squares, &new_errors) &&
-                     new_squares < squares;
+                     new_squares < *squares;
         damping = lower ? fmax(0.1 * damping, LEAST) : 10 * damping;
         if (!lower)
             continue;
-        bool converged = squares - new_squares <= PRECISION * squares;
+        bool converged = *squares - new_squares <= PRECISION * *squares;
         memcpy(position, moved, sizeof(moved));
-        squares = new_squares;
-        errors = new_errors;
+        *squares = new_squares;
+        *errors = new_errors;
         if (converged)
             break;
     }
-    *error = errors / (double)count;
+}
+
+bool triangulate(const struct triangulate_observation *observations, size_t count,
+                 double position[3], double *error)
+{
+    double squares = 0, first = 0, moved[3];
+    memcpy(moved, position, sizeof(moved));
+    if (count == 0 || !find_errors(observations, count, position, &squares, &first))
+        return false;
+    double errors = first;
+    minimize(observations, count, moved, &squares, &errors);
+    if (errors < first)
+        memcpy(position, moved, sizeof(moved));
+    *error = fmin(errors, first) / (double)count;
     return true;
 }

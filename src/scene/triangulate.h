@@ -19,9 +19,9 @@ struct triangulate_observation {
     double pixel[2];
 };
 /* Moves a point to where the sum of its squared reprojection errors is smallest, by damped
- * Gauss-Newton steps from its position, and computes its mean reprojection error in pixels (that of
- * COLMAP's points3D). Returns false, with the position unchanged, when a view does not project the
- * point at its first position. */
+ * Gauss-Newton steps from its position, unless its mean reprojection error would rise. Computes
+ * this error, in pixels, as COLMAP's points3D have it. Returns false, with the position unchanged,
+ * when a view does not project the point at its first position. */
 bool triangulate(const struct triangulate_observation *observations, size_t count,
                  double position[3], double *error);
 
