@@ -9,10 +9,9 @@
 
 void refinement_signed(struct base_text *page, double value, int digits)
 {
-    /* Adding 0 turns -0 into 0. */
-    double unit = pow(10, digits), rounded = round(value * unit) / unit + 0.0;
+    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
     if (isfinite(value))
-        base_text_add(page, "%+.*f", digits, isfinite(rounded) ? rounded : value);
+        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
     else
         base_text_add(page, "–");
 }
@@ -42,9 +41,8 @@ struct report_refined_seed refinement_mean(const struct report_refinement *shown
 
 /* ---- head ------------------------------------------------------------------------------------ */
 
-static void add_psnr_tiles(struct base_text *page, const struct report_refinement *shown)
+static void add_psnr_tile(struct base_text *page, const struct report_refinement *shown)
 {
-    const struct report_refined_seed mean = refinement_mean(shown);
     char more[96] = "noise unknown";
     page_tile_begin(page, "Difference of test PSNR");
     refinement_signed(page, shown->difference, 2);
@@ -54,12 +52,6 @@ static void add_psnr_tiles(struct base_text *page, const struct report_refinemen
     }
     base_text_add(page, "%s", isfinite(shown->difference) ? " <small>dB</small>" : "");
     page_tile_end(page, isfinite(shown->difference) ? more : "not measured");
-    page_tile_begin(page, "Test PSNR");
-    page_number(page, mean.psnr[0], 2);
-    base_text_add(page, " → ");
-    page_number(page, mean.psnr[1], 2);
-    base_text_add(page, " <small>dB</small>");
-    page_tile_end(page, "original → refined cameras");
 }
 
 static void add_movement_tiles(struct base_text *page, const struct refinement *refinement)
@@ -105,7 +97,7 @@ static void add_head(struct base_text *page, const void *context)
     base_text_add(page, "</p>\n");
     refinement_quality_charts(page, shown);
     base_text_add(page, "<dl class=\"tiles\">\n");
-    add_psnr_tiles(page, shown);
+    add_psnr_tile(page, shown);
     add_movement_tiles(page, refinement);
     add_effort_tile(page, shown);
     base_text_add(page, "</dl>\n<dl class=\"facts\">\n");
@@ -151,6 +143,11 @@ void refinement_seeds(struct base_text *page, const struct refinement *refinemen
                                           "SSIM before",     "after", "difference"};
     const struct report_refinement *shown = refinement->shown;
     page_section(page, "seeds", "Trainings");
+    if (shown->seed_count == 0) {
+        base_text_add(page, "<p class=\"absent\">There are no test views that could tell which "
+                            "cameras are better.</p>\n</section>\n");
+        return;
+    }
     base_text_add(page, "<p>Each seed trains two fields from the start with the same settings: one "
                         "with the original cameras (before), one with the refined cameras "
                         "(after).</p>\n");
@@ -169,9 +166,9 @@ void refinement_seeds(struct base_text *page, const struct refinement *refinemen
 static void add_sections(struct base_text *page, const void *context)
 {
     refinement_cameras(page, context);
-    refinement_views(page, context);
     refinement_pictures(page, context);
     refinement_seeds(page, context);
+    refinement_views(page, context);
 }
 
 /* A view and its movement, for sorting. */

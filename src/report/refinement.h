@@ -23,13 +23,14 @@ const char *refinement_image(const struct report_refinement *shown, size_t view)
 
 /* Add two charts with a row for each seed: PSNR before and after, and their difference. */
 void refinement_quality_charts(struct base_text *page, const struct report_refinement *shown);
-/* Adds a histogram of the views' movements in pixels. */
+/* Adds a histogram of the views' movements in pixels; adds it with its explanation. */
 void refinement_histogram(struct base_text *page, const struct refinement *refinement);
+void refinement_movements(struct base_text *page, const struct refinement *refinement);
 
 /* Add the sections. */
 void refinement_cameras(struct base_text *page, const struct refinement *refinement);
-void refinement_views(struct base_text *page, const struct refinement *refinement);
 void refinement_pictures(struct base_text *page, const struct refinement *refinement);
 void refinement_seeds(struct base_text *page, const struct refinement *refinement);
+void refinement_views(struct base_text *page, const struct refinement *refinement);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define MOST_CAMERAS       200u
 #define TYPICAL            0.9 /* quantile of the movements that sets their magnification */
-#define TYPICAL_LENGTH     0.5 /* of such a movement, as a share of a drawn camera's length */
+#define TYPICAL_LENGTH     0.8 /* of such a movement, as a share of a drawn camera's length */
 #define MOST_MAGNIFICATION 1000.0
 
 /* A drawn view: the points of its frusta. */
@@ -158,18 +158,20 @@ static void draw_before(const struct camera_panels *panels, const struct camera_
     base_text_add(panels->svg, "\"/>\n");
 }
 
-/* Draws the views that are, or are not, at the limit: a frustum, and a line from where it was. */
+/* Draws the views that are, or are not, at the limit: their frusta, and lines from where they were.
+ */
 static void draw_after(const struct camera_panels *panels, const struct camera_panel *panel,
                        const struct pairs *pairs, bool at_limit)
 {
-    base_text_add(panels->svg, "<path class=\"camera %s\" d=\"", at_limit ? "limited" : "after");
-    for (size_t n = 0; n < pairs->count; n++) {
-        const struct pair *pair = &pairs->items[n];
-        if (pair->at_limit != at_limit)
-            continue;
-        panels_add_frustum(panels, panel, pair->after);
-        panels_add_line(panels, panel, pair->before[0], pair->after[0]);
-    }
+    const char *css_class = at_limit ? "limited" : "after";
+    base_text_add(panels->svg, "<path class=\"camera %s\" d=\"", css_class);
+    for (size_t n = 0; n < pairs->count; n++)
+        if (pairs->items[n].at_limit == at_limit)
+            panels_add_frustum(panels, panel, pairs->items[n].after);
+    base_text_add(panels->svg, "\"/>\n<path class=\"movement %s\" d=\"", css_class);
+    for (size_t n = 0; n < pairs->count; n++)
+        if (pairs->items[n].at_limit == at_limit)
+            panels_add_line(panels, panel, pairs->items[n].before[0], pairs->items[n].after[0]);
     base_text_add(panels->svg, "\"/>\n");
 }
 
@@ -235,6 +237,7 @@ void refinement_cameras(struct base_text *page, const struct refinement *refinem
     } else {
         base_text_add(page, "<p class=\"absent\">There are no cameras to draw.</p>\n");
     }
+    refinement_movements(page, refinement);
     base_text_add(page, "</section>\n");
     free(pairs.items);
 }

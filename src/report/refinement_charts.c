@@ -23,8 +23,8 @@ struct frame {
 
 static double to_x(const struct frame *frame, double value)
 {
-    return frame->left +
-           (WIDTH - RIGHT - frame->left) * (value - frame->low) / (frame->high - frame->low);
+    double share = (value - frame->low) / (frame->high - frame->low);
+    return frame->left + (WIDTH - RIGHT - frame->left) * share;
 }
 
 static double row_y(size_t row)
@@ -92,18 +92,20 @@ static void open_value(struct base_text *page, const struct report_refinement *s
 static void add_dot(struct base_text *page, const struct frame *frame, size_t row, double value,
                     const char *css_class)
 {
-    if (isfinite(value))
+    double x = to_x(frame, value);
+    if (isfinite(x))
         base_text_add(page, "<circle class=\"dot %s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4.5\"/>\n",
-                      css_class, to_x(frame, value), row_y(row));
+                      css_class, x, row_y(row));
 }
 
 /* Adds a horizontal line between two values. */
 static void add_span(struct base_text *page, const struct frame *frame, size_t row, double from,
                      double to, const char *css_class)
 {
-    if (isfinite(from) && isfinite(to))
-        base_text_add(page, "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>\n", css_class,
-                      to_x(frame, from), row_y(row), to_x(frame, to));
+    double left = to_x(frame, from), right = to_x(frame, to);
+    if (isfinite(left) && isfinite(right))
+        base_text_add(page, "<path class=\"%s\" d=\"M%.1f %.1fH%.1f\"/>\n", css_class, left,
+                      row_y(row), right);
 }
 
 /* ---- quality by seed ------------------------------------------------------------------------- */
@@ -227,11 +229,11 @@ void refinement_quality_charts(struct base_text *page, const struct report_refin
 #define PLOT_LEFT   44.0
 #define PLOT_HEIGHT 130.0
 #define DECADE      8  /* bins in a decade */
-#define MOST_BINS   40 /* smaller movements are counted in the first bin */
+#define MOST_BINS   40 /* smaller movements are left out */
 
 struct bins {
     int first, count; /* bin i begins at 10^((first + i) / DECADE) pixels */
-    size_t views[MOST_BINS], limited[MOST_BINS];
+    size_t views[MOST_BINS], limited[MOST_BINS], smaller;
 };
 
 static double bin_of(double pixels)
@@ -254,9 +256,13 @@ static bool fill_bins(const struct refinement *refinement, struct bins *bins)
     *bins = (struct bins){.first = (int)first, .count = (int)(last - first) + 1};
     for (size_t i = 0; i < refinement->known; i++) {
         const struct report_refined_view *view = &views[refinement->order[i]];
-        int bin = (int)fmax(0, bin_of(view->pixels) - first);
-        bins->views[bin]++;
-        bins->limited[bin] += view->at_limit ? 1 : 0;
+        double bin = bin_of(view->pixels) - first;
+        if (bin >= 0) {
+            bins->views[(int)bin]++;
+            bins->limited[(int)bin] += view->at_limit ? 1 : 0;
+        } else {
+            bins->smaller++;
+        }
     }
     return true;
 }
@@ -298,9 +304,9 @@ static void add_bar(struct base_text *page, const struct bins *bins, int bin, do
     if (bins->views[bin] == 0)
         return;
     double low = (double)(bins->first + bin) / DECADE, high = low + 1.0 / DECADE;
-    base_text_add(page, "<g><title>%s%.3g to %.3g pixels: %zu view%s, %zu at the limit</title>",
-                  bin == 0 ? "0 or " : "", pow(10, low), pow(10, high), bins->views[bin],
-                  bins->views[bin] == 1 ? "" : "s", bins->limited[bin]);
+    base_text_add(page, "<g><title>%.3g to %.3g pixels: %zu view%s, %zu at the limit</title>",
+                  pow(10, low), pow(10, high), bins->views[bin], bins->views[bin] == 1 ? "" : "s",
+                  bins->limited[bin]);
     base_text_add(page,
                   "<rect class=\"after\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>",
                   left, TOP + PLOT_HEIGHT - height, width, height - limited);
@@ -321,10 +327,13 @@ void refinement_histogram(struct base_text *page, const struct refinement *refin
     for (int i = 0; i < bins.count; i++)
         most = bins.views[i] > most ? bins.views[i] : most;
     base_text_add(page,
-                  "<figure class=\"chart\" id=\"movements\">\n<figcaption><h3>Movements</h3>"
-                  "<span class=\"legend\"><span>number of views by pixels</span></span>"
-                  "</figcaption>\n<svg class=\"bars\" viewBox=\"0 0 %.0f %.0f\" role=\"img\" "
-                  "aria-label=\"Number of views by movement in pixels\">\n",
+                  "<figure class=\"chart\" id=\"movements\">\n<figcaption><h3>Movements of views"
+                  "</h3><span class=\"legend\"><span>number of views by movement in pixels</span>");
+    if (bins.smaller > 0)
+        base_text_add(page, "<span>%zu moved less</span>", bins.smaller);
+    base_text_add(page,
+                  "</span></figcaption>\n<svg class=\"bars\" viewBox=\"0 0 %.0f %.0f\" "
+                  "role=\"img\" aria-label=\"Number of views by movement in pixels\">\n",
                   WIDTH, TOP + PLOT_HEIGHT + BOTTOM);
     add_axes(page, &bins, (double)most);
     for (int i = 0; i < bins.count; i++)

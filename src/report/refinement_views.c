@@ -60,21 +60,21 @@ static void add_row(struct base_text *page, const struct report_refinement *show
     base_text_add(page, "</th>");
     add_text(page, view->split);
     page_number_cell(page, view->pixels, 2, "");
+    base_text_add(page, "<td class=\"limited\">%s</td>", view->at_limit ? "at the limit" : "");
     page_number_cell(page, view->degrees, 3, "");
     report_quantity(length, view->distance);
     base_text_add(page, "<td class=\"number\">%s</td>", isfinite(view->distance) ? length : "–");
     add_quality(page, view);
-    base_text_add(page, "<td>%s</td></tr>\n",
-                  view->at_limit ? "<span class=\"limited\">at the limit</span>" : "");
+    base_text_add(page, "</tr>\n");
 }
 
-/* Names what to do about views at the limit. */
+/* Explains movements, and names what to do about views at the limit. */
 static void add_advice(struct base_text *page, const struct refinement *refinement)
 {
     const struct report_refinement *shown = refinement->shown;
     base_text_add(page, "<div>\n<p>A view's movement is the root mean square distance, in pixels "
                         "of the training images, by which points in its frustum have moved in its "
-                        "image. Views are sorted by it.</p>\n");
+                        "image.</p>\n");
     if (refinement->limited > 0) {
         base_text_add(page, "<p class=\"note\"><b>%zu</b> of %zu views %s at the limit",
                       refinement->limited, shown->view_count,
@@ -87,17 +87,22 @@ static void add_advice(struct base_text *page, const struct refinement *refineme
     base_text_add(page, "</div>\n");
 }
 
-void refinement_views(struct base_text *page, const struct refinement *refinement)
+void refinement_movements(struct base_text *page, const struct refinement *refinement)
 {
-    static const char *const columns[] = {"Pixels", "Degrees",    "Distance*", "PSNR before",
-                                          "after",  "difference", ""};
-    const struct report_refinement *shown = refinement->shown;
-    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS;
-    page_section(page, "movements-by-view", "Movement of each view");
     base_text_add(page, "<div class=\"charts\">\n");
     refinement_histogram(page, refinement);
     add_advice(page, refinement);
-    base_text_add(page, "</div>\n<div class=\"wide\" tabindex=\"0\" role=\"region\" "
+    base_text_add(page, "</div>\n");
+}
+
+void refinement_views(struct base_text *page, const struct refinement *refinement)
+{
+    static const char *const columns[] = {"Pixels",      "",      "Degrees",   "Distance*",
+                                          "PSNR before", "after", "difference"};
+    const struct report_refinement *shown = refinement->shown;
+    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS;
+    page_section(page, "views", "Movement of each view");
+    base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Views\">\n<table class=\"results\">\n<thead><tr>"
                         "<th scope=\"col\">Image</th><th scope=\"col\">Split</th>");
     for (size_t i = 0; i < BASE_COUNT(columns); i++)
@@ -200,7 +205,7 @@ void refinement_pictures(struct base_text *page, const struct refinement *refine
 {
     const struct report_refinement *shown = refinement->shown;
     struct change *changes = base_alloc(shown->view_count, sizeof(*changes));
-    page_section(page, "views", "Test views");
+    page_section(page, "pictures", "Test views");
     if (changes)
         add_views(page, shown, changes);
     base_text_add(page, "</section>\n");
