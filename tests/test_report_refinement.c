@@ -161,6 +161,8 @@ static void complete_page(void **state)
         "move further. Their images may not belong to the scene: take them out, or raise the "
         "limit.",
         "<span>1 moved less</span>",
+        "<title>31.6 to 42.2 pixels: 1 view, 1 at the limit</title>",
+        "<title>0.422 to 0.562 pixels: 1 view, 0 at the limit</title>",
         "<tr><th scope=\"row\">7</th><td class=\"number\">29.00</td><td class=\"number\">29.75</td>"
         "<td class=\"number\">+0.75</td><td class=\"number\">0.8900</td>"
         "<td class=\"number\">0.9200</td><td class=\"number\">+0.0300</td></tr>",
@@ -292,7 +294,8 @@ static void pictures(void **state)
     char *path = temporary_path(*state, "after-1/views/test_002.png");
     assert_int_equal(unlink(path), 0);
     page = make_page(*state, &sample.refinement);
-    assert_has(page, "<span class=\"absent\">views/test_002.png: cannot be read</span>");
+    assert_has(page, "<div class=\"cell after\"><span class=\"absent\">views/test_002.png: cannot "
+                     "be read</span>");
     free(page);
     sample.views[5].test_view = "../../secret";
     assert_page_has(*state, &sample.refinement, "not inside the run directory");

@@ -194,8 +194,9 @@ static bool sort_views(struct refinement *refinement)
     if (movements && refinement->order) {
         for (size_t i = 0; i < shown->view_count; i++) {
             double pixels = shown->views[i].pixels;
-            movements[i] = (struct movement){isfinite(pixels) ? pixels : -1, i};
-            refinement->known += isfinite(pixels) ? 1 : 0;
+            bool is_known = isfinite(pixels) && pixels >= 0;
+            movements[i] = (struct movement){is_known ? pixels : -1, i};
+            refinement->known += is_known ? 1 : 0;
             refinement->limited += shown->views[i].at_limit ? 1 : 0;
         }
         qsort(movements, shown->view_count, sizeof(*movements), by_movement);
