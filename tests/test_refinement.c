@@ -1,6 +1,7 @@
 /* Tests trainings that refine cameras: a turned camera comes back; trainings repeat bit for bit
- * across stops and resumes; checkpoints carry the poses; cameras.json describes them. Takes about
- * 20 s, half of it for test_recovery: a field that has learned less moves cameras anywhere. */
+ * across stops and resumes; checkpoints carry the poses; cameras.json describes them; pictures,
+ * evaluations and exports of training views are made at the refined poses. Takes about 20 s, half
+ * of it for test_recovery: a field that has learned less moves cameras anywhere. */
 #include "evaluation.h"
 #include "step_fixture.h"
 
@@ -8,6 +9,9 @@
 
 #include <vknerf/renderer.h>
 
+#include "render/internal.h"
+#include "render/mesh.h"
+#include "render/visibility_maps.h"
 #include "run/training.h"
 
 /* ---- recovery ------------------------------------------------------------------------------- */
@@ -63,14 +67,71 @@ static double angle_between(const struct scene_camera *a, const struct scene_cam
     return acos(fmin((trace - 1) / 2, 1)) / DEGREE;
 }
 
-static void refine(vkn_context *context, vkn_scene *scene, struct step_camera *cameras)
+/* Evaluates every stride-th training view. The caller frees the evaluation. */
+static struct vkn_evaluation *evaluate(vkn_renderer *renderer, vkn_scene *scene, size_t stride)
+{
+    struct vkn_evaluation *evaluation;
+    struct report_progress *progress = NULL;
+    ok(report_progress_begin(true, 0, 0, &progress));
+    const struct render_evaluation request = {.renderer = renderer,
+                                              .scene = scene,
+                                              .split = SCENE_TRAIN,
+                                              .background = VKN_BACKGROUND_WHITE,
+                                              .stride = stride,
+                                              .progress = progress};
+    ok(render_evaluate(&request, &evaluation));
+    report_progress_end(&progress);
+    return evaluation;
+}
+
+/* Returns the PSNR of the turned view, rendered at its pose in the scene. */
+static double psnr_at_scene_pose(vkn_renderer *renderer, vkn_scene *scene)
+{
+    struct vkn_camera camera = {.size = sizeof camera};
+    struct vkn_picture_params params = {.size = sizeof params, .background = VKN_BACKGROUND_WHITE};
+    struct vkn_picture *picture, *photograph;
+    ok(vkn_scene_camera(scene, VKN_SPLIT_TRAIN, TURNED, &camera));
+    ok(vkn_render(renderer, &camera, &params, &picture));
+    ok(vkn_scene_image(scene, VKN_SPLIT_TRAIN, TURNED, VKN_BACKGROUND_WHITE, &photograph));
+    double psnr = vkn_psnr(picture->color, photograph->color, photograph->used, picture->width,
+                           picture->height);
+    vkn_picture_free(&picture);
+    vkn_picture_free(&photograph);
+    return psnr;
+}
+
+/* The picture of the turned view fits its photograph at the refined pose, in evaluations of the
+ * training and of its checkpoint alike. */
+static void check_pictures(const struct step_tests *tests, vkn_trainer *trainer, vkn_scene *scene)
+{
+    char *checkpoint = temporary_path(tests->folder, "recovered");
+    vkn_renderer *training, *stored;
+    ok(vkn_trainer_save(trainer, checkpoint));
+    ok(vkn_renderer_of_trainer(trainer, &training));
+    ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &stored));
+    struct vkn_evaluation *a = evaluate(training, scene, TURNED);
+    struct vkn_evaluation *b = evaluate(stored, scene, TURNED);
+    double before = psnr_at_scene_pose(training, scene), refined = a->views[1]->psnr;
+    print_message("PSNR of the turned view: %.2f dB, at the scene's pose %.2f dB\n", refined,
+                  before);
+    assert_true(refined > before + 2);
+    for (size_t i = 0; i < a->view_count; i++)
+        assert_true(a->views[i]->psnr == b->views[i]->psnr);
+    vkn_evaluation_free(&a);
+    vkn_evaluation_free(&b);
+    vkn_renderer_destroy(&training);
+    vkn_renderer_destroy(&stored);
+}
+
+static void refine(const struct step_tests *tests, vkn_scene *scene, struct step_camera *cameras)
 {
     const struct vkn_config config = bundled_config();
     const struct vkn_train_run run = {.until_step = STEPS};
     vkn_trainer *trainer;
-    ok(vkn_trainer_create(context, scene, &config, &trainer));
+    ok(vkn_trainer_create(tests->context, scene, &config, &trainer));
     ok(vkn_trainer_run(trainer, &run));
     ok(step_read_cameras(&trainer->step, &scene->splits[SCENE_TRAIN], cameras));
+    check_pictures(tests, trainer, scene);
     vkn_trainer_destroy(&trainer);
 }
 
@@ -84,7 +145,7 @@ static void test_recovery(void **state)
     struct step_camera *cameras = base_alloc(views->camera_count, sizeof *cameras);
     turn_camera(turned, DEGREE);
     double before = scene_pixel_movement(views, TURNED, turned), others = 0;
-    refine(((struct step_tests *)*state)->context, scene, cameras);
+    refine(*state, scene, cameras);
     for (size_t i = 0; i < views->camera_count; i++)
         if (i != TURNED)
             others += scene_pixel_movement(views, i, &cameras[i].camera) /
@@ -197,6 +258,173 @@ static void test_other_settings(void **state)
     free(with_map);
 }
 
+/* ---- pictures of training views -------------------------------------------------------------- */
+
+/* Turns and moves the views of a training far. */
+static void move_views(const struct tiny *tiny)
+{
+    const struct step *step = &tiny->trainer->step;
+    uint64_t first = 4ull * step->setup.constants.first_view_word;
+    for (uint32_t v = 0; v < 3; v++) {
+        const float pose[6] = {0.1F, -0.2F, 0.05F * (float)v, 0.02F, 0.03F * (float)v, -0.04F};
+        ok(gpu_upload(step->device, &step->buffers.at[BIND_STATE],
+                      first + v * sizeof(struct View) + offsetof(struct View, turn), pose,
+                      sizeof pose));
+    }
+}
+
+/* What depends on the cameras of training views. */
+struct products {
+    struct scene_camera_path views;
+    struct scene_camera *maps;
+    struct vkn_camera camera;
+    struct vkn_evaluation *evaluation;
+    struct render_mesh cloud;
+};
+
+static struct products make_products(vkn_renderer *renderer, vkn_scene *scene)
+{
+    const struct vkn_render_params split = {.split = VKN_SPLIT_TRAIN};
+    const struct render_points_params points = {.count = 50, .seed = 1};
+    struct products made = {.camera.size = sizeof made.camera};
+    struct visibility_maps maps;
+    ok(render_views(renderer, scene, &split, &made.views));
+    ok(visibility_maps_create(renderer, scene, NULL, NULL, &maps));
+    made.maps = maps.map_cameras;
+    maps.map_cameras = NULL;
+    visibility_maps_destroy(&maps);
+    ok(vkn_renderer_camera(renderer, scene, VKN_SPLIT_TRAIN, 1, &made.camera));
+    made.evaluation = evaluate(renderer, scene, 1);
+    ok(render_points(renderer, scene, &points, NULL, NULL, &made.cloud));
+    return made;
+}
+
+static void free_products(struct products *made)
+{
+    free(made->views.cameras);
+    free(made->maps);
+    vkn_evaluation_free(&made->evaluation);
+    render_mesh_free(&made->cloud);
+}
+
+static void check_equal(const struct products *made, const struct products *expected)
+{
+    const struct render_mesh *cloud = &made->cloud;
+    for (size_t v = 0; v < 3; v++) {
+        const size_t size = sizeof made->maps->pose;
+        assert_memory_equal(made->views.cameras[v].pose, expected->views.cameras[v].pose, size);
+        assert_memory_equal(made->maps[v].pose, expected->views.cameras[v].pose, size);
+        assert_true(made->evaluation->views[v]->psnr == expected->evaluation->views[v]->psnr);
+    }
+    assert_memory_equal(made->camera.pose, expected->camera.pose, sizeof made->camera.pose);
+    assert_int_equal(cloud->vertex_count, 50);
+    assert_memory_equal(cloud->vertices, expected->cloud.vertices, 50 * sizeof *cloud->vertices);
+}
+
+static vkn_renderer *open_renderer(const struct step_tests *tests, const char *checkpoint)
+{
+    vkn_renderer *renderer;
+    ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &renderer));
+    return renderer;
+}
+
+/* A scene whose training views were at the refined poses, and a field whose training did not
+ * refine, show the same. The scene itself stays as it is. */
+static void check_shown(const struct step_tests *tests, const struct vkn_config *config)
+{
+    struct tiny tiny = tiny_create(tests->context, tests->folder, config);
+    struct step_camera cameras[3];
+    vkn_scene *moved;
+    vkn_renderer *renderers[3];
+    tiny_run(&tiny, 64);
+    move_views(&tiny);
+    char *checkpoint = tiny_save(tests, &tiny, "moved");
+    ok(vkn_scene_open(tests->folder->path, config, &moved));
+    struct scene_camera *views = moved->splits[SCENE_TRAIN].cameras;
+    ok(step_read_cameras(&tiny.trainer->step, &moved->splits[SCENE_TRAIN], cameras));
+    for (size_t v = 0; v < 3; v++) {
+        assert_memory_equal(views[v].pose, tiny.scene->splits[SCENE_TRAIN].cameras[v].pose, 48);
+        assert_true(cameras[v].degrees > 10);
+        memcpy(views[v].pose, cameras[v].camera.pose, sizeof views[v].pose);
+    }
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderers[0]));
+    renderers[1] = open_renderer(tests, checkpoint);
+    renderers[2] = open_renderer(tests, checkpoint);
+    renderers[2]->setup.config.scene.refine = VKN_REFINEMENT_OFF;
+    struct products expected = make_products(renderers[2], moved);
+    for (size_t i = 0; i < 2; i++) {
+        struct products made = make_products(renderers[i], tiny.scene);
+        check_equal(&made, &expected);
+        free_products(&made);
+    }
+    free_products(&expected);
+    for (size_t i = 0; i < 3; i++)
+        vkn_renderer_destroy(&renderers[i]);
+    vkn_scene_close(&moved);
+    free(checkpoint);
+    tiny_destroy(&tiny);
+}
+
+static void test_shown(void **state)
+{
+    struct vkn_config config = tiny_refining();
+    check_shown(*state, &config);
+    config.batch.by_error = 0.5F;
+    check_shown(*state, &config);
+}
+
+static void check_refused(vkn_renderer *renderer, vkn_scene *scene, const char *why)
+{
+    struct scene_camera *cameras;
+    struct vkn_camera camera = {.size = sizeof camera};
+    assert_int_equal(render_split_cameras(renderer, scene, SCENE_TRAIN, &cameras), VKN_BAD_INPUT);
+    assert_null(cameras);
+    assert_error(why);
+    assert_int_equal(vkn_renderer_camera(renderer, scene, VKN_SPLIT_TRAIN, 0, &camera),
+                     VKN_BAD_INPUT);
+    assert_error(why);
+}
+
+/* Scenes with other views, and poses that are not finite, are refused, also where an error map lies
+ * between the state and the views. */
+static void check_other_views(const struct step_tests *tests, float by_error)
+{
+    struct vkn_config config = tiny_refining();
+    config.batch.by_error = by_error;
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    const struct step *step = &tiny.trainer->step;
+    vkn_renderer *training;
+    char *sound = tiny_save(tests, &tiny, "sound");
+    ok(vkn_renderer_of_trainer(tiny.trainer, &training));
+    vkn_renderer *stored = open_renderer(tests, sound);
+    tiny.scene->splits[SCENE_TRAIN].camera_count = 2;
+    check_refused(training, tiny.scene, "has 2 training views, the training refines 3");
+    check_refused(stored, tiny.scene,
+                  "sound: state: refined cameras of other views than the scene's");
+    tiny.scene->splits[SCENE_TRAIN].camera_count = 3;
+    vkn_renderer_destroy(&stored);
+    const float nan = NAN;
+    ok(gpu_upload(step->device, &step->buffers.at[BIND_STATE],
+                  4ull * (step->setup.constants.first_view_word + VIEW_WORDS + VIEW_SHIFT), &nan,
+                  sizeof nan));
+    char *damaged = tiny_save(tests, &tiny, "damaged");
+    stored = open_renderer(tests, damaged);
+    check_refused(stored, tiny.scene, "damaged: state: view 1: its pose is not finite");
+    assert_int_equal(vkn_trainer_resume(tiny.trainer, damaged), VKN_BAD_INPUT);
+    assert_error("damaged: state: view 1: its pose is not finite");
+    vkn_renderer_destroy(&stored);
+    vkn_renderer_destroy(&training);
+    free(sound);
+    free(damaged);
+    tiny_destroy(&tiny);
+}
+
+static void test_other_views(void **state)
+{
+    check_other_views(*state, 0);
+    check_other_views(*state, 0.5F);
+}
+
 /* ---- cameras.json ---------------------------------------------------------------------------- */
 
 static double number_of(const cJSON *json, const char *name)
@@ -262,6 +490,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_recovery), cmocka_unit_test(test_resume),
         cmocka_unit_test(test_start),    cmocka_unit_test(test_other_settings),
+        cmocka_unit_test(test_shown),    cmocka_unit_test(test_other_views),
         cmocka_unit_test(test_file),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

@@ -71,20 +71,20 @@ static void views_of_a_split(void **state)
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = test, .camera_count = 2};
     struct vkn_render_params params = {0};
     struct scene_camera_path views;
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     assert_int_equal(views.count, 2);
     assert_int_equal(views.cameras[1].width, 41);
     free(views.cameras);
     params.split = VKN_SPLIT_TRAIN;
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     assert_int_equal(views.count, 3);
     free(views.cameras);
     params.orbit = 5;
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     assert_int_equal(views.count, 5);
     free(views.cameras);
     params.orbit = UINT32_MAX;
-    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "4294967295 views are more than 100000");
 }
 
@@ -97,7 +97,7 @@ static void views_of_another_size(void **state)
     scene.splits[SCENE_TEST] = (struct scene_split){.cameras = &test, .camera_count = 1};
     struct vkn_render_params params = {.height = 40};
     struct scene_camera_path views;
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     assert_int_equal(views.cameras[0].width, 80);
     assert_int_equal(views.cameras[0].height, 40);
     const double point[3] = {0.4, 0.6, 0.7};
@@ -109,14 +109,14 @@ static void views_of_another_size(void **state)
     free(views.cameras);
 
     params = (struct vkn_render_params){.width = 100, .height = 20};
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     assert_true(scene_camera_project(&views.cameras[0], point, &x2, &y2));
     NEAR(x2 - 50.0, x - 20.0, 1e-5);
     NEAR(y2, y, 1e-5);
     free(views.cameras);
 
     params = (struct vkn_render_params){.width = SCENE_MAX_IMAGE_SIZE + 1};
-    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_BAD_INPUT);
     assert_null(views.cameras);
 }
 
@@ -141,7 +141,7 @@ static void panoramas_of_views(void **state)
     for (int split = 0; split < 2; split++) {
         params.orbit = split ? 0 : 3;
         params.width = split ? 200 : 0;
-        assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+        assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
         for (size_t i = 0; i < views.count; i++) {
             const struct scene_camera *view = &views.cameras[i];
             assert_int_equal(view->lens, VKN_LENS_EQUIRECTANGULAR);
@@ -160,15 +160,15 @@ static void panoramas_of_views(void **state)
     struct scene_camera whole = scene_panorama(&test[0], 40, 20, NULL);
     scene.splits[SCENE_TRAIN] = (struct scene_split){.cameras = &whole, .camera_count = 1};
     params = (struct vkn_render_params){.width = 64, .height = 50};
-    assert_int_equal(render_views(&scene, &params, &views), VKN_OK);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_OK);
     NEAR(views.cameras[0].focal_x, 64 / (2 * M_PI), 1e-5);
     NEAR(views.cameras[0].focal_y, 50 / M_PI, 1e-5);
     free(views.cameras);
     params = (struct vkn_render_params){.width = SCENE_MAX_IMAGE_SIZE + 1,
                                         .lens = VKN_LENS_EQUIRECTANGULAR};
-    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_BAD_INPUT);
     params = (struct vkn_render_params){.lens = VKN_LENS_FISHEYE};
-    assert_int_equal(render_views(&scene, &params, &views), VKN_BAD_INPUT);
+    assert_int_equal(render_views(NULL, &scene, &params, &views), VKN_BAD_INPUT);
     assert_string_equal(vkn_last_error(), "lens: 1 is not supported; only equirectangular is");
     assert_null(views.cameras);
 }

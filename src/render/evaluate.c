@@ -13,7 +13,7 @@
 
 struct batch {
     const struct render_evaluation *request;
-    const struct scene_split *split;
+    struct scene_camera *cameras; /* of the split */
     struct vkn_picture pictures[BATCH_VIEWS];
     size_t first, count; /* range of evaluated views */
     struct vkn_evaluation *evaluation;
@@ -23,7 +23,7 @@ struct batch {
 
 static const struct scene_camera *view_camera(const struct batch *batch, size_t view)
 {
-    return &batch->split->cameras[view * batch->request->stride];
+    return &batch->cameras[view * batch->request->stride];
 }
 
 static char *picture_path(const char *folder, const char *prefix, const char *view,
@@ -240,8 +240,12 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
         return VKN_ERROR;
     evaluation->view_count = count;
     BASE_TRY(name_views(request, evaluation));
-    struct batch batch = {.request = request, .split = split, .evaluation = evaluation};
-    BASE_TRY(evaluate_batches(&batch));
+    struct batch batch = {.request = request, .evaluation = evaluation};
+    BASE_TRY(
+        render_split_cameras(request->renderer, request->scene, request->split, &batch.cameras));
+    vkn_status status = evaluate_batches(&batch);
+    free(batch.cameras);
+    BASE_TRY(status);
     report_progress_count(request->progress, "evaluating", count, count);
     add_means(evaluation);
     return VKN_OK;

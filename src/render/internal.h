@@ -22,6 +22,10 @@ struct vkn_renderer {
     const struct step *step;    /* step whose field is rendered; NULL: the field of a checkpoint */
     const uint64_t *steps_done; /* training steps of `step`; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
+    /* Of a checkpoint with refined cameras: its path, and its state, whose end is the views. */
+    char *checkpoint;
+    void *state;
+    uint64_t state_size;
     struct setup setup; /* sized for the renderer's batches of rays and samples */
     bool has_time;      /* `time` replaces the time of every camera */
     float time;         /* scene time, 0..1; also the time of samples that belong to no camera */

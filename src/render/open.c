@@ -1,5 +1,6 @@
 /* Creates renderers of checkpoints: reads the field's tensors and uploads them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "checkpoint/checkpoint.h"
 #include "rays/rays.h"
@@ -51,6 +52,23 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     return gpu_run_once(&recording);
 }
 
+/* Keeps the state of a training that refined cameras. Only with a scene, which the renderer does
+ * not have, is it known how many views there are. */
+static vkn_status keep_state(struct vkn_renderer *r, const char *path,
+                             const struct safetensors_file *file)
+{
+    const struct safetensors_tensor *state = checkpoint_refined_views(file);
+    if (!state)
+        return VKN_OK;
+    r->state_size = state->size;
+    r->state = base_alloc(state->size, 1);
+    r->checkpoint = base_format("%s", path);
+    if (!r->state || !r->checkpoint)
+        return VKN_ERROR;
+    memcpy(r->state, state->data, state->size);
+    return VKN_OK;
+}
+
 static vkn_status open_file(struct vkn_context *context, const char *path,
                             const struct safetensors_file *file, enum vkn_precision precision,
                             vkn_renderer **renderer)
@@ -71,6 +89,8 @@ static vkn_status open_file(struct vkn_context *context, const char *path,
     (*renderer)->context = context_hold(context);
     (*renderer)->checkpoint_step = strtoull(step, NULL, 10);
     vkn_status status = load_field(*renderer, file);
+    if (status == VKN_OK)
+        status = keep_state(*renderer, path, file);
     if (status != VKN_OK)
         vkn_renderer_destroy(renderer);
     return status;

@@ -1,6 +1,7 @@
 /* Samples point clouds: the surface points that random rays of the training views hit. */
 #include "render/mesh.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "render/internal.h"
@@ -16,6 +17,7 @@
 struct cloud {
     struct vkn_renderer *renderer;
     const struct vkn_scene *scene;
+    struct scene_camera *cameras; /* of the training views */
     const struct render_points_params *params;
     struct gpu_pipeline *generate_rays, *composite, *finish;
     struct render_mesh *points;
@@ -86,12 +88,12 @@ static bool hits_too_rarely(uint64_t rays, size_t collected)
 static vkn_status collect_points(struct cloud *cloud, struct report_progress *progress,
                                  const volatile sig_atomic_t *stop)
 {
-    const struct scene_split *train = &cloud->scene->splits[SCENE_TRAIN];
+    const size_t views = cloud->scene->splits[SCENE_TRAIN].camera_count;
     uint64_t rays = 0;
     size_t *collected = &cloud->points->vertex_count;
     for (uint32_t batch = 0; *collected < cloud->params->count; batch++) {
-        size_t missing = cloud->params->count - *collected, view = batch % train->camera_count;
-        size_t share = missing / train->camera_count + 1;
+        size_t missing = cloud->params->count - *collected, view = batch % views;
+        size_t share = missing / views + 1;
         uint32_t most = cloud->renderer->setup.constants.ray_capacity;
         uint32_t chosen = share < LEAST_RAYS ? LEAST_RAYS : share < most ? (uint32_t)share : most;
         if (progress)
@@ -100,9 +102,9 @@ static vkn_status collect_points(struct cloud *cloud, struct report_progress *pr
             return base_fail(VKN_INTERRUPTED, "interrupted while collecting points");
         if (view == 0 && hits_too_rarely(rays, *collected))
             break;
-        if (*collected == 0 && batch >= train->camera_count)
+        if (*collected == 0 && batch >= views)
             chosen = most;
-        BASE_TRY(collect_from_view(cloud, &train->cameras[view], chosen, batch));
+        BASE_TRY(collect_from_view(cloud, &cloud->cameras[view], chosen, batch));
         rays += chosen;
     }
     return VKN_OK;
@@ -118,6 +120,7 @@ static vkn_status prepare(struct cloud *cloud)
     };
     if (cloud->scene->splits[SCENE_TRAIN].camera_count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", cloud->scene->path);
+    BASE_TRY(render_split_cameras(r, cloud->scene, SCENE_TRAIN, &cloud->cameras));
     BASE_TRY(base_memory_check((uint64_t)cloud->params->count * sizeof(struct MeshVertex),
                                "a cloud of that many points", "--count"));
     cloud->points->vertices = base_alloc(cloud->params->count, sizeof(struct MeshVertex));
@@ -145,5 +148,6 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
     gpu_pipeline_destroy(&work.generate_rays);
     gpu_pipeline_destroy(&work.composite);
     gpu_pipeline_destroy(&work.finish);
+    free(work.cameras);
     return status;
 }

@@ -3,21 +3,14 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-static vkn_status split_views(const struct vkn_scene *scene, enum vkn_split split,
-                              struct scene_camera **cameras, size_t *count)
+static vkn_status split_views(const vkn_renderer *renderer, const struct vkn_scene *scene,
+                              enum vkn_split split, struct scene_camera_path *views)
 {
     enum scene_split_name name;
     BASE_TRY(scene_find_split(scene, split, &name));
-    const struct scene_split *from = &scene->splits[name];
-    struct scene_camera *copy = base_alloc(from->camera_count, sizeof(*copy));
-    if (!copy)
-        return VKN_ERROR;
-    memcpy(copy, from->cameras, from->camera_count * sizeof(*copy));
-    *cameras = copy;
-    *count = from->camera_count;
-    return VKN_OK;
+    views->count = scene->splits[name].camera_count;
+    return render_split_cameras(renderer, scene, name, &views->cameras);
 }
 
 /* Replaces the cameras by panoramas at their positions. Panoramas of generated cameras (orbit,
@@ -65,8 +58,8 @@ static vkn_status resize(struct scene_camera *camera, uint32_t width, uint32_t h
     return VKN_OK;
 }
 
-vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_params *params,
-                        struct scene_camera_path *views)
+vkn_status render_views(const vkn_renderer *renderer, const struct vkn_scene *scene,
+                        const struct vkn_render_params *params, struct scene_camera_path *views)
 {
     *views = (struct scene_camera_path){.count = params->orbit > 0 ? params->orbit
                                                                    : params->interpolate};
@@ -82,7 +75,7 @@ vkn_status render_views(const struct vkn_scene *scene, const struct vkn_render_p
     else if (params->interpolate > 0)
         status = scene_interpolate(scene, params->interpolate, &views->cameras);
     else
-        status = split_views(scene, params->split, &views->cameras, &views->count);
+        status = split_views(renderer, scene, params->split, views);
     bool panoramas = params->lens != VKN_LENS_PERSPECTIVE;
     bool other_size = !panoramas && (params->width > 0 || params->height > 0);
     if (status == VKN_OK && panoramas)

@@ -23,23 +23,22 @@ struct map_renderer {
 
 static vkn_status choose_views(struct map_renderer *map_renderer, const struct vkn_scene *scene)
 {
-    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    uint64_t count = train->camera_count < MOST_VIEWS ? train->camera_count : MOST_VIEWS;
+    uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
+    uint64_t count = all < MOST_VIEWS ? all : MOST_VIEWS;
+    struct scene_camera *views;
     struct visibility_maps *visibility_maps = map_renderer->visibility_maps;
     bool cpu = gpu_device_capabilities(visibility_maps->device)->type == GPU_CPU;
     if (count == 0)
         return base_fail(VKN_BAD_INPUT, "%s: there are no train views", scene->path);
-    visibility_maps->map_cameras = base_alloc(count, sizeof *visibility_maps->map_cameras);
-    if (!visibility_maps->map_cameras)
-        return VKN_ERROR;
+    BASE_TRY(render_split_cameras(map_renderer->renderer, scene, SCENE_TRAIN, &views));
+    /* Every chosen view is at or after its place in the maps' list. */
     for (uint64_t i = 0; i < count; i++) {
-        const struct scene_camera *view = &train->cameras[i * train->camera_count / count];
-        struct scene_camera camera =
-            scene_fit_camera(view, (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
-        camera.first_pixel = visibility_maps->pixels;
-        visibility_maps->map_cameras[i] = camera;
-        visibility_maps->pixels += (uint64_t)camera.width * camera.height;
+        views[i] =
+            scene_fit_camera(&views[i * all / count], (cpu ? CPU_PIXELS : GPU_PIXELS) / count);
+        views[i].first_pixel = visibility_maps->pixels;
+        visibility_maps->pixels += (uint64_t)views[i].width * views[i].height;
     }
+    visibility_maps->map_cameras = views;
     visibility_maps->views = (uint32_t)count;
     return VKN_OK;
 }

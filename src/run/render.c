@@ -93,7 +93,7 @@ static vkn_status render_run(struct rendering *r, struct vkn_render_result *resu
     const struct vkn_render_params *params = r->params;
     if (params->has_time)
         BASE_TRY(run_set_time(&r->opened, params->time));
-    BASE_TRY(render_views(r->opened.scene, params, &r->views));
+    BASE_TRY(render_views(r->opened.renderer, r->opened.scene, params, &r->views));
     BASE_TRY(apply_path_settings(r));
     if (params->normal)
         BASE_TRY(vkn_renderer_enable_normals(r->opened.renderer));

@@ -230,6 +230,9 @@ vkn_status scene_find_view(const vkn_scene *scene, enum vkn_split split, size_t 
  * that names the field, for an invalid camera. */
 vkn_status scene_camera_from_public(const struct vkn_camera *given, double scale,
                                     const double offset[3], struct scene_camera *camera);
+/* Converts a camera from training space to a public one in dataset space. */
+struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
+                                         const double offset[3]);
 /* Returns the folder of the capture: `path`, or its parent when `path` is a folder of models such
  * as SCENE/sparse/1. The caller frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);

@@ -84,9 +84,6 @@ struct transforms {
 
 /* Returns the options for a path with the settings scene.* of a configuration. */
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config);
-/* Converts a camera from training space to a public one in dataset space. */
-struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, double scale,
-                                         const double offset[3]);
 /* Reads a public camera of any struct size, fills in defaults and checks it. Returns VKN_BAD_INPUT
  * with a message that names the field. */
 vkn_status scene_read_camera(const struct vkn_camera *given, struct vkn_camera *camera);

@@ -177,6 +177,15 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 vkn_status step_begin(struct step *step);
 /* Uploads the start of the training views' refinement (scene.refine). Called after step_create. */
 vkn_status step_begin_views(const struct step *step, const struct scene_split *train);
+/* Reads the refinement of the training views [first, first + count) into views[count]. */
+vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
+/* Finds the refinement of `count` training views at the end of a checkpoint's state, which has an
+ * error map of `error_cells` cells or none. VKN_BAD_INPUT names the checkpoint when the state is of
+ * another number of views, or when a pose is not finite. */
+vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
+                           uint64_t error_cells, const struct View **views);
+/* Moves a training view's camera from the scene's pose to the refined pose. */
+void step_move_camera(const struct View *view, struct scene_camera *camera);
 /* A refined training view. */
 struct step_camera {
     struct scene_camera camera; /* with the refined pose */
@@ -202,8 +211,8 @@ size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SA
  * stay as they are unless the tensor has the buffer's size. */
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
-/* Uploads the refined views at the end of a checkpoint's state. VKN_BAD_INPUT names the checkpoint
- * when it has another number of views. */
+/* Uploads the refined views at the end of a checkpoint's state. VKN_BAD_INPUT as in
+ * step_find_views. */
 vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
                              uint64_t size);
 /* Returns the step's buffer of a checkpoint's tensor. */

@@ -25,16 +25,35 @@ static uint64_t views_offset(const struct step *step)
     return 4ull * step->setup.constants.first_view_word;
 }
 
+/* Bytes of a view in BIND_STATE: sums of gradients, and struct View. */
+#define VIEW_BYTES (VIEW_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct View))
+
+vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
+                           uint64_t error_cells, const struct View **views)
+{
+    uint64_t end = count * VIEW_BYTES, map = error_cells * sizeof(struct ErrorCell);
+    const void *after = (const char *)state + size;
+    if (size != sizeof(struct State) + end && size != sizeof(struct State) + map + end)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: state: refined cameras of other views than the scene's", path);
+    *views = (const struct View *)after - count;
+    for (uint64_t v = 0; v < count; v++)
+        for (int i = 0; i < 3; i++)
+            if (!isfinite((*views)[v].turn[i]) || !isfinite((*views)[v].shift[i]))
+                return base_fail(VKN_BAD_INPUT, "%s: state: view %llu: its pose is not finite",
+                                 path, (unsigned long long)v);
+    return VKN_OK;
+}
+
 vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
                              uint64_t size)
 {
     const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
-    uint64_t first = step_view_sums_offset(step), views = buffer->size - first;
-    uint64_t map = sizeof(struct ErrorCell) * (uint64_t)step->setup.constants.error_cells;
-    if (size != sizeof(struct State) + views && size != sizeof(struct State) + map + views)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: state: refined cameras of other views than the scene's", path);
-    return gpu_upload(step->device, buffer, first, (const char *)state + size - views, views);
+    const struct View *found;
+    uint64_t first = step_view_sums_offset(step), bytes = buffer->size - first;
+    BASE_TRY(step_find_views(path, state, size, bytes / VIEW_BYTES,
+                             step->setup.constants.error_cells, &found));
+    return gpu_upload(step->device, buffer, first, (const char *)state + size - bytes, bytes);
 }
 
 static struct View begin_view(const struct scene_whitening *given)
@@ -94,7 +113,7 @@ static double length_of(const float *values, size_t count)
     return sqrt(sum);
 }
 
-static void move_camera(const struct View *view, struct scene_camera *camera)
+void step_move_camera(const struct View *view, struct scene_camera *camera)
 {
     for (int column = 0; column < 3; column++) {
         double axis[3], turned[3];
@@ -108,15 +127,19 @@ static void move_camera(const struct View *view, struct scene_camera *camera)
         camera->pose[4 * i + 3] += view->shift[i];
 }
 
+vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views)
+{
+    return gpu_download(step->device, &step->buffers.at[BIND_STATE],
+                        views_offset(step) + first * sizeof *views, views, count * sizeof *views);
+}
+
 vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,
                              struct step_camera *cameras)
 {
     const double limit = (double)step->setup.config.refine.limit;
     size_t count = train->camera_count;
     struct View *views = base_alloc(count, sizeof *views);
-    vkn_status status = views ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
-                                             views_offset(step), views, count * sizeof *views)
-                              : VKN_ERROR;
+    vkn_status status = views ? step_read_views(step, 0, count, views) : VKN_ERROR;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         const struct View *view = &views[i];
         struct step_camera *camera = &cameras[i];
@@ -126,7 +149,7 @@ vkn_status step_read_cameras(const struct step *step, const struct scene_split *
             .distance = length_of(view->shift, 3),
         };
         camera->at_limit = length_of(view->latent, VIEW_PARAMETERS) > 0.99 * limit;
-        move_camera(view, &camera->camera);
+        step_move_camera(view, &camera->camera);
         camera->pixels = scene_pixel_movement(train, i, &camera->camera);
     }
     free(views);

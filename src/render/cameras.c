@@ -1,0 +1,86 @@
+/* Copies the cameras of a scene's views, with training views at the poses that the renderer's
+ * training has refined. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "images/images.h"
+#include "rays/rays.h"
+#include "render/internal.h"
+
+/* Copies the refinement of the views [first, first + count) from the checkpoint. */
+static vkn_status read_state(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                             size_t first, size_t count, struct View *views)
+{
+    static const struct vkn_config none = {0}; /* cells of the error map depend on views alone */
+    const struct View *found;
+    struct images_plan plan;
+    BASE_TRY(images_make_plan(scene, &none, UINT64_MAX, UINT64_MAX, &plan));
+    uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
+    BASE_TRY(step_find_views(r->checkpoint, r->state, r->state_size, all, all * plan.view_cells,
+                             &found));
+    memcpy(views, found + first, count * sizeof *views);
+    return VKN_OK;
+}
+
+static vkn_status read_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                             size_t first, size_t count, struct View *views)
+{
+    size_t all = scene->splits[SCENE_TRAIN].camera_count;
+    if (!r->step)
+        return read_state(r, scene, first, count, views);
+    if (all != r->step->setup.constants.camera_count)
+        return base_fail(VKN_BAD_INPUT, "%s: has %zu training views, the training refines %u",
+                         scene->path, all, r->step->setup.constants.camera_count);
+    return step_read_views(r->step, first, count, views);
+}
+
+/* Moves the training views [first, first + count), whose cameras have the scene's poses, to the
+ * refined poses. */
+static vkn_status refine(const struct vkn_renderer *r, const struct vkn_scene *scene, size_t first,
+                         size_t count, struct scene_camera *cameras)
+{
+    if (!r || !rays_refine(&r->setup.config))
+        return VKN_OK;
+    struct View *views = base_alloc(count, sizeof *views);
+    vkn_status status = views ? read_views(r, scene, first, count, views) : VKN_ERROR;
+    for (size_t i = 0; i < count && status == VKN_OK; i++)
+        step_move_camera(&views[i], &cameras[i]);
+    free(views);
+    return status;
+}
+
+vkn_status render_split_cameras(const struct vkn_renderer *renderer, const struct vkn_scene *scene,
+                                enum scene_split_name split, struct scene_camera **cameras)
+{
+    const struct scene_split *from = &scene->splits[split];
+    struct scene_camera *copy = base_alloc(from->camera_count, sizeof *copy);
+    *cameras = copy;
+    if (!copy)
+        return VKN_ERROR;
+    memcpy(copy, from->cameras, from->camera_count * sizeof *copy);
+    vkn_status status =
+        split == SCENE_TRAIN ? refine(renderer, scene, 0, from->camera_count, copy) : VKN_OK;
+    if (status != VKN_OK) {
+        free(copy);
+        *cameras = NULL;
+    }
+    return status;
+}
+
+vkn_status vkn_renderer_camera(const vkn_renderer *renderer, const vkn_scene *scene,
+                               enum vkn_split split, size_t view, struct vkn_camera *camera)
+{
+    BASE_C_LOCALE;
+    BASE_NEED(renderer);
+    BASE_NEED(scene);
+    BASE_NEED(camera);
+    BASE_USE(gpu_guard(renderer->device), renderer);
+    enum scene_split_name name;
+    BASE_TRY(scene_find_view(scene, split, view, &name));
+    struct scene_camera moved = scene->splits[name].cameras[view];
+    if (name == SCENE_TRAIN)
+        BASE_TRY(refine(renderer, scene, view, 1, &moved));
+    const struct vkn_camera converted = scene_camera_to_public(&moved, scene->scale, scene->offset);
+    const struct vkn_camera *found = &converted;
+    return BASE_FILL(vkn_camera, found, camera, pose);
+}
