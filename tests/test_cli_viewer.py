@@ -66,7 +66,7 @@ def check_access(viewer):
     for token in ("", viewer.token[:-1], viewer.token + "0", viewer.token[:-1] + ("0" if viewer.token[-1] != "0" else "1")):
         code, _, body = viewer.get("/", token=token)
         assert code == 403 and b"<script" not in body, (token, code)
-        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo"):
+        for path in ("/api/scene", "/api/state", "/api/frame", "/api/photo", "/api/poses"):
             assert viewer.get(path, token=token)[0] == 403
         assert viewer.post("/api/control", {"action": "stop"}, token=token)[0] == 403
     for host in ("evil.example", f"evil.example:{viewer.port}", "127.0.0.1.evil.example", "10.0.0.1", "[::2]", "", ":80",
@@ -427,6 +427,7 @@ def check_view(run, folder):
     assert scene["mode"] == "view" and state["state"] == "viewing" and state["step"] == STEPS, state
     assert state["metrics"][-1][0] == STEPS and state["evaluations"][-1][0] == STEPS and state["next"] == len(state["metrics"])
     assert len(viewer.json(f"/api/state?from={state['next'] - 1}")["metrics"]) == 1
+    assert state["poses"] == 0 and viewer.json("/api/poses") == {"version": 0, "train": []}
     view = scene["views"][0]
     assert [v["split"] for v in scene["views"]].count("train") == 60 and view["name"] == "r_0.png"
     assert abs(scene["distance"] - 4) < 0.1 and scene["up"][2] > 0.9, scene
@@ -451,6 +452,55 @@ def check_view(run, folder):
     check_ports(viewer, run)
     viewer.signal()
     assert viewer.end() == 0 and viewer.output == "", (viewer.output, viewer.errors)
+
+
+def check_poses(folder):
+    """Views a training that refines poses, then its checkpoint: /api/scene has the poses of the scene, /api/poses the
+    refined ones. A scene with other training views is refused in one line, which names the checkpoint."""
+    run, fewer = os.path.join(folder, "refined"), os.path.join(folder, "fewer")
+    settings = ["--set", "scene.refine=poses", "--set", "refine.start=-1"]
+    viewer = Program("train", DEMO, "--out", run, *SMALL, *settings, "--steps", "1000000", "--view=0")
+    before = viewer.scene()["views"]
+
+    def moved():
+        assert viewer.frame(before[0]["pose"])[0] == 200
+        poses = viewer.json("/api/poses")["train"]
+        return poses and poses != [view["pose"] for view in before if view["split"] == "train"]
+
+    wait_for(moved)
+    first = viewer.state()["poses"]
+    wait_for(lambda: moved() and viewer.state()["poses"] > first)  # they go on to move
+    viewer.post("/api/control", {"action": "stop"})
+    assert viewer.end() == 130, viewer.errors
+    with open(os.path.join(run, "cameras.json"), encoding="utf-8") as file:
+        refined = [sum(view["transform_matrix"][:3], []) for view in json.load(file)["views"]]
+    viewer = Program("view", run, "--port", "0")
+    after = viewer.scene()["views"]
+    wait_for(lambda: viewer.state()["poses"] == 1)
+    poses = viewer.json("/api/poses")
+    assert after == before and poses["version"] == 1 and len(poses["train"]) == 60
+    assert max(abs(a - b) for pose, other in zip(poses["train"], refined) for a, b in zip(pose, other)) < 1e-6
+    viewer.signal()
+    viewer.end()
+
+    shutil.copytree(DEMO, fewer)
+    with open(os.path.join(DEMO, "transforms_train.json"), encoding="utf-8") as file:
+        frames = json.load(file)
+    frames["frames"].pop()
+    with open(os.path.join(fewer, "transforms_train.json"), "w", encoding="utf-8") as file:
+        json.dump(frames, file)
+    why = "checkpoint.safetensors: state: refined cameras of other views than the scene's"
+    viewer = Program("view", run, "--scene", fewer, "--port", "0")
+    assert len(viewer.scene()["views"]) == len(before) - 1
+    wait_for(lambda: why in viewer.state()["message"])
+    assert viewer.json("/api/poses") == {"version": 0, "train": []}
+    viewer.signal()
+    viewer.end()
+    for command in (["eval", run], ["render", run, "--out", os.path.join(folder, "none")]):
+        done = vknerf(*command, "--scene", fewer, "--split", "train")
+        assert done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1, done
+    done = vknerf("eval", run, "--scene", fewer, "--split", "test")
+    assert done.returncode == 0, done
 
 
 def check_ports(viewer, run):
@@ -515,6 +565,8 @@ def main():
         check_without_run(watched, folder)
         done("alone")
         check_missing(watched, folder)
+        check_poses(folder)
+        done("refined")
         check_stop(plain, waiting, folder)
         done("stopped")
 

@@ -52,6 +52,10 @@ return createImageBitmap(new Blob([bytes])).then((whole) =>
   [document.getElementById('photo-picture'), whole].map((image) => means(image, size, [], '#fff')));'''
 
 
+# Counts the training cameras that are drawn at refined poses and, fainter, at the poses of the scene.
+MOVED = 'return scene.views.filter(isRefined).length;'
+
+
 def progress(text, began=time.monotonic()):
     if os.environ.get('VERBOSE'):
         print(f'{time.monotonic() - began:6.1f} s  {text}', flush=True)
@@ -148,7 +152,7 @@ def quiet(page):
 def watch_training(page, run):
     progress('watch_training')
     training = Program('train', 'assets/demo', '--out', run, '--downscale', '4', '--seconds', '600', '--seed', '1',
-                       '--view=0', *SMALL)
+                       '--set', 'scene.refine=poses', '--set', 'refine.start=-1', '--view=0', *SMALL)
     page.go(training.url[:-4] + 'XXXX')
     if 'does not open the viewer' not in page.script('return document.body.textContent'):
         fail('a wrong token is not explained')
@@ -160,6 +164,9 @@ def watch_training(page, run):
     panel(page, 'training')
     until(lambda: text(page, 'training-state') == 'training' and number(text(page, 't-step')) > 0, 'steps')
     until(lambda: re.match(r'[\d.]', text(page, 'psnr-at')), 'a curve of PSNR')
+    panel(page, 'cameras')
+    until(lambda: page.script("return document.getElementById('camera-refined').checkVisibility()"), 'refined cameras')
+    panel(page, 'training')
 
     progress('pause')
     page.click('#pause')
@@ -469,7 +476,11 @@ def check(page, work):
         for do in (move_about, show_maps, lose_connection):
             do(page)
         crop(page, scene['box'])
-        pick_cameras(page, scene['views'])
+        poses = program.json('/api/poses')['train']
+        views = [{**view, 'pose': poses[view['index']] if view['split'] == 'train' else view['pose']} for view in scene['views']]
+        until(lambda: page.script(MOVED) == sum(a['pose'] != b['pose'] for a, b in zip(views, scene['views'])) > 50,
+              'cameras at refined poses')
+        pick_cameras(page, views)
         make_path(page, run, work)
         check_narrow(page)
         quiet(page)

@@ -10,7 +10,7 @@
 
 /* ---- the configuration ----------------------------------------------------------------------- */
 
-static bool config_is(const vkn_config *config, const char *key, const char *expected)
+bool facts_config_is(const vkn_config *config, const char *key, const char *expected)
 {
     char *text = NULL;
     bool equal = vkn_config_get(config, key, &text) == VKN_OK && strcmp(text, expected) == 0;
@@ -195,8 +195,8 @@ vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
     open_scene(viewer, scene, format, config);
     find_view(viewer->scene, &look);
     viewer->focus_distance = look.from.distance;
-    viewer->background =
-        config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
+    viewer->background = facts_config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK
+                                                                        : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);
     vkn_status status = viewer->run ? vkn_config_get(config, "model", &model) : VKN_ERROR;
     char *facts = status == VKN_OK ? write_facts(viewer, model, &look) : NULL;

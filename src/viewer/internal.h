@@ -204,10 +204,13 @@ struct viewer {
     enum viewer_state state;
     char *folder, *run; /* folder of curves and paths, or NULL; the run as the user named it */
     char *facts;        /* JSON of /api/scene; NULL: not known yet */
-    vkn_scene *scene;   /* the worker's once `facts` is set; NULL: not found */
+    vkn_scene *scene;   /* only read once `facts` is set; NULL: not found */
     /* Constant once `facts` is set: distance of the focus point, default background. */
     double focus_distance;
     enum vkn_background background;
+    double *poses; /* [pose_count][12], refined poses of the training views; NULL: none */
+    size_t pose_count;
+    uint64_t poses_version; /* number of changes of `poses` */
     struct curves curves;
     uint64_t step;
     double seconds;         /* of training */
@@ -228,6 +231,7 @@ struct viewer {
         struct allowance time;
         double rendering_time, reported_at;
     } budget;
+    double poses_read_at; /* viewer_now() of the last read; used by the renderer's thread only */
 };
 
 /* Returns the seconds of a monotonic clock. */
@@ -377,11 +381,14 @@ vkn_status renderers_get(struct renderers *renderers, const struct frame_request
                          vkn_renderer **renderer);
 void renderers_close(struct renderers *renderers);
 
-/* ---- facts.c, state.c, curves.c, photo.c, path.c --------------------------------------------- */
+/* ---- facts.c, state.c, curves.c, photo.c, path.c, poses.c
+ * --------------------------------------------- */
 
 /* Opens the scene and sets viewer->facts, before which no request uses the scene. */
 vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
                       enum vkn_scene_format format, const vkn_config *config);
+/* Returns whether a setting has the value. */
+bool facts_config_is(const vkn_config *config, const char *key, const char *expected);
 /* Answers /api/state with log lines from index `from` on. Called under the lock. */
 struct answer state_answer(struct viewer *viewer, size_t from);
 const char *state_name(enum viewer_state state);
@@ -392,6 +399,11 @@ struct answer photo_answer(struct viewer *viewer, const struct photo_request *re
 struct answer path_answer(struct viewer *viewer, const char *body);
 bool worker_start(struct viewer *viewer);
 void worker_stop(struct viewer *viewer);
+/* Reads the refined poses, if there are any, from the renderer of the last frame. Called by the
+ * renderer's thread, which alone writes them. */
+void poses_read(struct viewer *viewer);
+/* Answers /api/poses. Called under the lock. */
+struct answer poses_answer(const struct viewer *viewer);
 /* Parks the exchange and queues it for the worker, under the lock; false: the queue is full. */
 bool worker_enqueue(struct exchange *exchange, enum job job);
 

@@ -52,6 +52,11 @@ static void get_state(struct exchange *exchange)
     set_answer(exchange, state_answer(exchange->viewer, from ? strtoul(from, NULL, 10) : 0));
 }
 
+static void get_poses(struct exchange *exchange)
+{
+    set_answer(exchange, poses_answer(exchange->viewer));
+}
+
 static void queue_job(struct exchange *exchange, enum job job)
 {
     if (!exchange->viewer->facts)
@@ -114,7 +119,7 @@ static const struct route {
     {"/", false, get_page},           {"/api/scene", false, get_scene},
     {"/api/state", false, get_state}, {"/api/photo", false, get_photo},
     {"/api/frame", false, get_frame}, {"/api/control", true, post_control},
-    {"/api/path", true, post_path},
+    {"/api/path", true, post_path},   {"/api/poses", false, get_poses},
 };
 
 static const struct route *find_route(const char *path)

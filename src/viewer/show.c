@@ -83,10 +83,10 @@ static void reload_if_changed(struct show *show)
     bool exists = check_file(show->checkpoint, &now);
     if (!exists || memcmp(&now, &show->version, sizeof now) == 0)
         return;
-    if (load(show) == VKN_OK)
-        viewer_set_message(show->viewer, "%s", "");
-    else
-        viewer_set_message(show->viewer, "%s", vkn_last_error());
+    bool loaded = load(show) == VKN_OK;
+    viewer_set_message(show->viewer, "%s", loaded ? "" : vkn_last_error());
+    if (loaded)
+        poses_read(show->viewer);
 }
 
 static vkn_status open_run(struct show *show)
@@ -109,9 +109,12 @@ static vkn_status open_run(struct show *show)
     status = load(show);
     if (status != VKN_OK)
         return status;
-    return facts_find(show->viewer, run->run,
-                      run->scene ? run->scene : vkn_renderer_scene_path(renderers->color),
-                      run->format, vkn_renderer_config(renderers->color));
+    status = facts_find(show->viewer, run->run,
+                        run->scene ? run->scene : vkn_renderer_scene_path(renderers->color),
+                        run->format, vkn_renderer_config(renderers->color));
+    if (status == VKN_OK)
+        poses_read(show->viewer);
+    return status;
 }
 
 static void serve(struct show *show)

@@ -57,6 +57,7 @@ static void add_state(cJSON *object, const struct viewer *viewer, size_t from)
     add_number(object, "steps_per_second",
                viewer->state == STATE_TRAINING ? curves->steps_per_second : 0);
     add_number(object, "share", viewer->used_share);
+    cJSON_AddNumberToObject(object, "poses", (double)viewer->poses_version);
     answer_add_text(object, "message", viewer->message);
     answer_add_text(object, "end", viewer->result);
     add_curves(object, curves, from);

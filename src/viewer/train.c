@@ -11,6 +11,7 @@
 #define TILE_SECONDS   0.016
 #define READY_SECONDS  0.1 /* until the next callback while a page is open */
 #define SHARE_SECONDS  5.0 /* interval that the reported share is measured over */
+#define POSES_SECONDS  1.0 /* between reads of refined poses */
 
 /* Limits while the training is paused, as in `vknerf view`: the viewer has all of the time. */
 #define PAUSED_MOVING (1.0 / 12)
@@ -137,11 +138,22 @@ static void serve_while_paused(struct viewer *viewer)
     begin_share(viewer);
 }
 
+static void update_poses(struct viewer *viewer)
+{
+    double began = viewer_now();
+    if (began - viewer->poses_read_at < POSES_SECONDS)
+        return;
+    poses_read(viewer);
+    viewer->poses_read_at = viewer_now();
+    count_rendering_time(viewer, viewer->poses_read_at - began);
+}
+
 static vkn_status between_steps(void *context, vkn_trainer *trainer, bool *save)
 {
     struct viewer *viewer = context;
     double began = viewer_now(), seconds = 1;
     update_progress(viewer, trainer);
+    update_poses(viewer);
     while (viewer->budget.time.credit >= 0 && seconds > 0) {
         seconds = frames_work(viewer);
         count_rendering_time(viewer, seconds);
@@ -156,6 +168,8 @@ static vkn_status between_steps(void *context, vkn_trainer *trainer, bool *save)
 static void closed(void *context, vkn_trainer *trainer, vkn_status status)
 {
     struct viewer *viewer = context;
+    if (status == VKN_OK)
+        poses_read(viewer);
     pthread_mutex_lock(&viewer->lock);
     viewer->state = status == VKN_OK ? STATE_FINISHED : STATE_STOPPED;
     viewer->step = vkn_trainer_step(trainer);

@@ -114,6 +114,7 @@ void viewer_stop(struct viewer **viewer)
     pthread_cond_destroy(&v->wake_worker);
     pthread_mutex_destroy(&v->lock);
     free(v->facts);
+    free(v->poses);
     free(v->folder);
     free(v->run);
     free(v);

@@ -1,6 +1,7 @@
-// The scene's cameras: the list with photographs, selecting a camera, and its photograph as an overlay.
+// The scene's cameras: the list with photographs, selecting a camera, its photograph as an overlay, refined poses.
 
 let picked = null;    // the selected view
+let posesVersion = 0; // of the shown refined poses
 const loadQueue = []; // list items whose photographs are to be loaded
 let loadingCount = 0;
 
@@ -45,13 +46,17 @@ function stepCamera(by) {
   pickCamera(scene.views[(i + count) % count]);
 }
 
+// Returns whether a camera is at the pose of the selected view.
+function isAtPicked(from) {
+  const at = picked && cameraOf(picked);
+  return at && length(subtract(at.position, from.position)) < 1e-3 * scene.distance &&
+    at.axes.every((axis, i) => dot(axis, from.axes[i]) > 0.99999);
+}
+
 // Shows the photograph overlay only while the camera is at the pose of the photograph.
 function placeBlend() {
   const share = Number($('blend-slider').value) / 100, image = $('blend');
-  const at = picked && cameraOf(picked);
-  const near = at && length(subtract(at.position, camera.position)) < 1e-3 * scene.distance &&
-    at.axes.every((axis, i) => dot(axis, camera.axes[i]) > 0.99999) && !flight;
-  image.hidden = !(near && share > 0);
+  image.hidden = !(share > 0 && !flight && isAtPicked(camera));
   if (image.hidden)
     return;
   const scale = stage.H / 2 / Math.tan(radians(camera.fov) / 2);
@@ -61,6 +66,26 @@ function placeBlend() {
     width: `${x * picked.width}px`, height: `${y * picked.height}px`, opacity: share,
   });
 }
+
+// ---- refined poses ----
+
+// Moves the training views to their refined poses. A camera that is at the selected view, or flies to it, follows it.
+async function readPoses() {
+  const { version, train } = await getJson('/api/poses'), follows = isAtPicked(flight ? flight.to : camera);
+  for (const view of scene.views.filter(({ split, index }) => split === 'train' && index < train.length)) {
+    view.scenePose ||= view.pose;
+    view.pose = train[view.index];
+  }
+  posesVersion = version;
+  $('camera-refined').hidden = !scene.views.some(isRefined);
+  if (follows && flight)
+    flight.to = cameraOf(picked);
+  else if (follows)
+    setCamera(cameraOf(picked));
+  emit('overlay');
+}
+
+const isRefined = (view) => view.scenePose !== undefined && view.pose.some((x, i) => x !== view.scenePose[i]);
 
 // ---- the list: photographs are loaded when they are scrolled into view, two at a time ----
 

@@ -2,7 +2,7 @@
 
 const colors = {}; // the style sheet's, by name
 let hovered = null; // the view under the pointer
-let frusta = [];    // [{view, points: [[x, y]], distance, world}] as drawn last
+let frusta = [];    // [{view, points: [[x, y]], distance}] as drawn last
 
 function readColors() {
   const style = getComputedStyle(document.documentElement);
@@ -44,9 +44,9 @@ function haloed(context, color, width, draw) {
 
 // ---- training cameras ----
 
-// Returns the apex and four corners of a camera's frustum of the given depth.
-function frustum(view, depth) {
-  const at = fromPose(view.pose, 0, 1), corner = (x, y) => add(add(add(at.position, at.axes[2], -depth),
+// Returns the apex and four corners of a camera's frustum of the given depth, at a pose.
+function frustum(view, pose, depth) {
+  const at = fromPose(pose, 0, 1), corner = (x, y) => add(add(add(at.position, at.axes[2], -depth),
     at.axes[0], (x - view.center_x) / view.focal_x * depth), at.axes[1], (view.center_y - y) / view.focal_y * depth);
   return [at.position, corner(0, 0), corner(view.width, 0), corner(view.width, view.height), corner(0, view.height)];
 }
@@ -55,31 +55,46 @@ function frustum(view, depth) {
 const LINES = { train: '#2f6fe0', val: '#2a9a55', test: '#d76a12', path: '#d76a12', box: '#d0307a' };
 const splitColor = (split) => LINES[split] || LINES.train;
 
+// Returns the frustum of a view at a pose as it is drawn; null: too near, or behind the viewing camera.
+function drawnFrustum(view, pose, size) {
+  const world = frustum(view, pose, size), points = world.map((p) => project(camera, p, stage));
+  const distance = length(subtract(world[0], camera.position));
+  return points.some((p) => p[2] < size * 0.05) || distance < size * 0.5 ? null : { view, points, distance };
+}
+
+function strokeFrustum(context, points) {
+  context.beginPath();
+  for (const i of [1, 2, 3, 4]) {
+    const next = i % 4 + 1;
+    context.moveTo(points[0][0], points[0][1]);
+    context.lineTo(points[i][0], points[i][1]);
+    context.lineTo(points[next][0], points[next][1]);
+  }
+  context.stroke();
+}
+
+// Draws the poses of the scene of refined views, which cannot be selected.
+function drawScenePoses(context, size) {
+  context.globalAlpha = 0.4;
+  for (const view of scene.views.filter(isRefined)) {
+    const drawn = drawnFrustum(view, view.scenePose, size);
+    context.strokeStyle = splitColor(view.split);
+    context.lineWidth = 0.8;
+    if (drawn)
+      strokeFrustum(context, drawn.points);
+  }
+}
+
 function drawCameras(context) {
   const size = scene.distance * clamp(0.5 / Math.sqrt(scene.views.length), 0.02, 0.08);
-  frusta = [];
-  for (const view of scene.views) {
-    const world = frustum(view, size), points = world.map((p) => project(camera, p, stage));
-    const distance = length(subtract(world[0], camera.position));
-    if (points.some((p) => p[2] < size * 0.05) || distance < size * 0.5)
-      continue;
-    frusta.push({ view, points, distance, world });
-  }
+  drawScenePoses(context, size);
+  frusta = scene.views.map((view) => drawnFrustum(view, view.pose, size)).filter(Boolean);
   frusta.sort((a, b) => b.distance - a.distance);
   for (const { view, points, distance } of frusta) {
     const chosen = view === hovered || view === picked;
     const faint = settings.panel === 'path' ? 0.45 : 1; // fainter than the path
     context.globalAlpha = chosen ? 1 : faint * clamp(1.3 - 0.3 * distance / scene.distance, 0.35, 0.95);
-    haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => {
-      context.beginPath();
-      for (const i of [1, 2, 3, 4]) {
-        const next = i % 4 + 1;
-        context.moveTo(points[0][0], points[0][1]);
-        context.lineTo(points[i][0], points[i][1]);
-        context.lineTo(points[next][0], points[next][1]);
-      }
-      context.stroke();
-    });
+    haloed(context, splitColor(view.split), chosen ? 2.2 : 1.2, () => strokeFrustum(context, points));
     if (chosen) {
       context.fillStyle = splitColor(view.split);
       context.globalAlpha = 0.22;

@@ -59,6 +59,8 @@ async function pollState() {
   training = state.state === 'training' || state.state === 'saving';
   showState();
   showCurves();
+  if (state.poses !== posesVersion)
+    await readPoses();
   if (state.end) {
     showEnd(state.end);
     return;
