@@ -88,6 +88,9 @@ static void test_null(void **state)
     needs(vkn_renderer_open(tests->context, "file", VKN_PRECISION_AUTO, NULL), "renderer");
     needs(vkn_renderer_enable_normals(NULL), "renderer");
     needs(vkn_renderer_set_time(NULL, 0.5), "renderer");
+    needs(vkn_renderer_camera(NULL, tiny.scene, VKN_SPLIT_TRAIN, 0, &camera), "renderer");
+    needs(vkn_renderer_camera(renderer, NULL, VKN_SPLIT_TRAIN, 0, &camera), "scene");
+    needs(vkn_renderer_camera(renderer, tiny.scene, VKN_SPLIT_TRAIN, 0, NULL), "camera");
     needs(vkn_render(NULL, &camera, NULL, &picture), "renderer");
     needs(vkn_render(renderer, NULL, NULL, &picture), "camera");
     needs(vkn_render(renderer, &camera, NULL, NULL), "picture");
@@ -443,6 +446,11 @@ static void test_cameras(void **state)
     struct vkn_picture *same = NULL;
     const struct vkn_picture_params black = {.background = VKN_BACKGROUND_BLACK, .supersample = 2};
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    refuses(vkn_renderer_camera(renderer, tiny.scene, VKN_SPLIT_TRAIN, 3, &camera),
+            "view 3: there are 3 train views, 0 to 2");
+    struct vkn_camera kept = {0}; /* a training without scene.refine keeps the scene's poses */
+    ok(vkn_renderer_camera(renderer, tiny.scene, VKN_SPLIT_TRAIN, 1, &kept));
+    assert_memory_equal(&kept, &camera, sizeof camera);
     ok(vkn_renderer_enable_normals(renderer));
     ok(vkn_render(renderer, &camera, &black, &picture));
     ok(vkn_render(renderer, &looking, &black, &same));

@@ -34,6 +34,7 @@ static const double zero[3];
     X(vkn_trainer_profile(NULL, NULL)) X(vkn_renderer_of_trainer(NULL, NULL))                      \
     X(vkn_renderer_open(NULL, NULL, VKN_PRECISION_AUTO, NULL)) X(vkn_renderer_enable_normals(NULL)) \
     X(vkn_renderer_set_time(NULL, 0)) X(vkn_render(NULL, NULL, NULL, NULL))                        \
+    X(vkn_renderer_camera(NULL, NULL, VKN_SPLIT_TRAIN, 0, NULL))                                   \
     X(vkn_ssim(NULL, NULL, NULL, 0, 0, NULL)) X(vkn_run_train(NULL, NULL))                         \
     X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL)) X(vkn_run_report(NULL, NULL))      \
     X(vkn_run_inspect(NULL, NULL)) X(vkn_run_eval(NULL, NULL)) X(vkn_run_render(NULL, NULL))       \
@@ -146,6 +147,11 @@ static vkn_status want_normals(struct objects *o)
 {
     return vkn_renderer_enable_normals(o->renderer);
 }
+static vkn_status find_camera(struct objects *o)
+{
+    struct vkn_camera camera = {.size = sizeof camera};
+    return vkn_renderer_camera(o->renderer, o->tiny.scene, VKN_SPLIT_TRAIN, 0, &camera);
+}
 static vkn_status render(struct objects *o)
 {
     struct vkn_picture *picture = NULL;
@@ -214,6 +220,7 @@ static const struct device_call {
     {"vkn_renderer_of_trainer", show_trainer, 0},
     {"vkn_renderer_open", open_renderer, 0},
     {"vkn_renderer_enable_normals", want_normals, 0},
+    {"vkn_renderer_camera", find_camera, 0},
     {"vkn_render", render, 0},
     {"vkn_field_check", check_field, 0},
     {"vkn_stepper_create", make_stepper, 0},

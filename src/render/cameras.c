@@ -11,13 +11,13 @@
 static vkn_status read_state(const struct vkn_renderer *r, const struct vkn_scene *scene,
                              size_t first, size_t count, struct View *views)
 {
-    static const struct vkn_config none = {0}; /* cells of the error map depend on views alone */
+    static const struct vkn_config none = {0}; /* the size of an error map depends on views alone */
     const struct View *found;
     struct images_plan plan;
     BASE_TRY(images_make_plan(scene, &none, UINT64_MAX, UINT64_MAX, &plan));
     uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
-    BASE_TRY(step_find_views(r->checkpoint, r->state, r->state_size, all, all * plan.view_cells,
-                             &found));
+    uint64_t cells = r->setup.config.batch.by_error > 0 ? all * plan.view_cells : 0;
+    BASE_TRY(step_find_views(r->checkpoint, r->state, r->state_size, all, cells, &found));
     memcpy(views, found + first, count * sizeof *views);
     return VKN_OK;
 }

@@ -179,9 +179,9 @@ vkn_status step_begin(struct step *step);
 vkn_status step_begin_views(const struct step *step, const struct scene_split *train);
 /* Reads the refinement of the training views [first, first + count) into views[count]. */
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
-/* Finds the refinement of `count` training views at the end of a checkpoint's state, which has an
- * error map of `error_cells` cells or none. VKN_BAD_INPUT names the checkpoint when the state is of
- * another number of views, or when a pose is not finite. */
+/* Finds the refinement of `count` training views in a checkpoint's state, after an error map of
+ * `error_cells` cells. VKN_BAD_INPUT names the checkpoint when the state is of another number of
+ * views, or when a pose is not finite. */
 vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
                            uint64_t error_cells, const struct View **views);
 /* Moves a training view's camera from the scene's pose to the refined pose. */

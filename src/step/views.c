@@ -31,9 +31,9 @@ static uint64_t views_offset(const struct step *step)
 vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
                            uint64_t error_cells, const struct View **views)
 {
-    uint64_t end = count * VIEW_BYTES, map = error_cells * sizeof(struct ErrorCell);
+    const uint64_t map = error_cells * sizeof(struct ErrorCell);
     const void *after = (const char *)state + size;
-    if (size != sizeof(struct State) + end && size != sizeof(struct State) + map + end)
+    if (size != sizeof(struct State) + map + count * VIEW_BYTES)
         return base_fail(VKN_BAD_INPUT,
                          "%s: state: refined cameras of other views than the scene's", path);
     *views = (const struct View *)after - count;
@@ -51,8 +51,9 @@ vkn_status step_upload_views(const struct step *step, const char *path, const vo
     const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
     const struct View *found;
     uint64_t first = step_view_sums_offset(step), bytes = buffer->size - first;
+    bool has_map = size != sizeof(struct State) + bytes;
     BASE_TRY(step_find_views(path, state, size, bytes / VIEW_BYTES,
-                             step->setup.constants.error_cells, &found));
+                             has_map ? step->setup.constants.error_cells : 0, &found));
     return gpu_upload(step->device, buffer, first, (const char *)state + size - bytes, bytes);
 }
 

@@ -125,7 +125,8 @@ function firstView() {
   const view = scene.views[0];
   let back = [1, 1, 0.7], position;
   if (view) {
-    position = [view.pose[3], view.pose[7], view.pose[11]];
+    const pose = view.scenePose || view.pose; // the first view stays where it is while poses are refined
+    position = [pose[3], pose[7], pose[11]];
     back = subtract(position, scene.look_at);
   }
   if (!(length(back) > 0))
