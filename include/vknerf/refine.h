@@ -37,6 +37,7 @@ struct vkn_refine_result {
                        docs/cameras.md;           NaN with `cameras` */
     size_t views;   /* refined views; with `cameras` all views */
     size_t limited; /* views that would move further than refine.limit */
+    size_t misfits; /* refined views that still do not fit the field */
     uint64_t steps; /* of each training */
     double seconds; /* wall time of this call */
 };

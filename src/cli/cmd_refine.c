@@ -24,6 +24,8 @@ static void print_verdict(const struct vkn_refine_params *params,
         printf("%zu views have moved by %.2f pixels in the mean\n", result->views, result->pixels);
     if (result->limited > 0)
         printf("%zu views are at refine.limit and may not fit: see the report\n", result->limited);
+    if (result->misfits > 0)
+        printf("%zu views do not fit: see the report\n", result->misfits);
     printf("PSNR of test views: original cameras %.2f dB, %s cameras %.2f dB: %+.2f dB, noise %.2f "
            "dB (%llu steps, %u:%02u minutes)\n",
            result->psnr[0], other, result->psnr[1], result->difference, result->noise,

@@ -92,6 +92,7 @@ vkn_status refine_open_original(struct refinement *r)
         r->views[i] = (struct refine_view){.pixels = (double)NAN,
                                            .degrees = (double)NAN,
                                            .distance = (double)NAN,
+                                           .psnr = (double)NAN,
                                            .test = find_test(r, &views->cameras[i])};
     return VKN_OK;
 }

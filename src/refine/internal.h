@@ -27,7 +27,9 @@ struct refine_run {
 struct refine_view {
     double pixels, degrees, distance; /* movement, see struct report_refined_view; NaN: unknown */
     bool at_limit;
-    size_t test; /* index of the test view; SIZE_MAX: none */
+    double psnr; /* of the field that has refined the view, at the refined pose, dB; NaN: unknown */
+    bool misfits; /* the view is much worse than the others */
+    size_t test;  /* index of the test view; SIZE_MAX: none */
 };
 
 /* State of vkn_refine. */
@@ -47,6 +49,7 @@ struct refinement {
     uint32_t seeds;
     struct refine_run *runs[REFINE_SETS]; /* [seeds] */
     uint64_t steps;                       /* of each training; 0: not known yet */
+    double limit;                         /* refine.limit; NaN: no refinement */
     char *device, *driver;
     double began; /* base_seconds() */
     struct vkn_refine_result result;
@@ -70,6 +73,9 @@ vkn_status refine_open_other(struct refinement *refinement);
  * continues an interrupted one. *folder becomes the run directory, which the caller frees. */
 vkn_status refine_train(struct refinement *refinement, const char *name, const char *scene,
                         const struct vkn_config *config, char **folder);
+/* Measures how well each view fits the field that has refined it, by the training in `folder`. Sets
+ * views[].psnr. */
+vkn_status refine_measure_views(struct refinement *refinement, const char *folder);
 /* Trains with each seed and both sets of cameras, and sets `runs`. */
 vkn_status refine_compare(struct refinement *refinement);
 /* Frees the runs. */
@@ -81,6 +87,8 @@ void refine_free_runs(struct refinement *refinement);
  * were evaluated on `views` test views. */
 void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, size_t views,
                   struct vkn_refine_result *result);
+/* Finds the views whose PSNR is far below the others': sets misfits, and returns their number. */
+size_t refine_find_misfits(struct refine_view *views, size_t count);
 /* Judges, and writes verdict.json and report.html. */
 vkn_status refine_write_verdict(struct refinement *refinement);
 

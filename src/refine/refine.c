@@ -156,6 +156,11 @@ static vkn_status refine(struct refinement *r)
     vkn_status status =
         refine_train(r, "refined_cameras", r->paths[REFINE_ORIGINAL], &config, &folder);
     if (status == VKN_OK)
+        status = vkn_run_config(folder, &config);
+    r->limit = (double)config.refine.limit;
+    if (status == VKN_OK)
+        status = refine_measure_views(r, folder);
+    if (status == VKN_OK)
         status = refine_write_scene(r, folder);
     free(folder);
     return status;
@@ -197,7 +202,8 @@ vkn_status vkn_refine(const struct vkn_refine_params *given, struct vkn_refine_r
 {
     BASE_C_LOCALE;
     struct vkn_refine_params params;
-    struct refinement r = {.params = &params, .lock = -1, .began = base_seconds()};
+    struct refinement r = {
+        .params = &params, .lock = -1, .began = base_seconds(), .limit = (double)NAN};
     BASE_NEED(result);
     struct vkn_refine_result *made = &r.result;
     made->pixels = (double)NAN;

@@ -57,21 +57,20 @@ vkn_status refine_train(struct refinement *r, const char *name, const char *scen
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Reads the PSNR of the test views; views without pixels that count have none. */
+/* Reads the PSNR of views, in fresh memory; views without pixels that count have none. */
 static vkn_status read_views(const struct cJSON *json, const char *file, size_t count,
-                             struct refine_run *run)
+                             double **views)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "per_view"), *item;
     size_t i = 0;
     if ((size_t)cJSON_GetArraySize(list) != count)
-        return base_json_fail(file, "per_view", "not as many views as the scene's %zu test views",
-                              count);
-    run->views = base_alloc(count, sizeof *run->views);
-    if (run->views == NULL)
+        return base_json_fail(file, "per_view", "not as many as the scene's %zu views", count);
+    *views = base_alloc(count, sizeof **views);
+    if (*views == NULL)
         return VKN_ERROR;
     cJSON_ArrayForEach (item, list) {
         const cJSON *psnr = cJSON_GetObjectItemCaseSensitive(item, "psnr");
-        run->views[i++] = cJSON_IsNumber(psnr) ? psnr->valuedouble : (double)NAN;
+        (*views)[i++] = cJSON_IsNumber(psnr) ? psnr->valuedouble : (double)NAN;
     }
     return VKN_OK;
 }
@@ -100,8 +99,51 @@ static vkn_status read_run(struct refinement *r, struct refine_run *run)
     if (status == VKN_OK)
         status = keep_text(json, "driver", file, &r->driver);
     if (status == VKN_OK)
-        status = read_views(json, file, r->test_views, run);
+        status = read_views(json, file, r->test_views, &run->views);
     cJSON_Delete(json);
+    free(file);
+    return status;
+}
+
+/* ---- how views fit --------------------------------------------------------------------------- */
+
+/* Evaluates the views, and writes the result, so that the next call need not. */
+static vkn_status evaluate(const struct refinement *r, const char *run, const char *file)
+{
+    const struct vkn_eval_params params = {.job = &r->job, .run = run, .split = VKN_SPLIT_TRAIN};
+    struct vkn_evaluation *evaluation = NULL;
+    vkn_status status = vkn_run_eval(&params, &evaluation);
+    if (status == VKN_INTERRUPTED)
+        base_fail(status, "%s: interrupted; the same command continues", r->out);
+    char *text = status == VKN_OK ? vkn_evaluation_json(evaluation) : NULL;
+    if (status == VKN_OK)
+        status = text ? base_file_replace(file, text, strlen(text)) : VKN_ERROR;
+    free(text);
+    vkn_evaluation_free(&evaluation);
+    return status;
+}
+
+static vkn_status set_views(struct refinement *r, const char *file)
+{
+    double *psnr = NULL;
+    cJSON *json = NULL;
+    BASE_TRY(base_json_read(file, REFINE_JSON_LIMIT, &json));
+    vkn_status status = read_views(json, file, r->result.views, &psnr);
+    for (size_t i = 0; status == VKN_OK && i < r->result.views; i++)
+        r->views[i].psnr = psnr[i];
+    free(psnr);
+    cJSON_Delete(json);
+    return status;
+}
+
+vkn_status refine_measure_views(struct refinement *r, const char *folder)
+{
+    char *file = base_path_join(r->work, "views.json");
+    vkn_status status = file ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK && !base_file_exists(file))
+        status = evaluate(r, folder, file);
+    if (status == VKN_OK)
+        status = set_views(r, file);
     free(file);
     return status;
 }

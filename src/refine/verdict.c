@@ -10,6 +10,9 @@
 #define LEAST_NOISE 0.01 /* dB: smaller noise is chance */
 #define CERTAIN     2    /* standard errors that a difference must exceed */
 
+#define LEAST_MISFIT 5 /* dB below the median: smaller deficits may come from a view's content */
+#define NAMED_VIEWS  5 /* most views that warnings name */
+
 static const char *const verdicts[] = {
     [VKN_REFINE_EQUAL] = "equal",
     [VKN_REFINE_REFINED] = "refined",
@@ -77,6 +80,63 @@ void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, si
                                                                       : VKN_REFINE_EQUAL;
 }
 
+/* ---- views that do not fit ------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Returns the median of values, which it sorts. */
+static double median(double *values, size_t count)
+{
+    qsort(values, count, sizeof *values, by_value);
+    return count > 0 ? 0.5 * (values[(count - 1) / 2] + values[count / 2]) : 0;
+}
+
+/* Views differ by their content; few are worse than the median by more than three standard
+ * deviations, which are 1.4826 median deviations of a normal distribution. */
+size_t refine_find_misfits(struct refine_view *views, size_t count)
+{
+    double *values = base_alloc(count, sizeof *values);
+    size_t known = 0, misfits = 0;
+    if (values == NULL)
+        return 0;
+    for (size_t i = 0; i < count; i++)
+        if (isfinite(views[i].psnr))
+            values[known++] = views[i].psnr;
+    double middle = median(values, known);
+    for (size_t i = 0; i < known; i++)
+        values[i] = fabs(values[i] - middle);
+    double limit = middle - fmax(LEAST_MISFIT, 3 * 1.4826 * median(values, known));
+    for (size_t i = 0; i < count; i++) {
+        views[i].misfits = views[i].psnr < limit;
+        misfits += views[i].misfits ? 1 : 0;
+    }
+    free(values);
+    return misfits;
+}
+
+/* Names the first views that do not fit. */
+static void warn_of_misfits(const struct refinement *r)
+{
+    size_t named = 0;
+    for (size_t i = 0; i < r->result.views && named < NAMED_VIEWS; i++) {
+        const struct refine_view *view = &r->views[i];
+        if (!view->misfits)
+            continue;
+        base_log(BASE_LOG_WARNING,
+                 "%s: it has moved by %.1f pixels and still does not fit (%.1f dB): take it out?",
+                 r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].cameras[i].image_path,
+                 view->pixels, view->psnr);
+        named++;
+    }
+    if (r->result.misfits > NAMED_VIEWS)
+        base_log(BASE_LOG_WARNING, "%zu more views do not fit: see %s/report.html",
+                 r->result.misfits - NAMED_VIEWS, r->out);
+}
+
 /* ---- verdict.json ---------------------------------------------------------------------------- */
 
 /* Adds a number, rounded because meaningless digits hide differences; not finite: null. */
@@ -121,7 +181,9 @@ static bool add_view(cJSON *list, const struct refinement *r, size_t index)
                  add_number(item, "pixels", view->pixels, 1e4) &&
                  add_number(item, "degrees", view->degrees, 1e5) &&
                  add_number(item, "distance", view->distance, 1e9) &&
-                 cJSON_AddBoolToObject(item, "at_limit", view->at_limit);
+                 cJSON_AddBoolToObject(item, "at_limit", view->at_limit) &&
+                 add_number(item, "psnr", view->psnr, 1e6) &&
+                 cJSON_AddBoolToObject(item, "misfit", view->misfits);
     for (int set = 0; set < REFINE_SETS && added && view->test != SIZE_MAX; set++) {
         char name[32];
         snprintf(name, sizeof name, "psnr_%s", refine_set_names[set]);
@@ -152,6 +214,7 @@ static bool fill_json(cJSON *json, const struct refinement *r)
            cJSON_AddNumberToObject(json, "steps", (double)result->steps) &&
            add_number(json, "pixels", result->pixels, 1e4) &&
            cJSON_AddNumberToObject(json, "at_limit", (double)result->limited) &&
+           cJSON_AddNumberToObject(json, "misfits", (double)result->misfits) &&
            cJSON_AddStringToObject(json, "device", r->device) &&
            cJSON_AddStringToObject(json, "driver", r->driver) &&
            cJSON_AddStringToObject(json, "version", VKNERF_VERSION) &&
@@ -214,6 +277,8 @@ static struct report_refined_view page_view(const struct refinement *r, size_t i
         .degrees = view->degrees,
         .distance = view->distance,
         .at_limit = view->at_limit,
+        .misfits = view->misfits,
+        .fit = view->psnr,
         .psnr = {(double)NAN, (double)NAN},
     };
     if (view->test == SIZE_MAX)
@@ -250,6 +315,8 @@ static vkn_status fill_page(const struct refinement *r, struct report_refined_vi
         .noise = r->result.noise,
         .steps = r->result.steps,
         .seconds = r->result.seconds,
+        .limit = r->limit,
+        .scale = r->split->scale,
         .views = views,
         .view_count = r->result.views,
         .seeds = seeds,
@@ -278,6 +345,8 @@ static vkn_status write_page(const struct refinement *r)
 vkn_status refine_write_verdict(struct refinement *r)
 {
     refine_judge(r->runs, r->seeds, r->test_views, &r->result);
+    r->result.misfits = refine_find_misfits(r->views, r->result.views);
+    warn_of_misfits(r);
     BASE_TRY(write_json(r));
     return write_page(r);
 }

@@ -60,10 +60,14 @@ static void add_row(struct base_text *page, const struct report_refinement *show
     base_text_add(page, "</th>");
     add_text(page, view->split);
     page_number_cell(page, view->pixels, 2, "");
-    base_text_add(page, "<td class=\"limited\">%s</td>", view->at_limit ? "at the limit" : "");
+    base_text_add(page, "<td class=\"limited\">%s</td>",
+                  view->misfits    ? "does not fit"
+                  : view->at_limit ? "at the limit"
+                                   : "");
     page_number_cell(page, view->degrees, 3, "");
     report_quantity(length, view->distance);
     base_text_add(page, "<td class=\"number\">%s</td>", isfinite(view->distance) ? length : "–");
+    page_number_cell(page, view->fit, 2, "");
     add_quality(page, view);
     base_text_add(page, "</tr>\n");
 }
@@ -97,7 +101,7 @@ void refinement_movements(struct base_text *page, const struct refinement *refin
 
 void refinement_views(struct base_text *page, const struct refinement *refinement)
 {
-    static const char *const columns[] = {"Pixels",      "",      "Degrees",   "Distance*",
+    static const char *const columns[] = {"Pixels",      "",      "Degrees",   "Distance*", "Fit†",
                                           "PSNR before", "after", "difference"};
     const struct report_refinement *shown = refinement->shown;
     size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS;
@@ -110,7 +114,9 @@ void refinement_views(struct base_text *page, const struct refinement *refinemen
     base_text_add(page, "</tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < rows; i++)
         add_row(page, shown, refinement->order[i]);
-    base_text_add(page, "</tbody>\n</table>\n</div>\n<p><small>* in the dataset's units");
+    base_text_add(page,
+                  "</tbody>\n</table>\n</div>\n<p><small>* in the dataset's units. † PSNR of the "
+                  "field that has refined the view, at the refined pose, in dB");
     if (rows < shown->view_count)
         base_text_add(page, ". %zu views that have moved less are left out",
                       shown->view_count - rows);

@@ -129,6 +129,8 @@ struct report_refined_view {
     double pixels, degrees; /* movement: of points in the view's frustum, of the camera */
     double distance;        /* movement of the camera, in the dataset's units */
     bool at_limit;          /* the view would move further than refine.limit */
+    double fit;             /* PSNR of the field that refined the view, dB; NaN: unknown */
+    bool misfits;           /* `fit` is far below that of other views */
     const char *test_view;  /* name of its pictures, "test_003"; NULL: not a test view */
     double psnr[2];         /* of a test view before and after, dB, mean over the seeds; else NaN */
 };
