@@ -5,40 +5,6 @@
 #include "report/progress_text.h"
 #include "report/refinement.h"
 
-/* ---- numbers --------------------------------------------------------------------------------- */
-
-void refinement_signed(struct base_text *page, double value, int digits)
-{
-    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
-    if (isfinite(value))
-        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
-    else
-        base_text_add(page, "–");
-}
-
-void refinement_signed_cell(struct base_text *page, double value, int digits)
-{
-    base_text_add(page, "<td class=\"number\">");
-    refinement_signed(page, value, digits);
-    base_text_add(page, "</td>");
-}
-
-struct report_refined_seed refinement_mean(const struct report_refinement *shown)
-{
-    struct report_refined_seed mean = {0};
-    for (size_t i = 0; i < shown->seed_count; i++) {
-        for (int which = 0; which < 2; which++) {
-            mean.psnr[which] += shown->seeds[i].psnr[which];
-            mean.ssim[which] += shown->seeds[i].ssim[which];
-        }
-    }
-    for (int which = 0; which < 2; which++) {
-        mean.psnr[which] /= (double)shown->seed_count;
-        mean.ssim[which] /= (double)shown->seed_count;
-    }
-    return mean;
-}
-
 /* ---- head ------------------------------------------------------------------------------------ */
 
 static void add_psnr_tile(struct base_text *page, const struct report_refinement *shown)

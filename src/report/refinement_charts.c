@@ -14,6 +14,40 @@
 #define ROW             26.0
 #define CHARACTER_WIDTH 6.6
 
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+void refinement_signed(struct base_text *page, double value, int digits)
+{
+    bool is_zero = fabs(value) <= 0.5 * pow(10, -digits); /* else it might become "-0.00" */
+    if (isfinite(value))
+        base_text_add(page, "%+.*f", digits, is_zero ? 0 : value);
+    else
+        base_text_add(page, "–");
+}
+
+void refinement_signed_cell(struct base_text *page, double value, int digits)
+{
+    base_text_add(page, "<td class=\"number\">");
+    refinement_signed(page, value, digits);
+    base_text_add(page, "</td>");
+}
+
+struct report_refined_seed refinement_mean(const struct report_refinement *shown)
+{
+    struct report_refined_seed mean = {0};
+    for (size_t i = 0; i < shown->seed_count; i++) {
+        for (int which = 0; which < 2; which++) {
+            mean.psnr[which] += shown->seeds[i].psnr[which];
+            mean.ssim[which] += shown->seeds[i].ssim[which];
+        }
+    }
+    for (int which = 0; which < 2; which++) {
+        mean.psnr[which] /= (double)shown->seed_count;
+        mean.ssim[which] /= (double)shown->seed_count;
+    }
+    return mean;
+}
+
 /* ---- a chart with a row for each seed -------------------------------------------------------- */
 
 struct frame {
