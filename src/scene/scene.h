@@ -1,4 +1,5 @@
-/* Reads datasets into cameras and images. The module does not use Vulkan. */
+/* Reads datasets into cameras and images, and writes copies of datasets with other poses. The
+ * module does not use Vulkan. */
 #ifndef SCENE_SCENE_H
 #define SCENE_SCENE_H
 
@@ -173,9 +174,20 @@ struct scene_new_pose {
 };
 /* Writes a copy of the scene's files with these poses, in the scene's format, into the folder
  * `out`, which exists. Everything else stays as it is: all other keys of a transforms.json, frames
- * without a new pose, text or binary files of a COLMAP model. The points of a COLMAP model move
- * along, and get their new reprojection errors. All other files and folders of the scene's folder
- * become symbolic links. (write.c) */
+ * without a new pose, text or binary files of a COLMAP model. All other files and folders of the
+ * scene's folder become symbolic links with absolute targets; hidden ones and `out` itself do not.
+ * VKN_BAD_INPUT, before anything is written: an entry to be made exists in `out`, or a file of the
+ * scene has changed so that it no longer has a frame.
+ *
+ * COLMAP: the points move to the least squared reprojection errors of their tracks, with the new
+ * poses and, of images without one, the old. A point's new mean error is written. A point stays as
+ * it is when none of its images has a new pose, its track names an absent image or 2D point, or it
+ * is behind one of its cameras. A point that would get a larger mean error does not move. rigs and
+ * frames (COLMAP 3.12 and later) hold poses too: they are left out, and COLMAP makes them anew for
+ * cameras that are no rigs. The model's files in the other form and points3D.ply are left out.
+ *
+ * transforms.json: names of files that lead out of the scene's folder become absolute.
+ * Poses in files of other formats beside the scene's stay old: those files are linked. (write.c) */
 vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pose *poses,
                        size_t count, const char *out);
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
