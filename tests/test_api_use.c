@@ -150,7 +150,7 @@ static vkn_status want_normals(struct objects *o)
 static vkn_status find_camera(struct objects *o)
 {
     struct vkn_camera camera = {.size = sizeof camera};
-    return vkn_renderer_camera(o->renderer, o->tiny.scene, VKN_SPLIT_TRAIN, 0, &camera);
+    return vkn_renderer_camera(o->renderer, o->trainer->scene, VKN_SPLIT_TRAIN, 0, &camera);
 }
 static vkn_status render(struct objects *o)
 {
