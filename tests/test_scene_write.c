@@ -177,8 +177,10 @@ static struct frames read_frames(enum vkn_scene_format format, const char *folde
     const struct scene_options options = {.path = folder, .downscale = 1};
     char *file = NULL, *others = NULL;
     bool single = false;
+    base_log_threshold(BASE_LOG_NOTHING);
     assert_ok(reader_of(format)->find(folder, &file, &others));
     assert_ok(reader_of(format)->read(file, &options, frames.files, &single));
+    base_log_threshold(BASE_LOG_INFO);
     free(file);
     free(others);
     return frames;
@@ -1115,7 +1117,7 @@ static void test_links(void **state)
     struct vkn_scene *scene = open_scene(again);
     scene_close(&scene);
 
-    /* The scene's own folder, an existing entry, a link in the place of a folder, no folder. */
+    /* The scene's own folder, an existing entry, a link instead of a folder, no folder. */
     assert_write_fails(other, &pose, 1, other, "it exists already");
     out = make_folder(folder, "taken");
     temporary_text(folder, "taken/images", "x");
