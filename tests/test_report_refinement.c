@@ -60,6 +60,8 @@ static void make_sample(struct temporary *folder, struct sample *sample)
             .degrees = 0.125 * i,
             .distance = 0.0125,
             .at_limit = i == 1,
+            .misfits = i == 2,
+            .fit = i == 2 ? 11.5 : 25,
             .test_view = i < 3 ? NULL : tests[i - 3],
             .psnr = {i < 3 ? NONE : 25, i < 3 ? NONE : 23 + i * 0.5},
         };
@@ -169,9 +171,14 @@ static void complete_page(void **state)
         "<tr class=\"strong\"><th scope=\"row\">mean</th><td class=\"number\">29.50</td>",
         "<th scope=\"row\">train/r_1.png</th><td>train</td><td class=\"number\">32.00</td>"
         "<td class=\"limited\">at the limit</td><td class=\"number\">0.125</td>"
-        "<td class=\"number\">0.0125</td><td></td><td></td><td></td></tr>",
+        "<td class=\"number\">0.0125</td><td "
+        "class=\"number\">25.00</td><td></td><td></td><td></td></tr>",
+        "<td class=\"limited\">does not fit</td><td class=\"number\">0.250</td>"
+        "<td class=\"number\">0.0125</td><td class=\"number\">11.50</td>",
+        "<b>1</b> of 6 views does not fit the field that has refined it",
         "<th scope=\"row\">test/r_0.png</th><td>test</td><td class=\"number\">0.50</td>"
         "<td class=\"limited\"></td><td class=\"number\">0.375</td><td class=\"number\">0.0125</td>"
+        "<td class=\"number\">25.00</td>"
         "<td class=\"number\">25.00</td><td class=\"number\">24.50</td>"
         "<td class=\"number\">-0.50</td></tr>",
     };

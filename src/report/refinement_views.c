@@ -76,6 +76,9 @@ static void add_row(struct base_text *page, const struct report_refinement *show
 static void add_advice(struct base_text *page, const struct refinement *refinement)
 {
     const struct report_refinement *shown = refinement->shown;
+    size_t misfits = 0;
+    for (size_t i = 0; i < shown->view_count; i++)
+        misfits += shown->views[i].misfits ? 1 : 0;
     base_text_add(page, "<div>\n<p>A view's movement is the root mean square distance, in pixels "
                         "of the training images, by which points in its frustum have moved in its "
                         "image.</p>\n");
@@ -88,6 +91,13 @@ static void add_advice(struct base_text *page, const struct refinement *refineme
         base_text_add(page, " and would move further. Their images may not belong to the scene: "
                             "take them out, or raise the limit.</p>\n");
     }
+    if (misfits > 0)
+        base_text_add(page,
+                      "<p class=\"note\"><b>%zu</b> of %zu views %s not fit the field that has "
+                      "refined %s, although the field was trained on %s: look at the image, "
+                      "and take it out if it shows something else.</p>\n",
+                      misfits, shown->view_count, misfits == 1 ? "does" : "do",
+                      misfits == 1 ? "it" : "them", misfits == 1 ? "it" : "them");
     base_text_add(page, "</div>\n");
 }
 
@@ -104,7 +114,7 @@ void refinement_views(struct base_text *page, const struct refinement *refinemen
     static const char *const columns[] = {"Pixels",      "",      "Degrees",   "Distance*", "Fit†",
                                           "PSNR before", "after", "difference"};
     const struct report_refinement *shown = refinement->shown;
-    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS;
+    size_t rows = shown->view_count < MOST_ROWS ? shown->view_count : MOST_ROWS, added = 0;
     page_section(page, "views", "Movement of each view");
     base_text_add(page, "<div class=\"wide\" tabindex=\"0\" role=\"region\" "
                         "aria-label=\"Views\">\n<table class=\"results\">\n<thead><tr>"
@@ -112,8 +122,12 @@ void refinement_views(struct base_text *page, const struct refinement *refinemen
     for (size_t i = 0; i < BASE_COUNT(columns); i++)
         base_text_add(page, "<th scope=\"col\" class=\"number\">%s</th>", columns[i]);
     base_text_add(page, "</tr></thead>\n<tbody>\n");
-    for (size_t i = 0; i < rows; i++)
-        add_row(page, shown, refinement->order[i]);
+    for (int misfits = 1; misfits >= 0; misfits--) /* first those to look at */
+        for (size_t i = 0; i < shown->view_count && added < rows; i++)
+            if (shown->views[refinement->order[i]].misfits == (misfits == 1)) {
+                add_row(page, shown, refinement->order[i]);
+                added++;
+            }
     base_text_add(page,
                   "</tbody>\n</table>\n</div>\n<p><small>* in the dataset's units. † PSNR of the "
                   "field that has refined the view, at the refined pose, in dB");
