@@ -74,6 +74,16 @@ refuses 2 '--resolution: unknown option; did you mean --width?' render run --res
 refuses 2 '--set: optimizer.lr: unknown key; did you mean optimizer.learning_rate?' train "$demo" --set optimizer.lr=1
 refuses 2 'evaluate: unknown command; did you mean eval?' evaluate run
 refuses 2 'process-data: unknown command; did you mean prepare?' process-data images photographs
+refuses 2 'refine: SCENE is missing' refine --out refined
+refuses 2 'refine: --out REFINED is missing' refine "$demo"
+refuses 2 '--view: unknown option' refine "$demo" --out refined --view
+refuses 2 'seeds: 1 is not from 2 to 100' refine "$demo" --out refined --seeds 1
+refuses 2 'not/there: ' refine not/there --out refined
+OMPI_COMM_WORLD_RANK=0 # as mpirun sets it
+export OMPI_COMM_WORLD_RANK
+refuses 2 'refine: runs as one process; for several devices use --devices' refine "$demo" --out refined
+unset OMPI_COMM_WORLD_RANK
+[ ! -e refined ] || fail "a refused refinement has made its folder"
 refuses 2 'devices: unknown command; did you mean info?' devices
 refuses 2 'not/there/run: cannot make this folder: there is no folder not/there to make it in' \
     train "$demo" --quiet --out not/there/run

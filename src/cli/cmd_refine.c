@@ -21,7 +21,7 @@ static void print_verdict(const struct vkn_refine_params *params,
     const char *other = params->cameras ? "other" : "refined";
     unsigned seconds = (unsigned)(result->seconds + 0.5);
     if (isfinite(result->pixels))
-        printf("%zu views have moved by %.2f pixels in the mean\n", result->views, result->pixels);
+        printf("%zu views have moved by %.3f pixels in the mean\n", result->views, result->pixels);
     if (result->limited > 0)
         printf("%zu views are at refine.limit and may not fit: see the report\n", result->limited);
     if (result->misfits > 0)

@@ -47,7 +47,7 @@ struct training {
 static vkn_status choose_views(struct training *t)
 {
     BASE_TRY(scene_find_split(t->scene, VKN_SPLIT_DEFAULT, &t->split));
-    if (t->split != SCENE_TEST)
+    if (t->split != SCENE_TEST && t->begin.config.scene.test_views != VKN_TEST_VIEWS_NONE)
         base_log(BASE_LOG_WARNING, "%s: there are no test views; quality is measured on %s views",
                  t->begin.scene_path, scene_split_names[t->split]);
     return VKN_OK;
