@@ -268,6 +268,67 @@ static void test_nerfstudio_lists(void **state)
     scene_close(&scene);
 }
 
+/* Opens a scene and checks how many views each split has. */
+static struct vkn_scene *open_with(const char *path, enum vkn_test_views test_views, size_t train,
+                                   size_t val, size_t test)
+{
+    const struct scene_options options = {.path = path, .test_views = test_views};
+    struct vkn_scene *scene = NULL;
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->splits[SCENE_TRAIN].camera_count, train);
+    assert_int_equal(scene->splits[SCENE_VAL].camera_count, val);
+    assert_int_equal(scene->splits[SCENE_TEST].camera_count, test);
+    return scene;
+}
+
+/* All frames of several files or of a file with lists become training views, or are split anew, in
+ * the order of their paths. Cameras know their frame. */
+static void test_test_views(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const paths[] = {"a.png", "b.png", "c.png", "d.png", "e.png"};
+    for (size_t i = 0; i < BASE_COUNT(paths); i++)
+        temporary_picture(folder, paths[i], 4, 4, 0);
+    temporary_text(
+        folder, "transforms.json",
+        "{" STUDIO "\"train_filenames\": [\"d.png\", \"b.png\"],"
+        "\"test_filenames\": [\"a.png\", \"c.png\"], \"frames\": [" FRAME("d.png", "") "," FRAME(
+            "c.png", "") "," FRAME("b.png", "") "," FRAME("a.png", "") "]}");
+    struct vkn_scene *scene = open_with(folder->path, VKN_TEST_VIEWS_FILES, 2, 0, 2);
+    scene_close(&scene);
+    scene = open_with(folder->path, VKN_TEST_VIEWS_NONE, 4, 0, 0);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[i].image_path, paths[i]));
+        assert_int_equal(scene->splits[SCENE_TRAIN].cameras[i].frame, 3 - i);
+        assert_int_equal(scene->splits[SCENE_TRAIN].cameras[i].file, SCENE_TRAIN);
+    }
+    scene_close(&scene);
+    scene = open_with(folder->path, VKN_TEST_VIEWS_EIGHTH, 3, 0, 1);
+    assert_true(ends_with(scene->splits[SCENE_TEST].cameras[0].image_path, "a.png"));
+    scene_close(&scene);
+
+#define FILE_OF(frames) "{\"camera_angle_x\": 0.7, \"frames\": [" frames "]}"
+    temporary_text(folder, "transforms_train.json", FILE_OF(FRAME("e", "") "," FRAME("b", "")));
+    temporary_text(folder, "transforms_val.json", FILE_OF(FRAME("c", "")));
+    temporary_text(folder, "transforms_test.json", FILE_OF(FRAME("d", "") "," FRAME("a", "")));
+    scene = open_with(folder->path, VKN_TEST_VIEWS_DEFAULT, 2, 1, 2);
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[1].file, SCENE_TEST);
+    assert_int_equal(scene->splits[SCENE_TEST].cameras[1].frame, 1);
+    scene_close(&scene);
+    scene = open_with(folder->path, VKN_TEST_VIEWS_NONE, 5, 0, 0);
+    static const struct {
+        uint32_t file, frame;
+    } origins[] = {{SCENE_TEST, 1}, {SCENE_TRAIN, 1}, {SCENE_VAL, 0}, {SCENE_TEST, 0}, {0, 0}};
+    for (size_t i = 0; i < 5; i++) {
+        assert_true(ends_with(scene->splits[SCENE_TRAIN].cameras[i].image_path, paths[i]));
+        assert_int_equal(scene->splits[SCENE_TRAIN].cameras[i].file, origins[i].file);
+        assert_int_equal(scene->splits[SCENE_TRAIN].cameras[i].frame, origins[i].frame);
+    }
+    scene_close(&scene);
+    scene = open_with(folder->path, VKN_TEST_VIEWS_EIGHTH, 4, 0, 1);
+    scene_close(&scene);
+}
+
 /* Panoramas: in nerfstudio's format, where whole ones have half the width and all the height as
  * focal lengths; without a focal length; in instant-ngp's format, with any focal length; of single
  * frames. */
@@ -1087,6 +1148,7 @@ int main(void)
         TEST(test_ngp_deleted_images),
         TEST(test_hold_out),
         TEST(test_nerfstudio_lists),
+        TEST(test_test_views),
         TEST(test_fisheye),
         TEST(test_panoramas),
         TEST(test_nerfstudio_without_train_list),
