@@ -299,6 +299,12 @@ static void test_refine(void **state)
     cJSON_Delete(json);
     assert_true(base_file_exists(temporary_path(folder, "refined/report.html")));
 
+    /* The trainings that are compared do not refine. */
+    assert_true(
+        base_file_exists(temporary_path(folder, "refined/refine/refined_cameras/cameras.json")));
+    assert_false(
+        base_file_exists(temporary_path(folder, "refined/refine/original_5/cameras.json")));
+
     call.config.refine.limit = 3;
     assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
     assert_error("refined: holds the refinement of another scene or with other settings");
