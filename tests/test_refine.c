@@ -66,9 +66,9 @@ static void test_verdict(void **state)
     result = judge(steady, uneven);
     assert_float_equal(result.noise, 1.154700538 / 2, 1e-6);
     assert_int_equal(result.verdict, VKN_REFINE_EQUAL);
-    const double masked[VIEWS] = {0, (double)NAN, 0, 0}; /* a view whose pixels are all ignored */
+    const double masked[VIEWS] = {-1, (double)NAN, 1, -1}; /* a view whose pixels are all ignored */
     result = judge(steady, masked);
-    assert_float_equal(result.noise, 0.01, 1e-6);
+    assert_float_equal(result.noise, 2.0 / 3, 1e-6);
 }
 
 static void test_misfits(void **state)
@@ -304,6 +304,15 @@ static void test_refine(void **state)
         base_file_exists(temporary_path(folder, "refined/refine/refined_cameras/cameras.json")));
     assert_false(
         base_file_exists(temporary_path(folder, "refined/refine/original_5/cameras.json")));
+
+    /* The refined scene can be refined, too: results of the first refinement are not taken over. */
+    call.config.steps = 16;
+    call.config.refine.start = 1;
+    assert_int_equal(refine(&call, out, temporary_path(folder, "again")), VKN_BAD_INPUT);
+    assert_error("no view has moved");
+    assert_true(base_file_exists(temporary_path(folder, "again/transforms_train.json")));
+    assert_false(base_file_exists(temporary_path(folder, "again/verdict.json")));
+    call.config = small_config();
 
     call.config.refine.limit = 3;
     assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);

@@ -1098,11 +1098,13 @@ static void test_links(void **state)
     char *out = make_folder(folder, "in/results/new");
     assert_int_equal(symlink("results/new", temporary_path(folder, "in/latest")), 0);
     temporary_text(folder, "in/results/new/report.html", "stays");
+    temporary_text(folder, "in/results/new/notes/own.txt", "stays");
     write_copy(in, &pose, 1, out, in);
     check_copy(VKN_SCENE_TRANSFORMS, in, out, &pose, 1, 1e-14);
     assert_text(temporary_path(folder, "in/results/new/report.html"), "stays");
     assert_true(is_link(folder, "in/results/new/images"));
-    assert_true(is_link(folder, "in/results/new/notes"));
+    assert_false(exists(folder, "in/results/new/notes/a.txt"));
+    assert_text(temporary_path(folder, "in/results/new/notes/own.txt"), "stays");
     assert_true(is_link(folder, "in/results/new/results/old"));
     assert_false(is_link(folder, "in/results/new/results"));
     assert_false(exists(folder, "in/results/new/results/new"));

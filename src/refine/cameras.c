@@ -132,6 +132,15 @@ static vkn_status read_poses(struct refinement *r, const char *file, const struc
     return VKN_OK;
 }
 
+/* A scene that was refined before links to its results. */
+static void remove_result(const struct refinement *r, const char *name)
+{
+    char *path = base_path_join(r->out, name);
+    if (path)
+        (void)remove(path);
+    free(path);
+}
+
 /* Writes the scene, once: a file says that it is complete. */
 static vkn_status write_scene(struct refinement *r, const struct scene_new_pose *poses)
 {
@@ -140,6 +149,8 @@ static vkn_status write_scene(struct refinement *r, const struct scene_new_pose 
     const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
     if (status == VKN_OK && !base_file_exists(done)) {
         status = scene_write(scene, poses, scene->splits[SCENE_TRAIN].camera_count, r->out);
+        remove_result(r, REFINE_VERDICT);
+        remove_result(r, REFINE_REPORT);
         if (status == VKN_OK)
             status = base_file_replace(done, "", 0);
     }

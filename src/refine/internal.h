@@ -14,6 +14,7 @@ enum refine_cameras { REFINE_ORIGINAL, REFINE_OTHER, REFINE_SETS };
 extern const char *const refine_set_names[REFINE_SETS]; /* "original", "refined" */
 
 #define REFINE_VERDICT    "verdict.json"
+#define REFINE_REPORT     "report.html"
 #define REFINE_JSON_LIMIT ((size_t)16 << 20) /* bytes of a JSON file that is read */
 
 /* One of the trainings that are compared. */

@@ -131,6 +131,8 @@ static vkn_status check_settings(const struct refinement *r, const char *path, c
 static vkn_status open_folder(struct refinement *r)
 {
     BASE_TRY(base_make_last_folder(r->out));
+    if (!base_is_folder(r->work))
+        BASE_TRY(check_empty(r));
     BASE_TRY(base_make_folder(r->work));
     char *lock = base_path_join(r->work, ".lock"), *path = base_path_join(r->work, "settings.json");
     char *settings = describe_settings(r);

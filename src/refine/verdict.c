@@ -330,7 +330,7 @@ static vkn_status write_page(const struct refinement *r)
     struct report_refined_view *views = base_alloc(r->result.views, sizeof *views);
     struct report_refined_seed *seeds = base_alloc(r->seeds, sizeof *seeds);
     char(*names)[32] = base_alloc(r->result.views, sizeof *names);
-    char *verdict = describe(r), *path = base_path_join(r->out, "report.html");
+    char *verdict = describe(r), *path = base_path_join(r->out, REFINE_REPORT);
     vkn_status status = views && seeds && names && verdict && path
                             ? fill_page(r, views, seeds, names, verdict, path)
                             : base_fail(VKN_ERROR, "out of memory");

@@ -175,9 +175,9 @@ struct scene_new_pose {
 /* Writes a copy of the scene's files with these poses, in the scene's format, into the folder
  * `out`, which exists. Everything else stays as it is: all other keys of a transforms.json, frames
  * without a new pose, text or binary files of a COLMAP model. All other files and folders of the
- * scene's folder become symbolic links with absolute targets; hidden ones and `out` itself do not.
- * VKN_BAD_INPUT, before anything is written: an entry to be made exists in `out`, or a file of the
- * scene has changed so that it no longer has a frame.
+ * scene's folder become symbolic links with absolute targets, except hidden ones, `out` itself, and
+ * folders that `out` has already. VKN_BAD_INPUT, before anything is written: another entry to be
+ * made exists in `out`, or a file of the scene has changed so that it no longer has a frame.
  *
  * COLMAP: the points move to the least squared reprojection errors of their tracks, with the new
  * poses and, of images without one, the old. A point's new mean error is written. A point stays as

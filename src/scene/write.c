@@ -127,8 +127,12 @@ static vkn_status check_free(const char *to, bool is_folder)
     return base_fail(VKN_BAD_INPUT, "%s: it exists already", to);
 }
 
+/* Makes a link, unless `out` has a folder of this name. */
 static vkn_status link_entry(const char *path, const char *to)
 {
+    struct stat existing;
+    if (lstat(to, &existing) == 0)
+        return VKN_OK;                   /* place_entry has checked it */
     char *target = realpath(path, NULL); /* does not depend on links of other copies */
     vkn_status status = VKN_OK;
     if (target != NULL && symlink(target, to) != 0)
@@ -148,7 +152,7 @@ static vkn_status place_entry(const struct copy *copy, const char *name, bool on
     if (status == VKN_OK)
         kind = classify(copy, name, path);
     if (status == VKN_OK && kind != ENTRY_NONE && only_checks)
-        status = check_free(to, kind == ENTRY_FOLDER);
+        status = check_free(to, true);
     if (status == VKN_OK && kind == ENTRY_LINK && !only_checks)
         status = link_entry(path, to);
     if (status == VKN_OK && kind == ENTRY_FOLDER && !only_checks)
