@@ -60,10 +60,13 @@
     X(VKN_TEST_VIEWS_FILES, files)                                                                      \
     X(VKN_TEST_VIEWS_NONE, none)                                                                        \
     X(VKN_TEST_VIEWS_EIGHTH, eighth)
-/* Camera parameters that a training refines with the field: none; the poses. */
+/* Camera parameters that a training refines with the field: none; the poses; the lenses of camera groups; both.
+ * The numbers minus VKN_REFINEMENT_OFF are the bits REFINE_* of shaders/shared/layout.h. */
 #define VKN_REFINEMENTS(X)                                                                              \
     X(VKN_REFINEMENT_OFF, off)                                                                          \
-    X(VKN_REFINEMENT_POSES, poses)
+    X(VKN_REFINEMENT_POSES, poses)                                                                      \
+    X(VKN_REFINEMENT_LENSES, lenses)                                                                    \
+    X(VKN_REFINEMENT_ALL, all)
 /* Placement of samples on a ray: in occupied cells of the occupancy grid; uniform, with the same number per ray;
  * hierarchical, where a coarse field of the same model finds density (NeRF); where a small proposal field predicts
  * weight (Mip-NeRF 360). */

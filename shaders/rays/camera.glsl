@@ -1,6 +1,7 @@
 // Computes rays through pixels, and pixels of points, by the camera models that src/scene/camera.c
 // and lenses.c define in double precision.
-// Passes: generate_rays, mark_unseen_cells, mesh_hidden, mesh_seen, sum_errors. Reads CAMERAS [camera].
+// Passes: generate_rays, mark_unseen_cells, mesh_hidden, mesh_seen, sum_errors, view_gradients. Reads
+// CAMERAS [camera].
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
@@ -21,45 +22,53 @@ vec2 camera_distort(Camera camera, vec2 p)
                              camera.p1 * (r2 + 2.0 * p.y * p.y) + 2.0 * camera.p2 * p.x * p.y);
 }
 
-// Adds the terms of COLMAP's THIN_PRISM_FISHEYE to OpenCV's model.
+// Adds the terms of COLMAP's THIN_PRISM_FISHEYE to OpenCV's model. A fisheye has a part of these terms.
 vec2 lens_distort(Camera camera, vec2 p)
 {
     vec2 distorted = camera_distort(camera, p);
     float r2 = dot(p, p);
-    if (camera.lens == LENS_THIN_PRISM_FISHEYE)
+    if (camera.lens != LENS_PERSPECTIVE)
         distorted += r2 * (camera.k4 * r2 * r2 * r2 * p + vec2(camera.sx1, camera.sy1));
     return distorted;
+}
+
+// Returns the derivatives of the distorted position: of x with respect to x and y, of y with respect to
+// x and y.
+vec4 lens_slopes(Camera camera, vec2 p)
+{
+    float r2 = dot(p, p);
+    float radial = 1.0 + r2 * (camera.k1 + r2 * (camera.k2 + r2 * camera.k3));
+    // d radial / d p = slope * p
+    float slope = 2.0 * (camera.k1 + r2 * (2.0 * camera.k2 + r2 * 3.0 * camera.k3));
+    float xx = radial + slope * p.x * p.x + 2.0 * camera.p1 * p.y + 6.0 * camera.p2 * p.x;
+    float yy = radial + slope * p.y * p.y + 6.0 * camera.p1 * p.y + 2.0 * camera.p2 * p.x;
+    float xy = slope * p.x * p.y + 2.0 * camera.p1 * p.x + 2.0 * camera.p2 * p.y;
+    float yx = xy;
+    if (camera.lens != LENS_PERSPECTIVE) {
+        float k4 = camera.k4 * r2 * r2 * r2;
+        vec2 by_x = 8.0 * k4 * p + 2.0 * vec2(camera.sx1, camera.sy1);
+        xx += k4 * r2 + by_x.x * p.x;
+        xy += by_x.x * p.y;
+        yx += by_x.y * p.x;
+        yy += k4 * r2 + by_x.y * p.y;
+    }
+    return vec4(xx, xy, yx, yy);
 }
 
 // Inverts the distortion by Newton's method. Returns false for positions without a ray.
 bool camera_undistort(Camera camera, vec2 distorted, out vec2 p)
 {
-    bool is_thin_prism = camera.lens == LENS_THIN_PRISM_FISHEYE;
     p = distorted;
-    if (!is_thin_prism && camera_is_pinhole(camera))
+    if (camera.lens != LENS_THIN_PRISM_FISHEYE && camera_is_pinhole(camera))
         return true;
     for (int i = 0; i < 8; i++) {
-        float r2 = dot(p, p);
-        float radial = 1.0 + r2 * (camera.k1 + r2 * (camera.k2 + r2 * camera.k3));
-        // d radial / d p = slope * p
-        float slope = 2.0 * (camera.k1 + r2 * (2.0 * camera.k2 + r2 * 3.0 * camera.k3));
-        float xx = radial + slope * p.x * p.x + 2.0 * camera.p1 * p.y + 6.0 * camera.p2 * p.x;
-        float yy = radial + slope * p.y * p.y + 6.0 * camera.p1 * p.y + 2.0 * camera.p2 * p.x;
-        float xy = slope * p.x * p.y + 2.0 * camera.p1 * p.x + 2.0 * camera.p2 * p.y;
-        float yx = xy;
-        if (is_thin_prism) {
-            float k4 = camera.k4 * r2 * r2 * r2;
-            vec2 by_x = 8.0 * k4 * p + 2.0 * vec2(camera.sx1, camera.sy1);
-            xx += k4 * r2 + by_x.x * p.x;
-            xy += by_x.x * p.y;
-            yx += by_x.y * p.x;
-            yy += k4 * r2 + by_x.y * p.y;
-        }
+        vec4 slopes = lens_slopes(camera, p);
         vec2 residual = lens_distort(camera, p) - distorted;
-        float determinant = xx * yy - xy * yx;
+        float determinant = slopes.x * slopes.w - slopes.y * slopes.z;
         if (abs(determinant) < 1e-6)
             break; // folded over: outside of the model's range
-        p -= vec2(yy * residual.x - xy * residual.y, xx * residual.y - yx * residual.x) / determinant;
+        p -= vec2(slopes.w * residual.x - slopes.y * residual.y,
+                  slopes.x * residual.y - slopes.z * residual.x) / determinant;
     }
     return length(p) <= camera.limit * 1.00001 &&
            distance(lens_distort(camera, p), distorted) < 1e-4;

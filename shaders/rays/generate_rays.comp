@@ -18,7 +18,6 @@
 
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
-layout(constant_id = SPEC_REFINE) const uint REFINE = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -193,11 +192,15 @@ void main()
     ray.weight = 1.0;
     ray.cell = 0u;
 #endif
+#ifdef TRAIN
+    if ((REFINE & REFINE_LENSES) != 0u)
+        refine_lens(camera);
+#endif
     vec3 origin, direction;
     float depth_scale;
     bool in_range = camera_ray(camera, position, origin, direction, depth_scale);
 #ifdef TRAIN
-    if (REFINE != 0u) {
+    if ((REFINE & REFINE_POSES) != 0u) {
         direction = normalize(turned(direction, view_vector(camera.view, VIEW_TURN)));
         origin += view_vector(camera.view, VIEW_SHIFT);
     }

@@ -1,6 +1,8 @@
-// Reads the refinement of a training view (struct View), and turns vectors by it.
+// Reads the refinement of a training view (struct View), turns vectors and changes lenses by it.
 // The including file defines VIEW_BUFFER, the qualifiers of the buffer.
-// Passes: generate_rays, update_views. Reads STATE, [view] View from config.first_view_word on.
+// Passes: generate_rays, update_views, view_gradients. Reads STATE, [view] View from config.first_view_word on.
+
+layout(constant_id = SPEC_REFINE) const uint REFINE = 0;
 
 layout(std430, BINDING(STATE)) VIEW_BUFFER ViewBuffer { float view_words[]; };
 
@@ -31,4 +33,18 @@ vec3 turned(vec3 v, vec3 w)
 {
     vec3 factors = turn_factors(dot(w, w)), across = cross(w, v);
     return v + factors.x * across + factors.y * cross(w, across);
+}
+
+// Changes the lens of a camera. The camera may be of a reduced image, or of a part of its rows.
+void refine_lens(inout Camera camera)
+{
+    uint at = view_word(camera.view, VIEW_LENS);
+    camera.center_x += camera.focal_x * view_words[at + 2u];
+    camera.center_y += camera.focal_y * view_words[at + 3u];
+    camera.focal_x *= exp(view_words[at]);
+    camera.focal_y *= exp(view_words[at + 1u]);
+    camera.k1 += view_words[at + 4u];
+    camera.k2 += view_words[at + 5u];
+    camera.p1 += view_words[at + 6u];
+    camera.p2 += view_words[at + 7u];
 }

@@ -1,38 +1,38 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
-// Pass update_views (one workgroup): moves the cameras by the gradients of the last update interval.
-// Takes a step of Adam, shortened by the gradients' noise, with each view's latent parameters; takes out
-// the movements of all cameras together that change no picture; limits the length of each view's latent
-// parameters to config.refine_limit; computes rotations and translations.
+// Pass update_views (one workgroup): moves the cameras and changes their lenses by the gradients of the
+// last update interval. Takes a step of Adam, shortened by the gradients' noise, with the latent
+// parameters of each view's pose and of each camera group's lens; takes out the movements of all cameras
+// together that change no picture; limits the length of latent parameters to config.refine_limit;
+// computes rotations, translations and changes of lenses.
 //
 //   buffer   shape                                     access
 //   CONTROL  time_progress                             read
-//   STATE    [view][parameter] ErrorCell, [view] View  read, write
+//   STATE    [view][VIEW_SUMS] ErrorCell, [view] View  read, write
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) workgroupcoherent buffer StateBuffer { State state; ErrorCell error_cells[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
 #define VIEW_BUFFER workgroupcoherent buffer
+#include "rays/gradient_sums.glsl"
 #include "rays/refined_views.glsl"
 #include "shared/progress.glsl"
 
 const float BETA1 = 0.9, BETA2 = 0.99, EPSILON = 1e-15; // CamP's
 const float NOISE = 3.0; // a parameter rests while its squared mean gradient is below this many times that of noise
 
-shared float gauge_sums[VIEW_GAUGES][LOCAL_SIZE];
-
-// Returns the sum of gradients with respect to a parameter of a view.
-float gradient_of(uint view, uint parameter)
+// Returns the cell with the sum of gradients with respect to a parameter of a view's pose.
+uint pose_sum(uint view, uint parameter)
 {
-    ErrorCell sum = error_cells[config.first_sum + view * VIEW_PARAMETERS + parameter];
-    // Converts the magnitude: the two words of a small negative sum are large.
-    bool is_negative = int(sum.high) < 0;
-    uint low = is_negative ? ~sum.low + 1u : sum.low;
-    uint high = is_negative ? ~sum.high + (low == 0u ? 1u : 0u) : sum.high;
-    float magnitude = (float(high) * 4294967296.0 + float(low)) / GRADIENT_UNITS;
-    return is_negative ? -magnitude : magnitude;
+    return config.first_sum + view * VIEW_SUMS + parameter;
+}
+
+// Returns the cell with the sum of gradients with respect to a parameter of a view's lens.
+uint lens_sum(uint view, uint parameter)
+{
+    return pose_sum(view, VIEW_PARAMETERS + parameter);
 }
 
 // Returns the change of a parameter in an update: it falls exponentially over the training.
@@ -42,10 +42,11 @@ float rate_of_update()
     return config.refine_rate * pow(config.refine_final_rate / config.refine_rate, clamp(progress, 0.0, 1.0));
 }
 
-// Returns whether the view had rays and refine_start has passed.
-bool is_updated(uint view)
+// Returns whether the pose or lens whose first sum of gradients is in `cell` had rays, and refine_start
+// has passed.
+bool is_updated(uint cell)
 {
-    return error_cells[config.first_sum + view * VIEW_PARAMETERS].rays > 0u &&
+    return error_cells[cell].rays > 0u &&
            (!training_ends() || training_progress() >= config.refine_start);
 }
 
@@ -60,75 +61,42 @@ float significance(float mean, float square, float rest1)
     return mean != 0.0 ? max(1.0 - NOISE * noise / (mean * mean), 0.0) : 0.0;
 }
 
-// Updates latent parameter k of a view.
-void update_latent(uint view, uint k)
+// Takes step `count` with the latent parameter in word `at`, one of `parameters`, whose moments follow.
+void step_latent(uint at, uint parameters, uint count, float g)
 {
-    vec3 turn = vec3(gradient_of(view, 0u), gradient_of(view, 1u), gradient_of(view, 2u));
-    vec3 shift = vec3(gradient_of(view, 3u), gradient_of(view, 4u), gradient_of(view, 5u));
-    // Converts the gradient at the current pose to that with respect to the rotation vector, by the
-    // transposed left Jacobian of the rotation (Sola et al., A micro Lie theory for state estimation in
-    // robotics, 2018, equation 145).
-    vec3 w = view_vector(view, VIEW_TURN), factors = turn_factors(dot(w, w)), across = cross(w, turn);
-    turn += factors.z * cross(w, across) - factors.y * across;
-    uint at = view_word(view, 0u), count = floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u;
-    float g = 0.0;
-    for (uint j = 0; j < 3u; j++)
-        g += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * turn[j] +
-             view_words[at + VIEW_WHITENING + (3u + j) * VIEW_PARAMETERS + k] * shift[j];
-    float m = mix(g, view_words[at + VIEW_MOMENT1 + k], BETA1);
-    float v = mix(g * g, view_words[at + VIEW_MOMENT2 + k], BETA2);
-    view_words[at + VIEW_MOMENT1 + k] = m;
-    view_words[at + VIEW_MOMENT2 + k] = v;
+    float m = mix(g, view_words[at + parameters], BETA1);
+    float v = mix(g * g, view_words[at + 2u * parameters], BETA2);
+    view_words[at + parameters] = m;
+    view_words[at + 2u * parameters] = v;
     // Corrects the moments' bias.
     float rest1 = exp2(log2(BETA1) * float(count)), rest2 = exp2(log2(BETA2) * float(count));
     float mean = m / (1.0 - rest1), square = v / (1.0 - rest2);
-    view_words[at + VIEW_LATENT + k] -=
-        rate_of_update() * significance(mean, square, rest1) * mean / (sqrt(square) + EPSILON);
+    view_words[at] -= rate_of_update() * significance(mean, square, rest1) * mean / (sqrt(square) + EPSILON);
 }
 
-// Adds latent parameter k of a view along each gauge to the sums of this invocation.
-void add_gauges(uint view, uint k)
+// Limits the length of latent parameters. Counts the update, and clears the sums of gradients, whose
+// first is in `cell`.
+void finish_update(uint latent, uint updates, uint parameters, uint cell)
 {
-    uint at = view_word(view, k);
-    for (uint g = 0; g < VIEW_GAUGES; g++)
-        gauge_sums[g][gl_LocalInvocationID.x] +=
-            view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS] * view_words[at + VIEW_LATENT];
-}
-
-// Takes the common movement out of latent parameter k of a view.
-void take_out_gauges(uint view, uint k)
-{
-    uint at = view_word(view, k);
-    float latent = view_words[at + VIEW_LATENT];
-    for (uint g = 0; g < VIEW_GAUGES; g++)
-        latent -= gauge_sums[g][0] * view_words[at + VIEW_GAUGE + g * VIEW_PARAMETERS];
-    view_words[at + VIEW_LATENT] = latent;
-}
-
-// Limits a view's latent parameters, counts the update, and clears the sums of gradients.
-void finish_update(uint view)
-{
-    uint at = view_word(view, 0u);
     float squared = 0.0;
-    for (uint k = 0; k < VIEW_PARAMETERS; k++)
-        squared += view_words[at + VIEW_LATENT + k] * view_words[at + VIEW_LATENT + k];
+    for (uint k = 0; k < parameters; k++)
+        squared += view_words[latent + k] * view_words[latent + k];
     float factor = min(1.0, config.refine_limit * inversesqrt(max(squared, 1e-30)));
-    for (uint k = 0; k < VIEW_PARAMETERS; k++)
-        view_words[at + VIEW_LATENT + k] *= factor;
-    if (is_updated(view))
-        view_words[at + VIEW_UPDATES] = uintBitsToFloat(floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u);
-    for (uint k = 0; k < VIEW_PARAMETERS; k++)
-        error_cells[config.first_sum + view * VIEW_PARAMETERS + k] = ErrorCell(0.0, 0u, 0u, 0u);
+    for (uint k = 0; k < parameters; k++)
+        view_words[latent + k] *= factor;
+    if (is_updated(cell))
+        view_words[updates] = uintBitsToFloat(floatBitsToUint(view_words[updates]) + 1u);
+    for (uint k = 0; k < parameters; k++)
+        error_cells[cell + k] = ErrorCell(0.0, 0u, 0u, 0u);
 }
 
-// Computes parameter j of a view's pose: rotation vector, translation.
-void update_pose(uint view, uint j)
+// Returns the parameter that a row of a whitening matrix computes from latent parameters.
+float from_latent(uint row, uint latent, uint parameters)
 {
-    uint at = view_word(view, 0u);
     float sum = 0.0;
-    for (uint k = 0; k < VIEW_PARAMETERS; k++)
-        sum += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * view_words[at + VIEW_LATENT + k];
-    view_words[at + VIEW_TURN + j] = sum;
+    for (uint k = 0; k < parameters; k++)
+        sum += view_words[row + k] * view_words[latent + k];
+    return sum;
 }
 
 // Waits until all invocations have written.
@@ -138,29 +106,13 @@ void synchronize()
     barrier();
 }
 
-// An invocation handles one parameter of a view at a time, so that few values are live.
+#include "rays/update_poses.glsl"
+#include "rays/update_lenses.glsl"
+
 void main()
 {
-    uint lane = gl_LocalInvocationID.x, count = config.camera_count * VIEW_PARAMETERS;
-    for (uint g = 0; g < VIEW_GAUGES; g++)
-        gauge_sums[g][lane] = 0.0;
-    for (uint i = lane; i < count; i += LOCAL_SIZE) {
-        uint view = i / VIEW_PARAMETERS, k = i % VIEW_PARAMETERS;
-        if (is_updated(view))
-            update_latent(view, k);
-        add_gauges(view, k);
-    }
-    synchronize();
-    if (lane < VIEW_GAUGES)
-        for (uint i = 1; i < LOCAL_SIZE; i++)
-            gauge_sums[lane][0] += gauge_sums[lane][i];
-    synchronize();
-    for (uint i = lane; i < count; i += LOCAL_SIZE)
-        take_out_gauges(i / VIEW_PARAMETERS, i % VIEW_PARAMETERS);
-    synchronize();
-    for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE)
-        finish_update(view);
-    synchronize();
-    for (uint i = lane; i < count; i += LOCAL_SIZE)
-        update_pose(i / VIEW_PARAMETERS, i % VIEW_PARAMETERS);
+    if ((REFINE & REFINE_POSES) != 0u)
+        update_poses(gl_LocalInvocationID.x);
+    if ((REFINE & REFINE_LENSES) != 0u)
+        update_lenses(gl_LocalInvocationID.x);
 }

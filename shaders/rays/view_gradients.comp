@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 // Pass view_gradients: adds the gradients with respect to each live sample's position and direction to
-// the gradient with respect to the pose of the sample's view. A camera that turns by the rotation vector
-// w moves a sample at distance t by t w x d and turns its direction d by w x d. Sums are fixed point: the
-// same in any order, and exact over the steps of an update interval.
+// the gradients with respect to the pose and the lens of the sample's view. A camera that turns by the
+// rotation vector w moves a sample at distance t by t w x d and turns its direction d by w x d. Sums are
+// fixed point (gradient_sums.glsl).
 //
 //   buffer                  shape                               access
 //   LIVE                    [live sample] u32                   read
@@ -12,39 +12,26 @@
 //   INPUT_GRADIENTS         [sample][position, direction] vec4  read
 //   FIELD, FIELD_GRADIENTS  [sample] vec4, in contracted space  read
 //   CAMERAS                 [camera]                            read
-//   STATE                   [view][parameter] ErrorCell         read, write
+//   STATE                   [view][VIEW_SUMS] ErrorCell         read, write
+//   STATE                   [view] View, with REFINE_LENSES     read
 #include "shared/common.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; ErrorCell error_cells[]; };
-layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(SAMPLES)) readonly buffer SampleBuffer { Sample samples[]; };
 layout(std430, BINDING(INPUT_GRADIENTS)) readonly buffer InputGradientBuffer { vec4 input_gradients[]; };
 layout(std430, BINDING(FIELD)) readonly buffer FieldBuffer { vec4 field[]; };
 layout(std430, BINDING(FIELD_GRADIENTS)) readonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 
+#define VIEW_BUFFER readonly buffer
 #include "field/live_samples.glsl"
+#include "rays/camera.glsl"
+#include "rays/gradient_sums.glsl"
+#include "rays/refined_views.glsl"
+#include "rays/lens_gradients.glsl"
 #include "shared/contraction.glsl"
 
 const uint NO_VIEW = 0xffffffffu;
-
-// Adds to a sum, in 64-bit fixed point, unless the value is beyond its range. Converts the magnitude: a
-// float near 2^32, as the low word of a small negative value, would be a multiple of 256.
-void add_gradient(uint index, float value)
-{
-    float scaled = abs(value) * float(GRADIENT_UNITS / 4294967296.0), whole = floor(scaled);
-    if (!(scaled < 1073741824.0))
-        return;
-    uint low = uint(min((scaled - whole) * 4294967296.0, 4294967040.0)), high = uint(whole);
-    if (value < 0.0) {
-        low = ~low + 1u;
-        high = ~high + (low == 0u ? 1u : 0u);
-    }
-    uint before = atomicAdd(error_cells[index].low, low);
-    high += before + low < before ? 1u : 0u;
-    if (high != 0u)
-        atomicAdd(error_cells[index].high, high);
-}
 
 // Returns the gradient with respect to a sample's position through the sample's width in the density's
 // unit, which falls with the square of the norm. The loss depends on density times width.
@@ -74,17 +61,53 @@ void pose_gradients(uint index, out vec3 turn, out vec3 shift)
         turn = shift = vec3(0.0);
 }
 
+// Adds the gradients of the subgroup's samples of one view to the sums of the view's pose.
+void add_pose(uint sum, vec3 turn, vec3 shift)
+{
+    turn = subgroupAdd(turn);
+    shift = subgroupAdd(shift);
+    if (subgroupElect()) {
+        for (uint k = 0; k < 3u; k++) {
+            add_gradient(sum + k, turn[k]);
+            add_gradient(sum + 3u + k, shift[k]);
+        }
+        atomicAdd(error_cells[sum].rays, 1u);
+    }
+}
+
+// Adds the gradients of the subgroup's samples of one view to the sums of the view's lens.
+void add_lens(uint sum, LensGradients by)
+{
+    by.focal = subgroupAdd(by.focal);
+    by.center = subgroupAdd(by.center);
+    by.radial = subgroupAdd(by.radial);
+    by.tangential = subgroupAdd(by.tangential);
+    if (subgroupElect()) {
+        for (uint k = 0; k < 2u; k++) {
+            add_gradient(sum + k, by.focal[k]);
+            add_gradient(sum + 2u + k, by.center[k]);
+            add_gradient(sum + 4u + k, by.radial[k]);
+            add_gradient(sum + 6u + k, by.tangential[k]);
+        }
+        atomicAdd(error_cells[sum].rays, 1u);
+    }
+}
+
 void main()
 {
     uint count = gradient_count(), stride = gl_NumWorkGroups.x * LOCAL_SIZE;
     for (uint first = gl_WorkGroupID.x * LOCAL_SIZE; first < count; first += stride) {
         uint i = first + gl_LocalInvocationID.x, view = NO_VIEW;
         vec3 turn = vec3(0.0), shift = vec3(0.0);
+        LensGradients by_lens = no_lens_gradients();
         if (i < count) {
             uint index = gradient_sample(i);
             pose_gradients(index, turn, shift);
-            if (turn != vec3(0.0) || shift != vec3(0.0))
+            if (turn != vec3(0.0) || shift != vec3(0.0)) {
                 view = cameras[rays[samples[index].ray].view].view;
+                if ((REFINE & REFINE_LENSES) != 0u)
+                    by_lens = lens_gradients(rays[samples[index].ray], turn);
+            }
         }
         // Neighbouring samples are mostly of one ray: a subgroup has few views.
         for (;;) {
@@ -93,15 +116,14 @@ void main()
                 break;
             uint chosen = subgroupShuffle(view, subgroupBallotFindLSB(pending));
             bool is_chosen = view == chosen;
-            vec3 turn_sum = subgroupAdd(is_chosen ? turn : vec3(0.0));
-            vec3 shift_sum = subgroupAdd(is_chosen ? shift : vec3(0.0));
-            if (subgroupElect()) {
-                uint sum = config.first_sum + chosen * VIEW_PARAMETERS;
-                for (uint k = 0; k < 3u; k++) {
-                    add_gradient(sum + k, turn_sum[k]);
-                    add_gradient(sum + 3u + k, shift_sum[k]);
-                }
-                atomicAdd(error_cells[sum].rays, 1u);
+            uint sum = config.first_sum + chosen * VIEW_SUMS;
+            if ((REFINE & REFINE_POSES) != 0u)
+                add_pose(sum, is_chosen ? turn : vec3(0.0), is_chosen ? shift : vec3(0.0));
+            if ((REFINE & REFINE_LENSES) != 0u) {
+                LensGradients by = no_lens_gradients();
+                if (is_chosen)
+                    by = by_lens;
+                add_lens(sum + VIEW_PARAMETERS, by);
             }
             view = is_chosen ? NO_VIEW : view;
         }

@@ -76,7 +76,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_GRID_DECAY         46 /* levels of the hash grid that decay: all; 0: grid.decay is off */
 #define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
-#define SPEC_REFINE             49 /* 1: training refines the cameras' poses: scene.refine */
+#define SPEC_REFINE             49 /* REFINE_*: what training refines of the cameras, scene.refine */
 #define SPEC_COUNT              50
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
@@ -168,7 +168,9 @@ typedef struct Dispatch Dispatch;
 #define ERROR_MEMORY 32         /* rays of a cell that weigh as much as its error so far */
 #define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
-/* Refinement of cameras. */
+/* Refinement of cameras: bits of SPEC_REFINE. */
+#define REFINE_POSES   1
+#define REFINE_LENSES  2
 #define GRADIENT_UNITS 16777216.0 /* fixed-point units per 1 of a gradient, 2^24 */
 
 #define MAX_SCHEDULE_POINTS 32
@@ -355,7 +357,7 @@ struct Config {
     SHARED_UINT first_view_word; /* word of BIND_STATE where the views begin */
     SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
     SHARED_FLOAT refine_start; /* share of the training after which cameras move */
-    SHARED_FLOAT refine_limit; /* largest length of a view's latent parameters, pixels */
+    SHARED_FLOAT refine_limit; /* largest length of a pose's or lens's latent parameters, pixels */
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -501,13 +503,20 @@ struct ErrorCell {
     SHARED_UINT rays;      /* number of these losses */
 };
 
-/* Refinement of a training view's pose. The camera turns about its position by the rotation vector
- * `turn` (radians) and moves by `shift`, both in training space: (turn, shift) = whitening *
- * latent. The optimiser updates the latent parameters, which are equally stiff: a change of length
- * 1 moves the pixels of points in the view's frustum by about one pixel (CamP, Park et al., 2023).
- * In BIND_STATE, after the error map: first [view][parameter] ErrorCell, the sums of gradients in
- * GRADIENT_UNITS and the numbers of their summands; then [view] View. */
+/* Refinement of a training view. The camera turns about its position by the rotation vector `turn`
+ * (radians) and moves by `shift`, both in training space: (turn, shift) = whitening * latent. The
+ * optimiser updates the latent parameters, which are equally stiff: a change of length 1 moves the
+ * pixels of points in the view's frustum by about one pixel (CamP, Park et al., 2023).
+ * Views with the same lens are a camera group, whose latent parameters are those of its first view,
+ * `group`: lens = lens_whitening * lens_latent. The changes do not depend on the image's size: of
+ * the logarithms of the focal lengths (x, y), of the principal point in focal lengths (x, y), and of
+ * k1, k2, p1, p2.
+ * In BIND_STATE, after the error map: first [view][VIEW_SUMS] ErrorCell, the sums of gradients in
+ * GRADIENT_UNITS, with numbers of summands in the first sum of the pose and of the lens; then
+ * [view] View. */
 #define VIEW_PARAMETERS 6
+#define LENS_PARAMETERS 8
+#define VIEW_SUMS       (VIEW_PARAMETERS + LENS_PARAMETERS)
 #define VIEW_GAUGES     7 /* movements of all cameras that change no picture: 3 + 3 + scale */
 struct View {
     SHARED_FLOAT turn[3], shift[3];
@@ -515,18 +524,31 @@ struct View {
     SHARED_FLOAT whitening[VIEW_PARAMETERS * VIEW_PARAMETERS]; /* [turn, shift][latent] */
     SHARED_FLOAT gauge[VIEW_GAUGES * VIEW_PARAMETERS]; /* the view's part of orthonormal vectors */
     SHARED_UINT updates;                               /* of the latent parameters */
-    SHARED_UINT padding;                               /* to a multiple of struct ErrorCell */
+    SHARED_UINT group;                                 /* first view with the same lens */
+    SHARED_FLOAT lens[LENS_PARAMETERS];
+    SHARED_FLOAT lens_latent[LENS_PARAMETERS];
+    SHARED_FLOAT lens_moment1[LENS_PARAMETERS], lens_moment2[LENS_PARAMETERS];
+    SHARED_FLOAT lens_whitening[LENS_PARAMETERS * LENS_PARAMETERS]; /* [lens][latent] */
+    SHARED_UINT lens_updates;
+    SHARED_UINT padding[3]; /* to a multiple of struct ErrorCell */
 };
-/* First words of the members, and the number of all words. */
-#define VIEW_TURN      0
-#define VIEW_SHIFT     3
-#define VIEW_LATENT    6
-#define VIEW_MOMENT1   12
-#define VIEW_MOMENT2   18
-#define VIEW_WHITENING 24
-#define VIEW_GAUGE     60
-#define VIEW_UPDATES   102
-#define VIEW_WORDS     104
+/* First words of the members, and the number of all words. Moments follow the latent parameters. */
+#define VIEW_TURN           0
+#define VIEW_SHIFT          3
+#define VIEW_LATENT         6
+#define VIEW_MOMENT1        12
+#define VIEW_MOMENT2        18
+#define VIEW_WHITENING      24
+#define VIEW_GAUGE          60
+#define VIEW_UPDATES        102
+#define VIEW_GROUP          103
+#define VIEW_LENS           104
+#define VIEW_LENS_LATENT    112
+#define VIEW_LENS_MOMENT1   120
+#define VIEW_LENS_MOMENT2   128
+#define VIEW_LENS_WHITENING 136
+#define VIEW_LENS_UPDATES   200
+#define VIEW_WORDS          204
 
 /* Sums over the cells of all slots up to a slot, in BIND_REDUCE from REDUCE_SLOTS on: first
  * [slot] ErrorSums, then [slot][cell] the sum of the slot's masses up to the cell, then

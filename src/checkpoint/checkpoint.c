@@ -353,7 +353,7 @@ const struct safetensors_tensor *checkpoint_refined_views(const struct safetenso
     struct vkn_config config = {0};
     const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
     bool refines = vkn_config_parse_json(&config, "", json, true) == VKN_OK &&
-                   config.scene.refine == VKN_REFINEMENT_POSES;
+                   config.scene.refine > VKN_REFINEMENT_OFF;
     return refines ? find_by_name(file, "state") : NULL;
 }
 

@@ -108,7 +108,7 @@
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
     X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \
-      "camera parameters that training refines: none, or the poses of all training views")              \
+      "camera parameters that training refines: none, poses, lenses of camera groups, or all")          \
     X(G, image_budget, BYTES, RANGE(1, 1125899906842624), OPEN("as much as the device has free"),       \
       "device memory for training images, in bytes; the rest is streamed")                              \
     X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \
@@ -124,7 +124,7 @@
     X(G, start, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.05),                                                \
       "share of the training after which cameras begin to move; 0: at once")                            \
     X(G, limit, FLOAT, RANGE(1e-3, 1000), VALUE(32),                                                    \
-      "most pixels by which a view moves in the refinement of cameras")
+      "most pixels by which a pose, or a lens, moves a view in the refinement of cameras")
 
 #define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \
     X(G, enabled, BOOL, ANY, VALUE(false), "coarse-to-fine training: begin with reduced images")        \

@@ -105,6 +105,8 @@ const struct config_synonym config_synonyms[] = {
     {"unbounded", "scene.contraction"},
     {"camera_optimizer", "scene.refine"},
     {"optimize_extrinsics", "scene.refine"},
+    {"optimize_focal_length", "scene.refine"},
+    {"optimize_distortion", "scene.refine"},
     {"pose_opt", "scene.refine"},
     {"grad_scaler", "loss_scale.kind"},
     {"growth_factor", "loss_scale.growth"},

@@ -82,9 +82,16 @@ bool rays_use_grid(const struct vkn_config *config)
     return config->march.sampling != VKN_SAMPLING_UNIFORM && !rays_have_coarse(config);
 }
 
-bool rays_refine(const struct vkn_config *config)
+_Static_assert(VKN_REFINEMENT_POSES - VKN_REFINEMENT_OFF == REFINE_POSES &&
+                   VKN_REFINEMENT_LENSES - VKN_REFINEMENT_OFF == REFINE_LENSES &&
+                   VKN_REFINEMENT_ALL - VKN_REFINEMENT_OFF == (REFINE_POSES | REFINE_LENSES),
+               "settings and shaders agree");
+
+uint32_t rays_refine(const struct vkn_config *config)
 {
-    return config->scene.refine == VKN_REFINEMENT_POSES;
+    return config->scene.refine > VKN_REFINEMENT_OFF
+               ? (uint32_t)(config->scene.refine - VKN_REFINEMENT_OFF)
+               : 0;
 }
 
 /* Returns the stratified samples of each ray; 0 when the occupancy grid places samples. */
@@ -215,7 +222,8 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->refine_start = fmaxf(config->refine.start, 0.0F);
     constants->refine_limit = config->refine.limit;
     uint32_t *values = specialization->values;
-    values[SPEC_REFINE] = values[SPEC_INPUT_GRADIENTS] = rays_refine(config);
+    values[SPEC_REFINE] = rays_refine(config);
+    values[SPEC_INPUT_GRADIENTS] = rays_refine(config) != 0;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_TIME_BINS] = rays_time_bins(config);

@@ -18,11 +18,11 @@ enum { RAYS_THRESHOLD, RAYS_PACK };
 /* Move the error map towards the losses of the last update interval, and compute the sums with
  * which rays are drawn by error. */
 extern const struct pass_list rays_errors;
-/* Refine the training views' poses: rays_view_gradients adds up the gradients of a step after the
- * field's input_gradients, rays_views moves the cameras once per update interval. */
+/* Refine the training views' poses and lenses: rays_view_gradients adds up the gradients of a step
+ * after the field's input_gradients, rays_views moves the cameras once per update interval. */
 extern const struct pass_list rays_view_gradients, rays_views;
-/* Returns whether training refines cameras. */
-bool rays_refine(const struct vkn_config *config);
+/* Returns what training refines of the cameras: bits REFINE_*, 0: nothing. */
+uint32_t rays_refine(const struct vkn_config *config);
 /* Passes for pictures: the first generates a ray for each pixel, the others place samples along
  * rays, a few per iteration. */
 extern const struct pass_list rays_viewing;

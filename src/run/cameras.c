@@ -28,13 +28,28 @@ static bool add_pose(cJSON *json, const struct vkn_scene *scene, const struct sc
     return matrix != NULL;
 }
 
+/* Adds the intrinsics, in pixels of the images before scene.downscale. Panoramas have none. */
+static bool add_lens(cJSON *json, const struct vkn_scene *scene, const struct scene_camera *camera)
+{
+    const double factor = scene->downscale;
+    if (scene_is_panoramic(camera->lens))
+        return true;
+    bool added = cJSON_AddNumberToObject(json, "fl_x", factor * (double)camera->focal_x) &&
+                 cJSON_AddNumberToObject(json, "fl_y", factor * (double)camera->focal_y) &&
+                 cJSON_AddNumberToObject(json, "cx", factor * (double)camera->center_x) &&
+                 cJSON_AddNumberToObject(json, "cy", factor * (double)camera->center_y);
+#define ADD(name) added = added && cJSON_AddNumberToObject(json, #name, (double)camera->name);
+    SCENE_COEFFICIENTS(ADD)
+    return added;
+}
+
 static bool add_camera(cJSON *list, const struct vkn_scene *scene,
                        const struct step_camera *refined)
 {
     cJSON *json = cJSON_CreateObject();
     return cJSON_AddItemToArray(list, json) &&
            cJSON_AddStringToObject(json, "image", refined->camera.image_path) &&
-           add_pose(json, scene, &refined->camera) &&
+           add_pose(json, scene, &refined->camera) && add_lens(json, scene, &refined->camera) &&
            cJSON_AddNumberToObject(json, "pixels", refined->pixels) &&
            cJSON_AddNumberToObject(json, "degrees", refined->degrees) &&
            cJSON_AddNumberToObject(json, "distance", refined->distance / scene->scale) &&
@@ -94,13 +109,32 @@ static void log_movement(const char *folder, const struct step_camera *cameras, 
     warn_of_limit(folder, cameras, count);
 }
 
+/* Logs the focal length of the view whose focal length has changed most. */
+static void log_focal(const char *folder, const struct vkn_scene *scene,
+                      const struct step_camera *cameras, size_t count)
+{
+    const struct scene_camera *given = scene->splits[SCENE_TRAIN].cameras;
+    size_t most = 0;
+    double largest = 0;
+    for (size_t i = 0; i < count; i++) {
+        double change = (double)cameras[i].camera.focal_x / (double)given[i].focal_x - 1;
+        most = fabs(change) > fabs(largest) ? i : most;
+        largest = fabs(change) > fabs(largest) ? change : largest;
+    }
+    base_log(BASE_LOG_INFO,
+             "%s: refined focal length of view %zu (%s): %.6g pixels instead of %.6g (%+.2f %%)",
+             folder, most, cameras[most].camera.image_path,
+             scene->downscale * (double)cameras[most].camera.focal_x,
+             scene->downscale * (double)given[most].focal_x, 100 * largest);
+}
+
 vkn_status run_write_cameras(const char *folder, const struct step *step,
                              const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t count = train->camera_count;
     char *path = base_path_join(folder, RUN_CAMERAS);
-    if (path && step->setup.config.scene.refine != VKN_REFINEMENT_POSES) {
+    if (path && step->setup.config.scene.refine <= VKN_REFINEMENT_OFF) {
         (void)remove(path); /* of an earlier training; mostly there is none */
         free(path);
         return VKN_OK;
@@ -111,6 +145,8 @@ vkn_status run_write_cameras(const char *folder, const struct step *step,
         status = write_cameras(path, scene, cameras, count);
     if (status == VKN_OK)
         log_movement(folder, cameras, count);
+    if (status == VKN_OK && step->setup.config.scene.refine > VKN_REFINEMENT_POSES)
+        log_focal(folder, scene, cameras, count);
     free(cameras);
     free(path);
     return status;

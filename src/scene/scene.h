@@ -347,6 +347,11 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */
+/* Parameters of a lens's change, which does not depend on the image's size: of the logarithms of
+ * the focal lengths (x, y), of the principal point in focal lengths (x, y), of k1, k2, p1, p2. */
+#define SCENE_LENS   8
+/* Changes the lens of a camera. */
+void scene_change_lens(const double change[SCENE_LENS], struct scene_camera *camera);
 /* The latent parameters of a view's pose. The pose changes by whitening * latent: the camera turns
  * about its position by a rotation vector (radians), and moves, in training space. A change of
  * `latent` by a vector of length 1 moves points in the view's frustum by at most about one pixel.
@@ -355,6 +360,11 @@ struct scene_whitening {
     double whitening[SCENE_POSE][SCENE_POSE]; /* zero: the pose cannot change */
     double gauge[SCENE_GAUGES][SCENE_POSE];   /* the view's part of orthonormal vectors over all
                                                  views: the movements that change no picture */
+    size_t group; /* the first view with the same lens: equal sizes, kinds and intrinsics */
+    double lens[SCENE_LENS][SCENE_LENS]; /* of the group's first view: the lens changes by lens *
+                                            latent, with pixels as for the pose. Zero: parameters
+                                            that the lens does not have; equal rows: a single focal
+                                            length stays one */
 };
 /* Computes views[split->camera_count]. Points of a view's frustum are 8 x 8 pixels at 0.75, 0.9,
  * 1.125 and 1.5 times the cameras' mean distance from the cube's centre, or at least 0.5. */

@@ -1,5 +1,5 @@
-/* Computes parameters of camera poses that are equally stiff, and the movements of all cameras
- * together that change no picture (Park et al., CamP, 2023, section 4). */
+/* Computes parameters of camera poses and lenses that are equally stiff, and the movements of all
+ * cameras together that change no picture (Park et al., CamP, 2023, section 4). */
 #include <math.h>
 #include <string.h>
 
@@ -8,10 +8,13 @@
 
 #define GRID    8    /* points along an edge of the image */
 #define EPSILON 1e-4 /* of the numerical derivatives: radians, and parts of the distance */
+#define CHANGE  0.01 /* of a lens, for numerical derivatives */
 #define DAMPING 1    /* part of each parameter's own stiffness that is added to it */
 /* A gauge is a combination of earlier ones if this part of its squared length is left without them.
  */
 #define LEAST   1e-12
+#define MOST    SCENE_LENS /* most parameters of a pose or a lens */
+_Static_assert(MOST >= SCENE_POSE, "matrices hold the parameters of a pose");
 
 /* Distances of the points from the camera, evenly spaced in 1 / distance, relative to the distance
  * of the content. */
@@ -48,7 +51,7 @@ static bool project_moved(const struct scene_camera *camera, const double point[
 
 /* Computes the derivatives of the point's pixel with respect to the pose's parameters. */
 static bool differentiate(const struct scene_camera *camera, const double point[3], double distance,
-                          double jacobian[2][SCENE_POSE])
+                          double jacobian[2][MOST])
 {
     for (int p = 0; p < SCENE_POSE; p++) {
         double step = parameter_step(p, distance), low[2], high[2];
@@ -63,12 +66,53 @@ static bool differentiate(const struct scene_camera *camera, const double point[
     return true;
 }
 
-/* Adds J^T J of one point. */
-static void add_products(const double jacobian[2][SCENE_POSE],
-                         double stiffness[SCENE_POSE][SCENE_POSE])
+void scene_change_lens(const double change[SCENE_LENS], struct scene_camera *camera)
 {
-    for (int p = 0; p < SCENE_POSE; p++)
-        for (int q = 0; q < SCENE_POSE; q++)
+    float *const coefficients[] = {&camera->k1, &camera->k2, &camera->p1, &camera->p2};
+    camera->center_x += (float)(camera->focal_x * change[2]);
+    camera->center_y += (float)(camera->focal_y * change[3]);
+    camera->focal_x *= (float)exp(change[0]);
+    camera->focal_y *= (float)exp(change[1]);
+    for (int i = 0; i < 4; i++)
+        *coefficients[i] += (float)change[4 + i];
+}
+
+/* Returns whether a parameter of the lens changes on its own. A single focal length stays one. */
+static bool has_parameter(const struct scene_camera *camera, int parameter)
+{
+    if (scene_is_panoramic(camera->lens) || (parameter == 1 && camera->focal_x == camera->focal_y))
+        return false;
+    return parameter < 6 || camera->lens != VKN_LENS_FISHEYE;
+}
+
+/* Computes the derivatives of the point's pixel with respect to the lens's parameters. */
+static bool differentiate_lens(const struct scene_camera *camera, double limit,
+                               const double point[3], double jacobian[2][MOST])
+{
+    for (int p = 0; p < SCENE_LENS; p++) {
+        double pixels[2][2] = {{0}};
+        for (int side = 0; side < 2 && has_parameter(camera, p); side++) {
+            double change[SCENE_LENS] = {0};
+            struct scene_camera changed = *camera;
+            change[p] = side == 0 ? -CHANGE : CHANGE;
+            if (p == 0 && !has_parameter(camera, 1))
+                change[1] = change[0];
+            scene_change_lens(change, &changed);
+            if (!scene_camera_project_within(&changed, limit, point, &pixels[side][0],
+                                             &pixels[side][1]))
+                return false;
+        }
+        for (int i = 0; i < 2; i++)
+            jacobian[i][p] = (pixels[1][i] - pixels[0][i]) / (2 * CHANGE);
+    }
+    return true;
+}
+
+/* Adds J^T J of one point. */
+static void add_products(const double jacobian[2][MOST], int count, double stiffness[MOST][MOST])
+{
+    for (int p = 0; p < count; p++)
+        for (int q = 0; q < count; q++)
             stiffness[p][q] += jacobian[0][p] * jacobian[0][q] + jacobian[1][p] * jacobian[1][q];
 }
 
@@ -87,33 +131,36 @@ static bool frustum_point(const struct scene_camera *camera, double distance, si
 }
 
 /* Computes the mean of J^T J over points in the view's frustum: the mean squared movement of the
- * points' pixels is its quadratic form. Returns false when the lens projects none of the points. */
-static bool measure_stiffness(const struct scene_camera *camera, double distance,
-                              double stiffness[SCENE_POSE][SCENE_POSE])
+ * points' pixels is its quadratic form. `count`: SCENE_POSE for the pose, SCENE_LENS for the lens.
+ * Returns false when the lens projects none of the points. */
+static bool measure_stiffness(const struct scene_camera *camera, double distance, int count,
+                              double stiffness[MOST][MOST])
 {
-    size_t count = 0;
-    memset(stiffness, 0, sizeof(double[SCENE_POSE][SCENE_POSE]));
+    double limit = scene_camera_limit(camera);
+    size_t points = 0;
+    memset(stiffness, 0, sizeof(double[MOST][MOST]));
     for (size_t n = 0; n < POINTS; n++) {
-        double point[3], jacobian[2][SCENE_POSE];
+        double point[3], jacobian[2][MOST];
         if (!frustum_point(camera, distance, n, point) ||
-            !differentiate(camera, point, distance, jacobian))
+            !(count == SCENE_POSE ? differentiate(camera, point, distance, jacobian)
+                                  : differentiate_lens(camera, limit, point, jacobian)))
             continue;
-        add_products((const double(*)[SCENE_POSE])jacobian, stiffness);
-        count++;
+        add_products((const double(*)[MOST])jacobian, count, stiffness);
+        points++;
     }
-    for (int p = 0; p < SCENE_POSE; p++)
-        for (int q = 0; q < SCENE_POSE; q++)
-            stiffness[p][q] /= count > 0 ? (double)count : 1;
-    return count > 0;
+    for (int p = 0; p < count; p++)
+        for (int q = 0; q < count; q++)
+            stiffness[p][q] /= points > 0 ? (double)points : 1;
+    return points > 0;
 }
 
 /* Factors the damped stiffness into root root^T, with a lower triangular root (Cholesky). */
-static void take_root(double stiffness[SCENE_POSE][SCENE_POSE], double root[SCENE_POSE][SCENE_POSE])
+static void take_root(double stiffness[MOST][MOST], int count, double root[MOST][MOST])
 {
-    memset(root, 0, sizeof(double[SCENE_POSE][SCENE_POSE]));
-    for (int p = 0; p < SCENE_POSE; p++)
+    memset(root, 0, sizeof(double[MOST][MOST]));
+    for (int p = 0; p < count; p++)
         stiffness[p][p] += fmax(DAMPING * stiffness[p][p], 1e-8);
-    for (int p = 0; p < SCENE_POSE; p++) {
+    for (int p = 0; p < count; p++) {
         for (int q = 0; q <= p; q++) {
             double rest = stiffness[p][q];
             for (int k = 0; k < q; k++)
@@ -123,25 +170,23 @@ static void take_root(double stiffness[SCENE_POSE][SCENE_POSE], double root[SCEN
     }
 }
 
-/* Computes the inverse of the root's transpose: pose = whitening * latent. */
-static void invert_root(double root[SCENE_POSE][SCENE_POSE],
-                        double whitening[SCENE_POSE][SCENE_POSE])
+/* Computes column `column` of the inverse of the root's transpose: parameters = inverse * latent.
+ */
+static void invert_root(double root[MOST][MOST], int column, double inverse[MOST])
 {
-    memset(whitening, 0, sizeof(double[SCENE_POSE][SCENE_POSE]));
-    for (int column = 0; column < SCENE_POSE; column++) {
-        for (int p = column; p >= 0; p--) {
-            double rest = p == column ? 1 : 0;
-            for (int k = p + 1; k <= column; k++)
-                rest -= root[k][p] * whitening[k][column];
-            whitening[p][column] = rest / root[p][p];
-        }
+    memset(inverse, 0, sizeof(double[MOST]));
+    for (int p = column; p >= 0; p--) {
+        double rest = p == column ? 1 : 0;
+        for (int k = p + 1; k <= column; k++)
+            rest -= root[k][p] * inverse[k];
+        inverse[p] = rest / root[p][p];
     }
 }
 
 /* Computes the latent parameters of the movements that are the same for all cameras: translations
  * along the axes, rotations about the cameras' centre, and a change of scale. */
 static void place_gauges(const struct scene_camera *camera, const double center[3],
-                         double root[SCENE_POSE][SCENE_POSE], double gauge[][SCENE_POSE])
+                         double root[MOST][MOST], double gauge[][SCENE_POSE])
 {
     double offset[3];
     for (int i = 0; i < 3; i++)
@@ -193,6 +238,58 @@ static void make_orthonormal(struct scene_whitening *views, size_t count)
     }
 }
 
+static bool is_same_lens(const struct scene_camera *a, const struct scene_camera *b)
+{
+    return a->width == b->width && a->height == b->height && a->lens == b->lens &&
+           a->focal_x == b->focal_x && a->focal_y == b->focal_y && a->center_x == b->center_x &&
+           a->center_y == b->center_y &&
+           memcmp(a->distortion, b->distortion, sizeof a->distortion) == 0;
+}
+
+/* Finds the first view with the same lens as view n, among the groups of earlier views. */
+static size_t find_group(const struct scene_split *split, const struct scene_whitening *views,
+                         size_t n)
+{
+    size_t first = 0;
+    while (first < n && (views[first].group != first ||
+                         !is_same_lens(&split->cameras[first], &split->cameras[n])))
+        first++;
+    return first;
+}
+
+static void whiten_lens(const struct scene_camera *camera, double distance,
+                        struct scene_whitening *view)
+{
+    double stiffness[MOST][MOST], root[MOST][MOST];
+    if (!measure_stiffness(camera, distance, SCENE_LENS, stiffness))
+        return; /* the lens does not change */
+    take_root(stiffness, SCENE_LENS, root);
+    for (int k = 0; k < SCENE_LENS; k++) {
+        double column[MOST];
+        invert_root(root, k, column);
+        for (int p = 0; p < SCENE_LENS && has_parameter(camera, k); p++)
+            view->lens[p][k] = column[p];
+        if (!has_parameter(camera, 1))
+            view->lens[1][k] = view->lens[0][k];
+    }
+}
+
+static void whiten_pose(const struct scene_camera *camera, double distance, const double center[3],
+                        struct scene_whitening *view)
+{
+    double stiffness[MOST][MOST], root[MOST][MOST];
+    if (!measure_stiffness(camera, distance, SCENE_POSE, stiffness))
+        return; /* the view does not move */
+    take_root(stiffness, SCENE_POSE, root);
+    for (int k = 0; k < SCENE_POSE; k++) {
+        double column[MOST];
+        invert_root(root, k, column);
+        for (int p = 0; p < SCENE_POSE; p++)
+            view->whitening[p][k] = column[p];
+    }
+    place_gauges(camera, center, root, view->gauge);
+}
+
 void scene_whiten(const struct scene_split *split, struct scene_whitening *views)
 {
     const size_t count = split->camera_count;
@@ -201,13 +298,10 @@ void scene_whiten(const struct scene_split *split, struct scene_whitening *views
         for (int i = 0; i < 3; i++)
             center[i] += (double)split->cameras[n].pose[4 * i + 3] / (double)count;
     for (size_t n = 0; n < count; n++) {
-        double stiffness[SCENE_POSE][SCENE_POSE], root[SCENE_POSE][SCENE_POSE];
-        views[n] = (struct scene_whitening){0};
-        if (!measure_stiffness(&split->cameras[n], distance, stiffness))
-            continue; /* the view does not move */
-        take_root(stiffness, root);
-        invert_root(root, views[n].whitening);
-        place_gauges(&split->cameras[n], center, root, views[n].gauge);
+        views[n] = (struct scene_whitening){.group = find_group(split, views, n)};
+        whiten_pose(&split->cameras[n], distance, center, &views[n]);
+        if (views[n].group == n)
+            whiten_lens(&split->cameras[n], distance, &views[n]);
     }
     make_orthonormal(views, count);
 }

@@ -24,7 +24,7 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
 /* Returns the number of struct ErrorCell after struct State. */
 static uint64_t summed_cells(const struct buffer_counts *counts)
 {
-    return counts->error_cells + VIEW_PARAMETERS * counts->refined_views;
+    return counts->error_cells + VIEW_SUMS * counts->refined_views;
 }
 
 /* Returns the mask of the buffers of coarse samples that the main field's passes must not

@@ -188,11 +188,11 @@ vkn_status step_find_views(const char *path, const void *state, uint64_t size, u
 void step_move_camera(const struct View *view, struct scene_camera *camera);
 /* A refined training view. */
 struct step_camera {
-    struct scene_camera camera; /* with the refined pose */
+    struct scene_camera camera; /* with the refined pose and lens */
     double pixels;              /* scene_pixel_movement */
     double degrees;             /* by which the camera has turned about its position */
     double distance;            /* by which the camera has moved, in training space */
-    bool at_limit;              /* the view would move further than refine.limit */
+    bool at_limit;              /* pose or lens would move the view further than refine.limit */
 };
 /* Reads the refined training views into cameras[train->camera_count]. */
 vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,

@@ -1,11 +1,12 @@
-/* Uploads the refinement of the training views' poses, and reads the refined cameras. */
+/* Uploads the refinement of the training views' poses and lenses, and reads the refined cameras. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "rays/rays.h"
 #include "step/internal.h"
 
-_Static_assert(SCENE_POSE == VIEW_PARAMETERS && SCENE_GAUGES == VIEW_GAUGES,
+_Static_assert(SCENE_POSE == VIEW_PARAMETERS && SCENE_GAUGES == VIEW_GAUGES &&
+                   SCENE_LENS == LENS_PARAMETERS,
                "scene and shaders agree");
 #define AT(member, word) \
     _Static_assert(offsetof(struct View, member) == 4 * (word), "shaders find " #member)
@@ -17,6 +18,13 @@ AT(moment2, VIEW_MOMENT2);
 AT(whitening, VIEW_WHITENING);
 AT(gauge, VIEW_GAUGE);
 AT(updates, VIEW_UPDATES);
+AT(group, VIEW_GROUP);
+AT(lens, VIEW_LENS);
+AT(lens_latent, VIEW_LENS_LATENT);
+AT(lens_moment1, VIEW_LENS_MOMENT1);
+AT(lens_moment2, VIEW_LENS_MOMENT2);
+AT(lens_whitening, VIEW_LENS_WHITENING);
+AT(lens_updates, VIEW_LENS_UPDATES);
 _Static_assert(sizeof(struct View) == 4 * VIEW_WORDS, "shaders find the next view");
 _Static_assert(sizeof(struct View) % sizeof(struct ErrorCell) == 0, "checkpoints know the state");
 
@@ -59,13 +67,16 @@ vkn_status step_upload_views(const struct step *step, const char *path, const vo
 
 static struct View begin_view(const struct scene_whitening *given)
 {
-    struct View view = {0};
+    struct View view = {.group = (uint32_t)given->group};
     for (size_t p = 0; p < SCENE_POSE; p++)
         for (size_t k = 0; k < SCENE_POSE; k++)
             view.whitening[p * SCENE_POSE + k] = (float)given->whitening[p][k];
     for (size_t g = 0; g < SCENE_GAUGES; g++)
         for (size_t k = 0; k < SCENE_POSE; k++)
             view.gauge[g * SCENE_POSE + k] = (float)given->gauge[g][k];
+    for (size_t p = 0; p < SCENE_LENS; p++)
+        for (size_t k = 0; k < SCENE_LENS; k++)
+            view.lens_whitening[p * SCENE_LENS + k] = (float)given->lens[p][k];
     return view;
 }
 
@@ -126,6 +137,10 @@ void step_move_camera(const struct View *view, struct scene_camera *camera)
     }
     for (int i = 0; i < 3; i++)
         camera->pose[4 * i + 3] += view->shift[i];
+    double change[SCENE_LENS];
+    for (int p = 0; p < SCENE_LENS; p++)
+        change[p] = (double)view->lens[p];
+    scene_change_lens(change, camera);
 }
 
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views)
@@ -142,14 +157,15 @@ vkn_status step_read_cameras(const struct step *step, const struct scene_split *
     struct View *views = base_alloc(count, sizeof *views);
     vkn_status status = views ? step_read_views(step, 0, count, views) : VKN_ERROR;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        const struct View *view = &views[i];
+        const struct View *view = &views[i], *group = &views[view->group < count ? view->group : i];
         struct step_camera *camera = &cameras[i];
         *camera = (struct step_camera){
             .camera = train->cameras[i],
             .degrees = 180 / M_PI * length_of(view->turn, 3),
             .distance = length_of(view->shift, 3),
         };
-        camera->at_limit = length_of(view->latent, VIEW_PARAMETERS) > 0.99 * limit;
+        camera->at_limit = fmax(length_of(view->latent, VIEW_PARAMETERS),
+                                length_of(group->lens_latent, LENS_PARAMETERS)) > 0.99 * limit;
         step_move_camera(view, &camera->camera);
         camera->pixels = scene_pixel_movement(train, i, &camera->camera);
     }

@@ -125,7 +125,7 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
     /* If only weights are loaded, the refined cameras may be of other views. */
     const struct safetensors_tensor *state = checkpoint_refined_views(file);
-    if (state && trainer->config.scene.refine == VKN_REFINEMENT_POSES &&
+    if (state && trainer->config.scene.refine > VKN_REFINEMENT_OFF &&
         (!weights_only || state->size == step->buffers.at[BIND_STATE].size))
         BASE_TRY(step_upload_views(step, path, state->data, state->size));
     for (size_t i = 0; i < count; i++)
@@ -230,9 +230,10 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     BASE_TRY(vkn_config_parse_json(&then, path, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
                                    true));
     BASE_TRY(check_optimizer(trainer, path, &then));
-    if (then.scene.refine > trainer->config.scene.refine)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: scene.refine: trained with poses: resume with poses too", path);
+    enum vkn_refinement refined = then.scene.refine, now = trainer->config.scene.refine;
+    if (refined > VKN_REFINEMENT_OFF && now != refined && now != VKN_REFINEMENT_ALL)
+        return base_fail(VKN_BAD_INPUT, "%s: scene.refine: trained with %s: resume with it or all",
+                         path, config_refinement_names[refined]);
     BASE_TRY(upload_tensors(trainer, path, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;
