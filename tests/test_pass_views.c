@@ -1,5 +1,6 @@
-/* Tests the refinement of camera poses: the gradients that view_gradients sums, the update of the
- * views by update_views, and the rays of refined views. */
+/* Tests the refinement of poses and lenses: the gradients that view_gradients sums, the update of
+ * the views by update_views, and the rays of refined views. */
+#include "lenses.h"
 #include "pass_rays.h"
 
 #define VIEWS 150u /* more than two for each invocation of update_views */
@@ -8,13 +9,14 @@
 /* The contents of BIND_STATE. */
 struct refined {
     struct State state;
-    struct ErrorCell map[CELLS], sums[VIEWS][VIEW_PARAMETERS];
+    struct ErrorCell map[CELLS], sums[VIEWS][VIEW_SUMS];
     struct View views[VIEWS];
 };
 
-static struct bench bench_of(struct gpu_device *device, struct vkn_config settings, uint64_t pixels)
+static struct bench bench_of(struct gpu_device *device, struct vkn_config settings, uint32_t refine,
+                             uint64_t pixels)
 {
-    settings.scene.refine = VKN_REFINEMENT_POSES;
+    settings.scene.refine = (enum vkn_refinement)(VKN_REFINEMENT_OFF + refine);
     struct bench bench = bench_configure(device, settings);
     bench.config.error_cells = bench.config.first_sum = CELLS;
     bench.config.first_view_word = offsetof(struct refined, views) / 4;
@@ -31,6 +33,12 @@ static double difference(const struct ErrorCell *a, const struct ErrorCell *b)
     return (double)(int64_t)units / GRADIENT_UNITS;
 }
 
+static void widen(const float *from, size_t count, double *to)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = (double)from[i];
+}
+
 /* ---- gradients ----------------------------------------------------------------------------- */
 
 #define SAMPLES 2000u
@@ -41,7 +49,8 @@ static double difference(const struct ErrorCell *a, const struct ErrorCell *b)
 
 struct gradients {
     struct Camera cameras[VIEWS];
-    struct Ray rays[SAMPLES]; /* one per sample, in reverse order */
+    struct scene_camera refined[VIEWS]; /* with the pose and lens of struct View */
+    struct Ray rays[SAMPLES];           /* one per sample, in reverse order */
     struct Sample samples[SAMPLES];
     float inputs[SAMPLES][8], field[SAMPLES][4], field_gradients[SAMPLES][4];
     uint32_t live[SAMPLES], live_count;
@@ -61,19 +70,29 @@ static void random_position(struct random *random, double side, uint32_t s, doub
     }
 }
 
+/* Draws a direction that the lens sees. */
+static void direction_of(const struct scene_camera *camera, struct random *random,
+                         double direction[3])
+{
+    double origin[3];
+    while (!scene_camera_ray(camera, random_between(random, 0.1, 0.9) * camera->width,
+                             random_between(random, 0.1, 0.9) * camera->height, origin, direction))
+        ;
+}
+
 /* Neighbouring samples are mostly of one camera. */
 static void random_sample(struct gradients *g, struct random *random, double side, uint32_t s)
 {
     struct Ray *ray = &g->rays[SAMPLES - 1 - s];
     double position[3], direction[3], t = random_between(random, 0, side);
     memset(ray, 0xff, sizeof *ray); /* NaN in members that must not be read */
+    ray->view = s % 7 ? ray[1].view : random_below(random, USED);
     random_position(random, side, s, position);
-    random_direction(random, direction);
+    direction_of(&g->refined[ray->view], random, direction);
     for (int i = 0; i < 3; i++) {
         ray->direction[i] = (float)direction[i];
         ray->origin[i] = (float)(position[i] - t * direction[i]);
     }
-    ray->view = s % 7 ? ray[1].view : random_below(random, USED);
     g->samples[s] = (struct Sample){.t = (float)t, .width = NAN, .ray = SAMPLES - 1 - s};
 }
 
@@ -113,13 +132,61 @@ static void list_live(struct gradients *g, struct random *random, bool determini
     }
 }
 
-static struct gradients *make_gradients(double side, bool deterministic, uint64_t seed)
+static struct scene_camera moved_camera(const struct scene_camera *camera, const struct View *view)
 {
-    struct random random = {seed};
-    struct gradients *g = base_alloc(1, sizeof *g);
+    const double w[3] = {view->turn[0], view->turn[1], view->turn[2]};
+    struct scene_camera moved = *camera;
+    double rotation[3][3], change[LENS_PARAMETERS];
+    reference_rotation(w, rotation);
+    for (int i = 0; i < 3; i++) {
+        for (int k = 0; k < 3; k++) {
+            double sum = 0;
+            for (int n = 0; n < 3; n++)
+                sum += rotation[i][n] * camera->pose[4 * n + k];
+            moved.pose[4 * i + k] = (float)sum;
+        }
+        moved.pose[4 * i + 3] += view->shift[i];
+    }
+    widen(view->lens, LENS_PARAMETERS, change);
+    scene_change_lens(change, &moved);
+    return moved;
+}
+
+/* Each view has a lens of its own, of which two strips are resident. */
+static void make_cameras(struct gradients *g, struct random *random, uint32_t refine,
+                         struct View views[VIEWS])
+{
     memset(g->cameras, 0xff, sizeof g->cameras);
+    for (uint32_t c = 0; c < VIEWS; c++) {
+        uint32_t view = (VIEWS - 1 - c) / 2;
+        struct scene_camera camera = test_lenses[view % BASE_COUNT(test_lenses)].camera;
+        const struct scene_camera placed = random_camera(random, 1, 1, 1, false);
+        memcpy(camera.pose, placed.pose, sizeof camera.pose);
+        for (int k = 0; k < 3; k++) {
+            views[view].turn[k] =
+                refine & REFINE_POSES ? (float)random_between(random, -0.3, 0.3) : 0;
+            views[view].shift[k] = 0;
+        }
+        for (uint32_t k = 0; k < LENS_PARAMETERS; k++) {
+            double most = k < 4 ? 0.1 : k < 6 ? 0.01 : 0.003;
+            views[view].lens[k] =
+                refine & REFINE_LENSES ? (float)random_between(random, -most, most) : 0;
+        }
+        if (refine & REFINE_LENSES)
+            g->cameras[c] = setup_camera(&camera);
+        g->cameras[c].view = view;
+        g->refined[c] = camera;
+    }
     for (uint32_t c = 0; c < VIEWS; c++)
-        g->cameras[c].view = (VIEWS - 1 - c) / 2;
+        g->refined[c] = moved_camera(&g->refined[c], &views[g->cameras[c].view]);
+}
+
+static struct gradients *make_gradients(double side, bool deterministic, uint32_t refine,
+                                        struct View views[VIEWS])
+{
+    struct random random = {1};
+    struct gradients *g = base_alloc(1, sizeof *g);
+    make_cameras(g, &random, refine, views);
     for (uint32_t s = 0; s < SAMPLES; s++) {
         random_sample(g, &random, side, s);
         random_gradients(g, &random, s);
@@ -131,7 +198,7 @@ static struct gradients *make_gradients(double side, bool deterministic, uint64_
         memset(g->inputs[s], 0, sizeof g->inputs[s]);
         g->samples[s].t = 1;
     }
-    g->inputs[HUGE_AT][0] = 1e13f;
+    g->inputs[HUGE_AT][0] = 1e29f;
     list_live(g, &random, deterministic);
     return g;
 }
@@ -140,8 +207,8 @@ static void random_sums(struct refined *refined, struct random *random)
 {
     memset(refined, 0xff, sizeof *refined);
     refined->state = (struct State){.sample_count = SAMPLES, .ray_count = 192, .loss_scale = 128};
-    for (uint32_t i = 0; i < VIEWS * VIEW_PARAMETERS; i++)
-        refined->sums[i / VIEW_PARAMETERS][i % VIEW_PARAMETERS] = (struct ErrorCell){
+    for (uint32_t i = 0; i < VIEWS * VIEW_SUMS; i++)
+        refined->sums[i / VIEW_SUMS][i % VIEW_SUMS] = (struct ErrorCell){
             .low = random_below(random, 3) ? random_word(random) : UINT32_MAX,
             .high = random_below(random, 5) - 2,
             .rays = random_below(random, 3),
@@ -150,17 +217,17 @@ static void random_sums(struct refined *refined, struct random *random)
 
 /* The sum of a view, the size of what is added, and the number of samples with a gradient. */
 struct expected {
-    double sum[VIEW_PARAMETERS], size;
+    double sum[VIEW_SUMS], size;
     uint32_t count;
 };
 
 static void add_expected(const struct gradients *g, uint32_t s, const struct reference_space *space,
-                         struct expected *expected)
+                         uint32_t refine, struct expected *expected)
 {
     const struct Ray *ray = &g->rays[g->samples[s].ray];
     struct expected *of_view = &expected[g->cameras[ray->view].view];
     struct reference_moving_sample sample = {.t = (double)g->samples[s].t};
-    double gradient[VIEW_PARAMETERS], size = 0;
+    double gradient[VIEW_SUMS], size = 0;
     if (s == HUGE_AT)
         of_view->count++;
     if (!g->is_live[s] || s >= ZERO_AT || (s % 97 >= 5 && s % 97 <= 7))
@@ -173,32 +240,49 @@ static void add_expected(const struct gradients *g, uint32_t s, const struct ref
         size += fabs(sample.by_position[i]) * (1 + sample.t) + fabs(sample.by_direction[i]);
     }
     sample.by_log_width = RATIO * (double)g->field_gradients[s][3] * (double)g->field[s][3];
-    reference_pose_gradient(space, &sample, gradient);
-    for (int k = 0; k < VIEW_PARAMETERS; k++)
+    if (refine & REFINE_LENSES && !scene_is_panoramic(g->refined[ray->view].lens))
+        sample.camera = &g->refined[ray->view];
+    reference_view_gradient(space, &sample, gradient);
+    for (int k = 0; k < VIEW_SUMS; k++)
         of_view->sum[k] += gradient[k];
     of_view->size += size + fabs(sample.by_log_width) * (1 + sample.t);
     of_view->count++;
 }
 
-/* A summand is rounded to less than a unit. */
-static void check_sums(const struct ErrorCell before[VIEW_PARAMETERS],
-                       const struct ErrorCell after[VIEW_PARAMETERS],
-                       const struct expected *expected, uint32_t view)
+/* Checks `count` sums of a view, with tolerance `rounding`. A summand is rounded to less than a
+ * unit. */
+static void check_sums(const struct ErrorCell *before, const struct ErrorCell *after, int count,
+                       const struct expected *expected, const double *sums, double rounding,
+                       uint32_t view)
 {
     uint32_t added = after[0].rays - before[0].rays;
     if (expected->count == 0) {
-        assert_memory_equal(after, before, VIEW_PARAMETERS * sizeof *after);
+        assert_memory_equal(after, before, count * sizeof *after);
         return;
     }
     assert_true(added > 0 && added <= expected->count);
-    for (int k = 0; k < VIEW_PARAMETERS; k++) {
-        assert_close(difference(&after[k], &before[k]), expected->sum[k],
-                     1e-6 * expected->size + added / GRADIENT_UNITS, 1, "gradient of view", view);
+    for (int k = 0; k < count; k++) {
+        assert_close(difference(&after[k], &before[k]), sums[k],
+                     rounding * expected->size + added / GRADIENT_UNITS, 1, "gradient of view",
+                     view * 100 + k);
         assert_true(after[k].error == 0 && (k == 0 || after[k].rays == before[k].rays));
     }
 }
 
-static void check_view_gradients(struct gpu_device *device, bool contracted, bool deterministic)
+static void check_gradients(uint32_t refine, const struct ErrorCell before[VIEW_SUMS],
+                            const struct ErrorCell after[VIEW_SUMS],
+                            const struct expected *expected, uint32_t view)
+{
+    static const struct expected none;
+    check_sums(before, after, VIEW_PARAMETERS, refine & REFINE_POSES ? expected : &none,
+               expected->sum, 1e-6, view);
+    check_sums(before + VIEW_PARAMETERS, after + VIEW_PARAMETERS, LENS_PARAMETERS,
+               refine & REFINE_LENSES ? expected : &none, expected->sum + VIEW_PARAMETERS, 4e-6,
+               view);
+}
+
+static void check_view_gradients(struct gpu_device *device, uint32_t refine, bool contracted,
+                                 bool deterministic)
 {
     static struct refined before, after;
     struct expected expected[VIEWS] = {0};
@@ -209,10 +293,10 @@ static void check_view_gradients(struct gpu_device *device, bool contracted, boo
                   .contraction = contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
         .batch = {.samples = 2048, .max_rays = 2048},
     };
-    struct bench bench = bench_of(device, settings, 1);
-    struct gradients *g = make_gradients(4, deterministic, 1);
+    struct bench bench = bench_of(device, settings, refine, 1);
     const struct reference_space space = reference_space(&bench.settings);
     random_sums(&before, &random);
+    struct gradients *g = make_gradients(4, deterministic, refine, before.views);
     if (!deterministic) {
         before.state.live_count = g->live_count;
         bench_put(&bench, BIND_LIVE, g->live, 4ull * g->live_count);
@@ -229,9 +313,9 @@ static void check_view_gradients(struct gpu_device *device, bool contracted, boo
     bench_run(&bench, "view_gradients", (struct Push){0}, 3);
     bench_get(&bench, BIND_STATE, &after, sizeof after);
     for (uint32_t s = 0; s < SAMPLES; s++)
-        add_expected(g, s, &space, expected);
+        add_expected(g, s, &space, refine, expected);
     for (uint32_t v = 0; v < VIEWS; v++)
-        check_sums(before.sums[v], after.sums[v], &expected[v], v);
+        check_gradients(refine, before.sums[v], after.sums[v], &expected[v], v);
     assert_memory_equal(&after.state, &before.state, sizeof before.state);
     assert_memory_equal(after.map, before.map, sizeof before.map);
     assert_memory_equal(after.views, before.views, sizeof before.views);
@@ -241,13 +325,15 @@ static void check_view_gradients(struct gpu_device *device, bool contracted, boo
 
 static void test_view_gradients(void **state)
 {
-    check_view_gradients(*state, false, false);
-    check_view_gradients(*state, true, false);
+    check_view_gradients(*state, REFINE_POSES, false, false);
+    check_view_gradients(*state, REFINE_POSES, true, false);
+    check_view_gradients(*state, REFINE_LENSES, false, false);
+    check_view_gradients(*state, REFINE_POSES | REFINE_LENSES, true, false);
 }
 
 static void test_deterministic(void **state)
 {
-    check_view_gradients(*state, false, true);
+    check_view_gradients(*state, REFINE_POSES | REFINE_LENSES, false, true);
 }
 
 /* ---- updates ------------------------------------------------------------------------------- */
@@ -291,6 +377,32 @@ static void random_view(struct View *view, struct random *random, double size)
             *pose_of(view, i) += view->whitening[i * VIEW_PARAMETERS + k] * view->latent[k];
 }
 
+/* Views 0, 3, 6, ... up to 90 are a camera group; so are 1, 4, ...; other views have lenses of
+ * their own. Members of a group do not read their own latent parameters. */
+static void random_lens(struct refined *refined, uint32_t v, struct random *random, double size)
+{
+    struct View *view = &refined->views[v], *group;
+    view->group = v < 90 && v % 3 < 2 ? v % 3 : v;
+    view->lens_updates = random_below(random, 40);
+    for (int i = 0; i < LENS_PARAMETERS * LENS_PARAMETERS; i++)
+        view->lens_whitening[i] = (float)random_between(random, -0.15, 0.15);
+    for (int k = 0; k < LENS_PARAMETERS && view->lens_updates > 0; k++) {
+        view->lens_latent[k] = (float)random_between(random, -3, 3);
+        view->lens_moment1[k] = (float)random_between(random, -size, size);
+        view->lens_moment2[k] = (float)random_between(random, 0, size * size);
+    }
+    group = &refined->views[view->group];
+    for (int i = 0; i < LENS_PARAMETERS; i++)
+        for (int k = 0; k < LENS_PARAMETERS; k++)
+            view->lens[i] += group->lens_whitening[i * LENS_PARAMETERS + k] * group->lens_latent[k];
+}
+
+static void random_sum(struct ErrorCell *sum, struct random *random, double size)
+{
+    uint64_t word = (uint64_t)(int64_t)(random_between(random, -size, size) * GRADIENT_UNITS);
+    *sum = (struct ErrorCell){.low = (uint32_t)word, .high = (uint32_t)(word >> 32)};
+}
+
 /* A quarter of the views has no rays. */
 static void random_views(struct refined *refined, struct random *random)
 {
@@ -300,21 +412,12 @@ static void random_views(struct refined *refined, struct random *random)
     for (uint32_t v = 0; v < VIEWS; v++) {
         double size = pow(10, random_between(random, 0, 4));
         random_view(&refined->views[v], random, size);
-        for (int k = 0; k < VIEW_PARAMETERS && v % 4; k++) {
-            double units = random_between(random, -size, size) * GRADIENT_UNITS;
-            uint64_t word = (uint64_t)(int64_t)units;
-            refined->sums[v][k] =
-                (struct ErrorCell){.low = (uint32_t)word,
-                                   .high = (uint32_t)(word >> 32),
-                                   .rays = k == 0 ? 1 + random_below(random, 9) : 0};
-        }
+        random_lens(refined, v, random, size);
+        for (int k = 0; k < VIEW_SUMS && v % 4; k++)
+            random_sum(&refined->sums[v][k], random, size);
+        refined->sums[v][0].rays = refined->sums[v][VIEW_PARAMETERS].rays =
+            v % 4 ? 1 + random_below(random, 9) : 0;
     }
-}
-
-static void widen(const float *from, size_t count, double *to)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = (double)from[i];
 }
 
 static struct reference_view reference_of(const struct refined *refined, uint32_t v)
@@ -322,6 +425,8 @@ static struct reference_view reference_of(const struct refined *refined, uint32_
     static const struct ErrorCell zero;
     const struct View *view = &refined->views[v];
     struct reference_view result = {.updates = view->updates,
+                                    .lens_updates = view->lens_updates,
+                                    .group = view->group,
                                     .has_rays = refined->sums[v][0].rays > 0};
     widen(view->turn, 3, result.pose);
     widen(view->shift, 3, &result.pose[3]);
@@ -330,27 +435,54 @@ static struct reference_view reference_of(const struct refined *refined, uint32_
     widen(view->moment2, VIEW_PARAMETERS, result.moment2);
     widen(view->whitening, BASE_COUNT(view->whitening), result.whitening[0]);
     widen(view->gauge, BASE_COUNT(view->gauge), result.gauge[0]);
-    for (int k = 0; k < VIEW_PARAMETERS; k++)
+    widen(view->lens, LENS_PARAMETERS, result.lens);
+    widen(view->lens_latent, LENS_PARAMETERS, result.lens_latent);
+    widen(view->lens_moment1, LENS_PARAMETERS, result.lens_moment1);
+    widen(view->lens_moment2, LENS_PARAMETERS, result.lens_moment2);
+    widen(view->lens_whitening, BASE_COUNT(view->lens_whitening), result.lens_whitening[0]);
+    for (int k = 0; k < VIEW_SUMS; k++)
         result.gradient[k] = difference(&refined->sums[v][k], &zero);
     return result;
 }
 
-static void check_view(struct View *after, const struct View *before,
-                       const struct reference_view *expected, uint32_t v)
+static void check_latents(const float *after, const double *latent, const double *moment1,
+                          const double *moment2, int count, uint32_t v)
 {
     double size = 1;
-    for (int k = 0; k < VIEW_PARAMETERS; k++)
-        size = fmax(size, sqrt(expected->moment2[k]));
-    for (int k = 0; k < VIEW_PARAMETERS; k++) {
-        assert_close(after->latent[k], expected->latent[k], 1e-5, 1, "latent of view", v);
-        assert_close(*pose_of(after, k), expected->pose[k], 1e-5, 1, "pose of view", v);
-        assert_close(after->moment1[k], expected->moment1[k], 1e-5, size, "moment of view", v);
-        assert_close(after->moment2[k], expected->moment2[k], 1e-5, size * size, "square of view",
-                     v);
+    for (int k = 0; k < count; k++)
+        size = fmax(size, sqrt(moment2[k]));
+    for (int k = 0; k < count; k++) {
+        assert_close(after[k], latent[k], 1e-5, 1, "latent of view", v);
+        assert_close(after[count + k], moment1[k], 1e-5, size, "moment of view", v);
+        assert_close(after[2 * count + k], moment2[k], 1e-5, size * size, "square of view", v);
     }
+}
+
+/* What is not refined does not change. */
+static void check_view(struct View *after, const struct View *before, uint32_t refine,
+                       const struct reference_view *expected, uint32_t v)
+{
+    size_t pose = offsetof(struct View, whitening);
+    check_latents(after->latent, expected->latent, expected->moment1, expected->moment2,
+                  VIEW_PARAMETERS, v);
+    check_latents(after->lens_latent, expected->lens_latent, expected->lens_moment1,
+                  expected->lens_moment2, LENS_PARAMETERS, v);
+    for (int k = 0; k < VIEW_PARAMETERS; k++)
+        assert_close(*pose_of(after, k), expected->pose[k], 1e-5, 1, "pose of view", v);
+    for (int k = 0; k < LENS_PARAMETERS; k++)
+        assert_close(after->lens[k], expected->lens[k], 1e-5, 1, "lens of view", v);
     assert_int_equal(after->updates, expected->updates);
+    assert_int_equal(after->lens_updates, expected->lens_updates);
+    assert_int_equal(after->group, before->group);
     assert_memory_equal(after->whitening, before->whitening, sizeof before->whitening);
     assert_memory_equal(after->gauge, before->gauge, sizeof before->gauge);
+    assert_memory_equal(after->lens_whitening, before->lens_whitening,
+                        sizeof before->lens_whitening);
+    if (!(refine & REFINE_POSES))
+        assert_memory_equal(after, before, pose);
+    if (!(refine & REFINE_LENSES))
+        assert_memory_equal(&after->group, &before->group,
+                            sizeof *after - offsetof(struct View, group));
 }
 
 static void put_update(struct bench *bench, const struct update_case *c, struct refined *refined)
@@ -368,12 +500,23 @@ static void put_update(struct bench *bench, const struct update_case *c, struct 
     bench_put(bench, BIND_STATE, refined, sizeof *refined);
 }
 
+/* Returns whether the limit holds back latent parameters, which it always bounds. */
+static bool is_limited(const float *latent, size_t count, float limit)
+{
+    double squared = 0, most = pow((double)limit, 2);
+    for (size_t k = 0; k < count; k++)
+        squared += pow((double)latent[k], 2);
+    assert_true(squared < most * 1.000001);
+    return squared > most * 0.999999;
+}
+
 /* Returns the number of views that the limit holds back. */
-static uint32_t check_update(struct bench *bench, const struct update_case *c, uint64_t seed)
+static uint32_t check_update(struct bench *bench, uint32_t refine, const struct update_case *c,
+                             uint64_t seed)
 {
     static struct refined before, after;
     static struct reference_view expected[VIEWS];
-    static const struct ErrorCell cleared[VIEWS][VIEW_PARAMETERS];
+    static const struct ErrorCell cleared[VIEW_SUMS];
     struct random random = {seed};
     uint32_t limited = 0;
     random_views(&before, &random);
@@ -382,18 +525,22 @@ static uint32_t check_update(struct bench *bench, const struct update_case *c, u
     bench_get(bench, BIND_STATE, &after, sizeof after);
     for (uint32_t v = 0; v < VIEWS; v++)
         expected[v] = reference_of(&before, v);
-    reference_update_views(&bench->config, c->step, (double)c->time_progress, expected);
+    reference_update_views(refine, &bench->config, c->step, (double)c->time_progress, expected);
     for (uint32_t v = 0; v < VIEWS; v++) {
-        double squared = 0;
-        check_view(&after.views[v], &before.views[v], &expected[v], v);
-        for (int k = 0; k < VIEW_PARAMETERS; k++)
-            squared += pow((double)after.views[v].latent[k], 2);
-        assert_true(squared < pow((double)c->limit, 2) * 1.000001);
-        limited += squared > pow((double)c->limit, 2) * 0.999999;
+        const struct View *view = &after.views[v];
         bool moved = c->moves && before.sums[v][0].rays > 0;
-        assert_int_equal(after.views[v].updates, before.views[v].updates + moved);
+        check_view(&after.views[v], &before.views[v], refine, &expected[v], v);
+        if (refine & REFINE_POSES) {
+            limited += is_limited(view->latent, VIEW_PARAMETERS, c->limit);
+            assert_int_equal(view->updates, before.views[v].updates + moved);
+            assert_memory_equal(after.sums[v], cleared, VIEW_PARAMETERS * sizeof *cleared);
+        } else if (view->group == v) {
+            limited += is_limited(view->lens_latent, LENS_PARAMETERS, c->limit);
+        }
+        if (refine & REFINE_LENSES)
+            assert_memory_equal(after.sums[v] + VIEW_PARAMETERS, cleared,
+                                LENS_PARAMETERS * sizeof *cleared);
     }
-    assert_memory_equal(after.sums, cleared, sizeof cleared);
     assert_memory_equal(after.map, before.map, sizeof before.map);
     assert_memory_equal(&after.state, &before.state, sizeof before.state);
     return limited;
@@ -412,12 +559,16 @@ static void test_updates(void **state)
         {1000, 1, 100, 0.1f, 0.5f, 100, false},
         {1000, 0, 1200, 0, 0.5f, 100, true}, /* a resumed run beyond its end */
     };
-    struct bench bench = bench_of(*state, (struct vkn_config){.scene.aabb_scale = 1}, 1);
-    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
-        uint32_t limited = check_update(&bench, &cases[i], 30 + i);
-        assert_true(cases[i].limit > 10 ? limited == 0 : limited > VIEWS / 5 && limited < VIEWS);
+    for (uint32_t refine = REFINE_POSES; refine <= (REFINE_POSES | REFINE_LENSES); refine++) {
+        struct bench bench =
+            bench_of(*state, (struct vkn_config){.scene.aabb_scale = 1}, refine, 1);
+        for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+            uint32_t limited = check_update(&bench, refine, &cases[i], 30 + i);
+            uint32_t most = refine & REFINE_POSES ? VIEWS : VIEWS - 58; /* views or groups */
+            assert_true(cases[i].limit > 10 ? limited == 0 : limited > most / 5 && limited < most);
+        }
+        bench_destroy(&bench);
     }
-    bench_destroy(&bench);
 }
 
 /* Before the start, new views stay exactly where they are. */
@@ -426,11 +577,14 @@ static void test_start(void **state)
     static struct refined before, after;
     static const struct update_case early = {1000, 0, 10, 0, 0.05f, 4, false};
     struct random random = {5};
-    struct bench bench = bench_of(*state, (struct vkn_config){.scene.aabb_scale = 1}, 1);
+    const struct vkn_config settings = {.scene.aabb_scale = 1};
+    struct bench bench = bench_of(*state, settings, REFINE_POSES | REFINE_LENSES, 1);
     random_views(&before, &random);
     for (uint32_t v = 0; v < VIEWS; v++) {
         memset(&before.views[v], 0, offsetof(struct View, whitening));
-        before.views[v].updates = 0;
+        memset(before.views[v].lens, 0,
+               offsetof(struct View, lens_whitening) - offsetof(struct View, lens));
+        before.views[v].updates = before.views[v].lens_updates = 0;
     }
     put_update(&bench, &early, &before);
     bench_run(&bench, "update_views", (struct Push){0}, 1);
@@ -439,8 +593,12 @@ static void test_start(void **state)
         struct View *view = &after.views[v];
         for (int k = 0; k < VIEW_PARAMETERS; k++)
             assert_true(view->latent[k] == 0 && *pose_of(view, k) == 0);
+        for (int k = 0; k < LENS_PARAMETERS; k++)
+            assert_true(view->lens_latent[k] == 0 && view->lens[k] == 0);
         assert_memory_equal(view->moment1, before.views[v].moment1,
-                            sizeof *view - offsetof(struct View, moment1));
+                            offsetof(struct View, lens) - offsetof(struct View, moment1));
+        assert_memory_equal(view->lens_moment1, before.views[v].lens_moment1,
+                            sizeof *view - offsetof(struct View, lens_moment1));
     }
     bench_destroy(&bench);
 }
@@ -460,24 +618,6 @@ static uint32_t view_of(uint32_t camera)
     return VIEWS - 1 - 20 * camera;
 }
 
-static struct scene_camera moved_camera(const struct scene_camera *camera, const struct View *view)
-{
-    const double w[3] = {view->turn[0], view->turn[1], view->turn[2]};
-    struct scene_camera moved = *camera;
-    double rotation[3][3];
-    reference_rotation(w, rotation);
-    for (int i = 0; i < 3; i++) {
-        for (int k = 0; k < 3; k++) {
-            double sum = 0;
-            for (int n = 0; n < 3; n++)
-                sum += rotation[i][n] * camera->pose[4 * n + k];
-            moved.pose[4 * i + k] = (float)sum;
-        }
-        moved.pose[4 * i + 3] += view->shift[i];
-    }
-    return moved;
-}
-
 static void random_cameras(struct scene_camera cameras[CAMERAS], struct refined *refined)
 {
     struct random random = {6};
@@ -492,17 +632,20 @@ static void random_cameras(struct scene_camera cameras[CAMERAS], struct refined 
             *pose_of(view, i) = (float)(turns[c] * axis[i]);
             *pose_of(view, 3 + i) = (float)random_between(&random, -0.1, 0.1);
         }
+        for (int k = 0; k < LENS_PARAMETERS; k++)
+            view->lens[k] = (float)random_between(&random, -0.02, 0.02);
     }
 }
 
-static void check_rays(struct gpu_device *device, bool refined)
+/* Rays pass through the pixels of the changed cameras. Strips and reduced images change alike. */
+static void check_rays(struct gpu_device *device, uint32_t refine)
 {
     static struct refined views;
     struct scene_camera cameras[CAMERAS];
     struct Camera on_device[CAMERAS];
     uint32_t *pixels = base_alloc(CAMERAS * PIXELS, sizeof *pixels);
     const struct vkn_config settings = {.scene.aabb_scale = 1, .batch.max_rays = DRAWN + 96};
-    struct bench bench = bench_of(device, settings, CAMERAS * PIXELS);
+    struct bench bench = bench_of(device, settings, refine, CAMERAS * PIXELS);
     random_cameras(cameras, &views);
     for (uint32_t i = 0; i < CAMERAS * PIXELS; i++)
         pixels[i] = i | 0xff000000u; /* red and green encode the pixel's index */
@@ -510,10 +653,12 @@ static void check_rays(struct gpu_device *device, bool refined)
         on_device[c] = setup_camera(&cameras[c]);
         on_device[c].first_pixel = c * PIXELS;
         on_device[c].view = view_of(c);
-        if (refined)
-            cameras[c] = moved_camera(&cameras[c], &views.views[view_of(c)]);
+        struct View view = views.views[view_of(c)];
+        memset(view.turn, 0, refine & REFINE_POSES ? 0 : offsetof(struct View, latent));
+        memset(view.lens, 0, refine & REFINE_LENSES ? 0 : sizeof view.lens);
+        cameras[c] = moved_camera(&cameras[c], &view);
     }
-    bench_set_constant(&bench, SPEC_REFINE, refined);
+    bench_set_constant(&bench, SPEC_REFINE, refine);
     bench.config.view_count = CAMERAS;
     bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
     bench_put(&bench, BIND_CAMERAS, on_device, sizeof on_device);
@@ -536,8 +681,8 @@ static void check_rays(struct gpu_device *device, bool refined)
 
 static void test_rays(void **state)
 {
-    check_rays(*state, true);
-    check_rays(*state, false);
+    for (uint32_t refine = 0; refine <= (REFINE_POSES | REFINE_LENSES); refine++)
+        check_rays(*state, refine);
 }
 
 int main(void)

@@ -41,7 +41,7 @@ vec2 undistorted_gradient(Camera camera, vec3 local, vec3 gradient, out vec2 p)
 }
 
 // turn: gradient with respect to turning the camera about its position, by a sample of the ray.
-LensGradients lens_gradients(Ray ray, vec3 turn)
+LensGradients lens_gradients(Ray ray, vec3 turn, vec3 shift)
 {
     Camera camera = cameras[ray.view];
     float focal_x = camera.focal_x, focal_y = camera.focal_y;
@@ -62,7 +62,8 @@ LensGradients lens_gradients(Ray ray, vec3 turn)
         return no_lens_gradients();
     vec2 by = -vec2(slopes.w * g.x - slopes.z * g.y, slopes.x * g.y - slopes.y * g.x) / determinant;
     float r2 = dot(p, p), radial = r2 * dot(by, p);
-    return LensGradients(by * lens_distort(camera, p), by * vec2(focal_x, focal_y) / vec2(camera.focal_x, camera.focal_y),
+    float dolly = dot(shift, vec3(ray.origin[0], ray.origin[1], ray.origin[2]) - 0.5);
+    return LensGradients(by * lens_distort(camera, p) + 0.5 * dolly, by * vec2(focal_x, focal_y) / vec2(camera.focal_x, camera.focal_y),
                          vec2(radial, r2 * radial),
                          vec2(2.0 * by.x * p.x * p.y + by.y * (r2 + 2.0 * p.y * p.y),
                               by.x * (r2 + 2.0 * p.x * p.x) + 2.0 * by.y * p.x * p.y));

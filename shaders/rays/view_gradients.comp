@@ -106,7 +106,7 @@ void main()
             if (turn != vec3(0.0) || shift != vec3(0.0)) {
                 view = cameras[rays[samples[index].ray].view].view;
                 if ((REFINE & REFINE_LENSES) != 0u)
-                    by_lens = lens_gradients(rays[samples[index].ray], turn);
+                    by_lens = lens_gradients(rays[samples[index].ray], turn, shift);
             }
         }
         // Neighbouring samples are mostly of one ray: a subgroup has few views.

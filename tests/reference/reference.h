@@ -31,6 +31,10 @@ uint16_t reference_f16_bits(double x);
 
 /* Projects a point to its pixel position, for a lens that sees the point. */
 void reference_project(const struct scene_camera *camera, const double point[3], double pixel[2]);
+/* Computes the direction of the ray through the same pixel after a change of the lens, as in struct
+ * View: logarithms of the focal lengths, principal point in focal lengths, k1, k2, p1, p2. */
+void reference_change_lens(const struct scene_camera *camera, const double change[8],
+                           const double before[3], double after[3]);
 
 /* ---- space (contraction.c) ----------------------------------------------------------------- */
 
@@ -335,20 +339,25 @@ void reference_rotation(const double w[3], double rotation[3][3]);
 struct reference_moving_sample {
     double origin[3], direction[3], t;
     double by_position[3], by_direction[3], by_log_width;
+    const struct scene_camera *camera; /* with the current pose and lens; NULL: no lens changes */
 };
-/* Computes the gradient with respect to turning the camera about its position and moving it. */
-void reference_pose_gradient(const struct reference_space *space,
-                             const struct reference_moving_sample *sample, double gradient[6]);
+/* Computes the gradient with respect to turning the camera about its position and moving it, and to
+ * changing its lens. */
+void reference_view_gradient(const struct reference_space *space,
+                             const struct reference_moving_sample *sample,
+                             double gradient[VIEW_SUMS]);
 /* A training view as in struct View; pose: turn and shift. */
 struct reference_view {
     double pose[6], latent[6], moment1[6], moment2[6], whitening[6][6], gauge[VIEW_GAUGES][6];
-    uint32_t updates;
+    double lens[8], lens_latent[8], lens_moment1[8], lens_moment2[8], lens_whitening[8][8];
+    uint32_t updates, lens_updates, group;
     bool has_rays;
-    double gradient[6]; /* with respect to turning and moving the camera at its current pose */
+    /* With respect to turning and moving the camera at its current pose, and to its lens. */
+    double gradient[VIEW_SUMS];
 };
-/* Updates the views after `step` steps of the training: Adam on the latent parameters, removal of
- * the gauges, the limit. */
-void reference_update_views(const struct Config *config, uint32_t step, double time_progress,
-                            struct reference_view *views);
+/* Updates the poses and lenses after `step` steps of the training: Adam on the latent parameters of
+ * views and of camera groups, removal of the gauges, the limit. refine: REFINE_*. */
+void reference_update_views(uint32_t refine, const struct Config *config, uint32_t step,
+                            double time_progress, struct reference_view *views);
 
 #endif

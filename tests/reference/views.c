@@ -1,4 +1,4 @@
-/* Reference refinement of camera poses (CamP, Park et al. 2023): rotations are matrix exponentials,
+/* Reference refinement of cameras (CamP, Park et al. 2023): rotations are matrix exponentials,
  * derivatives are central differences. */
 #include "reference/reference.h"
 
@@ -29,26 +29,31 @@ void reference_rotation(const double w[3], double rotation[3][3])
         }
 }
 
-/* Returns the part of the loss that depends on a sample, to first order, when the pose has changed
- * by (rotation vector, translation). */
+/* Returns the part of the loss that depends on a sample, to first order, when the camera has
+ * changed by (rotation vector, translation, change of the lens). */
 static double moved_loss(const struct reference_space *space,
-                         const struct reference_moving_sample *sample, const double pose[6])
+                         const struct reference_moving_sample *sample,
+                         const double change[VIEW_SUMS])
 {
-    double rotation[3][3], direction[3], position[3], loss = 0;
-    reference_rotation(pose, rotation);
-    multiply((const double(*)[3])rotation, sample->direction, direction);
+    double rotation[3][3], before[3], direction[3], position[3], loss = 0;
+    memcpy(before, sample->direction, sizeof before);
+    if (sample->camera)
+        reference_change_lens(sample->camera, change + VIEW_PARAMETERS, sample->direction, before);
+    reference_rotation(change, rotation);
+    multiply((const double(*)[3])rotation, before, direction);
     for (int i = 0; i < 3; i++) {
-        position[i] = sample->origin[i] + pose[3 + i] + sample->t * direction[i];
+        position[i] = sample->origin[i] + change[3 + i] + sample->t * direction[i];
         loss += sample->by_position[i] * position[i] + sample->by_direction[i] * direction[i];
     }
     return loss + sample->by_log_width * log(reference_shrinking(space, position));
 }
 
-void reference_pose_gradient(const struct reference_space *space,
-                             const struct reference_moving_sample *sample, double gradient[6])
+void reference_view_gradient(const struct reference_space *space,
+                             const struct reference_moving_sample *sample,
+                             double gradient[VIEW_SUMS])
 {
-    for (int k = 0; k < 6; k++) {
-        double low[6] = {0}, high[6] = {0};
+    for (int k = 0; k < VIEW_SUMS; k++) {
+        double low[VIEW_SUMS] = {0}, high[VIEW_SUMS] = {0};
         low[k] = -STEP;
         high[k] = STEP;
         gradient[k] =
@@ -91,8 +96,25 @@ static double significance(const struct reference_optimizer *adam, uint64_t upda
     return mean != 0 ? fmax(1 - 3 * error / (mean * mean), 0) : 0;
 }
 
+/* Takes a step with `count` latent parameters, after `updates` steps with this one. */
+static void take_step(const struct reference_optimizer *adam, uint32_t updates, int count,
+                      const double *gradient, const double *whitening, double *latent,
+                      double *moment1, double *moment2)
+{
+    for (int k = 0; k < count; k++) {
+        double by_latent = 0;
+        for (int p = 0; p < count; p++)
+            by_latent += gradient[p] * whitening[p * count + k];
+        double before = latent[k];
+        reference_updates[VKN_OPTIMIZER_ADAM](adam, updates, by_latent, &latent[k], &moment1[k],
+                                              &moment2[k]);
+        double share = significance(adam, updates, moment1[k], moment2[k]);
+        latent[k] = before + share * (latent[k] - before);
+    }
+}
+
 /* Updates the latent parameters from the gradient with respect to turning and moving the camera. */
-static void update_latent(const struct reference_optimizer *adam, struct reference_view *view)
+static void update_pose(const struct reference_optimizer *adam, struct reference_view *view)
 {
     double gradient[6];
     memcpy(gradient, view->gradient, sizeof gradient);
@@ -102,17 +124,25 @@ static void update_latent(const struct reference_optimizer *adam, struct referen
         gradient[k] =
             turn[0] * view->gradient[0] + turn[1] * view->gradient[1] + turn[2] * view->gradient[2];
     }
-    view->updates++;
-    for (int k = 0; k < 6; k++) {
-        double by_latent = 0;
-        for (int p = 0; p < 6; p++)
-            by_latent += gradient[p] * view->whitening[p][k];
-        double before = view->latent[k];
-        reference_updates[VKN_OPTIMIZER_ADAM](adam, view->updates, by_latent, &view->latent[k],
-                                              &view->moment1[k], &view->moment2[k]);
-        double share = significance(adam, view->updates, view->moment1[k], view->moment2[k]);
-        view->latent[k] = before + share * (view->latent[k] - before);
-    }
+    take_step(adam, ++view->updates, 6, gradient, view->whitening[0], view->latent, view->moment1,
+              view->moment2);
+}
+
+/* Updates the latent parameters of the camera group whose first view is `first`. */
+static void update_lens(const struct reference_optimizer *adam, struct reference_view *views,
+                        uint32_t count, uint32_t first)
+{
+    double gradient[8] = {0};
+    struct reference_view *view = &views[first];
+    bool has_rays = false;
+    for (uint32_t i = 0; i < count; i++)
+        for (int k = 0; k < 8 && views[i].group == first; k++) {
+            gradient[k] += views[i].gradient[6 + k];
+            has_rays |= views[i].has_rays;
+        }
+    if (has_rays)
+        take_step(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
+                  view->lens_latent, view->lens_moment1, view->lens_moment2);
 }
 
 /* Projects the latent parameters of all views onto the complement of the gauges, which are
@@ -130,23 +160,57 @@ static void remove_gauges(struct reference_view *views, uint32_t count)
     }
 }
 
-/* Limits the latent parameters' length, and computes the pose from them. */
-static void finish(struct reference_view *view, double most)
+/* Limits the latent parameters' length. */
+static void limit(double *latent, int count, double most)
 {
     double squared = 0;
-    for (int k = 0; k < 6; k++)
-        squared += view->latent[k] * view->latent[k];
-    for (int k = 0; k < 6 && squared > most * most; k++)
-        view->latent[k] *= most / sqrt(squared);
-    for (int p = 0; p < 6; p++) {
-        view->pose[p] = 0;
-        for (int k = 0; k < 6; k++)
-            view->pose[p] += view->whitening[p][k] * view->latent[k];
+    for (int k = 0; k < count; k++)
+        squared += latent[k] * latent[k];
+    for (int k = 0; k < count && squared > most * most; k++)
+        latent[k] *= most / sqrt(squared);
+}
+
+/* Computes parameters from latent parameters. */
+static void unwhiten(const double *whitening, const double *latent, int count, double *parameters)
+{
+    for (int p = 0; p < count; p++) {
+        parameters[p] = 0;
+        for (int k = 0; k < count; k++)
+            parameters[p] += whitening[p * count + k] * latent[k];
     }
 }
 
-void reference_update_views(const struct Config *config, uint32_t step, double time_progress,
-                            struct reference_view *views)
+static void update_poses(const struct Config *config, const struct reference_optimizer *adam,
+                         bool begun, struct reference_view *views)
+{
+    for (uint32_t i = 0; i < config->camera_count; i++)
+        if (views[i].has_rays && begun)
+            update_pose(adam, &views[i]);
+    remove_gauges(views, config->camera_count);
+    for (uint32_t i = 0; i < config->camera_count; i++) {
+        limit(views[i].latent, 6, config->refine_limit);
+        unwhiten(views[i].whitening[0], views[i].latent, 6, views[i].pose);
+    }
+}
+
+static void update_lenses(const struct Config *config, const struct reference_optimizer *adam,
+                          bool begun, struct reference_view *views)
+{
+    const uint32_t count = config->camera_count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (views[i].group == i && begun)
+            update_lens(adam, views, count, i);
+        if (views[i].group == i)
+            limit(views[i].lens_latent, 8, config->refine_limit);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        const struct reference_view *group = &views[views[i].group];
+        unwhiten(group->lens_whitening[0], group->lens_latent, 8, views[i].lens);
+    }
+}
+
+void reference_update_views(uint32_t refine, const struct Config *config, uint32_t step,
+                            double time_progress, struct reference_view *views)
 {
     bool ends = config->total_steps != UINT32_MAX || config->time_schedule;
     double progress = reference_progress(config, step, time_progress), start = config->refine_start;
@@ -154,10 +218,8 @@ void reference_update_views(const struct Config *config, uint32_t step, double t
     double done = ends ? fmin((progress - start) / (1 - start), 1) : 0;
     const struct reference_optimizer adam = {
         .rate = first * pow(last / first, done), .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-15};
-    for (uint32_t i = 0; i < config->camera_count; i++)
-        if (views[i].has_rays && done >= 0)
-            update_latent(&adam, &views[i]);
-    remove_gauges(views, config->camera_count);
-    for (uint32_t i = 0; i < config->camera_count; i++)
-        finish(&views[i], config->refine_limit);
+    if (refine & REFINE_POSES)
+        update_poses(config, &adam, done >= 0, views);
+    if (refine & REFINE_LENSES)
+        update_lenses(config, &adam, done >= 0, views);
 }
