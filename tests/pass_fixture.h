@@ -264,7 +264,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.pixels = pixels;
     counts.error_cells = bench->config.error_cells;
     counts.error_sums = bench->config.slot_count * (3 + 2 * (uint64_t)bench->config.slot_cells);
-    if (rays_refine(&bench->settings))
+    if (bench->settings.scene.refine > VKN_REFINEMENT_OFF)
         counts.refined_views = cameras;
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;

@@ -168,7 +168,7 @@ static void make_cameras(struct gradients *g, struct random *random, uint32_t re
             views[view].shift[k] = 0;
         }
         for (uint32_t k = 0; k < LENS_PARAMETERS; k++) {
-            double most = k < 4 ? 0.1 : k < 6 ? 0.01 : 0.003;
+            double most = k < 4 ? 0.1 : k < 6 ? 0.01 : camera.lens == VKN_LENS_FISHEYE ? 0 : 0.003;
             views[view].lens[k] =
                 refine & REFINE_LENSES ? (float)random_between(random, -most, most) : 0;
         }
@@ -217,7 +217,7 @@ static void random_sums(struct refined *refined, struct random *random)
 
 /* The sum of a view, the size of what is added, and the number of samples with a gradient. */
 struct expected {
-    double sum[VIEW_SUMS], size;
+    double sum[VIEW_SUMS], size[VIEW_SUMS];
     uint32_t count;
 };
 
@@ -243,17 +243,24 @@ static void add_expected(const struct gradients *g, uint32_t s, const struct ref
     if (refine & REFINE_LENSES && !scene_is_panoramic(g->refined[ray->view].lens))
         sample.camera = &g->refined[ray->view];
     reference_view_gradient(space, &sample, gradient);
+    if (sample.camera) { /* the principal point is in focal lengths before the change */
+        const struct Camera *given = &g->cameras[ray->view];
+        gradient[VIEW_PARAMETERS + 2] *= given->focal_x / sample.camera->focal_x;
+        gradient[VIEW_PARAMETERS + 3] *= given->focal_y / sample.camera->focal_y;
+    }
     for (int k = 0; k < VIEW_SUMS; k++)
         of_view->sum[k] += gradient[k];
-    of_view->size += size + fabs(sample.by_log_width) * (1 + sample.t);
+    size += fabs(sample.by_log_width) * (1 + sample.t);
+    for (int k = 0; k < VIEW_SUMS; k++)
+        of_view->size[k] += k > VIEW_PARAMETERS + LENS_SCALE ? size * size : size;
     of_view->count++;
 }
 
 /* Checks `count` sums of a view, with tolerance `rounding`. A summand is rounded to less than a
  * unit. */
 static void check_sums(const struct ErrorCell *before, const struct ErrorCell *after, int count,
-                       const struct expected *expected, const double *sums, double rounding,
-                       uint32_t view)
+                       const struct expected *expected, const double *sums, const double *sizes,
+                       double rounding, uint32_t view)
 {
     uint32_t added = after[0].rays - before[0].rays;
     if (expected->count == 0) {
@@ -263,7 +270,7 @@ static void check_sums(const struct ErrorCell *before, const struct ErrorCell *a
     assert_true(added > 0 && added <= expected->count);
     for (int k = 0; k < count; k++) {
         assert_close(difference(&after[k], &before[k]), sums[k],
-                     rounding * expected->size + added / GRADIENT_UNITS, 1, "gradient of view",
+                     rounding * sizes[k] + added / GRADIENT_UNITS, 1, "gradient of view",
                      view * 100 + k);
         assert_true(after[k].error == 0 && (k == 0 || after[k].rays == before[k].rays));
     }
@@ -275,10 +282,10 @@ static void check_gradients(uint32_t refine, const struct ErrorCell before[VIEW_
 {
     static const struct expected none;
     check_sums(before, after, VIEW_PARAMETERS, refine & REFINE_POSES ? expected : &none,
-               expected->sum, 1e-6, view);
-    check_sums(before + VIEW_PARAMETERS, after + VIEW_PARAMETERS, LENS_PARAMETERS,
-               refine & REFINE_LENSES ? expected : &none, expected->sum + VIEW_PARAMETERS, 4e-6,
-               view);
+               expected->sum, expected->size, 1e-6, view);
+    check_sums(before + VIEW_PARAMETERS, after + VIEW_PARAMETERS, LENS_SUMS,
+               refine & REFINE_LENSES ? expected : &none, expected->sum + VIEW_PARAMETERS,
+               expected->size + VIEW_PARAMETERS, 1e-4, view);
 }
 
 static void check_view_gradients(struct gpu_device *device, uint32_t refine, bool contracted,
@@ -539,7 +546,7 @@ static uint32_t check_update(struct bench *bench, uint32_t refine, const struct 
         }
         if (refine & REFINE_LENSES)
             assert_memory_equal(after.sums[v] + VIEW_PARAMETERS, cleared,
-                                LENS_PARAMETERS * sizeof *cleared);
+                                LENS_SUMS * sizeof *cleared);
     }
     assert_memory_equal(after.map, before.map, sizeof before.map);
     assert_memory_equal(&after.state, &before.state, sizeof before.state);
@@ -645,7 +652,7 @@ static void check_rays(struct gpu_device *device, uint32_t refine)
     struct Camera on_device[CAMERAS];
     uint32_t *pixels = base_alloc(CAMERAS * PIXELS, sizeof *pixels);
     const struct vkn_config settings = {.scene.aabb_scale = 1, .batch.max_rays = DRAWN + 96};
-    struct bench bench = bench_of(device, settings, refine, CAMERAS * PIXELS);
+    struct bench bench = bench_of(device, settings, REFINE_POSES, CAMERAS * PIXELS);
     random_cameras(cameras, &views);
     for (uint32_t i = 0; i < CAMERAS * PIXELS; i++)
         pixels[i] = i | 0xff000000u; /* red and green encode the pixel's index */

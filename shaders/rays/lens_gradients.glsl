@@ -6,14 +6,11 @@
 // The including file includes rays/camera.glsl and rays/refined_views.glsl.
 // Pass: view_gradients.
 
+// Gradients of a sample in the order of the sums: of the focal lengths and the principal point; of k1,
+// k2, p1, p2; of the scene's scale, then its square, and its products with those of the focal lengths.
 struct LensGradients {
-    vec2 focal, center, radial, tangential; // in the order of View.lens
+    vec4 focal_center, distortion, scale;
 };
-
-LensGradients no_lens_gradients()
-{
-    return LensGradients(vec2(0.0), vec2(0.0), vec2(0.0), vec2(0.0));
-}
 
 // Returns a vector of the world in the camera's axes.
 vec3 to_camera(Camera camera, vec3 v)
@@ -40,13 +37,17 @@ vec2 undistorted_gradient(Camera camera, vec3 local, vec3 gradient, out vec2 p)
            (g - outwards * along) * (angle > 0.0 ? sine / angle : 1.0);
 }
 
-// turn: gradient with respect to turning the camera about its position, by a sample of the ray.
+// turn, shift: gradients with respect to turning the camera about its position and moving it, by a
+// sample of the ray. The gradient with respect to the scale is that of moving all cameras away from the
+// cube's centre in proportion; movements along the ray change no pixel.
 LensGradients lens_gradients(Ray ray, vec3 turn, vec3 shift)
 {
     Camera camera = cameras[ray.view];
-    float focal_x = camera.focal_x, focal_y = camera.focal_y;
+    vec2 focal = vec2(camera.focal_x, camera.focal_y);
     refine_lens(camera);
     vec3 direction = vec3(ray.direction[0], ray.direction[1], ray.direction[2]);
+    vec3 offset = vec3(ray.origin[0], ray.origin[1], ray.origin[2]) - 0.5;
+    float scale = dot(shift - dot(shift, direction) * direction, offset);
     vec3 gradient = cross(turn, direction);
     if ((REFINE & REFINE_POSES) != 0u) {
         vec3 back = -view_vector(camera.view, VIEW_TURN);
@@ -59,12 +60,15 @@ LensGradients lens_gradients(Ray ray, vec3 turn, vec3 shift)
     float determinant = slopes.x * slopes.w - slopes.y * slopes.z;
     // A panorama has no such parameters. Where the distortion folds over, nothing is known.
     if (camera.lens == LENS_EQUIRECTANGULAR || !(determinant > 1e-3))
-        return no_lens_gradients();
+        return LensGradients(vec4(0.0), vec4(0.0), vec4(0.0));
     vec2 by = -vec2(slopes.w * g.x - slopes.z * g.y, slopes.x * g.y - slopes.y * g.x) / determinant;
+    vec2 by_focal = by * lens_distort(camera, p);
     float r2 = dot(p, p), radial = r2 * dot(by, p);
-    float dolly = dot(shift, vec3(ray.origin[0], ray.origin[1], ray.origin[2]) - 0.5);
-    return LensGradients(by * lens_distort(camera, p) + 0.5 * dolly, by * vec2(focal_x, focal_y) / vec2(camera.focal_x, camera.focal_y),
-                         vec2(radial, r2 * radial),
-                         vec2(2.0 * by.x * p.x * p.y + by.y * (r2 + 2.0 * p.y * p.y),
-                              by.x * (r2 + 2.0 * p.x * p.x) + 2.0 * by.y * p.x * p.y));
+    vec2 tangential = vec2(2.0 * by.x * p.x * p.y + by.y * (r2 + 2.0 * p.y * p.y),
+                           by.x * (r2 + 2.0 * p.x * p.x) + 2.0 * by.y * p.x * p.y);
+    if (camera.lens == LENS_FISHEYE) // has no such distortion
+        tangential = vec2(0.0);
+    return LensGradients(vec4(by_focal, by * focal / vec2(camera.focal_x, camera.focal_y)),
+                         vec4(radial, r2 * radial, tangential),
+                         scale * vec4(1.0, scale, by_focal));
 }

@@ -62,7 +62,8 @@ void update_poses(uint lane)
         take_out_gauges(i / VIEW_PARAMETERS, i % VIEW_PARAMETERS);
     synchronize();
     for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE)
-        finish_update(view_word(view, VIEW_LATENT), view_word(view, VIEW_UPDATES), VIEW_PARAMETERS, pose_sum(view, 0u));
+        finish_update(view_word(view, VIEW_LATENT), view_word(view, VIEW_UPDATES), VIEW_PARAMETERS, pose_sum(view, 0u),
+                      VIEW_PARAMETERS);
     synchronize();
     for (uint i = lane; i < count; i += LOCAL_SIZE) {
         uint at = view_word(i / VIEW_PARAMETERS, 0u), j = i % VIEW_PARAMETERS;

@@ -76,7 +76,7 @@ void step_latent(uint at, uint parameters, uint count, float g)
 
 // Limits the length of latent parameters. Counts the update, and clears the sums of gradients, whose
 // first is in `cell`.
-void finish_update(uint latent, uint updates, uint parameters, uint cell)
+void finish_update(uint latent, uint updates, uint parameters, uint cell, uint sums)
 {
     float squared = 0.0;
     for (uint k = 0; k < parameters; k++)
@@ -86,7 +86,7 @@ void finish_update(uint latent, uint updates, uint parameters, uint cell)
         view_words[latent + k] *= factor;
     if (is_updated(cell))
         view_words[updates] = uintBitsToFloat(floatBitsToUint(view_words[updates]) + 1u);
-    for (uint k = 0; k < parameters; k++)
+    for (uint k = 0; k < sums; k++)
         error_cells[cell + k] = ErrorCell(0.0, 0u, 0u, 0u);
 }
 

@@ -62,10 +62,10 @@ void pose_gradients(uint index, out vec3 turn, out vec3 shift)
 }
 
 // Adds the gradients of the subgroup's samples of one view to the sums of the view's pose.
-void add_pose(uint sum, vec3 turn, vec3 shift)
+void add_pose(uint sum, vec3 turn, vec3 shift, bool is_chosen)
 {
-    turn = subgroupAdd(turn);
-    shift = subgroupAdd(shift);
+    turn = subgroupAdd(is_chosen ? turn : vec3(0.0));
+    shift = subgroupAdd(is_chosen ? shift : vec3(0.0));
     if (subgroupElect()) {
         for (uint k = 0; k < 3u; k++) {
             add_gradient(sum + k, turn[k]);
@@ -76,18 +76,16 @@ void add_pose(uint sum, vec3 turn, vec3 shift)
 }
 
 // Adds the gradients of the subgroup's samples of one view to the sums of the view's lens.
-void add_lens(uint sum, LensGradients by)
+void add_lens(uint sum, LensGradients by, bool is_chosen)
 {
-    by.focal = subgroupAdd(by.focal);
-    by.center = subgroupAdd(by.center);
-    by.radial = subgroupAdd(by.radial);
-    by.tangential = subgroupAdd(by.tangential);
+    vec4 focal_center = subgroupAdd(is_chosen ? by.focal_center : vec4(0.0));
+    vec4 distortion = subgroupAdd(is_chosen ? by.distortion : vec4(0.0));
+    vec4 scale = subgroupAdd(is_chosen ? by.scale : vec4(0.0));
     if (subgroupElect()) {
-        for (uint k = 0; k < 2u; k++) {
-            add_gradient(sum + k, by.focal[k]);
-            add_gradient(sum + 2u + k, by.center[k]);
-            add_gradient(sum + 4u + k, by.radial[k]);
-            add_gradient(sum + 6u + k, by.tangential[k]);
+        for (uint k = 0; k < 4u; k++) {
+            add_gradient(sum + k, focal_center[k]);
+            add_gradient(sum + 4u + k, distortion[k]);
+            add_gradient(sum + LENS_SCALE + k, scale[k]);
         }
         atomicAdd(error_cells[sum].rays, 1u);
     }
@@ -99,7 +97,7 @@ void main()
     for (uint first = gl_WorkGroupID.x * LOCAL_SIZE; first < count; first += stride) {
         uint i = first + gl_LocalInvocationID.x, view = NO_VIEW;
         vec3 turn = vec3(0.0), shift = vec3(0.0);
-        LensGradients by_lens = no_lens_gradients();
+        LensGradients by_lens = LensGradients(vec4(0.0), vec4(0.0), vec4(0.0));
         if (i < count) {
             uint index = gradient_sample(i);
             pose_gradients(index, turn, shift);
@@ -118,13 +116,9 @@ void main()
             bool is_chosen = view == chosen;
             uint sum = config.first_sum + chosen * VIEW_SUMS;
             if ((REFINE & REFINE_POSES) != 0u)
-                add_pose(sum, is_chosen ? turn : vec3(0.0), is_chosen ? shift : vec3(0.0));
-            if ((REFINE & REFINE_LENSES) != 0u) {
-                LensGradients by = no_lens_gradients();
-                if (is_chosen)
-                    by = by_lens;
-                add_lens(sum + VIEW_PARAMETERS, by);
-            }
+                add_pose(sum, turn, shift, is_chosen);
+            if ((REFINE & REFINE_LENSES) != 0u)
+                add_lens(sum + VIEW_PARAMETERS, by_lens, is_chosen);
             view = is_chosen ? NO_VIEW : view;
         }
     }

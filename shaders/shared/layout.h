@@ -512,11 +512,13 @@ struct ErrorCell {
  * the logarithms of the focal lengths (x, y), of the principal point in focal lengths (x, y), and of
  * k1, k2, p1, p2.
  * In BIND_STATE, after the error map: first [view][VIEW_SUMS] ErrorCell, the sums of gradients in
- * GRADIENT_UNITS, with numbers of summands in the first sum of the pose and of the lens; then
- * [view] View. */
+ * GRADIENT_UNITS (shaders/rays/lens_gradients.glsl lists those of a lens), with numbers of summands
+ * in the first sum of the pose and of the lens; then [view] View. */
 #define VIEW_PARAMETERS 6
 #define LENS_PARAMETERS 8
-#define VIEW_SUMS       (VIEW_PARAMETERS + LENS_PARAMETERS)
+#define LENS_SCALE      LENS_PARAMETERS /* first sum of the gradients of the scene's scale */
+#define LENS_SUMS       (LENS_PARAMETERS + 4)
+#define VIEW_SUMS       (VIEW_PARAMETERS + LENS_SUMS)
 #define VIEW_GAUGES     7 /* movements of all cameras that change no picture: 3 + 3 + scale */
 struct View {
     SHARED_FLOAT turn[3], shift[3];

@@ -341,8 +341,8 @@ struct reference_moving_sample {
     double by_position[3], by_direction[3], by_log_width;
     const struct scene_camera *camera; /* with the current pose and lens; NULL: no lens changes */
 };
-/* Computes the gradient with respect to turning the camera about its position and moving it, and to
- * changing its lens. */
+/* Computes the gradients in the order of a view's sums in BIND_STATE: with respect to turning the
+ * camera about its position and moving it, to changing its lens, and to the scene's scale. */
 void reference_view_gradient(const struct reference_space *space,
                              const struct reference_moving_sample *sample,
                              double gradient[VIEW_SUMS]);
@@ -352,7 +352,7 @@ struct reference_view {
     double lens[8], lens_latent[8], lens_moment1[8], lens_moment2[8], lens_whitening[8][8];
     uint32_t updates, lens_updates, group;
     bool has_rays;
-    /* With respect to turning and moving the camera at its current pose, and to its lens. */
+    /* The view's sums: of the camera at its current pose, of its lens, of the scene's scale. */
     double gradient[VIEW_SUMS];
 };
 /* Updates the poses and lenses after `step` steps of the training: Adam on the latent parameters of

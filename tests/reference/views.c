@@ -52,13 +52,25 @@ void reference_view_gradient(const struct reference_space *space,
                              const struct reference_moving_sample *sample,
                              double gradient[VIEW_SUMS])
 {
-    for (int k = 0; k < VIEW_SUMS; k++) {
+    double offset[3], along = 0, *by_focal = gradient + VIEW_PARAMETERS;
+    double *by_scale = by_focal + LENS_SCALE;
+    for (int k = 0; k < VIEW_PARAMETERS + LENS_PARAMETERS; k++) {
         double low[VIEW_SUMS] = {0}, high[VIEW_SUMS] = {0};
         low[k] = -STEP;
         high[k] = STEP;
         gradient[k] =
             (moved_loss(space, sample, high) - moved_loss(space, sample, low)) / (2 * STEP);
     }
+    for (int i = 0; i < 3; i++) {
+        offset[i] = sample->origin[i] - 0.5;
+        along += offset[i] * sample->direction[i];
+    }
+    by_scale[0] = 0;
+    for (int i = 0; i < 3 && sample->camera; i++)
+        by_scale[0] += gradient[3 + i] * (offset[i] - along * sample->direction[i]);
+    by_scale[1] = by_scale[0] * by_scale[0];
+    by_scale[2] = by_scale[0] * by_focal[0];
+    by_scale[3] = by_scale[0] * by_focal[1];
 }
 
 /* Computes the rotation vector of the turn by which the rotation changes when component k of its
@@ -132,14 +144,17 @@ static void update_pose(const struct reference_optimizer *adam, struct reference
 static void update_lens(const struct reference_optimizer *adam, struct reference_view *views,
                         uint32_t count, uint32_t first)
 {
-    double gradient[8] = {0};
+    double gradient[LENS_SUMS] = {0}, *by_scale = gradient + LENS_SCALE;
     struct reference_view *view = &views[first];
     bool has_rays = false;
     for (uint32_t i = 0; i < count; i++)
-        for (int k = 0; k < 8 && views[i].group == first; k++) {
+        for (int k = 0; k < LENS_SUMS && views[i].group == first; k++) {
             gradient[k] += views[i].gradient[6 + k];
             has_rays |= views[i].has_rays;
         }
+    /* Takes out what the gradient with respect to the scale explains, by linear regression. */
+    for (int axis = 0; axis < 2 && by_scale[1] > 0; axis++)
+        gradient[axis] -= by_scale[2 + axis] / by_scale[1] * by_scale[0];
     if (has_rays)
         take_step(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
                   view->lens_latent, view->lens_moment1, view->lens_moment2);
