@@ -2,7 +2,8 @@
  *
  * After the first step Adam's first moments are (1 - beta1) times the unscaled gradient of the mean
  * loss over the rays. With scene.refine the state has the gradients of the summed loss by the poses
- * of the views. Rays and sample positions are the device's, the loss is the reference's. */
+ * and lenses of the views. Rays and sample positions are the device's, the loss is the reference's.
+ */
 #include "step_probe.h"
 
 #include "rays/rays.h"
@@ -12,11 +13,14 @@
 #define WEIGHT_PROBES 20u
 #define BIAS_PROBES   2u
 
-/* A change of a camera's pose. The samples keep their distances from the camera. */
+/* Parameters of a camera: rotation about its position, translation, lens as in struct View. */
+#define CAMERA_PARAMETERS (VIEW_PARAMETERS + LENS_PARAMETERS)
+
+/* A change of a camera. The samples keep their distances from the camera. */
 struct movement {
     const struct scene_camera *camera; /* NULL: no camera moves */
-    uint32_t parameter; /* 0 to 2: rotation about the camera's position, 3 to 5: translation */
-    double by;          /* radians, or training units */
+    uint32_t parameter;
+    double by; /* radians, training units, or units of the lens's parameter */
 };
 
 struct step_outcome {
@@ -25,7 +29,7 @@ struct step_outcome {
     struct RayResult *results;
     struct Sample *samples;
     double *gradients;
-    double (*pose_gradients)[VIEW_PARAMETERS]; /* by the poses of the views; NULL: no refinement */
+    double (*camera_gradients)[VIEW_SUMS]; /* of the views; NULL: no refinement */
     struct value *values; /* of the samples, by the reference before any parameter is changed */
     struct movement movement;
 };
@@ -82,7 +86,7 @@ static float *put_params(struct tiny *tiny, uint32_t seed)
 }
 
 /* Reads the fixed-point sums after the state; returns NULL without refinement. */
-static double (*read_pose_gradients(const struct tiny *tiny))[VIEW_PARAMETERS]
+static double (*read_camera_gradients(const struct tiny *tiny))[VIEW_SUMS]
 {
     const struct step *step = &tiny->trainer->step;
     size_t views = tiny->scene->splits[SCENE_TRAIN].camera_count;
@@ -90,10 +94,10 @@ static double (*read_pose_gradients(const struct tiny *tiny))[VIEW_PARAMETERS]
         return NULL;
     char *state = tiny_read(tiny, &step->buffers.at[BIND_STATE]);
     const struct ErrorCell *sums = (const struct ErrorCell *)(state + sizeof(struct State));
-    double(*gradients)[VIEW_PARAMETERS] = base_alloc(views, sizeof *gradients);
+    double(*gradients)[VIEW_SUMS] = base_alloc(views, sizeof *gradients);
     sums += step->setup.constants.first_sum;
-    for (size_t i = 0; i < views * VIEW_PARAMETERS; i++, sums++)
-        gradients[i / VIEW_PARAMETERS][i % VIEW_PARAMETERS] =
+    for (size_t i = 0; i < views * VIEW_SUMS; i++, sums++)
+        gradients[i / VIEW_SUMS][i % VIEW_SUMS] =
             (double)(int64_t)((uint64_t)sums->high << 32 | sums->low) / GRADIENT_UNITS;
     free(state);
     return gradients;
@@ -114,7 +118,7 @@ static struct step_outcome run_step(struct tiny *tiny)
     for (uint32_t i = 0; i < step->setup.model.param_count; i++)
         outcome.gradients[i] = moments[i] / (1 - (double)step->setup.constants.beta1);
     free(moments);
-    outcome.pose_gradients = read_pose_gradients(tiny);
+    outcome.camera_gradients = read_camera_gradients(tiny);
     assert_int_equal(outcome.state.step, 1);
     assert_int_equal(outcome.state.updates, 1);
     assert_true(outcome.state.sample_count > 150);
@@ -127,7 +131,7 @@ static void outcome_destroy(struct step_outcome *outcome)
     free(outcome->results);
     free(outcome->samples);
     free(outcome->gradients);
-    free(outcome->pose_gradients);
+    free(outcome->camera_gradients);
     free(outcome->values);
 }
 
@@ -172,6 +176,14 @@ static void turn(uint32_t axis, double angle, double v[3])
     v[k] = sin(angle) * a + cos(angle) * b;
 }
 
+static void change_lens(const struct movement *movement, double direction[3])
+{
+    double change[LENS_PARAMETERS] = {0}, before[3];
+    memcpy(before, direction, sizeof before);
+    change[movement->parameter - VIEW_PARAMETERS] = movement->by;
+    reference_change_lens(movement->camera, change, before, direction);
+}
+
 static struct line line_of(const struct step_outcome *outcome, uint32_t r)
 {
     const struct Ray *ray = &outcome->rays[r];
@@ -185,8 +197,10 @@ static struct line line_of(const struct step_outcome *outcome, uint32_t r)
         return line;
     if (movement->parameter < 3)
         turn(movement->parameter, movement->by, line.direction);
-    else
+    else if (movement->parameter < VIEW_PARAMETERS)
         line.origin[movement->parameter - 3] += movement->by;
+    else
+        change_lens(movement, line.direction);
     return line;
 }
 
@@ -377,7 +391,7 @@ static void probe_parameters(struct reference_field *field, const struct step *s
     }
 }
 
-/* Returns the derivative of the loss, summed over the rays, by a parameter of a camera's pose. */
+/* Returns the derivative of the loss, summed over the rays, by a parameter of a camera. */
 static double differentiate(const struct reference_field *field, const struct step *step,
                             struct step_outcome *outcome, const struct scene_camera *camera,
                             uint32_t parameter)
@@ -397,30 +411,36 @@ static double differentiate(const struct reference_field *field, const struct st
     return (above - below) / (2 * DIFFERENCE);
 }
 
-/* Returns the largest gradient by a rotation, or by a translation if p is one. */
+/* Returns the largest gradient by a rotation, by a translation if p is one, or by parameter p of a
+ * lens. */
 static double largest_like(const struct step_outcome *outcome, size_t views, uint32_t p)
 {
+    uint32_t first = p < VIEW_PARAMETERS ? p / 3 * 3 : p,
+             end = p < VIEW_PARAMETERS ? first + 3 : p + 1;
     double largest = 0;
     for (size_t v = 0; v < views; v++)
-        for (uint32_t k = p / 3 * 3; k < p / 3 * 3 + 3; k++)
-            largest = fmax(largest, fabs(outcome->pose_gradients[v][k]));
+        for (uint32_t k = first; k < end; k++)
+            largest = fmax(largest, fabs(outcome->camera_gradients[v][k]));
     return largest;
 }
 
-static void check_poses(const struct tiny *tiny, const struct reference_field *field,
-                        struct step_outcome *outcome, double tolerance)
+static void check_cameras(const struct tiny *tiny, const struct reference_field *field,
+                          struct step_outcome *outcome, double tolerance)
 {
     const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
     const size_t views = train->camera_count;
-    for (uint32_t p = 0; p < VIEW_PARAMETERS; p++) {
+    const double rounding = 100 / GRADIENT_UNITS / tolerance; /* of summands to fixed point */
+    /* A fisheye has no p1 and p2. */
+    uint32_t count = CAMERA_PARAMETERS - (train->cameras[0].lens == VKN_LENS_FISHEYE ? 2 : 0);
+    for (uint32_t p = 0; p < count; p++) {
         double largest = largest_like(outcome, views, p);
-        assert_true(largest > 1e-3);
+        assert_true(largest > (p < VIEW_PARAMETERS ? 1e-3 : 2e-5));
         for (size_t v = 0; v < views; v++) {
             double expected =
                 differentiate(field, &tiny->trainer->step, outcome, &train->cameras[v], p);
-            assert_close(outcome->pose_gradients[v][p], expected, tolerance,
-                         fabs(expected) + 0.1 * largest, "gradient of pose",
-                         v * VIEW_PARAMETERS + p);
+            assert_close(outcome->camera_gradients[v][p], expected, tolerance,
+                         fabs(expected) + 0.1 * largest + rounding, "gradient of camera",
+                         100 * v + p);
         }
     }
 }
@@ -443,8 +463,8 @@ static void check_step(const struct step_tests *tests, struct vkn_config config,
         check_occupancy(&tiny);
         probe_parameters(&field, step, &outcome, &random);
     }
-    if (outcome.pose_gradients)
-        check_poses(&tiny, &field, &outcome, step->setup.backend.f16 ? 0.1 : 1e-3);
+    if (outcome.camera_gradients)
+        check_cameras(&tiny, &field, &outcome, step->setup.backend.f16 ? 0.1 : 1e-3);
     reference_field_destroy(&field);
     outcome_destroy(&outcome);
     free(params);
@@ -464,7 +484,7 @@ static struct vkn_config config_of(bool deterministic)
 static struct vkn_config refined_of(bool deterministic)
 {
     struct vkn_config config = config_of(deterministic);
-    config.scene.refine = VKN_REFINEMENT_POSES;
+    config.scene.refine = VKN_REFINEMENT_ALL;
     return config;
 }
 
@@ -517,6 +537,32 @@ static void test_contraction(void **state)
     config.loss.distortion = 0.1f;
     config.grid.finest = 32;
     check_step(*state, config, 4);
+}
+
+/* Lenses of every kind that has parameters; the images are 12 x 10 pixels. */
+static void test_lenses(void **state)
+{
+    static const char *const lenses[] = {
+        "\"fl_x\": 14, \"fl_y\": 13, \"cx\": 6.5, \"cy\": 4.7, \"k1\": 0.2, \"k2\": -0.3, \"k3\": "
+        "0.1, "
+        "\"p1\": 0.02, \"p2\": -0.03",
+        "\"camera_model\": \"OPENCV_FISHEYE\", \"fl_x\": 14, \"fl_y\": 15, \"cx\": 5.6, \"k1\": "
+        "0.1, "
+        "\"k2\": -0.1, \"k3\": 0.05, \"k4\": 0.02",
+        "\"camera_model\": \"THIN_PRISM_FISHEYE\", \"fl_x\": 14, \"fl_y\": 15, \"k1\": 0.1, "
+        "\"k2\": -0.1, "
+        "\"k4\": 0.1, \"p1\": 0.03, \"sx1\": 0.05, \"sy1\": -0.04",
+    };
+    const struct step_tests *tests = *state;
+    struct vkn_config config = refined_of(false);
+    for (size_t i = 0; i < BASE_COUNT(lenses) && has_variants(tests); i++) {
+        char *text =
+            base_format("{%s%s", lenses[i], transforms + strlen("{\"camera_angle_x\": 0.6"));
+        temporary_text(tests->folder, "transforms_train.json", text);
+        free(text);
+        check_step(tests, config, 40 + (uint32_t)i);
+    }
+    temporary_text(tests->folder, "transforms_train.json", transforms);
 }
 
 static void test_softplus(void **state)
@@ -768,23 +814,15 @@ static void test_layered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_float),
-        cmocka_unit_test(test_fixed_point),
-        cmocka_unit_test(test_variant),
-        cmocka_unit_test(test_contraction),
-        cmocka_unit_test(test_softplus),
-        cmocka_unit_test(test_relu),
-        cmocka_unit_test(test_samplings),
-        cmocka_unit_test(test_streamed),
-        cmocka_unit_test(test_precisions),
-        cmocka_unit_test(test_vanilla),
-        cmocka_unit_test(test_vanilla_uniform),
-        cmocka_unit_test(test_dynamic),
-        cmocka_unit_test(test_dynamic_contracted),
-        cmocka_unit_test(test_deformed),
-        cmocka_unit_test(test_deformed_contracted),
-        cmocka_unit_test(test_layered),
-        cmocka_unit_test(test_deformed_layered),
+        cmocka_unit_test(test_float),    cmocka_unit_test(test_fixed_point),
+        cmocka_unit_test(test_variant),  cmocka_unit_test(test_contraction),
+        cmocka_unit_test(test_lenses),   cmocka_unit_test(test_softplus),
+        cmocka_unit_test(test_relu),     cmocka_unit_test(test_samplings),
+        cmocka_unit_test(test_streamed), cmocka_unit_test(test_precisions),
+        cmocka_unit_test(test_vanilla),  cmocka_unit_test(test_vanilla_uniform),
+        cmocka_unit_test(test_dynamic),  cmocka_unit_test(test_dynamic_contracted),
+        cmocka_unit_test(test_deformed), cmocka_unit_test(test_deformed_contracted),
+        cmocka_unit_test(test_layered),  cmocka_unit_test(test_deformed_layered),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
