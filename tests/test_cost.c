@@ -380,9 +380,23 @@ static void test_refinement(void **state)
                 500 * (4 + 12 + 32 + 32 + 80), 500 * (4 + 12 + 32 + 32) + 100 * 80, 13 * 100);
     /* Every 16 steps: products with two matrices of 6 x 6 and 7 x 6; reads and writes six sums and
      * the view. */
-    double bytes = 5 * 2.0 * (6 * 16 + 416) / 16;
+    double bytes = 5 * 2.0 * (6 * 16 + 412) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42) / 16, bytes, bytes,
                 0);
+    /* Lenses: 58 + 14 + 82 + 33; camera 148 and change 32, fourteen sums of two words and a count
+     * per ray. A matrix of 8 x 8; fourteen sums, and the lens in the view. */
+    refined.scene.refine = VKN_REFINEMENT_LENSES;
+    assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 187) * 500,
+                500 * (4 + 12 + 32 + 80 + 180), 500 * (4 + 12 + 32) + 100 * 80 + 3 * 180, 29 * 100);
+    bytes = 5 * 2.0 * (14 * 16 + 404) / 16;
+    assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * 64 / 16, bytes, bytes, 0);
+    /* Both, with 100 to turn back. */
+    refined.scene.refine = VKN_REFINEMENT_ALL;
+    assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 287) * 500,
+                500 * (4 + 12 + 32 + 80 + 180), 500 * (4 + 12 + 32) + 100 * 80 + 3 * 180, 42 * 100);
+    bytes = 5 * 2.0 * (20 * 16 + 816) / 16;
+    assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42 + 64) / 16, bytes,
+                bytes, 0);
 }
 
 /* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of

@@ -313,6 +313,8 @@ static const struct row {
                  REAL(constants.step_max, 4 * 0.02f), REAL(constants.far_distance, 2048)}},
     {IS("scene.refine", "off")},
     {IS("scene.refine", "poses"), .changes = {SPEC(REFINE, 1), SPEC(INPUT_GRADIENTS, 1)}},
+    {IS("scene.refine", "lenses"), .changes = {SPEC(REFINE, 2), SPEC(INPUT_GRADIENTS, 1)}},
+    {IS("scene.refine", "all"), .changes = {SPEC(REFINE, 3), SPEC(INPUT_GRADIENTS, 1)}},
     {IS("scene.refine", "poses"), VANILLA,
      .error = "scene.refine: model vanilla does not compute gradients with respect to cameras"},
     {IS("scene.refine", "poses"), .with = {"model=dynamic"},
@@ -1378,7 +1380,7 @@ static void test_refusals(void **state)
         {{"optimizer.schedule=exponential", "deterministic=true", "seconds=5"},
          "optimizer.schedule: in a deterministic run the learning rate depends on"},
         {{"scene.contraction=cube", "march.cone_angle=-1"}, "needs growing steps"},
-        {{"scene.refine=poses", "parallel.mode=average"},
+        {{"scene.refine=lenses", "parallel.mode=average"},
          "config: scene.refine: parallel.mode=average does not average cameras"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);

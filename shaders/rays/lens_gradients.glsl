@@ -7,10 +7,17 @@
 // Pass: view_gradients.
 
 // Gradients of a sample in the order of the sums: of the focal lengths and the principal point; of k1,
-// k2, p1, p2; of the scene's scale, then its square, and its products with those of the focal lengths.
+// k2, p1, p2; of the scene's scale, then its square; its products with those of the focal lengths, k1, k2.
 struct LensGradients {
-    vec4 focal_center, distortion, scale;
+    vec4 focal_center, distortion;
+    vec2 scale;
+    vec4 products;
 };
+
+LensGradients no_lens_gradients()
+{
+    return LensGradients(vec4(0.0), vec4(0.0), vec2(0.0), vec4(0.0));
+}
 
 // Returns a vector of the world in the camera's axes.
 vec3 to_camera(Camera camera, vec3 v)
@@ -60,7 +67,7 @@ LensGradients lens_gradients(Ray ray, vec3 turn, vec3 shift)
     float determinant = slopes.x * slopes.w - slopes.y * slopes.z;
     // A panorama has no such parameters. Where the distortion folds over, nothing is known.
     if (camera.lens == LENS_EQUIRECTANGULAR || !(determinant > 1e-3))
-        return LensGradients(vec4(0.0), vec4(0.0), vec4(0.0));
+        return no_lens_gradients();
     vec2 by = -vec2(slopes.w * g.x - slopes.z * g.y, slopes.x * g.y - slopes.y * g.x) / determinant;
     vec2 by_focal = by * lens_distort(camera, p);
     float r2 = dot(p, p), radial = r2 * dot(by, p);
@@ -70,5 +77,5 @@ LensGradients lens_gradients(Ray ray, vec3 turn, vec3 shift)
         tangential = vec2(0.0);
     return LensGradients(vec4(by_focal, by * focal / vec2(camera.focal_x, camera.focal_y)),
                          vec4(radial, r2 * radial, tangential),
-                         scale * vec4(1.0, scale, by_focal));
+                         scale * vec2(1.0, scale), scale * vec4(by_focal, radial, r2 * radial));
 }

@@ -30,9 +30,10 @@ void add_to_group(uint view, uint k)
 float lens_gradient(uint view, uint j)
 {
     float g = gradient_of(lens_sum(view, j)), square = gradient_of(lens_sum(view, LENS_SCALE + 1u));
-    if (j >= 2u || square <= 0.0)
+    bool is_radial = j < 2u || j == 4u || j == 5u;
+    if (!is_radial || square <= 0.0)
         return g;
-    float slope = gradient_of(lens_sum(view, LENS_SCALE + 2u + j)) / square;
+    float slope = gradient_of(lens_sum(view, LENS_SCALE + 2u + (j < 2u ? j : j - 2u))) / square;
     return g - slope * gradient_of(lens_sum(view, LENS_SCALE));
 }
 

@@ -80,13 +80,16 @@ void add_lens(uint sum, LensGradients by, bool is_chosen)
 {
     vec4 focal_center = subgroupAdd(is_chosen ? by.focal_center : vec4(0.0));
     vec4 distortion = subgroupAdd(is_chosen ? by.distortion : vec4(0.0));
-    vec4 scale = subgroupAdd(is_chosen ? by.scale : vec4(0.0));
+    vec2 scale = subgroupAdd(is_chosen ? by.scale : vec2(0.0));
+    vec4 products = subgroupAdd(is_chosen ? by.products : vec4(0.0));
     if (subgroupElect()) {
         for (uint k = 0; k < 4u; k++) {
             add_gradient(sum + k, focal_center[k]);
             add_gradient(sum + 4u + k, distortion[k]);
-            add_gradient(sum + LENS_SCALE + k, scale[k]);
+            add_gradient(sum + LENS_SCALE + 2u + k, products[k]);
         }
+        add_gradient(sum + LENS_SCALE, scale.x);
+        add_gradient(sum + LENS_SCALE + 1u, scale.y);
         atomicAdd(error_cells[sum].rays, 1u);
     }
 }
@@ -97,7 +100,7 @@ void main()
     for (uint first = gl_WorkGroupID.x * LOCAL_SIZE; first < count; first += stride) {
         uint i = first + gl_LocalInvocationID.x, view = NO_VIEW;
         vec3 turn = vec3(0.0), shift = vec3(0.0);
-        LensGradients by_lens = LensGradients(vec4(0.0), vec4(0.0), vec4(0.0));
+        LensGradients by_lens = no_lens_gradients();
         if (i < count) {
             uint index = gradient_sample(i);
             pose_gradients(index, turn, shift);

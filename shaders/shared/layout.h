@@ -517,7 +517,7 @@ struct ErrorCell {
 #define VIEW_PARAMETERS 6
 #define LENS_PARAMETERS 8
 #define LENS_SCALE      LENS_PARAMETERS /* first sum of the gradients of the scene's scale */
-#define LENS_SUMS       (LENS_PARAMETERS + 4)
+#define LENS_SUMS       (LENS_PARAMETERS + 6)
 #define VIEW_SUMS       (VIEW_PARAMETERS + LENS_SUMS)
 #define VIEW_GAUGES     7 /* movements of all cameras that change no picture: 3 + 3 + scale */
 struct View {

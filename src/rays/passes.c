@@ -217,31 +217,52 @@ static const struct pass errors[] = {
 };
 const struct pass_list rays_errors = PASS_LIST(errors);
 
-/* Operations of view_gradients per sample: scale 6, rotation 15. Subgroup sums are not counted. */
+/* Operations of view_gradients per sample, without subgroup sums. Pose: scale 6, rotation 15. Lens:
+ * direction and gradient in the camera's axes 58, refined lens 14, distortion and its inverse
+ * Jacobian 82, parameters 33; if poses change too, turning back 100. */
 #define POSE_GRADIENT 21
+#define LENS_GRADIENT 187
+#define TURN_BACK     100
+
+/* Returns whether the configuration refines lenses, or poses. */
+static bool refines(const struct cost_model *m, uint32_t bit)
+{
+    return (rays_refine(m->config) & bit) != 0;
+}
 
 /* Assumes that each ray's samples are added together. */
 static struct cost cost_view_gradients(const struct cost_model *m, const struct cost_counts *n)
 {
-    double read = 4 + sizeof(struct Sample) + 32;
+    double read = 4 + sizeof(struct Sample) + 32, turned = refines(m, REFINE_POSES) ? TURN_BACK : 0;
+    double lens = refines(m, REFINE_LENSES) ? sizeof(struct Camera) + 4.0 * LENS_PARAMETERS : 0;
+    double sums = (refines(m, REFINE_POSES) ? 2 * VIEW_PARAMETERS + 1 : 0) +
+                  (refines(m, REFINE_LENSES) ? 2 * LENS_SUMS + 1 : 0);
     if (m->config->scene.contraction == VKN_CONTRACTION_CUBE)
         read += 32; /* the field's values and their gradients */
     return (struct cost){
-        .flops = POSE_GRADIENT * n->live,
-        .bytes = (read + sizeof(struct Ray)) * n->live,
-        .memory = read * n->live + sizeof(struct Ray) * n->rays,
-        .atomics = (2 * VIEW_PARAMETERS + 1) * n->rays,
+        .flops = (POSE_GRADIENT + (lens > 0 ? LENS_GRADIENT + turned : 0)) * n->live,
+        .bytes = (read + sizeof(struct Ray) + lens) * n->live,
+        .memory = read * n->live + sizeof(struct Ray) * n->rays +
+                  lens * fmin(m->constants->view_count, n->rays),
+        .atomics = sums * n->rays,
     };
 }
 
+/* Counts every view as a camera group of its own. */
 static struct cost cost_update_views(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double views = m->constants->camera_count;
-    double products = 2.0 * VIEW_PARAMETERS * (VIEW_PARAMETERS + VIEW_GAUGES);
-    return cost_streaming(2 * products * views,
-                          2.0 * views *
-                              (VIEW_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct View)));
+    double products = 0, bytes = 0;
+    if (refines(m, REFINE_POSES)) {
+        products += 2.0 * VIEW_PARAMETERS * (VIEW_PARAMETERS + VIEW_GAUGES);
+        bytes += VIEW_PARAMETERS * sizeof(struct ErrorCell) + 4 * VIEW_GROUP;
+    }
+    if (refines(m, REFINE_LENSES)) {
+        products += 2.0 * LENS_PARAMETERS * LENS_PARAMETERS;
+        bytes += LENS_SUMS * sizeof(struct ErrorCell) + 4 * (VIEW_WORDS - VIEW_GROUP);
+    }
+    return cost_streaming(2 * products * m->constants->camera_count,
+                          2 * bytes * m->constants->camera_count);
 }
 
 static const struct pass view_gradients[] = {

@@ -71,6 +71,8 @@ void reference_view_gradient(const struct reference_space *space,
     by_scale[1] = by_scale[0] * by_scale[0];
     by_scale[2] = by_scale[0] * by_focal[0];
     by_scale[3] = by_scale[0] * by_focal[1];
+    by_scale[4] = by_scale[0] * by_focal[4];
+    by_scale[5] = by_scale[0] * by_focal[5];
 }
 
 /* Computes the rotation vector of the turn by which the rotation changes when component k of its
@@ -153,8 +155,8 @@ static void update_lens(const struct reference_optimizer *adam, struct reference
             has_rays |= views[i].has_rays;
         }
     /* Takes out what the gradient with respect to the scale explains, by linear regression. */
-    for (int axis = 0; axis < 2 && by_scale[1] > 0; axis++)
-        gradient[axis] -= by_scale[2 + axis] / by_scale[1] * by_scale[0];
+    for (int i = 0; i < 4 && by_scale[1] > 0; i++)
+        gradient[i < 2 ? i : i + 2] -= by_scale[2 + i] / by_scale[1] * by_scale[0];
     if (has_rays)
         take_step(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
                   view->lens_latent, view->lens_moment1, view->lens_moment2);
