@@ -1,4 +1,5 @@
-/* Tests the parameters of poses in which views are equally stiff, and the gauges of all views.
+/* Tests the parameters of poses and lenses in which views are equally stiff, and the gauges of all
+ * views.
  *
  * The stiffness is measured with the reference's projection and with rotations that are matrix
  * exponentials. */
@@ -311,6 +312,143 @@ static void test_movement(void **state)
     }
 }
 
+/* ---- lenses -------------------------------------------------------------------------------- */
+
+#define CHANGE 0.01 /* of the central differences */
+
+/* Returns whether the lens has a parameter of its own; a single focal length has one. */
+static bool has(const struct scene_camera *camera, int parameter)
+{
+    bool is_panorama = camera->lens == VKN_LENS_EQUIRECTANGULAR;
+    bool is_same = parameter == 1 && camera->focal_x == camera->focal_y;
+    return !is_panorama && !is_same && (parameter < 6 || camera->lens != VKN_LENS_FISHEYE);
+}
+
+static void project_changed(const struct scene_camera *camera, int parameter, double by,
+                            const double point[3], double pixel[2])
+{
+    struct scene_camera changed = *camera;
+    double change[SCENE_LENS] = {0};
+    change[parameter] = by;
+    if (parameter == 0 && !has(camera, 1))
+        change[1] = by;
+    scene_change_lens(change, &changed);
+    reference_project(&changed, point, pixel);
+}
+
+/* Measures the damped mean of J^T J by the parameters of the lens. */
+static void measure_lens(struct views *views, size_t view, double damped[SCENE_LENS][SCENE_LENS])
+{
+    const struct scene_camera *camera = &views->cameras[view];
+    int count = 0;
+    memset(damped, 0, sizeof(double[SCENE_LENS][SCENE_LENS]));
+    for (int cell = 0; cell < EDGE * EDGE; cell++) {
+        double points[4][3], jacobian[2][SCENE_LENS] = {{0}};
+        if (!points_of(views, view, cell, points))
+            continue;
+        for (int p = 0; p < SCENE_LENS; p++) {
+            double low[2], high[2];
+            project_changed(camera, p, -CHANGE, points[0], low);
+            project_changed(camera, p, CHANGE, points[0], high);
+            for (int i = 0; i < 2 && has(camera, p); i++)
+                jacobian[i][p] = (high[i] - low[i]) / (2 * CHANGE);
+        }
+        for (int i = 0; i < SCENE_LENS * SCENE_LENS; i++)
+            for (int row = 0; row < 2; row++)
+                damped[i / SCENE_LENS][i % SCENE_LENS] +=
+                    jacobian[row][i / SCENE_LENS] * jacobian[row][i % SCENE_LENS];
+        count++;
+    }
+    for (int i = 0; i < SCENE_LENS * SCENE_LENS; i++)
+        damped[i / SCENE_LENS][i % SCENE_LENS] *=
+            (i / SCENE_LENS == i % SCENE_LENS ? 1 + DAMPING : 1) / count;
+}
+
+/* W^T (A + D) W is the identity for the parameters that the lens has. Others do not change. */
+static void check_lens(struct views *views, size_t view)
+{
+    const struct scene_camera *camera = &views->cameras[view];
+    double(*w)[SCENE_LENS] = views->whitening[view].lens, damped[SCENE_LENS][SCENE_LENS];
+    measure_lens(views, view, damped);
+    for (int i = 0; i < SCENE_LENS; i++)
+        for (int k = 0; k < SCENE_LENS; k++) {
+            double value = 0;
+            for (int p = 0; p < SCENE_LENS; p++)
+                for (int q = 0; q < SCENE_LENS; q++)
+                    value += w[p][i] * damped[p][q] * w[q][k];
+            if (!(fabs(value - (i == k && has(camera, i))) < 1e-3))
+                fail_msg("lens of view %zu: %.9g in row %d, column %d", view, value, i, k);
+            if (i == 1 && camera->focal_x == camera->focal_y)
+                assert_true(w[i][k] == w[0][k]);
+            else if (!has(camera, i))
+                assert_true(w[i][k] == 0 && w[k][i] == 0);
+        }
+}
+
+static void test_lens(void **state)
+{
+    (void)state;
+    struct views *views = all_lenses();
+    for (size_t v = 0; v < views->split.camera_count; v++) {
+        assert_int_equal(views->whitening[v].group, v);
+        if (v < BASE_COUNT(test_lenses)) /* others do not reach all points after a change */
+            check_lens(views, v);
+    }
+}
+
+/* A changed lens has the ray of the reference through the same pixel. */
+static void test_change(void **state)
+{
+    (void)state;
+    struct views *views = all_lenses();
+    for (size_t v = 0; v < BASE_COUNT(test_lenses) && has(&views->cameras[v], 0); v++) {
+        const struct scene_camera *camera = &views->cameras[v];
+        struct scene_camera changed = *camera;
+        const double change[SCENE_LENS] = {0.05,
+                                           -0.03,
+                                           0.02,
+                                           -0.01,
+                                           0.01,
+                                           -0.005,
+                                           has(camera, 6) ? 0.002 : 0,
+                                           has(camera, 7) ? 0.001 : 0};
+        scene_change_lens(change, &changed);
+        for (int n = 1; n < 16; n++) {
+            double x = n % 4 * 0.25 * camera->width, y = n / 4 * 0.25 * camera->height;
+            double origin[3], before[3], after[3], expected[3];
+            if (x == 0 || y == 0)
+                continue;
+            assert_true(scene_camera_ray(camera, x, y, origin, before));
+            assert_true(scene_camera_ray(&changed, x, y, origin, after));
+            reference_change_lens(camera, change, before, expected);
+            for (int i = 0; i < 3; i++)
+                if (!(fabs(after[i] - expected[i]) < 1e-5))
+                    fail_msg("view %zu: %.7f instead of %.7f", v, after[i], expected[i]);
+        }
+    }
+}
+
+/* Views with the same lens are a camera group, whose first view has the whitening. */
+static void test_groups(void **state)
+{
+    (void)state;
+    static const double none[SCENE_LENS][SCENE_LENS];
+    static const size_t expected[] = {0, 1, 0, 3, 1, 5, 6, 7, 8, 0};
+    struct views *views = in_one_place(10, 1, 2, 3);
+    views->cameras[1].k1 = views->cameras[4].k1 = 0.01F;
+    views->cameras[3].focal_x *= 1.0000002F;
+    views->cameras[5].center_y += 1;
+    views->cameras[6].lens = VKN_LENS_FISHEYE;
+    views->cameras[7].height--;
+    views->cameras[8].sy1 = 1e-3F;
+    whiten(views, 10);
+    for (size_t v = 0; v < 10; v++) {
+        assert_int_equal(views->whitening[v].group, expected[v]);
+        bool is_zero = memcmp(views->whitening[v].lens, none, sizeof none) == 0;
+        assert_true(is_zero == (expected[v] != v));
+    }
+}
+
 /* ---- the gauges ---------------------------------------------------------------------------- */
 
 /* Returns the number of gauges that are not zero; all others are orthonormal. */
@@ -444,7 +582,7 @@ static void test_one_place(void **state)
 static void test_blind_view(void **state)
 {
     (void)state;
-    static const struct scene_whitening zero;
+    const struct scene_whitening zero = {.group = 2};
     struct views *views = in_one_place(4, 0, 0, 0);
     views->cameras[2].lens = VKN_LENS_FISHEYE;
     views->cameras[2].k1 = -1e4F;
@@ -468,10 +606,12 @@ static void test_no_views(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_whitening),  cmocka_unit_test(test_pixels),
-        cmocka_unit_test(test_movement),   cmocka_unit_test(test_gauges),
-        cmocka_unit_test(test_one_view),   cmocka_unit_test(test_one_place),
-        cmocka_unit_test(test_blind_view), cmocka_unit_test(test_no_views),
+        cmocka_unit_test(test_whitening), cmocka_unit_test(test_pixels),
+        cmocka_unit_test(test_movement),  cmocka_unit_test(test_lens),
+        cmocka_unit_test(test_change),    cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_gauges),    cmocka_unit_test(test_one_view),
+        cmocka_unit_test(test_one_place), cmocka_unit_test(test_blind_view),
+        cmocka_unit_test(test_no_views),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

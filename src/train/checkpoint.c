@@ -232,8 +232,8 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     BASE_TRY(check_optimizer(trainer, path, &then));
     enum vkn_refinement refined = then.scene.refine, now = trainer->config.scene.refine;
     if (refined > VKN_REFINEMENT_OFF && now != refined && now != VKN_REFINEMENT_ALL)
-        return base_fail(VKN_BAD_INPUT, "%s: scene.refine: trained with %s: resume with it or all",
-                         path, config_refinement_names[refined]);
+        return base_fail(VKN_BAD_INPUT, "%s: scene.refine: trained with %s: resume with %s too",
+                         path, config_refinement_names[refined], config_refinement_names[refined]);
     BASE_TRY(upload_tensors(trainer, path, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;
