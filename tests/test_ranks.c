@@ -295,7 +295,7 @@ static void test_same_bits(void **state)
     check_bits(*state, &config, 2, 18);
     check_bits(*state, &config, 4, 18);
     config.batch.by_error = 0.5f;
-    config.scene.refine = VKN_REFINEMENT_POSES;
+    config.scene.refine = VKN_REFINEMENT_ALL;
     check_bits(*state, &config, 3, 18);
     check_other_bits(*state, &config);
     config.precision = VKN_PRECISION_FP16;
@@ -433,7 +433,7 @@ static void test_resume(void **state)
 {
     struct vkn_config config = tiny_config(true);
     config.batch.by_error = 0.5f;
-    config.scene.refine = VKN_REFINEMENT_POSES;
+    config.scene.refine = VKN_REFINEMENT_ALL;
     char *whole = train_in_turn(*state, &config, 2, NULL, 34, "whole");
     char *begun = train_on_threads(*state, &config, 2, NULL, 21, "begun");
     char *ranks_per_device = train_in_turn(*state, &config, 2, begun, 34, "turns");
@@ -801,7 +801,7 @@ static void test_share_same_bits(void **state)
 {
     struct vkn_config config = share_config();
     config.batch.by_error = 0.5f;
-    config.scene.refine = VKN_REFINEMENT_POSES;
+    config.scene.refine = VKN_REFINEMENT_ALL;
     check_bits(*state, &config, 2, 18);
     config.scene.host_budget = 1;
     check_bits(*state, &config, 3, 18);
@@ -922,7 +922,7 @@ static void test_share_streams(void **state)
 {
     struct vkn_config config = share_config();
     config.batch.by_error = 0.5f;
-    config.scene.refine = VKN_REFINEMENT_POSES;
+    config.scene.refine = VKN_REFINEMENT_ALL;
     config.scene.image_budget = 500;
     char *first = train_on_threads(*state, &config, 2, NULL, 34, "first");
     char *begun = train_on_threads(*state, &config, 2, NULL, 21, "begun");
