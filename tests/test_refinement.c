@@ -440,9 +440,9 @@ static void check_other_views(const struct step_tests *tests, float by_error)
                   sizeof nan));
     char *damaged = tiny_save(tests, &tiny, "damaged");
     stored = open_renderer(tests, damaged);
-    check_refused(stored, tiny.scene, "damaged: state: view 1: its pose is not finite");
+    check_refused(stored, tiny.scene, "damaged: state: view 1: its camera is not finite");
     assert_int_equal(vkn_trainer_resume(tiny.trainer, damaged), VKN_BAD_INPUT);
-    assert_error("damaged: state: view 1: its pose is not finite");
+    assert_error("damaged: state: view 1: its camera is not finite");
     vkn_renderer_destroy(&stored);
     vkn_renderer_destroy(&training);
     free(sound);

@@ -34,7 +34,17 @@ static uint64_t views_offset(const struct step *step)
 }
 
 /* Bytes of a view in BIND_STATE: sums of gradients, and struct View. */
-#define VIEW_BYTES (VIEW_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct View))
+#define VIEW_BYTES (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View))
+
+static bool is_finite(const struct View *view)
+{
+    bool finite = true;
+    for (int i = 0; i < 3; i++)
+        finite = finite && isfinite(view->turn[i]) && isfinite(view->shift[i]);
+    for (int i = 0; i < LENS_PARAMETERS; i++)
+        finite = finite && isfinite(view->lens[i]);
+    return finite;
+}
 
 vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
                            uint64_t error_cells, const struct View **views)
@@ -46,10 +56,9 @@ vkn_status step_find_views(const char *path, const void *state, uint64_t size, u
                          "%s: state: refined cameras of other views than the scene's", path);
     *views = (const struct View *)after - count;
     for (uint64_t v = 0; v < count; v++)
-        for (int i = 0; i < 3; i++)
-            if (!isfinite((*views)[v].turn[i]) || !isfinite((*views)[v].shift[i]))
-                return base_fail(VKN_BAD_INPUT, "%s: state: view %llu: its pose is not finite",
-                                 path, (unsigned long long)v);
+        if (!is_finite(&(*views)[v]))
+            return base_fail(VKN_BAD_INPUT, "%s: state: view %llu: its camera is not finite", path,
+                             (unsigned long long)v);
     return VKN_OK;
 }
 
