@@ -113,10 +113,8 @@ static vkn_status check_settings(const struct refinement *r, const char *path, c
 {
     char *earlier = NULL;
     size_t size = 0;
-    if (!base_file_exists(path)) {
-        BASE_TRY(check_empty(r));
+    if (!base_file_exists(path))
         return base_file_replace(path, settings, strlen(settings));
-    }
     BASE_TRY(base_file_read(path, REFINE_JSON_LIMIT, &earlier, &size));
     bool same = strcmp(earlier, settings) == 0;
     free(earlier);
