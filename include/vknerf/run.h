@@ -32,6 +32,7 @@ struct vkn_evaluated_view {
     double time;       /* 0..1; NaN if the scene has no times */
     double background_psnr; /* of the background alone; see vkn_evaluation */
     double floaters;        /* see vkn_evaluation */
+    double psnr_aligned;    /* at an aligned pose; NaN: not aligned. See vkn_evaluation */
 };
 
 /* Quality of a field. Owned by the library, valid until vkn_evaluation_free. */
@@ -51,6 +52,10 @@ struct vkn_evaluation {
     enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
     enum vkn_precision precision;   /* of the rendering; never AUTO */
     uint64_t step;                  /* steps that the field has been trained for */
+    /* `psnr` plus the mean gain of the aligned views: the pose of a view is aligned with the field
+     * on one half of the image, and its PSNR is measured on the other half, and the other way
+     * round. NaN if no view was aligned. */
+    double psnr_aligned;
 };
 /* Frees an evaluation. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);
@@ -249,6 +254,8 @@ struct vkn_eval_params {
     enum vkn_background background; /* default: black for runs trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t stride;                /* evaluates every stride-th view; 0: all */
+    bool aligned; /* also measures psnr_aligned of all evaluated views. Default: of at most 24 views
+                     if scene.refine of the run is not off. Needs `size` */
 };
 
 /* Renders the views of a split and compares them with the images. The caller frees *evaluation. */

@@ -15,7 +15,7 @@ static int print_result(const struct vkn_evaluation *evaluation, bool json)
 int cmd_eval(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_eval_params params = {.job = &job};
+    struct vkn_eval_params params = {.size = sizeof params, .job = &job};
     bool json = false;
     const char *trust = NULL;
     const struct option options[] = {
@@ -27,6 +27,9 @@ int cmd_eval(int argc, char **argv)
          .choices = cli_backgrounds},
         CLI_PRECISION_OPTION(params.precision),
         {OPTION("--stride", "K", COUNT, &params.stride, "measure every K-th view only; default 1")},
+        {OPTION("--aligned", NULL, FLAG, &params.aligned,
+                "also measure every view at a pose aligned with the field; default if the run has\n"
+                "refined cameras: 24 views")},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
         {OPTION("--json", NULL, FLAG, &json, "print the result and every view as one JSON object")},

@@ -11,6 +11,9 @@
 #define BATCH_VIEWS  8u
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
+/* Most views that are aligned by default: an aligned view takes as long as about eight others. */
+#define ALIGNED_VIEWS 24u
+
 struct batch {
     const struct render_evaluation *request;
     struct scene_camera *cameras; /* of the split */
@@ -35,7 +38,7 @@ static char *picture_path(const char *folder, const char *prefix, const char *vi
     return path;
 }
 
-static float background_of(const struct render_evaluation *request)
+float render_background_grey(const struct render_evaluation *request)
 {
     return request->background == VKN_BACKGROUND_BLACK ? 0.0F : 1.0F;
 }
@@ -116,7 +119,7 @@ static vkn_status measure_blank(const struct render_evaluation *request,
     if (!blank)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
-        blank[i] = background_of(request);
+        blank[i] = render_background_grey(request);
     *psnr = vkn_psnr(blank, target->color, target->used, width, height);
     free(blank);
     return VKN_OK;
@@ -133,8 +136,9 @@ static vkn_status measure(void *context, size_t index)
     struct vkn_evaluated_view *result = batch->evaluation->views[view];
     struct vkn_picture target;
     /* Images are read one by one here, since a split may not fit into memory. */
-    vkn_status status = render_read_photograph(
-        request->scene, request->split, view * request->stride, background_of(request), &target);
+    vkn_status status =
+        render_read_photograph(request->scene, request->split, view * request->stride,
+                               render_background_grey(request), &target);
     if (status == VKN_OK) {
         result->psnr = vkn_psnr(picture->color, target.color, target.used, width, height);
         status = vkn_ssim(picture->color, target.color, target.used, width, height, &result->ssim);
@@ -195,6 +199,7 @@ static vkn_status name_views(const struct render_evaluation *request,
         snprintf(view->name, sizeof(view->name), "%s_%03zu", scene_split_names[request->split],
                  index);
         const struct scene_camera *camera = &request->scene->splits[request->split].cameras[index];
+        view->psnr_aligned = (double)NAN;
         view->time = request->scene->dynamic ? (double)camera->time : (double)NAN;
         view->image = base_format("%s", camera->image_path);
         if (!view->image)
@@ -228,6 +233,36 @@ static void add_means(struct vkn_evaluation *evaluation)
     evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
 }
 
+/* Aligns evenly spaced views, at most request->aligned of them. */
+static vkn_status align_views(const struct render_evaluation *request,
+                              struct vkn_evaluation *evaluation)
+{
+    const struct scene_split *split = &request->scene->splits[request->split];
+    size_t every = request->aligned > 0
+                       ? (evaluation->view_count + request->aligned - 1) / request->aligned
+                       : SIZE_MAX;
+    struct scene_whitening *whitenings = base_alloc(split->camera_count, sizeof *whitenings);
+    vkn_status status = whitenings ? VKN_OK : VKN_ERROR;
+    double gain = 0;
+    size_t count = 0;
+    if (status == VKN_OK)
+        scene_whiten(split, whitenings);
+    for (size_t i = 0; i < evaluation->view_count && status == VKN_OK; i += every) {
+        struct vkn_evaluated_view *view = evaluation->views[i];
+        size_t index = i * request->stride;
+        struct render_aligned aligned;
+        report_progress_count(request->progress, "aligning", i / every,
+                              (evaluation->view_count + every - 1) / every);
+        status = render_align_view(request, index, &whitenings[index], &aligned);
+        view->psnr_aligned = aligned.psnr;
+        add_to_mean(aligned.psnr - view->psnr, &gain, &count);
+    }
+    free(whitenings);
+    if (count > 0)
+        evaluation->psnr_aligned = evaluation->psnr + gain / (double)count;
+    return status;
+}
+
 static vkn_status evaluate_split(const struct render_evaluation *request,
                                  struct vkn_evaluation *evaluation)
 {
@@ -248,7 +283,8 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     BASE_TRY(status);
     report_progress_count(request->progress, "evaluating", count, count);
     add_means(evaluation);
-    return VKN_OK;
+    evaluation->psnr_aligned = (double)NAN;
+    return request->aligned > 0 ? align_views(request, evaluation) : VKN_OK;
 }
 
 vkn_status render_evaluate(const struct render_evaluation *request,
@@ -281,6 +317,11 @@ void vkn_evaluation_free(struct vkn_evaluation **evaluation)
     free((*evaluation)->views);
     free(*evaluation);
     *evaluation = NULL;
+}
+
+uint32_t render_default_aligned(const struct vkn_config *config)
+{
+    return config->scene.refine == VKN_REFINEMENT_POSES ? ALIGNED_VIEWS : 0;
 }
 
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config)

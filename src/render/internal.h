@@ -81,6 +81,18 @@ vkn_status render_upload_constants(struct vkn_renderer *r);
  * mask of used pixels. The caller frees what *picture owns, also after a failure. */
 vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
                                   size_t view, float background, struct vkn_picture *picture);
+/* Returns the background of an evaluation, 0 or 1 in each channel. */
+float render_background_grey(const struct render_evaluation *request);
+/* A view, aligned by each half of its image. */
+struct render_aligned {
+    double psnr;                    /* of each half at the pose that the other half has aligned */
+    struct scene_camera cameras[2]; /* aligned by the first half; by the second half */
+};
+/* Aligns the pose of a view with the field. `whitening`: of the view's pose (scene_whiten).
+ * VKN_INTERRUPTED when stopped. */
+vkn_status render_align_view(const struct render_evaluation *request, size_t view,
+                             const struct scene_whitening *whitening,
+                             struct render_aligned *aligned);
 /* Sets how many march iterations later submissions hold, from the seconds of the last batch. */
 void render_choose_submit_size(struct vkn_renderer *r, double seconds);
 /* Measures floaters: the mean opacity of a view up to half of the distance to the nearest point of

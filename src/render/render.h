@@ -85,6 +85,7 @@ struct render_evaluation {
     const char *folder;             /* of picture files, PREFIX VIEW KIND.png; NULL: none */
     unsigned pictures;              /* bits RENDER_COLOR ...: written to `folder` */
     const char *prefix;             /* begins the names of colour pictures, "" or "step_000500_" */
+    uint32_t aligned;               /* most views whose pose is aligned, evenly spaced; 0: none */
     struct report_progress *progress;
     const volatile sig_atomic_t *stop; /* may be NULL */
 };
@@ -93,6 +94,10 @@ struct render_evaluation {
  * stopped. The caller frees *evaluation with vkn_evaluation_free; it is NULL after a failure. */
 vkn_status render_evaluate(const struct render_evaluation *request,
                            struct vkn_evaluation **evaluation);
+
+/* Returns how many views an evaluation aligns by default: a few if the cameras of training views
+ * were refined, because test views do not move along; else none. */
+uint32_t render_default_aligned(const struct vkn_config *config);
 
 /* Returns the requested background, else the one that the field was trained on (white or black). */
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config);

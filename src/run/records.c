@@ -47,6 +47,13 @@ static void add_background_psnr(cJSON *object, double psnr)
         add_measure(object, "background_psnr", psnr, 1e6);
 }
 
+/* Adds the PSNR at aligned poses, unless no view was aligned. */
+static void add_psnr_aligned(cJSON *object, double psnr)
+{
+    if (isfinite(psnr))
+        add_measure(object, "psnr_aligned", psnr, 1e6);
+}
+
 /* Adds the share of floaters, which only scenes with a sparse model have. */
 static void add_floaters(cJSON *object, double share)
 {
@@ -59,6 +66,7 @@ static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
     add_quality(object, view->psnr, view->ssim);
     if (isfinite(view->time))
         add_measure(object, "time", view->time, 1e6);
+    add_psnr_aligned(object, view->psnr_aligned);
     add_background_psnr(object, view->background_psnr);
     add_floaters(object, view->floaters);
 }
@@ -136,6 +144,7 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
 static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     add_quality(json, evaluation->psnr, evaluation->ssim);
+    add_psnr_aligned(json, evaluation->psnr_aligned);
     add_background_psnr(json, evaluation->background_psnr);
     add_floaters(json, evaluation->floaters);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);

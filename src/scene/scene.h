@@ -369,6 +369,8 @@ struct scene_whitening {
 /* Computes views[split->camera_count]. Points of a view's frustum are 8 x 8 pixels at 0.75, 0.9,
  * 1.125 and 1.5 times the cameras' mean distance from the cube's centre, or at least 0.5. */
 void scene_whiten(const struct scene_split *split, struct scene_whitening *views);
+/* Turns the camera about its position by a rotation vector, and moves it, in training space. */
+void scene_move_camera(struct scene_camera *camera, const float turn[3], const float shift[3]);
 /* Returns the root mean square distance, in pixels, between the images of these points in a view of
  * the split and in the moved camera. */
 double scene_pixel_movement(const struct scene_split *split, size_t view,

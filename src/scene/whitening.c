@@ -306,6 +306,37 @@ void scene_whiten(const struct scene_split *split, struct scene_whitening *views
     make_orthonormal(views, count);
 }
 
+/* Returns v, turned by the rotation vector w (Rodrigues' formula). */
+static void turn_vector(const float w[3], const double v[3], double turned[3])
+{
+    double a2 = 0, along = 0;
+    for (int i = 0; i < 3; i++) {
+        a2 += (double)w[i] * (double)w[i];
+        along += (double)w[i] * v[i];
+    }
+    double angle = sqrt(a2), sine = angle > 0 ? sin(angle) / angle : 1;
+    double cosine = angle > 0 ? (1 - cos(angle)) / a2 : 0.5;
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        double across = (double)w[j] * v[k] - (double)w[k] * v[j];
+        turned[i] = v[i] + sine * across + cosine * ((double)w[i] * along - a2 * v[i]);
+    }
+}
+
+void scene_move_camera(struct scene_camera *camera, const float turn[3], const float shift[3])
+{
+    for (int column = 0; column < 3; column++) {
+        double axis[3], turned[3];
+        for (int i = 0; i < 3; i++)
+            axis[i] = (double)camera->pose[4 * i + column];
+        turn_vector(turn, axis, turned);
+        for (int i = 0; i < 3; i++)
+            camera->pose[4 * i + column] = (float)turned[i];
+    }
+    for (int i = 0; i < 3; i++)
+        camera->pose[4 * i + 3] += shift[i];
+}
+
 double scene_pixel_movement(const struct scene_split *split, size_t view,
                             const struct scene_camera *moved)
 {

@@ -109,23 +109,6 @@ vkn_status step_begin_views(const struct step *step, const struct scene_split *t
     return status;
 }
 
-/* Returns v, turned by the rotation vector w (Rodrigues' formula). */
-static void turn_vector(const float w[3], const double v[3], double turned[3])
-{
-    double a2 = 0, along = 0;
-    for (int i = 0; i < 3; i++) {
-        a2 += (double)w[i] * (double)w[i];
-        along += (double)w[i] * v[i];
-    }
-    double angle = sqrt(a2), sine = angle > 0 ? sin(angle) / angle : 1;
-    double cosine = angle > 0 ? (1 - cos(angle)) / a2 : 0.5;
-    for (int i = 0; i < 3; i++) {
-        int j = (i + 1) % 3, k = (i + 2) % 3;
-        double across = (double)w[j] * v[k] - (double)w[k] * v[j];
-        turned[i] = v[i] + sine * across + cosine * ((double)w[i] * along - a2 * v[i]);
-    }
-}
-
 static double length_of(const float *values, size_t count)
 {
     double sum = 0;
@@ -136,17 +119,8 @@ static double length_of(const float *values, size_t count)
 
 void step_move_camera(const struct View *view, struct scene_camera *camera)
 {
-    for (int column = 0; column < 3; column++) {
-        double axis[3], turned[3];
-        for (int i = 0; i < 3; i++)
-            axis[i] = (double)camera->pose[4 * i + column];
-        turn_vector(view->turn, axis, turned);
-        for (int i = 0; i < 3; i++)
-            camera->pose[4 * i + column] = (float)turned[i];
-    }
-    for (int i = 0; i < 3; i++)
-        camera->pose[4 * i + 3] += view->shift[i];
     double change[SCENE_LENS];
+    scene_move_camera(camera, view->turn, view->shift);
     for (int p = 0; p < SCENE_LENS; p++)
         change[p] = (double)view->lens[p];
     scene_change_lens(change, camera);
