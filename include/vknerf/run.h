@@ -254,7 +254,7 @@ struct vkn_eval_params {
     enum vkn_background background; /* default: black for runs trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t stride;                /* evaluates every stride-th view; 0: all */
-    bool aligned; /* also measures psnr_aligned of all evaluated views. Default: of at most 24 views
+    bool aligned; /* also measures psnr_aligned of all evaluated views. Default: of at most 16 views
                      if scene.refine of the run is not off. Needs `size` */
 };
 

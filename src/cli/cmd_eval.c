@@ -29,7 +29,7 @@ int cmd_eval(int argc, char **argv)
         {OPTION("--stride", "K", COUNT, &params.stride, "measure every K-th view only; default 1")},
         {OPTION("--aligned", NULL, FLAG, &params.aligned,
                 "also measure every view at a pose aligned with the field; default if the run has\n"
-                "refined cameras: 24 views")},
+                "refined cameras: at most 16 views")},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
         {OPTION("--json", NULL, FLAG, &json, "print the result and every view as one JSON object")},

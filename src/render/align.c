@@ -1,12 +1,13 @@
-/* Aligns the pose of a view with the field on one half of its image and measures the PSNR on the
- * other half. Direct image alignment (Baker and Matthews, Lucas-Kanade 20 years on, 2004; Engel,
- * Koltun and Cremers, DSO, 2018): Gauss-Newton steps, from coarse to fine, with derivatives from
- * the rendered picture's gradient and depth. Only pictures are rendered: the field is constant, and
- * every model, sampling and precision can be aligned. */
+/* Aligns the pose of a view with the field on one half of its image, and measures the PSNR on the
+ * other half.
+ *
+ * Direct image alignment (Baker and Matthews, Lucas-Kanade 20 years on, 2004; Engel, Koltun and
+ * Cremers, Direct sparse odometry, 2018) takes Gauss-Newton steps, from coarse to fine, whose
+ * derivatives follow from the rendered picture's gradient and depth. It only renders pictures, so
+ * that the field cannot change, and works with every model, sampling and precision. */
 #include "render/internal.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "report/report.h"
@@ -17,15 +18,19 @@
 #define BLOCKS 8u /* along each edge of the image */
 #define HALVES 2u
 
-#define LEAST_SIDE   32u  /* pixels of the shorter side of the coarsest image */
-#define MOST_STEPS   8    /* on each level, steps that were taken back included */
-#define LONGEST_STEP 2.0  /* in pixels of the level */
-#define LEAST_STEP   0.01 /* in pixels: a view is aligned when the next step would be shorter */
-#define LEAST_COARSE \
-    0.25            /* the same on coarse levels, in their pixels: finer levels see the rest */
-#define RIDGE  1e-3 /* part of the mean stiffness that is added to each parameter's */
-#define MARGIN 2    /* pixels at the borders, where the gradient is unknown */
-#define BANDS  64u  /* at most, of rows whose equations are summed in parallel */
+#define LEAST_SIDE 16u /* pixels of the shorter side of the coarsest image */
+#define MOST_STEPS 12  /* on each level, including steps that were taken back */
+
+/* In pixels of the level. On coarse levels shorter steps than LEAST_COARSE are left to finer ones.
+ */
+#define LONGEST_STEP 2.0
+#define LEAST_COARSE 0.25
+#define LEAST_STEP   0.01
+
+#define LEAST_GAIN 2e-3 /* part of the error that a step has to take away: 0.01 dB */
+#define RIDGE      1e-3 /* part of the parameters' mean stiffness that is added to each one's */
+#define MARGIN     2    /* pixels at the borders, where the picture's gradient is unknown */
+#define BANDS      64u  /* of rows, whose equations are summed in parallel */
 
 /* Sums over pixels and channels, with respect to the latent parameters: products of derivatives,
  * and of derivatives and differences. */
@@ -44,7 +49,7 @@ struct trial {
 struct alignment {
     const struct render_evaluation *request;
     const struct scene_whitening *whitening; /* of the view's pose as given */
-    const struct vkn_picture *image;
+    struct vkn_picture image;
     unsigned half;
     uint32_t shrink;           /* of the current level */
     struct vkn_picture target; /* the level's image; `used` is 0 outside of the half */
@@ -62,7 +67,7 @@ static unsigned half_of(const struct vkn_picture *image, size_t x, size_t y)
 /* Averages `shrink` x `shrink` pixels of the image; they count if all are used and in the half. */
 static void shrink_pixel(struct alignment *a, size_t index)
 {
-    const struct vkn_picture *image = a->image;
+    const struct vkn_picture *image = &a->image;
     const float weight = 1.0F / (float)(a->shrink * a->shrink);
     size_t x0 = index % a->target.width * a->shrink, y0 = index / a->target.width * a->shrink;
     a->target.used[index] = 1;
@@ -80,8 +85,8 @@ static vkn_status shrink_target(struct alignment *a)
 {
     struct vkn_picture *target = &a->target;
     render_picture_free(target);
-    target->width = a->image->width / a->shrink;
-    target->height = a->image->height / a->shrink;
+    target->width = a->image.width / a->shrink;
+    target->height = a->image.height / a->shrink;
     size_t count = (size_t)target->width * target->height;
     target->color = base_alloc(count, 3 * sizeof *target->color);
     target->used = base_alloc(count, 1);
@@ -105,7 +110,7 @@ static double squared_difference(const struct vkn_picture *picture,
 static vkn_status render_trial(const struct alignment *a, struct trial *trial)
 {
     if (base_stop_asked(a->request->stop))
-        return base_fail(VKN_INTERRUPTED, "interrupted while aligning views");
+        return base_fail(VKN_INTERRUPTED, "interrupted while views were aligned");
     render_picture_free(&trial->picture);
     BASE_TRY(render_picture(a->request->renderer, &trial->camera, a->request->background, 1,
                             &trial->picture));
@@ -274,36 +279,45 @@ static struct equations sum_equations(const struct alignment *a)
     return sums;
 }
 
-/* Computes the change of the latent parameters, at most LONGEST_STEP pixels of the level, and its
- * length in these pixels: 0 where nothing in the half determines the pose. */
-static vkn_status find_step(struct alignment *a, double step[SCENE_POSE], double *length)
+/* A change of the latent parameters. */
+struct pose_step {
+    double latent[SCENE_POSE];
+    double length; /* in pixels of the level, at most LONGEST_STEP */
+    double gain;   /* part of the error that the step would take away, if it were linear */
+};
+
+/* Computes the next step. It is 0 where nothing in the half determines the pose. */
+static vkn_status find_step(struct alignment *a, struct pose_step *step)
 {
-    double squared = 0;
-    *length = 0;
+    double squared = 0, gain = 0;
+    *step = (struct pose_step){0};
     if (a->target.width <= 2 * MARGIN || a->target.height <= 2 * MARGIN)
         return VKN_OK;
     BASE_TRY(base_parallel(BANDS, add_band, a, NULL));
-    struct equations sums = sum_equations(a);
-    solve(&sums, step);
-    for (int i = 0; i < SCENE_POSE; i++)
-        squared += step[i] * step[i];
-    double whole = sqrt(squared) / a->shrink;
-    if (!(whole > 0 && whole < HUGE_VAL))
+    struct equations sums = sum_equations(a), reduced = sums;
+    solve(&reduced, step->latent);
+    for (int i = 0; i < SCENE_POSE; i++) {
+        squared += step->latent[i] * step->latent[i];
+        gain += step->latent[i] * sums.differences[i];
+    }
+    double length = sqrt(squared) / a->shrink;
+    if (!(length > 0 && length < HUGE_VAL))
         return VKN_OK;
-    *length = fmin(whole, LONGEST_STEP);
+    step->length = fmin(length, LONGEST_STEP);
+    step->gain = gain / a->current.error;
     for (int i = 0; i < SCENE_POSE; i++)
-        step[i] *= *length / whole;
+        step->latent[i] *= step->length / length;
     return VKN_OK;
 }
 
 /* Renders a->next after a step from a->current. */
-static vkn_status try_step(struct alignment *a, const double step[SCENE_POSE], double factor)
+static vkn_status try_step(struct alignment *a, const struct pose_step *step, double factor)
 {
     float pose[SCENE_POSE];
     for (int p = 0; p < SCENE_POSE; p++) {
         double sum = 0;
         for (int k = 0; k < SCENE_POSE; k++)
-            sum += a->whitening->whitening[p][k] * step[k];
+            sum += a->whitening->whitening[p][k] * step->latent[k];
         pose[p] = (float)(factor * sum);
     }
     a->next.camera = a->current.camera;
@@ -315,13 +329,14 @@ static vkn_status try_step(struct alignment *a, const double step[SCENE_POSE], d
 static vkn_status take_steps(struct alignment *a)
 {
     const double least = a->shrink > 1 ? LEAST_COARSE : LEAST_STEP;
-    double step[SCENE_POSE], length, factor = 1;
+    struct pose_step step;
+    double factor = 1;
     BASE_TRY(render_trial(a, &a->current));
     for (int i = 0; i < MOST_STEPS; i++) {
-        BASE_TRY(find_step(a, step, &length));
-        if (factor * length < least)
+        BASE_TRY(find_step(a, &step));
+        if (factor * step.length < least || factor * step.gain < LEAST_GAIN)
             break;
-        BASE_TRY(try_step(a, step, factor));
+        BASE_TRY(try_step(a, &step, factor));
         bool is_better = a->next.error < a->current.error;
         if (is_better) {
             struct trial before = a->current;
@@ -352,7 +367,7 @@ static vkn_status align_half(struct alignment *a, const struct scene_camera *giv
 /* Adds the squared differences of the pixels that did not align the pose. */
 static void measure_rest(const struct alignment *a, double *sum, size_t *count)
 {
-    const struct vkn_picture *image = a->image;
+    const struct vkn_picture *image = &a->image;
     for (size_t i = 0; i < (size_t)image->width * image->height; i++)
         if (image->used[i] && half_of(image, i % image->width, i / image->width) != a->half) {
             *sum += squared_difference(&a->current.picture, image, i);
@@ -365,31 +380,21 @@ vkn_status render_align_view(const struct render_evaluation *request, size_t vie
                              struct render_aligned *aligned)
 {
     const struct scene_camera *camera = &request->scene->splits[request->split].cameras[view];
-    struct vkn_picture image;
-    struct alignment *a = base_alloc(1, sizeof *a);
+    struct alignment a = {.request = request, .whitening = whitening};
     double sum = 0;
     size_t count = 0;
     vkn_status status = render_read_photograph(request->scene, request->split, view,
-                                               render_background_grey(request), &image);
-    if (!a)
-        status = VKN_ERROR;
-    for (unsigned half = 0; half < HALVES && status == VKN_OK; half++) {
-        a->request = request;
-        a->whitening = whitening;
-        a->image = &image;
-        a->half = half;
-        status = align_half(a, camera);
+                                               render_background_grey(request), &a.image);
+    for (a.half = 0; a.half < HALVES && status == VKN_OK; a.half++) {
+        status = align_half(&a, camera);
         if (status == VKN_OK)
-            measure_rest(a, &sum, &count);
-        aligned->cameras[half] = a->current.camera;
+            measure_rest(&a, &sum, &count);
+        aligned->cameras[a.half] = a.current.camera;
     }
     aligned->psnr = count > 0 ? report_psnr(sum / (3.0 * (double)count)) : (double)NAN;
-    if (a) {
-        render_picture_free(&a->target);
-        render_picture_free(&a->current.picture);
-        render_picture_free(&a->next.picture);
-    }
-    free(a);
-    render_picture_free(&image);
+    render_picture_free(&a.image);
+    render_picture_free(&a.target);
+    render_picture_free(&a.current.picture);
+    render_picture_free(&a.next.picture);
     return status;
 }

@@ -12,7 +12,7 @@
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
 /* Most views that are aligned by default: an aligned view takes as long as about eight others. */
-#define ALIGNED_VIEWS 24u
+#define ALIGNED_VIEWS 16u
 
 struct batch {
     const struct render_evaluation *request;
@@ -233,34 +233,50 @@ static void add_means(struct vkn_evaluation *evaluation)
     evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
 }
 
+/* Aligns a view. Adds its movement in pixels, and what its PSNR gains, to the sums. */
+static vkn_status align_view(const struct render_evaluation *request, size_t index,
+                             const struct scene_whitening *whitening,
+                             struct vkn_evaluated_view *view, double sums[2], size_t *count)
+{
+    const struct scene_split *split = &request->scene->splits[request->split];
+    struct render_aligned aligned;
+    BASE_TRY(render_align_view(request, index, whitening, &aligned));
+    view->psnr_aligned = aligned.psnr;
+    add_to_mean(aligned.psnr - view->psnr, &sums[1], count);
+    for (int half = 0; half < 2 && !isnan(aligned.psnr); half++)
+        sums[0] += 0.5 * scene_pixel_movement(split, index, &aligned.cameras[half]);
+    return VKN_OK;
+}
+
 /* Aligns evenly spaced views, at most request->aligned of them. */
 static vkn_status align_views(const struct render_evaluation *request,
                               struct vkn_evaluation *evaluation)
 {
     const struct scene_split *split = &request->scene->splits[request->split];
-    size_t every = request->aligned > 0
-                       ? (evaluation->view_count + request->aligned - 1) / request->aligned
-                       : SIZE_MAX;
+    size_t views = evaluation->view_count, every = (views - 1) / request->aligned + 1;
+    size_t total = (views - 1) / every + 1, count = 0;
     struct scene_whitening *whitenings = base_alloc(split->camera_count, sizeof *whitenings);
     vkn_status status = whitenings ? VKN_OK : VKN_ERROR;
-    double gain = 0;
-    size_t count = 0;
+    double sums[2] = {0};
     if (status == VKN_OK)
         scene_whiten(split, whitenings);
-    for (size_t i = 0; i < evaluation->view_count && status == VKN_OK; i += every) {
-        struct vkn_evaluated_view *view = evaluation->views[i];
-        size_t index = i * request->stride;
-        struct render_aligned aligned;
-        report_progress_count(request->progress, "aligning", i / every,
-                              (evaluation->view_count + every - 1) / every);
-        status = render_align_view(request, index, &whitenings[index], &aligned);
-        view->psnr_aligned = aligned.psnr;
-        add_to_mean(aligned.psnr - view->psnr, &gain, &count);
+    for (size_t i = 0; i < total && status == VKN_OK; i++) {
+        size_t index = i * every * request->stride;
+        report_progress_count(request->progress, "aligning views", i, total);
+        status = align_view(request, index, &whitenings[index], evaluation->views[i * every], sums,
+                            &count);
     }
     free(whitenings);
-    if (count > 0)
-        evaluation->psnr_aligned = evaluation->psnr + gain / (double)count;
-    return status;
+    BASE_TRY(status);
+    report_progress_count(request->progress, "aligning views", total, total);
+    if (count == 0)
+        return VKN_OK;
+    report_progress_pause(request->progress);
+    evaluation->psnr_aligned = evaluation->psnr + sums[1] / (double)count;
+    base_log(BASE_LOG_INFO,
+             "%zu of %zu views aligned: moved by %.2f pixels in the mean, PSNR %+.2f dB", count,
+             views, sums[0] / (double)count, sums[1] / (double)count);
+    return VKN_OK;
 }
 
 static vkn_status evaluate_split(const struct render_evaluation *request,

@@ -122,7 +122,10 @@ static struct quality find_quality(const struct run_summary *summary)
 {
     struct quality quality = {summary->psnr, summary->ssim, "not measured", "not measured"};
     const struct run_evaluation *last = last_evaluation(summary);
-    if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
+    if (isfinite(quality.psnr) && isfinite(summary->psnr_aligned)) {
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
+                 "mean of the test views; at aligned poses: %.2f dB", summary->psnr_aligned);
+    } else if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
         snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
                  "mean of the test views; background alone: %.2f dB", summary->background_psnr);
     } else if (isfinite(quality.psnr) && isfinite(summary->views) && isfinite(summary->floaters)) {
