@@ -28,9 +28,12 @@
 #define LEAST_STEP   0.01
 
 #define LEAST_GAIN 2e-3 /* part of the error that a step has to take away: 0.01 dB */
-#define RIDGE      1e-3 /* part of the parameters' mean stiffness that is added to each one's */
-#define MARGIN     2    /* pixels at the borders, where the picture's gradient is unknown */
-#define BANDS      64u  /* of rows, whose equations are summed in parallel */
+#define MOST_MORE                                                                            \
+    4               /* times as much as expected is taken away: pictures have detail between \
+                       pixels, of which their gradient knows nothing */
+#define RIDGE  1e-3 /* part of the parameters' mean stiffness that is added to each one's */
+#define MARGIN 2    /* pixels at the borders, where the picture's gradient is unknown */
+#define BANDS  64u  /* of rows, whose equations are summed in parallel */
 
 /* Sums over pixels and channels, with respect to the latent parameters: products of derivatives,
  * and of derivatives and differences. */
@@ -283,7 +286,7 @@ static struct equations sum_equations(const struct alignment *a)
 struct pose_step {
     double latent[SCENE_POSE];
     double length; /* in pixels of the level, at most LONGEST_STEP */
-    double gain;   /* part of the error that the step would take away, if it were linear */
+    double gain;   /* part of the error that the step takes away by the linear equations */
 };
 
 /* Computes the next step. It is 0 where nothing in the half determines the pose. */
@@ -325,43 +328,67 @@ static vkn_status try_step(struct alignment *a, const struct pose_step *step, do
     return render_trial(a, &a->next);
 }
 
+/* Replaces a->current by a->next if its error is lower. Returns the part of the error that is gone.
+ */
+static double keep_better(struct alignment *a)
+{
+    struct trial before = a->current;
+    if (!(a->next.error < before.error))
+        return 0;
+    a->current = a->next;
+    a->next = before;
+    return 1 - a->current.error / before.error;
+}
+
 /* Moves a->current until its error falls no more. Steps that raise the error are shortened. */
 static vkn_status take_steps(struct alignment *a)
 {
     const double least = a->shrink > 1 ? LEAST_COARSE : LEAST_STEP;
     struct pose_step step;
     double factor = 1;
-    BASE_TRY(render_trial(a, &a->current));
     for (int i = 0; i < MOST_STEPS; i++) {
         BASE_TRY(find_step(a, &step));
-        if (factor * step.length < least || factor * step.gain < LEAST_GAIN)
+        if (factor * step.length < least || factor * step.gain * MOST_MORE < LEAST_GAIN)
             break;
         BASE_TRY(try_step(a, &step, factor));
-        bool is_better = a->next.error < a->current.error;
-        if (is_better) {
-            struct trial before = a->current;
-            a->current = a->next;
-            a->next = before;
-        }
-        factor = is_better ? 1 : factor / 4;
+        double gain = keep_better(a);
+        if (gain > 0 && gain < LEAST_GAIN)
+            break;
+        factor = gain > 0 ? 1 : factor / 4;
     }
     return VKN_OK;
 }
 
-/* Aligns the pose from coarse to fine. a->current ends at the aligned pose, in full size. */
+/* Begins a level with the image and the picture at the camera's pose. */
+static vkn_status begin_level(struct alignment *a, uint32_t shrink,
+                              const struct scene_camera *camera)
+{
+    a->shrink = shrink;
+    a->current.camera = scene_shrink_camera(camera, shrink);
+    BASE_TRY(shrink_target(a));
+    return render_trial(a, &a->current);
+}
+
+/* Aligns the pose from coarse to fine. a->current ends at the aligned pose, in full size. There the
+ * error is no higher than at the given pose: coarse pictures may mislead. */
 static vkn_status align_half(struct alignment *a, const struct scene_camera *given)
 {
-    uint32_t side = given->width < given->height ? given->width : given->height;
+    uint32_t side = given->width < given->height ? given->width : given->height, shrink = 1;
     struct scene_camera camera = *given;
-    for (a->shrink = 1; side / (2 * a->shrink) >= LEAST_SIDE;)
-        a->shrink *= 2;
-    for (; a->shrink > 0; a->shrink /= 2) {
-        a->current.camera = scene_shrink_camera(&camera, a->shrink);
-        BASE_TRY(shrink_target(a));
+    while (side / (2 * shrink) >= LEAST_SIDE)
+        shrink *= 2;
+    for (; shrink > 1; shrink /= 2) {
+        BASE_TRY(begin_level(a, shrink, &camera));
         BASE_TRY(take_steps(a));
         memcpy(camera.pose, a->current.camera.pose, sizeof camera.pose);
     }
-    return VKN_OK;
+    BASE_TRY(begin_level(a, 1, given));
+    if (memcmp(camera.pose, given->pose, sizeof camera.pose) != 0) {
+        a->next.camera = camera;
+        BASE_TRY(render_trial(a, &a->next));
+        keep_better(a);
+    }
+    return take_steps(a);
 }
 
 /* Adds the squared differences of the pixels that did not align the pose. */
