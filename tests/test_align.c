@@ -200,7 +200,7 @@ static void test_photographs(void **state)
                   evaluation[1]->psnr_aligned);
     assert_close(evaluation[0]->psnr_aligned, evaluation[0]->psnr, 0.1, 1, "exact", 0);
     assert_true(evaluation[1]->psnr < evaluation[0]->psnr - 5);
-    assert_close(evaluation[1]->psnr_aligned, evaluation[0]->psnr_aligned, 0.1, 1, "disturbed", 0);
+    assert_close(evaluation[1]->psnr_aligned, evaluation[0]->psnr_aligned, 0.2, 1, "disturbed", 0);
     vkn_evaluation_free(&evaluation[0]);
     vkn_evaluation_free(&evaluation[1]);
 }
@@ -222,8 +222,21 @@ static void fill_half(size_t view, unsigned half, uint32_t pixel)
                 field.test->pixels[camera->first_pixel + y * camera->width + x] = pixel;
 }
 
-/* A half that is measured does not align: its pixels change the PSNR alone. Pixels that a mask
- * excludes do neither. */
+/* Returns the PSNR of the used pixels at the view's own pose. */
+static double psnr_as_given(size_t view)
+{
+    struct vkn_picture image, picture;
+    ok(render_read_photograph(field.scene, SCENE_TEST, view, 1, &image));
+    ok(render_picture(field.renderer, &field.test->cameras[view], VKN_BACKGROUND_WHITE, 1,
+                      &picture));
+    double psnr = vkn_psnr(picture.color, image.color, image.used, image.width, image.height);
+    render_picture_free(&image);
+    render_picture_free(&picture);
+    return psnr;
+}
+
+/* The measured half does not align: its pixels only change the PSNR. Pixels that a mask excludes
+ * neither align nor count: the other half is measured at the pose as given. */
 static void test_halves(void **state)
 {
     (void)state;
@@ -243,6 +256,7 @@ static void test_halves(void **state)
         const struct render_aligned masked = align(2);
         assert_true(same_pose(&masked.cameras[1 - half], &before.cameras[1 - half]));
         assert_true(same_pose(&masked.cameras[half], &field.test->cameras[2]));
+        assert_close(masked.psnr, psnr_as_given(2), 1e-6, 1, "half", (int)half);
     }
     fill_half(2, 0, SCENE_IGNORED);
     assert_true(isnan(align(2).psnr));

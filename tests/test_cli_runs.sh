@@ -106,6 +106,17 @@ for field in '"psnr":' '"ssim":' '"views":.*2,' '"background":.*"black"' '"color
     contains eval.json "$field"
 done
 contains eval.json '"precision":.*"'
+if grep -q aligned eval.json; then fail "views of a run without refined cameras are aligned by default"; fi
+succeeds eval run --aligned --stride 6
+contains out '^PSNR [0-9.]* dB (views aligned: [0-9.]* dB), '
+contains err '^2 of 2 views aligned: moved by [0-9.]* pixels in the mean, PSNR [-+][0-9.]* dB$'
+# shellcheck disable=SC2086  # $small is several words
+succeeds train "$demo" --out refined --downscale 8 --steps 16 --quiet $small --set scene.refine=poses
+contains refined/summary.json '"psnr_aligned":.*[0-9]'
+contains refined/report.html 'mean of the test views; at aligned poses: [0-9.]* dB'
+succeeds eval refined --json --stride 6 --quiet
+[ "$(grep -c '"psnr_aligned":' out)" = 3 ] || fail "eval of refined cameras aligns no views, or not all: $(cat out)"
+rm -r refined
 refuses 2 'there are no val views' eval run --split val --quiet
 "$bin" report run --json >/dev/full 2>err
 [ $? = 1 ] || fail "a full standard output goes unnoticed"

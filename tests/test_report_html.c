@@ -231,6 +231,10 @@ static void quality_by_time(void **state)
     assert_has(page, "id=\"psnr-by-time\"");
     assert_null(strstr(page, "background alone"));
     free(page);
+    write_text("summary.json", "{\"psnr\": 24.5, \"psnr_aligned\": 25.75, \"views\": 12}");
+    page = make_page();
+    assert_has(page, "mean of the test views; at aligned poses: 25.75 dB");
+    free(page);
 }
 
 /* The order of views when the worst comes first. */
