@@ -11,7 +11,7 @@
 #define BATCH_VIEWS  8u
 #define BATCH_PIXELS ((uint64_t)8 << 20)
 
-/* Most views that are aligned by default: an aligned view takes as long as about eight others. */
+/* Most views that are aligned by default: an aligned view takes as long as about six others. */
 #define ALIGNED_VIEWS 16u
 
 struct batch {
