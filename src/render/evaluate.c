@@ -335,9 +335,9 @@ void vkn_evaluation_free(struct vkn_evaluation **evaluation)
     *evaluation = NULL;
 }
 
-uint32_t render_default_aligned(const struct vkn_config *config)
+uint32_t render_default_aligned(const struct vkn_config *config, enum scene_split_name split)
 {
-    return config->scene.refine == VKN_REFINEMENT_POSES ? ALIGNED_VIEWS : 0;
+    return config->scene.refine > VKN_REFINEMENT_OFF && split != SCENE_TRAIN ? ALIGNED_VIEWS : 0;
 }
 
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config)

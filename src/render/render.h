@@ -95,9 +95,9 @@ struct render_evaluation {
 vkn_status render_evaluate(const struct render_evaluation *request,
                            struct vkn_evaluation **evaluation);
 
-/* Returns how many views an evaluation aligns by default: a few if the cameras of training views
- * were refined, because test views do not move along; else none. */
-uint32_t render_default_aligned(const struct vkn_config *config);
+/* Returns how many views of a split an evaluation aligns by default: a few if the cameras of
+ * training views were refined, because test views do not move along; else none. */
+uint32_t render_default_aligned(const struct vkn_config *config, enum scene_split_name split);
 
 /* Returns the requested background, else the one that the field was trained on (white or black). */
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config);

@@ -81,10 +81,11 @@ vkn_status vkn_run_eval(const struct vkn_eval_params *given, struct vkn_evaluati
         .stride = params->stride > 0 ? params->stride : 1,
         .progress = opened.progress,
         .stop = job.stop,
-        .aligned = params->aligned ? UINT32_MAX
-                                   : render_default_aligned(vkn_renderer_config(opened.renderer)),
     };
     vkn_status status = scene_find_split(opened.scene, params->split, &request.split);
+    request.aligned = params->aligned ? UINT32_MAX
+                                      : render_default_aligned(vkn_renderer_config(opened.renderer),
+                                                               request.split);
     if (status == VKN_OK)
         status = render_evaluate(&request, evaluation);
     run_close(&opened);

@@ -130,7 +130,7 @@ vkn_status validate_finally(struct validation *v, struct report_progress *progre
         .pictures = RENDER_EVERYTHING,
         .prefix = "",
         .progress = progress,
-        .aligned = render_default_aligned(vkn_trainer_config(v->trainer)),
+        .aligned = render_default_aligned(vkn_trainer_config(v->trainer), v->split),
     };
     BASE_TRY(measure(v, &request, evaluation));
     struct run_pictures pictures = pictures_of(v, (*evaluation)->view_count, quick_every(v));
