@@ -359,6 +359,14 @@ static vkn_status take_steps(struct alignment *a)
     return VKN_OK;
 }
 
+static bool have_same_pose(const struct scene_camera *a, const struct scene_camera *b)
+{
+    bool same = true;
+    for (size_t i = 0; i < BASE_COUNT(a->pose); i++)
+        same = same && a->pose[i] == b->pose[i];
+    return same;
+}
+
 /* Begins a level with the image and the picture at the camera's pose. */
 static vkn_status begin_level(struct alignment *a, uint32_t shrink,
                               const struct scene_camera *camera)
@@ -383,7 +391,7 @@ static vkn_status align_half(struct alignment *a, const struct scene_camera *giv
         memcpy(camera.pose, a->current.camera.pose, sizeof camera.pose);
     }
     BASE_TRY(begin_level(a, 1, given));
-    if (memcmp(camera.pose, given->pose, sizeof camera.pose) != 0) {
+    if (!have_same_pose(&camera, given)) {
         a->next.camera = camera;
         BASE_TRY(render_trial(a, &a->next));
         keep_better(a);
