@@ -509,11 +509,10 @@ struct ErrorCell {
  * pixels of points in the view's frustum by about one pixel (CamP, Park et al., 2023).
  * Views with the same lens are a camera group, whose latent parameters are those of its first view,
  * `group`: lens = lens_whitening * lens_latent. The changes do not depend on the image's size: of
- * the logarithms of the focal lengths (x, y), of the principal point in focal lengths (x, y), and of
- * k1, k2, p1, p2.
- * In BIND_STATE, after the error map: first [view][VIEW_SUMS] ErrorCell, the sums of gradients in
- * GRADIENT_UNITS (shaders/rays/lens_gradients.glsl lists those of a lens), with numbers of summands
- * in the first sum of the pose and of the lens; then [view] View. */
+ * the logarithms of the focal lengths (x, y), of the principal point in focal lengths (x, y), and
+ * of k1, k2, p1, p2. In BIND_STATE, after the error map: first [view][VIEW_SUMS] ErrorCell, the
+ * sums of gradients in GRADIENT_UNITS (shaders/rays/lens_gradients.glsl lists those of a lens),
+ * with numbers of summands in the first sum of the pose and of the lens; then [view] View. */
 #define VIEW_PARAMETERS 6
 #define LENS_PARAMETERS 8
 #define LENS_SCALE      LENS_PARAMETERS /* first sum of the gradients of the scene's scale */

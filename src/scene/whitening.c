@@ -240,10 +240,12 @@ static void make_orthonormal(struct scene_whitening *views, size_t count)
 
 static bool is_same_lens(const struct scene_camera *a, const struct scene_camera *b)
 {
-    return a->width == b->width && a->height == b->height && a->lens == b->lens &&
-           a->focal_x == b->focal_x && a->focal_y == b->focal_y && a->center_x == b->center_x &&
-           a->center_y == b->center_y &&
-           memcmp(a->distortion, b->distortion, sizeof a->distortion) == 0;
+    bool same = a->width == b->width && a->height == b->height && a->lens == b->lens &&
+                a->focal_x == b->focal_x && a->focal_y == b->focal_y &&
+                a->center_x == b->center_x && a->center_y == b->center_y;
+    for (int i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        same = same && a->distortion[i] == b->distortion[i];
+    return same;
 }
 
 /* Finds the first view with the same lens as view n, among the groups of earlier views. */
