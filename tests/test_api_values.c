@@ -100,6 +100,11 @@ static vkn_status call_vkn_prepare_params(const void *given)
     struct vkn_prepare_result result = {0};
     return vkn_prepare(given, &result);
 }
+static vkn_status call_vkn_refine_params(const void *given)
+{
+    struct vkn_refine_result result = {0};
+    return vkn_refine(given, &result);
+}
 static vkn_status call_vkn_scene_info_params(const void *given)
 {
     char *json = NULL;
@@ -193,6 +198,12 @@ static vkn_status call_vkn_prepare_result(const void *given)
     return vkn_prepare(&(struct vkn_prepare_params){.pictures = NOWHERE, .out = NOWHERE},
                        (struct vkn_prepare_result *)(uintptr_t)given);
 }
+static vkn_status call_vkn_refine_result(const void *given)
+{
+    const struct vkn_train_params train = {.scene = NOWHERE, .out = NOWHERE};
+    return vkn_refine(&(struct vkn_refine_params){.train = &train},
+                      (struct vkn_refine_result *)(uintptr_t)given);
+}
 static vkn_status call_vkn_adam_result(const void *given)
 {
     vkn_adam *adam = NULL;
@@ -236,6 +247,9 @@ static struct vkn_export_params right_export = {
     .size = sizeof right_export, .job = &quiet, .run = NOWHERE, .mesh = "a.glb", .texture = 1};
 static struct vkn_prepare_params right_prepare = {
     .size = sizeof right_prepare, .job = &quiet, .pictures = NOWHERE, .out = NOWHERE};
+static struct vkn_train_params refining = {
+    .size = sizeof refining, .job = &quiet, .scene = NOWHERE, .out = NOWHERE};
+static struct vkn_refine_params right_refine = {.size = sizeof right_refine, .train = &refining};
 static struct vkn_scene_info_params right_info = {.size = sizeof right_info, .scene = NOWHERE};
 static struct vkn_bench_params right_bench = {
     .size = sizeof right_bench, .job = &quiet, .suite = VKN_BENCH_SAMPLING, .scene = NOWHERE};
@@ -261,6 +275,7 @@ static struct vkn_vulkan right_vulkan;
 static struct vkn_render_result right_rendered;
 static struct vkn_export_result right_exported;
 static struct vkn_prepare_result right_prepared;
+static struct vkn_refine_result right_refined;
 static struct vkn_adam_result right_stepped;
 
 static const struct member camera_members[] = {
@@ -312,6 +327,7 @@ static const struct member export_members[] = {MEMBER(vkn_export_params, format,
 static const struct member prepare_members[] = {MEMBER(vkn_prepare_params, frames, ANY),
                                                 MEMBER(vkn_prepare_params, matcher, CHOICE),
                                                 MEMBER(vkn_prepare_params, camera_model, CHOICE)};
+static const struct member refine_members[] = {MEMBER(vkn_refine_params, seeds, LIMIT)};
 static const struct member info_members[] = {
     MEMBER(vkn_scene_info_params, format, CHOICE), MEMBER(vkn_scene_info_params, downscale, ANY),
     MEMBER(vkn_scene_info_params, scale, FACTOR), MEMBER(vkn_scene_info_params, aabb_scale, ANY)};
@@ -352,6 +368,7 @@ static const struct structure {
     STRUCTURE(vkn_render_params, right_render, OF(render_members), NOWHERE),
     STRUCTURE(vkn_export_params, right_export, OF(export_members), NOWHERE),
     STRUCTURE(vkn_prepare_params, right_prepare, OF(prepare_members), NOWHERE),
+    STRUCTURE(vkn_refine_params, right_refine, OF(refine_members), NOWHERE),
     STRUCTURE(vkn_scene_info_params, right_info, OF(info_members), NOWHERE),
     STRUCTURE(vkn_bench_params, right_bench, OF(bench_members), NOWHERE),
     STRUCTURE(vkn_batch_params, right_batch, OF(batch_members), NOWHERE),
@@ -370,6 +387,7 @@ static const struct structure {
     STRUCTURE(vkn_render_result, right_rendered, NONE, NOWHERE),
     STRUCTURE(vkn_export_result, right_exported, NONE, NOWHERE),
     STRUCTURE(vkn_prepare_result, right_prepared, NONE, NOWHERE),
+    STRUCTURE(vkn_refine_result, right_refined, NONE, NOWHERE),
     STRUCTURE(vkn_adam_result, right_stepped, NONE, NULL),
 };
 

@@ -376,7 +376,7 @@ static void check_shown(const struct step_tests *tests, const struct vkn_config 
     for (size_t v = 0; v < 3; v++) {
         assert_memory_equal(views[v].pose, tiny.scene->splits[SCENE_TRAIN].cameras[v].pose, 48);
         assert_true(cameras[v].degrees > 10);
-        memcpy(views[v].pose, cameras[v].camera.pose, sizeof views[v].pose);
+        views[v] = cameras[v].camera;
     }
     ok(vkn_renderer_of_trainer(tiny.trainer, &renderers[0]));
     renderers[1] = open_renderer(tests, checkpoint);
