@@ -112,9 +112,9 @@ static void written_pose(unsigned index, double pose[12])
     assert_null(pose_from_rows((const double(*)[4])rows, pose));
 }
 
-static struct scene_new_pose pose_of(uint32_t file, uint32_t frame, unsigned index)
+static struct scene_new_camera pose_of(uint32_t file, uint32_t frame, unsigned index)
 {
-    struct scene_new_pose pose = {.file = file, .frame = frame};
+    struct scene_new_camera pose = {.file = file, .frame = frame};
     new_pose(index, pose.pose);
     return pose;
 }
@@ -130,7 +130,7 @@ static struct vkn_scene *open_scene(const char *path)
 }
 
 /* Writes a copy, and checks that nothing else in `folder` (NULL: not checked) has changed. */
-static void write_copy(const char *path, const struct scene_new_pose *poses, size_t count,
+static void write_copy(const char *path, const struct scene_new_camera *poses, size_t count,
                        const char *out, const char *folder)
 {
     struct vkn_scene *scene = open_scene(path);
@@ -151,7 +151,7 @@ static void write_copy(const char *path, const struct scene_new_pose *poses, siz
 }
 
 /* Checks that writing fails with VKN_BAD_INPUT and `part` in the message, and writes nothing. */
-static void assert_write_fails(const char *path, const struct scene_new_pose *poses, size_t count,
+static void assert_write_fails(const char *path, const struct scene_new_camera *poses, size_t count,
                                const char *out, const char *part)
 {
     struct vkn_scene *scene = open_scene(path);
@@ -192,7 +192,7 @@ static void free_frames(struct frames *frames)
         transforms_free(&frames->files[i]);
 }
 
-static const struct scene_new_pose *find_pose(const struct scene_new_pose *poses, size_t count,
+static const struct scene_new_camera *find_pose(const struct scene_new_camera *poses, size_t count,
                                               unsigned file, size_t frame)
 {
     for (size_t i = 0; i < count; i++)
@@ -204,7 +204,7 @@ static const struct scene_new_pose *find_pose(const struct scene_new_pose *poses
 /* Checks that the copy has the new poses (to `tolerance`), the old ones elsewhere, and everything
  * else unchanged. */
 static void check_copy(enum vkn_scene_format format, const char *from, const char *to,
-                       const struct scene_new_pose *poses, size_t count, double tolerance)
+                       const struct scene_new_camera *poses, size_t count, double tolerance)
 {
     struct frames old = read_frames(format, from), new = read_frames(format, to);
     size_t found = 0;
@@ -213,7 +213,7 @@ static void check_copy(enum vkn_scene_format format, const char *from, const cha
         for (size_t i = 0; i < old.files[f].count; i++) {
             const struct transforms_frame *a = &old.files[f].frames[i],
                                           *b = &new.files[f].frames[i];
-            const struct scene_new_pose *pose = find_pose(poses, count, f, a->index);
+            const struct scene_new_camera *pose = find_pose(poses, count, f, a->index);
             const double *wanted = pose != NULL ? pose->pose : a->pose;
             found += pose != NULL ? 1 : 0;
             for (int k = 0; k < 12; k++)
@@ -319,7 +319,7 @@ static void test_transforms(void **state)
     char *path = write_filled(folder, "in/transforms.json", template), *in = path;
     in = base_path_folder(path);
     char *out = make_folder(folder, "out");
-    const struct scene_new_pose poses[3] = {pose_of(0, 2, 2), pose_of(0, 0, 0), pose_of(0, 1, 1)};
+    const struct scene_new_camera poses[3] = {pose_of(0, 2, 2), pose_of(0, 0, 0), pose_of(0, 1, 1)};
     write_copy(in, poses, 3, out, in);
     assert_filled(folder, "out/transforms.json", template, false);
     check_copy(VKN_SCENE_TRANSFORMS, in, out, poses, 3, 1e-14);
@@ -349,7 +349,7 @@ static void test_transforms_dialects(void **state)
                            "{\"file_path\": \"images/1.png\", \"transform_matrix\": $}]}";
     char *in = base_path_folder(write_filled(folder, "in/transforms.json", template));
     char *out = make_folder(folder, "out");
-    const struct scene_new_pose poses[2] = {pose_of(0, 0, 0), pose_of(0, 1, 1)};
+    const struct scene_new_camera poses[2] = {pose_of(0, 0, 0), pose_of(0, 1, 1)};
     write_copy(in, poses, 2, out, in);
     assert_filled(folder, "out/transforms.json", template, true);
     check_copy(VKN_SCENE_TRANSFORMS, in, out, poses, 2, 1e-14);
@@ -394,7 +394,7 @@ static void test_split_files(void **state)
         free(name);
     }
     char *in = make_folder(folder, "in"), *out = make_folder(folder, "out");
-    const struct scene_new_pose poses[3] = {pose_of(SCENE_TEST, 1, 5), pose_of(SCENE_TRAIN, 1, 6),
+    const struct scene_new_camera poses[3] = {pose_of(SCENE_TEST, 1, 5), pose_of(SCENE_TRAIN, 1, 6),
                                             pose_of(SCENE_TRAIN, 0, 7)};
     write_copy(in, poses, 3, out, in);
     check_copy(VKN_SCENE_TRANSFORMS, in, out, poses, 3, 1e-14);
@@ -402,11 +402,11 @@ static void test_split_files(void **state)
     assert_false(is_link(folder, "out/transforms_test.json"));
 
     out = make_folder(folder, "out2");
-    const struct scene_new_pose absent = pose_of(SCENE_VAL, 0, 1);
+    const struct scene_new_camera absent = pose_of(SCENE_VAL, 0, 1);
     assert_write_fails(in, &absent, 1, out, "it has no file 1");
-    const struct scene_new_pose beyond = pose_of(SCENE_TEST, 2, 1);
+    const struct scene_new_camera beyond = pose_of(SCENE_TEST, 2, 1);
     assert_write_fails(in, &beyond, 1, out,
-                       "transforms_test.json: frames[2]: it has a new pose, but there are only 2");
+                       "transforms_test.json: frames[2]: it has a new camera, but there are only 2");
 }
 
 /* Names that lead out of the folder become absolute; the lists of names still match. */
@@ -429,7 +429,7 @@ static void test_outside_names(void **state)
     char *after = base_format(template, prefix, prefix, prefix, prefix, prefix);
     char *in = base_path_folder(write_filled(folder, "in/transforms.json", before));
     char *out = make_folder(folder, "deep/in/out");
-    struct scene_new_pose poses[3];
+    struct scene_new_camera poses[3];
     for (unsigned i = 0; i < 3; i++)
         poses[i] = pose_of(0, i, i);
     write_copy(in, poses, 3, out, folder->path);
@@ -488,7 +488,7 @@ static void check_llff(struct temporary *folder, const char *type, bool fortran,
     make_pictures(folder, pictures, 400, 300);
     struct base_text text = make_npy(type, fortran);
     temporary_file(folder, file, text.data, text.size);
-    const struct scene_new_pose poses[2] = {pose_of(0, 6, 6), pose_of(0, 1, 1)};
+    const struct scene_new_camera poses[2] = {pose_of(0, 6, 6), pose_of(0, 1, 1)};
     write_copy(in, poses, 2, out, in);
     check_copy(VKN_SCENE_LLFF, in, out, poses, 2, type[2] == '8' ? 1e-14 : 1e-6);
     char *written = NULL, *path = base_path_join(out, "poses_bounds.npy");
@@ -515,9 +515,9 @@ static void test_llff(void **state)
     check_llff(folder, "<f4", true, 1);
     check_llff(folder, ">f8", true, 2);
     check_llff(folder, ">f4", false, 3);
-    const struct scene_new_pose beyond = pose_of(0, VIEWS, 1);
+    const struct scene_new_camera beyond = pose_of(0, VIEWS, 1);
     assert_write_fails(make_folder(folder, "in0"), &beyond, 1, make_folder(folder, "out"),
-                       "poses[8]: it has a new pose");
+                       "poses[8]: it has a new camera");
 }
 
 /* ---- NSVF ------------------------------------------------------------------------------------ */
@@ -551,7 +551,7 @@ static void check_nsvf(struct temporary *folder, bool inverse)
 {
     make_nsvf(folder, inverse);
     char *in = make_folder(folder, "in"), *out = make_folder(folder, "out");
-    struct scene_new_pose poses[4];
+    struct scene_new_camera poses[4];
     for (unsigned i = 0; i < 4; i++)
         poses[i] = pose_of(0, i, i);
     write_copy(in, poses, 4, out, in);
@@ -796,7 +796,7 @@ static struct written read_written(const char *folder, bool binary)
     return written;
 }
 
-static void make_new_poses(const struct model *model, struct scene_new_pose poses[VIEWS])
+static void make_new_poses(const struct model *model, struct scene_new_camera poses[VIEWS])
 {
     for (unsigned n = 0; n < VIEWS; n++) {
         poses[n] = pose_of(0, n, n);
@@ -826,7 +826,7 @@ static double error_of(const struct model *model, unsigned p, const double point
 static struct written rewrite(struct temporary *folder, const struct model *model, bool binary,
                               const char *name)
 {
-    struct scene_new_pose poses[VIEWS];
+    struct scene_new_camera poses[VIEWS];
     char *in = base_format("%s-in", name), *sparse = base_format("%s-in/sparse/0", name);
     char *pictures = base_format("%s-in/images", name), *out = base_format("%s-out", name);
     (binary ? write_binary : write_text)(folder, sparse, model);
@@ -937,7 +937,7 @@ static void test_colmap_bytes(void **state)
 {
     struct temporary *folder = *state;
     struct model model = make_points(0, 1, 0.1);
-    struct scene_new_pose poses[VIEWS];
+    struct scene_new_camera poses[VIEWS];
     make_new_poses(&model, poses);
     write_binary(folder, "in/sparse/0", &model);
     make_pictures(folder, "in/images", WIDTH, HEIGHT);
@@ -990,7 +990,7 @@ static void test_colmap_files(void **state)
                                         "frames.bin"};
     struct temporary *folder = *state;
     struct model model = make_points(0, 1, 0.1);
-    struct scene_new_pose poses[VIEWS];
+    struct scene_new_camera poses[VIEWS];
     make_new_poses(&model, poses);
     write_binary(folder, "in/sparse/1", &model);
     write_binary(folder, "in/sparse/0", &model);
@@ -1022,9 +1022,9 @@ static void test_colmap_files(void **state)
     temporary_text(folder, "out2/sparse/0/images.txt", "old");
     assert_write_fails(in, poses, VIEWS, temporary_path(folder, "out2"), "images.txt: it exists");
 
-    const struct scene_new_pose beyond = pose_of(0, VIEWS, 1);
+    const struct scene_new_camera beyond = pose_of(0, VIEWS, 1);
     out = make_folder(folder, "out3");
-    assert_write_fails(in, &beyond, 1, out, "images.bin: images[8]: it has a new pose");
+    assert_write_fails(in, &beyond, 1, out, "images.bin: images[8]: it has a new camera");
     scene = open_scene(in);
     char *data = NULL, *path = temporary_path(folder, "in/sparse/0/images.bin");
     size_t size = 0;
@@ -1052,10 +1052,10 @@ static void test_colmap_panorama(void **state)
                    "1 1 0 0 0 1 0 0 1 0.png\n391 100 1 250 80 2\n"
                    "2 1 0 0 0 -1 0 0 1 1.png\n9 100 1\n3 1 0 0 0 0 1 0 1 2.png\n399.5 109 1\n");
     make_pictures(folder, "in/images", 400, 200);
-    struct scene_new_pose poses[3];
+    struct scene_new_camera poses[3];
     for (uint32_t i = 0; i < 3; i++)
         poses[i] =
-            (struct scene_new_pose){.frame = i, .pose = {1, 0, 0, 0, 0, -1, 0, 0, 0, 0, -1, 0}};
+            (struct scene_new_camera){.frame = i, .pose = {1, 0, 0, 0, 0, -1, 0, 0, 0, 0, -1, 0}};
     poses[0].pose[3] = -1;
     poses[1].pose[3] = 1;
     poses[2].pose[7] = -1;
@@ -1088,7 +1088,7 @@ static void test_links(void **state)
 {
     struct temporary *folder = *state;
     char *in = make_small(folder, "in"), *other = make_small(folder, "other");
-    const struct scene_new_pose pose = pose_of(0, 0, 3);
+    const struct scene_new_camera pose = pose_of(0, 0, 3);
     temporary_text(folder, "in/.hidden", "x");
     temporary_text(folder, "in/notes/a.txt", "x");
     temporary_text(folder, "in/results/old/b.txt", "x");
@@ -1139,7 +1139,7 @@ static void test_linked_folders(void **state)
 {
     struct temporary *folder = *state;
     struct model model = make_points(0, 1, 0.1);
-    struct scene_new_pose poses[VIEWS];
+    struct scene_new_camera poses[VIEWS];
     make_new_poses(&model, poses);
     write_text(folder, "models/0", &model);
     make_pictures(folder, "in/images", WIDTH, HEIGHT);
@@ -1158,7 +1158,7 @@ static void test_linked_folders(void **state)
 static void test_relative_paths(void **state)
 {
     struct temporary *folder = *state;
-    const struct scene_new_pose pose = pose_of(0, 0, 3);
+    const struct scene_new_camera pose = pose_of(0, 0, 3);
     char *before = getcwd(NULL, 0);
     make_small(folder, "in");
     make_folder(folder, "out");
@@ -1180,12 +1180,12 @@ static void test_refused(void **state)
 {
     struct temporary *folder = *state;
     char *in = make_small(folder, "in"), *out = make_folder(folder, "out");
-    struct scene_new_pose pose = pose_of(0, 0, 3);
+    struct scene_new_camera pose = pose_of(0, 0, 3);
     pose.pose[3] = (double)NAN;
-    assert_write_fails(in, &pose, 1, out, "new pose 0: a number is not finite");
+    assert_write_fails(in, &pose, 1, out, "new camera 0: a number is not finite");
     pose = pose_of(0, 0, 3);
     pose.pose[0] = 5;
-    assert_write_fails(in, &pose, 1, out, "new pose 0: the rotation part is");
+    assert_write_fails(in, &pose, 1, out, "new camera 0: the rotation part is");
     pose = pose_of(1000, 0, 3);
     assert_write_fails(in, &pose, 1, out, "it has no file 1000");
 
@@ -1196,7 +1196,7 @@ static void test_refused(void **state)
 }
 
 /* A failed allocation is reported, or does no harm. */
-static void check_memory(const char *path, const struct scene_new_pose *poses, size_t count)
+static void check_memory(const char *path, const struct scene_new_camera *poses, size_t count)
 {
     struct vkn_scene *scene = open_scene(path);
     bool reached = true;
@@ -1221,7 +1221,7 @@ static void test_memory(void **state)
 {
     struct temporary *folder = *state;
     struct model model = make_points(0, 1, 0.1);
-    const struct scene_new_pose pose = pose_of(0, 0, 0);
+    const struct scene_new_camera pose = pose_of(0, 0, 0);
     write_text(folder, "colmap/sparse", &model);
     make_pictures(folder, "colmap/images", WIDTH, HEIGHT);
     check_memory(temporary_path(folder, "colmap"), &pose, 1);

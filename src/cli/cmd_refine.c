@@ -56,8 +56,10 @@ int cli_refine(const struct vkn_refine_params *params, bool json)
 
 /* ---- the command ---------------------------------------------------------------------------- */
 
-static int check(const struct training *training)
+static int check(const struct training *training, const char *cameras, bool lenses)
 {
+    if (cameras && lenses)
+        return cli_fail(VKN_BAD_INPUT, "refine: --lenses: --only-verdict refines nothing");
     if (!training->params.scene)
         return cli_fail(VKN_BAD_INPUT, "refine: SCENE is missing; see vknerf refine --help");
     if (!training->params.out)
@@ -69,7 +71,8 @@ static int check(const struct training *training)
     return OPTIONS_GO_ON;
 }
 
-static int parse(struct training *training, int argc, char **argv, struct vkn_refine_params *params)
+static int parse(struct training *training, int argc, char **argv, struct vkn_refine_params *params,
+                 bool *lenses)
 {
     static const char *const unused[] = {"--view", "--view-address", "--profile", "--field",
                                          "--model"};
@@ -86,6 +89,8 @@ static int parse(struct training *training, int argc, char **argv, struct vkn_re
     const struct option more[] = {
         {OPTION("--only-verdict", "SCENE", TEXT, &params->cameras,
                 "compare with the cameras of this scene; refine nothing")},
+        {OPTION("--lenses", NULL, FLAG, lenses,
+                "also refine lenses: focal length, principal point, distortion")},
         {OPTION("--seeds", "N", COUNT, &params->seeds,
                 "number of trainings with each set of cameras; default 2")},
         {OPTION("--json", NULL, FLAG, &training->json, "print the verdict as one JSON object")},
@@ -107,18 +112,22 @@ static int parse(struct training *training, int argc, char **argv, struct vkn_re
         .argument = "SCENE",
     };
     int code = options_parse(&command, argc, argv, &training->params.scene);
-    return code == OPTIONS_GO_ON ? check(training) : code;
+    return code == OPTIONS_GO_ON ? check(training, params->cameras, *lenses) : code;
 }
 
 int cmd_refine(int argc, char **argv)
 {
     struct training training;
     struct vkn_refine_params params = {.train = &training.params};
+    bool lenses = false;
     int code = training_begin(&training, argc);
     if (code == OPTIONS_GO_ON)
-        code = parse(&training, argc, argv, &params);
+        code = parse(&training, argc, argv, &params, &lenses);
     if (code == OPTIONS_GO_ON)
         code = training_configure(&training);
+    if (code == OPTIONS_GO_ON && lenses &&
+        vkn_config_set(training.config, "--lenses", "scene.refine", "all") != VKN_OK)
+        code = cli_status(VKN_BAD_INPUT);
     if (code == OPTIONS_GO_ON)
         code = cli_refine(&params, training.json);
     training_end(&training);

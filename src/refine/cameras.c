@@ -1,4 +1,4 @@
-/* Opens the two scenes of a refinement, reads refined poses, and measures movements. */
+/* Opens the two scenes of a refinement, reads refined cameras, and measures movements. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,8 +7,10 @@
 
 #include "refine/internal.h"
 
-#define MOST_TESTED 64u  /* views that check_views tests */
-#define ROUNDED     1e-3 /* pixels: a movement by the rounding of poses in files */
+#define MOST_TESTED  64u  /* views that check_views tests */
+#define ROUNDED      1e-3 /* pixels: a movement by the rounding of poses in files */
+/* Rounding of intrinsics, in parts of the focal length; of coefficients. */
+#define ROUNDED_LENS 1e-6
 
 /* ---- the original ---------------------------------------------------------------------------- */
 
@@ -20,11 +22,25 @@ static vkn_status open_scene(const char *path, const struct vkn_config *config,
     return vkn_scene_open(path, &own, scene);
 }
 
+/* Checks that the scene's format can hold refined lenses, before any training. */
+static vkn_status check_format(const struct refinement *r, const struct vkn_scene *scene)
+{
+    enum vkn_scene_format format = scene->format;
+    if (r->params->cameras != NULL || r->config.scene.refine <= VKN_REFINEMENT_POSES ||
+        format == VKN_SCENE_TRANSFORMS || format == VKN_SCENE_COLMAP)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "scene.refine: the format of %s holds no lens distortion: refine the poses, "
+                     "or convert the scene to a transforms.json",
+                     r->paths[REFINE_ORIGINAL]);
+}
+
 /* Checks that there is something to refine: two views or more, that look at the reconstructed cube.
  */
 static vkn_status check_views(const struct refinement *r, const struct vkn_scene *scene)
 {
     const struct scene_split *all = &scene->splits[SCENE_TRAIN];
+    BASE_TRY(check_format(r, scene));
     if (all->camera_count < 2)
         return base_fail(VKN_BAD_INPUT, "%s: a single view: there is nothing to refine",
                          r->paths[REFINE_ORIGINAL]);
@@ -92,28 +108,64 @@ vkn_status refine_open_original(struct refinement *r)
         r->views[i] = (struct refine_view){.pixels = (double)NAN,
                                            .degrees = (double)NAN,
                                            .distance = (double)NAN,
+                                           .focal = (double)NAN,
                                            .psnr = (double)NAN,
                                            .test = find_test(r, &views->cameras[i])};
     return VKN_OK;
 }
 
-/* ---- refined poses --------------------------------------------------------------------------- */
+/* ---- refined cameras ------------------------------------------------------------------------- */
 
-static vkn_status read_pose(const struct cJSON *view, const char *file, struct scene_new_pose *pose)
+static vkn_status read_pose(const struct cJSON *view, const char *file,
+                            struct scene_new_camera *camera)
 {
     const cJSON *matrix = cJSON_GetObjectItemCaseSensitive(view, "transform_matrix");
     for (int i = 0; i < 12; i++) {
         const cJSON *number = cJSON_GetArrayItem(cJSON_GetArrayItem(matrix, i / 4), i % 4);
         if (!cJSON_IsNumber(number) || !isfinite(number->valuedouble))
             return base_json_fail(file, "transform_matrix", "not four rows of four numbers");
-        pose->pose[i] = number->valuedouble;
+        camera->pose[i] = number->valuedouble;
     }
     return VKN_OK;
 }
 
-/* Reads the poses of all views, and which views are at their limit. */
-static vkn_status read_poses(struct refinement *r, const char *file, const struct cJSON *json,
-                             struct scene_new_pose *poses)
+/* Reads a number that is stored in pixels of the image before scene.downscale, or as it is. Sets
+ * *differs if it is not `given`, the scene's, by more than rounding. */
+static vkn_status read_intrinsic(const struct cJSON *view, const char *file, const char *name,
+                                 double given, double unit, double *value, bool *differs)
+{
+    BASE_TRY(base_json_number(view, name, file, true, -1e9, 1e9, value));
+    *differs = *differs || fabs(*value - given) > ROUNDED_LENS * unit;
+    return VKN_OK;
+}
+
+/* Reads the intrinsics, which only trainings that refine lenses change. */
+static vkn_status read_lens(const struct vkn_scene *scene, const struct scene_camera *camera,
+                            const struct cJSON *view, const char *file,
+                            struct scene_new_camera *read)
+{
+#define COEFFICIENT_NAME(name) #name,
+    static const char *const names[] = {SCENE_COEFFICIENTS(COEFFICIENT_NAME)};
+    static const char *const axes[2][2] = {{"fl_x", "fl_y"}, {"cx", "cy"}};
+    const float focal[2] = {camera->focal_x, camera->focal_y},
+                center[2] = {camera->center_x, camera->center_y};
+    bool *differs = &read->has_lens;
+    if (cJSON_GetObjectItemCaseSensitive(view, "fl_x") == NULL)
+        return VKN_OK;
+    for (int i = 0; i < 2; i++) {
+        double f = scene->downscale * (double)focal[i], c = scene->downscale * (double)center[i];
+        BASE_TRY(read_intrinsic(view, file, axes[0][i], f, f, &read->focal[i], differs));
+        BASE_TRY(read_intrinsic(view, file, axes[1][i], c, f, &read->center[i], differs));
+    }
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        BASE_TRY(read_intrinsic(view, file, names[i], (double)camera->distortion[i], 1,
+                                &read->distortion[i], differs));
+    return VKN_OK;
+}
+
+/* Reads the cameras of all views, and which views are at their limit. */
+static vkn_status read_cameras(struct refinement *r, const char *file, const struct cJSON *json,
+                               struct scene_new_camera *cameras)
 {
     const struct scene_split *views = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "views"), *view;
@@ -122,9 +174,11 @@ static vkn_status read_poses(struct refinement *r, const char *file, const struc
         return base_json_fail(file, "views", "not as many as the scene's %zu views",
                               views->camera_count);
     cJSON_ArrayForEach (view, list) {
-        poses[i].file = views->cameras[i].file;
-        poses[i].frame = views->cameras[i].frame;
-        BASE_TRY(read_pose(view, file, &poses[i]));
+        cameras[i].file = views->cameras[i].file;
+        cameras[i].frame = views->cameras[i].frame;
+        BASE_TRY(read_pose(view, file, &cameras[i]));
+        BASE_TRY(
+            read_lens(r->scenes[REFINE_ORIGINAL], &views->cameras[i], view, file, &cameras[i]));
         BASE_TRY(base_json_bool(view, "at_limit", file, false, &r->views[i].at_limit));
         r->result.limited += r->views[i].at_limit ? 1 : 0;
         i++;
@@ -142,13 +196,13 @@ static void remove_result(const struct refinement *r, const char *name)
 }
 
 /* Writes the scene, once: a file says that it is complete. */
-static vkn_status write_scene(struct refinement *r, const struct scene_new_pose *poses)
+static vkn_status write_scene(struct refinement *r, const struct scene_new_camera *cameras)
 {
     char *done = base_path_join(r->work, "scene_is_written");
     vkn_status status = done ? VKN_OK : VKN_ERROR;
     const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
     if (status == VKN_OK && !base_file_exists(done)) {
-        status = scene_write(scene, poses, scene->splits[SCENE_TRAIN].camera_count, r->out);
+        status = scene_write(scene, cameras, scene->splits[SCENE_TRAIN].camera_count, r->out);
         remove_result(r, REFINE_VERDICT);
         remove_result(r, REFINE_REPORT);
         if (status == VKN_OK)
@@ -161,16 +215,17 @@ static vkn_status write_scene(struct refinement *r, const struct scene_new_pose 
 vkn_status refine_write_scene(struct refinement *r, const char *folder)
 {
     char *file = base_path_join(folder, "cameras.json");
-    struct scene_new_pose *poses =
-        base_alloc(r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count, sizeof *poses);
+    struct scene_new_camera *cameras =
+        base_alloc(r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count, sizeof *cameras);
     cJSON *json = NULL;
-    vkn_status status = file && poses ? base_json_read(file, REFINE_JSON_LIMIT, &json) : VKN_ERROR;
+    vkn_status status =
+        file && cameras ? base_json_read(file, REFINE_JSON_LIMIT, &json) : VKN_ERROR;
     if (status == VKN_OK)
-        status = read_poses(r, file, json, poses);
+        status = read_cameras(r, file, json, cameras);
     if (status == VKN_OK)
-        status = write_scene(r, poses);
+        status = write_scene(r, cameras);
     cJSON_Delete(json);
-    free(poses);
+    free(cameras);
     free(file);
     return status;
 }
@@ -239,6 +294,7 @@ static vkn_status measure_movements(struct refinement *r)
         struct refine_view *view = &r->views[i];
         view->pixels = scene_pixel_movement(before, i, b);
         view->degrees = angle_between(a->pose, b->pose);
+        view->focal = (double)b->focal_x / (double)a->focal_x;
         view->distance = distance_between(a->pose, b->pose) / r->split->scale;
         sum += view->pixels;
     }

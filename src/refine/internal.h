@@ -27,6 +27,7 @@ struct refine_run {
 /* A view of the scene. */
 struct refine_view {
     double pixels, degrees, distance; /* movement, see struct report_refined_view; NaN: unknown */
+    double focal; /* refined focal length in parts of the original one; NaN: unknown */
     bool at_limit;
     double psnr; /* of the field that has refined the view, at the refined pose, dB; NaN: unknown */
     bool misfits; /* the view is much worse than the others */
@@ -61,7 +62,7 @@ struct refinement {
 /* Opens the original scene, and checks that it can be refined and judged. Sets paths, config.scene,
  * `split`, scenes[REFINE_ORIGINAL], and allocates views. */
 vkn_status refine_open_original(struct refinement *refinement);
-/* Reads the refined poses of the training in `folder`, and writes the scene with these poses. Sets
+/* Reads the refined cameras of the training in `folder`, and writes the scene with them. Sets
  * views[].at_limit. */
 vkn_status refine_write_scene(struct refinement *refinement, const char *folder);
 /* Opens the other scene, checks that it has the same images, and measures how far its views are

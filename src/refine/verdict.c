@@ -181,6 +181,7 @@ static bool add_view(cJSON *list, const struct refinement *r, size_t index)
                  add_number(item, "pixels", view->pixels, 1e4) &&
                  add_number(item, "degrees", view->degrees, 1e5) &&
                  add_number(item, "distance", view->distance, 1e9) &&
+                 add_number(item, "focal", view->focal, 1e6) &&
                  cJSON_AddBoolToObject(item, "at_limit", view->at_limit) &&
                  add_number(item, "psnr", view->psnr, 1e6) &&
                  cJSON_AddBoolToObject(item, "misfit", view->misfits);

@@ -5,16 +5,19 @@
 
 #include "scene/transforms.h"
 
+/* Bytes of a file: from `begin` to before `end`. */
+struct colmap_span {
+    size_t begin, end;
+};
+
 /* A camera of cameras.bin or cameras.txt. */
 struct colmap_camera {
     uint32_t id;
     size_t line; /* line of the text file; 0: binary */
     struct transforms_lens lens;
-};
-
-/* Bytes of a file: from `begin` to before `end`. */
-struct colmap_span {
-    size_t begin, end;
+    bool is_new; /* set by the writer: the lens is not the file's */
+    const struct lens_model *model;
+    struct colmap_span name, parameters; /* bytes of the model's number or name and parameters */
 };
 
 /* An image of images.bin or images.txt, with its pose. */
@@ -70,7 +73,10 @@ colmap_points2d colmap_binary_points2d, colmap_text_points2d;
 vkn_status colmap_check_cameras(const char *file, const struct colmap *model);
 vkn_status colmap_check_images(const char *file, const struct colmap *model);
 
-/* Makes frames from cameras and images without searching image files. `file`: the images' file. */
+/* Returns the camera with an id of cameras that are sorted by ids; NULL: there is none. */
+struct colmap_camera *colmap_find_camera(const struct colmap *model, uint32_t id);
+/* Makes frames from cameras, which it sorts by ids, and images without searching image files.
+ * `file`: the images' file. */
 vkn_status colmap_frames(const char *file, struct colmap *model, struct transforms *transforms);
 /* Copies the points, and sets each frame's depth bounds and tracked points from the tracks.
  * frame->index must still be the image's index in the model; frames may have been dropped. */
@@ -100,7 +106,7 @@ void colmap_free_files(struct colmap_files *files);
 vkn_status colmap_read_file(const char *file, char **data, size_t *size);
 
 /* Implements scene_reader.write. */
-vkn_status colmap_write(const char *cameras, const struct scene_new_pose *poses, size_t count,
+vkn_status colmap_write(const char *cameras, const struct write_view *views, size_t count,
                         struct write_files *copies);
 
 /* Finds the model to read: cameras.bin or cameras.txt in the folder or in the subfolders that

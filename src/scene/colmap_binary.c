@@ -110,6 +110,7 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
     double parameters[LENS_MAX_PARAMETERS] = {0};
     char where[512];
     camera->id = read_u32(bytes);
+    camera->name = next_span(bytes, 4);
     int32_t model_id = (int32_t)read_u32(bytes);
     const double size[2] = {(double)read_u64(bytes), (double)read_u64(bytes)};
     if (bytes->truncated)
@@ -121,6 +122,8 @@ static vkn_status read_camera(struct bytes *bytes, size_t index, size_t count,
         snprintf(name, sizeof(name), "number %d", model_id);
         return lens_model_unsupported(where, name);
     }
+    camera->model = model;
+    camera->parameters = next_span(bytes, 8 * (size_t)model->count);
     read_doubles(bytes, parameters, model->count);
     if (bytes->truncated)
         return cut_off(bytes, "camera", index, count);

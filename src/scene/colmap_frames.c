@@ -119,6 +119,15 @@ static int by_camera_id(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+struct colmap_camera *colmap_find_camera(const struct colmap *model, uint32_t id)
+{
+    const struct colmap_camera wanted = {.id = id};
+    struct colmap_camera *found = NULL;
+    if (model->camera_count > 0)
+        found = bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
+    return found;
+}
+
 /* Inverts COLMAP's pose, world to a camera with y down and z forward, and reverses y and z. The
  * columns are right, up, backwards and the position -R^T t. Returns NULL or the problem. */
 static const char *make_pose(const struct colmap_image *image, double pose[12])
@@ -158,13 +167,9 @@ static vkn_status make_frame(const char *file, const struct colmap *model, size_
                              struct transforms_frame *frame)
 {
     struct colmap_image *image = &model->images[index];
-    const struct colmap_camera wanted = {.id = image->camera_id};
-    const struct colmap_camera *camera = NULL;
+    const struct colmap_camera *camera = colmap_find_camera(model, image->camera_id);
     char where[512];
     name_image(file, image, where);
-    if (model->camera_count > 0)
-        camera =
-            bsearch(&wanted, model->cameras, model->camera_count, sizeof(wanted), by_camera_id);
     if (camera == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: there is no camera %u", where, image->camera_id);
     frame->index = index;

@@ -163,11 +163,15 @@ static vkn_status read_camera(struct lines *lines, struct colmap_camera *camera)
     snprintf(name, sizeof(name), "%.*s", (int)(length < 63 ? length : 63), lines->at);
     if (model == NULL)
         return lens_model_unsupported(where, name);
+    camera->model = model;
+    camera->name = next_span(lines);
     lines->at += length;
+    end_span(lines, &camera->name);
     BASE_TRY(read_numbers(lines, size_names, 2, size));
     for (int axis = 0; axis < 2; axis++)
         if (size[axis] != floor(size[axis]))
             return bad_word(lines, size_names[axis], "not a whole number");
+    camera->parameters = next_span(lines);
     for (unsigned i = 0; i < model->count; i++)
         BASE_TRY(read_number(lines, "PARAMS", &parameters[i]));
     if (find_word(lines) > 0)

@@ -1,5 +1,5 @@
-/* Writes COLMAP's sparse models with other poses: replaces the poses in the images file, and the
- * positions and errors of the points that the images show. */
+/* Writes COLMAP's sparse models with other cameras: replaces the lenses in the cameras file, the
+ * poses in the images file, and the positions and errors of the points that the images show. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +15,11 @@ struct rewrite {
     struct colmap model;
     char *cameras, *images, *points; /* bytes; points: NULL without the file */
     size_t cameras_size, images_size, points_size;
-    struct transforms transforms;   /* its frames, with the new poses; one for each image */
+    struct transforms transforms;   /* its frames, with the new cameras; one per image */
     struct triangulate_view *views; /* [image] */
     double (**points2d)[2];         /* [image][2D point] */
-    bool *changed;                  /* [image]: the image has a new pose */
+    bool *has_pose;                 /* [image]: its pose is new */
+    bool *changed;                  /* [image]: its pose or its lens is new */
     struct colmap_id *ids;
     double *errors; /* [point]; negative: the point stays as it is */
 };
@@ -29,6 +30,7 @@ static void free_rewrite(struct rewrite *rewrite)
         free(rewrite->points2d[i]);
     free(rewrite->points2d);
     free(rewrite->views);
+    free(rewrite->has_pose);
     free(rewrite->changed);
     free(rewrite->ids);
     free(rewrite->errors);
@@ -61,19 +63,57 @@ static vkn_status read_model(const char *cameras, struct rewrite *rewrite)
         files->points, rewrite->points, rewrite->points_size, model);
 }
 
-static vkn_status set_poses(const struct scene_new_pose *poses, size_t count,
-                            struct rewrite *rewrite)
+/* Sets the lens of an image's camera. */
+static vkn_status set_lens(const struct write_view *view, const struct rewrite *rewrite)
+{
+    const struct colmap_image *image = &rewrite->model.images[view->frame];
+    struct colmap_camera *camera = colmap_find_camera(&rewrite->model, image->camera_id);
+    struct transforms_lens lens = view->lens;
+    const char *problem = NULL;
+    lens_resize(&lens, camera->lens.size);
+    if (camera->is_new)
+        problem = lens_difference(&lens, &camera->lens, LENS_ALL);
+    if (problem != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: camera %u: %s: its images have different new lenses",
+                         rewrite->files.cameras, camera->id, problem);
+    if (camera->is_new)
+        return VKN_OK;
+    camera->lens = lens;
+    camera->is_new = true;
+    camera->model = lens_model_for(camera->model, &lens, &problem);
+    if (camera->model != NULL)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: camera %u: %s: none of COLMAP's models can hold it",
+                     rewrite->files.cameras, camera->id, problem);
+}
+
+/* Gives all images the new lenses of their cameras. */
+static void spread_lenses(const struct rewrite *rewrite)
+{
+    for (size_t i = 0; i < rewrite->model.image_count; i++) {
+        uint32_t id = rewrite->model.images[i].camera_id;
+        const struct colmap_camera *camera = colmap_find_camera(&rewrite->model, id);
+        rewrite->transforms.frames[i].lens = camera->lens;
+        rewrite->changed[i] = rewrite->changed[i] || camera->is_new;
+    }
+}
+
+static vkn_status set_views(const struct write_view *views, size_t count, struct rewrite *rewrite)
 {
     size_t images = rewrite->model.image_count;
+    rewrite->has_pose = base_alloc(images, sizeof(*rewrite->has_pose));
     rewrite->changed = base_alloc(images, sizeof(*rewrite->changed));
-    if (rewrite->changed == NULL)
+    if (rewrite->has_pose == NULL || rewrite->changed == NULL)
         return VKN_ERROR;
     for (size_t i = 0; i < count; i++) {
-        uint32_t frame = poses[i].frame;
+        uint32_t frame = views[i].frame;
         BASE_TRY(write_check_frame(rewrite->files.images, "images", frame, images));
-        memcpy(rewrite->transforms.frames[frame].pose, poses[i].pose, sizeof(poses[i].pose));
-        rewrite->changed[frame] = true;
+        memcpy(rewrite->transforms.frames[frame].pose, views[i].pose, sizeof(views[i].pose));
+        rewrite->has_pose[frame] = rewrite->changed[frame] = true;
+        if (views[i].has_lens)
+            BASE_TRY(set_lens(&views[i], rewrite));
     }
+    spread_lenses(rewrite);
     return VKN_OK;
 }
 
@@ -110,7 +150,7 @@ static size_t track_begin(const struct colmap *model, size_t point)
 }
 
 /* Collects the observations of a point's track. Returns false when no image of the track has a new
- * pose, or an image or a 2D point does not exist. */
+ * camera, or an image or a 2D point does not exist. */
 static bool collect(const struct rewrite *rewrite, size_t point,
                     struct triangulate_observation *observations)
 {
@@ -171,7 +211,7 @@ static vkn_status move_points(struct rewrite *rewrite)
 static void replace_numbers(const struct rewrite *rewrite, struct write_patch *patch,
                             struct colmap_span span, const double *numbers, size_t count)
 {
-    char text[7 * 40], *end = text;
+    char text[LENS_MAX_PARAMETERS * 40], *end = text;
     for (size_t i = 0; i < count; i++) {
         uint64_t bits = 0;
         memcpy(&bits, &numbers[i], sizeof(bits));
@@ -205,11 +245,44 @@ static void replace_pose(const struct rewrite *rewrite, struct write_patch *patc
     replace_numbers(rewrite, patch, rewrite->model.images[index].pose, numbers, 7);
 }
 
+/* Replaces a camera's model and parameters. */
+static void replace_lens(const struct rewrite *rewrite, struct write_patch *patch,
+                         const struct colmap_camera *camera)
+{
+    const struct lens_model *model = camera->model;
+    double parameters[LENS_MAX_PARAMETERS];
+    const char number[4] = {(char)model->id}; /* little-endian; ids are small */
+    bool binary = rewrite->files.binary;
+    write_replace(patch, camera->name.begin, camera->name.end, binary ? number : model->name,
+                  binary ? sizeof(number) : strlen(model->name));
+    lens_parameters(model, &camera->lens, parameters);
+    replace_numbers(rewrite, patch, camera->parameters, parameters, model->count);
+}
+
+static int by_position(const void *a, const void *b)
+{
+    const struct colmap_camera *x = a, *y = b;
+    return (x->name.begin > y->name.begin) - (x->name.begin < y->name.begin);
+}
+
+/* Sorts the cameras as in the file, in which parts are replaced from the beginning on. */
+static vkn_status add_cameras(const struct rewrite *rewrite, struct write_files *copies)
+{
+    const struct colmap *model = &rewrite->model;
+    struct write_patch patch = {.data = rewrite->cameras};
+    if (model->camera_count > 1)
+        qsort(model->cameras, model->camera_count, sizeof(*model->cameras), by_position);
+    for (size_t i = 0; i < model->camera_count; i++)
+        if (model->cameras[i].is_new)
+            replace_lens(rewrite, &patch, &model->cameras[i]);
+    return write_add(copies, write_name(rewrite->files.cameras), &patch, rewrite->cameras_size);
+}
+
 static vkn_status add_images(const struct rewrite *rewrite, struct write_files *copies)
 {
     struct write_patch patch = {.data = rewrite->images};
     for (size_t i = 0; i < rewrite->model.image_count; i++)
-        if (rewrite->changed[i])
+        if (rewrite->has_pose[i])
             replace_pose(rewrite, &patch, i);
     return write_add(copies, write_name(rewrite->files.images), &patch, rewrite->images_size);
 }
@@ -243,22 +316,20 @@ static vkn_status leave_out(struct write_files *copies)
 
 static vkn_status add_files(struct rewrite *rewrite, struct write_files *copies)
 {
-    struct write_patch cameras = {.data = rewrite->cameras};
-    BASE_TRY(
-        write_add(copies, write_name(rewrite->files.cameras), &cameras, rewrite->cameras_size));
+    BASE_TRY(add_cameras(rewrite, copies));
     BASE_TRY(add_images(rewrite, copies));
     if (rewrite->points != NULL)
         BASE_TRY(add_points(rewrite, copies));
     return leave_out(copies);
 }
 
-vkn_status colmap_write(const char *cameras, const struct scene_new_pose *poses, size_t count,
+vkn_status colmap_write(const char *cameras, const struct write_view *views, size_t count,
                         struct write_files *copies)
 {
     struct rewrite rewrite = {.cameras = NULL};
     vkn_status status = read_model(cameras, &rewrite);
     if (status == VKN_OK)
-        status = set_poses(poses, count, &rewrite);
+        status = set_views(views, count, &rewrite);
     if (status == VKN_OK && rewrite.points != NULL)
         status = move_points(&rewrite);
     if (status == VKN_OK)

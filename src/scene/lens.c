@@ -235,6 +235,79 @@ bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t
     return fabs(width * h / w - height) < 1 || fabs(height * w / h - width) < 1;
 }
 
+/* ---- new lenses ------------------------------------------------------------------------------ */
+
+static const char *const axis_names[2][2] = {{"fl_x", "fl_y"}, {"cx", "cy"}};
+
+static vkn_status check_value(double value, double least, double most, const char *name,
+                              const char *where)
+{
+    if (value >= least && value <= most)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s: %g is out of range (%g to %g)", where, name, value,
+                     least, most);
+}
+
+vkn_status lens_check(const struct transforms_lens *lens, const char *where)
+{
+    const struct lens_kind *kind = &lens_kinds[lens->kind];
+    if (kind->panoramic)
+        return base_fail(VKN_BAD_INPUT, "%s: a panorama has no lens", where);
+    for (int axis = 0; axis < 2; axis++) {
+        BASE_TRY(check_value(lens->focal[axis], 1e-3, LENS_MAX_PIXELS, axis_names[0][axis], where));
+        BASE_TRY(check_value(lens->center[axis], -LENS_MAX_PIXELS, LENS_MAX_PIXELS,
+                             axis_names[1][axis], where));
+    }
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++) {
+        bool supported = strstr(kind->distortion, lens_coefficient_names[i]) != NULL;
+        double most = supported ? LENS_MAX_COEFFICIENT : 0;
+        BASE_TRY(check_value(lens->distortion[i], -most, most, lens_coefficient_names[i], where));
+    }
+    return VKN_OK;
+}
+
+void lens_resize(struct transforms_lens *lens, const double size[2])
+{
+    for (int axis = 0; axis < 2; axis++) {
+        double ratio = size[axis] / lens->size[axis];
+        lens->focal[axis] *= ratio;
+        lens->center[axis] *= ratio;
+        lens->size[axis] = size[axis];
+    }
+}
+
+/* Returns whether lengths in pixels differ by more than ROUNDING of a third length. */
+#define ROUNDING 1e-6
+static bool differs(double a, double b, double length)
+{
+    return !(fabs(a - b) <= ROUNDING * length);
+}
+
+static double center_of(const struct transforms_lens *lens, int axis)
+{
+    return isnan(lens->center[axis]) ? 0.5 * lens->size[axis] : lens->center[axis];
+}
+
+const char *lens_difference(const struct transforms_lens *a, const struct transforms_lens *b,
+                            unsigned parts)
+{
+    for (int axis = 0; axis < 2; axis++) {
+        double length = fmax(a->focal[axis], a->size[axis]);
+        if ((parts & LENS_FOCAL) != 0 && differs(a->focal[axis], b->focal[axis], a->focal[axis]))
+            return axis_names[0][axis];
+        if ((parts & LENS_CENTER) != 0 && differs(center_of(a, axis), center_of(b, axis), length))
+            return axis_names[1][axis];
+        if ((parts & LENS_SIZE) != 0 && a->size[axis] != b->size[axis])
+            return axis == 0 ? "w" : "h";
+    }
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        if ((parts & LENS_DISTORTION) != 0 && differs(a->distortion[i], b->distortion[i], 1))
+            return lens_coefficient_names[i];
+    return NULL;
+}
+
+/* ---- pinholes -------------------------------------------------------------------------------- */
+
 struct scene_camera camera_path_camera(const struct scene_camera *like, const uint32_t size[2],
                                        double angle)
 {

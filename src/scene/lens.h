@@ -72,6 +72,17 @@ void lens_apply(const struct transforms_lens *lens, uint32_t width, uint32_t hei
  * was given for: equal aspect ratios up to the rounding of either side. */
 bool lens_fits_size(const struct transforms_lens *lens, uint32_t width, uint32_t height);
 
+/* Checks the numbers of a lens against the ranges of files and the coefficients of its kind, which
+ * must not be panoramic. `where` begins messages. */
+vkn_status lens_check(const struct transforms_lens *lens, const char *where);
+/* Converts a lens to pixels of an image of another size. */
+void lens_resize(struct transforms_lens *lens, const double size[2]);
+/* Returns the name of the first parameter that differs between two lenses with focal lengths, by
+ * more than the rounding to single precision; NULL: there is none. A centre may be the middle. */
+enum { LENS_FOCAL = 1, LENS_CENTER = 2, LENS_DISTORTION = 4, LENS_SIZE = 8, LENS_ALL = 15 };
+const char *lens_difference(const struct transforms_lens *a, const struct transforms_lens *b,
+                            unsigned parts);
+
 /* ---- models (lenses.c) ----------------------------------------------------------------------- */
 
 /* A camera model of COLMAP; the camera_model of a transforms.json has the same names. */
@@ -89,6 +100,13 @@ const struct lens_model *lens_model_by_name(const char *name, size_t length);
 /* Makes a lens from the parameters of a model. `where` begins messages: "cameras.bin: camera 3". */
 vkn_status lens_from_model(const struct lens_model *model, const char *where, const double size[2],
                            const double *parameters, struct transforms_lens *lens);
+/* Returns `model` if it can hold a lens, else OPENCV or OPENCV_FISHEYE if one of them can; NULL: no
+ * model can, and *problem becomes the name of a parameter. */
+const struct lens_model *lens_model_for(const struct lens_model *model,
+                                        const struct transforms_lens *lens, const char **problem);
+/* Computes the parameters of a model that can hold the lens. */
+void lens_parameters(const struct lens_model *model, const struct transforms_lens *lens,
+                     double parameters[LENS_MAX_PARAMETERS]);
 /* Fails with the message that a model is not supported. */
 vkn_status lens_model_unsupported(const char *where, const char *name);
 extern const char lens_models_supported[]; /* the supported models, for messages */

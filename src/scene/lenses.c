@@ -414,3 +414,45 @@ vkn_status lens_from_model(const struct lens_model *model, const char *where, co
                              i + 1, model->name, parameters[i]);
     return VKN_OK;
 }
+
+/* ---- parameters from lenses ------------------------------------------------------------------ */
+
+/* Returns the value of the first parameter in `names`. */
+static double load(const char *names, const struct transforms_lens *lens)
+{
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        if (is_next(names, lens_coefficient_names[i]))
+            return lens->distortion[i];
+    if (names[0] == 'c')
+        return lens->center[is_next(names, "cx") ? 0 : 1];
+    return lens->focal[is_next(names, "fy") ? 1 : 0];
+}
+
+void lens_parameters(const struct lens_model *model, const struct transforms_lens *lens,
+                     double parameters[LENS_MAX_PARAMETERS])
+{
+    const char *names = model->parameters;
+    for (unsigned i = 0; i < model->count; i++, names += strcspn(names, " ") + 1)
+        parameters[i] = load(names, lens);
+}
+
+/* Returns the name of a parameter of the lens that the model does not have; NULL: none. */
+static const char *find_excess(const struct lens_model *model, const struct transforms_lens *lens)
+{
+    struct transforms_lens held = lens_none;
+    const char *names = model->parameters;
+    for (unsigned i = 0; i < model->count; i++, names += strcspn(names, " ") + 1)
+        store(names, load(names, lens), &held);
+    return lens_difference(lens, &held, LENS_FOCAL | LENS_CENTER | LENS_DISTORTION);
+}
+
+const struct lens_model *lens_model_for(const struct lens_model *model,
+                                        const struct transforms_lens *lens, const char **problem)
+{
+    *problem = NULL;
+    if (find_excess(model, lens) == NULL)
+        return model;
+    model = lens_model_by_id(model->kind == VKN_LENS_PERSPECTIVE ? 4 : 5);
+    *problem = find_excess(model, lens);
+    return *problem == NULL ? model : NULL;
+}

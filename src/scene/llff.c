@@ -146,22 +146,44 @@ static vkn_status find_images(uint32_t downscale, struct scene_findings *finding
 
 /* ---- writing -------------------------------------------------------------------------------- */
 
-static vkn_status set_rows(const char *file, const struct scene_new_pose *poses, size_t count,
+/* Sets the focal length of a row. */
+static vkn_status set_focal(const char *file, const struct write_view *view, struct npy *array)
+{
+    const double *row = array->values + (size_t)view->frame * COLUMNS;
+    const double size[2] = {row[9], row[4]};
+    struct transforms_lens lens = view->lens, held = lens_none;
+    if (!view->has_lens)
+        return VKN_OK;
+    lens_resize(&lens, size);
+    held.focal[0] = held.focal[1] = lens.focal[0];
+    memcpy(held.size, size, sizeof(held.size));
+    const char *excess = lens_difference(&lens, &held, LENS_ALL);
+    npy_set(array, view->frame, 14, lens.focal[0]);
+    return excess == NULL
+               ? VKN_OK
+               : base_fail(VKN_BAD_INPUT,
+                           "%s: poses[%u]: %s: the format has one focal length, no distortion and "
+                           "the image's middle as optical centre: refine the poses only",
+                           file, view->frame, excess);
+}
+
+static vkn_status set_rows(const char *file, const struct write_view *views, size_t count,
                            struct npy *array)
 {
     for (size_t i = 0; i < count; i++) {
-        const double *pose = poses[i].pose;
-        BASE_TRY(write_check_frame(file, "poses", poses[i].frame, array->rows));
+        const double *pose = views[i].pose;
+        BASE_TRY(write_check_frame(file, "poses", views[i].frame, array->rows));
         for (size_t row = 0; row < 3; row++, pose += 4) {
             const double columns[4] = {-pose[1], pose[0], pose[2], pose[3]};
             for (size_t column = 0; column < 4; column++)
-                npy_set(array, poses[i].frame, 5 * row + column, columns[column]);
+                npy_set(array, views[i].frame, 5 * row + column, columns[column]);
         }
+        BASE_TRY(set_focal(file, &views[i], array));
     }
     return VKN_OK;
 }
 
-static vkn_status write_capture(const char *file, const struct scene_new_pose *poses, size_t count,
+static vkn_status write_capture(const char *file, const struct write_view *views, size_t count,
                                 struct write_files *copies)
 {
     struct npy array;
@@ -169,7 +191,7 @@ static vkn_status write_capture(const char *file, const struct scene_new_pose *p
     if (status == VKN_OK)
         status = check_shape(file, &array);
     if (status == VKN_OK)
-        status = set_rows(file, poses, count, &array);
+        status = set_rows(file, views, count, &array);
     struct write_patch patch = {.data = array.data};
     if (status == VKN_OK)
         status = write_add(copies, write_name(file), &patch, array.size);

@@ -21,60 +21,12 @@
 
 #include "scene/capture.h"
 #include "scene/find.h"
-#include "scene/numbers.h"
+#include "scene/nsvf.h"
 #include "scene/reader.h"
 
-#define LARGEST   1e9  /* largest coordinate */
-#define TOLERANCE 1e-3 /* for a matrix's elements that should be 0 or 1 */
+#define LARGEST 1e9 /* largest coordinate */
 
 /* ---- intrinsics.txt -------------------------------------------------------------------------- */
-
-/* Checks that elements other than focal lengths and centre are those of a pinhole without skew. */
-static vkn_status check_matrix(const char *file, const struct numbers *matrix, size_t columns)
-{
-    for (size_t i = 0; i < matrix->count; i++) {
-        size_t row = i / columns, column = i % columns;
-        bool is_intrinsic = row < 2 && (column == row || column == 2);
-        double wanted = row == column ? 1 : 0;
-        if (!is_intrinsic && !(fabs(matrix->values[i] - wanted) <= TOLERANCE))
-            return base_fail(VKN_BAD_INPUT,
-                             "%s: row %zu, column %zu: %g, where a pinhole camera has %g", file,
-                             row + 1, column + 1, matrix->values[i], wanted);
-    }
-    return VKN_OK;
-}
-
-static vkn_status read_lens(const char *file, struct transforms_lens *lens)
-{
-    struct numbers numbers;
-    const double *k = numbers.values;
-    BASE_TRY(numbers_read(file, true, &numbers));
-    bool in_line = numbers.rows == 1 && (numbers.count == 9 || numbers.count == 16);
-    size_t columns = in_line ? (numbers.count == 9 ? 3 : 4) : numbers.columns;
-    bool fits = columns == 3 || columns == 4;
-    bool is_matrix = fits && numbers.even && (in_line || numbers.rows == columns);
-    bool is_first_line = fits && !is_matrix && (numbers.rows == 1 || !numbers.even);
-    if (!is_matrix && !is_first_line)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: neither a matrix of 3x3 or 4x4 numbers nor a first line f cx cy 0",
-                         file);
-    BASE_TRY(numbers_check_finite(file, &numbers, is_matrix ? SIZE_MAX : 3));
-    /* Likely a damaged matrix: no optical centre is at the image's edge. */
-    if (is_first_line && !numbers.even && k[1] == 0)
-        return numbers_fail_uneven(file, &numbers);
-    if (is_matrix)
-        BASE_TRY(check_matrix(file, &numbers, columns));
-    *lens = lens_none;
-    lens->focal[0] = k[0];
-    lens->focal[1] = is_matrix ? k[columns + 1] : k[0];
-    lens->center[0] = is_matrix ? k[2] : k[1];
-    lens->center[1] = is_matrix ? k[columns + 2] : k[2];
-    for (int i = 0; i < 2; i++)
-        if (!(lens->focal[i] >= 1e-3 && lens->focal[i] <= LENS_MAX_PIXELS))
-            return base_fail(VKN_BAD_INPUT, "%s: focal length %g: out of range (0.001 to %g)", file,
-                             lens->focal[i], LENS_MAX_PIXELS);
-    return VKN_OK;
-}
 
 /* Checks that the optical centre is inside of the image. It is outside when images were downscaled
  * without adapting the intrinsics, which do not tell the images' size. */
@@ -345,7 +297,7 @@ static vkn_status read_capture(const struct layout *layout, const struct scene_o
 {
     char **names = NULL;
     size_t count = 0;
-    BASE_TRY(read_lens(transforms->file, &transforms->lens));
+    BASE_TRY(nsvf_read_lens(transforms->file, &transforms->lens));
     BASE_TRY(read_box(layout->folder, (double)options->scale, transforms));
     vkn_status status = capture_list(layout->images, &names, &count);
     if (status == VKN_OK)
@@ -421,7 +373,7 @@ static vkn_status write_pose(const char *file, bool inverse, const double pose[1
     return status;
 }
 
-static vkn_status write_poses(const struct layout *layout, const struct scene_new_pose *poses,
+static vkn_status write_poses(const struct layout *layout, const struct write_view *views,
                               size_t count, struct write_files *copies)
 {
     char **names = NULL;
@@ -432,11 +384,11 @@ static vkn_status write_poses(const struct layout *layout, const struct scene_ne
         status = finder_open(layout->folder, NULL, &finder);
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
         char *file = NULL;
-        status = write_check_frame(layout->images, "images", poses[i].frame, name_count);
+        status = write_check_frame(layout->images, "images", views[i].frame, name_count);
         if (status == VKN_OK)
-            status = find_pose(finder, layout, names[poses[i].frame], &file);
+            status = find_pose(finder, layout, names[views[i].frame], &file);
         if (status == VKN_OK)
-            status = write_pose(file, layout->is_inverse, poses[i].pose, copies);
+            status = write_pose(file, layout->is_inverse, views[i].pose, copies);
         free(file);
     }
     finder_close(&finder);
@@ -444,13 +396,15 @@ static vkn_status write_poses(const struct layout *layout, const struct scene_ne
     return status;
 }
 
-static vkn_status write_scene(const char *file, const struct scene_new_pose *poses, size_t count,
+static vkn_status write_scene(const char *file, const struct write_view *views, size_t count,
                               struct write_files *copies)
 {
     struct layout layout = {0};
     vkn_status status = find_layout(file, &layout);
     if (status == VKN_OK)
-        status = write_poses(&layout, poses, count, copies);
+        status = write_poses(&layout, views, count, copies);
+    if (status == VKN_OK)
+        status = nsvf_write_lens(file, views, count, copies);
     free_layout(&layout);
     return status;
 }

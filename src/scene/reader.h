@@ -20,9 +20,8 @@ struct scene_reader {
      * frees the files, also after a failure. */
     vkn_status (*read)(const char *file, const struct scene_options *options,
                        struct transforms files[SCENE_SPLITS], bool *single);
-    /* Adds the files with poses, with these new poses in them, to *copies. Rotations of the poses
-     * are orthonormal. */
-    vkn_status (*write)(const char *file, const struct scene_new_pose *poses, size_t count,
+    /* Adds the files with cameras, with these new cameras in them, to *copies. */
+    vkn_status (*write)(const char *file, const struct write_view *views, size_t count,
                         struct write_files *copies);
 };
 

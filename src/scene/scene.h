@@ -1,5 +1,5 @@
-/* Reads datasets into cameras and images, and writes copies of datasets with other poses. The
- * module does not use Vulkan. */
+/* Reads datasets into cameras and images, and writes copies of datasets with other cameras.
+ * The module does not use Vulkan. */
 #ifndef SCENE_SCENE_H
 #define SCENE_SCENE_H
 
@@ -167,28 +167,39 @@ struct scene_options {
  * content (16 when no depths are known). options->is_fixed overrides file and measurement. */
 vkn_status scene_open(const struct scene_options *options, struct vkn_scene **scene);
 
-/* A new pose of a view: camera to world, 3 rows x 4 columns, in the dataset's units. */
-struct scene_new_pose {
+/* A new camera of a view. */
+struct scene_new_camera {
     uint32_t file, frame; /* as in struct scene_camera */
-    double pose[12];
+    double pose[12];      /* camera to world, 3 rows x 4 columns, in the dataset's units */
+    bool has_lens;        /* false: the lens stays; not for panoramas */
+    /* Pixels of the image as it was before scene->downscale; coefficients as in scene_camera. */
+    double focal[2], center[2], distortion[SCENE_COEFFICIENT_COUNT];
 };
-/* Writes a copy of the scene's files with these poses, in the scene's format, into the folder
+/* Writes a copy of the scene's files with these cameras, in the scene's format, into the folder
  * `out`, which exists. Everything else stays as it is: all other keys of a transforms.json, frames
- * without a new pose, text or binary files of a COLMAP model. All other files and folders of the
+ * without a new camera, text or binary files of a COLMAP model. All other files and folders of the
  * scene's folder become symbolic links with absolute targets, except hidden ones, `out` itself, and
  * folders that `out` has already. VKN_BAD_INPUT, before anything is written: another entry to be
- * made exists in `out`, or a file of the scene has changed so that it no longer has a frame.
+ * made exists in `out`, a file of the scene has changed so that it no longer has a frame, or the
+ * format cannot hold a new lens. Frames that share a lens in the files share a new lens, even those
+ * without a new camera.
  *
  * COLMAP: the points move to the least squared reprojection errors of their tracks, with the new
- * poses and, of images without one, the old. A point's new mean error is written. A point stays as
- * it is when none of its images has a new pose, its track names an absent image or 2D point, or it
- * is behind one of its cameras. A point that would get a larger mean error does not move. rigs and
- * frames (COLMAP 3.12 and later) hold poses too: they are left out, and COLMAP makes them anew for
- * cameras that are no rigs. The model's files in the other form and points3D.ply are left out.
+ * cameras and, of images without one, the old. A point's new mean error is written. A point stays
+ * as it is when none of its images has a new camera, its track names an absent image or 2D point,
+ * or it is behind one of its cameras. A point that would get a larger mean error does not move.
+ * rigs and frames (COLMAP 3.12 and later) hold poses too: they are left out, and COLMAP makes them
+ * anew for cameras that are no rigs. The model's files in the other form and points3D.ply are left
+ * out.
  *
- * transforms.json: names of files that lead out of the scene's folder become absolute.
+ * A camera whose model cannot hold its new lens becomes OPENCV or OPENCV_FISHEYE; images of a
+ * camera must agree about their lens.
+ *
+ * transforms.json: names of files that lead out of the scene's folder become absolute. Intrinsics
+ * are replaced where they stand, or added there; frames whose lenses differ get keys of their own.
+ * LLFF and NSVF hold no distortion, LLFF one focal length and the image's middle as centre.
  * Poses in files of other formats beside the scene's stay old: those files are linked. (write.c) */
-vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pose *poses,
+vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_camera *cameras,
                        size_t count, const char *out);
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,

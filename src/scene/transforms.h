@@ -98,7 +98,7 @@ vkn_status transforms_read(const char *file, bool needs_images, struct transform
  * alone; NULL: none. The caller frees the names, also after a failure. */
 vkn_status transforms_files(const char *path, char *files[SCENE_SPLITS], bool *single);
 /* Implements scene_reader.write. */
-vkn_status transforms_write(const char *path, const struct scene_new_pose *poses, size_t count,
+vkn_status transforms_write(const char *path, const struct write_view *views, size_t count,
                             struct write_files *copies);
 /* Frees what the struct owns and sets it to zeros. */
 void transforms_free(struct transforms *transforms);

@@ -1,4 +1,5 @@
-/* Writes transforms.json files with other poses. The rest of the text stays byte for byte. */
+/* Writes transforms.json files with other cameras. The rest of the text stays byte for byte. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,6 +73,15 @@ static vkn_status set_raw(cJSON *item, char *text)
     return VKN_OK;
 }
 
+/* Makes an item raw. Takes the text. */
+static vkn_status set_text(cJSON *item, struct base_text *text)
+{
+    if (!text->failed)
+        return set_raw(item, text->data);
+    free(text->data);
+    return VKN_ERROR;
+}
+
 /* ---- poses ----------------------------------------------------------------------------------- */
 
 /* Replaces a matrix of 3 or 4 rows. */
@@ -89,11 +99,7 @@ static vkn_status set_matrix(cJSON *matrix, const double pose[12])
         }
     }
     base_text_add(&text, "]]");
-    if (text.failed) {
-        free(text.data);
-        return VKN_ERROR;
-    }
-    return set_raw(matrix, text.data);
+    return set_text(matrix, &text);
 }
 
 /* Sets all matrices of a frame: readers differ in which of several they read. */
@@ -114,25 +120,250 @@ static vkn_status set_pose(cJSON *frame, const struct transforms *transforms,
     return VKN_OK;
 }
 
-static vkn_status set_poses(cJSON *json, const struct transforms *transforms, uint32_t file,
-                            const struct scene_new_pose *poses, size_t count)
+/* ---- lenses ---------------------------------------------------------------------------------- */
+
+/* Parts of a lens that are written one after the other, and their keys. */
+enum part { FOCAL, CENTER, DISTORTION, SIZE, PARTS };
+static const char *const part_names[PARTS][SCENE_COEFFICIENT_COUNT + 2] = {
+    [FOCAL] = {"fl_x", "fl_y", "camera_angle_x", "camera_angle_y", "x_fov", "y_fov"},
+    [CENTER] = {"cx", "cy"},
+    [DISTORTION] = {SCENE_COEFFICIENTS(LENS_NAME) "distortion_params"},
+    [SIZE] = {"w", "h"},
+};
+
+/* A frame with a new camera. */
+struct new_frame {
+    cJSON *item;
+    const struct write_view *view;
+    bool has_size;               /* the file says of which size its images are */
+    struct transforms_lens lens; /* the new one, in pixels of that size or of the image */
+};
+
+/* The new cameras of a file. */
+struct rewrite {
+    cJSON *json;
+    const struct transforms *transforms; /* as read */
+    struct new_frame *frames;
+    size_t count;
+    bool is_complete;  /* all frames have new lenses */
+    bool is_decentred; /* a new lens has its centre aside from the image's middle */
+    bool is_used[SCENE_COEFFICIENT_COUNT]; /* a new lens or the top level has the coefficient */
+};
+
+static cJSON *find(const cJSON *object, const char *name)
 {
-    cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "frames"), *item = NULL;
-    size_t frames = (size_t)cJSON_GetArraySize(list), next = 0;
-    cJSON **items = base_alloc(frames, sizeof(cJSON *));
-    vkn_status status = items != NULL ? VKN_OK : VKN_ERROR;
-    if (items != NULL)
-        cJSON_ArrayForEach (item, list)
-            items[next++] = item;
-    for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        if (poses[i].file != file)
-            continue;
-        status = write_check_frame(transforms->file, "frames", poses[i].frame, frames);
-        if (status == VKN_OK)
-            status = set_pose(items[poses[i].frame], transforms, poses[i].pose);
+    return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+static bool has(const cJSON *object, const char *name)
+{
+    const cJSON *item = find(object, name);
+    return item != NULL && !cJSON_IsNull(item);
+}
+
+static bool has_part(const cJSON *object, enum part part)
+{
+    for (size_t i = 0; part_names[part][i] != NULL; i++)
+        if (has(object, part_names[part][i]))
+            return true;
+    return false;
+}
+
+/* Returns the object that has a part of a frame's lens, or that gets it: the top level of the file,
+ * or the frame. */
+static const cJSON *owner_of(const struct rewrite *rewrite, const struct new_frame *frame,
+                             enum part part)
+{
+    if (has_part(frame->item, part))
+        return frame->item;
+    if (has_part(rewrite->json, part))
+        return rewrite->json;
+    return part != FOCAL && rewrite->is_complete ? owner_of(rewrite, frame, FOCAL) : frame->item;
+}
+
+/* Replaces a number, or adds it if it is needed: behind the last value that is replaced. */
+static vkn_status put_number(const cJSON *object, const char *name, bool needed, double value)
+{
+    cJSON *item = find(object, name), *last = NULL, *other = NULL;
+    char number[40];
+    config_print_number(number, value, false);
+    if (!has(object, name) && !needed)
+        return VKN_OK;
+    if (item != NULL)
+        return set_raw(item, base_format("%s", number));
+    cJSON_ArrayForEach (other, object)
+        last = cJSON_IsRaw(other) ? other : last;
+    return set_raw(last, base_format("%s, \"%s\": %s", last->valuestring, name, number));
+}
+
+static bool is_centred(const struct transforms_lens *lens)
+{
+    struct transforms_lens centred = *lens;
+    centred.center[0] = centred.center[1] = (double)NAN;
+    return lens_difference(lens, &centred, LENS_CENTER) == NULL;
+}
+
+/* Writes focal lengths. Fields of view follow them; a file that has only these keeps only these
+ * unless the centre needs pixels. One axis is enough for square pixels. */
+static vkn_status put_focal(const struct rewrite *rewrite, const struct new_frame *frame,
+                            const cJSON *object)
+{
+    const struct transforms_lens *lens = &frame->lens;
+    struct transforms_lens square = *lens;
+    square.focal[1] = lens->focal[0];
+    bool in_angles = !has(object, "fl_x") && !has(object, "fl_y");
+    bool is_alone = object == rewrite->json || !has_part(rewrite->json, FOCAL);
+    bool is_square = is_alone && lens_difference(lens, &square, LENS_FOCAL) == NULL;
+    for (int axis = 0; axis < 2; axis++) {
+        const char *const *names = part_names[FOCAL] + axis;
+        double angle = 2 * atan(0.5 * lens->size[axis] / lens->focal[axis]);
+        bool known = has(object, names[0]) || has(object, names[2]) || has(object, names[4]);
+        bool needed = (in_angles && !is_centred(lens)) || (!known && !is_square);
+        BASE_TRY(put_number(object, names[2], false, angle));
+        BASE_TRY(put_number(object, names[4], false, angle * 180 / M_PI));
+        BASE_TRY(put_number(object, names[0], needed, lens->focal[axis]));
     }
-    free(items);
-    return status;
+    return VKN_OK;
+}
+
+/* Writes the coefficients, in nerfstudio's list if there is one (lens_read). */
+static vkn_status put_distortion(const struct rewrite *rewrite, const struct new_frame *frame,
+                                 const cJSON *object)
+{
+    const double *k = frame->lens.distortion;
+    bool has_list = has(object, "distortion_params");
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++) {
+        bool in_list = has_list && i != SCENE_sx1 && i != SCENE_sy1;
+        bool needed = object == rewrite->json ? k[i] != 0 : rewrite->is_used[i];
+        BASE_TRY(put_number(object, lens_coefficient_names[i], needed && !in_list, k[i]));
+    }
+    if (!has_list)
+        return VKN_OK;
+    const double list[] = {k[SCENE_k1], k[SCENE_k2], k[SCENE_k3],
+                           k[SCENE_k4], k[SCENE_p1], k[SCENE_p2]};
+    struct base_text text = {0};
+    for (size_t i = 0; i < BASE_COUNT(list); i++) {
+        char number[40];
+        config_print_number(number, list[i], false);
+        base_text_add(&text, "%s%s", i == 0 ? "[" : ", ", number);
+    }
+    base_text_add(&text, "]");
+    return set_text(find(object, "distortion_params"), &text);
+}
+
+static vkn_status put_part(const struct rewrite *rewrite, const struct new_frame *frame,
+                           enum part part, const cJSON *object)
+{
+    const struct transforms_lens *lens = &frame->lens;
+    bool overrides = object != rewrite->json && has_part(rewrite->json, part);
+    if (part == FOCAL)
+        return put_focal(rewrite, frame, object);
+    if (part == DISTORTION)
+        return put_distortion(rewrite, frame, object);
+    for (int axis = 0; axis < 2; axis++) {
+        const char *name = part_names[part][axis];
+        if (part == CENTER)
+            BASE_TRY(
+                put_number(object, name, rewrite->is_decentred || overrides, lens->center[axis]));
+        else if (!frame->has_size)
+            BASE_TRY(put_number(object, name, rewrite->is_decentred, lens->size[axis]));
+    }
+    return VKN_OK;
+}
+
+/* Writes a part of all lenses: at the top level if the frames that share it agree. */
+static vkn_status put_part_of_all(const struct rewrite *rewrite, enum part part)
+{
+    static const unsigned parts[PARTS] = {LENS_FOCAL, LENS_CENTER, LENS_DISTORTION, LENS_SIZE};
+    const struct new_frame *first = NULL;
+    bool agree = true;
+    for (size_t i = 0; i < rewrite->count; i++) {
+        const struct new_frame *frame = &rewrite->frames[i];
+        if (!frame->view->has_lens || owner_of(rewrite, frame, part) != rewrite->json)
+            continue;
+        first = first != NULL ? first : frame;
+        agree = agree && lens_difference(&first->lens, &frame->lens, parts[part]) == NULL;
+    }
+    if (first != NULL && agree)
+        BASE_TRY(put_part(rewrite, first, part, rewrite->json));
+    for (size_t i = 0; i < rewrite->count; i++) {
+        const struct new_frame *frame = &rewrite->frames[i];
+        bool shares = owner_of(rewrite, frame, part) == rewrite->json;
+        if (frame->view->has_lens && !(shares && agree))
+            BASE_TRY(put_part(rewrite, frame, part, frame->item));
+    }
+    return VKN_OK;
+}
+
+/* Replaces the name of a camera model that cannot hold a lens. */
+static vkn_status set_model(const struct rewrite *rewrite, const struct new_frame *frame)
+{
+    const cJSON *object = has(frame->item, "camera_model") ? frame->item : rewrite->json;
+    cJSON *item = find(object, "camera_model");
+    const char *name = cJSON_GetStringValue(item), *problem = NULL;
+    if (name == NULL || !frame->view->has_lens)
+        return VKN_OK;
+    const struct lens_model *model = lens_model_by_name(name, strlen(name));
+    const struct lens_model *other = lens_model_for(model, &frame->lens, &problem);
+    return other == NULL || other == model ? VKN_OK
+                                           : set_raw(item, base_format("\"%s\"", other->name));
+}
+
+static vkn_status set_lenses(struct rewrite *rewrite)
+{
+    size_t lenses = 0;
+    for (size_t i = 0; i < rewrite->count; i++) {
+        const struct new_frame *frame = &rewrite->frames[i];
+        lenses += frame->view->has_lens ? 1 : 0;
+        rewrite->is_decentred =
+            rewrite->is_decentred || (frame->view->has_lens && !is_centred(&frame->lens));
+        for (size_t k = 0; k < SCENE_COEFFICIENT_COUNT; k++)
+            rewrite->is_used[k] = rewrite->is_used[k] || frame->lens.distortion[k] != 0 ||
+                                  rewrite->transforms->lens.distortion[k] != 0;
+    }
+    rewrite->is_complete = lenses == rewrite->transforms->count;
+    for (enum part part = 0; part < PARTS; part++)
+        BASE_TRY(put_part_of_all(rewrite, part));
+    for (size_t i = 0; i < rewrite->count; i++)
+        BASE_TRY(set_model(rewrite, &rewrite->frames[i]));
+    return VKN_OK;
+}
+
+/* ---- cameras --------------------------------------------------------------------------------- */
+
+/* Sets sizes from what the file says about its images. */
+static void resize_lens(const struct transforms *transforms, struct new_frame *frame)
+{
+    const struct transforms_lens *old = &transforms->lens;
+    for (size_t i = 0; i < transforms->count; i++)
+        if (transforms->frames[i].index == frame->view->frame)
+            old = &transforms->frames[i].lens;
+    frame->lens = frame->view->lens;
+    frame->has_size = old->size[0] > 0;
+    if (frame->view->has_lens && frame->has_size)
+        lens_resize(&frame->lens, old->size);
+}
+
+static vkn_status set_cameras(struct rewrite *rewrite, uint32_t file,
+                              const struct write_view *views, size_t count)
+{
+    const struct transforms *transforms = rewrite->transforms;
+    cJSON *list = find(rewrite->json, "frames");
+    size_t frames = (size_t)cJSON_GetArraySize(list);
+    rewrite->frames = base_alloc(count, sizeof(*rewrite->frames));
+    if (rewrite->frames == NULL)
+        return VKN_ERROR;
+    for (size_t i = 0; i < count; i++) {
+        if (views[i].file != file)
+            continue;
+        BASE_TRY(write_check_frame(transforms->file, "frames", views[i].frame, frames));
+        struct new_frame *frame = &rewrite->frames[rewrite->count++];
+        frame->view = &views[i];
+        frame->item = cJSON_GetArrayItem(list, (int)views[i].frame);
+        BASE_TRY(set_pose(frame->item, transforms, views[i].pose));
+        resize_lens(transforms, frame);
+    }
+    return set_lenses(rewrite);
 }
 
 /* ---- names of files -------------------------------------------------------------------------- */
@@ -203,44 +434,45 @@ static vkn_status set_all_names(const cJSON *json, const char *file)
 /* ---- files ----------------------------------------------------------------------------------- */
 
 static vkn_status add_file(const char *path, uint32_t file, const char *text, size_t size,
-                           const struct scene_new_pose *poses, size_t count,
-                           struct write_files *copies)
+                           const struct write_view *views, size_t count, struct write_files *copies)
 {
     cJSON *json = NULL;
     struct transforms transforms = {0};
     struct write_patch patch = {.data = text};
     BASE_TRY(base_json_parse(path, text, size, &json));
     vkn_status status = transforms_parse(path, json, true, &transforms);
+    struct rewrite rewrite = {.json = json, .transforms = &transforms};
     if (status == VKN_OK)
-        status = set_poses(json, &transforms, file, poses, count);
+        status = set_cameras(&rewrite, file, views, count);
     if (status == VKN_OK)
         status = set_all_names(json, path);
     if (status == VKN_OK) {
         replace_raw(&patch, json, skip_blanks(text));
         status = write_add(copies, write_name(path), &patch, size);
     }
+    free(rewrite.frames);
     transforms_free(&transforms);
     cJSON_Delete(json);
     return status;
 }
 
-vkn_status transforms_write(const char *path, const struct scene_new_pose *poses, size_t count,
+vkn_status transforms_write(const char *path, const struct write_view *views, size_t count,
                             struct write_files *copies)
 {
     char *paths[SCENE_SPLITS];
     bool single = false;
     vkn_status status = transforms_files(path, paths, &single);
     for (size_t i = 0; i < count && status == VKN_OK; i++)
-        if (poses[i].file >= SCENE_SPLITS || paths[poses[i].file] == NULL)
-            status = base_fail(VKN_BAD_INPUT, "%s: it has no file %u for a new pose", path,
-                               poses[i].file);
+        if (views[i].file >= SCENE_SPLITS || paths[views[i].file] == NULL)
+            status = base_fail(VKN_BAD_INPUT, "%s: it has no file %u for a new camera", path,
+                               views[i].file);
     for (unsigned i = 0; i < SCENE_SPLITS && status == VKN_OK; i++) {
         char *text = NULL;
         size_t size = 0;
         if (paths[i] != NULL)
             status = base_text_read(paths[i], TRANSFORMS_MAX_SIZE, &text, &size);
         if (status == VKN_OK && paths[i] != NULL)
-            status = add_file(paths[i], i, text, size, poses, count, copies);
+            status = add_file(paths[i], i, text, size, views, count, copies);
         free(text);
     }
     for (unsigned i = 0; i < SCENE_SPLITS; i++)

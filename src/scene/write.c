@@ -1,4 +1,5 @@
-/* Writes a copy of a scene with other poses: the files with poses, and links to everything else. */
+/* Writes a copy of a scene with other cameras: the files with cameras, and links to everything
+ * else. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "scene/image.h"
 #include "scene/reader.h"
 
 /* ---- folders --------------------------------------------------------------------------------- */
@@ -221,25 +223,82 @@ static vkn_status complete_names(struct copy *copy)
     return VKN_OK;
 }
 
-/* Returns a copy of the new poses with orthonormal rotations; NULL after a failure. */
-static struct scene_new_pose *clean_poses(const struct vkn_scene *scene,
-                                          const struct scene_new_pose *poses, size_t count,
-                                          vkn_status *status)
+/* ---- new cameras ----------------------------------------------------------------------------- */
+
+/* Finds the view of a frame; NULL: there is none. */
+static const struct scene_camera *find_camera(const struct vkn_scene *scene, uint32_t file,
+                                              uint32_t frame)
 {
-    struct scene_new_pose *cleaned = base_alloc(count, sizeof(*cleaned));
-    *status = cleaned != NULL ? VKN_OK : VKN_ERROR;
-    for (size_t i = 0; i < count && *status == VKN_OK; i++) {
-        double rows[3][4];
-        memcpy(rows, poses[i].pose, sizeof(rows));
-        cleaned[i] = poses[i];
-        const char *problem = pose_from_rows((const double(*)[4])rows, cleaned[i].pose);
-        if (problem != NULL)
-            *status = base_fail(VKN_BAD_INPUT, "%s: new pose %zu: %s", scene->path, i, problem);
-    }
-    return cleaned;
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        for (size_t i = 0; i < scene->splits[split].camera_count; i++) {
+            const struct scene_camera *camera = &scene->splits[split].cameras[i];
+            if (camera->file == file && camera->frame == frame)
+                return camera;
+        }
+    return NULL;
 }
 
-vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pose *poses,
+/* Sets the size of an image, before the scene's downscale, as its lens sees it. */
+static vkn_status measure(const struct vkn_scene *scene, const struct scene_camera *camera,
+                          double size[2])
+{
+    struct image_header header;
+    double factor = (double)scene->downscale / scene->load_downscale;
+    BASE_TRY(image_measure(camera->image_path, &header));
+    int across = camera->applied_orientation >= IMAGE_FIRST_TRANSPOSED ? 1 : 0;
+    size[across] = header.width * factor;
+    size[1 - across] = header.height * factor;
+    return VKN_OK;
+}
+
+/* Copies and checks the lens of a new camera. `where` begins messages. */
+static vkn_status set_lens(const struct vkn_scene *scene, const struct scene_new_camera *given,
+                           const char *where, struct write_view *view)
+{
+    const struct scene_camera *camera = find_camera(scene, given->file, given->frame);
+    if (camera == NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: it has a lens, but no view is frame %u of file %u",
+                         where, given->frame, given->file);
+    view->has_lens = true;
+    view->lens = lens_none;
+    view->lens.kind = camera->lens;
+    memcpy(view->lens.focal, given->focal, sizeof(given->focal));
+    memcpy(view->lens.center, given->center, sizeof(given->center));
+    memcpy(view->lens.distortion, given->distortion, sizeof(given->distortion));
+    BASE_TRY(lens_check(&view->lens, where));
+    return measure(scene, camera, view->lens.size);
+}
+
+static vkn_status check_view(const struct vkn_scene *scene, const struct scene_new_camera *given,
+                             const char *where, struct write_view *view)
+{
+    double rows[3][4];
+    memcpy(rows, given->pose, sizeof(rows));
+    *view = (struct write_view){.file = given->file, .frame = given->frame};
+    const char *problem = pose_from_rows((const double(*)[4])rows, view->pose);
+    if (problem != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s", where, problem);
+    return given->has_lens ? set_lens(scene, given, where, view) : VKN_OK;
+}
+
+/* Returns the new cameras as readers write them; NULL after a failure. */
+static struct write_view *check_views(const struct vkn_scene *scene,
+                                      const struct scene_new_camera *cameras, size_t count,
+                                      vkn_status *status)
+{
+    struct write_view *views = base_alloc(count, sizeof(*views));
+    *status = views != NULL ? VKN_OK : VKN_ERROR;
+    for (size_t i = 0; i < count && *status == VKN_OK; i++) {
+        char *where = base_format("%s: new camera %zu", scene->path, i);
+        *status = where != NULL ? check_view(scene, &cameras[i], where, &views[i]) : VKN_ERROR;
+        free(where);
+    }
+    return views;
+}
+
+/* ---- the module ------------------------------------------------------------------------------ */
+
+vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_camera *cameras,
                        size_t count, const char *out)
 {
     BASE_C_LOCALE;
@@ -247,11 +306,11 @@ vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pos
     vkn_status status = VKN_OK;
     if (scene->file == NULL)
         return base_fail(VKN_BAD_INPUT, "%s: a scene in memory has no files to copy", scene->path);
-    struct scene_new_pose *cleaned = clean_poses(scene, poses, count, &status);
+    struct write_view *views = check_views(scene, cameras, count, &status);
     if (status == VKN_OK)
         status = find_folders(scene, out, &copy);
     if (status == VKN_OK)
-        status = reader_of(scene->format)->write(scene->file, cleaned, count, &copy.files);
+        status = reader_of(scene->format)->write(scene->file, views, count, &copy.files);
     if (status == VKN_OK)
         status = complete_names(&copy);
     if (status == VKN_OK)
@@ -259,6 +318,6 @@ vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_pos
     if (status == VKN_OK)
         status = place(&copy, false);
     free_copy(&copy);
-    free(cleaned);
+    free(views);
     return status;
 }

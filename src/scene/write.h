@@ -2,7 +2,15 @@
 #ifndef SCENE_WRITE_H
 #define SCENE_WRITE_H
 
-#include "scene/scene.h"
+#include "scene/lens.h"
+
+/* A new camera of a frame, checked. */
+struct write_view {
+    uint32_t file, frame; /* as in struct scene_camera */
+    double pose[12];      /* as in struct scene_new_camera, with an orthonormal rotation */
+    bool has_lens;
+    struct transforms_lens lens; /* with focal lengths, centre and size, if has_lens */
+};
 
 /* A copy of a file's bytes in which parts are replaced. */
 struct write_patch {
@@ -33,7 +41,7 @@ vkn_status write_leave_out(struct write_files *files, const char *name);
 
 /* Returns the last component of a path. */
 const char *write_name(const char *path);
-/* Checks that a file still has the frame of a new pose: VKN_BAD_INPUT "FILE: LIST[3]: ...". */
+/* Checks that a file still has the frame of a new camera: VKN_BAD_INPUT "FILE: LIST[3]: ...". */
 vkn_status write_check_frame(const char *file, const char *list, uint32_t frame, size_t count);
 
 #endif

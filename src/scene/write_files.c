@@ -56,6 +56,6 @@ vkn_status write_check_frame(const char *file, const char *list, uint32_t frame,
 {
     if (frame < count)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %s[%u]: it has a new pose, but there are only %zu", file,
+    return base_fail(VKN_BAD_INPUT, "%s: %s[%u]: it has a new camera, but there are only %zu", file,
                      list, frame, count);
 }
