@@ -193,7 +193,7 @@ static void free_frames(struct frames *frames)
 }
 
 static const struct scene_new_camera *find_pose(const struct scene_new_camera *poses, size_t count,
-                                              unsigned file, size_t frame)
+                                                unsigned file, size_t frame)
 {
     for (size_t i = 0; i < count; i++)
         if (poses[i].file == file && poses[i].frame == frame)
@@ -201,8 +201,26 @@ static const struct scene_new_camera *find_pose(const struct scene_new_camera *p
     return NULL;
 }
 
-/* Checks that the copy has the new poses (to `tolerance`), the old ones elsewhere, and everything
- * else unchanged. */
+/* Checks that a frame of the copy has a new lens, whose pixels are those of the image. */
+static void check_lens(const struct transforms_frame *frame, const struct scene_new_camera *wanted)
+{
+    struct scene_camera camera = {0};
+    lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
+    const float numbers[4] = {camera.focal_x, camera.focal_y, camera.center_x, camera.center_y};
+    for (int i = 0; i < 4; i++) {
+        double number = i < 2 ? wanted->focal[i] : wanted->center[i - 2];
+        if (!(fabs((double)numbers[i] - number) <= 1e-7 * wanted->focal[i % 2]))
+            fail_msg("frame %zu: intrinsic %d: %.9g is not %.9g", frame->index, i,
+                     (double)numbers[i], number);
+    }
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        if (frame->lens.distortion[i] != wanted->distortion[i])
+            fail_msg("frame %zu: %s: %.9g is not %.9g", frame->index, lens_coefficient_names[i],
+                     frame->lens.distortion[i], wanted->distortion[i]);
+}
+
+/* Checks that the copy has the new poses (to `tolerance`) and lenses, the old ones elsewhere, and
+ * everything else unchanged. */
 static void check_copy(enum vkn_scene_format format, const char *from, const char *to,
                        const struct scene_new_camera *poses, size_t count, double tolerance)
 {
@@ -221,7 +239,10 @@ static void check_copy(enum vkn_scene_format format, const char *from, const cha
                     fail_msg("file %u, frame %zu: %.17g is not %.17g", f, i, b->pose[k], wanted[k]);
             assert_int_equal(a->index, b->index);
             assert_int_equal(a->file, b->file);
-            assert_memory_equal(&a->lens, &b->lens, sizeof(a->lens));
+            if (pose != NULL && pose->has_lens)
+                check_lens(b, pose);
+            else
+                assert_memory_equal(&a->lens, &b->lens, sizeof(a->lens));
             assert_memory_equal(a->bounds, b->bounds, format == VKN_SCENE_LLFF ? 16 : 0);
             assert_true(a->splits == b->splits && a->width == b->width && a->time == b->time);
             char *old_image = realpath(a->image_path, NULL),
@@ -395,7 +416,7 @@ static void test_split_files(void **state)
     }
     char *in = make_folder(folder, "in"), *out = make_folder(folder, "out");
     const struct scene_new_camera poses[3] = {pose_of(SCENE_TEST, 1, 5), pose_of(SCENE_TRAIN, 1, 6),
-                                            pose_of(SCENE_TRAIN, 0, 7)};
+                                              pose_of(SCENE_TRAIN, 0, 7)};
     write_copy(in, poses, 3, out, in);
     check_copy(VKN_SCENE_TRANSFORMS, in, out, poses, 3, 1e-14);
     assert_false(exists(folder, "out/transforms_val.json"));
@@ -405,8 +426,9 @@ static void test_split_files(void **state)
     const struct scene_new_camera absent = pose_of(SCENE_VAL, 0, 1);
     assert_write_fails(in, &absent, 1, out, "it has no file 1");
     const struct scene_new_camera beyond = pose_of(SCENE_TEST, 2, 1);
-    assert_write_fails(in, &beyond, 1, out,
-                       "transforms_test.json: frames[2]: it has a new camera, but there are only 2");
+    assert_write_fails(
+        in, &beyond, 1, out,
+        "transforms_test.json: frames[2]: it has a new camera, but there are only 2");
 }
 
 /* Names that lead out of the folder become absolute; the lists of names still match. */
@@ -446,6 +468,164 @@ static void test_outside_names(void **state)
     free(prefix);
     free(name);
     free(in);
+}
+
+/* ---- lenses in transforms.json --------------------------------------------------------------- */
+
+static struct scene_new_camera lens_of(uint32_t frame, double fx, double fy, double cx, double cy)
+{
+    struct scene_new_camera camera = pose_of(0, frame, frame);
+    camera.has_lens = true;
+    camera.focal[0] = fx;
+    camera.focal[1] = fy;
+    camera.center[0] = cx;
+    camera.center[1] = cy;
+    return camera;
+}
+
+/* Makes a scene of two frames of 40x30 pixels: `top` is the beginning of its top level, and `a` and
+ * `b` are the frames' other keys. */
+static char *two_frames(const char *top, const char *a, const char *b)
+{
+    return base_format(
+        "{%s \"frames\": [ {\"file_path\":\"images/0.png\",\"transform_matrix\":$%s},"
+        "{\"transform_matrix\" : $%s, \"file_path\":\"images/1.png\"}]}",
+        top, a, b);
+}
+
+/* A file before and after new lenses, by the parts of two_frames. */
+struct lens_case {
+    const char *before[3], *after[3];
+};
+
+static void check_lens_case(struct temporary *folder, const struct lens_case *test,
+                            const struct scene_new_camera cameras[2], unsigned number)
+{
+    char *in = base_format("lens-in-%u", number), *out = base_format("lens-out-%u", number);
+    char *pictures = base_format("%s/images", in), *file = base_format("%s/transforms.json", in),
+         *copy = base_format("%s/transforms.json", out);
+    char *before = two_frames(test->before[0], test->before[1], test->before[2]);
+    char *after = two_frames(test->after[0], test->after[1], test->after[2]);
+    make_pictures(folder, pictures, 40, 30);
+    write_filled(folder, file, before);
+    write_copy(temporary_path(folder, in), cameras, 2, make_folder(folder, out),
+               temporary_path(folder, in));
+    assert_filled(folder, copy, after, false);
+    check_copy(VKN_SCENE_TRANSFORMS, temporary_path(folder, in), temporary_path(folder, out),
+               cameras, 2, 1e-14);
+    free(after);
+    free(before);
+    free(copy);
+    free(file);
+    free(pictures);
+    free(out);
+    free(in);
+}
+
+/* Frames that share intrinsics: keys are replaced where they stand, and missing ones added. */
+static void test_lens_shared(void **state)
+{
+    struct scene_new_camera cameras[2];
+    struct lens_case tests[] = {
+        /* All keys are there; other keys stay. */
+        {{"\"fl_x\": 35e0,\"fl_y\":35,\n\"cx\":20 , \"cy\": 15, \"w\": 40, \"h\": 30.0,"
+          " \"k1\": 0, \"k2\": 0.1, \"p1\":0, \"p2\":0, \"camera_angle_x\": 1.0, \"aabb_scale\": "
+          "4,",
+          "", ""},
+         {"\"fl_x\": 36,\"fl_y\":36.5,\n\"cx\":20.25 , \"cy\": 14.5, \"w\": 40, \"h\": 30.0,"
+          " \"k1\": 0.125, \"k2\": -0.25, \"p1\":0, \"p2\":0, \"camera_angle_x\": "
+          "1.014197008784674, \"aabb_scale\": 4,",
+          "", ""}},
+        /* w and h are those of an image that is twice as large. */
+        {{"\"w\": 80, \"h\": 60, \"fl_x\": 70, \"cx\": 40, \"cy\": 30,", "", ""},
+         {"\"w\": 80, \"h\": 60, \"fl_x\": 72, \"fl_y\": 73, \"cx\": 40.5, \"cy\": 29, "
+          "\"k1\": 0.125, \"k2\": -0.25,",
+          "", ""}},
+        /* A field of view alone: the centre needs pixels. */
+        {{"\"camera_angle_x\": 1.0,", "", ""},
+         {"\"camera_angle_x\": 1.014197008784674, \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, "
+          "\"cy\": 14.5, \"k1\": 0.125, \"k2\": -0.25, \"w\": 40, \"h\": 30,",
+          "", ""}},
+        /* instant-ngp's degrees take precedence; nerfstudio's list too; null is no value. */
+        {{"\"fl_x\": null, \"x_fov\": 50, \"y_fov\": 40, \"cx\": null, \"k1\": null, "
+          "\"distortion_params\": [0, 0,0,0, 0.5, 0],",
+          "", ""},
+         {"\"fl_x\": 36, \"x_fov\": 58.10920819815429, \"y_fov\": 44.68129591998827, "
+          "\"fl_y\": 36.5, \"cx\": 20.25, \"k1\": null, \"distortion_params\": [0.125, -0.25, 0, "
+          "0, "
+          "0, 0], \"cy\": 14.5, \"w\": 40, \"h\": 30,",
+          "", ""}},
+        /* A model that cannot hold the lens. */
+        {{"\"camera_model\": \"PINHOLE\", \"fl_x\": 35,", "", ""},
+         {"\"camera_model\": \"OPENCV\", \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, \"cy\": "
+          "14.5, "
+          "\"k1\": 0.125, \"k2\": -0.25, \"w\": 40, \"h\": 30,",
+          "", ""}},
+    };
+    for (unsigned i = 0; i < BASE_COUNT(tests); i++) {
+        for (unsigned n = 0; n < 2; n++) {
+            cameras[n] = lens_of(n, 36, 36.5, 20.25, 14.5);
+            cameras[n].distortion[SCENE_k1] = 0.125;
+            cameras[n].distortion[SCENE_k2] = -0.25;
+        }
+        check_lens_case(*state, &tests[i], cameras, i);
+    }
+}
+
+/* A file of a field of view keeps it for a centred lens with square pixels. */
+static void test_lens_angle(void **state)
+{
+    struct scene_new_camera cameras[2];
+    struct lens_case tests[] = {
+        {{"\"camera_angle_x\": 1.0,", "", ""}, {"\"camera_angle_x\": 1.014197008784674,", "", ""}},
+        {{"\"x_fov\": 50,", "", ""}, {"\"x_fov\": 58.10920819815429,", "", ""}},
+        {{"\"fl_x\": 35,", "", ""}, {"\"fl_x\": 36,", "", ""}},
+        {{"", ", \"camera_angle_x\": 1", ",\"camera_angle_x\": 1"},
+         {"", ", \"camera_angle_x\": 1.014197008784674", ",\"camera_angle_x\": 1.014197008784674"}},
+    };
+    for (unsigned i = 0; i < BASE_COUNT(tests); i++) {
+        for (unsigned n = 0; n < 2; n++)
+            cameras[n] = lens_of(n, 36, 36 + 1e-6, 20, 15 + 1e-6);
+        check_lens_case(*state, &tests[i], cameras, i);
+    }
+    /* With one more field of view, pixels need not be square. */
+    const struct lens_case both = {
+        {"\"camera_angle_x\": 1.0, \"camera_angle_y\": 1.0,", "", ""},
+        {"\"camera_angle_x\": 1.014197008784674, \"camera_angle_y\": 0.7798357278617043,", "", ""}};
+    const struct lens_case one = {
+        {"\"camera_angle_x\": 1.0,", "", ""},
+        {"\"camera_angle_x\": 1.014197008784674, \"fl_y\": 36.5,", "", ""}};
+    for (unsigned n = 0; n < 2; n++)
+        cameras[n] = lens_of(n, 36, 36.5, 20, 15);
+    check_lens_case(*state, &both, cameras, 10);
+    check_lens_case(*state, &one, cameras, 11);
+}
+
+/* Frames with different lenses, in keys of their own. */
+static void test_lens_frames(void **state)
+{
+    struct scene_new_camera cameras[2];
+    struct lens_case tests[] = {
+        /* nerfstudio's per frame. */
+        {{"\"camera_model\": \"OPENCV\", \"k1\": 0.1,",
+          ", \"fl_x\":35,\"fl_y\":35,\"cx\":20,\"cy\":15,\"w\":40,\"h\":30",
+          ", \"fl_x\": 35, \"fl_y\" : 35, \"cx\": 20, \"cy\": 15, \"w\": 40, \"h\": 30, \"k1\": 0"},
+         {"\"camera_model\": \"OPENCV\", \"k1\": 0,",
+          ", \"fl_x\":36,\"fl_y\":36.5,\"cx\":20.25,\"cy\":14.5,\"w\":40,\"h\":30",
+          ", \"fl_x\": 37, \"fl_y\" : 37, \"cx\": 19, \"cy\": 14.5, \"w\": 40, \"h\": 30, \"k1\": "
+          "0.125"}},
+        /* Shared intrinsics that part. */
+        {{"\"fl_x\": 35, \"cx\": 20, \"cy\": 15,", "", ""},
+         {"\"fl_x\": 35, \"cx\": 20, \"cy\": 15,",
+          ", \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, \"cy\": 14.5, \"k1\": 0",
+          ", \"fl_x\": 37, \"fl_y\": 37, \"cx\": 19, \"cy\": 14.5, \"k1\": 0.125"}},
+    };
+    for (unsigned i = 0; i < BASE_COUNT(tests); i++) {
+        cameras[0] = lens_of(0, 36, 36.5, 20.25, 14.5);
+        cameras[1] = lens_of(1, 37, 37, 19, 14.5);
+        cameras[1].distortion[SCENE_k1] = 0.125;
+        check_lens_case(*state, &tests[i], cameras, i);
+    }
 }
 
 /* ---- LLFF ------------------------------------------------------------------------------------ */
@@ -1240,25 +1420,17 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_transforms),
-        TEST(test_transforms_dialects),
-        TEST(test_split_files),
-        TEST(test_outside_names),
-        TEST(test_llff),
-        TEST(test_nsvf),
-        TEST(test_nsvf_inverse),
-        TEST(test_colmap_exact),
-        TEST(test_colmap_exact_text),
-        TEST(test_colmap_some),
-        TEST(test_colmap_noise),
-        TEST(test_colmap_far),
-        TEST(test_colmap_bytes),
-        TEST(test_colmap_files),
-        TEST(test_colmap_panorama),
-        TEST(test_links),
-        TEST(test_linked_folders),
-        TEST(test_relative_paths),
-        TEST(test_refused),
+        TEST(test_transforms),     TEST(test_transforms_dialects),
+        TEST(test_split_files),    TEST(test_outside_names),
+        TEST(test_lens_shared),    TEST(test_lens_angle),
+        TEST(test_lens_frames),    TEST(test_llff),
+        TEST(test_nsvf),           TEST(test_nsvf_inverse),
+        TEST(test_colmap_exact),   TEST(test_colmap_exact_text),
+        TEST(test_colmap_some),    TEST(test_colmap_noise),
+        TEST(test_colmap_far),     TEST(test_colmap_bytes),
+        TEST(test_colmap_files),   TEST(test_colmap_panorama),
+        TEST(test_links),          TEST(test_linked_folders),
+        TEST(test_relative_paths), TEST(test_refused),
         TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

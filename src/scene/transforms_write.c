@@ -5,82 +5,8 @@
 
 #include <cjson/cJSON.h>
 
+#include "scene/json_patch.h"
 #include "scene/reader.h"
-
-/* ---- the text of a tree ---------------------------------------------------------------------- */
-
-/* These functions walk over a text that has been parsed, so it is valid JSON. */
-
-static const char *skip_blanks(const char *at)
-{
-    return at + strspn(at, " \t\r\n");
-}
-
-static const char *skip_string(const char *at)
-{
-    for (at++; *at != '"'; at++)
-        at += *at == '\\' ? 1 : 0;
-    return at + 1;
-}
-
-static const char *skip_value(const char *at)
-{
-    size_t depth = 0;
-    do {
-        depth += *at == '[' || *at == '{' ? 1 : 0;
-        depth -= *at == ']' || *at == '}' ? 1 : 0;
-        if (*at == '"')
-            at = skip_string(at);
-        else if (strchr("[]{},: \t\r\n", *at) != NULL)
-            at++;
-        else
-            at += strcspn(at, "[]{},: \t\r\n");
-    } while (depth > 0);
-    return at;
-}
-
-/* Replaces the values in the text at `at` that are raw in the tree. Returns the value's end. */
-static const char *replace_raw(struct write_patch *patch, const cJSON *item, const char *at)
-{
-    if (cJSON_IsRaw(item)) {
-        const char *end = skip_value(at), *value = item->valuestring;
-        write_replace(patch, (size_t)(at - patch->data), (size_t)(end - patch->data), value,
-                      strlen(value));
-        return end;
-    }
-    if (item->child == NULL)
-        return skip_value(at);
-    const cJSON *child = NULL;
-    cJSON_ArrayForEach (child, item) {
-        at = skip_blanks(at + 1);
-        if (cJSON_IsObject(item))
-            at = skip_blanks(skip_blanks(skip_string(at)) + 1);
-        at = skip_blanks(replace_raw(patch, child, at));
-    }
-    return at + 1;
-}
-
-/* Makes an item raw. Takes the text; NULL: out of memory. */
-static vkn_status set_raw(cJSON *item, char *text)
-{
-    if (text == NULL)
-        return VKN_ERROR;
-    cJSON_Delete(item->child);
-    cJSON_free(item->valuestring);
-    item->child = NULL;
-    item->valuestring = text;
-    item->type = (item->type & ~0xff) | cJSON_Raw;
-    return VKN_OK;
-}
-
-/* Makes an item raw. Takes the text. */
-static vkn_status set_text(cJSON *item, struct base_text *text)
-{
-    if (!text->failed)
-        return set_raw(item, text->data);
-    free(text->data);
-    return VKN_ERROR;
-}
 
 /* ---- poses ----------------------------------------------------------------------------------- */
 
@@ -99,7 +25,7 @@ static vkn_status set_matrix(cJSON *matrix, const double pose[12])
         }
     }
     base_text_add(&text, "]]");
-    return set_text(matrix, &text);
+    return json_patch_set_text(matrix, &text);
 }
 
 /* Sets all matrices of a frame: readers differ in which of several they read. */
@@ -145,7 +71,9 @@ struct rewrite {
     const struct transforms *transforms; /* as read */
     struct new_frame *frames;
     size_t count;
-    bool is_complete;  /* all frames have new lenses */
+    /* Parts that the file does not have yet are added where the focal lengths are: all frames have
+     * new lenses, and those that share focal lengths agree. */
+    bool is_shared;
     bool is_decentred; /* a new lens has its centre aside from the image's middle */
     bool is_used[SCENE_COEFFICIENT_COUNT]; /* a new lens or the top level has the coefficient */
 };
@@ -178,22 +106,33 @@ static const cJSON *owner_of(const struct rewrite *rewrite, const struct new_fra
         return frame->item;
     if (has_part(rewrite->json, part))
         return rewrite->json;
-    return part != FOCAL && rewrite->is_complete ? owner_of(rewrite, frame, FOCAL) : frame->item;
+    return part != FOCAL && rewrite->is_shared ? owner_of(rewrite, frame, FOCAL) : frame->item;
 }
 
+/* Where the lens of a frame is written: the top level of the file or the frame. */
+struct target {
+    const struct rewrite *rewrite;
+    const struct transforms_lens *lens;
+    const cJSON *object;
+    bool is_frame, has_size;
+    bool adds; /* false: keys that exist are replaced; true: keys that are needed are added */
+};
+
 /* Replaces a number, or adds it if it is needed: behind the last value that is replaced. */
-static vkn_status put_number(const cJSON *object, const char *name, bool needed, double value)
+static vkn_status put_number(const struct target *target, const char *name, bool needed,
+                             double value)
 {
-    cJSON *item = find(object, name), *last = NULL, *other = NULL;
+    cJSON *item = find(target->object, name), *last = NULL, *other = NULL;
+    bool adds = target->adds && needed && !has(target->object, name);
     char number[40];
     config_print_number(number, value, false);
-    if (!has(object, name) && !needed)
+    if (target->adds != adds || (!adds && !has(target->object, name)))
         return VKN_OK;
     if (item != NULL)
-        return set_raw(item, base_format("%s", number));
-    cJSON_ArrayForEach (other, object)
+        return json_patch_set(item, base_format("%s", number));
+    cJSON_ArrayForEach (other, target->object)
         last = cJSON_IsRaw(other) ? other : last;
-    return set_raw(last, base_format("%s, \"%s\": %s", last->valuestring, name, number));
+    return json_patch_set(last, base_format("%s, \"%s\": %s", last->valuestring, name, number));
 }
 
 static bool is_centred(const struct transforms_lens *lens)
@@ -205,39 +144,47 @@ static bool is_centred(const struct transforms_lens *lens)
 
 /* Writes focal lengths. Fields of view follow them; a file that has only these keeps only these
  * unless the centre needs pixels. One axis is enough for square pixels. */
-static vkn_status put_focal(const struct rewrite *rewrite, const struct new_frame *frame,
-                            const cJSON *object)
+static vkn_status put_focal(const struct target *target)
 {
-    const struct transforms_lens *lens = &frame->lens;
+    const struct transforms_lens *lens = target->lens;
+    const cJSON *object = target->object;
     struct transforms_lens square = *lens;
     square.focal[1] = lens->focal[0];
     bool in_angles = !has(object, "fl_x") && !has(object, "fl_y");
-    bool is_alone = object == rewrite->json || !has_part(rewrite->json, FOCAL);
+    bool is_alone = !target->is_frame || !has_part(target->rewrite->json, FOCAL);
     bool is_square = is_alone && lens_difference(lens, &square, LENS_FOCAL) == NULL;
     for (int axis = 0; axis < 2; axis++) {
         const char *const *names = part_names[FOCAL] + axis;
         double angle = 2 * atan(0.5 * lens->size[axis] / lens->focal[axis]);
         bool known = has(object, names[0]) || has(object, names[2]) || has(object, names[4]);
         bool needed = (in_angles && !is_centred(lens)) || (!known && !is_square);
-        BASE_TRY(put_number(object, names[2], false, angle));
-        BASE_TRY(put_number(object, names[4], false, angle * 180 / M_PI));
-        BASE_TRY(put_number(object, names[0], needed, lens->focal[axis]));
+        BASE_TRY(put_number(target, names[2], false, angle));
+        BASE_TRY(put_number(target, names[4], false, angle * 180 / M_PI));
+        BASE_TRY(put_number(target, names[0], needed, lens->focal[axis]));
     }
     return VKN_OK;
 }
 
-/* Writes the coefficients, in nerfstudio's list if there is one (lens_read). */
-static vkn_status put_distortion(const struct rewrite *rewrite, const struct new_frame *frame,
-                                 const cJSON *object)
+static vkn_status put_center(const struct target *target)
 {
-    const double *k = frame->lens.distortion;
-    bool has_list = has(object, "distortion_params");
+    const struct rewrite *rewrite = target->rewrite;
+    bool needed = rewrite->is_decentred || (target->is_frame && has_part(rewrite->json, CENTER));
+    for (int axis = 0; axis < 2; axis++)
+        BASE_TRY(put_number(target, part_names[CENTER][axis], needed, target->lens->center[axis]));
+    return VKN_OK;
+}
+
+/* Writes the coefficients, in nerfstudio's list if there is one (lens_read). */
+static vkn_status put_distortion(const struct target *target)
+{
+    const double *k = target->lens->distortion;
+    bool has_list = has(target->object, "distortion_params");
     for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++) {
         bool in_list = has_list && i != SCENE_sx1 && i != SCENE_sy1;
-        bool needed = object == rewrite->json ? k[i] != 0 : rewrite->is_used[i];
-        BASE_TRY(put_number(object, lens_coefficient_names[i], needed && !in_list, k[i]));
+        bool needed = target->is_frame ? target->rewrite->is_used[i] : k[i] != 0;
+        BASE_TRY(put_number(target, lens_coefficient_names[i], needed && !in_list, k[i]));
     }
-    if (!has_list)
+    if (!has_list || target->adds)
         return VKN_OK;
     const double list[] = {k[SCENE_k1], k[SCENE_k2], k[SCENE_k3],
                            k[SCENE_k4], k[SCENE_p1], k[SCENE_p2]};
@@ -248,31 +195,35 @@ static vkn_status put_distortion(const struct rewrite *rewrite, const struct new
         base_text_add(&text, "%s%s", i == 0 ? "[" : ", ", number);
     }
     base_text_add(&text, "]");
-    return set_text(find(object, "distortion_params"), &text);
+    return json_patch_set_text(find(target->object, "distortion_params"), &text);
 }
 
-static vkn_status put_part(const struct rewrite *rewrite, const struct new_frame *frame,
-                           enum part part, const cJSON *object)
+/* Adds the size of which pixels are, for readers that do not take it from the images. */
+static vkn_status put_size(const struct target *target)
 {
-    const struct transforms_lens *lens = &frame->lens;
-    bool overrides = object != rewrite->json && has_part(rewrite->json, part);
-    if (part == FOCAL)
-        return put_focal(rewrite, frame, object);
-    if (part == DISTORTION)
-        return put_distortion(rewrite, frame, object);
-    for (int axis = 0; axis < 2; axis++) {
-        const char *name = part_names[part][axis];
-        if (part == CENTER)
-            BASE_TRY(
-                put_number(object, name, rewrite->is_decentred || overrides, lens->center[axis]));
-        else if (!frame->has_size)
-            BASE_TRY(put_number(object, name, rewrite->is_decentred, lens->size[axis]));
-    }
+    bool needed = target->rewrite->is_decentred;
+    for (int axis = 0; axis < 2 && !target->has_size; axis++)
+        BASE_TRY(put_number(target, part_names[SIZE][axis], needed, target->lens->size[axis]));
     return VKN_OK;
 }
 
+static vkn_status put_part(const struct rewrite *rewrite, const struct new_frame *frame,
+                           enum part part, bool in_frame)
+{
+    static vkn_status (*const put[PARTS])(const struct target *target) = {put_focal, put_center,
+                                                                          put_distortion, put_size};
+    struct target target = {.rewrite = rewrite,
+                            .lens = &frame->lens,
+                            .object = in_frame ? frame->item : rewrite->json,
+                            .is_frame = in_frame,
+                            .has_size = frame->has_size};
+    BASE_TRY(put[part](&target));
+    target.adds = true;
+    return put[part](&target);
+}
+
 /* Writes a part of all lenses: at the top level if the frames that share it agree. */
-static vkn_status put_part_of_all(const struct rewrite *rewrite, enum part part)
+static vkn_status put_part_of_all(struct rewrite *rewrite, enum part part)
 {
     static const unsigned parts[PARTS] = {LENS_FOCAL, LENS_CENTER, LENS_DISTORTION, LENS_SIZE};
     const struct new_frame *first = NULL;
@@ -285,13 +236,14 @@ static vkn_status put_part_of_all(const struct rewrite *rewrite, enum part part)
         agree = agree && lens_difference(&first->lens, &frame->lens, parts[part]) == NULL;
     }
     if (first != NULL && agree)
-        BASE_TRY(put_part(rewrite, first, part, rewrite->json));
+        BASE_TRY(put_part(rewrite, first, part, false));
     for (size_t i = 0; i < rewrite->count; i++) {
         const struct new_frame *frame = &rewrite->frames[i];
         bool shares = owner_of(rewrite, frame, part) == rewrite->json;
         if (frame->view->has_lens && !(shares && agree))
-            BASE_TRY(put_part(rewrite, frame, part, frame->item));
+            BASE_TRY(put_part(rewrite, frame, part, true));
     }
+    rewrite->is_shared = rewrite->is_shared && agree;
     return VKN_OK;
 }
 
@@ -305,8 +257,9 @@ static vkn_status set_model(const struct rewrite *rewrite, const struct new_fram
         return VKN_OK;
     const struct lens_model *model = lens_model_by_name(name, strlen(name));
     const struct lens_model *other = lens_model_for(model, &frame->lens, &problem);
-    return other == NULL || other == model ? VKN_OK
-                                           : set_raw(item, base_format("\"%s\"", other->name));
+    return other == NULL || other == model
+               ? VKN_OK
+               : json_patch_set(item, base_format("\"%s\"", other->name));
 }
 
 static vkn_status set_lenses(struct rewrite *rewrite)
@@ -321,7 +274,7 @@ static vkn_status set_lenses(struct rewrite *rewrite)
             rewrite->is_used[k] = rewrite->is_used[k] || frame->lens.distortion[k] != 0 ||
                                   rewrite->transforms->lens.distortion[k] != 0;
     }
-    rewrite->is_complete = lenses == rewrite->transforms->count;
+    rewrite->is_shared = lenses == rewrite->transforms->count;
     for (enum part part = 0; part < PARTS; part++)
         BASE_TRY(put_part_of_all(rewrite, part));
     for (size_t i = 0; i < rewrite->count; i++)
@@ -396,7 +349,7 @@ static vkn_status set_name(cJSON *item, const char *folder)
     char *text = base_json_print_unformatted(absolute);
     cJSON_Delete(absolute);
     free(path);
-    return set_raw(item, text);
+    return json_patch_set(item, text);
 }
 
 /* Makes names absolute in all keys that end with "path" and in lists of file names, since the frame
@@ -447,7 +400,7 @@ static vkn_status add_file(const char *path, uint32_t file, const char *text, si
     if (status == VKN_OK)
         status = set_all_names(json, path);
     if (status == VKN_OK) {
-        replace_raw(&patch, json, skip_blanks(text));
+        json_patch_write(&patch, json);
         status = write_add(copies, write_name(path), &patch, size);
     }
     free(rewrite.frames);
