@@ -12,7 +12,7 @@
 
 /* ---- a corner of a room ---------------------------------------------------------------------- */
 
-#define VIEWS       7
+#define ROOM_VIEWS  7
 #define VIEW_WIDTH  320
 #define VIEW_HEIGHT 240
 #define VIEW_FOCAL  300.0
@@ -44,7 +44,7 @@ static inline double texture(int plane, double u, double v)
 /* Returns position and axes (rows right, down, forwards) of a camera that looks into the corner. */
 static inline void view_of(int index, double axes[3][3], double position[3])
 {
-    double angle = (22 + 40.0 * index / (VIEWS - 1)) * 3.14159265358979 / 180;
+    double angle = (22 + 40.0 * index / (ROOM_VIEWS - 1)) * 3.14159265358979 / 180;
     const double target[3] = {0.5, 0.5, 0.4};
     position[0] = 2.6 * cos(angle);
     position[1] = 2.6 * sin(angle);
@@ -98,7 +98,7 @@ static inline void write_view(const char *path, int index)
 
 static inline void write_views(const char *folder)
 {
-    for (int i = 0; i < VIEWS; i++) {
+    for (int i = 0; i < ROOM_VIEWS; i++) {
         char path[512];
         snprintf(path, sizeof(path), "%s/view_%d.png", folder, i);
         write_view(path, i);

@@ -295,7 +295,7 @@ static void check_poses(const char *path)
 {
     vkn_scene *scene = NULL;
     assert_ok(vkn_scene_open(path, NULL, &scene));
-    double found[VIEWS][3][3], seen = 0;
+    double found[ROOM_VIEWS][3][3], seen = 0;
     for (int split = VKN_SPLIT_TRAIN; split <= VKN_SPLIT_TEST; split++)
         for (size_t i = 0; i < vkn_scene_view_count(scene, (enum vkn_split)split); i++) {
             struct vkn_camera camera = {.size = sizeof(camera)};
@@ -306,8 +306,8 @@ static void check_poses(const char *path)
             axes_of(&camera, found[number]);
             seen++;
         }
-    assert_true(seen == VIEWS);
-    for (int i = 0; i < VIEWS; i++)
+    assert_true(seen == ROOM_VIEWS);
+    for (int i = 0; i < ROOM_VIEWS; i++)
         for (int k = 0; k < i; k++) {
             double a[3][3], b[3][3], unused[3];
             view_of(i, a, unused);
@@ -337,7 +337,7 @@ static void test_colmap(void **state)
     assert_ok(base_make_folder(request.params.pictures));
     write_views(request.params.pictures);
     assert_ok(prepare(&request));
-    assert_int_equal(request.result.registered, VIEWS);
+    assert_int_equal(request.result.registered, ROOM_VIEWS);
     assert_true(request.result.points > 200);
     check_poses(request.params.out);
 }

@@ -9,6 +9,7 @@
 
 #include "captures.h"
 #include "colmap_lenses.h"
+#include "photographs.h"
 #include "scene/colmap.h"
 #include "scene/npy.h"
 #include "scene/reader.h"
@@ -60,6 +61,16 @@ static void assert_text(const char *path, const char *wanted)
     size_t size = 0;
     assert_ok(base_file_read(path, SIZE_MAX, &data, &size));
     assert_string_equal(data, wanted);
+    free(data);
+}
+
+static void assert_has_text(struct temporary *folder, const char *name, const char *part)
+{
+    char *data = NULL;
+    size_t size = 0;
+    assert_ok(base_file_read(temporary_path(folder, name), SIZE_MAX, &data, &size));
+    if (strstr(data, part) == NULL)
+        fail_msg("%s: %s", name, data);
     free(data);
 }
 
@@ -551,9 +562,8 @@ static void test_lens_shared(void **state)
           "\"distortion_params\": [0, 0,0,0, 0.5, 0],",
           "", ""},
          {"\"fl_x\": 36, \"x_fov\": 58.10920819815429, \"y_fov\": 44.68129591998827, "
-          "\"fl_y\": 36.5, \"cx\": 20.25, \"k1\": null, \"distortion_params\": [0.125, -0.25, 0, "
-          "0, "
-          "0, 0], \"cy\": 14.5, \"w\": 40, \"h\": 30,",
+          "\"fl_y\": 36.5, \"cx\": 20.25, \"cy\": 14.5, \"k1\": null, \"distortion_params\": "
+          "[0.125, -0.25, 0, 0, 0, 0], \"w\": 40, \"h\": 30,",
           "", ""}},
         /* A model that cannot hold the lens. */
         {{"\"camera_model\": \"PINHOLE\", \"fl_x\": 35,", "", ""},
@@ -617,8 +627,10 @@ static void test_lens_frames(void **state)
         /* Shared intrinsics that part. */
         {{"\"fl_x\": 35, \"cx\": 20, \"cy\": 15,", "", ""},
          {"\"fl_x\": 35, \"cx\": 20, \"cy\": 15,",
-          ", \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, \"cy\": 14.5, \"k1\": 0",
-          ", \"fl_x\": 37, \"fl_y\": 37, \"cx\": 19, \"cy\": 14.5, \"k1\": 0.125"}},
+          ", \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, \"cy\": 14.5, \"k1\": 0, \"w\": 40, "
+          "\"h\": 30",
+          ", \"fl_x\": 37, \"fl_y\": 37, \"cx\": 19, \"cy\": 14.5, \"k1\": 0.125, \"w\": 40, "
+          "\"h\": 30"}},
     };
     for (unsigned i = 0; i < BASE_COUNT(tests); i++) {
         cameras[0] = lens_of(0, 36, 36.5, 20.25, 14.5);
@@ -626,6 +638,90 @@ static void test_lens_frames(void **state)
         cameras[1].distortion[SCENE_k1] = 0.125;
         check_lens_case(*state, &tests[i], cameras, i);
     }
+}
+
+/* A frame with intrinsics of its own does not inherit keys that the top level gets. */
+static void test_lens_mixed(void **state)
+{
+    struct temporary *folder = *state;
+    const struct lens_case test = {
+        {"\"camera_angle_x\": 1.0,", "", ", \"fl_x\": 35"},
+        {"\"camera_angle_x\": 1.014197008784674, \"fl_x\": 36, \"fl_y\": 36.5, \"cx\": 20.25, "
+         "\"cy\": 14.5, \"k1\": 0.125, \"w\": 40, \"h\": 30,",
+         "",
+         ", \"fl_x\": 37, \"fl_y\": 37, \"cx\": 20, \"cy\": 15, \"k1\": 0, \"w\": 40, \"h\": 30"}};
+    struct scene_new_camera cameras[2] = {lens_of(0, 36, 36.5, 20.25, 14.5),
+                                          lens_of(1, 37, 37, 20, 15)};
+    cameras[0].distortion[SCENE_k1] = 0.125;
+    check_lens_case(folder, &test, cameras, 0);
+
+    /* Without a new lens it stays as it is; a new lens of one frame is shared by the other if that
+     * has no keys of its own. */
+    char *in = temporary_path(folder, "lens-in-0"), *out = make_folder(folder, "out");
+    write_copy(in, cameras, 1, out, in);
+    check_copy(VKN_SCENE_TRANSFORMS, in, out, cameras, 1, 1e-14);
+    temporary_text(
+        folder, "lens-in-0/transforms.json",
+        "{\"fl_x\": 35, \"frames\": [{\"file_path\": \"images/0\", \"transform_matrix\": " OLD
+        "]}, {\"file_path\": \"images/1\", \"transform_matrix\": " OLD "]}]}");
+    out = make_folder(folder, "out2");
+    cameras[0] = lens_of(0, 36, 36, 20, 15);
+    write_copy(in, cameras, 1, out, in);
+    assert_has_text(folder, "out2/transforms.json", "{\"fl_x\": 36, \"frames\"");
+}
+
+/* Coefficients of fisheyes; the order of nerfstudio's list. */
+static void test_lens_kinds(void **state)
+{
+    struct scene_new_camera cameras[2] = {lens_of(0, 36, 36, 20, 15), lens_of(1, 36, 36, 20, 15)};
+    const struct lens_case fisheye = {
+        {"\"is_fisheye\": true, \"fl_x\": 35, \"k3\": 0,", "", ""},
+        {"\"is_fisheye\": true, \"fl_x\": 36, \"k3\": 0.25, \"k1\": 0.5, \"k4\": 0.125,", "", ""}};
+    const struct lens_case prism = {{"\"camera_model\": \"THIN_PRISM_FISHEYE\", \"fl_x\": 35, "
+                                     "\"distortion_params\": [0,0,0,0,0,0],",
+                                     "", ""},
+                                    {"\"camera_model\": \"THIN_PRISM_FISHEYE\", \"fl_x\": 36, "
+                                     "\"distortion_params\": [0.5, 0, 0.25, "
+                                     "0.125, 0, 0.0625], \"sx1\": 0.03125,",
+                                     "", ""}};
+    const struct lens_case simple = {
+        {"\"camera_model\": \"SIMPLE_RADIAL_FISHEYE\", \"fl_x\": 35, \"k1\": 0,", "", ""},
+        {"\"camera_model\": \"OPENCV_FISHEYE\", \"fl_x\": 36, \"k1\": 0.5, \"k3\": 0.25, \"k4\": "
+         "0.125,",
+         "", ""}};
+    for (unsigned n = 0; n < 2; n++) {
+        cameras[n].distortion[SCENE_k1] = 0.5;
+        cameras[n].distortion[SCENE_k3] = 0.25;
+        cameras[n].distortion[SCENE_k4] = 0.125;
+    }
+    check_lens_case(*state, &fisheye, cameras, 0);
+    check_lens_case(*state, &simple, cameras, 1);
+    for (unsigned n = 0; n < 2; n++) {
+        cameras[n].distortion[SCENE_p2] = 0.0625;
+        cameras[n].distortion[SCENE_sx1] = 0.03125;
+    }
+    check_lens_case(*state, &prism, cameras, 2);
+}
+
+/* Lenses are in pixels of the upright image before the scene's downscale; the file's are in pixels
+ * of an image that is twice as large. */
+static void test_lens_sizes(void **state)
+{
+    struct temporary *folder = *state;
+    char *in = make_folder(folder, "in");
+    tagged_picture(folder, "in/images/0.png", 30, 40, 6);
+    temporary_text(folder, "in/transforms.json",
+                   "{\"fl_x\": 70, \"w\": 80, \"h\": 60, \"frames\": [{\"file_path\": "
+                   "\"images/0.png\", \"transform_matrix\": " OLD "]}]}");
+    const struct scene_new_camera camera = lens_of(0, 36, 36.5, 20.25, 14.5);
+    const struct scene_options options = {.path = in, .downscale = 4};
+    struct vkn_scene *scene = NULL;
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].width, 10);
+    assert_ok(scene_write(scene, &camera, 1, make_folder(folder, "out")));
+    assert_has_text(folder, "out/transforms.json",
+                    "{\"fl_x\": 72, \"fl_y\": 73, \"cx\": 40.5, \"cy\": 29, \"w\": 80,");
+    scene_close(&scene);
 }
 
 /* ---- LLFF ------------------------------------------------------------------------------------ */
@@ -700,6 +796,33 @@ static void test_llff(void **state)
                        "poses[8]: it has a new camera");
 }
 
+/* Rows hold one focal length, in pixels of an image whose size is in the row. */
+static void test_llff_lens(void **state)
+{
+    struct temporary *folder = *state;
+    struct base_text text = make_npy("<f8", false);
+    char *in = make_folder(folder, "in"), *out = make_folder(folder, "out");
+    make_pictures(folder, "in/images", 200, 150);
+    temporary_file(folder, "in/poses_bounds.npy", text.data, text.size);
+    free(text.data);
+    struct scene_new_camera cameras[2] = {lens_of(6, 180, 180, 100, 75 + 1e-6),
+                                          lens_of(1, 170, 170, 100, 75)};
+    write_copy(in, cameras, 2, out, in);
+    check_copy(VKN_SCENE_LLFF, in, out, cameras, 2, 1e-14);
+    struct frames frames = read_frames(VKN_SCENE_LLFF, out);
+    assert_true(frames.files[0].frames[6].lens.focal[0] == 360);
+    free_frames(&frames);
+
+    out = make_folder(folder, "out2");
+    cameras[1].focal[1] = 171;
+    assert_write_fails(in, cameras, 2, out, "poses_bounds.npy: poses[1]: fl_y: the format has one");
+    cameras[1] = lens_of(1, 170, 170, 101, 75);
+    assert_write_fails(in, cameras, 2, out, "poses_bounds.npy: poses[1]: cx: the format has one");
+    cameras[1] = lens_of(1, 170, 170, 100, 75);
+    cameras[1].distortion[SCENE_k2] = 0.01;
+    assert_write_fails(in, cameras, 2, out, "poses_bounds.npy: poses[1]: k2: the format has one");
+}
+
 /* ---- NSVF ------------------------------------------------------------------------------------ */
 
 /* Makes a capture whose pose files differ in layout; `inverse`: world to camera. */
@@ -761,6 +884,43 @@ static void test_nsvf_inverse(void **state)
     check_nsvf(*state, true);
 }
 
+static void check_nsvf_lens(struct temporary *folder, const char *before, const char *after,
+                            const struct scene_new_camera cameras[VIEWS])
+{
+    char *in = temporary_path(folder, "in"), *out = make_folder(folder, "out");
+    temporary_text(folder, "in/intrinsics.txt", before);
+    write_copy(in, cameras, VIEWS, out, in);
+    check_copy(VKN_SCENE_NSVF, in, out, cameras, VIEWS, 1e-13);
+    assert_text(temporary_path(folder, "out/intrinsics.txt"), after);
+    remove_tree(out);
+}
+
+/* Matrices hold two focal lengths and a centre, a first line one focal length. */
+static void test_nsvf_lens(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_new_camera cameras[VIEWS];
+    make_nsvf(folder, false);
+    for (unsigned n = 0; n < VIEWS; n++)
+        cameras[n] = lens_of(n, 36, 36.5, 20.25, 14.5);
+    check_nsvf_lens(folder, "# k\n40 30\n35 0 19 0\n0 36 16\t0\n0 0 1 0\n0 0 0 1\n",
+                    "# k\n40 30\n36 0 20.25 0\n0 36.5 14.5\t0\n0 0 1 0\n0 0 0 1\n", cameras);
+    check_nsvf_lens(folder, "35 0 19  0 36 16  0 0 1", "36 0 20.25  0 36.5 14.5  0 0 1", cameras);
+    temporary_text(folder, "in/intrinsics.txt", "35 19 16 0\n0 0 0\n");
+    char *in = temporary_path(folder, "in"), *out = make_folder(folder, "out2");
+    assert_write_fails(in, cameras, VIEWS, out, "intrinsics.txt: fl_y: the format has one focal");
+    for (unsigned n = 0; n < VIEWS; n++)
+        cameras[n].focal[1] = 36;
+    check_nsvf_lens(folder, "35 19 16 0\n0 0 0\n", "36 20.25 14.5 0\n0 0 0\n", cameras);
+    cameras[3].center[0] = 21;
+    assert_write_fails(in, cameras, VIEWS, out, "intrinsics.txt: cx: images have different new");
+    for (unsigned n = 0; n < VIEWS; n++) {
+        cameras[n] = lens_of(n, 36, 36, 20, 15);
+        cameras[n].distortion[SCENE_p1] = 0.01;
+    }
+    assert_write_fails(in, cameras, VIEWS, out, "intrinsics.txt: p1: the format has one focal");
+}
+
 /* ---- COLMAP ---------------------------------------------------------------------------------- */
 
 #define POINTS 61u
@@ -768,10 +928,11 @@ static void test_nsvf_inverse(void **state)
 /* A model whose image n has id 100 - n, lens n and all points, as its 2D points (7 i + n) %
  * POINTS. */
 struct model {
-    double offset;  /* added to all coordinates */
-    double noise;   /* of observations, pixels */
-    double wrong;   /* distance of the old positions of points from the true ones */
-    unsigned moved; /* number of images with new poses; the others are right */
+    double offset;   /* added to all coordinates */
+    double noise;    /* of observations, pixels */
+    double wrong;    /* distance of the old positions of points from the true ones */
+    unsigned moved;  /* number of images with new poses; the others are right */
+    bool has_lenses; /* new poses come with new lenses (new_lens) */
     double points[POINTS][3];
     double observed[VIEWS][POINTS][2];
 };
@@ -787,6 +948,30 @@ static double random_number(uint32_t *seed)
     return (*seed >> 8) / 8388608.0 - 1;
 }
 
+/* Returns the new lens of image `image`: with all coefficients that a model for it has. */
+static struct lens new_lens(unsigned image)
+{
+    struct lens lens = lenses[image];
+    for (int i = 0; i < 2; i++) {
+        lens.f[i] = 365 + 4 * i + image;
+        lens.c[i] = lenses[image].c[i] + 3 + i;
+        lens.k[i] = lenses[image].k[i] + 0.01 + 0.005 * i;
+        lens.p[i] = lens.fisheye && lens.model != 10 ? 0 : lenses[image].p[i] + 0.002;
+    }
+    return lens;
+}
+
+static void set_new_lens(unsigned image, struct scene_new_camera *camera)
+{
+    const struct lens lens = new_lens(image);
+    camera->has_lens = true;
+    memcpy(camera->focal, lens.f, sizeof(lens.f));
+    memcpy(camera->center, lens.c, sizeof(lens.c));
+    const double k[SCENE_COEFFICIENT_COUNT] = {lens.k[0], lens.k[1], lens.p[0], lens.p[1],
+                                               lens.k[2], lens.k[3], lens.p[2], lens.p[3]};
+    memcpy(camera->distortion, k, sizeof(k));
+}
+
 /* Projects a point by the equations of image `image` with its new pose. */
 static void project(const struct model *model, unsigned image, const double point[3],
                     double pixel[2])
@@ -799,12 +984,14 @@ static void project(const struct model *model, unsigned image, const double poin
                         (point[i] - (pose[4 * i + 3] + model->offset));
     ideal[0] = local[0] / local[2];
     ideal[1] = local[1] / local[2];
-    pixel_of(&lenses[image], ideal, pixel);
+    const struct lens lens = model->has_lenses ? new_lens(image) : lenses[image];
+    pixel_of(&lens, ideal, pixel);
 }
 
-static struct model make_points(double offset, double noise, double wrong)
+static struct model make_lens_points(double offset, double noise, double wrong, bool has_lenses)
 {
-    struct model model = {.offset = offset, .noise = noise, .wrong = wrong, .moved = VIEWS};
+    struct model model = {
+        .offset = offset, .noise = noise, .wrong = wrong, .moved = VIEWS, .has_lenses = has_lenses};
     uint32_t seed = 1;
     for (unsigned p = 0; p < POINTS; p++)
         for (int i = 0; i < 3; i++)
@@ -817,6 +1004,11 @@ static struct model make_points(double offset, double noise, double wrong)
                 model.observed[n][index_in(n, p)][i] = pixel[i] + noise * random_number(&seed);
         }
     return model;
+}
+
+static struct model make_points(double offset, double noise, double wrong)
+{
+    return make_lens_points(offset, noise, wrong, false);
 }
 
 static void old_pose(const struct model *model, unsigned image, double numbers[7])
@@ -982,6 +1174,8 @@ static void make_new_poses(const struct model *model, struct scene_new_camera po
         poses[n] = pose_of(0, n, n);
         for (int i = 0; i < 3; i++)
             poses[n].pose[4 * i + 3] += model->offset;
+        if (model->has_lenses)
+            set_new_lens(n, &poses[n]);
     }
 }
 
@@ -1066,6 +1260,88 @@ static void test_colmap_exact_text(void **state)
 static void test_colmap_some(void **state)
 {
     check_exact(*state, true, 3);
+}
+
+/* Points fit new lenses, whose cameras get models that can hold them. */
+static void check_lens_model(struct temporary *folder, bool binary)
+{
+    static const int models[VIEWS] = {10, 4, 4, 4, 4, 5, 5, 5};
+    struct model model = make_lens_points(0, 1, 0.1, true);
+    struct written written = rewrite(folder, &model, binary, "lens");
+    check_kept(&model, &written);
+    for (unsigned p = 2; p < POINTS; p++) {
+        double squares, error = error_of(&model, p, written.model.points[p].position, &squares);
+        assert_true(error > 0.1 && error < 2 && fabs(written.errors[p] - error) < 1e-5);
+    }
+    assert_int_equal(written.model.camera_count, VIEWS);
+    for (unsigned n = 0; n < VIEWS; n++) {
+        const struct colmap_camera *camera = &written.model.cameras[n];
+        const struct lens lens = new_lens(n);
+        assert_int_equal(camera->model->id, models[n]);
+        assert_int_equal(camera->id, 10 + n);
+        assert_memory_equal(camera->lens.focal, lens.f, sizeof(lens.f));
+        assert_memory_equal(camera->lens.center, lens.c, sizeof(lens.c));
+    }
+    colmap_free(&written.model);
+}
+
+static void test_colmap_lens(void **state)
+{
+    check_lens_model(*state, true);
+}
+
+static void test_colmap_lens_text(void **state)
+{
+    check_lens_model(*state, false);
+}
+
+/* Cameras in another order than by their ids, of several images, of another size than the images,
+ * and of models that can hold the lens. */
+static void test_colmap_lens_files(void **state)
+{
+    struct temporary *folder = *state;
+    temporary_text(
+        folder, "in/cameras.txt",
+        "# cameras\n 7  SIMPLE_PINHOLE 80 60  70 40 30 \n\n3 SIMPLE_RADIAL 80 60 70 40 30 0.1"
+        "\r\n5 PINHOLE 80 60 70 71 40 30\n");
+    temporary_text(folder, "in/points3D.txt", "1 0 0.25 8 1 2 3 9 2 0\n2 0 0 5 1 2 3 9 3 0\n");
+    temporary_text(folder, "in/images.txt",
+                   "1 1 0 0 0 0 0 0 7 0.png\n\n2 1 0 0 0 0 0 0 7 1.png\n44 34 1\n"
+                   "3 1 0 0 0 0 0 0 5 2.png\n44 34 2\n4 1 0 0 0 0 0 0 3 3.png\n\n");
+    make_pictures(folder, "in/images", 40, 30);
+    make_pictures(folder, "in/images_2", 20, 15);
+    char *in = temporary_path(folder, "in"), *out = make_folder(folder, "out");
+    struct scene_new_camera cameras[3] = {lens_of(0, 36, 36, 20, 14.5), lens_of(3, 37, 37, 20, 15),
+                                          lens_of(1, 36, 36, 20, 14.5)};
+    for (int n = 0; n < 3; n++)
+        memcpy(cameras[n].pose, (double[12]){1, 0, 0, 0, 0, -1, 0, 0, 0, 0, -1, 0}, 96);
+    cameras[1].distortion[SCENE_k1] = 0.125;
+    write_copy(in, cameras, 2, out, in);
+    static const char wanted[] =
+        "# cameras\n 7  SIMPLE_PINHOLE 80 60  72 40 29 \n\n3 SIMPLE_RADIAL 80 60 74 40 30 0.125"
+        "\r\n5 PINHOLE 80 60 70 71 40 30\n";
+    assert_text(temporary_path(folder, "out/cameras.txt"), wanted);
+    /* Image 2 has no new camera, but shares the lens: its point moves. Image 3's stays. */
+    struct written written = read_written(out, false);
+    assert_true(written.errors[0] < 1e-6 && written.errors[1] == 9);
+    assert_true(fabs(written.model.points[0].position[0] / written.model.points[0].position[2] -
+                     4.0 / 72) < 1e-9);
+    colmap_free(&written.model);
+
+    /* The pixels are those of the large images, though smaller ones are read. */
+    const struct scene_options options = {.path = in, .downscale = 2};
+    struct vkn_scene *scene = NULL;
+    assert_ok(scene_open(&options, &scene));
+    assert_int_equal(scene->load_downscale, 1);
+    assert_ok(scene_write(scene, cameras, 3, make_folder(folder, "out2")));
+    assert_text(temporary_path(folder, "out2/cameras.txt"), wanted);
+    scene_close(&scene);
+
+    out = make_folder(folder, "out3");
+    cameras[2].center[1] = 14;
+    assert_write_fails(in, cameras, 3, out, "cameras.txt: camera 7: cy: its images have different");
+    cameras[1].distortion[SCENE_k3] = 0.125;
+    assert_write_fails(in, cameras, 2, out, "cameras.txt: camera 3: k3: none of COLMAP's models");
 }
 
 /* Positions are least-squares optima, and errors those of COLMAP's equations. */
@@ -1375,6 +1651,32 @@ static void test_refused(void **state)
     assert_error("memory: a scene in memory has no files to copy");
 }
 
+/* Lenses out of range are refused, before anything is written. */
+static void test_lens_refused(void **state)
+{
+    struct temporary *folder = *state;
+    char *in = make_small(folder, "in"), *out = make_folder(folder, "out");
+    struct scene_new_camera camera = lens_of(0, 36, 0, 20, 15);
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: fl_y: 0 is out of range");
+    camera = lens_of(0, (double)NAN, 36, 20, 15);
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: fl_x: nan is out of range");
+    camera = lens_of(0, 36, 36, 20, (double)INFINITY);
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: cy: inf is out of range");
+    camera = lens_of(0, 36, 36, 20, 15);
+    camera.distortion[SCENE_p2] = 1001;
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: p2: 1001 is out of range");
+    camera.distortion[SCENE_p2] = 0;
+    camera.distortion[SCENE_sx1] = 0.1; /* not of a perspective lens */
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: sx1: 0.1 is out of range (-0 to 0)");
+    camera = lens_of(1, 36, 36, 20, 15);
+    assert_write_fails(in, &camera, 1, out, "it has a lens, but no view is frame 1 of file 0");
+    temporary_text(folder, "in/transforms.json",
+                   "{\"latlong\": true, \"frames\": [{\"file_path\": \"images/0.png\", "
+                   "\"transform_matrix\": " OLD "]}]}");
+    camera = lens_of(0, 36, 36, 20, 15);
+    assert_write_fails(in, &camera, 1, out, "in: new camera 0: a panorama has no lens");
+}
+
 /* A failed allocation is reported, or does no harm. */
 static void check_memory(const char *path, const struct scene_new_camera *poses, size_t count)
 {
@@ -1401,17 +1703,25 @@ static void test_memory(void **state)
 {
     struct temporary *folder = *state;
     struct model model = make_points(0, 1, 0.1);
-    const struct scene_new_camera pose = pose_of(0, 0, 0);
+    struct scene_new_camera pose = pose_of(0, 0, 0);
     write_text(folder, "colmap/sparse", &model);
     make_pictures(folder, "colmap/images", WIDTH, HEIGHT);
-    check_memory(temporary_path(folder, "colmap"), &pose, 1);
     check_memory(make_small(folder, "small"), &pose, 1);
+    set_new_lens(0, &pose);
+    check_memory(temporary_path(folder, "colmap"), &pose, 1);
+    pose = lens_of(0, 36, 36.5, 20.25, 14.5);
+    pose.distortion[SCENE_k1] = 0.1;
+    check_memory(temporary_path(folder, "small"), &pose, 1);
+    struct scene_new_camera poses[VIEWS];
+    for (unsigned n = 0; n < VIEWS; n++)
+        poses[n] = lens_of(n, 36, 36, 20, 15);
     make_nsvf(folder, false);
-    check_memory(temporary_path(folder, "in"), &pose, 1);
+    check_memory(temporary_path(folder, "in"), poses, VIEWS);
     struct base_text text = make_npy("<f4", false);
     make_pictures(folder, "llff/images", 400, 300);
     temporary_file(folder, "llff/poses_bounds.npy", text.data, text.size);
     free(text.data);
+    pose = lens_of(0, 360, 360, 200, 150);
     check_memory(temporary_path(folder, "llff"), &pose, 1);
 }
 
@@ -1420,17 +1730,37 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_transforms),     TEST(test_transforms_dialects),
-        TEST(test_split_files),    TEST(test_outside_names),
-        TEST(test_lens_shared),    TEST(test_lens_angle),
-        TEST(test_lens_frames),    TEST(test_llff),
-        TEST(test_nsvf),           TEST(test_nsvf_inverse),
-        TEST(test_colmap_exact),   TEST(test_colmap_exact_text),
-        TEST(test_colmap_some),    TEST(test_colmap_noise),
-        TEST(test_colmap_far),     TEST(test_colmap_bytes),
-        TEST(test_colmap_files),   TEST(test_colmap_panorama),
-        TEST(test_links),          TEST(test_linked_folders),
-        TEST(test_relative_paths), TEST(test_refused),
+        TEST(test_transforms),
+        TEST(test_transforms_dialects),
+        TEST(test_split_files),
+        TEST(test_outside_names),
+        TEST(test_lens_shared),
+        TEST(test_lens_angle),
+        TEST(test_lens_frames),
+        TEST(test_lens_mixed),
+        TEST(test_lens_kinds),
+        TEST(test_lens_sizes),
+        TEST(test_llff_lens),
+        TEST(test_nsvf_lens),
+        TEST(test_colmap_lens),
+        TEST(test_colmap_lens_text),
+        TEST(test_colmap_lens_files),
+        TEST(test_lens_refused),
+        TEST(test_llff),
+        TEST(test_nsvf),
+        TEST(test_nsvf_inverse),
+        TEST(test_colmap_exact),
+        TEST(test_colmap_exact_text),
+        TEST(test_colmap_some),
+        TEST(test_colmap_noise),
+        TEST(test_colmap_far),
+        TEST(test_colmap_bytes),
+        TEST(test_colmap_files),
+        TEST(test_colmap_panorama),
+        TEST(test_links),
+        TEST(test_linked_folders),
+        TEST(test_relative_paths),
+        TEST(test_refused),
         TEST(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

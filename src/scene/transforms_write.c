@@ -71,9 +71,8 @@ struct rewrite {
     const struct transforms *transforms; /* as read */
     struct new_frame *frames;
     size_t count;
-    /* Parts that the file does not have yet are added where the focal lengths are: all frames have
-     * new lenses, and those that share focal lengths agree. */
-    bool is_shared;
+    bool is_complete;  /* all frames with keys of their own for the lens have new lenses */
+    bool is_agreed;    /* frames that share parts of the lens agree about those that are written */
     bool is_decentred; /* a new lens has its centre aside from the image's middle */
     bool is_used[SCENE_COEFFICIENT_COUNT]; /* a new lens or the top level has the coefficient */
 };
@@ -102,11 +101,11 @@ static bool has_part(const cJSON *object, enum part part)
 static const cJSON *owner_of(const struct rewrite *rewrite, const struct new_frame *frame,
                              enum part part)
 {
-    if (has_part(frame->item, part))
+    if (has_part(frame->item, part) || !rewrite->is_complete)
         return frame->item;
     if (has_part(rewrite->json, part))
         return rewrite->json;
-    return part != FOCAL && rewrite->is_shared ? owner_of(rewrite, frame, FOCAL) : frame->item;
+    return part != FOCAL && rewrite->is_agreed ? owner_of(rewrite, frame, FOCAL) : frame->item;
 }
 
 /* Where the lens of a frame is written: the top level of the file or the frame. */
@@ -243,7 +242,7 @@ static vkn_status put_part_of_all(struct rewrite *rewrite, enum part part)
         if (frame->view->has_lens && !(shares && agree))
             BASE_TRY(put_part(rewrite, frame, part, true));
     }
-    rewrite->is_shared = rewrite->is_shared && agree;
+    rewrite->is_agreed = rewrite->is_agreed && agree;
     return VKN_OK;
 }
 
@@ -262,19 +261,32 @@ static vkn_status set_model(const struct rewrite *rewrite, const struct new_fram
                : json_patch_set(item, base_format("\"%s\"", other->name));
 }
 
+/* Returns whether a frame has keys of its own for its lens. */
+static bool has_parts(const cJSON *frame)
+{
+    bool found = false;
+    for (enum part part = 0; part < PARTS; part++)
+        found = found || has_part(frame, part);
+    return found;
+}
+
 static vkn_status set_lenses(struct rewrite *rewrite)
 {
-    size_t lenses = 0;
+    const cJSON *item = NULL;
+    size_t own = 0, rewritten = 0;
+    cJSON_ArrayForEach (item, find(rewrite->json, "frames"))
+        own += has_parts(item) ? 1 : 0;
     for (size_t i = 0; i < rewrite->count; i++) {
         const struct new_frame *frame = &rewrite->frames[i];
-        lenses += frame->view->has_lens ? 1 : 0;
+        rewritten += frame->view->has_lens && has_parts(frame->item) ? 1 : 0;
         rewrite->is_decentred =
             rewrite->is_decentred || (frame->view->has_lens && !is_centred(&frame->lens));
         for (size_t k = 0; k < SCENE_COEFFICIENT_COUNT; k++)
             rewrite->is_used[k] = rewrite->is_used[k] || frame->lens.distortion[k] != 0 ||
                                   rewrite->transforms->lens.distortion[k] != 0;
     }
-    rewrite->is_shared = lenses == rewrite->transforms->count;
+    rewrite->is_complete = rewritten == own;
+    rewrite->is_agreed = true;
     for (enum part part = 0; part < PARTS; part++)
         BASE_TRY(put_part_of_all(rewrite, part));
     for (size_t i = 0; i < rewrite->count; i++)
