@@ -319,6 +319,108 @@ static void test_refine(void **state)
     assert_error("refined: holds the refinement of another scene or with other settings");
 }
 
+/* ---- refined lenses -------------------------------------------------------------------------- */
+
+/* Writes cameras.json with the poses of a scene, the first a little higher, and with intrinsics
+ * whose focal length is multiplied by `zoom`; 0: without intrinsics. */
+static void write_cameras(struct temporary *folder, const char *name, const struct vkn_scene *scene,
+                          double zoom)
+{
+    const struct scene_split *views = &scene->splits[SCENE_TRAIN];
+    struct base_text text = {0};
+    for (size_t i = 0; i < views->camera_count; i++) {
+        const struct scene_camera *camera = &views->cameras[i];
+        base_text_add(&text, "%s{\"transform_matrix\": [", i > 0 ? ",\n" : "{\"views\": [");
+        for (int k = 0; k < 12; k++) {
+            double value = (double)camera->pose[k];
+            if (k % 4 == 3)
+                value = (value - scene->offset[k / 4]) / scene->scale + (i == 0 ? 0.1 : 0);
+            base_text_add(&text, "%s%.17g", k % 4 > 0 ? ", " : k > 0 ? "], [" : "[", value);
+        }
+        base_text_add(&text, "]], \"at_limit\": false");
+        const double sizes[2] = {scene->downscale * (double)camera->focal_x,
+                                 scene->downscale * 0.5 * camera->width};
+        if (zoom > 0)
+            base_text_add(
+                &text,
+                ", \"fl_x\": %.9g, \"fl_y\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"k1\": %g, "
+                "\"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, \"k4\": 0, \"sx1\": 0, "
+                "\"sy1\": 0",
+                zoom * sizes[0], zoom * sizes[0], sizes[1], sizes[1], zoom != 1 ? 0.125 : 0.0);
+        base_text_add(&text, "}");
+    }
+    base_text_add(&text, "]}");
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+}
+
+/* Writes the demo with the cameras of a training, and opens it; `text` is in the file. */
+static void check_lenses(struct temporary *folder, const char *name, double zoom, const char *text)
+{
+    const struct vkn_refine_params params = {.seeds = 2};
+    char *demo = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
+    char *cameras = base_format("%s/run/cameras.json", name), *file = NULL, *data = NULL;
+    struct refinement r = {.params = &params, .config = small_config(), .out = folder->path};
+    size_t size = 0;
+    r.paths[REFINE_ORIGINAL] = demo;
+    ok(refine_open_original(&r));
+    write_cameras(folder, cameras, r.scenes[REFINE_ORIGINAL], zoom);
+    char *run = base_path_folder(temporary_path(folder, cameras));
+    r.work = run;
+    r.out = r.paths[REFINE_OTHER] = base_format("%s/%s/out", folder->path, name);
+    ok(base_make_folder(r.out));
+    ok(refine_write_scene(&r, run));
+    ok(refine_open_other(&r));
+    for (size_t i = 0; i < r.scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count; i++)
+        assert_float_equal(r.views[i].focal, zoom > 0 ? zoom : 1, 1e-6);
+    const struct scene_camera *camera = &r.scenes[REFINE_OTHER]->splits[SCENE_TRAIN].cameras[3];
+    assert_true(camera->k1 == (zoom > 1 ? 0.125F : 0));
+    file = base_path_join(r.out, "transforms_test.json");
+    ok(base_file_read(file, 1 << 24, &data, &size));
+    assert_true((strstr(data, "\"k1\": 0.125") != NULL) == (zoom > 1));
+    assert_non_null(strstr(data, text));
+    scene_close(&r.scenes[0]);
+    scene_close(&r.scenes[1]);
+    scene_close(&r.split);
+    free(data);
+    free(file);
+    free(r.paths[REFINE_OTHER]);
+    free(r.views);
+    free(run);
+    free(cameras);
+    free(demo);
+}
+
+/* Intrinsics of cameras.json are written into the scene only if they differ from its own. */
+static void test_lenses(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    check_lenses(folder, "zoomed", 1.25, "\"k1\": 0.125");
+    check_lenses(folder, "same", 1, "\"camera_angle_x\": 0.691100000");
+    check_lenses(folder, "none", 0, "\"camera_angle_x\": 0.691100000");
+}
+
+/* A format without distortion is refused before any training. */
+static void test_lenses_refused(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    struct call call = {.config = small_config()};
+    for (int i = 0; i < 3; i++) {
+        char *picture = base_format("nsvf/rgb/%d.png", i),
+             *pose = base_format("nsvf/pose/%d.txt", i);
+        temporary_picture(folder, picture, 40, 30, 0);
+        temporary_text(folder, pose, "1 0 0 0\n0 1 0 0\n0 0 1 -2\n0 0 0 1\n");
+        free(picture);
+        free(pose);
+    }
+    temporary_text(folder, "nsvf/intrinsics.txt", "35 0 20\n0 35 15\n0 0 1\n");
+    call.config.scene.refine = VKN_REFINEMENT_POSES + 1;
+    char *out = temporary_path(folder, "nsvf-out");
+    assert_int_equal(refine(&call, temporary_path(folder, "nsvf"), out), VKN_BAD_INPUT);
+    assert_error("nsvf holds no lens distortion");
+    assert_false(base_is_folder(out));
+}
+
 /* Compares a scene with itself, which the noise has to cover. */
 static void test_only_verdict(void **state)
 {
@@ -384,9 +486,10 @@ static void test_wrong_input(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_verdict),     cmocka_unit_test(test_misfits),
-        cmocka_unit_test(test_refine),      cmocka_unit_test(test_only_verdict),
-        cmocka_unit_test(test_wrong_input),
+        cmocka_unit_test(test_verdict),        cmocka_unit_test(test_misfits),
+        cmocka_unit_test(test_refine),         cmocka_unit_test(test_only_verdict),
+        cmocka_unit_test(test_wrong_input),    cmocka_unit_test(test_lenses),
+        cmocka_unit_test(test_lenses_refused),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

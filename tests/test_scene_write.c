@@ -481,6 +481,12 @@ static void test_outside_names(void **state)
     free(in);
 }
 
+static double random_number(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (*seed >> 8) / 8388608.0 - 1;
+}
+
 /* ---- lenses in transforms.json --------------------------------------------------------------- */
 
 static struct scene_new_camera lens_of(uint32_t frame, double fx, double fy, double cx, double cy)
@@ -724,6 +730,97 @@ static void test_lens_sizes(void **state)
     scene_close(&scene);
 }
 
+/* Appends some of the keys of a lens; `focal`: at least one for the focal length. Returns whether
+ * it appends any. */
+static bool add_keys(struct base_text *text, bool focal, uint32_t *seed)
+{
+    static const char *const keys[] = {"\"fl_x\": 33",
+                                       "\"fl_y\": 34",
+                                       "\"camera_angle_x\": 1.1",
+                                       "\"camera_angle_y\": 0.9",
+                                       "\"x_fov\": 55",
+                                       "\"y_fov\": 44",
+                                       "\"cx\": 19",
+                                       "\"cy\": 16",
+                                       "\"k1\": 0.01",
+                                       "\"p1\": 0.02",
+                                       "\"distortion_params\": [0.03,0,0,0,0.01,0]",
+                                       "\"w\": 80, \"h\": 60",
+                                       "\"w\": 40, \"h\": 30",
+                                       "\"k2\": null",
+                                       "\"cx\": null, \"fl_x\": null"};
+    const double share = random_number(seed) > 0 ? 0.8 : 0.3;
+    bool sized = false, any = false;
+    if (focal)
+        base_text_add(text, "\"fl_x\": 32, ");
+    for (size_t i = focal ? 1 : 0; i < BASE_COUNT(keys) - (focal ? 1 : 0); i++) {
+        if (random_number(seed) < share || (sized && i == 12))
+            continue;
+        base_text_add(text, "%s, ", keys[i]);
+        sized = sized || i == 11;
+        any = any || i < 13;
+    }
+    return any || focal;
+}
+
+/* Any combination of keys becomes any combination of lenses; frames without a new lens keep theirs
+ * unless they share all of it. */
+static void check_any(const char *file, const char *in, const char *out, uint32_t seed)
+{
+    struct base_text text = {0};
+    bool top = random_number(&seed) > -0.5, same = random_number(&seed) > 0, own[3];
+    struct scene_new_camera cameras[3];
+    size_t count = 0;
+    base_text_add(&text, "{");
+    add_keys(&text, top, &seed);
+    for (unsigned n = 0; n < 3; n++) {
+        base_text_add(&text, "%s{", n == 0 ? "\"frames\": [" : ", ");
+        own[n] = add_keys(&text, !top, &seed);
+        base_text_add(&text, "\"file_path\": \"images/%u\", \"transform_matrix\": " OLD "]}", n);
+        double f = 36 + random_number(&seed), skew = random_number(&seed) > 0 ? 0.5 : 0,
+               shift = random_number(&seed) > 0 ? 0.25 : 0, k = random_number(&seed);
+        cameras[count] = lens_of(n, f, f + skew, 20 + shift, 15 - shift);
+        cameras[count].distortion[SCENE_k1] = k > 0 ? k : 0;
+        cameras[count].distortion[SCENE_k2] = k > 0.5 ? 0.1 : 0;
+        cameras[count].distortion[SCENE_p2] = k < -0.5 ? 0.01 : 0;
+        if (same && count > 0) {
+            cameras[count] = cameras[0];
+            cameras[count].frame = n;
+        }
+        count += random_number(&seed) > -0.7 ? 1 : 0;
+    }
+    base_text_add(&text, "]}");
+    assert_ok(base_file_replace(file, text.data, text.size));
+    assert_ok(base_make_folder(out));
+    write_copy(in, cameras, count, out, NULL);
+    struct frames old = read_frames(VKN_SCENE_TRANSFORMS, in),
+                  new = read_frames(VKN_SCENE_TRANSFORMS, out);
+    for (unsigned n = 0; n < 3; n++) {
+        const struct scene_new_camera *camera = find_pose(cameras, count, 0, n);
+        const struct transforms_frame *a = &old.files[0].frames[n], *b = &new.files[0].frames[n];
+        struct scene_camera before = {0}, after = {0};
+        lens_apply(&a->lens, a->width, a->height, 1, &before);
+        lens_apply(&b->lens, b->width, b->height, 1, &after);
+        if (camera != NULL)
+            check_lens(b, camera);
+        else if (own[n])
+            assert_memory_equal(&before, &after, sizeof(before));
+    }
+    free_frames(&old);
+    free_frames(&new);
+    free(text.data);
+    remove_tree(out);
+}
+
+static void test_lens_any(void **state)
+{
+    char *in = temporary_path(*state, "in"), *out = temporary_path(*state, "out");
+    char *file = temporary_path(*state, "in/transforms.json");
+    make_pictures(*state, "in/images", 40, 30);
+    for (uint32_t seed = 0; seed < 300; seed++)
+        check_any(file, in, out, 2654435761u * seed);
+}
+
 /* ---- LLFF ------------------------------------------------------------------------------------ */
 
 /* Returns poses_bounds.npy of known cameras, in the given type and order. */
@@ -940,12 +1037,6 @@ struct model {
 static uint32_t index_in(unsigned image, unsigned point)
 {
     return (7 * point + image) % POINTS;
-}
-
-static double random_number(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return (*seed >> 8) / 8388608.0 - 1;
 }
 
 /* Returns the new lens of image `image`: with all coefficients that a model for it has. */
@@ -1740,6 +1831,7 @@ int main(void)
         TEST(test_lens_mixed),
         TEST(test_lens_kinds),
         TEST(test_lens_sizes),
+        TEST(test_lens_any),
         TEST(test_llff_lens),
         TEST(test_nsvf_lens),
         TEST(test_colmap_lens),

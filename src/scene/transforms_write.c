@@ -61,6 +61,7 @@ static const char *const part_names[PARTS][SCENE_COEFFICIENT_COUNT + 2] = {
 struct new_frame {
     cJSON *item;
     const struct write_view *view;
+    bool shares;                 /* the part that is being written is at the top level */
     bool has_size;               /* the file says of which size its images are */
     struct transforms_lens lens; /* the new one, in pixels of that size or of the image */
 };
@@ -228,8 +229,9 @@ static vkn_status put_part_of_all(struct rewrite *rewrite, enum part part)
     const struct new_frame *first = NULL;
     bool agree = true;
     for (size_t i = 0; i < rewrite->count; i++) {
-        const struct new_frame *frame = &rewrite->frames[i];
-        if (!frame->view->has_lens || owner_of(rewrite, frame, part) != rewrite->json)
+        struct new_frame *frame = &rewrite->frames[i];
+        frame->shares = owner_of(rewrite, frame, part) == rewrite->json;
+        if (!frame->view->has_lens || !frame->shares)
             continue;
         first = first != NULL ? first : frame;
         agree = agree && lens_difference(&first->lens, &frame->lens, parts[part]) == NULL;
@@ -238,8 +240,7 @@ static vkn_status put_part_of_all(struct rewrite *rewrite, enum part part)
         BASE_TRY(put_part(rewrite, first, part, false));
     for (size_t i = 0; i < rewrite->count; i++) {
         const struct new_frame *frame = &rewrite->frames[i];
-        bool shares = owner_of(rewrite, frame, part) == rewrite->json;
-        if (frame->view->has_lens && !(shares && agree))
+        if (frame->view->has_lens && !(frame->shares && agree))
             BASE_TRY(put_part(rewrite, frame, part, true));
     }
     rewrite->is_agreed = rewrite->is_agreed && agree;
