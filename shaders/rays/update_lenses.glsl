@@ -45,7 +45,7 @@ void update_lens_latent(uint view, uint k)
     for (uint j = 0; j < LENS_PARAMETERS; j++)
         g += view_words[at + VIEW_LENS_WHITENING + j * LENS_PARAMETERS + k] * lens_gradient(view, j);
     step_latent(at + VIEW_LENS_LATENT + k, LENS_PARAMETERS,
-                floatBitsToUint(view_words[at + VIEW_LENS_UPDATES]) + 1u, g, LENS_NOISE);
+                floatBitsToUint(view_words[at + VIEW_LENS_UPDATES]) + 1u, g);
 }
 
 // An invocation handles one parameter of a view at a time.

@@ -19,8 +19,7 @@ void update_latent(uint view, uint k)
     for (uint j = 0; j < 3u; j++)
         g += view_words[at + VIEW_WHITENING + j * VIEW_PARAMETERS + k] * turn[j] +
              view_words[at + VIEW_WHITENING + (3u + j) * VIEW_PARAMETERS + k] * shift[j];
-    step_latent(at + VIEW_LATENT + k, VIEW_PARAMETERS, floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u, g,
-                POSE_NOISE);
+    step_latent(at + VIEW_LATENT + k, VIEW_PARAMETERS, floatBitsToUint(view_words[at + VIEW_UPDATES]) + 1u, g);
 }
 
 // Adds latent parameter k of a view along each gauge to the sums of this invocation.

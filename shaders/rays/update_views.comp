@@ -21,8 +21,7 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 
 const float BETA1 = 0.9, BETA2 = 0.99, EPSILON = 1e-15; // CamP's
-// A parameter rests while its squared mean gradient is below this many times that of noise.
-const float POSE_NOISE = 3.0, LENS_NOISE = 1.0;
+const float NOISE = 3.0; // a parameter rests while its squared mean gradient is below this many times that of noise
 
 // Returns the cell with the sum of gradients with respect to a parameter of a view's pose.
 uint pose_sum(uint view, uint parameter)
@@ -52,18 +51,18 @@ bool is_updated(uint cell)
 }
 
 // Returns how far a mean gradient stands out from noise, 0 to 1: the positive part of James and Stein's
-// shrinkage with `factor` times the variance (Efron and Morris, JASA 1973). Adam's steps are as long for
+// shrinkage with NOISE times the variance (Efron and Morris, JASA 1973). Adam's steps are as long for
 // noise as for a gradient, and would let exact cameras drift. The mean of n gradients with weights
 // (1 - BETA1) BETA1^i / (1 - BETA1^n) has the variance of one gradient times the sum of the squared
 // weights. rest1: BETA1^n.
-float significance(float mean, float square, float rest1, float factor)
+float significance(float mean, float square, float rest1)
 {
     float noise = (1.0 - BETA1) / (1.0 + BETA1) * (1.0 + rest1) / (1.0 - rest1) * square;
-    return mean != 0.0 ? max(1.0 - factor * noise / (mean * mean), 0.0) : 0.0;
+    return mean != 0.0 ? max(1.0 - NOISE * noise / (mean * mean), 0.0) : 0.0;
 }
 
 // Takes step `count` with the latent parameter in word `at`, one of `parameters`, whose moments follow.
-void step_latent(uint at, uint parameters, uint count, float g, float noise)
+void step_latent(uint at, uint parameters, uint count, float g)
 {
     float m = mix(g, view_words[at + parameters], BETA1);
     float v = mix(g * g, view_words[at + 2u * parameters], BETA2);
@@ -72,7 +71,7 @@ void step_latent(uint at, uint parameters, uint count, float g, float noise)
     // Corrects the moments' bias.
     float rest1 = exp2(log2(BETA1) * float(count)), rest2 = exp2(log2(BETA2) * float(count));
     float mean = m / (1.0 - rest1), square = v / (1.0 - rest2);
-    view_words[at] -= rate_of_update() * significance(mean, square, rest1, noise) * mean / (sqrt(square) + EPSILON);
+    view_words[at] -= rate_of_update() * significance(mean, square, rest1) * mean / (sqrt(square) + EPSILON);
 }
 
 // Limits the length of latent parameters. Counts the update, and clears the sums of gradients, whose

@@ -95,10 +95,10 @@ static void turn_of_component(const double w[3], int k, double turn[3])
     }
 }
 
-/* Returns the share of Adam's step that is taken: 1 - noise s^2 / m^2, at least 0, for a mean
- * gradient m whose standard error is s. The weights of the mean are summed one by one. */
-static double significance(const struct reference_optimizer *adam, uint64_t updates, double noise,
-                           double moment1, double moment2)
+/* Returns the share of Adam's step that is taken: 1 - 3 s^2 / m^2, at least 0, for a mean gradient
+ * m whose standard error is s. The weights of the mean are summed one by one. */
+static double significance(const struct reference_optimizer *adam, uint64_t updates, double moment1,
+                           double moment2)
 {
     double weights = 0, squares = 0, all = 1 - pow(adam->beta2, (double)updates);
     for (uint64_t i = 0; i < updates; i++) {
@@ -107,12 +107,12 @@ static double significance(const struct reference_optimizer *adam, uint64_t upda
         squares += weight * weight;
     }
     double mean = moment1 / weights, error = moment2 / all * squares / (weights * weights);
-    return mean != 0 ? fmax(1 - noise * error / (mean * mean), 0) : 0;
+    return mean != 0 ? fmax(1 - 3 * error / (mean * mean), 0) : 0;
 }
 
 /* Takes a step with `count` latent parameters, after `updates` steps with this one. */
-static void take_step(const struct reference_optimizer *adam, uint32_t updates, double noise,
-                      int count, const double *gradient, const double *whitening, double *latent,
+static void take_step(const struct reference_optimizer *adam, uint32_t updates, int count,
+                      const double *gradient, const double *whitening, double *latent,
                       double *moment1, double *moment2)
 {
     for (int k = 0; k < count; k++) {
@@ -122,7 +122,7 @@ static void take_step(const struct reference_optimizer *adam, uint32_t updates, 
         double before = latent[k];
         reference_updates[VKN_OPTIMIZER_ADAM](adam, updates, by_latent, &latent[k], &moment1[k],
                                               &moment2[k]);
-        double share = significance(adam, updates, noise, moment1[k], moment2[k]);
+        double share = significance(adam, updates, moment1[k], moment2[k]);
         latent[k] = before + share * (latent[k] - before);
     }
 }
@@ -138,8 +138,8 @@ static void update_pose(const struct reference_optimizer *adam, struct reference
         gradient[k] =
             turn[0] * view->gradient[0] + turn[1] * view->gradient[1] + turn[2] * view->gradient[2];
     }
-    take_step(adam, ++view->updates, 3, 6, gradient, view->whitening[0], view->latent,
-              view->moment1, view->moment2);
+    take_step(adam, ++view->updates, 6, gradient, view->whitening[0], view->latent, view->moment1,
+              view->moment2);
 }
 
 /* Updates the latent parameters of the camera group whose first view is `first`. */
@@ -158,7 +158,7 @@ static void update_lens(const struct reference_optimizer *adam, struct reference
     for (int i = 0; i < 4 && by_scale[1] > 0; i++)
         gradient[i < 2 ? i : i + 2] -= by_scale[2 + i] / by_scale[1] * by_scale[0];
     if (has_rays)
-        take_step(adam, ++view->lens_updates, 1, 8, gradient, view->lens_whitening[0],
+        take_step(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
                   view->lens_latent, view->lens_moment1, view->lens_moment2);
 }
 
