@@ -399,7 +399,7 @@ has init/report.html
 # ---- refine --------------------------------------------------------------------------------------
 
 # shellcheck disable=SC2086
-succeeds refine "$demo" --out refined --downscale 8 --steps 96 --quiet --set refine.start=0 \
+succeeds refine "$demo" --out refined --lenses --downscale 8 --steps 96 --quiet --set refine.start=0 \
     --set refine.initial_rate=2 $small
 contains out '^72 views have moved by [0-9.]* pixels in the mean$'
 contains out '^PSNR of test views: original cameras [0-9.]* dB, refined cameras [0-9.]* dB: [-+][0-9.]* dB, noise'
@@ -408,7 +408,7 @@ contains out '^next: vknerf train '
 has refined/report.html refined/transforms_train.json refined/transforms_test.json refined/train/r_0.png \
     refined/refine/refined_1/checkpoint.safetensors
 # shellcheck disable=SC2086
-succeeds refine "$demo" --out refined --downscale 8 --steps 96 --quiet --set refine.start=0 \
+succeeds refine "$demo" --out refined --lenses --downscale 8 --steps 96 --quiet --set refine.start=0 \
     --set refine.initial_rate=2 $small --json
 { cat refined/verdict.json && echo; } | cmp -s - out || fail "refine --json: not the verdict: $(head -c 300 out)"
 is_json refined/verdict.json
