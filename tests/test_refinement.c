@@ -1,7 +1,7 @@
-/* Tests trainings that refine cameras: a turned camera and a wrong lens come back; pictures of training
- * views show them; trainings repeat bit for bit across stops and resumes; checkpoints carry the
- * cameras; cameras.json describes them. Takes about 35 s, most of it for the two recoveries: a field
- * that has learned less moves cameras anywhere. */
+/* Tests trainings that refine cameras: a turned camera and a wrong lens come back; pictures of
+ * training views show them; trainings repeat bit for bit across stops and resumes; checkpoints
+ * carry the cameras; cameras.json describes them. Takes about 35 s, most of it for the two
+ * recoveries: a field that has learned less moves cameras anywhere. */
 #include "evaluation.h"
 #include "step_fixture.h"
 
