@@ -77,7 +77,7 @@ refuses 2 'process-data: unknown command; did you mean prepare?' process-data im
 refuses 2 'refine: SCENE is missing' refine --out refined
 refuses 2 'refine: --out REFINED is missing' refine "$demo"
 refuses 2 '--view: unknown option' refine "$demo" --out refined --view
-refuses 2 'refine: --lenses: --only-verdict refines nothing' \
+refuses 2 'refine: --lenses and --only-verdict exclude each other' \
     refine "$demo" --out refined --only-verdict other --lenses
 refuses 2 'seeds: 1 is not from 2 to 100' refine "$demo" --out refined --seeds 1
 refuses 2 'not/there: ' refine not/there --out refined

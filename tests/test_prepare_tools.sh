@@ -51,6 +51,7 @@ run prepare "it's a walk.mp4" --out a --sharpest --frames 7 --quiet --refine q -
 [ "$code" = 2 ] || fail "--refine: exit status $code: $(cat err)"
 contains err '^vknerf: a: no view has moved: train for longer'
 [ -f q/refine/refined_cameras/summary.json ] || fail "--refine has trained nothing"
+refuses 2 '--refine-seconds: only valid with --refine' prepare "it's a walk.mp4" --out a --refine-seconds 5
 refuses 2 '--refine-seconds: seconds: soon is not a number of seconds' \
     prepare "it's a walk.mp4" --out a --sharpest --frames 7 --refine q --refine-seconds soon
 refuses 2 'a: was prepared before the pictures (.*walk.mp4) or the options for them changed' prepare "it's a walk.mp4" --out a

@@ -69,6 +69,19 @@ static void test_verdict(void **state)
     const double masked[VIEWS] = {-1, (double)NAN, 1, -1}; /* a view whose pixels are all ignored */
     result = judge(steady, masked);
     assert_float_equal(result.noise, 2.0 / 3, 1e-6);
+    /* With two test views only the three seeds tell the noise: 0.5 is less than 4.3 times 0.173. */
+    const double few[VIEWS] = {0, 0, (double)NAN, (double)NAN};
+    result = judge(varied, few);
+    assert_float_equal(result.noise, 0.3 / sqrt(3), 1e-9);
+    assert_int_equal(result.verdict, VKN_REFINE_EQUAL);
+    assert_int_equal(judge(steady, few).verdict, VKN_REFINE_REFINED);
+}
+
+static size_t misfits_of(struct refine_view *views, size_t count)
+{
+    size_t misfits;
+    ok(refine_find_misfits(views, count, &misfits));
+    return misfits;
 }
 
 static void test_misfits(void **state)
@@ -77,15 +90,15 @@ static void test_misfits(void **state)
     struct refine_view views[] = {{.psnr = 20}, {.psnr = 21}, {.psnr = (double)NAN}, {.psnr = 22},
                                   {.psnr = 23}, {.psnr = 14}, {.psnr = 15.2}};
     /* The median is 20.5; the deviations are 0.5 0.5 1.5 2.5 5.3 6.5, with the median 2. */
-    assert_int_equal(refine_find_misfits(views, 7), 0);
+    assert_int_equal(misfits_of(views, 7), 0);
     views[6].psnr = 11.5; /* the limit, 20.5 - 4.4478 * 2, is 11.604 */
-    assert_int_equal(refine_find_misfits(views, 7), 1);
+    assert_int_equal(misfits_of(views, 7), 1);
     assert_true(views[6].misfits && !views[5].misfits && !views[2].misfits);
     struct refine_view equal[] = {{.psnr = 20}, {.psnr = 20}, {.psnr = 15.1}, {.psnr = 14.9}};
     equal[2].psnr = 20;
-    assert_int_equal(refine_find_misfits(equal, 4), 1); /* 5 dB are the least deficit */
+    assert_int_equal(misfits_of(equal, 4), 1); /* 5 dB are the least deficit */
     equal[3].psnr = 15.1;
-    assert_int_equal(refine_find_misfits(equal, 4), 0);
+    assert_int_equal(misfits_of(equal, 4), 0);
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

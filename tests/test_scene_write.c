@@ -148,7 +148,7 @@ static void write_copy(const char *path, const struct scene_new_camera *poses, s
     struct base_text before = {0}, after = {0};
     if (folder != NULL)
         before = tree_of(folder, out);
-    assert_ok(scene_write(scene, poses, count, out));
+    assert_ok(scene_write(scene, poses, count, out, false));
     if (folder != NULL) {
         after = tree_of(folder, out);
         assert_int_equal(before.size, after.size);
@@ -167,7 +167,7 @@ static void assert_write_fails(const char *path, const struct scene_new_camera *
 {
     struct vkn_scene *scene = open_scene(path);
     struct base_text before = tree_of(out, NULL), after;
-    assert_int_equal(scene_write(scene, poses, count, out), VKN_BAD_INPUT);
+    assert_int_equal(scene_write(scene, poses, count, out, false), VKN_BAD_INPUT);
     assert_error(part);
     after = tree_of(out, NULL);
     assert_int_equal(before.size, after.size);
@@ -1552,7 +1552,7 @@ static void test_colmap_files(void **state)
     char *in = temporary_path(folder, "in"), *model_path = temporary_path(folder, "in/sparse/1"),
          *out = make_folder(folder, "out");
     struct vkn_scene *scene = open_scene(model_path);
-    assert_ok(scene_write(scene, poses, VIEWS, out));
+    assert_ok(scene_write(scene, poses, VIEWS, out, false));
     scene_close(&scene);
     assert_true(is_link(folder, "out/images") && is_link(folder, "out/sparse/0"));
     assert_true(is_link(folder, "out/sparse/1/project.ini"));
@@ -1577,12 +1577,12 @@ static void test_colmap_files(void **state)
     size_t size = 0;
     assert_ok(base_file_read(path, SIZE_MAX, &data, &size));
     temporary_file(folder, "in/sparse/0/images.bin", data, size / 2);
-    assert_int_equal(scene_write(scene, poses, VIEWS, out), VKN_BAD_INPUT);
+    assert_int_equal(scene_write(scene, poses, VIEWS, out, false), VKN_BAD_INPUT);
     assert_error("images.bin: image 4 of 8: cut off");
     free(data);
     assert_int_equal(unlink(temporary_path(folder, "in/sparse/0/cameras.bin")), 0);
     assert_int_equal(unlink(temporary_path(folder, "in/sparse/1/cameras.bin")), 0);
-    assert_int_equal(scene_write(scene, poses, VIEWS, out), VKN_BAD_INPUT);
+    assert_int_equal(scene_write(scene, poses, VIEWS, out, false), VKN_BAD_INPUT);
     assert_error("cameras.bin: No such file");
     scene_close(&scene);
 }
@@ -1676,7 +1676,8 @@ static void test_links(void **state)
                      0);
     assert_write_fails(other, &pose, 1, out, "taken2/transforms.json: it exists already");
     scene = open_scene(other);
-    assert_int_equal(scene_write(scene, &pose, 1, temporary_path(folder, "absent")), VKN_BAD_INPUT);
+    assert_int_equal(scene_write(scene, &pose, 1, temporary_path(folder, "absent"), false),
+                     VKN_BAD_INPUT);
     assert_error("absent: No such file");
     scene_close(&scene);
 }
@@ -1738,7 +1739,7 @@ static void test_refused(void **state)
 
     struct vkn_scene memory = {.path = "memory"};
     pose = pose_of(0, 0, 3);
-    assert_int_equal(scene_write(&memory, &pose, 1, out), VKN_BAD_INPUT);
+    assert_int_equal(scene_write(&memory, &pose, 1, out, false), VKN_BAD_INPUT);
     assert_error("memory: a scene in memory has no files to copy");
 }
 
@@ -1778,7 +1779,7 @@ static void check_memory(const char *path, const struct scene_new_camera *poses,
         char out[] = "/tmp/vknerf-test-XXXXXX";
         assert_non_null(mkdtemp(out));
         base_memory_fail_at(n);
-        vkn_status status = scene_write(scene, poses, count, out);
+        vkn_status status = scene_write(scene, poses, count, out, false);
         reached = base_memory_until_failure() == 0;
         base_memory_fail_at(0);
         assert_true(status == VKN_OK || (reached && status == VKN_ERROR));

@@ -29,12 +29,12 @@ struct vkn_refine_params {
 /* Result of vkn_refine. Arrays have an element for the original and one for the other cameras. */
 struct vkn_refine_result {
     size_t size;
-    enum vkn_refine_verdict verdict;
-    double psnr[2], ssim[2]; /* means over test views and seeds; PSNR in dB */
-    double difference;       /* psnr[1] - psnr[0] */
+    enum vkn_refine_verdict verdict; /* which cameras to keep */
+    double psnr[2], ssim[2];         /* means over test views and seeds; PSNR in dB */
+    double difference;               /* psnr[1] - psnr[0] */
     double noise;   /* standard error of the difference, between seeds or views, the larger; dB */
     double pixels;  /* mean movement of a view, in pixels of the training images, see
-                       docs/cameras.md;           NaN with `cameras` */
+                       docs/cameras.md; NaN with `cameras` */
     size_t views;   /* refined views; with `cameras` all views */
     size_t limited; /* views that would move further than refine.limit */
     size_t misfits; /* refined views that still do not fit the field */

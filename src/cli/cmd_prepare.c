@@ -35,13 +35,14 @@ static void print_problems(const cJSON *info)
         puts("no problems found");
 }
 
-static void print_next(const char *out)
+static int print_next(const char *out)
 {
     char *word = vkn_shell_word(out);
-    const char *dot = out[0] == '-' ? "./" : "";
-    printf("next: vknerf train %s%s\n", dot, word ? word : "?");
-    printf("or refine its poses first: vknerf refine %s%s --out REFINED\n", dot, word ? word : "?");
+    cli_print_next(out, "");
+    printf("or refine its poses first: vknerf refine %s%s --out REFINED\n",
+           out[0] == '-' ? "./" : "", word ? word : "?");
     free(word);
+    return cli_finish_output();
 }
 
 /* Prints one object: the result, and the scene as `vknerf info --json` describes it. */
@@ -59,8 +60,7 @@ static int print_json(const struct vkn_prepare_params *params,
     return cli_print_object(object, complete);
 }
 
-static int print_text(const struct vkn_prepare_params *params,
-                      const struct vkn_prepare_result *result, cJSON *info)
+static int print_text(const struct vkn_prepare_result *result, cJSON *info)
 {
     unsigned seconds = (unsigned)(result->seconds + 0.5);
     printf("%zu of %zu pictures have poses, %zu points, %u:%02u minutes\n", result->registered,
@@ -68,20 +68,19 @@ static int print_text(const struct vkn_prepare_params *params,
     if (result->models > 1)
         printf("COLMAP made %zu separate models; the largest one is used\n", result->models);
     print_problems(info);
-    print_next(params->out);
     cJSON_Delete(info);
     return cli_finish_output();
 }
 
-/* Refines the poses of the scene, if --refine asks for it. */
-static int refine(const struct vkn_prepare_params *params, const struct refining *refining,
-                  bool json)
+/* Refines the poses of the scene if --refine asks for it, else names the next commands. */
+static int go_on(const struct vkn_prepare_params *params, const struct refining *refining,
+                 bool json)
 {
     const struct vkn_train_params train = {
         .job = params->job, .scene = params->out, .out = refining->out, .config = refining->config};
     const struct vkn_refine_params given = {.train = &train};
     if (!refining->out)
-        return VKN_OK;
+        return json ? VKN_OK : print_next(params->out);
     if (!getenv("VKNERF_MEASURE"))
         vkn_prefer_wide_vectors();
     return cli_refine(&given, json);
@@ -99,7 +98,7 @@ static int print_result(const struct vkn_prepare_params *params,
     free(text);
     if (!info)
         return cli_fail(VKN_ERROR, "out of memory");
-    return (json ? print_json : print_text)(params, result, info);
+    return json ? print_json(params, result, info) : print_text(result, info);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -150,6 +149,8 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params,
     if (code == OPTIONS_GO_ON && !params->out)
         return cli_fail(VKN_BAD_INPUT,
                         "prepare: --out SCENE is missing; see vknerf prepare --help");
+    if (code == OPTIONS_GO_ON && refining->seconds && !refining->out)
+        return cli_fail(VKN_BAD_INPUT, "--refine-seconds: only valid with --refine");
     return code;
 }
 
@@ -169,7 +170,7 @@ static int prepare(const struct vkn_prepare_params *params, const struct refinin
     if (status != VKN_OK)
         return cli_status(status);
     int code = print_result(params, &result, json);
-    return code == VKN_OK ? refine(params, refining, json) : code;
+    return code == VKN_OK ? go_on(params, refining, json) : code;
 }
 
 int cmd_prepare(int argc, char **argv)

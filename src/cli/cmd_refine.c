@@ -2,17 +2,35 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
 
 #include "cli/training.h"
 
 /* ---- result --------------------------------------------------------------------------------- */
 
-/* Prints the command that trains on a scene. */
-static void print_next(const char *scene)
+void cli_print_next(const char *scene, const char *options)
 {
     char *word = vkn_shell_word(scene);
-    printf("next: vknerf train %s%s\n", scene[0] == '-' ? "./" : "", word ? word : "?");
+    printf("next: vknerf train %s%s%s\n", scene[0] == '-' ? "./" : "", word ? word : "?", options);
     free(word);
+}
+
+/* Prints the command that trains on the better cameras, with the format if it was given. */
+static void print_training(const struct vkn_refine_params *params, bool is_refined)
+{
+    char *text = is_refined ? vkn_refine_json(params->train->out) : NULL, *format = NULL;
+    cJSON *json = cJSON_Parse(text);
+    char options[64] = "";
+    if (params->train->config &&
+        vkn_config_get(params->train->config, "scene.format", &format) == VKN_OK &&
+        strcmp(format, "auto") != 0)
+        snprintf(options, sizeof(options), " --format %s", format);
+    cli_print_next(is_refined ? cli_text_of(json, "refined_scene") : params->train->scene, options);
+    vkn_free(format);
+    cJSON_Delete(json);
+    free(text);
 }
 
 static void print_verdict(const struct vkn_refine_params *params,
@@ -23,9 +41,9 @@ static void print_verdict(const struct vkn_refine_params *params,
     if (isfinite(result->pixels))
         printf("%zu views have moved by %.3f pixels in the mean\n", result->views, result->pixels);
     if (result->limited > 0)
-        printf("%zu views are at refine.limit and may not fit: see the report\n", result->limited);
+        printf("views at refine.limit: %zu, see the report\n", result->limited);
     if (result->misfits > 0)
-        printf("%zu views do not fit: see the report\n", result->misfits);
+        printf("views that do not fit: %zu, see the report\n", result->misfits);
     printf("PSNR of test views: original cameras %.2f dB, %s cameras %.2f dB: %+.2f dB, noise %.2f "
            "dB (%llu steps, %u:%02u minutes)\n",
            result->psnr[0], other, result->psnr[1], result->difference, result->noise,
@@ -36,10 +54,7 @@ static void print_verdict(const struct vkn_refine_params *params,
         printf("verdict: keep the %s cameras\n",
                result->verdict == VKN_REFINE_REFINED ? other : "original");
     printf("report: %s/report.html\n", params->train->out);
-    if (result->verdict != VKN_REFINE_REFINED)
-        print_next(params->train->scene);
-    else
-        print_next(params->cameras ? params->cameras : params->train->out);
+    print_training(params, result->verdict == VKN_REFINE_REFINED);
 }
 
 int cli_refine(const struct vkn_refine_params *params, bool json)
@@ -59,7 +74,7 @@ int cli_refine(const struct vkn_refine_params *params, bool json)
 static int check(const struct training *training, const char *cameras, bool lenses)
 {
     if (cameras && lenses)
-        return cli_fail(VKN_BAD_INPUT, "refine: --lenses: --only-verdict refines nothing");
+        return cli_fail(VKN_BAD_INPUT, "refine: --lenses and --only-verdict exclude each other");
     if (!training->params.scene)
         return cli_fail(VKN_BAD_INPUT, "refine: SCENE is missing; see vknerf refine --help");
     if (!training->params.out)

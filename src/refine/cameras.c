@@ -195,19 +195,26 @@ static void remove_result(const struct refinement *r, const char *name)
     free(path);
 }
 
-/* Writes the scene, once: a file says that it is complete. */
+/* Writes the scene, once: files say that it was begun, and that it is complete. */
 static vkn_status write_scene(struct refinement *r, const struct scene_new_camera *cameras)
 {
+    char *begun = base_path_join(r->work, "scene_is_begun");
     char *done = base_path_join(r->work, "scene_is_written");
-    vkn_status status = done ? VKN_OK : VKN_ERROR;
     const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
-    if (status == VKN_OK && !base_file_exists(done)) {
-        status = scene_write(scene, cameras, scene->splits[SCENE_TRAIN].camera_count, r->out);
+    const size_t count = scene->splits[SCENE_TRAIN].camera_count;
+    vkn_status status = begun && done ? VKN_OK : VKN_ERROR;
+    bool is_done = status == VKN_OK && base_file_exists(done);
+    bool again = status == VKN_OK && base_file_exists(begun);
+    if (status == VKN_OK && !is_done)
+        status = base_file_replace(begun, "", 0);
+    if (status == VKN_OK && !is_done)
+        status = scene_write(scene, cameras, count, r->out, again);
+    if (status == VKN_OK && !is_done) {
         remove_result(r, REFINE_VERDICT);
         remove_result(r, REFINE_REPORT);
-        if (status == VKN_OK)
-            status = base_file_replace(done, "", 0);
+        status = base_file_replace(done, "", 0);
     }
+    free(begun);
     free(done);
     return status;
 }
@@ -252,7 +259,7 @@ static vkn_status check_same_images(const struct refinement *r, const struct sce
     if (a->camera_count != b->camera_count)
         return base_fail(VKN_BAD_INPUT,
                          "%s: it has %zu %s, %s has %zu: cameras of the same images "
-                         "are compared",
+                         "are compared (scene.test_views=eighth sets the test views)",
                          r->paths[REFINE_OTHER], b->camera_count, what, r->paths[REFINE_ORIGINAL],
                          a->camera_count);
     for (size_t i = 0; i < a->camera_count; i++)
@@ -302,8 +309,8 @@ static vkn_status measure_movements(struct refinement *r)
     if (r->result.pixels > ROUNDED)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s: no view has moved: train for longer (--steps, --seconds), or lower "
-                     "refine.start",
+                     "%s: no view has moved: train for longer (--steps, --seconds) into another "
+                     "folder, or with a lower refine.start",
                      r->paths[REFINE_ORIGINAL]);
 }
 

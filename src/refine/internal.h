@@ -15,7 +15,7 @@ extern const char *const refine_set_names[REFINE_SETS]; /* "original", "refined"
 
 #define REFINE_VERDICT    "verdict.json"
 #define REFINE_REPORT     "report.html"
-#define REFINE_JSON_LIMIT ((size_t)16 << 20) /* bytes of a JSON file that is read */
+#define REFINE_JSON_LIMIT ((size_t)256 << 20) /* bytes of a JSON file that is read */
 
 /* One of the trainings that are compared. */
 struct refine_run {
@@ -89,8 +89,8 @@ void refine_free_runs(struct refinement *refinement);
  * were evaluated on `views` test views. */
 void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, size_t views,
                   struct vkn_refine_result *result);
-/* Finds the views whose PSNR is far below the others': sets misfits, and returns their number. */
-size_t refine_find_misfits(struct refine_view *views, size_t count);
+/* Finds the views whose PSNR is far below the others': sets their `misfits`, and the number. */
+vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *misfits);
 /* Judges, and writes verdict.json and report.html. */
 vkn_status refine_write_verdict(struct refinement *refinement);
 

@@ -40,28 +40,45 @@ static vkn_status read_params(const struct vkn_refine_params *given, struct refi
     return VKN_OK;
 }
 
-/* Returns the path of the scene in `out` that a scene of a single file or a folder becomes. */
-static char *refined_path(const char *scene, const char *out)
+/* Returns what a path adds to that of its folder; "" for the folder itself. */
+static const char *part_of(const char *path, const char *folder)
 {
-    const char *slash = strrchr(scene, '/');
-    return base_is_folder(scene) ? base_format("%s", out)
-                                 : base_path_join(out, slash ? slash + 1 : scene);
+    size_t size = strlen(folder);
+    return strncmp(path, folder, size) == 0 ? path + size + strspn(path + size, "/") : "";
+}
+
+/* Finds the path in `out` of what a scene's path names: a file, a model of a capture such as
+ * sparse/1, or the whole folder. The caller frees *path. */
+static vkn_status find_refined(const char *scene, const char *out, char **path)
+{
+    char *absolute = realpath(scene, NULL), *capture = NULL, *folder = NULL;
+    if (absolute == NULL)
+        return base_fail(base_status_of_errno(errno), "%s: %s", scene, strerror(errno));
+    if (!base_is_folder(scene))
+        folder = base_path_folder(absolute);
+    else if (scene_capture_folder(scene, &capture) == VKN_OK)
+        folder = realpath(capture, NULL);
+    if (folder != NULL)
+        *path = base_path_join(out, part_of(absolute, folder));
+    free(folder);
+    free(capture);
+    free(absolute);
+    return *path != NULL ? VKN_OK : VKN_ERROR;
 }
 
 static vkn_status set_paths(struct refinement *r)
 {
-    const char *other = r->params->cameras;
     r->out = r->train.out;
     r->work = base_path_join(r->out, "refine");
     r->paths[REFINE_ORIGINAL] = base_format("%s", r->train.scene);
-    r->paths[REFINE_OTHER] =
-        other ? base_format("%s", other) : refined_path(r->train.scene, r->out);
-    for (int set = 0; set < REFINE_SETS; set++) {
+    for (int set = 0; set < REFINE_SETS; set++)
         r->runs[set] = base_alloc(r->seeds, sizeof *r->runs[set]);
-        if (r->runs[set] == NULL || r->paths[set] == NULL)
-            return VKN_ERROR;
-    }
-    return r->work ? VKN_OK : VKN_ERROR;
+    if (!r->work || !r->paths[REFINE_ORIGINAL] || !r->runs[0] || !r->runs[1])
+        return VKN_ERROR;
+    if (!r->params->cameras)
+        return find_refined(r->train.scene, r->out, &r->paths[REFINE_OTHER]);
+    r->paths[REFINE_OTHER] = base_format("%s", r->params->cameras);
+    return r->paths[REFINE_OTHER] ? VKN_OK : VKN_ERROR;
 }
 
 /* ---- the folder ------------------------------------------------------------------------------ */
@@ -171,10 +188,13 @@ static vkn_status run(struct refinement *r)
     BASE_TRY(set_paths(r));
     BASE_TRY(refine_open_original(r));
     r->result.views = r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count;
+    if (r->params->cameras)
+        BASE_TRY(refine_open_other(r));
     BASE_TRY(open_folder(r));
-    if (r->params->cameras == NULL)
+    if (r->params->cameras == NULL) {
         BASE_TRY(refine(r));
-    BASE_TRY(refine_open_other(r));
+        BASE_TRY(refine_open_other(r));
+    }
     BASE_TRY(refine_compare(r));
     r->result.steps = r->steps;
     r->result.seconds = base_seconds() - r->began;

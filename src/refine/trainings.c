@@ -155,7 +155,7 @@ static vkn_status train_seed(struct refinement *r, enum refine_cameras set, uint
     struct vkn_config config = r->config;
     config.scene.refine = VKN_REFINEMENT_OFF;
     config.seed += index;
-    if (r->params->cameras == NULL) { /* all trainings take as many steps as the refinement */
+    if (r->steps > 0) { /* all trainings take as many steps as the first one */
         config.steps = (uint32_t)r->steps;
         config.seconds = 0;
     }

@@ -9,6 +9,7 @@
 
 #define LEAST_NOISE 0.01 /* dB: smaller noise is chance */
 #define CERTAIN     2    /* standard errors that a difference must exceed */
+#define FEW_VIEWS   3    /* test views with fewer of which only the seeds tell the noise */
 
 #define LEAST_MISFIT 5 /* dB below the median: smaller deficits may come from a view's content */
 #define NAMED_VIEWS  5 /* most views that warnings name */
@@ -54,6 +55,14 @@ static double psnr_of_view(struct refine_run *const runs[REFINE_SETS], uint32_t 
     return sum / seeds;
 }
 
+/* Returns how many standard errors a mean of `seeds` values must exceed to be certain by 95 %
+ * (Student's t). */
+static double student(uint32_t seeds)
+{
+    static const double factors[] = {12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26};
+    return seeds - 2 < BASE_COUNT(factors) ? factors[seeds - 2] : 2.2;
+}
+
 /* The differences of two trainings with one seed vary less than the trainings: both begin with the
  * same weights and draw the same pixels. With two seeds their spread is small by chance at times,
  * therefore the differences of the views' PSNR count as well. */
@@ -75,9 +84,10 @@ void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, si
                                  psnr_of_view(runs, seeds, REFINE_ORIGINAL, i));
     result->difference = result->psnr[REFINE_OTHER] - result->psnr[REFINE_ORIGINAL];
     result->noise = fmax(fmax(spread_error(&by_seed), spread_error(&by_view)), LEAST_NOISE);
-    result->verdict = result->difference > CERTAIN * result->noise    ? VKN_REFINE_REFINED
-                      : result->difference < -CERTAIN * result->noise ? VKN_REFINE_ORIGINAL
-                                                                      : VKN_REFINE_EQUAL;
+    double least = (by_view.count < FEW_VIEWS ? student(seeds) : CERTAIN) * result->noise;
+    result->verdict = result->difference > least    ? VKN_REFINE_REFINED
+                      : result->difference < -least ? VKN_REFINE_ORIGINAL
+                                                    : VKN_REFINE_EQUAL;
 }
 
 /* ---- views that do not fit ------------------------------------------------------------------- */
@@ -97,12 +107,13 @@ static double median(double *values, size_t count)
 
 /* Views differ by their content; few are worse than the median by more than three standard
  * deviations, which are 1.4826 median deviations of a normal distribution. */
-size_t refine_find_misfits(struct refine_view *views, size_t count)
+vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *misfits)
 {
     double *values = base_alloc(count, sizeof *values);
-    size_t known = 0, misfits = 0;
+    size_t known = 0;
+    *misfits = 0;
     if (values == NULL)
-        return 0;
+        return VKN_ERROR;
     for (size_t i = 0; i < count; i++)
         if (isfinite(views[i].psnr))
             values[known++] = views[i].psnr;
@@ -112,10 +123,10 @@ size_t refine_find_misfits(struct refine_view *views, size_t count)
     double limit = middle - fmax(LEAST_MISFIT, 3 * 1.4826 * median(values, known));
     for (size_t i = 0; i < count; i++) {
         views[i].misfits = views[i].psnr < limit;
-        misfits += views[i].misfits ? 1 : 0;
+        *misfits += views[i].misfits ? 1 : 0;
     }
     free(values);
-    return misfits;
+    return VKN_OK;
 }
 
 /* Names the first views that do not fit. */
@@ -212,6 +223,7 @@ static bool fill_json(cJSON *json, const struct refinement *r)
         added = add_set(json, refine_set_names[set], result->psnr[set], result->ssim[set], NULL);
     return added && cJSON_AddStringToObject(json, "scene", r->paths[REFINE_ORIGINAL]) &&
            cJSON_AddStringToObject(json, "refined_scene", r->paths[REFINE_OTHER]) &&
+           cJSON_AddStringToObject(json, "format", config_scene_format_names[r->split->format]) &&
            cJSON_AddNumberToObject(json, "steps", (double)result->steps) &&
            add_number(json, "pixels", result->pixels, 1e4) &&
            cJSON_AddNumberToObject(json, "at_limit", (double)result->limited) &&
@@ -346,7 +358,7 @@ static vkn_status write_page(const struct refinement *r)
 vkn_status refine_write_verdict(struct refinement *r)
 {
     refine_judge(r->runs, r->seeds, r->test_views, &r->result);
-    r->result.misfits = refine_find_misfits(r->views, r->result.views);
+    BASE_TRY(refine_find_misfits(r->views, r->result.views, &r->result.misfits));
     warn_of_misfits(r);
     BASE_TRY(write_json(r));
     return write_page(r);

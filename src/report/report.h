@@ -147,7 +147,7 @@ struct report_refinement {
     const char *verdict;      /* a sentence, which says what to do */
     double difference, noise; /* of PSNR: after - before, and its standard error; dB */
     uint64_t steps;           /* of each training */
-    double seconds;           /* of the whole command */
+    double seconds;           /* of the call that wrote the page */
     double limit;             /* refine.limit, pixels */
     double scale;             /* training units per unit of the dataset */
     const struct report_refined_view *views;

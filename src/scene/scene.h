@@ -182,7 +182,8 @@ struct scene_new_camera {
  * folders that `out` has already. VKN_BAD_INPUT, before anything is written: another entry to be
  * made exists in `out`, a file of the scene has changed so that it no longer has a frame, or the
  * format cannot hold a new lens. Frames that share a lens in the files share a new lens, even those
- * without a new camera.
+ * without a new camera. `again`: completes the copy of a call that was ended; its entries may
+ * exist.
  *
  * COLMAP: the points move to the least squared reprojection errors of their tracks, with the new
  * cameras and, of images without one, the old. A point's new mean error is written. A point stays
@@ -200,7 +201,7 @@ struct scene_new_camera {
  * LLFF and NSVF hold no distortion, LLFF one focal length and the image's middle as centre.
  * Poses in files of other formats beside the scene's stay old: those files are linked. (write.c) */
 vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_camera *cameras,
-                       size_t count, const char *out);
+                       size_t count, const char *out, bool again);
 /* Sets the share. Frees pixels that are loaded, unless the share stays the same. */
 void scene_set_share(struct vkn_scene *scene, enum scene_split_name split,
                      struct scene_share share);

@@ -137,8 +137,8 @@ static vkn_status link_entry(const char *path, const char *to)
         return VKN_OK;                   /* place_entry has checked it */
     char *target = realpath(path, NULL); /* does not depend on links of other copies */
     vkn_status status = VKN_OK;
-    if (target != NULL && symlink(target, to) != 0)
-        status = fail_path(to);
+    if (target == NULL ? errno != ENOENT : symlink(target, to) != 0)
+        status = fail_path(target == NULL ? path : to);
     free(target);
     return status;
 }
@@ -299,7 +299,7 @@ static struct write_view *check_views(const struct vkn_scene *scene,
 /* ---- the module ------------------------------------------------------------------------------ */
 
 vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_camera *cameras,
-                       size_t count, const char *out)
+                       size_t count, const char *out, bool again)
 {
     BASE_C_LOCALE;
     struct copy copy = {.from = NULL};
@@ -313,7 +313,7 @@ vkn_status scene_write(const struct vkn_scene *scene, const struct scene_new_cam
         status = reader_of(scene->format)->write(scene->file, views, count, &copy.files);
     if (status == VKN_OK)
         status = complete_names(&copy);
-    if (status == VKN_OK)
+    if (status == VKN_OK && !again)
         status = place(&copy, true);
     if (status == VKN_OK)
         status = place(&copy, false);

@@ -28,6 +28,8 @@ AT(lens_updates, VIEW_LENS_UPDATES);
 _Static_assert(sizeof(struct View) == 4 * VIEW_WORDS, "shaders find the next view");
 _Static_assert(sizeof(struct View) % sizeof(struct ErrorCell) == 0, "checkpoints know the state");
 
+#define MOST_CHANGE 80.0F /* exp(80) is finite in single precision */
+
 static uint64_t views_offset(const struct step *step)
 {
     return 4ull * step->setup.constants.first_view_word;
@@ -36,13 +38,15 @@ static uint64_t views_offset(const struct step *step)
 /* Bytes of a view in BIND_STATE: sums of gradients, and struct View. */
 #define VIEW_BYTES (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View))
 
+/* Returns whether the changes of a camera keep it finite: they are far below MOST_CHANGE. */
 static bool is_finite(const struct View *view)
 {
     bool finite = true;
     for (int i = 0; i < 3; i++)
-        finite = finite && isfinite(view->turn[i]) && isfinite(view->shift[i]);
+        finite =
+            finite && fabsf(view->turn[i]) < MOST_CHANGE && fabsf(view->shift[i]) < MOST_CHANGE;
     for (int i = 0; i < LENS_PARAMETERS; i++)
-        finite = finite && isfinite(view->lens[i]);
+        finite = finite && fabsf(view->lens[i]) < MOST_CHANGE;
     return finite;
 }
 
