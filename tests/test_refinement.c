@@ -182,7 +182,7 @@ static void test_lens_recovery(void **state)
     double after = refined->center_x - views->cameras[0].center_x;
     print_message("%.3f of %.3f pixels, focal length %.4f\n", after, before,
                   refined->focal_x / views->cameras[0].focal_x);
-    assert_true(before > 1.2 && fabs(after) < 0.4);
+    assert_true(before > 1.2 && fabs(after) < 0.25);
     assert_true(refined->focal_x == refined->focal_y);
     for (size_t i = 0; i < views->camera_count; i++) {
         assert_true(cameras[i].degrees == 0 && cameras[i].distance == 0);

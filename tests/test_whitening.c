@@ -15,10 +15,12 @@
 #include "lenses.h"
 #include "reference/reference.h"
 
-#define EDGE       8 /* points along an edge of the image */
-#define MOST       32
-#define DAMPING    1.0  /* part of each parameter's own stiffness that is added to it */
-#define DIFFERENCE 1e-5 /* radians, or parts of the distance */
+#define EDGE         8 /* points along an edge of the image */
+#define MOST         32
+/* Parts of each parameter's own stiffness that are added to it. */
+#define POSE_DAMPING 1.0
+#define LENS_DAMPING 0.1
+#define DIFFERENCE   1e-5 /* radians, or parts of the distance */
 
 /* Cameras and what scene_whiten computes from them; the damped stiffness is the test's. */
 struct views {
@@ -127,7 +129,7 @@ static int measure(struct views *views, size_t view)
     }
     for (int i = 0; i < SCENE_POSE * SCENE_POSE && count > 0; i++)
         damped[i / SCENE_POSE][i % SCENE_POSE] *=
-            (i / SCENE_POSE == i % SCENE_POSE ? 1 + DAMPING : 1) / count;
+            (i / SCENE_POSE == i % SCENE_POSE ? 1 + POSE_DAMPING : 1) / count;
     return count;
 }
 
@@ -361,7 +363,7 @@ static void measure_lens(struct views *views, size_t view, double damped[SCENE_L
     }
     for (int i = 0; i < SCENE_LENS * SCENE_LENS; i++)
         damped[i / SCENE_LENS][i % SCENE_LENS] *=
-            (i / SCENE_LENS == i % SCENE_LENS ? 1 + DAMPING : 1) / count;
+            (i / SCENE_LENS == i % SCENE_LENS ? 1 + LENS_DAMPING : 1) / count;
 }
 
 /* W^T (A + D) W is the identity for the parameters that the lens has. Others do not change. */

@@ -6,14 +6,17 @@
 #include "scene/camera_path.h"
 #include "scene/transforms.h"
 
-#define GRID    8    /* points along an edge of the image */
-#define EPSILON 1e-4 /* of the numerical derivatives: radians, and parts of the distance */
-#define CHANGE  0.01 /* of a lens, for numerical derivatives */
-#define DAMPING 1    /* part of each parameter's own stiffness that is added to it */
+#define GRID         8    /* points along an edge of the image */
+#define EPSILON      1e-4 /* of the numerical derivatives: radians, and parts of the distance */
+#define CHANGE       0.01 /* of a lens, for numerical derivatives */
+/* Part of each parameter's own stiffness that is added to it. A lens has the rays of all views of
+ * its group, which determine more combinations of parameters. */
+#define POSE_DAMPING 1.0
+#define LENS_DAMPING 0.1
 /* A gauge is a combination of earlier ones if this part of its squared length is left without them.
  */
-#define LEAST   1e-12
-#define MOST    SCENE_LENS /* most parameters of a pose or a lens */
+#define LEAST        1e-12
+#define MOST         SCENE_LENS /* most parameters of a pose or a lens */
 _Static_assert(MOST >= SCENE_POSE, "matrices hold the parameters of a pose");
 
 /* Distances of the points from the camera, evenly spaced in 1 / distance, relative to the distance
@@ -157,9 +160,10 @@ static bool measure_stiffness(const struct scene_camera *camera, double distance
 /* Factors the damped stiffness into root root^T, with a lower triangular root (Cholesky). */
 static void take_root(double stiffness[MOST][MOST], int count, double root[MOST][MOST])
 {
+    const double damping = count == SCENE_POSE ? POSE_DAMPING : LENS_DAMPING;
     memset(root, 0, sizeof(double[MOST][MOST]));
     for (int p = 0; p < count; p++)
-        stiffness[p][p] += fmax(DAMPING * stiffness[p][p], 1e-8);
+        stiffness[p][p] += fmax(damping * stiffness[p][p], 1e-8);
     for (int p = 0; p < count; p++) {
         for (int q = 0; q <= p; q++) {
             double rest = stiffness[p][q];
