@@ -724,7 +724,7 @@ static void test_lens_sizes(void **state)
     struct vkn_scene *scene = NULL;
     assert_ok(scene_open(&options, &scene));
     assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].width, 10);
-    assert_ok(scene_write(scene, &camera, 1, make_folder(folder, "out")));
+    assert_ok(scene_write(scene, &camera, 1, make_folder(folder, "out"), false));
     assert_has_text(folder, "out/transforms.json",
                     "{\"fl_x\": 72, \"fl_y\": 73, \"cx\": 40.5, \"cy\": 29, \"w\": 80,");
     scene_close(&scene);
@@ -1424,7 +1424,7 @@ static void test_colmap_lens_files(void **state)
     struct vkn_scene *scene = NULL;
     assert_ok(scene_open(&options, &scene));
     assert_int_equal(scene->load_downscale, 1);
-    assert_ok(scene_write(scene, cameras, 3, make_folder(folder, "out2")));
+    assert_ok(scene_write(scene, cameras, 3, make_folder(folder, "out2"), false));
     assert_text(temporary_path(folder, "out2/cameras.txt"), wanted);
     scene_close(&scene);
 
