@@ -312,6 +312,15 @@ static void test_refine(void **state)
     cJSON_Delete(json);
     assert_true(base_file_exists(temporary_path(folder, "refined/report.html")));
 
+    /* A call that was ended while it wrote the scene is completed by the next one. */
+    assert_int_equal(unlink(temporary_path(folder, "refined/refine/scene_is_written")), 0);
+    assert_int_equal(unlink(temporary_path(folder, "refined/test")), 0);
+    temporary_text(folder, "refined/transforms_test.json", "{");
+    ok(refine(&call, scene, out));
+    assert_int_equal(call.trainings, 0);
+    assert_true(base_is_folder(temporary_path(folder, "refined/test")));
+    check_verdict(out, &call.result);
+
     /* The trainings that are compared do not refine. */
     assert_true(
         base_file_exists(temporary_path(folder, "refined/refine/refined_cameras/cameras.json")));
