@@ -182,6 +182,8 @@ vkn_status base_make_last_folder(const char *path);
 char *base_path_join(const char *folder, const char *name);
 /* Returns the folder part of a path ("." if it has none) in fresh memory. */
 char *base_path_folder(const char *path);
+/* Returns the last component of a path, a part of `path`. */
+const char *base_path_name(const char *path);
 
 /* Locks a file for this process and for child processes that inherit the descriptor through
  * base_program_start. Creates the file if absent; does not follow links. The caller closes the

@@ -92,13 +92,18 @@ vkn_status base_make_folder(const char *path)
     return status;
 }
 
+const char *base_path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
 /* Returns whether the path is the default folder of runs, `runs`, in an existing folder. */
 static bool is_runs_folder(const char *path)
 {
-    const char *slash = strrchr(path, '/');
     char *parent = base_path_folder(path);
-    bool matches = strcmp(slash != NULL ? slash + 1 : path, "runs") == 0 && parent != NULL &&
-                   base_is_folder(parent);
+    bool matches =
+        strcmp(base_path_name(path), "runs") == 0 && parent != NULL && base_is_folder(parent);
     free(parent);
     return matches;
 }

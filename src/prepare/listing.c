@@ -104,7 +104,7 @@ static vkn_status for_entries(struct listing *listing, const char *below,
  * folder, no prepared scene. */
 static bool may_hold_photographs(const struct listing *listing, const char *file)
 {
-    const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
+    const char *name = base_path_name(file);
     char *folder = base_path_join(listing->source->folder, file);
     char *record = folder != NULL ? base_path_join(folder, "prepare.json") : NULL;
     bool may = record != NULL && base_is_folder(folder) && !base_file_exists(record) &&

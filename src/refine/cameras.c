@@ -94,7 +94,6 @@ static size_t find_test(const struct refinement *r, const struct scene_camera *c
 vkn_status refine_open_original(struct refinement *r)
 {
     BASE_TRY(open_split(r));
-    r->test_views = r->split->splits[SCENE_TEST].camera_count;
     if (r->params->cameras == NULL)
         fix_space(r);
     struct vkn_scene **all = &r->scenes[REFINE_ORIGINAL];
@@ -242,11 +241,9 @@ vkn_status refine_write_scene(struct refinement *r, const char *folder)
 /* Compares file names without folders and extensions. */
 static bool same_image(const struct scene_camera *a, const struct scene_camera *b)
 {
-    const char *names[2] = {a->image_path, b->image_path};
+    const char *names[2] = {base_path_name(a->image_path), base_path_name(b->image_path)};
     size_t length[2];
     for (int i = 0; i < 2; i++) {
-        const char *slash = strrchr(names[i], '/');
-        names[i] = slash ? slash + 1 : names[i];
         const char *dot = strrchr(names[i], '.');
         length[i] = dot ? (size_t)(dot - names[i]) : strlen(names[i]);
     }

@@ -47,7 +47,6 @@ struct refinement {
     struct vkn_scene *scenes[REFINE_SETS]; /* with all views as training views */
     struct vkn_scene *split;               /* the original with its test views */
     struct refine_view *views;             /* [views of scenes[REFINE_ORIGINAL]] */
-    size_t test_views;                     /* number of test views */
     uint32_t seeds;
     struct refine_run *runs[REFINE_SETS]; /* [seeds] */
     uint64_t steps;                       /* of each training; 0: not known yet */

@@ -99,7 +99,7 @@ static vkn_status read_run(struct refinement *r, struct refine_run *run)
     if (status == VKN_OK)
         status = keep_text(json, "driver", file, &r->driver);
     if (status == VKN_OK)
-        status = read_views(json, file, r->test_views, &run->views);
+        status = read_views(json, file, r->split->splits[SCENE_TEST].camera_count, &run->views);
     cJSON_Delete(json);
     free(file);
     return status;

@@ -357,7 +357,7 @@ static vkn_status write_page(const struct refinement *r)
 
 vkn_status refine_write_verdict(struct refinement *r)
 {
-    refine_judge(r->runs, r->seeds, r->test_views, &r->result);
+    refine_judge(r->runs, r->seeds, r->split->splits[SCENE_TEST].camera_count, &r->result);
     BASE_TRY(refine_find_misfits(r->views, r->result.views, &r->result.misfits));
     warn_of_misfits(r);
     BASE_TRY(write_json(r));

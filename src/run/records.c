@@ -22,12 +22,6 @@ const char *const run_split_names[] = {
 
 /* ---- helpers ------------------------------------------------------------------------------- */
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Adds a measured value, rounded to 1 / `factor`, because meaningless digits hide differences. */
 static void add_measure(cJSON *object, const char *name, double value, double factor)
 {
@@ -161,7 +155,7 @@ static void add_views(cJSON *json, const struct vkn_evaluation *evaluation)
         const struct vkn_evaluated_view *view = evaluation->views[i];
         cJSON *item = cJSON_CreateObject();
         cJSON_AddStringToObject(item, "name", view->name);
-        cJSON_AddStringToObject(item, "image", file_name(view->image));
+        cJSON_AddStringToObject(item, "image", base_path_name(view->image));
         add_view(item, view);
         cJSON_AddItemToArray(views, item);
     }

@@ -214,7 +214,7 @@ vkn_status colmap_find(const char *folder, char **cameras, char **others)
 static bool is_model_folder(const char *path)
 {
     static const char *const names[] = {"sparse", "colmap", "colmap_sparse", "colmap_text"};
-    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *name = base_path_name(path);
     bool found = is_number(name);
     for (size_t i = 0; i < BASE_COUNT(names) && !found; i++)
         found = strcmp(name, names[i]) == 0;

@@ -275,7 +275,7 @@ static vkn_status add_cameras(const struct rewrite *rewrite, struct write_files 
     for (size_t i = 0; i < model->camera_count; i++)
         if (model->cameras[i].is_new)
             replace_lens(rewrite, &patch, &model->cameras[i]);
-    return write_add(copies, write_name(rewrite->files.cameras), &patch, rewrite->cameras_size);
+    return write_add(copies, base_path_name(rewrite->files.cameras), &patch, rewrite->cameras_size);
 }
 
 static vkn_status add_images(const struct rewrite *rewrite, struct write_files *copies)
@@ -284,7 +284,7 @@ static vkn_status add_images(const struct rewrite *rewrite, struct write_files *
     for (size_t i = 0; i < rewrite->model.image_count; i++)
         if (rewrite->has_pose[i])
             replace_pose(rewrite, &patch, i);
-    return write_add(copies, write_name(rewrite->files.images), &patch, rewrite->images_size);
+    return write_add(copies, base_path_name(rewrite->files.images), &patch, rewrite->images_size);
 }
 
 static vkn_status add_points(const struct rewrite *rewrite, struct write_files *copies)
@@ -298,7 +298,7 @@ static vkn_status add_points(const struct rewrite *rewrite, struct write_files *
         replace_numbers(rewrite, &patch, spans->position, model->points[i].position, 3);
         replace_numbers(rewrite, &patch, spans->error, &rewrite->errors[i], 1);
     }
-    return write_add(copies, write_name(rewrite->files.points), &patch, rewrite->points_size);
+    return write_add(copies, base_path_name(rewrite->files.points), &patch, rewrite->points_size);
 }
 
 /* Leaves out all files of the model that are not written: the poses and points of the other form,

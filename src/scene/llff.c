@@ -194,7 +194,7 @@ static vkn_status write_capture(const char *file, const struct write_view *views
         status = set_rows(file, views, count, &array);
     struct write_patch patch = {.data = array.data};
     if (status == VKN_OK)
-        status = write_add(copies, write_name(file), &patch, array.size);
+        status = write_add(copies, base_path_name(file), &patch, array.size);
     npy_free(&array);
     return status;
 }

@@ -366,7 +366,7 @@ static vkn_status write_pose(const char *file, bool inverse, const double pose[1
         config_print_number(number, rows[i / 4][i % 4], false);
         write_replace(&patch, matrix.begins[i], matrix.ends[i], number, strlen(number));
     }
-    char *name = base_format("%s/%s", inverse ? "extrinsic" : "pose", write_name(file));
+    char *name = base_format("%s/%s", inverse ? "extrinsic" : "pose", base_path_name(file));
     vkn_status status = write_add(copies, name, &patch, strlen(text));
     free(name);
     free(text);

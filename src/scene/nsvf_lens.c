@@ -133,7 +133,7 @@ static vkn_status add_copy(const char *file, const struct intrinsics *found,
     if (found->focal[1] > found->focal[0])
         replace(found, found->focal[1], lens->focal[1], &patch);
     replace(found, found->center[1], lens->center[1], &patch);
-    return write_add(copies, write_name(file), &patch, strlen(found->text));
+    return write_add(copies, base_path_name(file), &patch, strlen(found->text));
 }
 
 vkn_status nsvf_write_lens(const char *file, const struct write_view *views, size_t count,

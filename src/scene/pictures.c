@@ -220,12 +220,6 @@ void pictures_orient_like_first(struct transforms *transforms)
 
 /* ---- reporting ------------------------------------------------------------------------------- */
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 /* Number of all frames; number, differences and first one of the frames that are counted. */
 struct tally {
     size_t all, counted;
@@ -297,9 +291,9 @@ static void add_names(struct base_text *text, const struct transforms files[SCEN
         return;
     bool in_other_folder =
         ((masks ? first->mask_differences : first->image_differences) & FOUND_FOLDER) != 0 ||
-        strcmp(file_name(path), file_name(name)) == 0; /* only a folder differs */
-    base_text_add(text, ": %s for %s", in_other_folder ? path : file_name(path),
-                  in_other_folder ? name : file_name(name));
+        strcmp(base_path_name(path), base_path_name(name)) == 0; /* only a folder differs */
+    base_text_add(text, ": %s for %s", in_other_folder ? path : base_path_name(path),
+                  in_other_folder ? name : base_path_name(name));
 }
 
 static vkn_status describe_names(const struct transforms files[SCENE_SPLITS], char **text)
@@ -328,8 +322,8 @@ static vkn_status describe_orientations(const struct transforms files[SCENE_SPLI
     if (tally.counted == 0)
         return VKN_OK;
     *text = base_format("%zu of %zu images have an EXIF orientation (%u in %s) %s", tally.counted,
-                        tally.all, tally.first->orientation, file_name(tally.first->image_path),
-                        words[treatment]);
+                        tally.all, tally.first->orientation,
+                        base_path_name(tally.first->image_path), words[treatment]);
     return *text != NULL ? VKN_OK : VKN_ERROR;
 }
 

@@ -414,7 +414,7 @@ static vkn_status add_file(const char *path, uint32_t file, const char *text, si
         status = set_all_names(json, path);
     if (status == VKN_OK) {
         json_patch_write(&patch, json);
-        status = write_add(copies, write_name(path), &patch, size);
+        status = write_add(copies, base_path_name(path), &patch, size);
     }
     free(rewrite.frames);
     transforms_free(&transforms);

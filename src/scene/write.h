@@ -39,8 +39,6 @@ vkn_status write_add(struct write_files *files, const char *name, struct write_p
 /* Adds the name of a file that is left out. */
 vkn_status write_leave_out(struct write_files *files, const char *name);
 
-/* Returns the last component of a path. */
-const char *write_name(const char *path);
 /* Checks that a file still has the frame of a new camera: VKN_BAD_INPUT "FILE: LIST[3]: ...". */
 vkn_status write_check_frame(const char *file, const char *list, uint32_t frame, size_t count);
 

@@ -46,12 +46,6 @@ vkn_status write_leave_out(struct write_files *files, const char *name)
     return add(files, name, NULL);
 }
 
-const char *write_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
 vkn_status write_check_frame(const char *file, const char *list, uint32_t frame, size_t count)
 {
     if (frame < count)
