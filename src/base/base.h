@@ -60,6 +60,13 @@ void base_log_threshold(enum base_log_level level);
  * progress another thread reports. Keeps the pointer. NULL: no prefix. */
 void base_log_prefix(const char *name);
 
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* Sorts numbers, none of which is NaN, from the smallest to the largest. */
+void base_sort(double *values, size_t count);
+/* Sorts numbers and returns their median, 0 if there are none. */
+double base_median(double *values, size_t count);
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 /* Allocates zeroed memory. Returns NULL and records an error if there is none or count * size
@@ -184,6 +191,10 @@ char *base_path_join(const char *folder, const char *name);
 char *base_path_folder(const char *path);
 /* Returns the last component of a path, a part of `path`. */
 const char *base_path_name(const char *path);
+
+/* Checks that a folder contains only the entries in `own`, which ends with NULL, and hidden ones.
+ * VKN_BAD_INPUT: "FOLDER: this folder contains NAME, which MAKER did not make; ...". */
+vkn_status base_refuse_foreign(const char *folder, const char *const *own, const char *maker);
 
 /* Locks a file for this process and for child processes that inherit the descriptor through
  * base_program_start. Creates the file if absent; does not follow links. The caller closes the

@@ -1,4 +1,5 @@
 /* Checks, joins and creates paths and folders. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,5 +122,38 @@ vkn_status base_make_last_folder(const char *path)
                             path, parent)
                 : base_make_folder(path);
     free(parent);
+    return status;
+}
+
+/* ---- entries --------------------------------------------------------------------------------- */
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static bool is_listed(const char *name, const char *const *names)
+{
+    while (*names != NULL && strcmp(*names, name) != 0)
+        names++;
+    return *names != NULL;
+}
+
+vkn_status base_refuse_foreign(const char *folder, const char *const *own, const char *maker)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, is_visible, alphasort);
+    vkn_status status = VKN_OK;
+    if (count < 0)
+        status = base_fail(base_status_of_errno(errno), "%s: %s", folder, strerror(errno));
+    for (int i = 0; i < count; i++) {
+        if (status == VKN_OK && !is_listed(entries[i]->d_name, own))
+            status = base_fail(VKN_BAD_INPUT,
+                               "%s: this folder contains %s, which %s did not make; name a new or "
+                               "empty folder with --out",
+                               folder, entries[i]->d_name, maker);
+        free(entries[i]);
+    }
+    free(entries);
     return status;
 }

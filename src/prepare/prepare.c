@@ -1,6 +1,4 @@
 /* Implements vkn_prepare: runs the stages one after the other. */
-#include <dirent.h>
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,30 +40,11 @@ static vkn_status check_outside(const struct vkn_prepare_params *params)
                : VKN_OK;
 }
 
-static int is_foreign(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && strcmp(entry->d_name, "prepare") != 0 &&
-           strcmp(entry->d_name, "prepare.json") != 0;
-}
-
 /* Fails if the folder has other files, which prepare must neither remove nor mix with a scene. */
 static vkn_status check_not_foreign(const struct preparation *preparation)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(preparation->out, &entries, is_foreign, alphasort);
-    vkn_status status = VKN_OK;
-    if (count < 0)
-        status =
-            base_fail(base_status_of_errno(errno), "%s: %s", preparation->out, strerror(errno));
-    else if (count > 0)
-        status = base_fail(VKN_BAD_INPUT,
-                           "%s: this folder contains %s, which prepare did not make; name a new or "
-                           "empty folder with --out",
-                           preparation->out, entries[0]->d_name);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return status;
+    static const char *const own[] = {"prepare", "prepare.json", NULL};
+    return base_refuse_foreign(preparation->out, own, "prepare");
 }
 
 /* Locks the folder for this process and its children, until the last of them ends. */

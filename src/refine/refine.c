@@ -1,5 +1,4 @@
 /* Implements vkn_refine: refines cameras, compares them with the original ones, and judges. */
-#include <dirent.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -83,28 +82,11 @@ static vkn_status set_paths(struct refinement *r)
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
-static int is_foreign(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.' && strcmp(entry->d_name, "refine") != 0;
-}
-
 /* Fails if a new refinement's folder has content. */
 static vkn_status check_empty(const struct refinement *r)
 {
-    struct dirent **entries = NULL;
-    int count = scandir(r->out, &entries, is_foreign, alphasort);
-    vkn_status status = VKN_OK;
-    if (count < 0)
-        status = base_fail(base_status_of_errno(errno), "%s: %s", r->out, strerror(errno));
-    else if (count > 0)
-        status = base_fail(VKN_BAD_INPUT,
-                           "%s: this folder contains %s, which refine did not make; name a new or "
-                           "empty folder with --out",
-                           r->out, entries[0]->d_name);
-    for (int i = 0; i < count; i++)
-        free(entries[i]);
-    free(entries);
-    return status;
+    static const char *const own[] = {"refine", NULL};
+    return base_refuse_foreign(r->out, own, "refine");
 }
 
 /* Returns what the results depend on, as JSON: the scenes and the settings. */

@@ -92,19 +92,6 @@ void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, si
 
 /* ---- views that do not fit ------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Returns the median of values, which it sorts. */
-static double median(double *values, size_t count)
-{
-    qsort(values, count, sizeof *values, by_value);
-    return count > 0 ? 0.5 * (values[(count - 1) / 2] + values[count / 2]) : 0;
-}
-
 /* Views differ by their content; few are worse than the median by more than three standard
  * deviations, which are 1.4826 median deviations of a normal distribution. */
 vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *misfits)
@@ -117,10 +104,10 @@ vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *
     for (size_t i = 0; i < count; i++)
         if (isfinite(views[i].psnr))
             values[known++] = views[i].psnr;
-    double middle = median(values, known);
+    double middle = base_median(values, known);
     for (size_t i = 0; i < known; i++)
         values[i] = fabs(values[i] - middle);
-    double limit = middle - fmax(LEAST_MISFIT, 3 * 1.4826 * median(values, known));
+    double limit = middle - fmax(LEAST_MISFIT, 3 * 1.4826 * base_median(values, known));
     for (size_t i = 0; i < count; i++) {
         views[i].misfits = views[i].psnr < limit;
         *misfits += views[i].misfits ? 1 : 0;

@@ -183,12 +183,6 @@ double inspect_inside(const struct vkn_scene *scene, size_t stride)
 
 /* ---- points ---------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Returns whether a training camera sees the point nearer than the start of its rays. */
 static bool is_too_near(const struct inspection *inspection, const double point[3])
 {
@@ -219,7 +213,7 @@ static vkn_status measure_points(struct inspection *inspection)
     for (int i = 0; i < 3; i++) {
         for (size_t n = 0; n < count; n++)
             values[n] = findings->points[n][i];
-        qsort(values, count, sizeof(*values), by_value);
+        base_sort(values, count);
         inspection->point_box[i] =
             (struct inspect_range){values[outliers], values[count - 1 - outliers]};
     }

@@ -14,15 +14,9 @@
 
 /* ---- helpers --------------------------------------------------------------------------------- */
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 double space_quantile(double *values, size_t count, double share)
 {
-    qsort(values, count, sizeof(*values), by_value);
+    base_sort(values, count);
     return values[(size_t)(share * (double)(count - 1) + 0.5)];
 }
 

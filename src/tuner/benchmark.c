@@ -66,18 +66,6 @@ void field_benchmark_destroy(struct field_benchmark **destroyed)
 
 /* ---- comparison -------------------------------------------------------------------------- */
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *values, uint32_t count)
-{
-    qsort(values, count, sizeof *values, compare);
-    return (values[(count - 1) / 2] + values[count / 2]) / 2;
-}
-
 vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double seconds,
                                    uint32_t least, double milliseconds[2])
 {
@@ -95,6 +83,6 @@ vkn_status field_benchmark_compare(struct field_benchmark *const pair[2], double
         }
     }
     for (int i = 0; i < 2; i++)
-        milliseconds[i] = median(times[i], count);
+        milliseconds[i] = base_median(times[i], count);
     return VKN_OK;
 }
