@@ -400,7 +400,7 @@ has init/report.html
 
 # shellcheck disable=SC2086
 succeeds refine "$demo" --out refined --lenses --downscale 8 --steps 96 --quiet --set refine.start=0 \
-    --set refine.initial_rate=2 $small
+    --set refine.initial_rate=0.1 $small
 contains out '^72 views have moved by [0-9.]* pixels in the mean$'
 contains out '^PSNR of test views: original cameras [0-9.]* dB, refined cameras [0-9.]* dB: [-+][0-9.]* dB, noise'
 contains out '^verdict: keep the \(original\|refined\) cameras'
@@ -409,7 +409,7 @@ has refined/report.html refined/transforms_train.json refined/transforms_test.js
     refined/refine/refined_1/checkpoint.safetensors
 # shellcheck disable=SC2086
 succeeds refine "$demo" --out refined --lenses --downscale 8 --steps 96 --quiet --set refine.start=0 \
-    --set refine.initial_rate=2 $small --json
+    --set refine.initial_rate=0.1 $small --json
 { cat refined/verdict.json && echo; } | cmp -s - out || fail "refine --json: not the verdict: $(head -c 300 out)"
 is_json refined/verdict.json
 succeeds info refined

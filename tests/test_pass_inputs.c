@@ -1,18 +1,22 @@
 /* Tests input_gradients and what field_backward prepares for it: gradients by position and
  * direction of live samples, against central differences of the reference in double precision.
- * Samples avoid kinks: faces of cells, switching ReLUs, the border of contraction or clamping.
+ * Samples avoid kinks: faces of cells, switching ReLUs, the border of contraction or clamping, and
+ * the width of a pixel at which a level no longer moves cameras.
  *
  * Error norm: Euclidean, of a sample's error over that of its gradient; also over all samples. */
 #include "pass_fixture.h"
 
 #define SAMPLES 1000u
 #define GROUPS  5u
+#define FOCAL   0.15F /* of the camera, in pixels; samples are near it */
+#define DETAIL  2.0F /* most cells per pixel of levels that move cameras */
 
 struct input_case {
     enum vkn_precision precision;
     uint32_t features, sh_degree, aabb_scale;
     bool contracted, deterministic;
     bool also_without; /* also without gradients by inputs; compiles the MLPs once more */
+    bool refined;      /* the gradients move cameras */
 };
 
 struct inputs {
@@ -48,7 +52,9 @@ static struct bench bench_of(struct gpu_device *device, const struct input_case 
     struct bench bench = bench_configure(device, settings);
     assert_true(bench.model.level[0].dense && !bench.model.level[4].dense);
     bench_set_constant(&bench, SPEC_INPUT_GRADIENTS, with_gradients);
+    bench_set_constant(&bench, SPEC_REFINE, c->refined ? REFINE_POSES : 0);
     bench.config.backward_groups = GROUPS;
+    bench.config.refine_detail = DETAIL;
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -74,6 +80,30 @@ static bool has_kink(const struct reference_space *space, const double position[
     return has_kink;
 }
 
+/* Returns the most cells per unit of the unit cube of levels that move cameras: DETAIL per pixel. A
+ * pixel at distance t is t / focal wide. Across the direction from the cube's centre the
+ * contraction shrinks by (2 - 1 / norm) / norm, to a cube of twice the side. */
+static double finest_scale(const struct reference_space *space, const struct inputs *inputs,
+                           uint32_t s)
+{
+    double norm = 1, across = 1 / space->side;
+    for (int i = 0; i < 3; i++)
+        norm = fmax(norm, fabs(inputs->positions[s][i] - 0.5) / (space->side / 2));
+    if (space->contracted)
+        across *= (2 - 1 / norm) / norm / 2;
+    return DETAIL * FOCAL / ((double)inputs->samples[s].t * across);
+}
+
+static bool is_near_finest(const struct reference_field *field, const struct inputs *inputs,
+                           uint32_t s)
+{
+    double finest = finest_scale(&field->space, inputs, s);
+    for (uint32_t level = 0; level < field->model->levels; level++)
+        if (fabs(field->model->level[level].scale / finest - 1) < 1e-4)
+            return true;
+    return false;
+}
+
 /* Every other sample may lie outside the cube, where the field is clamped or contracted. */
 static void random_ray(struct inputs *inputs, uint32_t s, const struct reference_space *space,
                        struct random *random)
@@ -82,6 +112,7 @@ static void random_ray(struct inputs *inputs, uint32_t s, const struct reference
     double around = s % 2 == 0 ? 0.45 : space->contracted ? 6 : 0.6;
     float t = (float)random_between(random, 0, 0.05 * space->side);
     memset(ray, 0xff, sizeof *ray); /* NaN in fields that must not be read */
+    ray->view = 0;
     random_direction(random, inputs->directions[s]);
     inputs->samples[s] = (struct Sample){.t = t, .ray = s};
     for (int i = 0; i < 3; i++) {
@@ -100,6 +131,7 @@ static void reserve_samples(struct inputs *inputs, const struct reference_field 
             random_ray(inputs, s, &field->space, random);
             assert_true(++tries < 10000);
         } while (has_kink(&field->space, inputs->positions[s]) ||
+                 is_near_finest(field, inputs, s) ||
                  reference_nearest_face(field, inputs->positions[s]) < 1e-4 ||
                  reference_field_kink(field, inputs->positions[s], inputs->directions[s]) < kink);
     }
@@ -168,7 +200,9 @@ static void run_backward(struct bench *bench, const struct inputs *inputs)
         .ray_count = 64,
         .loss_scale = 8,
     };
+    const struct Camera camera = {.focal_x = FOCAL, .focal_y = 1e6F};
     bench_put(bench, BIND_STATE, &state, sizeof state);
+    bench_put(bench, BIND_CAMERAS, &camera, sizeof camera);
     bench_put(bench, BIND_RAYS, inputs->rays, sizeof inputs->rays);
     bench_put(bench, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
     bench_put(bench, BIND_PARAMS, inputs->params, 4ull * bench->model.param_count);
@@ -261,11 +295,12 @@ static void assert_zero(const float values[8], uint32_t s)
             fail_msg("sample %u should have no gradient, not %.3g", s, (double)values[i]);
 }
 
-static void check_gradients(const struct bench *bench, const struct inputs *inputs,
+static void check_gradients(const struct bench *bench, const struct inputs *inputs, bool refined,
                             const float (*device)[8])
 {
     struct reference_field field = field_of(bench, inputs);
     struct error position = {0}, direction = {0};
+    size_t held = 0; /* levels of all samples that do not move cameras */
     for (uint32_t s = 0; s < SAMPLES; s++) {
         double gradient[4], by_position[3], by_direction[3];
         if (!inputs->is_live[s] && !bench->settings.deterministic) {
@@ -278,6 +313,12 @@ static void check_gradients(const struct bench *bench, const struct inputs *inpu
             assert_zero(device[s], s);
             continue;
         }
+        if (refined) {
+            field.finest = finest_scale(&field.space, inputs, s);
+            memcpy(field.held, inputs->positions[s], sizeof field.held);
+            for (uint32_t level = 0; level < field.model->levels; level++)
+                held += field.model->level[level].scale > field.finest ? 1 : 0;
+        }
         reference_field_input_gradients(&field, inputs->positions[s], inputs->directions[s],
                                         gradient, 1e-7 * field.space.side, by_position,
                                         by_direction);
@@ -285,6 +326,7 @@ static void check_gradients(const struct bench *bench, const struct inputs *inpu
         add_error(&direction, device[s] + 4, by_direction);
     }
     assert_poisoned(device, 8ull * SAMPLES, 8ull * bench->config.sample_capacity);
+    assert_true(!refined || (held > SAMPLES / 2 && held < 3 * SAMPLES));
     check_error("position", &position, bench->backend.f16 ? &half : &full);
     check_error("direction", &direction, bench->backend.f16 ? &half : &full);
     reference_field_destroy(&field);
@@ -299,7 +341,7 @@ static void check_case(struct gpu_device *device, const struct input_case *c, ui
         check_without(device, c, &bench, inputs);
     run_input_gradients(&bench);
     float(*gradients)[8] = bench_read(&bench, BIND_INPUT_GRADIENTS);
-    check_gradients(&bench, inputs, (const float(*)[8])gradients);
+    check_gradients(&bench, inputs, c->refined, (const float(*)[8])gradients);
     free(gradients);
     inputs_destroy(inputs);
     bench_destroy(&bench);
@@ -308,13 +350,13 @@ static void check_case(struct gpu_device *device, const struct input_case *c, ui
 static void test_input_gradients(void **state)
 {
     static const struct input_case cases[] = {
-        {VKN_PRECISION_FP32, 2, 4, 1, false, false, true},
-        {VKN_PRECISION_FP32, 4, 2, 4, true, true, false},
-        {VKN_PRECISION_FP16, 4, 3, 4, false, false, false},
+        {VKN_PRECISION_FP32, 2, 4, 1, false, false, true, false},
+        {VKN_PRECISION_FP32, 4, 2, 4, true, true, false, true},
+        {VKN_PRECISION_FP16, 4, 3, 4, false, false, false, true},
         /* These run only with VKNERF_TEST_ALL, because each compiles its own pipelines. */
-        {VKN_PRECISION_FP32, 4, 4, 2, true, false, false},
-        {VKN_PRECISION_FP32, 4, 3, 4, false, false, false},
-        {VKN_PRECISION_FP16, 2, 4, 1, true, false, true},
+        {VKN_PRECISION_FP32, 4, 4, 2, true, false, false, false},
+        {VKN_PRECISION_FP32, 4, 3, 4, false, false, false, false},
+        {VKN_PRECISION_FP16, 2, 4, 1, true, false, true, false},
     };
     uint32_t count = tries_all() ? BASE_COUNT(cases) : 3;
     for (uint32_t n = 0; n < count; n++)
@@ -325,7 +367,7 @@ static void test_input_gradients(void **state)
 static void test_matrices(void **state)
 {
     const bool unasked = tries_all();
-    const struct input_case c = {VKN_PRECISION_COOPMAT, 2, 4, 2, true, false, unasked};
+    const struct input_case c = {VKN_PRECISION_COOPMAT, 2, 4, 2, true, false, unasked, false};
     if (gpu_device_capabilities(*state)->cooperative_matrix)
         check_case(*state, &c, 710);
 }

@@ -112,7 +112,7 @@ static struct vkn_config small_config(void)
         .steps = 320,
         .save_seconds = -1,
         .scene = {.downscale = 4},
-        .refine = {.initial_rate = 1, .final_rate = 0.2F},
+        .refine = {.initial_rate = 0.03F, .final_rate = 0.006F},
         .grid = {.levels = 4, .features = 2, .log2_entries = 12, .coarsest = 8, .finest = 32},
         .mlp = tiny_config(true).mlp,
         .march = {.resolution = 32, .steps_per_unit = 64},
@@ -336,7 +336,7 @@ static void test_refine(void **state)
     assert_false(base_file_exists(temporary_path(folder, "again/verdict.json")));
     call.config = small_config();
 
-    call.config.refine.limit = 3;
+    call.config.refine.limit = 0.3F;
     assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
     assert_error("refined: holds the refinement of another scene or with other settings");
 }

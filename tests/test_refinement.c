@@ -131,7 +131,7 @@ static void refine(const struct step_tests *tests, vkn_scene *scene, enum vkn_re
     config.scene.refine = what;
     if (what == VKN_REFINEMENT_LENSES) { /* a lens has the rays of all views */
         config.steps = STEPS / 2;
-        config.refine.initial_rate = 2;
+        config.refine.initial_rate = 0.03F;
         config.refine.start = 0.25F;
     }
     const struct vkn_train_run run = {.until_step = config.steps};
@@ -519,7 +519,7 @@ static void test_file(void **state)
     struct step_camera cameras[3];
     char warning[512] = "";
     cJSON *json = NULL;
-    config.refine.limit = 1e-3F;
+    config.refine.limit = 1e-4F;
     config.scene.downscale = 2;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run(&tiny, 128);

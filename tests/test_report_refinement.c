@@ -89,7 +89,7 @@ static void make_sample(struct temporary *folder, struct sample *sample)
         .noise = 0.125,
         .steps = 5000,
         .seconds = 723,
-        .limit = 32,
+        .limit = 0.32,
         .scale = 0.33,
         .views = sample->views,
         .view_count = VIEWS,
@@ -159,7 +159,8 @@ static void complete_page(void **state)
         "<dt>Device</dt><dd>Card</dd>",
         "<dt>Driver</dt><dd>Driver 1</dd>",
         "Movements are drawn ",
-        "<b>1</b> of 6 views is at the limit of 32 pixels (<code>refine.limit</code>) and would "
+        "<b>1</b> of 6 views is at the limit (<code>refine.limit</code>: 0.32 of the image's "
+        "longer side) and would "
         "move further. Their images may not belong to the scene: take them out, or raise the "
         "limit.",
         "<span>1 moved less</span>",

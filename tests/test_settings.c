@@ -4,6 +4,7 @@
 #include "step_fixture.h"
 
 #include <cjson/cJSON.h>
+#include <float.h>
 
 #include "config/config.h"
 
@@ -319,11 +320,13 @@ static const struct row {
      .error = "scene.refine: model vanilla does not compute gradients with respect to cameras"},
     {IS("scene.refine", "poses"), .with = {"model=dynamic"},
      .error = "scene.refine: model dynamic does not compute gradients with respect to cameras"},
-    {IS("refine.initial_rate", "0.7"), .changes = {REAL(constants.refine_rate, 0.7f)}},
-    {IS("refine.final_rate", "0.5"), .changes = {REAL(constants.refine_final_rate, 0.5)}},
+    {IS("refine.initial_rate", "0.07"), .changes = {REAL(constants.refine_rate, 0.07f)}},
+    {IS("refine.final_rate", "0.0625"), .changes = {REAL(constants.refine_final_rate, 0.0625)}},
     {IS("refine.start", "0.5"), .changes = {REAL(constants.refine_start, 0.5)}},
     {IS("refine.start", "0"), .changes = {REAL(constants.refine_start, 0)}},
-    {IS("refine.limit", "5"), .changes = {REAL(constants.refine_limit, 5)}},
+    {IS("refine.limit", "0.5"), .changes = {REAL(constants.refine_limit, 0.5)}},
+    {IS("refine.detail", "4"), .changes = {REAL(constants.refine_detail, 4)}},
+    {IS("refine.detail", "0"), .changes = {REAL(constants.refine_detail, FLT_MAX)}},
     /* Three images of 12 x 10 pixels, 480 bytes: resident in halves, or two as a whole. */
     {IS("scene.image_budget", "1000"),
      .changes = {WORD(images.strips, 2), WORD(images.resident, 4), WORD(images.exchanged, 4)}},
@@ -974,10 +977,11 @@ static const struct fallback {
     {"scene.refine", "off", NULL},
     {"scene.image_budget", "null", NULL},
     {"scene.host_budget", "null", NULL},
-    {"refine.initial_rate", "0.5", NULL},
-    {"refine.final_rate", "0.05", NULL},
+    {"refine.initial_rate", "0.005", NULL},
+    {"refine.final_rate", "0.0005", NULL},
     {"refine.start", "0.05", NULL},
-    {"refine.limit", "32", NULL},
+    {"refine.limit", "0.2", NULL},
+    {"refine.detail", "2", NULL},
     {"progressive.enabled", "false", NULL},
     {"progressive.start_downscale", "4", NULL},
     {"progressive.milestones", "[0.1,0.25,0.5]", NULL},

@@ -485,6 +485,7 @@ static struct vkn_config refined_of(bool deterministic)
 {
     struct vkn_config config = config_of(deterministic);
     config.scene.refine = VKN_REFINEMENT_ALL;
+    config.refine.detail = -1; /* differences of the loss see all levels */
     return config;
 }
 

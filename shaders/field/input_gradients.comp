@@ -6,10 +6,14 @@
 // samples of chunk push.d, otherwise all live samples. The gradients are of the mean loss times the
 // loss scale, as in FIELD_GRADIENTS.
 //
+// Levels with more than config.refine_detail cells per pixel do not move cameras: single pixels have
+// taught these levels their features, whose derivatives are noise.
+//
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read
 //   LIVE                  [live sample] u32                                read
 //   RAYS, SAMPLES, FIELD  [ray], [sample], canonical positions             read
+//   CAMERAS               [camera], with scene.refine                      read
 //   FEATURES              [level][sample][feature]: gradients of features  read
 //   PARAMS or F16_PARAMS  [level][entry][feature] f32 or f16               read
 //   INPUT_GRADIENTS       [sample] vec4: by position                       write
@@ -22,7 +26,10 @@
 #include "field/input_gradients.glsl"
 #include "field/unit_cube_gradient.glsl"
 
+layout(constant_id = SPEC_REFINE) const uint REFINE = 0;
+
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 
 #include "field/live_samples.glsl"
 
@@ -44,12 +51,23 @@ void add_level(uint level, uint sample_index, vec3 unit, inout vec3 slope)
     slope += config.levels[level].scale * sum;
 }
 
+// Returns the most cells per unit of the unit cube that count.
+float finest_scale(uint sample_index, vec3 position)
+{
+    if (REFINE == 0u)
+        return 1e30;
+    Sample s = samples[sample_index];
+    return config.refine_detail * cameras[rays[s.ray].view].focal_x / (s.t * across_unit_cube(position));
+}
+
 vec3 position_gradient(uint sample_index)
 {
     vec3 position = canonical_position(sample_index);
     vec3 unit = to_unit_cube(position), slope = vec3(0.0);
+    float finest = finest_scale(sample_index, position);
     for (uint level = 0; level < LEVELS; level++)
-        add_level(level, sample_index, unit, slope);
+        if (config.levels[level].scale <= finest)
+            add_level(level, sample_index, unit, slope);
     return to_training_gradient(position, unit, slope);
 }
 

@@ -2,6 +2,14 @@
 // with respect to the position in training space.
 // Passes: input_gradients, frequency_gradients.
 
+// Returns the length in the unit cube of a short line of length 1 across the direction from the cube's
+// centre.
+float across_unit_cube(vec3 position)
+{
+    float inverse = 1.0 / max(maximum_norm(from_center(position)), 1.0);
+    return (CONTRACTION == CONTRACTION_CUBE ? (2.0 - inverse) * inverse / CONTRACTED : 1.0) / config.aabb_scale;
+}
+
 // Multiplies by the transposed Jacobian of to_unit_cube.
 vec3 from_unit_gradient(vec3 position, vec3 slope)
 {

@@ -358,6 +358,7 @@ struct Config {
     SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
     SHARED_FLOAT refine_start; /* share of the training after which cameras move */
     SHARED_FLOAT refine_limit; /* largest length of a pose's or lens's latent parameters, pixels */
+    SHARED_FLOAT refine_detail; /* most cells per pixel of levels that move cameras */
 };
 
 /* Size of a dispatch, in workgroups. */

@@ -114,17 +114,19 @@
     X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \
       "host memory for decoded images, in bytes; the rest is decoded again")
 
-/* Refinement of cameras (scene.refine). Views move in units of whitened parameters: a change by 1 moves points of the
- * view's frustum by at most about one pixel. */
+/* Refinement of cameras (scene.refine), as shares of the mean of the training images' longer sides. Views move in
+ * units of whitened parameters: a change by a pixel moves points of the view's frustum by at most about one pixel. */
 #define VKN_SETTINGS_REFINE(X, G)                                                                       \
-    X(G, initial_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.5),                                              \
-      "first change of a camera parameter in an update, every 16 steps; in pixels")                     \
-    X(G, final_rate, FLOAT, RANGE(1e-6, 10), VALUE(0.05),                                               \
-      "last change of a camera parameter in an update, in pixels")                                      \
+    X(G, initial_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.005),                                          \
+      "first change of a camera parameter in an update, every 16 steps; share of the image's size")     \
+    X(G, final_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.0005),                                           \
+      "last change of a camera parameter in an update, as a share of the image's size")                 \
     X(G, start, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.05),                                                \
       "share of the training after which cameras begin to move; 0: at once")                            \
-    X(G, limit, FLOAT, RANGE(1e-3, 1000), VALUE(32),                                                    \
-      "most pixels by which a pose, or a lens, moves a view in the refinement of cameras")
+    X(G, limit, FLOAT, RANGE(1e-5, 1), VALUE(0.2),                                                      \
+      "most by which a pose, or a lens, moves a view in the image; share of the image's size")          \
+    X(G, detail, FLOAT, RANGE_OR_OFF(-1, 1000), VALUE(2),                                                \
+      "levels of the hash grid with more cells per pixel do not move cameras; 0: all levels do")
 
 #define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \
     X(G, enabled, BOOL, ANY, VALUE(false), "coarse-to-fine training: begin with reduced images")        \

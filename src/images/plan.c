@@ -228,6 +228,11 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     return camera;
 }
 
+static uint32_t longer_side(const struct scene_camera *camera)
+{
+    return camera->width > camera->height ? camera->width : camera->height;
+}
+
 vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_config *config,
                             uint64_t most, uint64_t range, struct images_plan *plan)
 {
@@ -248,6 +253,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
     for (size_t i = 0; i < train->camera_count; i++) {
         plan->times[0] = fminf(plan->times[0], train->cameras[i].time);
         plan->times[1] = fmaxf(plan->times[1], train->cameras[i].time);
+        plan->view_size += (float)longer_side(&train->cameras[i]) / (float)train->camera_count;
     }
     plan_strips(train, 1, shrink, plan);
     if (plan->all_bytes > minimum(budget, range)) {
@@ -297,6 +303,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .view_cells = plan->view_cells,
         .slot_cells = plan->slot_cells,
         .times = {plan->times[0], plan->times[1]},
+        .view_size = plan->view_size,
         .share = plan->share,
     };
 }

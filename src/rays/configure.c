@@ -221,6 +221,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->refine_final_rate = config->refine.final_rate;
     constants->refine_start = fmaxf(config->refine.start, 0.0F);
     constants->refine_limit = config->refine.limit;
+    constants->refine_detail = config->refine.detail > 0.0F ? config->refine.detail : FLT_MAX;
     uint32_t *values = specialization->values;
     values[SPEC_REFINE] = rays_refine(config);
     values[SPEC_INPUT_GRADIENTS] = rays_refine(config) != 0;

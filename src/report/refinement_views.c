@@ -87,7 +87,8 @@ static void add_advice(struct base_text *page, const struct refinement *refineme
                       refinement->limited, shown->view_count,
                       refinement->limited == 1 ? "is" : "are");
         if (isfinite(shown->limit))
-            base_text_add(page, " of %g pixels (<code>refine.limit</code>)", shown->limit);
+            base_text_add(page, " (<code>refine.limit</code>: %g of the image's longer side)",
+                          shown->limit);
         base_text_add(page, " and would move further. Their images may not belong to the scene: "
                             "take them out, or raise the limit.</p>\n");
     }

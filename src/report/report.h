@@ -148,7 +148,7 @@ struct report_refinement {
     double difference, noise; /* of PSNR: after - before, and its standard error; dB */
     uint64_t steps;           /* of each training */
     double seconds;           /* of the call that wrote the page */
-    double limit;             /* refine.limit, pixels */
+    double limit;             /* refine.limit */
     double scale;             /* training units per unit of the dataset */
     const struct report_refined_view *views;
     size_t view_count;

@@ -282,6 +282,9 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->slot_cells = images->slot_cells;
     constants->slot_count = images->resident;
     constants->slot_view = constants->first_view;
+    constants->refine_rate *= images->view_size;
+    constants->refine_final_rate *= images->view_size;
+    constants->refine_limit *= images->view_size;
     constants->slot_turns = constants->view_stride > 1 && share.count > 0 ? share.count : 1;
 }
 

@@ -139,7 +139,7 @@ vkn_status step_read_views(const struct step *step, size_t first, size_t count, 
 vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,
                              struct step_camera *cameras)
 {
-    const double limit = (double)step->setup.config.refine.limit;
+    const double limit = (double)step->setup.constants.refine_limit;
     size_t count = train->camera_count;
     struct View *views = base_alloc(count, sizeof *views);
     vkn_status status = views ? step_read_views(step, 0, count, views) : VKN_ERROR;

@@ -58,11 +58,13 @@ void reference_encode(const struct reference_field *field, const double position
                       double *features)
 {
     uint32_t count = field->model->features;
-    double unit[3];
+    double unit[3], held[3];
     reference_to_unit(&field->space, position, unit);
+    reference_to_unit(&field->space, field->held, held);
     for (uint32_t level = 0; level < field->model->levels; level++) {
         struct corner corners[8];
-        find_corners(field, &field->model->level[level], unit, corners);
+        bool moves = field->finest == 0 || field->model->level[level].scale <= field->finest;
+        find_corners(field, &field->model->level[level], moves ? unit : held, corners);
         for (uint32_t f = 0; f < count; f++) {
             features[level * count + f] = 0;
             for (int k = 0; k < 8; k++)

@@ -151,6 +151,9 @@ struct reference_field {
     enum vkn_position_encoding position_encoding;
     enum vkn_direction_encoding direction_encoding;
     struct reference_space space;
+    /* Levels with more than `finest` cells per unit of the unit cube, unless it is 0, are encoded
+     * at the position `held`: they do not move cameras. */
+    double finest, held[3];
     double *params; /* as on the device */
     bool f16;       /* parameters and stored values are rounded to f16; products and sums are not */
 };
