@@ -509,6 +509,21 @@ static void keep_warning(void *user, enum vkn_log_level level, const char *line)
         snprintf(user, 512, "%s", line);
 }
 
+/* Settings are shares of the mean of the training images' longer sides; the device has pixels. */
+static void check_pixels(const struct tiny *tiny)
+{
+    const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
+    const struct Config *constants = &tiny->trainer->step.setup.constants;
+    const struct vkn_config *config = &tiny->trainer->config;
+    double size = 0;
+    for (size_t i = 0; i < train->camera_count; i++)
+        size +=
+            fmax(train->cameras[i].width, train->cameras[i].height) / (double)train->camera_count;
+    assert_float_equal(constants->refine_limit / config->refine.limit, size, 1e-4);
+    assert_float_equal(constants->refine_rate / config->refine.initial_rate, size, 1e-4);
+    assert_float_equal(constants->refine_final_rate / config->refine.final_rate, size, 1e-4);
+}
+
 /* The file has the refined poses in the dataset's units, and the lenses in pixels of the files. It
  * disappears with the next training that
  * does not refine. Views at the limit are named. */
@@ -522,6 +537,7 @@ static void test_file(void **state)
     config.refine.limit = 1e-4F;
     config.scene.downscale = 2;
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    check_pixels(&tiny);
     tiny_run(&tiny, 128);
     ok(step_read_cameras(&tiny.trainer->step, &tiny.scene->splits[SCENE_TRAIN], cameras));
     vkn_log_to(keep_warning, warning);
