@@ -7,6 +7,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "html.h"
 #include "refine/internal.h"
 
 /* ---- the verdict ----------------------------------------------------------------------------- */
@@ -185,6 +186,7 @@ struct call {
     volatile sig_atomic_t stop;
     const char *stop_at; /* NULL: never */
     int trainings;       /* that have begun */
+    int warnings;        /* of views that do not fit */
 };
 
 static void watch_log(void *user, enum vkn_log_level level, const char *line)
@@ -192,6 +194,9 @@ static void watch_log(void *user, enum vkn_log_level level, const char *line)
     struct call *call = user;
     (void)level;
     call->trainings += strstr(line, ": training: ") != NULL;
+    call->warnings +=
+        strstr(line, "train/r_40.png) moved ") != NULL &&
+        strstr(line, " pixels and still does not fit: keeps its camera; take it out?") != NULL;
     if (call->stop_at && strstr(line, call->stop_at))
         call->stop = 1;
 }
@@ -202,7 +207,8 @@ static vkn_status refine(struct call *call, const char *scene, const char *out)
     call->train = (struct vkn_train_params){
         .job = &call->job, .scene = scene, .out = out, .config = &call->config};
     call->params.train = &call->train;
-    call->trainings = 0;
+    call->trainings = call->warnings = 0;
+    call->result.size = sizeof call->result;
     call->stop = 0;
     vkn_log_to(watch_log, call);
     vkn_log_quiet(false);
@@ -233,16 +239,19 @@ static void check_verdict(const char *out, const struct vkn_refine_result *resul
     cJSON *json = read_json(out, "verdict.json");
     const cJSON *views = cJSON_GetObjectItemCaseSensitive(json, "views"), *view;
     double sum = 0;
-    int tests = 0, misfits = 0;
+    int tests = 0, misfits = 0, rolled_back = 0;
     assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, "verdict")),
                         "refined");
     assert_float_equal(number_in(json, "difference"), result->difference, 1e-6);
     assert_int_equal(cJSON_GetArraySize(views), 72);
     cJSON_ArrayForEach (view, views) {
-        sum += number_in(view, "pixels") / 72;
+        bool keeps = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "rolled_back"));
+        sum += keeps ? 0 : number_in(view, "pixels") / 71;
+        rolled_back += keeps ? 1 : 0;
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "misfit"))) {
             const cJSON *image = cJSON_GetObjectItemCaseSensitive(view, "image");
             assert_non_null(strstr(cJSON_GetStringValue(image), "train/r_40.png"));
+            assert_true(keeps && number_in(view, "pixels") > 0);
             misfits++;
         }
         if (!cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "test")))
@@ -253,6 +262,8 @@ static void check_verdict(const char *out, const struct vkn_refine_result *resul
     assert_int_equal(tests, 12);
     assert_int_equal(misfits, 1);
     assert_int_equal(result->misfits, 1);
+    assert_int_equal(rolled_back, 1);
+    assert_true(result->rolled_back == 1 && number_in(json, "rolled_back") == 1);
     assert_float_equal(sum, result->pixels, 1e-3);
     const cJSON *seed = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "seeds"), 1);
     assert_true(number_in(seed, "seed") == 6);
@@ -260,6 +271,30 @@ static void check_verdict(const char *out, const struct vkn_refine_result *resul
     char *text = vkn_refine_json(out);
     assert_non_null(strstr(text, "\"verdict\":\t\"refined\""));
     free(text);
+}
+
+static bool has_pose_of(const struct scene_camera *a, const struct scene_camera *b)
+{
+    bool same = true;
+    for (int i = 0; i < 12; i++)
+        same = same && a->pose[i] == b->pose[i];
+    return same;
+}
+
+/* The view with the wrong image keeps its pose to the last bit, and all others have moved. */
+static void check_poses(const char *before, const char *after)
+{
+    const struct vkn_config config = small_config();
+    struct vkn_scene *scenes[2];
+    ok(vkn_scene_open(before, &config, &scenes[0]));
+    ok(vkn_scene_open(after, &config, &scenes[1]));
+    const struct scene_split *a = &scenes[0]->splits[SCENE_TRAIN];
+    for (size_t i = 0; i < a->camera_count; i++) {
+        const struct scene_camera *b = &scenes[1]->splits[SCENE_TRAIN].cameras[i];
+        assert_int_equal(has_pose_of(&a->cameras[i], b), i == WRONG);
+    }
+    vkn_scene_close(&scenes[0]);
+    vkn_scene_close(&scenes[1]);
 }
 
 /* Returns the mean distance in pixels between the images in a scene's and in the exact cameras. */
@@ -295,6 +330,7 @@ static void test_refine(void **state)
     call.stop_at = NULL;
     ok(refine(&call, scene, out));
     assert_int_equal(call.trainings, 2);
+    assert_int_equal(call.warnings, 1);
     double before = error_of(scene), after = error_of(out);
     print_message("%.2f -> %.2f dB, noise %.2f; cameras wrong by %.3f -> %.3f pixels\n",
                   call.result.psnr[0], call.result.psnr[1], call.result.noise, before, after);
@@ -302,6 +338,7 @@ static void test_refine(void **state)
     assert_true(call.result.difference > 1 && call.result.steps == 320 && call.result.views == 72);
     assert_true(after < 0.6 * before);
     check_verdict(out, &call.result);
+    check_poses(scene, out);
     const struct vkn_refine_result first = call.result;
     ok(refine(&call, scene, out));
     assert_int_equal(call.trainings, 0);
@@ -310,7 +347,9 @@ static void test_refine(void **state)
     cJSON *json = read_json(out, "transforms_test.json");
     assert_non_null(cJSON_GetObjectItemCaseSensitive(json, "note"));
     cJSON_Delete(json);
-    assert_true(base_file_exists(temporary_path(folder, "refined/report.html")));
+    char *page = html_read(temporary_path(folder, "refined/report.html"));
+    assert_has(page, "does not fit: keeps its camera");
+    free(page);
 
     /* A call that was ended while it wrote the scene is completed by the next one. */
     assert_int_equal(unlink(temporary_path(folder, "refined/refine/scene_is_written")), 0);
@@ -320,6 +359,7 @@ static void test_refine(void **state)
     assert_int_equal(call.trainings, 0);
     assert_true(base_is_folder(temporary_path(folder, "refined/test")));
     check_verdict(out, &call.result);
+    check_poses(scene, out);
 
     /* The trainings that are compared do not refine. */
     assert_true(
@@ -343,10 +383,11 @@ static void test_refine(void **state)
 
 /* ---- refined lenses -------------------------------------------------------------------------- */
 
-/* Writes cameras.json with the poses of a scene, the first a little higher, and with intrinsics
- * whose focal length is multiplied by `zoom`; 0: without intrinsics. */
+/* Writes cameras.json with the poses of a scene, a little aside, and with intrinsics whose focal
+ * length is multiplied by `zoom`; 0: without intrinsics. Bits of `limited` are set for views at
+ * their limit. */
 static void write_cameras(struct temporary *folder, const char *name, const struct vkn_scene *scene,
-                          double zoom)
+                          double zoom, uint64_t limited)
 {
     const struct scene_split *views = &scene->splits[SCENE_TRAIN];
     struct base_text text = {0};
@@ -356,19 +397,23 @@ static void write_cameras(struct temporary *folder, const char *name, const stru
         for (int k = 0; k < 12; k++) {
             double value = (double)camera->pose[k];
             if (k % 4 == 3)
-                value = (value - scene->offset[k / 4]) / scene->scale + (i == 0 ? 0.1 : 0);
+                value = (value - scene->offset[k / 4]) / scene->scale + 0.125;
             base_text_add(&text, "%s%.17g", k % 4 > 0 ? ", " : k > 0 ? "], [" : "[", value);
         }
-        base_text_add(&text, "]], \"at_limit\": false");
-        const double sizes[2] = {scene->downscale * (double)camera->focal_x,
-                                 scene->downscale * 0.5 * camera->width};
+        base_text_add(&text,
+                      "]], \"pixels\": 1.5, \"degrees\": 0.5, \"distance\": 0.25, "
+                      "\"at_limit\": %s",
+                      limited >> i & 1 ? "true" : "false");
+        const double sizes[3] = {scene->downscale * (double)camera->focal_x,
+                                 scene->downscale * 0.5 * camera->width,
+                                 scene->downscale * 0.5 * camera->height};
         if (zoom > 0)
             base_text_add(
                 &text,
                 ", \"fl_x\": %.9g, \"fl_y\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"k1\": %g, "
                 "\"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, \"k4\": 0, \"sx1\": 0, "
                 "\"sy1\": 0",
-                zoom * sizes[0], zoom * sizes[0], sizes[1], sizes[1], zoom != 1 ? 0.125 : 0.0);
+                zoom * sizes[0], zoom * sizes[0], sizes[1], sizes[2], zoom != 1 ? 0.125 : 0.0);
         base_text_add(&text, "}");
     }
     base_text_add(&text, "]}");
@@ -386,7 +431,7 @@ static void check_lenses(struct temporary *folder, const char *name, double zoom
     size_t size = 0;
     r.paths[REFINE_ORIGINAL] = demo;
     ok(refine_open_original(&r));
-    write_cameras(folder, cameras, r.scenes[REFINE_ORIGINAL], zoom);
+    write_cameras(folder, cameras, r.scenes[REFINE_ORIGINAL], zoom, 0);
     char *run = base_path_folder(temporary_path(folder, cameras));
     r.work = run;
     r.out = r.paths[REFINE_OTHER] = base_format("%s/%s/out", folder->path, name);
@@ -420,6 +465,94 @@ static void test_lenses(void **state)
     check_lenses(folder, "zoomed", 1.25, "\"k1\": 0.125");
     check_lenses(folder, "same", 1, "\"camera_angle_x\": 0.691100000");
     check_lenses(folder, "none", 0, "\"camera_angle_x\": 0.691100000");
+}
+
+/* Makes folder/own: six views, the first four of them with one lens, whose numbers are in every
+ * frame, so that a frame without a new lens keeps the old one. */
+static char *make_own_lenses(struct temporary *folder)
+{
+    struct base_text text = {0};
+    for (int i = 0; i < 6; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "own/%d.png", i);
+        temporary_picture(folder, name, 40, 30, (unsigned)i);
+        base_text_add(&text,
+                      "%s{\"file_path\": \"%d.png\", \"fl_x\": %d, \"fl_y\": %d, "
+                      "\"transform_matrix\": [[1, 0, 0, 0.%d], [0, 1, 0, 0], [0, 0, 1, 2], "
+                      "[0, 0, 0, 1]]}",
+                      i > 0 ? ",\n" : "{\"frames\": [", i, i < 4 ? 35 : 50, i < 4 ? 35 : 50, i);
+    }
+    base_text_add(&text, "]}");
+    temporary_file(folder, "own/transforms.json", text.data, text.size);
+    free(text.data);
+    return temporary_path(folder, "own");
+}
+
+/* Refines make_own_lenses by a cameras.json with views at their limit and a view that does not fit.
+ * Returns the status; the scene is then r->scenes[REFINE_OTHER]. */
+static vkn_status roll_back(struct refinement *r, struct temporary *folder, uint64_t limited,
+                            size_t misfit)
+{
+    char *name = base_format("rolled-back-%u/cameras.json", (unsigned)limited);
+    r->paths[REFINE_ORIGINAL] = make_own_lenses(folder);
+    r->config = (struct vkn_config){.scene.refine = VKN_REFINEMENT_ALL};
+    ok(refine_open_original(r));
+    r->result.views = 6;
+    r->views[misfit].misfits = true;
+    write_cameras(folder, name, r->scenes[REFINE_ORIGINAL], 1.25, limited);
+    r->work = base_path_folder(temporary_path(folder, name));
+    r->out = r->paths[REFINE_OTHER] = base_path_join(r->work, "out");
+    ok(base_make_folder(r->out));
+    vkn_status status = refine_write_scene(r, r->work);
+    if (status == VKN_OK)
+        status = refine_open_other(r);
+    free(name);
+    return status;
+}
+
+static void end_roll_back(struct refinement *r)
+{
+    scene_close(&r->scenes[0]);
+    scene_close(&r->scenes[1]);
+    scene_close(&r->split);
+    free(r->paths[REFINE_OTHER]);
+    free(r->work);
+    free(r->views);
+}
+
+/* Views at the limit and those that do not fit keep their poses. Their lens is that of the other
+ * views of their camera group; a group without other views keeps its lens. */
+static void test_roll_back(void **state)
+{
+    struct temporary *folder = ((struct step_tests *)*state)->folder;
+    const struct vkn_refine_params params = {.seeds = 2};
+    struct refinement r = {.params = &params};
+    ok(roll_back(&r, folder, 1 << 1 | 1 << 4, 5));
+    assert_int_equal(r.result.limited, 2);
+    assert_int_equal(r.result.rolled_back, 3);
+    double sum = 0;
+    for (size_t i = 0; i < 6; i++) {
+        const struct scene_camera *before = &r.scenes[0]->splits[SCENE_TRAIN].cameras[i];
+        const struct scene_camera *after = &r.scenes[1]->splits[SCENE_TRAIN].cameras[i];
+        bool keeps = i == 1 || i >= 4;
+        assert_int_equal(has_pose_of(before, after), keeps);
+        assert_float_equal(after->focal_x, i < 4 ? 1.25 * 35 : 50, 1e-4);
+        assert_true(after->k1 == (i < 4 ? 0.125F : 0));
+        assert_true(r.views[i].focal == (i < 4 ? 1.25 : 1));
+        if (keeps) /* the movement that was taken back */
+            assert_true(r.views[i].pixels == 1.5 && r.views[i].distance == 0.25);
+        else
+            assert_float_equal(r.views[i].distance, 0.125 * sqrt(3), 1e-6);
+        sum += keeps ? 0 : r.views[i].pixels;
+    }
+    assert_float_equal(r.result.pixels, sum / 3, 1e-9);
+    end_roll_back(&r);
+
+    r = (struct refinement){.params = &params};
+    assert_int_equal(roll_back(&r, folder, 0x1f, 5), VKN_BAD_INPUT);
+    assert_error("own: all 6 views are at refine.limit or do not fit: raise refine.limit");
+    assert_false(base_file_exists(temporary_path(folder, "rolled-back-31/out/transforms.json")));
+    end_roll_back(&r);
 }
 
 /* A format without distortion is refused before any training. */
@@ -511,7 +644,7 @@ int main(void)
         cmocka_unit_test(test_verdict),        cmocka_unit_test(test_misfits),
         cmocka_unit_test(test_refine),         cmocka_unit_test(test_only_verdict),
         cmocka_unit_test(test_wrong_input),    cmocka_unit_test(test_lenses),
-        cmocka_unit_test(test_lenses_refused),
+        cmocka_unit_test(test_lenses_refused), cmocka_unit_test(test_roll_back),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -33,13 +33,14 @@ struct vkn_refine_result {
     double psnr[2], ssim[2];         /* means over test views and seeds; PSNR in dB */
     double difference;               /* psnr[1] - psnr[0] */
     double noise;   /* standard error of the difference, between seeds or views, the larger; dB */
-    double pixels;  /* mean movement of a view, in pixels of the training images, see
-                       docs/cameras.md; NaN with `cameras` */
+    double pixels;  /* mean movement of the views that were not rolled back, in pixels of the
+                       training images, see docs/cameras.md; NaN with `cameras` */
     size_t views;   /* refined views; with `cameras` all views */
     size_t limited; /* views that would move further than refine.limit */
     size_t misfits; /* refined views that still do not fit the field */
     uint64_t steps; /* of each training */
     double seconds; /* wall time of this call */
+    size_t rolled_back; /* limited or misfits: they keep their original poses. Needs `size` */
 };
 
 /* Refines the cameras of all views, test views included, in a training of all views. Then trains
@@ -47,9 +48,10 @@ struct vkn_refine_result {
  * and compares the PSNR of the test views: refined test views have moved along with the training
  * views. Writes into `out` the scene with the refined cameras, in the format of the original, which
  * is never changed and whose images it links to; verdict.json; report.html; and the trainings, in
- * `out`/refine. The same call continues after VKN_INTERRUPTED. VKN_BAD_INPUT: the scene has fewer
- * than two views, no view has moved, `out` has other content or comes from other settings, or the
- * scenes have different images. */
+ * `out`/refine. A view that would move further than refine.limit, or does not fit the field, keeps
+ * its original pose. The same call continues after VKN_INTERRUPTED. VKN_BAD_INPUT: the scene has
+ * fewer than two views, no view has moved or all would keep their poses, `out` has other content or
+ * comes from other settings, or the scenes have different images. */
 VKN_API vkn_status vkn_refine(const struct vkn_refine_params *params,
                               struct vkn_refine_result *result);
 /* Returns the content of verdict.json in `out`, in memory that the caller frees; NULL, with an

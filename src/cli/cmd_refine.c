@@ -8,6 +8,8 @@
 
 #include "cli/training.h"
 
+#define NAMED_VIEWS 20 /* most views that a line lists */
+
 /* ---- result --------------------------------------------------------------------------------- */
 
 void cli_print_next(const char *scene, const char *options)
@@ -33,17 +35,36 @@ static void print_training(const struct vkn_refine_params *params, bool is_refin
     free(text);
 }
 
+/* Prints which views are rolled back, by their indices. */
+static void print_rolled_back(const char *out, const struct vkn_refine_result *result)
+{
+    char *text = vkn_refine_json(out);
+    cJSON *json = cJSON_Parse(text);
+    const cJSON *view;
+    size_t index = 0, named = 0;
+    printf("views that keep their cameras, as they are at refine.limit or do not fit: %zu (view",
+           result->rolled_back);
+    cJSON_ArrayForEach (view, cJSON_GetObjectItemCaseSensitive(json, "views")) {
+        if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "rolled_back")) &&
+            named++ < NAMED_VIEWS)
+            printf("%s %zu", named > 1 ? "," : "", index);
+        index++;
+    }
+    printf("%s), see the report\n", named > NAMED_VIEWS ? ", ..." : "");
+    cJSON_Delete(json);
+    free(text);
+}
+
 static void print_verdict(const struct vkn_refine_params *params,
                           const struct vkn_refine_result *result)
 {
     const char *other = params->cameras ? "other" : "refined";
     unsigned seconds = (unsigned)(result->seconds + 0.5);
     if (isfinite(result->pixels))
-        printf("%zu views have moved by %.3f pixels in the mean\n", result->views, result->pixels);
-    if (result->limited > 0)
-        printf("views at refine.limit: %zu, see the report\n", result->limited);
-    if (result->misfits > 0)
-        printf("views that do not fit: %zu, see the report\n", result->misfits);
+        printf("%zu views have moved by %.3f pixels in the mean\n",
+               result->views - result->rolled_back, result->pixels);
+    if (result->rolled_back > 0)
+        print_rolled_back(params->train->out, result);
     printf("PSNR of test views: original cameras %.2f dB, %s cameras %.2f dB: %+.2f dB, noise %.2f "
            "dB (%llu steps, %u:%02u minutes)\n",
            result->psnr[0], other, result->psnr[1], result->difference, result->noise,

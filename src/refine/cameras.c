@@ -162,7 +162,16 @@ static vkn_status read_lens(const struct vkn_scene *scene, const struct scene_ca
     return VKN_OK;
 }
 
-/* Reads the cameras of all views, and which views are at their limit. */
+static vkn_status read_movement(const struct cJSON *json, const char *file,
+                                struct refine_view *view)
+{
+    BASE_TRY(base_json_number(json, "pixels", file, true, 0, 1e9, &view->pixels));
+    BASE_TRY(base_json_number(json, "degrees", file, true, 0, 1e9, &view->degrees));
+    BASE_TRY(base_json_number(json, "distance", file, true, 0, 1e9, &view->distance));
+    return base_json_bool(json, "at_limit", file, false, &view->at_limit);
+}
+
+/* Reads the cameras of all views, how far they moved, and which are at their limit. */
 static vkn_status read_cameras(struct refinement *r, const char *file, const struct cJSON *json,
                                struct scene_new_camera *cameras)
 {
@@ -178,11 +187,55 @@ static vkn_status read_cameras(struct refinement *r, const char *file, const str
         BASE_TRY(read_pose(view, file, &cameras[i]));
         BASE_TRY(
             read_lens(r->scenes[REFINE_ORIGINAL], &views->cameras[i], view, file, &cameras[i]));
-        BASE_TRY(base_json_bool(view, "at_limit", file, false, &r->views[i].at_limit));
+        BASE_TRY(read_movement(view, file, &r->views[i]));
         r->result.limited += r->views[i].at_limit ? 1 : 0;
         i++;
     }
     return VKN_OK;
+}
+
+bool refine_rolls_back(const struct refine_view *view)
+{
+    return view->at_limit || view->misfits;
+}
+
+/* Returns whether a view that is not rolled back has the lens of view n. */
+static bool is_lens_shared(const struct refinement *r, size_t n)
+{
+    const struct scene_split *views = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
+    for (size_t i = 0; i < views->camera_count; i++)
+        if (!refine_rolls_back(&r->views[i]) &&
+            scene_same_lens(&views->cameras[i], &views->cameras[n]))
+            return true;
+    return false;
+}
+
+/* Takes the poses of views that are rolled back out of the cameras, and lenses that only such views
+ * have. What is left of `count` cameras moves to the beginning; *count becomes their number. */
+static vkn_status roll_back(struct refinement *r, struct scene_new_camera *cameras, size_t *count)
+{
+    const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
+    const struct scene_camera *given = scene->splits[SCENE_TRAIN].cameras;
+    const size_t views = *count;
+    *count = 0;
+    for (size_t i = 0; i < views; i++) {
+        if (refine_rolls_back(&r->views[i])) {
+            r->result.rolled_back++;
+            if (!cameras[i].has_lens || !is_lens_shared(r, i))
+                continue;
+            const struct vkn_camera original =
+                scene_camera_to_public(&given[i], scene->scale, scene->offset);
+            memcpy(cameras[i].pose, original.pose, sizeof original.pose);
+        }
+        cameras[(*count)++] = cameras[i];
+    }
+    if (r->result.rolled_back < views)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: all %zu views are at refine.limit or do not fit: raise refine.limit, "
+                     "refine on smaller images first (--downscale), or take out images that do "
+                     "not belong together",
+                     r->paths[REFINE_ORIGINAL], views);
 }
 
 /* A scene that was refined before links to its results. */
@@ -195,12 +248,12 @@ static void remove_result(const struct refinement *r, const char *name)
 }
 
 /* Writes the scene, once: files say that it was begun, and that it is complete. */
-static vkn_status write_scene(struct refinement *r, const struct scene_new_camera *cameras)
+static vkn_status write_scene(struct refinement *r, const struct scene_new_camera *cameras,
+                              size_t count)
 {
     char *begun = base_path_join(r->work, "scene_is_begun");
     char *done = base_path_join(r->work, "scene_is_written");
     const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
-    const size_t count = scene->splits[SCENE_TRAIN].camera_count;
     vkn_status status = begun && done ? VKN_OK : VKN_ERROR;
     bool is_done = status == VKN_OK && base_file_exists(done);
     bool again = status == VKN_OK && base_file_exists(begun);
@@ -221,15 +274,17 @@ static vkn_status write_scene(struct refinement *r, const struct scene_new_camer
 vkn_status refine_write_scene(struct refinement *r, const char *folder)
 {
     char *file = base_path_join(folder, "cameras.json");
-    struct scene_new_camera *cameras =
-        base_alloc(r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count, sizeof *cameras);
+    size_t count = r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count;
+    struct scene_new_camera *cameras = base_alloc(count, sizeof *cameras);
     cJSON *json = NULL;
     vkn_status status =
         file && cameras ? base_json_read(file, REFINE_JSON_LIMIT, &json) : VKN_ERROR;
     if (status == VKN_OK)
         status = read_cameras(r, file, json, cameras);
     if (status == VKN_OK)
-        status = write_scene(r, cameras);
+        status = roll_back(r, cameras, &count);
+    if (status == VKN_OK)
+        status = write_scene(r, cameras, count);
     cJSON_Delete(json);
     free(cameras);
     free(file);
@@ -287,7 +342,7 @@ static double distance_between(const float a[12], const float b[12])
     return sqrt(sum);
 }
 
-/* Measures how far each view has moved. VKN_BAD_INPUT: none has. */
+/* Measures how far each view has moved that is not rolled back. VKN_BAD_INPUT: none has. */
 static vkn_status measure_movements(struct refinement *r)
 {
     const struct scene_split *before = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
@@ -296,13 +351,15 @@ static vkn_status measure_movements(struct refinement *r)
     for (size_t i = 0; i < before->camera_count; i++) {
         const struct scene_camera *a = &before->cameras[i], *b = &after->cameras[i];
         struct refine_view *view = &r->views[i];
+        view->focal = (double)b->focal_x / (double)a->focal_x;
+        if (refine_rolls_back(view))
+            continue;
         view->pixels = scene_pixel_movement(before, i, b);
         view->degrees = angle_between(a->pose, b->pose);
-        view->focal = (double)b->focal_x / (double)a->focal_x;
         view->distance = distance_between(a->pose, b->pose) / r->split->scale;
         sum += view->pixels;
     }
-    r->result.pixels = sum / (double)before->camera_count;
+    r->result.pixels = sum / (double)(before->camera_count - r->result.rolled_back);
     if (r->result.pixels > ROUNDED)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,

@@ -26,7 +26,9 @@ struct refine_run {
 
 /* A view of the scene. */
 struct refine_view {
-    double pixels, degrees, distance; /* movement, see struct report_refined_view; NaN: unknown */
+    /* Movement, see struct report_refined_view, of a view that is rolled back before it was; NaN:
+     * unknown. */
+    double pixels, degrees, distance;
     double focal; /* refined focal length in parts of the original one; NaN: unknown */
     bool at_limit;
     double psnr; /* of the field that has refined the view, at the refined pose, dB; NaN: unknown */
@@ -61,8 +63,11 @@ struct refinement {
 /* Opens the original scene, and checks that it can be refined and judged. Sets paths, config.scene,
  * `split`, scenes[REFINE_ORIGINAL], and allocates views. */
 vkn_status refine_open_original(struct refinement *refinement);
-/* Reads the refined cameras of the training in `folder`, and writes the scene with them. Sets
- * views[].at_limit. */
+/* Returns whether a view keeps its original pose: where it was moved to is not to be trusted. */
+bool refine_rolls_back(const struct refine_view *view);
+/* Reads the refined cameras of the training in `folder`, and writes the scene with them, except
+ * those of views that are rolled back. Sets views[].at_limit. VKN_BAD_INPUT: all are rolled back.
+ */
 vkn_status refine_write_scene(struct refinement *refinement, const char *folder);
 /* Opens the other scene, checks that it has the same images, and measures how far its views are
  * from the original ones. */

@@ -160,6 +160,8 @@ static vkn_status refine(struct refinement *r)
     if (status == VKN_OK)
         status = refine_measure_views(r, folder);
     if (status == VKN_OK)
+        status = refine_find_misfits(r->views, r->result.views, &r->result.misfits);
+    if (status == VKN_OK)
         status = refine_write_scene(r, folder);
     free(folder);
     return status;

@@ -116,23 +116,23 @@ vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *
     return VKN_OK;
 }
 
-/* Names the first views that do not fit. */
-static void warn_of_misfits(const struct refinement *r)
+/* Names the first views that keep their cameras. */
+static void warn_of_rolled_back(const struct refinement *r)
 {
     size_t named = 0;
     for (size_t i = 0; i < r->result.views && named < NAMED_VIEWS; i++) {
         const struct refine_view *view = &r->views[i];
-        if (!view->misfits)
+        if (!refine_rolls_back(view))
             continue;
-        base_log(BASE_LOG_WARNING,
-                 "%s: it has moved by %.1f pixels and still does not fit (%.1f dB): take it out?",
-                 r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].cameras[i].image_path,
-                 view->pixels, view->psnr);
+        base_log(
+            BASE_LOG_WARNING, "view %zu (%s) moved %.1f pixels%s: keeps its camera; take it out?",
+            i, r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].cameras[i].image_path, view->pixels,
+            view->misfits ? " and still does not fit" : " and is at refine.limit");
         named++;
     }
-    if (r->result.misfits > NAMED_VIEWS)
-        base_log(BASE_LOG_WARNING, "%zu more views do not fit: see %s/report.html",
-                 r->result.misfits - NAMED_VIEWS, r->out);
+    if (r->result.rolled_back > NAMED_VIEWS)
+        base_log(BASE_LOG_WARNING, "%zu more views keep their cameras: see %s/report.html",
+                 r->result.rolled_back - NAMED_VIEWS, r->out);
 }
 
 /* ---- verdict.json ---------------------------------------------------------------------------- */
@@ -182,7 +182,8 @@ static bool add_view(cJSON *list, const struct refinement *r, size_t index)
                  add_number(item, "focal", view->focal, 1e6) &&
                  cJSON_AddBoolToObject(item, "at_limit", view->at_limit) &&
                  add_number(item, "psnr", view->psnr, 1e6) &&
-                 cJSON_AddBoolToObject(item, "misfit", view->misfits);
+                 cJSON_AddBoolToObject(item, "misfit", view->misfits) &&
+                 cJSON_AddBoolToObject(item, "rolled_back", refine_rolls_back(view));
     for (int set = 0; set < REFINE_SETS && added && view->test != SIZE_MAX; set++) {
         char name[32];
         snprintf(name, sizeof name, "psnr_%s", refine_set_names[set]);
@@ -215,6 +216,7 @@ static bool fill_json(cJSON *json, const struct refinement *r)
            add_number(json, "pixels", result->pixels, 1e4) &&
            cJSON_AddNumberToObject(json, "at_limit", (double)result->limited) &&
            cJSON_AddNumberToObject(json, "misfits", (double)result->misfits) &&
+           cJSON_AddNumberToObject(json, "rolled_back", (double)result->rolled_back) &&
            cJSON_AddStringToObject(json, "device", r->device) &&
            cJSON_AddStringToObject(json, "driver", r->driver) &&
            cJSON_AddStringToObject(json, "version", VKNERF_VERSION) &&
@@ -277,6 +279,7 @@ static struct report_refined_view page_view(const struct refinement *r, size_t i
         .degrees = view->degrees,
         .distance = view->distance,
         .at_limit = view->at_limit,
+        .rolled_back = refine_rolls_back(view),
         .misfits = view->misfits,
         .fit = view->psnr,
         .psnr = {(double)NAN, (double)NAN},
@@ -345,8 +348,7 @@ static vkn_status write_page(const struct refinement *r)
 vkn_status refine_write_verdict(struct refinement *r)
 {
     refine_judge(r->runs, r->seeds, r->split->splits[SCENE_TEST].camera_count, &r->result);
-    BASE_TRY(refine_find_misfits(r->views, r->result.views, &r->result.misfits));
-    warn_of_misfits(r);
+    warn_of_rolled_back(r);
     BASE_TRY(write_json(r));
     return write_page(r);
 }

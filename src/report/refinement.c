@@ -34,8 +34,8 @@ static void add_movement_tiles(struct base_text *page, const struct refinement *
     page_number(page, median, 2);
     base_text_add(page, "%s", isfinite(median) ? " <small>pixels</small>" : "");
     page_tile_end(page, more);
-    page_tile_begin(page, "Views at the limit");
-    base_text_add(page, "%zu", refinement->limited);
+    page_tile_begin(page, "Views that keep their cameras");
+    base_text_add(page, "%zu", refinement->rolled_back);
     snprintf(more, sizeof(more), "of %zu view%s", shown->view_count,
              shown->view_count == 1 ? "" : "s");
     page_tile_end(page, more);
@@ -164,6 +164,7 @@ static bool sort_views(struct refinement *refinement)
             movements[i] = (struct movement){is_known ? pixels : -1, i};
             refinement->known += is_known ? 1 : 0;
             refinement->limited += shown->views[i].at_limit ? 1 : 0;
+            refinement->rolled_back += shown->views[i].rolled_back ? 1 : 0;
         }
         qsort(movements, shown->view_count, sizeof(*movements), by_movement);
         for (size_t i = 0; i < shown->view_count; i++)

@@ -7,9 +7,10 @@
 
 struct refinement {
     const struct report_refinement *shown;
-    size_t *order;  /* views by movement in pixels, largest first, unknown ones last */
-    size_t known;   /* number of views whose movement is known */
-    size_t limited; /* number of views at the limit */
+    size_t *order;      /* views by movement in pixels, largest first, unknown ones last */
+    size_t known;       /* number of views whose movement is known */
+    size_t limited;     /* number of views at the limit */
+    size_t rolled_back; /* number of views that keep their poses */
 };
 
 /* Add a number with its sign and `digits` decimals, or "–" when it is not finite; a table's cell

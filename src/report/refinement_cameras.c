@@ -16,7 +16,7 @@
 struct pair {
     double before[PANELS_POINTS][3], after[PANELS_POINTS][3];
     double movement; /* largest of a point, training units */
-    bool at_limit;
+    bool rolled_back;
 };
 
 struct pairs {
@@ -83,7 +83,7 @@ static double distance(const double a[3], const double b[3])
 static bool set_pair(const struct camera_panels *panels, const struct report_refined_view *view,
                      struct pair *pair)
 {
-    *pair = (struct pair){.at_limit = view->at_limit};
+    *pair = (struct pair){.rolled_back = view->rolled_back};
     panels_frustum(panels, view->before, pair->before);
     panels_frustum(panels, view->after, pair->after);
     double sum = 0;
@@ -158,19 +158,19 @@ static void draw_before(const struct camera_panels *panels, const struct camera_
     base_text_add(panels->svg, "\"/>\n");
 }
 
-/* Draws the views that are, or are not, at the limit: their frusta, and lines from where they were.
- */
+/* Draws the views that were, or were not, rolled back: their frusta, and lines from where they
+ * were. */
 static void draw_after(const struct camera_panels *panels, const struct camera_panel *panel,
-                       const struct pairs *pairs, bool at_limit)
+                       const struct pairs *pairs, bool rolled_back)
 {
-    const char *css_class = at_limit ? "limited" : "after";
+    const char *css_class = rolled_back ? "limited" : "after";
     base_text_add(panels->svg, "<path class=\"camera %s\" d=\"", css_class);
     for (size_t n = 0; n < pairs->count; n++)
-        if (pairs->items[n].at_limit == at_limit)
+        if (pairs->items[n].rolled_back == rolled_back)
             panels_add_frustum(panels, panel, pairs->items[n].after);
     base_text_add(panels->svg, "\"/>\n<path class=\"movement %s\" d=\"", css_class);
     for (size_t n = 0; n < pairs->count; n++)
-        if (pairs->items[n].at_limit == at_limit)
+        if (pairs->items[n].rolled_back == rolled_back)
             panels_add_line(panels, panel, pairs->items[n].before[0], pairs->items[n].after[0]);
     base_text_add(panels->svg, "\"/>\n");
 }
@@ -203,10 +203,10 @@ static void add_legend(struct base_text *page, const struct refinement *refineme
     base_text_add(page, "before</span><span>");
     page_swatch(page, "after");
     base_text_add(page, "after</span>");
-    if (refinement->limited > 0) {
+    if (refinement->rolled_back > 0) {
         base_text_add(page, "<span>");
         page_swatch(page, "limited");
-        base_text_add(page, "after, at the limit</span>");
+        base_text_add(page, "keeps its camera</span>");
     }
     base_text_add(page, "<span>The square is the unit cube of training space.</span></p>\n<p>");
     if (pairs->magnification > 1)

@@ -60,10 +60,11 @@ static void add_row(struct base_text *page, const struct report_refinement *show
     base_text_add(page, "</th>");
     add_text(page, view->split);
     page_number_cell(page, view->pixels, 2, "");
-    base_text_add(page, "<td class=\"limited\">%s</td>",
+    base_text_add(page, "<td class=\"limited\">%s%s</td>",
                   view->misfits    ? "does not fit"
                   : view->at_limit ? "at the limit"
-                                   : "");
+                                   : "",
+                  view->rolled_back ? ": keeps its camera" : "");
     page_number_cell(page, view->degrees, 3, "");
     report_quantity(length, view->distance);
     base_text_add(page, "<td class=\"number\">%s</td>", isfinite(view->distance) ? length : "–");
@@ -72,7 +73,7 @@ static void add_row(struct base_text *page, const struct report_refinement *show
     base_text_add(page, "</tr>\n");
 }
 
-/* Explains movements, and names what to do about views at the limit. */
+/* Explains movements, and names what to do about views that keep their cameras. */
 static void add_advice(struct base_text *page, const struct refinement *refinement)
 {
     const struct report_refinement *shown = refinement->shown;
@@ -99,6 +100,9 @@ static void add_advice(struct base_text *page, const struct refinement *refineme
                       "and take it out if it shows something else.</p>\n",
                       misfits, shown->view_count, misfits == 1 ? "does" : "do",
                       misfits == 1 ? "it" : "them", misfits == 1 ? "it" : "them");
+    if (refinement->rolled_back > 0)
+        base_text_add(page, "<p>Such views keep their original poses in the refined scene. Chart "
+                            "and table show the movements that were taken back.</p>\n");
     base_text_add(page, "</div>\n");
 }
 

@@ -129,6 +129,7 @@ struct report_refined_view {
     double pixels, degrees; /* movement: of points in the view's frustum, of the camera */
     double distance;        /* movement of the camera, in the dataset's units */
     bool at_limit;          /* the view would move further than refine.limit */
+    bool rolled_back;       /* the view keeps its pose; the movement is that before */
     double fit;             /* PSNR of the field that refined the view, dB; NaN: unknown */
     bool misfits;           /* `fit` is far below that of other views */
     const char *test_view;  /* name of its pictures, "test_003"; NULL: not a test view */

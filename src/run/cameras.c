@@ -86,7 +86,7 @@ static void warn_of_limit(const char *folder, const struct step_camera *cameras,
     }
     if (limited > 0)
         base_log(BASE_LOG_WARNING,
-                 "%s: %zu of %zu views have moved by refine.limit pixels and may still not fit: "
+                 "%s: %zu of %zu views have moved by refine.limit and may still not fit: "
                  "take them out, or raise the limit: view %s%s",
                  folder, limited, count, names.failed ? "" : names.data,
                  limited > NAMED_VIEWS ? ", ..." : "");

@@ -362,6 +362,8 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 /* Parameters of a lens's change, which does not depend on the image's size: of the logarithms of
  * the focal lengths (x, y), of the principal point in focal lengths (x, y), of k1, k2, p1, p2. */
 #define SCENE_LENS   8
+/* Returns whether two cameras have the same lens: equal sizes, kinds and intrinsics. */
+bool scene_same_lens(const struct scene_camera *a, const struct scene_camera *b);
 /* Changes the lens of a camera. */
 void scene_change_lens(const double change[SCENE_LENS], struct scene_camera *camera);
 /* The latent parameters of a view's pose. The pose changes by whitening * latent: the camera turns
@@ -372,7 +374,7 @@ struct scene_whitening {
     double whitening[SCENE_POSE][SCENE_POSE]; /* zero: the pose cannot change */
     double gauge[SCENE_GAUGES][SCENE_POSE];   /* the view's part of orthonormal vectors over all
                                                  views: the movements that change no picture */
-    size_t group; /* the first view with the same lens: equal sizes, kinds and intrinsics */
+    size_t group;                        /* the first view with the same lens (scene_same_lens) */
     double lens[SCENE_LENS][SCENE_LENS]; /* of the group's first view: the lens changes by lens *
                                             latent, with pixels as for the pose. Zero: parameters
                                             that the lens does not have; equal rows: a single focal

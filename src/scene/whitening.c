@@ -242,7 +242,7 @@ static void make_orthonormal(struct scene_whitening *views, size_t count)
     }
 }
 
-static bool is_same_lens(const struct scene_camera *a, const struct scene_camera *b)
+bool scene_same_lens(const struct scene_camera *a, const struct scene_camera *b)
 {
     bool same = a->width == b->width && a->height == b->height && a->lens == b->lens &&
                 a->focal_x == b->focal_x && a->focal_y == b->focal_y &&
@@ -258,7 +258,7 @@ static size_t find_group(const struct scene_split *split, const struct scene_whi
 {
     size_t first = 0;
     while (first < n && (views[first].group != first ||
-                         !is_same_lens(&split->cameras[first], &split->cameras[n])))
+                         !scene_same_lens(&split->cameras[first], &split->cameras[n])))
         first++;
     return first;
 }
