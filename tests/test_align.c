@@ -95,7 +95,8 @@ static vkn_status try_align(size_t view, const volatile sig_atomic_t *stop,
     struct scene_whitening *whitenings = base_alloc(field.test->camera_count, sizeof *whitenings);
     request.stop = stop;
     scene_whiten(field.test, whitenings);
-    vkn_status status = render_align_view(&request, view, &whitenings[view], aligned);
+    vkn_status status =
+        render_align_view(&request, view, &field.test->cameras[view], &whitenings[view], aligned);
     free(whitenings);
     return status;
 }

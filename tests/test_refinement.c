@@ -19,6 +19,7 @@
 #define STEPS  800u
 #define DEGREE (M_PI / 180)
 #define TURNED 7u /* the view whose camera is turned */
+#define OTHER  5u /* the test view whose lens is another one */
 
 /* A small model of the bundled scene. Cameras move once the field is sharp enough to move them in
  * the right direction. */
@@ -67,17 +68,20 @@ static double angle_between(const struct scene_camera *a, const struct scene_cam
     return acos(fmin((trace - 1) / 2, 1)) / DEGREE;
 }
 
-/* Evaluates every stride-th training view. The caller frees the evaluation. */
-static struct vkn_evaluation *evaluate(vkn_renderer *renderer, vkn_scene *scene, size_t stride)
+/* Evaluates every stride-th view, and aligns views of other splits than the training views. The
+ * caller frees the evaluation. */
+static struct vkn_evaluation *evaluate(vkn_renderer *renderer, vkn_scene *scene,
+                                       enum scene_split_name split, size_t stride)
 {
     struct vkn_evaluation *evaluation;
     struct report_progress *progress = NULL;
     ok(report_progress_begin(true, 0, 0, &progress));
     const struct render_evaluation request = {.renderer = renderer,
                                               .scene = scene,
-                                              .split = SCENE_TRAIN,
+                                              .split = split,
                                               .background = VKN_BACKGROUND_WHITE,
                                               .stride = stride,
+                                              .aligned = split != SCENE_TRAIN ? 16 : 0,
                                               .progress = progress};
     ok(render_evaluate(&request, &evaluation));
     report_progress_end(&progress);
@@ -109,8 +113,8 @@ static void check_pictures(const struct step_tests *tests, vkn_trainer *trainer,
     ok(vkn_trainer_save(trainer, checkpoint));
     ok(vkn_renderer_of_trainer(trainer, &training));
     ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &stored));
-    struct vkn_evaluation *a = evaluate(training, scene, TURNED);
-    struct vkn_evaluation *b = evaluate(stored, scene, TURNED);
+    struct vkn_evaluation *a = evaluate(training, scene, SCENE_TRAIN, TURNED);
+    struct vkn_evaluation *b = evaluate(stored, scene, SCENE_TRAIN, TURNED);
     double before = psnr_at_scene_pose(training, scene), refined = a->views[1]->psnr;
     print_message("PSNR of the turned view: %.2f dB, at the scene's pose %.2f dB\n", refined,
                   before);
@@ -121,6 +125,33 @@ static void check_pictures(const struct step_tests *tests, vkn_trainer *trainer,
     vkn_evaluation_free(&b);
     vkn_renderer_destroy(&training);
     vkn_renderer_destroy(&stored);
+}
+
+static void assert_same_camera(const struct scene_camera *a, const struct scene_camera *b)
+{
+    assert_true(scene_same_lens(a, b));
+    for (size_t i = 0; i < 12; i++)
+        assert_true(a->pose[i] == b->pose[i]);
+}
+
+/* Test views have the refined lens of the training views, at their poses; test view OTHER, which
+ * had another lens than the training views, has its own. */
+static void check_test_views(vkn_trainer *trainer, const vkn_scene *scene,
+                             const struct scene_camera *refined)
+{
+    const struct scene_split *given = &scene->splits[SCENE_TEST];
+    struct scene_camera *cameras;
+    vkn_renderer *renderer;
+    ok(vkn_renderer_of_trainer(trainer, &renderer));
+    ok(render_split_cameras(renderer, scene, SCENE_TEST, &cameras));
+    assert_int_equal(given->camera_count, 12);
+    for (size_t i = 0; i < given->camera_count; i++) {
+        struct scene_camera expected = i == OTHER ? given->cameras[i] : *refined;
+        memcpy(expected.pose, given->cameras[i].pose, sizeof expected.pose);
+        assert_same_camera(&cameras[i], &expected);
+    }
+    free(cameras);
+    vkn_renderer_destroy(&renderer);
 }
 
 static void refine(const struct step_tests *tests, vkn_scene *scene, enum vkn_refinement what,
@@ -140,6 +171,8 @@ static void refine(const struct step_tests *tests, vkn_scene *scene, enum vkn_re
     ok(step_read_cameras(&trainer->step, &scene->splits[SCENE_TRAIN], cameras));
     if (what == VKN_REFINEMENT_POSES)
         check_pictures(tests, trainer, scene);
+    else
+        check_test_views(trainer, scene, &cameras[0].camera);
     vkn_trainer_destroy(&trainer);
 }
 
@@ -181,6 +214,9 @@ static void test_lens_recovery(void **state)
     struct step_camera *cameras = base_alloc(views->camera_count, sizeof *cameras);
     for (size_t i = 0; i < views->camera_count; i++)
         scene_change_lens(change, &scene->splits[SCENE_TRAIN].cameras[i]);
+    for (size_t i = 0; i < scene->splits[SCENE_TEST].camera_count; i++)
+        if (i != OTHER)
+            scene_change_lens(change, &scene->splits[SCENE_TEST].cameras[i]);
     double before = scene->splits[SCENE_TRAIN].cameras[0].center_x - views->cameras[0].center_x;
     refine(*state, scene, VKN_REFINEMENT_LENSES, cameras);
     const struct scene_camera *refined = &cameras[0].camera;
@@ -330,7 +366,7 @@ static struct products make_products(vkn_renderer *renderer, vkn_scene *scene)
     maps.map_cameras = NULL;
     visibility_maps_destroy(&maps);
     ok(vkn_renderer_camera(renderer, scene, VKN_SPLIT_TRAIN, 1, &made.camera));
-    made.evaluation = evaluate(renderer, scene, 1);
+    made.evaluation = evaluate(renderer, scene, SCENE_TRAIN, 1);
     ok(render_points(renderer, scene, &points, NULL, NULL, &made.cloud));
     return made;
 }
@@ -407,6 +443,87 @@ static void test_shown(void **state)
     check_shown(*state, &config);
     config.batch.by_error = 0.5F;
     check_shown(*state, &config);
+}
+
+/* Moves the views, and changes their lens, which all share. */
+static void change_lenses(const struct tiny *tiny, const float change[SCENE_LENS])
+{
+    const struct step *step = &tiny->trainer->step;
+    uint64_t first = 4ull * step->setup.constants.first_view_word + offsetof(struct View, lens);
+    move_views(tiny);
+    for (uint32_t v = 0; v < 3; v++)
+        ok(gpu_upload(step->device, &step->buffers.at[BIND_STATE], first + v * sizeof(struct View),
+                      change, SCENE_LENS * sizeof *change));
+}
+
+/* What depends on the cameras of test views: two as given by `expected`. */
+static void check_tests_shown(vkn_renderer *renderer, vkn_scene *scene,
+                              const struct scene_camera *expected,
+                              const struct vkn_evaluation *evaluation)
+{
+    const struct vkn_render_params params = {.split = VKN_SPLIT_TEST};
+    struct scene_camera_path path;
+    ok(render_views(renderer, scene, &params, &path));
+    assert_int_equal(path.count, 2);
+    struct vkn_evaluation *made = evaluate(renderer, scene, SCENE_TEST, 1);
+    for (size_t i = 0; i < 2; i++) {
+        struct vkn_camera camera = {.size = sizeof camera};
+        ok(vkn_renderer_camera(renderer, scene, VKN_SPLIT_TEST, i, &camera));
+        assert_true(camera.center_x == expected[i].center_x && camera.k1 == expected[i].k1);
+        assert_same_camera(&path.cameras[i], &expected[i]);
+        assert_true(made->views[i]->psnr == evaluation->views[i]->psnr);
+        assert_true(made->views[i]->psnr_aligned == evaluation->views[i]->psnr_aligned);
+    }
+    vkn_evaluation_free(&made);
+    free(path.cameras);
+}
+
+/* Test views are shown, evaluated and aligned with the refined lens of the training views that have
+ * the same lens in the scene, by a training and by its checkpoint; a test view with another lens
+ * keeps it. Trainings that refine poses alone change no test view. */
+static void test_test_views(void **state)
+{
+    const struct step_tests *tests = *state;
+    const float change[SCENE_LENS] = {0.1F, 0.1F, 0.02F, -0.05F, 0.03F};
+    double by[SCENE_LENS];
+    struct vkn_config config = tiny_refining();
+    vkn_renderer *renderers[3];
+    vkn_scene *changed;
+    char *file = temporary_text(
+        tests->folder, "transforms_test.json",
+        "{\"camera_angle_x\": 0.6, \"frames\": [" FRAME(
+            "train/x", "0.25", "1,0,0,0.5", "0,1,0,0",
+            "0,0,1,4") ", {\"fl_x\": 20, \"fl_y\": 20, \"file_path\": \"train/y\", \"time\": 0.5, "
+                       "\"transform_matrix\": [[1,0,0,0.25], [0,1,0,0], [0,0,1,4], [0,0,0,1]]}]}");
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 64);
+    change_lenses(&tiny, change);
+    char *checkpoint = tiny_save(tests, &tiny, "changed");
+    ok(vkn_scene_open(tests->folder->path, &config, &changed));
+    struct scene_camera *views = changed->splits[SCENE_TEST].cameras;
+    struct scene_camera *given = tiny.scene->splits[SCENE_TEST].cameras;
+    for (int p = 0; p < SCENE_LENS; p++)
+        by[p] = (double)change[p];
+    scene_change_lens(by, &views[0]);
+    assert_true(views[0].center_x > given[0].center_x + 0.3F && views[1].k1 == 0);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderers[0]));
+    renderers[1] = open_renderer(tests, checkpoint);
+    renderers[2] = open_renderer(tests, checkpoint);
+    renderers[2]->setup.config.scene.refine = VKN_REFINEMENT_OFF;
+    struct vkn_evaluation *evaluation = evaluate(renderers[2], changed, SCENE_TEST, 1);
+    for (size_t i = 0; i < 2; i++)
+        check_tests_shown(renderers[i], tiny.scene, views, evaluation);
+    vkn_evaluation_free(&evaluation);
+    renderers[1]->setup.config.scene.refine = VKN_REFINEMENT_POSES;
+    evaluation = evaluate(renderers[2], tiny.scene, SCENE_TEST, 1);
+    check_tests_shown(renderers[1], tiny.scene, given, evaluation);
+    vkn_evaluation_free(&evaluation);
+    for (size_t i = 0; i < 3; i++)
+        vkn_renderer_destroy(&renderers[i]);
+    vkn_scene_close(&changed);
+    free(checkpoint);
+    tiny_destroy(&tiny);
+    assert_int_equal(unlink(file), 0);
 }
 
 static void check_refused(vkn_renderer *renderer, vkn_scene *scene, const char *why)
@@ -586,7 +703,7 @@ int main(void)
         cmocka_unit_test(test_resume),   cmocka_unit_test(test_start),
         cmocka_unit_test(test_more),     cmocka_unit_test(test_other_settings),
         cmocka_unit_test(test_shown),    cmocka_unit_test(test_other_views),
-        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_file),     cmocka_unit_test(test_test_views),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -37,10 +37,11 @@ VKN_API vkn_status vkn_renderer_enable_normals(vkn_renderer *renderer);
  * the times of the cameras. VKN_BAD_INPUT outside 0..1. */
 VKN_API vkn_status vkn_renderer_set_time(vkn_renderer *renderer, double time);
 
-/* Returns the camera of a view as vkn_scene_camera does; the pose of a training view is the one
- * that the renderer's training has refined so far (setting scene.refine). `scene` must have the
- * training views of the renderer's scene, at the same poses, and is not changed. VKN_BAD_INPUT if
- * the view does not exist, or if the training has another number of views. */
+/* Returns the camera of a view as vkn_scene_camera does, as the renderer's training has refined it
+ * so far (setting scene.refine): pose and lens of a training view; of other views the lens, if a
+ * training view has the same lens. `scene` must have the training views of the renderer's scene, at
+ * the same poses, and is not changed. VKN_BAD_INPUT if the view does not exist, or if the training
+ * has another number of views. */
 VKN_API vkn_status vkn_renderer_camera(const vkn_renderer *renderer, const vkn_scene *scene,
                                        enum vkn_split split, size_t view,
                                        struct vkn_camera *camera);

@@ -411,10 +411,10 @@ static void measure_rest(const struct alignment *a, double *sum, size_t *count)
 }
 
 vkn_status render_align_view(const struct render_evaluation *request, size_t view,
+                             const struct scene_camera *camera,
                              const struct scene_whitening *whitening,
                              struct render_aligned *aligned)
 {
-    const struct scene_camera *camera = &request->scene->splits[request->split].cameras[view];
     struct alignment a = {.request = request, .whitening = whitening};
     double sum = 0;
     size_t count = 0;

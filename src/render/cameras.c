@@ -1,5 +1,5 @@
-/* Copies the cameras of a scene's views, with training views at the poses that the renderer's
- * training has refined. */
+/* Copies the cameras of a scene's views as the renderer's training has refined them: poses and
+ * lenses of training views, lenses of other views. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +49,41 @@ static vkn_status refine(const struct vkn_renderer *r, const struct vkn_scene *s
     return status;
 }
 
+/* Gives views that are no training views the refined lenses of the training views with the same
+ * lens. Their poses stay. */
+static vkn_status refine_lenses(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                                size_t count, struct scene_camera *cameras)
+{
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    struct View view = {0};
+    size_t last = train->camera_count; /* the training view that was read */
+    if (!r || r->setup.config.scene.refine <= VKN_REFINEMENT_POSES)
+        return VKN_OK;
+    for (size_t i = 0; i < count; i++) {
+        size_t found = 0;
+        while (found < train->camera_count && !scene_same_lens(&train->cameras[found], &cameras[i]))
+            found++;
+        if (found == train->camera_count)
+            continue;
+        if (found != last)
+            BASE_TRY(read_views(r, scene, found, 1, &view));
+        last = found;
+        memset(view.turn, 0, sizeof view.turn);
+        memset(view.shift, 0, sizeof view.shift);
+        step_move_camera(&view, &cameras[i]);
+    }
+    return VKN_OK;
+}
+
+/* Changes the cameras of the views [first, first + count) of a split, as given in the scene. */
+static vkn_status refine_split(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                               enum scene_split_name split, size_t first, size_t count,
+                               struct scene_camera *cameras)
+{
+    return split == SCENE_TRAIN ? refine(r, scene, first, count, cameras)
+                                : refine_lenses(r, scene, count, cameras);
+}
+
 vkn_status render_split_cameras(const struct vkn_renderer *renderer, const struct vkn_scene *scene,
                                 enum scene_split_name split, struct scene_camera **cameras)
 {
@@ -58,8 +93,7 @@ vkn_status render_split_cameras(const struct vkn_renderer *renderer, const struc
     if (!copy)
         return VKN_ERROR;
     memcpy(copy, from->cameras, from->camera_count * sizeof *copy);
-    vkn_status status =
-        split == SCENE_TRAIN ? refine(renderer, scene, 0, from->camera_count, copy) : VKN_OK;
+    vkn_status status = refine_split(renderer, scene, split, 0, from->camera_count, copy);
     if (status != VKN_OK) {
         free(copy);
         *cameras = NULL;
@@ -78,8 +112,7 @@ vkn_status vkn_renderer_camera(const vkn_renderer *renderer, const vkn_scene *sc
     enum scene_split_name name;
     BASE_TRY(scene_find_view(scene, split, view, &name));
     struct scene_camera moved = scene->splits[name].cameras[view];
-    if (name == SCENE_TRAIN)
-        BASE_TRY(refine(renderer, scene, view, 1, &moved));
+    BASE_TRY(refine_split(renderer, scene, name, view, 1, &moved));
     const struct vkn_camera converted = scene_camera_to_public(&moved, scene->scale, scene->offset);
     const struct vkn_camera *found = &converted;
     return BASE_FILL(vkn_camera, found, camera, pose);

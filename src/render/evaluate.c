@@ -234,13 +234,13 @@ static void add_means(struct vkn_evaluation *evaluation)
 }
 
 /* Aligns a view. Adds its movement in pixels, and what its PSNR gains, to the sums. */
-static vkn_status align_view(const struct render_evaluation *request, size_t index,
+static vkn_status align_view(const struct render_evaluation *request,
+                             const struct scene_split *split, size_t index,
                              const struct scene_whitening *whitening,
                              struct vkn_evaluated_view *view, double sums[2], size_t *count)
 {
-    const struct scene_split *split = &request->scene->splits[request->split];
     struct render_aligned aligned;
-    BASE_TRY(render_align_view(request, index, whitening, &aligned));
+    BASE_TRY(render_align_view(request, index, &split->cameras[index], whitening, &aligned));
     view->psnr_aligned = aligned.psnr;
     add_to_mean(aligned.psnr - view->psnr, &sums[1], count);
     for (int half = 0; half < 2 && !isnan(aligned.psnr); half++)
@@ -248,23 +248,24 @@ static vkn_status align_view(const struct render_evaluation *request, size_t ind
     return VKN_OK;
 }
 
-/* Aligns evenly spaced views, at most request->aligned of them. */
-static vkn_status align_views(const struct render_evaluation *request,
+/* Aligns evenly spaced views, at most request->aligned of them. `cameras`: of the split. */
+static vkn_status align_views(const struct render_evaluation *request, struct scene_camera *cameras,
                               struct vkn_evaluation *evaluation)
 {
-    const struct scene_split *split = &request->scene->splits[request->split];
+    const struct scene_split split = {
+        .cameras = cameras, .camera_count = request->scene->splits[request->split].camera_count};
     size_t views = evaluation->view_count, every = (views - 1) / request->aligned + 1;
     size_t total = (views - 1) / every + 1, count = 0;
-    struct scene_whitening *whitenings = base_alloc(split->camera_count, sizeof *whitenings);
+    struct scene_whitening *whitenings = base_alloc(split.camera_count, sizeof *whitenings);
     vkn_status status = whitenings ? VKN_OK : VKN_ERROR;
     double sums[2] = {0};
     if (status == VKN_OK)
-        scene_whiten(split, whitenings);
+        scene_whiten(&split, whitenings);
     for (size_t i = 0; i < total && status == VKN_OK; i++) {
         size_t index = i * every * request->stride;
         report_progress_count(request->progress, "aligning views", i, total);
-        status = align_view(request, index, &whitenings[index], evaluation->views[i * every], sums,
-                            &count);
+        status = align_view(request, &split, index, &whitenings[index],
+                            evaluation->views[i * every], sums, &count);
     }
     free(whitenings);
     BASE_TRY(status);
@@ -294,13 +295,16 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     struct batch batch = {.request = request, .evaluation = evaluation};
     BASE_TRY(
         render_split_cameras(request->renderer, request->scene, request->split, &batch.cameras));
-    vkn_status status = evaluate_batches(&batch);
-    free(batch.cameras);
-    BASE_TRY(status);
-    report_progress_count(request->progress, "evaluating", count, count);
-    add_means(evaluation);
     evaluation->psnr_aligned = (double)NAN;
-    return request->aligned > 0 ? align_views(request, evaluation) : VKN_OK;
+    vkn_status status = evaluate_batches(&batch);
+    if (status == VKN_OK) {
+        report_progress_count(request->progress, "evaluating", count, count);
+        add_means(evaluation);
+    }
+    if (status == VKN_OK && request->aligned > 0)
+        status = align_views(request, batch.cameras, evaluation);
+    free(batch.cameras);
+    return status;
 }
 
 vkn_status render_evaluate(const struct render_evaluation *request,

@@ -88,9 +88,10 @@ struct render_aligned {
     double psnr;                    /* of each half at the pose that the other half has aligned */
     struct scene_camera cameras[2]; /* aligned by the first half; by the second half */
 };
-/* Aligns the pose of a view with the field. `whitening`: of the view's pose (scene_whiten).
- * VKN_INTERRUPTED when stopped. */
+/* Aligns the pose of a view with the field, from that of `camera`. `whitening`: of the camera's
+ * pose (scene_whiten). VKN_INTERRUPTED when stopped. */
 vkn_status render_align_view(const struct render_evaluation *request, size_t view,
+                             const struct scene_camera *camera,
                              const struct scene_whitening *whitening,
                              struct render_aligned *aligned);
 /* Sets how many march iterations later submissions hold, from the seconds of the last batch. */

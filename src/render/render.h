@@ -38,9 +38,10 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
 
 /* ---- views --------------------------------------------------------------------------------- */
 
-/* Copies the cameras of a split, with training views at the poses that the renderer's training has
- * refined. `renderer` NULL: at the scene's poses. The caller frees *cameras; their image paths
- * belong to the scene. VKN_BAD_INPUT when the training refined another number of views. */
+/* Copies the cameras of a split as the renderer's training has refined them: training views, and of
+ * other views the lenses that training views have too. `renderer` NULL: as in the scene. The caller
+ * frees *cameras; their image paths belong to the scene. VKN_BAD_INPUT when the training refined
+ * another number of views. */
 vkn_status render_split_cameras(const struct vkn_renderer *renderer, const struct vkn_scene *scene,
                                 enum scene_split_name split, struct scene_camera **cameras);
 /* Returns the cameras that `params` selects, with its picture size; a split's as
