@@ -88,17 +88,28 @@ static size_t misfits_of(struct refine_view *views, size_t count)
 static void test_misfits(void **state)
 {
     (void)state;
-    struct refine_view views[] = {{.psnr = 20}, {.psnr = 21}, {.psnr = (double)NAN}, {.psnr = 22},
-                                  {.psnr = 23}, {.psnr = 14}, {.psnr = 15.2}};
+    struct refine_view views[] = {{.psnr = 20, .ssim = 0.9},  {.psnr = 21, .ssim = 0.92},
+                                  {.psnr = (double)NAN},      {.psnr = 22, .ssim = 0.94},
+                                  {.psnr = 23, .ssim = 0.96}, {.psnr = 14, .ssim = 0.3},
+                                  {.psnr = 15.2, .ssim = 0.3}};
     /* The median is 20.5; the deviations are 0.5 0.5 1.5 2.5 5.3 6.5, with the median 2. */
     assert_int_equal(misfits_of(views, 7), 0);
     views[6].psnr = 11.5; /* the limit, 20.5 - 4.4478 * 2, is 11.604 */
     assert_int_equal(misfits_of(views, 7), 1);
     assert_true(views[6].misfits && !views[5].misfits && !views[2].misfits);
-    struct refine_view equal[] = {{.psnr = 20}, {.psnr = 20}, {.psnr = 15.1}, {.psnr = 14.9}};
-    equal[2].psnr = 20;
-    assert_int_equal(misfits_of(equal, 4), 1); /* 5 dB are the least deficit */
-    equal[3].psnr = 15.1;
+    views[6].ssim = 0.75; /* fine detail; the limit, 0.91 - 4.4478 * 0.04, is 0.732 */
+    assert_int_equal(misfits_of(views, 7), 0);
+    views[6].ssim = (double)NAN; /* without it the limits are 21 - 5 and 0.92 - 0.1 */
+    assert_int_equal(misfits_of(views, 7), 1);
+    assert_true(views[5].misfits && !views[6].misfits);
+    struct refine_view equal[] = {{.psnr = 20, .ssim = 0.9},
+                                  {.psnr = 20, .ssim = 0.9},
+                                  {.psnr = 20, .ssim = 0.9},
+                                  {.psnr = 14.9, .ssim = 0.79}};
+    assert_int_equal(misfits_of(equal, 4), 1); /* 5 dB and 0.1 are the least deficits */
+    equal[3].ssim = 0.81;
+    assert_int_equal(misfits_of(equal, 4), 0);
+    equal[3] = (struct refine_view){.psnr = 15.1, .ssim = 0.79};
     assert_int_equal(misfits_of(equal, 4), 0);
 }
 

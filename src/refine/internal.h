@@ -31,8 +31,9 @@ struct refine_view {
     double pixels, degrees, distance;
     double focal; /* refined focal length in parts of the original one; NaN: unknown */
     bool at_limit;
-    double psnr; /* of the field that has refined the view, at the refined pose, dB; NaN: unknown */
-    bool misfits; /* the view is much worse than the others */
+    /* Of the field that has refined the view, at the refined pose; PSNR in dB; NaN: unknown. */
+    double psnr, ssim;
+    bool misfits; /* both are much worse than the other views' */
     size_t test;  /* index of the test view; SIZE_MAX: none */
 };
 

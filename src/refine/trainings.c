@@ -57,9 +57,11 @@ vkn_status refine_train(struct refinement *r, const char *name, const char *scen
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Reads the PSNR of views, in fresh memory; views without pixels that count have none. */
-static vkn_status read_views(const struct cJSON *json, const char *file, size_t count,
-                             double **views)
+/* Reads the views' `name`, psnr or ssim, in fresh memory; views without pixels that count have
+ * none.
+ */
+static vkn_status read_views(const struct cJSON *json, const char *file, const char *name,
+                             size_t count, double **views)
 {
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "per_view"), *item;
     size_t i = 0;
@@ -69,8 +71,8 @@ static vkn_status read_views(const struct cJSON *json, const char *file, size_t 
     if (*views == NULL)
         return VKN_ERROR;
     cJSON_ArrayForEach (item, list) {
-        const cJSON *psnr = cJSON_GetObjectItemCaseSensitive(item, "psnr");
-        (*views)[i++] = cJSON_IsNumber(psnr) ? psnr->valuedouble : (double)NAN;
+        const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, name);
+        (*views)[i++] = cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
     }
     return VKN_OK;
 }
@@ -99,7 +101,8 @@ static vkn_status read_run(struct refinement *r, struct refine_run *run)
     if (status == VKN_OK)
         status = keep_text(json, "driver", file, &r->driver);
     if (status == VKN_OK)
-        status = read_views(json, file, r->split->splits[SCENE_TEST].camera_count, &run->views);
+        status =
+            read_views(json, file, "psnr", r->split->splits[SCENE_TEST].camera_count, &run->views);
     cJSON_Delete(json);
     free(file);
     return status;
@@ -125,13 +128,18 @@ static vkn_status evaluate(const struct refinement *r, const char *run, const ch
 
 static vkn_status set_views(struct refinement *r, const char *file)
 {
-    double *psnr = NULL;
+    double *psnr = NULL, *ssim = NULL;
     cJSON *json = NULL;
     BASE_TRY(base_json_read(file, REFINE_JSON_LIMIT, &json));
-    vkn_status status = read_views(json, file, r->result.views, &psnr);
-    for (size_t i = 0; status == VKN_OK && i < r->result.views; i++)
+    vkn_status status = read_views(json, file, "psnr", r->result.views, &psnr);
+    if (status == VKN_OK)
+        status = read_views(json, file, "ssim", r->result.views, &ssim);
+    for (size_t i = 0; status == VKN_OK && i < r->result.views; i++) {
         r->views[i].psnr = psnr[i];
+        r->views[i].ssim = ssim[i];
+    }
     free(psnr);
+    free(ssim);
     cJSON_Delete(json);
     return status;
 }

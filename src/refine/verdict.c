@@ -11,8 +11,10 @@
 #define CERTAIN     2    /* standard errors that a difference must exceed */
 #define FEW_VIEWS   3    /* test views with fewer of which only the seeds tell the noise */
 
-#define LEAST_MISFIT 5 /* dB below the median: smaller deficits may come from a view's content */
-#define NAMED_VIEWS  5 /* most views that warnings name */
+/* Smaller deficits of a view's PSNR and SSIM may come from its content. */
+#define LEAST_PSNR_MISFIT 5   /* dB below the median */
+#define LEAST_SSIM_MISFIT 0.1 /* below the median */
+#define NAMED_VIEWS       5   /* most views that warnings name */
 
 static const char *const verdicts[] = {
     [VKN_REFINE_EQUAL] = "equal",
@@ -92,28 +94,40 @@ void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, si
 
 /* ---- views that do not fit ------------------------------------------------------------------- */
 
-/* Views differ by their content; few are worse than the median by more than three standard
- * deviations, which are 1.4826 median deviations of a normal distribution. */
+/* Returns the limit that few of `count` values that are normally distributed are below: three
+ * standard deviations, or 1.4826 median deviations each, and at least `least`, below the median.
+ * Overwrites the values. */
+static double misfit_limit(double *values, size_t count, double least)
+{
+    double middle = base_median(values, count);
+    for (size_t i = 0; i < count; i++)
+        values[i] = fabs(values[i] - middle);
+    return middle - fmax(least, 3 * 1.4826 * base_median(values, count));
+}
+
+/* A view with fine detail has a low PSNR, but the field has its structure: a high SSIM. */
 vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *misfits)
 {
-    double *values = base_alloc(count, sizeof *values);
+    double *psnr = base_alloc(count, sizeof *psnr), *ssim = base_alloc(count, sizeof *ssim);
+    vkn_status status = psnr && ssim ? VKN_OK : VKN_ERROR;
     size_t known = 0;
     *misfits = 0;
-    if (values == NULL)
-        return VKN_ERROR;
-    for (size_t i = 0; i < count; i++)
-        if (isfinite(views[i].psnr))
-            values[known++] = views[i].psnr;
-    double middle = base_median(values, known);
-    for (size_t i = 0; i < known; i++)
-        values[i] = fabs(values[i] - middle);
-    double limit = middle - fmax(LEAST_MISFIT, 3 * 1.4826 * base_median(values, known));
-    for (size_t i = 0; i < count; i++) {
-        views[i].misfits = views[i].psnr < limit;
-        *misfits += views[i].misfits ? 1 : 0;
+    for (size_t i = 0; status == VKN_OK && i < count; i++)
+        if (isfinite(views[i].psnr) && isfinite(views[i].ssim)) {
+            psnr[known] = views[i].psnr;
+            ssim[known++] = views[i].ssim;
+        }
+    if (status == VKN_OK) {
+        double least_psnr = misfit_limit(psnr, known, LEAST_PSNR_MISFIT);
+        double least_ssim = misfit_limit(ssim, known, LEAST_SSIM_MISFIT);
+        for (size_t i = 0; i < count; i++) {
+            views[i].misfits = views[i].psnr < least_psnr && views[i].ssim < least_ssim;
+            *misfits += views[i].misfits ? 1 : 0;
+        }
     }
-    free(values);
-    return VKN_OK;
+    free(psnr);
+    free(ssim);
+    return status;
 }
 
 /* Names the first views that keep their cameras. */
