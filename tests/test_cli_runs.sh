@@ -401,7 +401,9 @@ has init/report.html
 # shellcheck disable=SC2086
 succeeds refine "$demo" --out refined --lenses --downscale 8 --steps 96 --quiet --set refine.start=0 \
     --set refine.initial_rate=0.1 $small
-contains out '^72 views have moved by [0-9.]* pixels in the mean$'
+kept=$(sed -n 's/^views that keep their cameras, as they are at refine.limit or do not fit: \([0-9]*\) (view [0-9, ]*), see the report$/\1/p' out)
+contains out "^$((72 - ${kept:-0})) views have moved by [0-9.]* pixels in the mean\$"
+[ "$(grep -c '"rolled_back":.*true' refined/verdict.json)" = "${kept:-0}" ] || fail "refine: views that keep their cameras: $(cat out)"
 contains out '^PSNR of test views: original cameras [0-9.]* dB, refined cameras [0-9.]* dB: [-+][0-9.]* dB, noise'
 contains out '^verdict: keep the \(original\|refined\) cameras'
 contains out '^next: vknerf train '
