@@ -347,7 +347,7 @@ static void move_views(const struct tiny *tiny)
 
 /* What depends on the cameras of training views. */
 struct products {
-    struct scene_camera_path views;
+    struct scene_camera_path views, orbit, between;
     struct scene_camera *maps;
     struct vkn_camera camera;
     struct vkn_evaluation *evaluation;
@@ -356,11 +356,14 @@ struct products {
 
 static struct products make_products(vkn_renderer *renderer, vkn_scene *scene)
 {
-    const struct vkn_render_params split = {.split = VKN_SPLIT_TRAIN};
+    const struct vkn_render_params split = {.split = VKN_SPLIT_TRAIN}, orbit = {.orbit = 4},
+                                   between = {.interpolate = 4};
     const struct render_points_params points = {.count = 50, .seed = 1};
     struct products made = {.camera.size = sizeof made.camera};
     struct visibility_maps maps;
     ok(render_views(renderer, scene, &split, &made.views));
+    ok(render_views(renderer, scene, &orbit, &made.orbit));
+    ok(render_views(renderer, scene, &between, &made.between));
     ok(visibility_maps_create(renderer, scene, NULL, NULL, &maps));
     made.maps = maps.map_cameras;
     maps.map_cameras = NULL;
@@ -374,6 +377,8 @@ static struct products make_products(vkn_renderer *renderer, vkn_scene *scene)
 static void free_products(struct products *made)
 {
     free(made->views.cameras);
+    free(made->orbit.cameras);
+    free(made->between.cameras);
     free(made->maps);
     vkn_evaluation_free(&made->evaluation);
     render_mesh_free(&made->cloud);
@@ -387,6 +392,10 @@ static void check_equal(const struct products *made, const struct products *expe
         assert_memory_equal(made->views.cameras[v].pose, expected->views.cameras[v].pose, size);
         assert_memory_equal(made->maps[v].pose, expected->views.cameras[v].pose, size);
         assert_true(made->evaluation->views[v]->psnr == expected->evaluation->views[v]->psnr);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        assert_same_camera(&made->orbit.cameras[i], &expected->orbit.cameras[i]);
+        assert_same_camera(&made->between.cameras[i], &expected->between.cameras[i]);
     }
     assert_memory_equal(made->camera.pose, expected->camera.pose, sizeof made->camera.pose);
     assert_int_equal(cloud->vertex_count, 50);

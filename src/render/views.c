@@ -13,6 +13,22 @@ static vkn_status split_views(const vkn_renderer *renderer, const struct vkn_sce
     return render_split_cameras(renderer, scene, name, &views->cameras);
 }
 
+/* Makes an orbit, or an interpolation, from the training views as the renderer's training has
+ * refined them. */
+static vkn_status path_views(const vkn_renderer *renderer, const struct vkn_scene *scene,
+                             const struct vkn_render_params *params,
+                             struct scene_camera_path *views)
+{
+    struct vkn_scene refined = *scene;
+    struct scene_camera **cameras = &refined.splits[SCENE_TRAIN].cameras;
+    BASE_TRY(render_split_cameras(renderer, scene, SCENE_TRAIN, cameras));
+    vkn_status status = params->orbit > 0
+                            ? scene_orbit(&refined, params->orbit, &views->cameras)
+                            : scene_interpolate(&refined, params->interpolate, &views->cameras);
+    free(*cameras);
+    return status;
+}
+
 /* Replaces the cameras by panoramas at their positions. Panoramas of generated cameras (orbit,
  * interpolation) are level, since their roll and tilt have no meaning. */
 static vkn_status make_panoramas(const struct vkn_scene *scene,
@@ -70,10 +86,8 @@ vkn_status render_views(const vkn_renderer *renderer, const struct vkn_scene *sc
     if (params->camera_path)
         status =
             scene_read_camera_path(scene, params->camera_path, params->dataparser, NULL, views);
-    else if (params->orbit > 0)
-        status = scene_orbit(scene, params->orbit, &views->cameras);
-    else if (params->interpolate > 0)
-        status = scene_interpolate(scene, params->interpolate, &views->cameras);
+    else if (params->orbit > 0 || params->interpolate > 0)
+        status = path_views(renderer, scene, params, views);
     else
         status = split_views(renderer, scene, params->split, views);
     bool panoramas = params->lens != VKN_LENS_PERSPECTIVE;
