@@ -53,6 +53,9 @@ run prepare "it's a walk.mp4" --out a --sharpest --frames 7 --quiet --refine q -
 [ "$code" = 2 ] || fail "--refine: exit status $code: $(cat err)"
 contains err '^vknerf: q: this folder contains mine, which refine did not make'
 contains out '^7 of 7 pictures have poses'
+run prepare "it's a walk.mp4" --out a --sharpest --frames 7 --quiet --refine q --json
+[ "$code" = 2 ] || fail "--refine --json: exit status $code: $(cat err)"
+[ ! -s out ] || fail "--refine --json: a refinement that fails leaves half of a result: $(cat out)"
 refuses 2 '--refine-seconds: only valid with --refine' prepare "it's a walk.mp4" --out a --refine-seconds 5
 refuses 2 '--refine-seconds: seconds: soon is not a number of seconds' \
     prepare "it's a walk.mp4" --out a --sharpest --frames 7 --refine q --refine-seconds soon

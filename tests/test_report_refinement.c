@@ -260,9 +260,11 @@ static void cameras_before_and_after(void **state)
     assert_true(times == 100); /* 0.001 units are to be seen */
     assert_has(page, "<b>100 times</b> as large as they are.</p>");
     /* The unit cube's edge gives the scale: all cameras move up by 0.001. */
-    double before[2], after[2];
+    double before[2], after[2], kept[2];
     begin_of(page, "camera before", before);
     begin_of(page, "camera after", after);
+    begin_of(page, "camera limited", kept); /* views that keep their cameras have a colour */
+    assert_has(page, "keeps its camera</span>");
     const char *cube = strstr(strstr(page, "from the front"), "<path class=\"unit\" d=\"M");
     assert_non_null(cube);
     double left = value_in(cube, "<path", "d=\"M"), right = value_in(cube, "<path", "L");

@@ -45,9 +45,34 @@ static int print_next(const char *out)
     return cli_finish_output();
 }
 
-/* Prints one object: the result, and the scene as `vknerf info --json` describes it. */
+/* Refines the poses of the scene. Prints the verdict, or adds it to a JSON object. */
+static int refine(const struct vkn_prepare_params *params, const struct refining *refining,
+                  cJSON *object)
+{
+    const struct vkn_train_params train = {
+        .job = params->job, .scene = params->out, .out = refining->out, .config = refining->config};
+    const struct vkn_refine_params given = {.train = &train};
+    struct vkn_refine_result result = {.size = sizeof(result)};
+    if (!getenv("VKNERF_MEASURE"))
+        vkn_prefer_wide_vectors();
+    if (!object)
+        return cli_refine(&given, false);
+    vkn_status status = vkn_refine(&given, &result);
+    if (status != VKN_OK)
+        return cli_status(status);
+    char *text = vkn_refine_json(refining->out);
+    if (!text)
+        return cli_status(VKN_ERROR);
+    bool added = cJSON_AddItemToObject(object, "refinement", cJSON_Parse(text));
+    free(text);
+    return added ? VKN_OK : cli_fail(VKN_ERROR, "out of memory");
+}
+
+/* Prints one object: the result, the scene as `vknerf info --json` describes it, and the verdict
+ * of a refinement. */
 static int print_json(const struct vkn_prepare_params *params,
-                      const struct vkn_prepare_result *result, cJSON *info)
+                      const struct vkn_prepare_result *result, const struct refining *refining,
+                      cJSON *info)
 {
     cJSON *object = cJSON_CreateObject();
     bool complete = cJSON_AddStringToObject(object, "scene", params->out) &&
@@ -57,10 +82,17 @@ static int print_json(const struct vkn_prepare_params *params,
                     cJSON_AddNumberToObject(object, "models", (double)result->models) &&
                     cJSON_AddNumberToObject(object, "seconds", result->seconds);
     cJSON_AddItemToObject(object, "info", info);
-    return cli_print_object(object, complete);
+    int code = refining->out && complete ? refine(params, refining, object) : VKN_OK;
+    if (code == VKN_OK)
+        return cli_print_object(object, complete);
+    cJSON_Delete(object);
+    return code;
 }
 
-static int print_text(const struct vkn_prepare_result *result, cJSON *info)
+/* Prints the result, and refines, or names the next commands. */
+static int print_text(const struct vkn_prepare_params *params,
+                      const struct vkn_prepare_result *result, const struct refining *refining,
+                      cJSON *info)
 {
     unsigned seconds = (unsigned)(result->seconds + 0.5);
     printf("%zu of %zu pictures have poses, %zu points, %u:%02u minutes\n", result->registered,
@@ -69,25 +101,15 @@ static int print_text(const struct vkn_prepare_result *result, cJSON *info)
         printf("COLMAP made %zu separate models; the largest one is used\n", result->models);
     print_problems(info);
     cJSON_Delete(info);
-    return cli_finish_output();
-}
-
-/* Refines the poses of the scene if --refine asks for it, else names the next commands. */
-static int go_on(const struct vkn_prepare_params *params, const struct refining *refining,
-                 bool json)
-{
-    const struct vkn_train_params train = {
-        .job = params->job, .scene = params->out, .out = refining->out, .config = refining->config};
-    const struct vkn_refine_params given = {.train = &train};
-    if (!refining->out)
-        return json ? VKN_OK : print_next(params->out);
-    if (!getenv("VKNERF_MEASURE"))
-        vkn_prefer_wide_vectors();
-    return cli_refine(&given, json);
+    int code = cli_finish_output();
+    if (code != VKN_OK)
+        return code;
+    return refining->out ? refine(params, refining, NULL) : print_next(params->out);
 }
 
 static int print_result(const struct vkn_prepare_params *params,
-                        const struct vkn_prepare_result *result, bool json)
+                        const struct vkn_prepare_result *result, const struct refining *refining,
+                        bool json)
 {
     const struct vkn_scene_info_params scene = {.scene = params->out, .format = VKN_SCENE_COLMAP};
     char *text = NULL;
@@ -98,7 +120,7 @@ static int print_result(const struct vkn_prepare_params *params,
     free(text);
     if (!info)
         return cli_fail(VKN_ERROR, "out of memory");
-    return json ? print_json(params, result, info) : print_text(result, info);
+    return (json ? print_json : print_text)(params, result, refining, info);
 }
 
 /* ---- the command --------------------------------------------------------------------------- */
@@ -130,7 +152,7 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params,
         {OPTION("--refine-seconds", "S", TEXT, &refining->seconds,
                 "limit on the time of the first training of --refine")},
         {OPTION("--json", NULL, FLAG, json,
-                "print the result as one JSON object; with --refine a second one follows")},
+                "print the result as one JSON object, with the verdict of --refine")},
         {OPTION("--quiet", NULL, FLAG, quiet, "print only warnings and results")},
     };
     const struct options_command command = {
@@ -169,8 +191,7 @@ static int prepare(const struct vkn_prepare_params *params, const struct refinin
     vkn_status status = vkn_prepare(params, &result);
     if (status != VKN_OK)
         return cli_status(status);
-    int code = print_result(params, &result, json);
-    return code == VKN_OK ? go_on(params, refining, json) : code;
+    return print_result(params, &result, refining, json);
 }
 
 int cmd_prepare(int argc, char **argv)
