@@ -9,7 +9,7 @@
 #define SAMPLES 1000u
 #define GROUPS  5u
 #define FOCAL   0.15F /* of the camera, in pixels; samples are near it */
-#define DETAIL  2.0F /* most cells per pixel of levels that move cameras */
+#define DETAIL  2.0F  /* most cells per pixel of levels that move cameras */
 
 struct input_case {
     enum vkn_precision precision;

@@ -356,8 +356,8 @@ struct Config {
     SHARED_UINT first_sum;       /* index in the error map's cells of the first sum of gradients */
     SHARED_UINT first_view_word; /* word of BIND_STATE where the views begin */
     SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
-    SHARED_FLOAT refine_start; /* share of the training after which cameras move */
-    SHARED_FLOAT refine_limit; /* largest length of a pose's or lens's latent parameters, pixels */
+    SHARED_FLOAT refine_start;  /* share of the training after which cameras move */
+    SHARED_FLOAT refine_limit;  /* largest length of a pose's or lens's latent parameters, pixels */
     SHARED_FLOAT refine_detail; /* most cells per pixel of levels that move cameras */
 };
 
