@@ -481,12 +481,16 @@ static struct vkn_config config_of(bool deterministic)
     return config;
 }
 
-static struct vkn_config refined_of(bool deterministic)
+static struct vkn_config refined(struct vkn_config config)
 {
-    struct vkn_config config = config_of(deterministic);
     config.scene.refine = VKN_REFINEMENT_ALL;
     config.refine.detail = -1; /* differences of the loss see all levels */
     return config;
+}
+
+static struct vkn_config refined_of(bool deterministic)
+{
+    return refined(config_of(deterministic));
 }
 
 static void test_float(void **state)
@@ -653,6 +657,7 @@ static struct vkn_config vanilla_of(bool deterministic, enum vkn_checkpointing c
 static void test_vanilla(void **state)
 {
     check_step(*state, vanilla_of(false, VKN_CHECKPOINTING_OFF), 7);
+    check_step(*state, refined(vanilla_of(false, VKN_CHECKPOINTING_OFF)), 7);
 }
 
 /* Colours of visible samples only, in several chunks. Only with CPU kernels: tests above use the
@@ -662,7 +667,7 @@ static void test_vanilla_uniform(void **state)
     const struct step_tests *tests = *state;
     if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = vanilla_of(false, VKN_CHECKPOINTING_ON);
+    struct vkn_config config = refined(vanilla_of(false, VKN_CHECKPOINTING_ON));
     config.march.visibility = VKN_SWITCH_ON;
     config.march.sampling = VKN_SAMPLING_UNIFORM;
     config.march.ray_samples = 5;
@@ -687,7 +692,7 @@ static void test_dynamic(void **state)
 {
     const struct step_tests *tests = *state;
     if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
-        check_step(tests, dynamic_of(false), 9);
+        check_step(tests, refined(dynamic_of(false)), 9);
 }
 
 /* Contracted space, densities before colours, fixed-point sums. Only with GPU kernels: tests above
@@ -697,7 +702,7 @@ static void test_dynamic_contracted(void **state)
     const struct step_tests *tests = *state;
     if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = dynamic_of(true);
+    struct vkn_config config = refined(dynamic_of(true));
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 8;
     config.march.visibility = VKN_SWITCH_ON;
@@ -721,8 +726,10 @@ static struct vkn_config deformed_of(bool deterministic, enum vkn_checkpointing 
 static void test_deformed(void **state)
 {
     const struct step_tests *tests = *state;
-    if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
-        check_step(tests, deformed_of(false, VKN_CHECKPOINTING_OFF), 11);
+    if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
+        return;
+    check_step(tests, deformed_of(false, VKN_CHECKPOINTING_OFF), 11);
+    check_step(tests, refined(deformed_of(false, VKN_CHECKPOINTING_OFF)), 11);
 }
 
 /* GPU kernels in contracted space: live samples pass through all layers again; there is no skip
@@ -732,7 +739,7 @@ static void test_deformed_contracted(void **state)
     const struct step_tests *tests = *state;
     if (gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = deformed_of(true, VKN_CHECKPOINTING_ON);
+    struct vkn_config config = refined(deformed_of(true, VKN_CHECKPOINTING_ON));
     config.scene.contraction = VKN_CONTRACTION_CUBE;
     config.march.cone_angle = 1.0f / 8;
     config.march.visibility = VKN_SWITCH_ON;
@@ -767,7 +774,7 @@ static const struct layered {
 
 static void check_layered(const struct step_tests *tests, const struct layered *of, uint32_t seed)
 {
-    struct vkn_config config = vanilla_of(of->deterministic, of->checkpoint);
+    struct vkn_config config = refined(vanilla_of(of->deterministic, of->checkpoint));
     config.model = VKN_MODEL_LAYERED;
     config.field.position = of->position;
     config.field.direction = of->direction;
@@ -787,7 +794,7 @@ static void test_deformed_layered(void **state)
     const struct step_tests *tests = *state;
     if (!gpu_cpu_kernels(gpu_device_capabilities(tests->context->device)))
         return;
-    struct vkn_config config = deformed_of(true, VKN_CHECKPOINTING_ON);
+    struct vkn_config config = refined(deformed_of(true, VKN_CHECKPOINTING_ON));
     config.dynamic.canonical = VKN_CANONICAL_LAYERED;
     config.field.activation = VKN_ACTIVATION_TANH;
     config.grid = tiny_config(false).grid;

@@ -17,19 +17,11 @@
 #include "field/sample.glsl"
 #include "field/features.glsl"
 #include "field/layers.glsl"
+#include "field/input_columns.glsl"
 #include "field/encode_columns.glsl"
 #include "field/displacement.glsl"
 
-layout(constant_id = SPEC_DIRECTION) const uint DIRECTION = DIRECTION_HARMONICS;
 layout(constant_id = SPEC_DEFORMED) const uint DEFORMED = 0;
-
-// Without a grid FEATURES is 0 and LEVELS is the number of octaves of the position. Unless the
-// direction is encoded as harmonics, SH_DEGREE is the number of octaves of the direction.
-const uint POSITION_INPUTS = FEATURES > 0u ? LEVELS * FEATURES : 3u + 6u * LEVELS;
-const uint DENSITY_INPUTS = POSITION_INPUTS + TIME_INPUTS;
-const uint DIRECTION_INPUTS = DIRECTION == DIRECTION_NONE        ? 0u
-                              : DIRECTION == DIRECTION_HARMONICS ? SH_SIZE
-                                                                 : 3u + 6u * SH_DEGREE;
 
 void encode_position(uint row, uint index, vec3 position)
 {

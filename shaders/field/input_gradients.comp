@@ -7,7 +7,7 @@
 // loss scale, as in FIELD_GRADIENTS.
 //
 // Levels with more than config.refine_detail cells per pixel do not move cameras: single pixels have
-// taught these levels their features, whose derivatives are noise.
+// taught these levels their features, whose derivatives are noise. A deformation learns from all levels.
 //
 //   buffer                shape                                            access
 //   STATE                 live_count                                       read
@@ -54,7 +54,7 @@ void add_level(uint level, uint sample_index, vec3 unit, inout vec3 slope)
 // Returns the most cells per unit of the unit cube that count.
 float finest_scale(uint sample_index, vec3 position)
 {
-    if (REFINE == 0u)
+    if (REFINE == 0u || DEFORMED != 0u)
         return 1e30;
     Sample s = samples[sample_index];
     return config.refine_detail * cameras[rays[s.ray].view].focal_x / (s.t * across_unit_cube(position));

@@ -1,5 +1,5 @@
 // Declares INPUT_GRADIENTS and computes gradients with respect to samples' directions.
-// Passes: field_backward, input_gradients. Writes INPUT_GRADIENTS [sample][2] vec4.
+// Passes: field_backward, input_gradients, direction_gradients. Writes INPUT_GRADIENTS [sample][2] vec4.
 
 layout(std430, BINDING(INPUT_GRADIENTS)) writeonly buffer InputGradientBuffer {
     vec4 input_gradients[]; // [sample][position, direction]

@@ -36,9 +36,15 @@ uint panel_chunk(uint panel, uint depth)
     return io.transposed + panel * ((outputs + second_outputs) / CHUNK_DEPTH) + depth;
 }
 
+// Returns the column of the activations that is the layer's input number `column`.
+uint input_column(uint column)
+{
+    return column < io.input_count ? io.input_column + column : io.second_column + column - io.input_count;
+}
+
 void finish(uint row, uint column, float sum)
 {
-    column += io.input_column;
+    column = input_column(column);
     if (RECTIFIES && io.input_activated != 0u && get_activation(row, column) <= 0.0)
         sum = 0.0;
     if (!RECTIFIES && io.input_activated != 0u)
@@ -52,7 +58,7 @@ void finish(uint row, uint column, float sum)
 // rounding that is followed by widening.
 void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 {
-    column += io.input_column;
+    column = input_column(column);
     uint block_at = in_block(row, column);
     if (io.input_activated != 0u) {
         MATRIX_SUM(float16_t) activation;
@@ -75,7 +81,7 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
 void main()
 {
     begin_products();
-    multiply_all(padded_rows() / BLOCK_ROWS, io.input_count / BLOCK_ROWS, (outputs + second_outputs) / CHUNK_DEPTH,
+    multiply_all(padded_rows() / BLOCK_ROWS, io.gradient_count / BLOCK_ROWS, (outputs + second_outputs) / CHUNK_DEPTH,
                  gl_WorkGroupID.x, gl_NumWorkGroups.x);
     count_underflowed();
 }

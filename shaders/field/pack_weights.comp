@@ -28,7 +28,7 @@ void main()
     LayerWeights other = config.layers[io.also_read_by];
     uint outputs = layer.outputs + (io.also_read_by > 0u ? other.outputs : 0u);
     uint before = config.layer_columns[io.also_read_by].input_count; // the other layer's inputs before the shared ones
-    for (uint i = gl_GlobalInvocationID.x; i < io.input_count * outputs; i += stride) {
+    for (uint i = gl_GlobalInvocationID.x; i < io.gradient_count * outputs; i += stride) {
         uint panel = i / (outputs * BLOCK_ROWS), n = i / BLOCK_ROWS % outputs;
         uint k = panel * BLOCK_ROWS + i % BLOCK_ROWS;
         float w = params[n < layer.outputs ? layer.first + k * layer.outputs + n

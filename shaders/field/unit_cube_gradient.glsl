@@ -1,6 +1,6 @@
 // Converts gradients with respect to the position in the unit cube (field/unit_cube.glsl) to gradients
 // with respect to the position in training space.
-// Passes: input_gradients, frequency_gradients.
+// Passes: input_gradients, frequency_gradients, deformation_input_gradients.
 
 // Returns the length in the unit cube of a short line of length 1 across the direction from the cube's
 // centre.

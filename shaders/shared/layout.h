@@ -51,7 +51,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_CONTRACTION        21 /* CONTRACTION_* */
 #define SPEC_DENSITY_ONLY       22 /* 1: field_forward computes only densities and writes colour 0 */
 #define SPEC_ENTRY_SIZE         23 /* parameters of an optimiser entry, largest over the groups */
-#define SPEC_INPUT_GRADIENTS    24 /* 1: field_backward also writes directions' gradients */
+#define SPEC_INPUT_GRADIENTS    24 /* 1: the backward pass also writes directions' gradients */
 #define SPEC_CPU_KERNELS        25 /* 1: few invocations that do much each, for CPU devices */
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
@@ -220,10 +220,11 @@ struct LayerWeights {
 struct LayerColumns {
     SHARED_UINT input_column, input_count; /* first inputs: columns from input_column on */
     SHARED_UINT second_column;             /* first column of the layer's second inputs, if any */
+    SHARED_UINT gradient_count; /* inputs that have gradients: the first, or also the direction's */
     SHARED_UINT output_column;             /* first column that the layer writes */
     SHARED_UINT panels;     /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
                                chunk of biases after each panel */
-    SHARED_UINT transposed; /* first chunk of the panels of the first inputs' transposed weights */
+    SHARED_UINT transposed; /* first chunk of the panels of these inputs' transposed weights */
     SHARED_UINT activated;  /* 1: the outputs go through the activation function */
     SHARED_UINT input_activated; /* 1: the first inputs went through the activation function */
     SHARED_UINT also_read_by;    /* later layer whose second inputs are this layer's first inputs,

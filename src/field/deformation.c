@@ -20,6 +20,7 @@ static void place_columns(struct field_model *model)
         model->layer_columns[i] = (struct LayerColumns){
             .input_column = from,
             .input_count = layer->inputs,
+            .gradient_count = layer->inputs,
             .output_column = column,
             .activated = !layer->last,
             .input_activated = i > first,
@@ -86,8 +87,6 @@ const char *const deformation_shape[] = {"dynamic.canonical",
 /* Operations per row, or per sine and cosine of an octave. */
 #define MOVE      12 /* displaced position */
 #define GRADIENTS 3  /* gradient of the displacement */
-#define PAIR      5  /* derivatives of a sine and a cosine */
-#define SLOPE     24 /* gradient of the position */
 
 #define DISPLACEMENT 3 /* columns of the displacement */
 
@@ -108,13 +107,14 @@ struct cost deformation_cost_move(const struct cost_model *m, const struct cost_
                                                DISPLACEMENT * (field_value_bytes(m) + 4)));
 }
 
-/* Reads gradients and activations of the position's columns, writes the position's gradient. */
-struct cost deformation_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
+/* Reads gradients and activations of the position's columns, adds to the position's gradient. */
+struct cost deformation_cost_input_gradients(const struct cost_model *m,
+                                             const struct cost_counts *n)
 {
-    double pairs = 3.0 * field_position_octaves(m->config);
-    return cost_streaming((PAIR * pairs + SLOPE) * n->live,
-                          n->live * (sizeof(struct Sample) + FIELD_RAY_BYTES + 16 +
-                                     (2 * DISPLACEMENT + 4 * pairs) * field_value_bytes(m)));
+    uint32_t octaves = m->config->dynamic.position_octaves;
+    return cost_streaming(n->live * (LAYERS_SLOPE_FLOPS(octaves) + LAYERS_POSITION_SLOPE + 3),
+                          n->live * (sizeof(struct Sample) + FIELD_RAY_BYTES + 12 + 16 +
+                                     LAYERS_SLOPE_VALUES(octaves) * field_value_bytes(m)));
 }
 
 struct cost deformation_cost_output_gradients(const struct cost_model *m,

@@ -14,7 +14,7 @@ void deformation_configure(const struct vkn_config *config, const struct field_m
 extern const char *const deformation_shape[];
 
 /* Cost formulas of the deformation's passes other than those of its layers. */
-cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_frequencies,
+cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_input_gradients,
     deformation_cost_output_gradients;
 
 /* clang-format off */
@@ -59,13 +59,20 @@ cost_function deformation_cost_encode, deformation_cost_move, deformation_cost_f
      LIVE, .cost = deformation_cost_move},                                                        \
     {"input_gradients", .use = (when), .variant = FIELD_F16_PARAMS, LIVE,                         \
      .cost = ngp_cost_input_gradients}
-/* Computes gradients of the deformation's activations from gradients of canonical positions. */
+/* Computes gradients of canonical positions, or of positions, from gradients of frequencies. */
+#define FREQUENCY_GRADIENTS(when)                                                                 \
+    {"frequency_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,                \
+     .cost = layers_cost_frequencies}
+/* Computes gradients of the deformation's activations from gradients of canonical positions and, to
+ * refine cameras, gradients of positions. */
 #define DEFORM_BACK(when)                                                                         \
     {"deformation_output_gradients", .use = (when), .variant = FIELD_F16_ACTIVATIONS, LIVE,       \
      .cost = deformation_cost_output_gradients},                                                  \
     {"layer_backward", .label = "deformation_backward", .use = (when),                            \
      .variant = FIELD_LAYER_PRODUCT, LIVE, .loop = LOOP_DEFORMATION_BACK,                         \
-     .cost = layers_cost_backward}
+     .cost = layers_cost_backward},                                                               \
+    {"deformation_input_gradients", .use = (when) | PASS_REFINED,                                 \
+     .variant = FIELD_F16_ACTIVATIONS, LIVE, .cost = deformation_cost_input_gradients}
 /* clang-format on */
 
 #endif

@@ -47,6 +47,8 @@ struct field_model {
     struct LayerColumns layer_columns[FIELD_MAX_LAYERS];
     uint32_t columns, first_output, color_output, deformation_layers, deformation_input,
         deformation_output;
+    bool refined;            /* scene.refine: the backward pass also computes the gradients of
+                                positions and directions */
     bool position_gradients; /* the backward pass also computes the gradients of the first layer's
                                 inputs */
     /* Chunks of 512 packed weights; rows of a chunk of activations and kept rows, see Config. */
@@ -80,9 +82,9 @@ struct field_kind {
     bool sums_cells; /* `occupancy` also writes partial sums of the cells, unless the cells are
                         shared among ranks or the field is deformed */
     struct pass_list normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
-    /* Optional; runs after `backward`: from gradients of features to gradients of positions in
-     * BIND_INPUT_GRADIENTS. `backward` itself writes gradients of directions there when it has
-     * SPEC_INPUT_GRADIENTS. */
+    /* Runs after `backward` with scene.refine: from gradients of features to gradients of positions
+     * in BIND_INPUT_GRADIENTS. `backward` itself writes the gradients of directions there, and
+     * those of positions that have no features or are deformed. Empty: scene.refine is refused. */
     struct pass_list input_gradients;
 };
 
@@ -124,7 +126,8 @@ uint32_t field_split_gradients(const struct field_model *model, uint32_t buckets
 
 /* Creates the model of an effective configuration. VKN_BAD_INPUT names the invalid setting. */
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model);
-/* Creates the model without its deformation, for trials of backends. */
+/* Creates the model without its deformation and without gradients that only scene.refine needs, for
+ * trials of backends. */
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model);
 /* Sets the field's constants of a run. */
 void field_configure(const struct vkn_config *config, const struct field_model *model,

@@ -49,7 +49,7 @@ uint32_t field_first_unfused(const struct field_model *model);
 /* Rounds up to whole chunks. */
 uint32_t field_pad_columns(uint32_t columns);
 /* Appends a layer's panels to the model's: the layer's weights and biases, then the transposed
- * weights of its first inputs (LayerColumns.input_count). */
+ * weights of the inputs that have gradients (LayerColumns.gradient_count). */
 void field_place_panels(struct field_model *model, uint32_t layer);
 /* Returns the number of output gradients from which the gradients of the layer's first inputs are
  * computed: the layer's outputs and, if a later layer reads these inputs too, its outputs. */

@@ -69,10 +69,12 @@ static vkn_status check_kind(const struct vkn_config *config, const struct field
 }
 
 /* Lays out the parameters: [MLPs][deformation][hash grid]. */
-static vkn_status create(const struct vkn_config *config, bool deformed, struct field_model *model)
+static vkn_status create(const struct vkn_config *config, bool deformed, bool refined,
+                         struct field_model *model)
 {
     const struct field_kind *kind = kind_of(config);
-    *model = (struct field_model){.kind = kind, .position_gradients = deformed};
+    *model = (struct field_model){
+        .kind = kind, .refined = refined, .position_gradients = deformed || refined};
     BASE_TRY(check_kind(config, kind));
     BASE_TRY(kind->create(config, model));
     if (deformed)
@@ -84,12 +86,13 @@ static vkn_status create(const struct vkn_config *config, bool deformed, struct 
 
 vkn_status field_model_create(const struct vkn_config *config, struct field_model *model)
 {
-    return create(config, field_is_deformed(config), model);
+    return create(config, field_is_deformed(config), config->scene.refine > VKN_REFINEMENT_OFF,
+                  model);
 }
 
 vkn_status field_model_create_canonical(const struct vkn_config *config, struct field_model *model)
 {
-    return create(config, false, model);
+    return create(config, false, false, model);
 }
 
 void field_configure(const struct vkn_config *config, const struct field_model *model,
@@ -119,6 +122,7 @@ void field_configure(const struct vkn_config *config, const struct field_model *
     specialization->values[SPEC_GRID_DECAY] = config->grid.decay > 0 ? model->levels : 0;
     specialization->values[SPEC_TIME_INPUTS] = field_time_inputs(config);
     specialization->values[SPEC_DEFORMED] = model->deformation_layers > 0;
+    specialization->values[SPEC_INPUT_GRADIENTS] = model->refined;
     if (model->deformation_layers > 0)
         deformation_configure(config, model, constants);
     model->kind->configure(config, model, constants, specialization);

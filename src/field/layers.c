@@ -38,7 +38,8 @@ static vkn_status check_settings(const struct vkn_config *config, bool position_
                          "not a multiple of 32"));
     BASE_TRY(field_check(
         !position_gradients || config->mlp.skip_layer > 1, "mlp.skip_layer",
-        "1: with a hash grid or a deformation the first layer cannot have the skip connection"));
+        "1: with a hash grid, a deformation or scene.refine the first layer cannot have the skip "
+        "connection"));
     return field_check(config->mlp.density_layers + config->mlp.color_layers + 2 <= MAX_LAYERS,
                        "mlp.color_layers", "more than 14 hidden layers in both MLPs");
 }
@@ -54,11 +55,13 @@ static void place_columns(const struct vkn_config *config, struct field_model *m
         bool is_first = i == 0 || layer->mlp != model->layers[i - 1].mlp, is_color = layer->mlp > 0;
         bool is_read_twice = model->position_gradients && i == 0 && has_skip(config);
         struct LayerColumns *io = &model->layer_columns[i];
+        bool reads_direction = is_first && is_color;
+        uint32_t count = reads_direction ? config->mlp.geometry : layer->inputs - layer->skip;
         *io = (struct LayerColumns){
-            .input_column = is_first && is_color ? model->first_output + FIELD_COLUMNS : from,
-            .input_count =
-                is_first && is_color ? config->mlp.geometry : layer->inputs - layer->skip,
+            .input_column = reads_direction ? model->first_output + FIELD_COLUMNS : from,
+            .input_count = count,
             .second_column = is_color ? position : 0,
+            .gradient_count = reads_direction && model->refined ? layer->inputs : count,
             .output_column = column,
             .activated = !layer->last,
             .input_activated = !is_first,
@@ -184,8 +187,10 @@ static const struct pass backward[] = {
     {"feature_gradients", .use = PASS_GRID, .variant = FIELD_F16_ACTIVATIONS, LIVE,
      .cost = layers_cost_features},
     GRID_POSITION_GRADIENTS(PASS_DEFORMED | PASS_GRID),
-    {"frequency_gradients", .use = PASS_DEFORMED | PASS_NO_GRID, .variant = FIELD_F16_ACTIVATIONS,
-     LIVE, .cost = deformation_cost_frequencies},
+    FREQUENCY_GRADIENTS(PASS_DEFORMED | PASS_NO_GRID),
+    FREQUENCY_GRADIENTS(PASS_NOT_DEFORMED | PASS_NO_GRID | PASS_REFINED),
+    {"direction_gradients", .use = PASS_REFINED, .variant = FIELD_F16_ACTIVATIONS, LIVE,
+     .cost = layers_cost_directions},
     DEFORM_BACK(PASS_DEFORMED),
     LAYER_WEIGHTS(PASS_ALWAYS),
     {"scatter_gradients", .use = PASS_GRID, .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD,
@@ -211,6 +216,11 @@ static const struct pass occupancy[] = {
     {"store_cells", CELLS, .cost = layers_cost_store},
 };
 
+static const struct pass input_gradients[] = {
+    {"input_gradients", .use = PASS_GRID | PASS_NOT_DEFORMED, .variant = FIELD_F16_PARAMS,
+     .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_input_gradients},
+};
+
 /* ---- the models ------------------------------------------------------------------------------ */
 
 #define SHAPE                                                                                      \
@@ -226,7 +236,7 @@ static const char *const layered_shape[] = {"field.position", "field.direction",
         .name = (model), .precisions = true, .shape = (keys), .create = create,                    \
         .configure = configure, .forward = PASS_LIST(forward), .densities = PASS_LIST(densities),  \
         .colors = PASS_LIST(colors), .backward = PASS_LIST(backward),                              \
-        .occupancy = PASS_LIST(occupancy),                                                         \
+        .occupancy = PASS_LIST(occupancy), .input_gradients = PASS_LIST(input_gradients),          \
     }
 const struct field_kind field_vanilla = LAYERS(VKN_MODEL_VANILLA, shape);
 const struct field_kind field_layered = LAYERS(VKN_MODEL_LAYERED, layered_shape);

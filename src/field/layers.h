@@ -23,10 +23,17 @@
 /* Cost formulas; the pass in cost_counts determines the rows and the layers. */
 cost_function layers_cost_pack, layers_cost_encode, layers_cost_gather, layers_cost_forward,
     layers_cost_values, layers_cost_output_gradients, layers_cost_backward, layers_cost_features,
-    layers_cost_weights, layers_cost_begin, layers_cost_pick, layers_cost_store;
+    layers_cost_frequencies, layers_cost_directions, layers_cost_weights, layers_cost_begin,
+    layers_cost_pick, layers_cost_store;
 
 /* Operations of a sine and a cosine of the same angle. */
-#define LAYERS_SIN_COS 40.0
+#define LAYERS_SIN_COS               40.0
+/* Operations and values of the gradient of a vector from the gradients of its frequency encoding:
+ * five per pair of a sine and a cosine; gradients, sines and cosines. */
+#define LAYERS_SLOPE_FLOPS(octaves)  (5.0 * 3.0 * (octaves))
+#define LAYERS_SLOPE_VALUES(octaves) (3.0 + 12.0 * (octaves))
+/* Operations of the gradient of a position from the gradient of its point in the unit cube. */
+#define LAYERS_POSITION_SLOPE        18.0
 /* Returns the number of rows of the pass in a step. */
 double layers_rows(const struct cost_model *m, const struct cost_counts *n);
 /* Returns how many copies of each activation the pass stores: 2 for live rows (blocks and panels),

@@ -1,10 +1,14 @@
 /* Computes the cost of the passes of unfused layers. */
 #include "field/layers.h"
 
+#include "field/ngp.h"
+
 /* Operations per row; an exponential and a division count as one operation each. */
 #define HARMONICS   64 /* spherical harmonics */
 #define VALUES      12 /* output activations */
 #define DERIVATIVES 14 /* derivatives of the output activations */
+#define SLOPES      90 /* derivatives of the harmonics */
+#define MOVE        6  /* displacement of a position */
 
 #define DISPLACEMENT 3 /* columns of the displacement */
 
@@ -130,7 +134,7 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
     double flops = 0, columns = 0;
     for (uint32_t i = range.begin; i < range.end; i++) {
         const struct LayerColumns *io = &m->model->layer_columns[i];
-        double inputs = io->input_count, outputs = field_gradient_outputs(m->model, i);
+        double inputs = io->gradient_count, outputs = field_gradient_outputs(m->model, i);
         flops += 2 * inputs * outputs;
         columns += outputs + (io->input_activated ? 3 : 2) * inputs;
     }
@@ -142,6 +146,37 @@ struct cost layers_cost_backward(const struct cost_model *m, const struct cost_c
 struct cost layers_cost_features(const struct cost_model *m, const struct cost_counts *n)
 {
     return cost_streaming(0, n->live * (4 + 2.0 * m->model->inputs * field_value_bytes(m)));
+}
+
+/* Reads gradients and activations of the position's columns, and displacements if there are any;
+ * writes the position's gradient. */
+struct cost layers_cost_frequencies(const struct cost_model *m, const struct cost_counts *n)
+{
+    uint32_t octaves = field_position_octaves(m->config);
+    bool moves = m->model->deformation_layers > 0;
+    double values = LAYERS_SLOPE_VALUES(octaves) + (moves ? DISPLACEMENT : 0);
+    return cost_streaming(
+        n->live * (LAYERS_SLOPE_FLOPS(octaves) + LAYERS_POSITION_SLOPE + (moves ? MOVE : 0)),
+        n->live * (sizeof(struct Sample) + FIELD_RAY_BYTES + 16 + values * field_value_bytes(m)));
+}
+
+/* Reads gradients of the direction's columns, with frequencies also the activations, with harmonics
+ * also the direction; writes the direction's gradient. */
+struct cost layers_cost_directions(const struct cost_model *m, const struct cost_counts *n)
+{
+    uint32_t octaves = field_direction_octaves(m->config);
+    switch (field_direction(m->config)) {
+    case VKN_DIRECTION_NONE:
+        return cost_streaming(0, n->live * (4 + 16));
+    case VKN_DIRECTION_HARMONICS:
+        return cost_streaming(SLOPES * n->live,
+                              n->live * (4 + sizeof(struct Sample) + FIELD_RAY_BYTES / 2 + 16 +
+                                         FIELD_NGP_DIRECTION * field_value_bytes(m)));
+    default:
+        return cost_streaming(LAYERS_SLOPE_FLOPS(octaves) * n->live,
+                              n->live *
+                                  (4 + 16 + LAYERS_SLOPE_VALUES(octaves) * field_value_bytes(m)));
+    }
 }
 
 struct cost layers_cost_weights(const struct cost_model *m, const struct cost_counts *n)

@@ -42,7 +42,8 @@ uint32_t field_time_inputs(const struct vkn_config *config)
 unsigned field_pass_use(const struct field_model *model)
 {
     return (model->levels > 0 ? PASS_GRID : PASS_NO_GRID) |
-           (model->deformation_layers > 0 ? PASS_DEFORMED : PASS_NOT_DEFORMED);
+           (model->deformation_layers > 0 ? PASS_DEFORMED : PASS_NOT_DEFORMED) |
+           (model->refined ? PASS_REFINED : 0);
 }
 
 size_t field_list_passes(const struct field_model *model, const struct pass_list *pass_list,
@@ -107,7 +108,8 @@ void field_size_buffers(const struct field_model *model, struct buffer_counts *c
     counts->params = model->param_count;
     counts->summed = model->mlp_params;
     counts->entries = groups_entry_count(model->groups, model->group_count);
-    if (model->deformation_layers > 0) /* the deformation needs gradients of canonical positions */
+    /* The deformation needs gradients of canonical positions. */
+    if (model->deformation_layers > 0 || model->refined)
         counts->input_gradients = counts->samples;
 }
 
@@ -163,7 +165,7 @@ void field_place_panels(struct field_model *model, uint32_t number)
     model->panel_chunks += layer->outputs / 16 * (layer->inputs / FIELD_COLUMNS + 1);
     io->transposed = model->panel_chunks;
     model->panel_chunks +=
-        io->input_count / 16 * (field_gradient_outputs(model, number) / FIELD_COLUMNS);
+        io->gradient_count / 16 * (field_gradient_outputs(model, number) / FIELD_COLUMNS);
 }
 
 /* ---- random parameters ----------------------------------------------------------------------- */
@@ -189,6 +191,7 @@ void field_repeats(const struct field_model *model, struct repeats *repeats)
     repeats->deformation_layers = model->deformation_layers;
     repeats->first_unfused = model->fused;
     repeats->first_back = model->position_gradients ? 0 : 1;
+    repeats->first_deformation_back = model->refined ? 0 : 1;
     while (repeats->density_layers < model->layer_count &&
            model->layers[repeats->density_layers].mlp == 0)
         repeats->density_layers++;

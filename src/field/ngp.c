@@ -193,8 +193,8 @@ static const struct pass normals[] = {
 };
 
 static const struct pass input_gradients[] = {
-    {"input_gradients", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_FORWARD,
-     .cost = ngp_cost_input_gradients},
+    {"input_gradients", .use = PASS_NOT_DEFORMED, .variant = FIELD_F16_PARAMS,
+     .dispatch = DISPATCH_FORWARD, .cost = ngp_cost_input_gradients},
 };
 /* clang-format on */
 

@@ -78,8 +78,7 @@ static struct facts facts_of(const struct cost_model *m)
         .feature_bytes = m->backend->f16 ? 2 : 4,
         .deterministic = m->config->deterministic,
         .f16 = m->backend->f16,
-        .has_direction_gradients =
-            m->counts.input_gradients > 0 && m->model->deformation_layers == 0,
+        .has_direction_gradients = model->refined,
         .uses_scratch = m->backend->scratch_bytes > 0,
         .has_owned_levels = m->backend->sums_size > 0,
         .adds_per_entry = strcmp(m->backend->scatter_suffix, "f16") == 0,

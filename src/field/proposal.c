@@ -19,6 +19,7 @@ struct vkn_config field_proposal_config(const struct vkn_config *config)
     small.mlp.color_layers = 0;
     small.mlp.density_activation = VKN_DENSITY_EXP;
     small.mlp.sh_degree = 1;
+    small.scene.refine = VKN_REFINEMENT_OFF; /* a proposal's loss moves no cameras */
     return small;
 }
 
@@ -34,7 +35,6 @@ static void configure(const struct vkn_config *config, const struct field_model 
 {
     ngp_configure(config, model, constants, specialization);
     specialization->values[SPEC_DENSITY_ONLY] = 1;
-    specialization->values[SPEC_INPUT_GRADIENTS] = 0;
 }
 
 /* ---- passes ---------------------------------------------------------------------------------- */

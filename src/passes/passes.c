@@ -15,7 +15,7 @@ uint32_t pass_loop_count(const struct pass *pass, const struct repeats *repeats)
     case LOOP_DEFORMATION:
         return repeats->deformation_layers;
     case LOOP_DEFORMATION_BACK:
-        return repeats->deformation_layers - 1;
+        return repeats->deformation_layers - repeats->first_deformation_back;
     case LOOP_UNFUSED_LAYERS:
         return repeats->first_deformation + repeats->deformation_layers - repeats->first_unfused;
     default:

@@ -186,7 +186,8 @@ enum pass_loop {
     LOOP_DENSITY_LAYERS,
     LOOP_LAYERS_BACK,      /* down to the first layer whose inputs need gradients */
     LOOP_DEFORMATION,      /* layers of the deformation */
-    LOOP_DEFORMATION_BACK, /* layers of the deformation without its first */
+    LOOP_DEFORMATION_BACK, /* layers of the deformation, down to the first whose inputs need
+                              gradients */
     LOOP_UNFUSED_LAYERS,   /* all layers that are passes of their own (unfused layers) */
 };
 
@@ -215,9 +216,9 @@ enum pass_use {
     PASS_NO_GRID = 1 << 18,
     PASS_DEFORMED = 1 << 19, /* a deformation precedes the field */
     PASS_NOT_DEFORMED = 1 << 20,
-    PASS_BY_ERROR = 1 << 21, /* batch.by_error: some rays are drawn by error */
-    PASS_REFINED = 1 << 22,  /* scene.refine: training refines the cameras */
-    PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED,
+    PASS_REFINED = 1 << 21, /* scene.refine: training refines the cameras */
+    PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED | PASS_REFINED,
+    PASS_BY_ERROR = 1 << 22, /* batch.by_error: some rays are drawn by error */
 };
 
 #define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */
@@ -257,9 +258,11 @@ struct pass_list {
 struct repeats {
     uint32_t cascades; /* of the occupancy grid, over all time bins */
     uint32_t layers, density_layers, first_deformation, deformation_layers;
-    uint32_t first_unfused;  /* first layer of LOOP_UNFUSED_LAYERS */
-    uint32_t first_back;     /* last layer that LOOP_LAYERS_BACK visits */
-    uint32_t buckets;        /* gradient buckets, coarse levels of a hash grid first */
+    uint32_t first_unfused;          /* first layer of LOOP_UNFUSED_LAYERS */
+    uint32_t first_back;             /* last layer that LOOP_LAYERS_BACK visits */
+    uint32_t first_deformation_back; /* last of the deformation's that LOOP_DEFORMATION_BACK visits
+                                      */
+    uint32_t buckets;                /* gradient buckets, coarse levels of a hash grid first */
     uint64_t samples, cells; /* sample capacity of a step; cells of an occupancy update or 0 */
     uint32_t chunk_rows, cells_per_chunk; /* rows of a chunk: samples, cells */
 };

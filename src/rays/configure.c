@@ -224,7 +224,6 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->refine_detail = config->refine.detail > 0.0F ? config->refine.detail : FLT_MAX;
     uint32_t *values = specialization->values;
     values[SPEC_REFINE] = rays_refine(config);
-    values[SPEC_INPUT_GRADIENTS] = rays_refine(config) != 0;
     values[SPEC_RESOLUTION] = config->march.resolution;
     values[SPEC_CASCADES] = rays_cascades(config);
     values[SPEC_TIME_BINS] = rays_time_bins(config);

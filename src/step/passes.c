@@ -32,7 +32,6 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
     holds |= setup->config.batch.by_error > 0.0F ? PASS_BY_ERROR : 0u;
-    holds |= rays_refine(&setup->config) ? PASS_REFINED : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;

@@ -77,9 +77,7 @@ static vkn_status check_visibility(const struct setup *setup)
 
 static vkn_status check_refinement(const struct setup *setup)
 {
-    bool has_gradients =
-        setup->model.kind->input_gradients.count > 0 && setup->model.deformation_layers == 0;
-    if (!rays_refine(&setup->config) || has_gradients)
+    if (!setup->model.refined || setup->model.kind->input_gradients.count > 0)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "config: scene.refine: model %s does not compute gradients with respect to "
@@ -282,8 +280,6 @@ struct buffer_counts setup_counts(const struct setup *setup)
     field_backend_size_buffers(&setup->backend, &setup->model, &counts);
     optim_size_buffers(&setup->config, &counts);
     rays_size_buffers(&setup->config, &counts);
-    if (rays_refine(&setup->config))
-        counts.input_gradients = counts.samples;
     return counts;
 }
 
