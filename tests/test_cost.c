@@ -241,25 +241,26 @@ static void test_scatter(void **state)
                 900 * (2 * 2 * 4 + 12) + 100 * 24 + 200 * 2 * 16, 900 * 2 * atomics);
 }
 
-static struct cost cost_outside_step(cost_function *function, bool half, uint64_t input_gradients)
+static struct cost cost_outside_step(cost_function *function, bool half, bool refined)
 {
     const struct field_backend backend = backend_of(&config, half);
     const struct Config constants = {.backward_groups = GROUPS};
+    struct vkn_config settings = config;
+    settings.scene.refine = refined ? VKN_REFINEMENT_POSES : VKN_REFINEMENT_OFF;
     struct field_model model;
-    assert_int_equal(field_model_create(&config, &model), VKN_OK);
+    assert_int_equal(field_model_create(&settings, &model), VKN_OK);
     const struct cost_model all = {
-        .config = &config,
+        .config = &settings,
         .model = &model,
         .backend = &backend,
         .constants = &constants,
-        .counts.input_gradients = input_gradients,
         .local_size = PASS_LOCAL_SIZE,
         .subgroup_size = 8,
     };
     return function(&all, &counts);
 }
 
-/* Gradients by position, which no pass of a training step computes. */
+/* Gradients by position and direction, which refine cameras. */
 static void test_input_gradients(void **state)
 {
     (void)state;
@@ -283,12 +284,12 @@ static void test_input_gradients(void **state)
         sample.flops += 3; /* / side */
         /* Reads index, sample, four features' gradients; writes the position's gradient, padded. */
         double memory = 4 + 12 + 4 * bytes + 16;
-        assert_cost(cost_outside_step(field_ngp.input_gradients.passes[0].cost, bytes == 2, 0),
+        assert_cost(cost_outside_step(field_ngp.input_gradients.passes[0].cost, bytes == 2, true),
                     500 * sample.flops, 500 * (memory + 24 + sample.gathered),
                     500 * memory + 100 * 24 + 200 * 2 * bytes, 0);
     }
-    struct cost without = cost_outside_step(field_ngp.backward.passes[0].cost, false, 0);
-    assert_cost(cost_outside_step(field_ngp.backward.passes[0].cost, false, 2048),
+    struct cost without = cost_outside_step(field_ngp.backward.passes[0].cost, false, false);
+    assert_cost(cost_outside_step(field_ngp.backward.passes[0].cost, false, true),
                 without.flops + 500 * 90, without.bytes + 500 * 16, without.memory + 500 * 16, 0);
 }
 
@@ -705,12 +706,12 @@ static void test_layers_of_grid(void **state)
     }
 }
 
-/* Tests the same layers with gradients by position, behind a deformation of two 32 x 32 layers. */
-static void test_deformed_layers(void **state)
+/* Layers of 32 columns with one octave of each vector, behind a deformation if the model has one.
+ */
+static struct setup narrow_setup(enum vkn_model model)
 {
-    (void)state;
     struct setup setup = {.config = config, .constants = {.backward_groups = 1}};
-    setup.config.model = VKN_MODEL_DYNAMIC;
+    setup.config.model = model;
     setup.config.mlp.density_width = setup.config.mlp.color_width = setup.config.mlp.geometry = 32;
     setup.config.mlp.density_layers = setup.config.mlp.skip_layer = 2;
     setup.config.mlp.color_layers = 1;
@@ -720,6 +721,21 @@ static void test_deformed_layers(void **state)
     setup.config.dynamic.layers = 1;
     setup.config.dynamic.position_octaves = setup.config.dynamic.time_octaves = 1;
     setup.config.batch.chunk = 64;
+    return setup;
+}
+
+static void check_pass(struct setup *setup, const char *pass, double flops, double bytes)
+{
+    struct cost cost;
+    assert_true(setup_cost(setup, 8, &counts, pass, &cost));
+    assert_cost(cost, flops, bytes, bytes, 0);
+}
+
+/* Tests the same layers with gradients by position, behind a deformation of two 32 x 32 layers. */
+static void test_deformed_layers(void **state)
+{
+    (void)state;
+    struct setup setup = narrow_setup(VKN_MODEL_DYNAMIC);
     for (int half = 0; half < 2; half++) {
         double p = half ? 2 : 4, weights = 32 * (32 + 64 + 64 + 64 + 32), biases = 192;
         double panels = p * (weights + 32 * biases + 32 * (64 + 32 + 64 + 32 + 32));
@@ -747,12 +763,45 @@ static void test_deformed_layers(void **state)
             {"layer_weights", 2 * (weights + biases + deform) * 500,
              500 * (224 + 64 + 2 * (192 + 64)) * p + 4 * (weights + biases + deform)},
         };
-        for (size_t i = 0; i < BASE_COUNT(passes); i++) {
-            struct cost cost;
-            assert_true(setup_cost(&setup, 8, &counts, passes[i].pass, &cost));
-            assert_cost(cost, passes[i].flops, passes[i].bytes, passes[i].bytes, 0);
-        }
+        for (size_t i = 0; i < BASE_COUNT(passes); i++)
+            check_pass(&setup, passes[i].pass, passes[i].flops, passes[i].bytes);
     }
+}
+
+/* The same layers with gradients of positions and directions, with and without the deformation. */
+static void test_refined_layers(void **state)
+{
+    (void)state;
+    static const enum vkn_model models[] = {VKN_MODEL_VANILLA, VKN_MODEL_DYNAMIC};
+    for (int i = 0; i < 4; i++) {
+        bool half = i % 2, deformed = i / 2;
+        struct setup setup = narrow_setup(models[deformed]);
+        double p = half ? 2 : 4, weights = 32 * (32 + 64 + 64 + 64 + 32), biases = 192;
+        double panels = p * (weights + 32 * biases + 32 * (64 + 32 + 64 + 64 + 32));
+        setup.config.scene.refine = VKN_REFINEMENT_POSES;
+        setup.backend = backend_of(&setup.config, half);
+        assert_int_equal(field_model_create(&setup.config, &setup.model), VKN_OK);
+        check_pass(&setup, "layer_backward", 2.0 * 500 * 32 * (64 + 32 + 64 + 64 + 32),
+                   500 * p * (64 + 32 + 64 + 32 + 32 + 32 * (2 + 3 + 3 + 4 + 3)) + panels / 2);
+        /* Position 6 and its displacement 6, gradient 12; gradients and waves of each column. */
+        check_pass(&setup, "frequency_gradients", (5 * 3 + 18 + 6 * deformed) * 500,
+                   500 * (36 + 16 + (3 + 12 + 3 * deformed) * p));
+        check_pass(&setup, "direction_gradients", 5 * 3 * 500, 500 * (4 + 16 + (3 + 12) * p));
+        if (!deformed)
+            continue;
+        check_pass(&setup, "deformation_backward", 2 * 32 * (32 + 32) * 500,
+                   500 * (128 + 96) * p + p * 32 * (32 + 32 + 32));
+        check_pass(&setup, "deformation_input_gradients", (5 * 3 + 18 + 3) * 500,
+                   500 * (36 + 12 + 16 + (3 + 12) * p));
+    }
+    struct setup layered = narrow_setup(VKN_MODEL_LAYERED);
+    layered.config.field.direction = VKN_DIRECTION_HARMONICS;
+    layered.config.scene.refine = VKN_REFINEMENT_POSES;
+    layered.backend = backend_of(&layered.config, false);
+    assert_int_equal(field_model_create(&layered.config, &layered.model), VKN_OK);
+    check_pass(&layered, "direction_gradients", 90 * 500, 500 * (4 + 12 + 12 + 16 + 16 * 4));
+    layered.config.field.direction = VKN_DIRECTION_NONE;
+    check_pass(&layered, "direction_gradients", 0, 500 * (4 + 16));
 }
 
 static void test_floor(void **state)
@@ -793,9 +842,10 @@ int main(void)
         cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
         cmocka_unit_test(test_averaging),      cmocka_unit_test(test_occupancy),
         cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
-        cmocka_unit_test(test_layers_of_grid), cmocka_unit_test(test_proposal),
-        cmocka_unit_test(test_interlevel),     cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_refinement),
+        cmocka_unit_test(test_refined_layers), cmocka_unit_test(test_layers_of_grid),
+        cmocka_unit_test(test_proposal),       cmocka_unit_test(test_interlevel),
+        cmocka_unit_test(test_floor),          cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_refinement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

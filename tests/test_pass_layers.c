@@ -11,12 +11,12 @@
 struct model_case {
     uint32_t width, layers, geometry, color_width, color_layers, skip_layer;
     uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
-    bool contracted, position_gradients;
+    bool contracted, refined;
     enum vkn_density_activation activation;
 };
 
 /* Narrow and wide models, with a skip at the first, a middle or the last layer, or none; chunks
- * that the samples fill or do not fill; gradients by position. */
+ * that the samples fill or do not fill; gradients by the encoded position and direction. */
 static const struct model_case models[] = {
     {64, 3, 96, 32, 2, 2, 5, 2, 2, 64, 180, true, true, VKN_DENSITY_SOFTPLUS},
     {32, 1, 32, 32, 1, 1, 4, 3, 1, 64, 128, false, false, VKN_DENSITY_RELU},
@@ -100,33 +100,16 @@ static double stored_tolerance(const struct bench *bench)
  * leaves live samples' activations; with several chunks they are recomputed. */
 enum kept { RECOMPUTED, KEPT, DENSITIES_FIRST };
 
-/* The vanilla model with gradients by the encoded position, as a deformation needs them. */
-#define TO_POSITION ((enum vkn_model)99)
-
-static vkn_status create_to_position(const struct vkn_config *config, struct field_model *model)
-{
-    model->position_gradients = true;
-    return field_vanilla.create(config, model);
-}
-
-static void add_kind_to_position(void)
-{
-    static struct field_kind kind;
-    kind = field_vanilla;
-    kind.name = TO_POSITION;
-    kind.create = create_to_position;
-    field_add_kind(&kind);
-}
-
 static struct bench bench_of(struct gpu_device *device, const struct backend_case *backend,
                              const struct model_case *model, enum kept kept, bool deterministic)
 {
     struct vkn_config settings = {
-        .model = model->position_gradients ? TO_POSITION : VKN_MODEL_VANILLA,
+        .model = VKN_MODEL_VANILLA,
         .precision = backend->precision,
         .deterministic = deterministic,
         .scene = {.aabb_scale = model->aabb_scale,
-                  .contraction = model->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE},
+                  .contraction = model->contracted ? VKN_CONTRACTION_CUBE : VKN_CONTRACTION_NONE,
+                  .refine = model->refined ? VKN_REFINEMENT_POSES : VKN_REFINEMENT_OFF},
         .mlp = {.density_width = model->width,
                 .density_layers = model->layers,
                 .geometry = model->geometry,
@@ -141,9 +124,7 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
                    .activations = backend->stored,
                    .activation_gradients = backend->stored},
     };
-    add_kind_to_position();
     struct bench bench = bench_configure(device, settings);
-    bench.settings.model = VKN_MODEL_VANILLA;
     bench.bound = backend->bound;
     bench.config.chunk_rows = bench.model.chunk_rows = model->chunk;
     bench.config.kept_rows = bench.model.kept_rows =
@@ -306,7 +287,6 @@ struct rows {
     uint32_t binding, count, padded; /* count, padded: numbers of rows */
     uint32_t block;                  /* first block of 16 rows */
     uint32_t first, end;             /* columns [first, end) must have numbers */
-    uint32_t before;                 /* and so must columns [0, before) */
     bool panels;                     /* also packed in panels */
     double *values;
 };
@@ -343,8 +323,7 @@ static void check_number(const struct bench *bench, const struct rows *rows, con
 {
     size_t block = in_block(bench, 16 * rows->block + row, column);
     size_t panel = in_panel(bench, row, column);
-    bool in = (column >= rows->first && column < rows->end) || column < rows->before;
-    bool expected = row < rows->padded && in;
+    bool expected = row < rows->padded && column >= rows->first && column < rows->end;
     double value = number_at(bench, data, block);
     if (expected && !isfinite(value))
         fail_msg("row %u of %u, column %u: %g", row, rows->count, column, value);
@@ -444,7 +423,7 @@ static void check_packed(struct bench *bench, const struct inputs *inputs)
             }
         }
         for (uint32_t o = 0; o < consumer_count(bench, n); o++)
-            for (uint32_t k = 0; k < io->input_count; k++) {
+            for (uint32_t k = 0; k < io->gradient_count; k++) {
                 size_t at = io->transposed * 512ull +
                             (k / 16 * consumer_count(bench, n) + o) * 16ull + k % 16;
                 assert_true(number_at(bench, data, at) == consumer_weight(bench, inputs, n, k, o));
@@ -528,7 +507,7 @@ static void check_forward(const struct bench *bench, const struct inputs *inputs
     }
 }
 
-/* Checks gradients of the layer's own inputs. */
+/* Checks gradients of the layer's own inputs and, with refined cameras, of the direction's. */
 static void check_backward(const struct bench *bench, const struct inputs *inputs,
                            const struct rows *values, const struct rows *rows, uint32_t n)
 {
@@ -538,17 +517,16 @@ static void check_backward(const struct bench *bench, const struct inputs *input
     uint32_t outputs = consumer_count(bench, n);
     for (uint32_t row = 0; row < rows->padded; row++) {
         const double *gradients = row_of(bench, rows, row);
-        for (uint32_t k = 0; k < io->input_count; k++) {
+        for (uint32_t k = 0; k < io->gradient_count; k++) {
             double sum = 0, size = 0;
-            bool off = activated && row_of(bench, values, row)[io->input_column + k] <= 0;
+            bool off = activated && row_of(bench, values, row)[source_of(io, k)] <= 0;
             for (uint32_t o = 0; o < outputs && !off; o++) {
                 double term = consumer_weight(bench, inputs, n, k, o) *
                               gradients[consumer_column(bench, n, o)];
                 sum += term;
                 size += fabs(term);
             }
-            assert_sum(bench, gradients[io->input_column + k], sum, size, outputs, "gradient", n,
-                       row);
+            assert_sum(bench, gradients[source_of(io, k)], sum, size, outputs, "gradient", n, row);
         }
     }
 }
@@ -781,9 +759,8 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     struct rows values = {.binding = BIND_FEATURES, .count = count, .end = columns, .panels = true};
     struct rows rows = values;
     rows.binding = BIND_SCRATCH;
-    bool position_gradients = bench->model.position_gradients;
-    rows.first = hidden;
-    rows.before = position_gradients ? bench->model.layer_columns[0].input_count : 0;
+    bool refined = bench->model.refined;
+    rows.first = refined ? 0 : hidden;
     values = read_rows(bench, values);
     rows = read_rows(bench, rows);
     for (uint32_t row = 0; row < rows.padded; row++) {
@@ -793,7 +770,7 @@ static void check_live_chunk(struct bench *bench, const struct inputs *inputs, u
     }
     for (uint32_t n = 0; n < bench->model.layer_count; n++)
         check_forward(bench, inputs, &values, n);
-    for (uint32_t n = position_gradients ? 0 : 1; n < bench->model.layer_count; n++)
+    for (uint32_t n = refined ? 0 : 1; n < bench->model.layer_count; n++)
         check_backward(bench, inputs, &values, &rows, n);
     add_weights(bench, &values, &rows, sums);
     for (size_t i = 0; i < (size_t)rows.padded * columns; i++) {
