@@ -282,11 +282,15 @@ static void test_pragmas(void **state)
     uninterrupted.glsl.source = number;
     uninterrupted.precision = VKN_PRECISION_FP32;
     struct setup setup;
-    ok(setup_create(&uninterrupted, gpu_device_capabilities(tests->context->device), &setup));
+    const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
+    ok(setup_create(&uninterrupted, device, &setup));
     assert_int_equal(setup.model.param_count, setup.model.mlp_params + 1040);
     assert_int_equal(setup.model.groups[1].entry, 4);
     assert_true(setup.model.groups[1].sparse);
     assert_int_equal(setup.model.inputs, 8);
+    uninterrupted.scene.refine = VKN_REFINEMENT_POSES;
+    assert_int_equal(setup_create(&uninterrupted, device, &setup), VKN_BAD_INPUT);
+    assert_error("scene.refine: model glsl does not compute gradients with respect to cameras");
 }
 
 /* ---- training -------------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ static vkn_status check_refinement(const struct setup *setup)
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
                      "config: scene.refine: model %s does not compute gradients with respect to "
-                     "cameras; use model=ngp",
+                     "cameras; use another model",
                      config_model_names[setup->config.model]);
 }
 
