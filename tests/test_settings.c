@@ -146,7 +146,7 @@ static vkn_status derive_in(const struct temporary *folder, struct vkn_config *c
 
 /* ---- every setting ------------------------------------------------------------------------- */
 
-#define MOST_WITH    4
+#define MOST_WITH 6
 #define MOST_CHANGES 12
 
 /* A word and its new value. */
@@ -322,6 +322,11 @@ static const struct row {
     {IS("scene.refine", "lenses"), DYNAMIC, .changes = {SPEC(REFINE, 2), SPEC(INPUT_GRADIENTS, 1)}},
     {IS("scene.refine", "poses"), .with = {"model=vanilla", "mlp.skip_layer=1"},
      .error = "mlp.skip_layer: 1: "},
+    /* The most passes in a step. */
+    {IS("scene.refine", "all"),
+     .with = {"model=dynamic", "dynamic.canonical=layered", "march.sampling=hierarchical",
+              "march.visibility=on", "batch.by_error=0.5", "deterministic=true"},
+     .changes = {SPEC(REFINE, 3), SPEC(INPUT_GRADIENTS, 1)}},
     {IS("refine.initial_rate", "0.07"), .changes = {REAL(constants.refine_rate, 0.07f)}},
     {IS("refine.final_rate", "0.0625"), .changes = {REAL(constants.refine_final_rate, 0.0625)}},
     {IS("refine.start", "0.5"), .changes = {REAL(constants.refine_start, 0.5)}},

@@ -116,7 +116,9 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         bool of_proposal = of_coarse && rays_have_proposal(&setup->config);
         for (size_t i = 0; i < lists[list].pass_list->count; i++) {
             const struct pass *pass = &lists[list].pass_list->passes[i];
-            if (!meets_conditions(setup, lists[list].use | pass->use))
+            bool moves_cameras = pass->use & PASS_REFINED; /* only the main field's loss does */
+            if (!meets_conditions(setup, lists[list].use | pass->use) ||
+                (of_coarse && moves_cameras))
                 continue;
             if (count < STEP_MAX_PASSES)
                 passes[count] = (struct step_pass){

@@ -87,7 +87,7 @@ struct Camera setup_camera(const struct scene_camera *camera);
 #define STEP_MAX_SETS          4u
 #define STEP_MAX_VIRTUAL_RANKS 16u
 #define STEP_FIELDS            2u /* the main field; the coarse field or proposal */
-#define STEP_MAX_PASSES        72u
+#define STEP_MAX_PASSES        88u
 #define STEP_MAX_PIPELINES     (STEP_MAX_PASSES + 2u)
 #define STEP_MAX_TIMED         320u /* timed chunks of one step, and of passes outside of steps */
 #define STEP_MAX_TIMINGS       (UPDATE_INTERVAL * 256u + STEP_MAX_TIMED)
