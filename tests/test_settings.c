@@ -146,7 +146,7 @@ static vkn_status derive_in(const struct temporary *folder, struct vkn_config *c
 
 /* ---- every setting ------------------------------------------------------------------------- */
 
-#define MOST_WITH 6
+#define MOST_WITH    6
 #define MOST_CHANGES 12
 
 /* A word and its new value. */

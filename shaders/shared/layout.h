@@ -221,11 +221,11 @@ struct LayerColumns {
     SHARED_UINT input_column, input_count; /* first inputs: columns from input_column on */
     SHARED_UINT second_column;             /* first column of the layer's second inputs, if any */
     SHARED_UINT gradient_count; /* inputs that have gradients: the first, or also the direction's */
-    SHARED_UINT output_column;             /* first column that the layer writes */
-    SHARED_UINT panels;     /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
-                               chunk of biases after each panel */
-    SHARED_UINT transposed; /* first chunk of the panels of these inputs' transposed weights */
-    SHARED_UINT activated;  /* 1: the outputs go through the activation function */
+    SHARED_UINT output_column;  /* first column that the layer writes */
+    SHARED_UINT panels;         /* first chunk of the weights' panels in BIND_F16_PARAMS, with a
+                                   chunk of biases after each panel */
+    SHARED_UINT transposed;     /* first chunk of the panels of these inputs' transposed weights */
+    SHARED_UINT activated;      /* 1: the outputs go through the activation function */
     SHARED_UINT input_activated; /* 1: the first inputs went through the activation function */
     SHARED_UINT also_read_by;    /* later layer whose second inputs are this layer's first inputs,
                                     if the inputs' gradients are needed; 0: none */
