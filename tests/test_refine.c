@@ -57,6 +57,7 @@ static void test_verdict(void **state)
     const double varied[SEEDS] = {0.2, 0.5, 0.8}; /* standard deviation 0.3 */
     result = judge(varied, even);
     assert_float_equal(result.noise, 0.3 / sqrt(3), 1e-9);
+    assert_float_equal(result.threshold, 0.6 / sqrt(3), 1e-9);
     assert_int_equal(result.verdict, VKN_REFINE_REFINED); /* 0.5 > 0.346 */
     const double loose[SEEDS] = {-0.1, 0.5, 1.1};
     assert_int_equal(judge(loose, even).verdict, VKN_REFINE_EQUAL);
@@ -74,6 +75,7 @@ static void test_verdict(void **state)
     const double few[VIEWS] = {0, 0, (double)NAN, (double)NAN};
     result = judge(varied, few);
     assert_float_equal(result.noise, 0.3 / sqrt(3), 1e-9);
+    assert_float_equal(result.threshold, 4.303 * 0.3 / sqrt(3), 1e-3);
     assert_int_equal(result.verdict, VKN_REFINE_EQUAL);
     assert_int_equal(judge(steady, few).verdict, VKN_REFINE_REFINED);
 }
@@ -394,11 +396,17 @@ static void test_refine(void **state)
 
 /* ---- refined lenses -------------------------------------------------------------------------- */
 
-/* Writes cameras.json with the poses of a scene, a little aside, and with intrinsics whose focal
- * length is multiplied by `zoom`; 0: without intrinsics. Bits of `limited` are set for views at
- * their limit. */
+/* How a training has changed cameras: it moved them by `aside` along each axis, in the dataset's
+ * units, multiplied focal lengths by `zoom` (0: no intrinsics are written), and set the distortion
+ * k1. Bits of `limited` are set for views at their limit. */
+struct change {
+    double aside, zoom, k1;
+    uint64_t limited;
+};
+
+/* Writes cameras.json with the changed cameras of a scene. */
 static void write_cameras(struct temporary *folder, const char *name, const struct vkn_scene *scene,
-                          double zoom, uint64_t limited)
+                          struct change change)
 {
     const struct scene_split *views = &scene->splits[SCENE_TRAIN];
     struct base_text text = {0};
@@ -408,23 +416,23 @@ static void write_cameras(struct temporary *folder, const char *name, const stru
         for (int k = 0; k < 12; k++) {
             double value = (double)camera->pose[k];
             if (k % 4 == 3)
-                value = (value - scene->offset[k / 4]) / scene->scale + 0.125;
+                value = (value - scene->offset[k / 4]) / scene->scale + change.aside;
             base_text_add(&text, "%s%.17g", k % 4 > 0 ? ", " : k > 0 ? "], [" : "[", value);
         }
         base_text_add(&text,
                       "]], \"pixels\": 1.5, \"degrees\": 0.5, \"distance\": 0.25, "
                       "\"at_limit\": %s",
-                      limited >> i & 1 ? "true" : "false");
+                      change.limited >> i & 1 ? "true" : "false");
         const double sizes[3] = {scene->downscale * (double)camera->focal_x,
                                  scene->downscale * 0.5 * camera->width,
                                  scene->downscale * 0.5 * camera->height};
-        if (zoom > 0)
+        if (change.zoom > 0)
             base_text_add(
                 &text,
                 ", \"fl_x\": %.9g, \"fl_y\": %.9g, \"cx\": %.9g, \"cy\": %.9g, \"k1\": %g, "
                 "\"k2\": 0, \"p1\": 0, \"p2\": 0, \"k3\": 0, \"k4\": 0, \"sx1\": 0, "
                 "\"sy1\": 0",
-                zoom * sizes[0], zoom * sizes[0], sizes[1], sizes[2], zoom != 1 ? 0.125 : 0.0);
+                change.zoom * sizes[0], change.zoom * sizes[0], sizes[1], sizes[2], change.k1);
         base_text_add(&text, "}");
     }
     base_text_add(&text, "]}");
@@ -433,7 +441,8 @@ static void write_cameras(struct temporary *folder, const char *name, const stru
 }
 
 /* Writes the demo with the cameras of a training, and opens it; `text` is in the file. */
-static void check_lenses(struct temporary *folder, const char *name, double zoom, const char *text)
+static void check_lenses(struct temporary *folder, const char *name, double zoom, double k1,
+                         const char *text)
 {
     const struct vkn_refine_params params = {.seeds = 2};
     char *demo = base_format("%s/assets/demo", getenv("VKNERF_SOURCE_DIR"));
@@ -442,7 +451,9 @@ static void check_lenses(struct temporary *folder, const char *name, double zoom
     size_t size = 0;
     r.paths[REFINE_ORIGINAL] = demo;
     ok(refine_open_original(&r));
-    write_cameras(folder, cameras, r.scenes[REFINE_ORIGINAL], zoom, 0);
+    write_cameras(folder, cameras, r.scenes[REFINE_ORIGINAL],
+                  (struct change){.aside = 0.125, .zoom = zoom, .k1 = k1});
+    bool refined = k1 > 0;
     char *run = base_path_folder(temporary_path(folder, cameras));
     r.work = run;
     r.out = r.paths[REFINE_OTHER] = base_format("%s/%s/out", folder->path, name);
@@ -450,12 +461,12 @@ static void check_lenses(struct temporary *folder, const char *name, double zoom
     ok(refine_write_scene(&r, run));
     ok(refine_open_other(&r));
     for (size_t i = 0; i < r.scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN].camera_count; i++)
-        assert_float_equal(r.views[i].focal, zoom > 0 ? zoom : 1, 1e-6);
+        assert_float_equal(r.views[i].focal, refined ? zoom : 1, 1e-6);
     const struct scene_camera *camera = &r.scenes[REFINE_OTHER]->splits[SCENE_TRAIN].cameras[3];
-    assert_true(camera->k1 == (zoom > 1 ? 0.125F : 0));
+    assert_true(camera->k1 == (refined ? (float)k1 : 0));
     file = base_path_join(r.out, "transforms_test.json");
     ok(base_file_read(file, 1 << 24, &data, &size));
-    assert_true((strstr(data, "\"k1\": 0.125") != NULL) == (zoom > 1));
+    assert_true((strstr(data, "\"k1\":") != NULL) == refined);
     assert_non_null(strstr(data, text));
     scene_close(&r.scenes[0]);
     scene_close(&r.scenes[1]);
@@ -469,13 +480,15 @@ static void check_lenses(struct temporary *folder, const char *name, double zoom
     free(demo);
 }
 
-/* Intrinsics of cameras.json are written into the scene only if they differ from its own. */
+/* Intrinsics of cameras.json are written into the scene only if they differ from its own, and if
+ * the lens still reaches the corners of the images. */
 static void test_lenses(void **state)
 {
     struct temporary *folder = ((struct step_tests *)*state)->folder;
-    check_lenses(folder, "zoomed", 1.25, "\"k1\": 0.125");
-    check_lenses(folder, "same", 1, "\"camera_angle_x\": 0.691100000");
-    check_lenses(folder, "none", 0, "\"camera_angle_x\": 0.691100000");
+    check_lenses(folder, "zoomed", 1.25, 0.125, "\"k1\": 0.125");
+    check_lenses(folder, "same", 1, 0, "\"camera_angle_x\": 0.691100000");
+    check_lenses(folder, "none", 0, 0, "\"camera_angle_x\": 0.691100000");
+    check_lenses(folder, "folded", 1.25, -9, "\"camera_angle_x\": 0.691100000");
 }
 
 /* Makes folder/own: six views, the first four of them with one lens, whose numbers are in every
@@ -501,16 +514,16 @@ static char *make_own_lenses(struct temporary *folder)
 
 /* Refines make_own_lenses by a cameras.json with views at their limit and a view that does not fit.
  * Returns the status; the scene is then r->scenes[REFINE_OTHER]. */
-static vkn_status roll_back(struct refinement *r, struct temporary *folder, uint64_t limited,
+static vkn_status roll_back(struct refinement *r, struct temporary *folder, struct change change,
                             size_t misfit)
 {
-    char *name = base_format("rolled-back-%u/cameras.json", (unsigned)limited);
+    char *name = base_format("rolled-back-%u/cameras.json", (unsigned)change.limited);
     r->paths[REFINE_ORIGINAL] = make_own_lenses(folder);
     r->config = (struct vkn_config){.scene.refine = VKN_REFINEMENT_ALL};
     ok(refine_open_original(r));
     r->result.views = 6;
     r->views[misfit].misfits = true;
-    write_cameras(folder, name, r->scenes[REFINE_ORIGINAL], 1.25, limited);
+    write_cameras(folder, name, r->scenes[REFINE_ORIGINAL], change);
     r->work = base_path_folder(temporary_path(folder, name));
     r->out = r->paths[REFINE_OTHER] = base_path_join(r->work, "out");
     ok(base_make_folder(r->out));
@@ -538,7 +551,8 @@ static void test_roll_back(void **state)
     struct temporary *folder = ((struct step_tests *)*state)->folder;
     const struct vkn_refine_params params = {.seeds = 2};
     struct refinement r = {.params = &params};
-    ok(roll_back(&r, folder, 1 << 1 | 1 << 4, 5));
+    struct change change = {.aside = 0.125, .zoom = 1.25, .k1 = 0.125, .limited = 1 << 1 | 1 << 4};
+    ok(roll_back(&r, folder, change, 5));
     assert_int_equal(r.result.limited, 2);
     assert_int_equal(r.result.rolled_back, 3);
     double sum = 0;
@@ -560,9 +574,16 @@ static void test_roll_back(void **state)
     end_roll_back(&r);
 
     r = (struct refinement){.params = &params};
-    assert_int_equal(roll_back(&r, folder, 0x1f, 5), VKN_BAD_INPUT);
+    change.limited = 0x1f;
+    assert_int_equal(roll_back(&r, folder, change, 5), VKN_BAD_INPUT);
     assert_error("own: all 6 views are at refine.limit or do not fit: raise refine.limit");
     assert_false(base_file_exists(temporary_path(folder, "rolled-back-31/out/transforms.json")));
+    end_roll_back(&r);
+
+    r = (struct refinement){.params = &params};
+    change = (struct change){.limited = 0x1e};
+    assert_int_equal(roll_back(&r, folder, change, 5), VKN_BAD_INPUT);
+    assert_error("own: 5 of 6 views are at refine.limit or do not fit, and the others have not");
     end_roll_back(&r);
 }
 

@@ -151,7 +151,7 @@ static void complete_page(void **state)
         ">+0.75</text>",
         ">+0.62 ± 0.12</text>",
         "<dd class=\"value\">+0.62 ± 0.12 <small>dB</small></dd>"
-        "<dd class=\"more\">mean of 2 seeds and its standard error</dd>",
+        "<dd class=\"more\">mean of 2 seeds, and its noise</dd>",
         "<dd class=\"value\">0.50 <small>pixels</small></dd>"
         "<dd class=\"more\">largest 32.00 pixels</dd>",
         "<dt>Views that keep their cameras</dt><dd class=\"value\">2</dd>"

@@ -41,6 +41,8 @@ struct vkn_refine_result {
     uint64_t steps; /* of each training */
     double seconds; /* wall time of this call */
     size_t rolled_back; /* limited or misfits: they keep their original poses. Needs `size` */
+    double threshold;   /* smaller differences may be noise: twice `noise`, or more if there are few
+                           test views; dB. Needs `size` */
 };
 
 /* Refines the cameras of all views, test views included, in a training of all views. Then trains

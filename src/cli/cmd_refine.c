@@ -70,7 +70,8 @@ static void print_verdict(const struct vkn_refine_params *params,
            result->psnr[0], other, result->psnr[1], result->difference, result->noise,
            (unsigned long long)result->steps, seconds / 60, seconds % 60);
     if (result->verdict == VKN_REFINE_EQUAL)
-        puts("verdict: keep the original cameras: the difference is within its noise");
+        printf("verdict: keep the original cameras: differences up to %.2f dB may be noise\n",
+               result->threshold);
     else
         printf("verdict: keep the %s cameras\n",
                result->verdict == VKN_REFINE_REFINED ? other : "original");

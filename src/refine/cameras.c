@@ -162,6 +162,21 @@ static vkn_status read_lens(const struct vkn_scene *scene, const struct scene_ca
     return VKN_OK;
 }
 
+/* Returns whether a refined lens folds over before the corners of its image, which the lens as
+ * given reaches: fields trained with it would ignore the pixels beyond. */
+static bool loses_corners(const struct vkn_scene *scene, const struct scene_camera *given,
+                          const struct scene_new_camera *refined)
+{
+    struct scene_camera camera = *given;
+    camera.focal_x = (float)(refined->focal[0] / scene->downscale);
+    camera.focal_y = (float)(refined->focal[1] / scene->downscale);
+    camera.center_x = (float)(refined->center[0] / scene->downscale);
+    camera.center_y = (float)(refined->center[1] / scene->downscale);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        camera.distortion[i] = (float)refined->distortion[i];
+    return scene_camera_invertible(given) && !scene_camera_invertible(&camera);
+}
+
 static vkn_status read_movement(const struct cJSON *json, const char *file,
                                 struct refine_view *view)
 {
@@ -175,9 +190,10 @@ static vkn_status read_movement(const struct cJSON *json, const char *file,
 static vkn_status read_cameras(struct refinement *r, const char *file, const struct cJSON *json,
                                struct scene_new_camera *cameras)
 {
-    const struct scene_split *views = &r->scenes[REFINE_ORIGINAL]->splits[SCENE_TRAIN];
+    const struct vkn_scene *scene = r->scenes[REFINE_ORIGINAL];
+    const struct scene_split *views = &scene->splits[SCENE_TRAIN];
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "views"), *view;
-    size_t i = 0;
+    size_t i = 0, folded = 0;
     if ((size_t)cJSON_GetArraySize(list) != views->camera_count)
         return base_json_fail(file, "views", "not as many as the scene's %zu views",
                               views->camera_count);
@@ -185,12 +201,21 @@ static vkn_status read_cameras(struct refinement *r, const char *file, const str
         cameras[i].file = views->cameras[i].file;
         cameras[i].frame = views->cameras[i].frame;
         BASE_TRY(read_pose(view, file, &cameras[i]));
-        BASE_TRY(
-            read_lens(r->scenes[REFINE_ORIGINAL], &views->cameras[i], view, file, &cameras[i]));
+        BASE_TRY(read_lens(scene, &views->cameras[i], view, file, &cameras[i]));
+        if (cameras[i].has_lens && loses_corners(scene, &views->cameras[i], &cameras[i])) {
+            cameras[i].has_lens = false;
+            folded++;
+        }
         BASE_TRY(read_movement(view, file, &r->views[i]));
         r->result.limited += r->views[i].at_limit ? 1 : 0;
         i++;
     }
+    if (folded > 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: the refined lenses of %zu of %zu views do not reach the corners of their "
+                 "images: these views keep their lenses; refine longer, or with a lower "
+                 "refine.initial_rate",
+                 r->paths[REFINE_ORIGINAL], folded, views->camera_count);
     return VKN_OK;
 }
 
@@ -362,6 +387,11 @@ static vkn_status measure_movements(struct refinement *r)
     r->result.pixels = sum / (double)(before->camera_count - r->result.rolled_back);
     if (r->result.pixels > ROUNDED)
         return VKN_OK;
+    if (r->result.rolled_back > 0)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %zu of %zu views are at refine.limit or do not fit, and the others "
+                         "have not moved: raise refine.limit, into another folder",
+                         r->paths[REFINE_ORIGINAL], r->result.rolled_back, before->camera_count);
     return base_fail(VKN_BAD_INPUT,
                      "%s: no view has moved: train for longer (--steps, --seconds) into another "
                      "folder, or with a lower refine.start",

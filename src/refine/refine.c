@@ -28,8 +28,6 @@ static vkn_status read_params(const struct vkn_refine_params *given, struct refi
     if (r->train.resume || r->train.init)
         return base_fail(VKN_BAD_INPUT, "a refinement begins with untrained fields: %s is not used",
                          r->train.resume ? "resume" : "init");
-    if (params->seeds > 0)
-        BASE_RANGE(params, seeds, LEAST_SEEDS, MOST_SEEDS);
     r->seeds = params->seeds > 0 ? params->seeds : LEAST_SEEDS;
     r->config = *config_or_default(r->train.config);
     if (r->config.scene.refine == VKN_REFINEMENT_OFF)
@@ -213,6 +211,8 @@ vkn_status vkn_refine(const struct vkn_refine_params *given, struct vkn_refine_r
     made->pixels = (double)NAN;
     BASE_TRY(BASE_FILL(vkn_refine_result, made, result, seconds));
     BASE_TRY(read_params(given, &r, &params));
+    if (params.seeds > 0)
+        BASE_RANGE(&params, seeds, LEAST_SEEDS, MOST_SEEDS);
     vkn_status status = run(&r);
     end(&r);
     vkn_status filled = BASE_FILL(vkn_refine_result, made, result, seconds);

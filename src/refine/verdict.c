@@ -86,10 +86,10 @@ void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, si
                                  psnr_of_view(runs, seeds, REFINE_ORIGINAL, i));
     result->difference = result->psnr[REFINE_OTHER] - result->psnr[REFINE_ORIGINAL];
     result->noise = fmax(fmax(spread_error(&by_seed), spread_error(&by_view)), LEAST_NOISE);
-    double least = (by_view.count < FEW_VIEWS ? student(seeds) : CERTAIN) * result->noise;
-    result->verdict = result->difference > least    ? VKN_REFINE_REFINED
-                      : result->difference < -least ? VKN_REFINE_ORIGINAL
-                                                    : VKN_REFINE_EQUAL;
+    result->threshold = (by_view.count < FEW_VIEWS ? student(seeds) : CERTAIN) * result->noise;
+    result->verdict = result->difference > result->threshold    ? VKN_REFINE_REFINED
+                      : result->difference < -result->threshold ? VKN_REFINE_ORIGINAL
+                                                                : VKN_REFINE_EQUAL;
 }
 
 /* ---- views that do not fit ------------------------------------------------------------------- */
@@ -220,7 +220,8 @@ static bool fill_json(cJSON *json, const struct refinement *r)
     const struct vkn_refine_result *result = &r->result;
     bool added = cJSON_AddStringToObject(json, "verdict", verdicts[result->verdict]) &&
                  add_number(json, "difference", result->difference, 1e6) &&
-                 add_number(json, "noise", result->noise, 1e6);
+                 add_number(json, "noise", result->noise, 1e6) &&
+                 add_number(json, "threshold", result->threshold, 1e6);
     for (int set = 0; set < REFINE_SETS && added; set++)
         added = add_set(json, refine_set_names[set], result->psnr[set], result->ssim[set], NULL);
     return added && cJSON_AddStringToObject(json, "scene", r->paths[REFINE_ORIGINAL]) &&
@@ -275,7 +276,8 @@ static char *describe(const struct refinement *r)
                            ? "other"
                            : verdicts[r->result.verdict];
     return r->result.verdict == VKN_REFINE_EQUAL
-               ? base_format("keep the original cameras: the difference is within its noise")
+               ? base_format("keep the original cameras: differences up to %.2f dB may be noise",
+                             r->result.threshold)
                : base_format("keep the %s cameras: they are better by %.2f dB", name,
                              fabs(r->result.difference));
 }

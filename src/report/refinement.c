@@ -14,7 +14,7 @@ static void add_psnr_tile(struct base_text *page, const struct report_refinement
     refinement_signed(page, shown->difference, 2);
     if (isfinite(shown->noise)) {
         base_text_add(page, " ± %.2f", shown->noise);
-        snprintf(more, sizeof(more), "mean of %zu seeds and its standard error", shown->seed_count);
+        snprintf(more, sizeof(more), "mean of %zu seeds, and its noise", shown->seed_count);
     }
     base_text_add(page, "%s", isfinite(shown->difference) ? " <small>dB</small>" : "");
     page_tile_end(page, isfinite(shown->difference) ? more : "not measured");

@@ -209,7 +209,7 @@ static void add_zero(struct base_text *page, const struct frame *frame)
                   TOP - 8);
 }
 
-/* Draws the mean difference with one and two standard errors to each side. */
+/* Draws the mean difference with its noise, once and twice, to each side. */
 static void add_mean(struct base_text *page, const struct frame *frame,
                      const struct report_refinement *shown)
 {
@@ -227,7 +227,7 @@ static void add_differences(struct base_text *page, const struct report_refineme
     if (!set_frame(&frame, shown)) /* the other chart has the note */
         return;
     open_chart(page, &frame, "difference", "Difference, after − before",
-               isfinite(shown->noise) ? "<span>dB; bars: mean ± 1 and ± 2 standard errors</span>"
+               isfinite(shown->noise) ? "<span>dB; bars: mean ± 1 and ± 2 times its noise</span>"
                                       : "<span>dB; the noise is unknown</span>");
     add_zero(page, &frame);
     for (size_t row = 0; row < frame.rows; row++) {

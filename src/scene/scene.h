@@ -351,6 +351,8 @@ bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens 
  * perspective lens is a radius in undistorted ideal coordinates, or SCENE_NO_LIMIT; the range of
  * other lenses is an angle of at most pi. */
 double scene_camera_limit(const struct scene_camera *camera);
+/* Returns whether the lens reaches the image's corners, so that its distortion is invertible. */
+bool scene_camera_invertible(const struct scene_camera *camera);
 /* Returns the 1 % quantile of the distances from the camera to the sparse points in its image; 0
  * when fewer than 100 points are in the image. */
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);

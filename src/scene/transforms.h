@@ -209,8 +209,6 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
 /* Returns the mean distance of the training cameras from a point. */
 double scene_mean_distance(const struct scene_split *train, const double point[3]);
 
-/* Returns whether the lens reaches the image's corners, so that its distortion is invertible. */
-bool scene_camera_invertible(const struct scene_camera *camera);
 /* Projects a point in training space to an image position, which may be outside of the image: the
  * inverse of scene_camera_ray. Returns false behind a perspective lens and beyond its range. */
 bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
