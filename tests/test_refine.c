@@ -391,7 +391,21 @@ static void test_refine(void **state)
 
     call.config.refine.limit = 0.3F;
     assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
-    assert_error("refined: holds the refinement of another scene or with other settings");
+    assert_error("refined: holds the refinement of another scene, or with other settings, or the");
+
+    /* Other pictures under the same names, and other cameras, are another scene. */
+    call.config = small_config();
+    assert_int_equal(rename(temporary_path(folder, "scene/test"), temporary_path(folder, "test")),
+                     0);
+    assert_int_equal(symlink("train", temporary_path(folder, "scene/test")), 0);
+    assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
+    assert_error("or the scene has changed");
+    assert_int_equal(rename(temporary_path(folder, "test"), temporary_path(folder, "scene/test")),
+                     0);
+    ok(refine(&call, scene, out));
+    write_disturbed(folder, scene, "transforms_test.json"); /* once more */
+    assert_int_equal(refine(&call, scene, out), VKN_BAD_INPUT);
+    assert_error("or the scene has changed");
 }
 
 /* ---- refined lenses -------------------------------------------------------------------------- */

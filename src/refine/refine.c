@@ -87,6 +87,39 @@ static vkn_status check_empty(const struct refinement *r)
     return base_refuse_foreign(r->out, own, "refine");
 }
 
+/* Adds the name and size of a view's image, and the view's camera. */
+static bool add_view(cJSON *list, const struct scene_camera *camera)
+{
+    struct base_text text = {0};
+    uint64_t size = 0;
+    size_t none;
+    char byte;
+    if (base_file_read_beginning(camera->image_path, &byte, 1, &none, &size) != VKN_OK)
+        return false;
+    base_text_add(&text, "%s, %llu bytes: %.9g %.9g %.9g %.9g,", base_path_name(camera->image_path),
+                  (unsigned long long)size, (double)camera->focal_x, (double)camera->focal_y,
+                  (double)camera->center_x, (double)camera->center_y);
+    for (size_t i = 0; i < SCENE_COEFFICIENT_COUNT; i++)
+        base_text_add(&text, " %.9g", (double)camera->distortion[i]);
+    for (int i = 0; i < 12; i++)
+        base_text_add(&text, "%s %.9g", i > 0 ? "" : ",", (double)camera->pose[i]);
+    cJSON *item = text.data ? cJSON_CreateString(text.data) : NULL;
+    bool added = item && cJSON_AddItemToArray(list, item);
+    free(text.data);
+    return added;
+}
+
+/* Adds the views of the given scenes, so that scenes that change are noticed. */
+static bool add_views(cJSON *json, const struct refinement *r)
+{
+    cJSON *list = cJSON_AddArrayToObject(json, "views");
+    bool added = list != NULL;
+    for (int set = 0; set < REFINE_SETS; set++)
+        for (size_t i = 0; r->scenes[set] && i < r->result.views && added; i++)
+            added = add_view(list, &r->scenes[set]->splits[SCENE_TRAIN].cameras[i]);
+    return added;
+}
+
 /* Returns what the results depend on, as JSON: the scenes and the settings. */
 static char *describe_settings(const struct refinement *r)
 {
@@ -96,7 +129,7 @@ static char *describe_settings(const struct refinement *r)
     char *other = r->params->cameras ? realpath(r->params->cameras, NULL) : NULL;
     bool added = config && cJSON_AddStringToObject(json, "scene", scene ? scene : r->train.scene) &&
                  (!other || cJSON_AddStringToObject(json, "cameras", other)) &&
-                 cJSON_AddRawToObject(json, "config", config);
+                 cJSON_AddRawToObject(json, "config", config) && add_views(json, r);
     char *text = added ? base_json_print(json) : NULL;
     free(other);
     free(scene);
@@ -117,8 +150,9 @@ static vkn_status check_settings(const struct refinement *r, const char *path, c
     free(earlier);
     return same ? VKN_OK
                 : base_fail(VKN_BAD_INPUT,
-                            "%s: holds the refinement of another scene or with other settings "
-                            "(refine/settings.json); name another folder with --out",
+                            "%s: holds the refinement of another scene, or with other settings, "
+                            "or the scene has changed (refine/settings.json); name another folder "
+                            "with --out",
                             r->out);
 }
 
