@@ -124,7 +124,7 @@ static void test_many_passes(void **state)
     (void)state;
     field_add_kind(&many);
     assert_int_equal(setup_create(&config, &device, &setup), VKN_ERROR);
-    assert_message("passes, more than 72");
+    assert_message("passes, more than 88");
     field_add_kind(&voxels);
     ok(setup_create(&config, &device, &setup));
 }
