@@ -141,8 +141,8 @@ char *cli_format_path(const char *folder, const char *rest);
 /* Finds the folder of the bundled scene; the caller frees *scene. Returns an exit code. */
 int cli_find_bundled(char **scene);
 
-/* Prints the command that trains on a scene, with more options, such as "". */
-void cli_print_next(const char *scene, const char *options);
+/* Prints a command, such as "next: vknerf train", with a scene and more options, such as "". */
+void cli_print_command(const char *command, const char *scene, const char *options);
 /* Refines the cameras of a scene and prints the verdict. Returns an exit code. */
 int cli_refine(const struct vkn_refine_params *params, bool json);
 

@@ -37,11 +37,8 @@ static void print_problems(const cJSON *info)
 
 static int print_next(const char *out)
 {
-    char *word = vkn_shell_word(out);
-    cli_print_next(out, "");
-    printf("or refine its poses first: vknerf refine %s%s --out REFINED\n",
-           out[0] == '-' ? "./" : "", word ? word : "?");
-    free(word);
+    cli_print_command("next: vknerf train", out, "");
+    cli_print_command("or refine its poses first: vknerf refine", out, " --out REFINED");
     return cli_finish_output();
 }
 

@@ -12,38 +12,32 @@
 
 /* ---- result --------------------------------------------------------------------------------- */
 
-void cli_print_next(const char *scene, const char *options)
+void cli_print_command(const char *command, const char *scene, const char *options)
 {
     char *word = vkn_shell_word(scene);
-    printf("next: vknerf train %s%s%s\n", scene[0] == '-' ? "./" : "", word ? word : "?", options);
+    printf("%s %s%s%s\n", command, scene[0] == '-' ? "./" : "", word ? word : "?", options);
     free(word);
 }
 
 /* Prints the command that trains on the better cameras, with the format if it was given. */
-static void print_training(const struct vkn_refine_params *params, bool is_refined)
+static void print_training(const struct vkn_refine_params *params, const char *scene)
 {
-    char *text = is_refined ? vkn_refine_json(params->train->out) : NULL, *format = NULL;
-    cJSON *json = cJSON_Parse(text);
-    char options[64] = "";
+    char *format = NULL, options[64] = "";
     if (params->train->config &&
         vkn_config_get(params->train->config, "scene.format", &format) == VKN_OK &&
         strcmp(format, "auto") != 0)
         snprintf(options, sizeof(options), " --format %s", format);
-    cli_print_next(is_refined ? cli_text_of(json, "refined_scene") : params->train->scene, options);
+    cli_print_command("next: vknerf train", scene, options);
     vkn_free(format);
-    cJSON_Delete(json);
-    free(text);
 }
 
-/* Prints which views are rolled back, by their indices. */
-static void print_rolled_back(const char *out, const struct vkn_refine_result *result)
+/* Prints which views are rolled back, by their indices. `json`: the verdict. */
+static void print_rolled_back(const cJSON *json, size_t count)
 {
-    char *text = vkn_refine_json(out);
-    cJSON *json = cJSON_Parse(text);
     const cJSON *view;
     size_t index = 0, named = 0;
     printf("views that keep their cameras, as they are at refine.limit or do not fit: %zu (view",
-           result->rolled_back);
+           count);
     cJSON_ArrayForEach (view, cJSON_GetObjectItemCaseSensitive(json, "views")) {
         if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "rolled_back")) &&
             named++ < NAMED_VIEWS)
@@ -51,12 +45,10 @@ static void print_rolled_back(const char *out, const struct vkn_refine_result *r
         index++;
     }
     printf("%s), see the report\n", named > NAMED_VIEWS ? ", ..." : "");
-    cJSON_Delete(json);
-    free(text);
 }
 
 static void print_verdict(const struct vkn_refine_params *params,
-                          const struct vkn_refine_result *result)
+                          const struct vkn_refine_result *result, const cJSON *json)
 {
     const char *other = params->cameras ? "other" : "refined";
     unsigned seconds = (unsigned)(result->seconds + 0.5);
@@ -64,7 +56,7 @@ static void print_verdict(const struct vkn_refine_params *params,
         printf("%zu views have moved by %.3f pixels in the mean\n",
                result->views - result->rolled_back, result->pixels);
     if (result->rolled_back > 0)
-        print_rolled_back(params->train->out, result);
+        print_rolled_back(json, result->rolled_back);
     printf("PSNR of test views: original cameras %.2f dB, %s cameras %.2f dB: %+.2f dB, noise %.2f "
            "dB (%llu steps, %u:%02u minutes)\n",
            result->psnr[0], other, result->psnr[1], result->difference, result->noise,
@@ -76,7 +68,9 @@ static void print_verdict(const struct vkn_refine_params *params,
         printf("verdict: keep the %s cameras\n",
                result->verdict == VKN_REFINE_REFINED ? other : "original");
     printf("report: %s/report.html\n", params->train->out);
-    print_training(params, result->verdict == VKN_REFINE_REFINED);
+    print_training(params, result->verdict == VKN_REFINE_REFINED
+                               ? cli_text_of(json, "refined_scene")
+                               : params->train->scene);
 }
 
 int cli_refine(const struct vkn_refine_params *params, bool json)
@@ -85,9 +79,13 @@ int cli_refine(const struct vkn_refine_params *params, bool json)
     vkn_status status = vkn_refine(params, &result);
     if (status != VKN_OK)
         return cli_status(status);
+    char *text = vkn_refine_json(params->train->out);
     if (json)
-        return cli_print_json(vkn_refine_json(params->train->out));
-    print_verdict(params, &result);
+        return cli_print_json(text);
+    cJSON *verdict = cJSON_Parse(text);
+    print_verdict(params, &result, verdict);
+    cJSON_Delete(verdict);
+    free(text);
     return cli_finish_output();
 }
 
