@@ -6,8 +6,8 @@
 // centre.
 float across_unit_cube(vec3 position)
 {
-    float inverse = 1.0 / max(maximum_norm(from_center(position)), 1.0);
-    return (CONTRACTION == CONTRACTION_CUBE ? (2.0 - inverse) * inverse / CONTRACTED : 1.0) / config.aabb_scale;
+    float factor = CONTRACTION == CONTRACTION_CUBE ? contraction_factor(from_center(position)) / CONTRACTED : 1.0;
+    return factor / config.aabb_scale;
 }
 
 // Multiplies by the transposed Jacobian of to_unit_cube.

@@ -39,10 +39,16 @@ float width_at(vec3 position, float width)
     return width / (norm * norm);
 }
 
-vec3 contract(vec3 x)
+// Returns the factor by which the contraction shrinks x, and lengths across the direction from the centre.
+float contraction_factor(vec3 x)
 {
     float norm = max(maximum_norm(x), 1.0);
-    return x * ((2.0 - 1.0 / norm) / norm);
+    return (2.0 - 1.0 / norm) / norm;
+}
+
+vec3 contract(vec3 x)
+{
+    return x * contraction_factor(x);
 }
 
 // Returns the norm of the points whose contracted norm is `norm`.

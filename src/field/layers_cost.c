@@ -7,7 +7,6 @@
 #define HARMONICS   64 /* spherical harmonics */
 #define VALUES      12 /* output activations */
 #define DERIVATIVES 14 /* derivatives of the output activations */
-#define SLOPES      90 /* derivatives of the harmonics */
 #define MOVE        6  /* displacement of a position */
 
 #define DISPLACEMENT 3 /* columns of the displacement */
@@ -169,7 +168,7 @@ struct cost layers_cost_directions(const struct cost_model *m, const struct cost
     case VKN_DIRECTION_NONE:
         return cost_streaming(0, n->live * (4 + 16));
     case VKN_DIRECTION_HARMONICS:
-        return cost_streaming(SLOPES * n->live,
+        return cost_streaming(NGP_SH_DERIVATIVES * n->live,
                               n->live * (4 + sizeof(struct Sample) + FIELD_RAY_BYTES / 2 + 16 +
                                          FIELD_NGP_DIRECTION * field_value_bytes(m)));
     default:

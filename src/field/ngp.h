@@ -29,6 +29,8 @@ void ngp_place_grid(const struct vkn_config *config, struct field_model *model);
 void ngp_configure(const struct vkn_config *config, const struct field_model *model,
                    struct Config *constants, struct gpu_constants *specialization);
 
+/* Operations of the derivatives of the harmonics, shaders/field/input_gradients.glsl. */
+#define NGP_SH_DERIVATIVES 90
 /* Cost formulas of the passes. */
 cost_function ngp_cost_encode, ngp_cost_forward, ngp_cost_densities, ngp_cost_colors,
     ngp_cost_backward, ngp_cost_scatter, ngp_cost_reduce, ngp_cost_occupancy,

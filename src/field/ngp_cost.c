@@ -13,7 +13,6 @@
 #define CORNER_DERIVATIVES 9  /* three products of two weights, times the corner's value, added */
 #define LEVEL_DERIVATIVE   9  /* 1 - fraction; times the level's scale, added */
 #define FROM_UNIT_CUBE     3
-#define SH_DERIVATIVES     90 /* derivatives of the harmonics, shaders/field/input_gradients.glsl */
 #define SIGMOIDS           12
 #define DENSITY            1  /* exp; softplus takes 20, which is negligible beside the MLPs */
 #define DERIVATIVES        13 /* derivatives of sigmoids 9, of the clamped exp 4 */
@@ -201,7 +200,7 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     double recomputed = m->sh_flops + layers_flops(m, 0, m->layer_count - 1) + DERIVATIVES;
     double hidden = layers_flops(m, 0, m->layer_count) - 2 * m->used_weights;
     double index = m->deterministic ? 0 : 4;
-    double derivatives = m->has_direction_gradients ? SH_DERIVATIVES : 0;
+    double derivatives = m->has_direction_gradients ? NGP_SH_DERIVATIVES : 0;
     double sample = index + sizeof(struct Sample) + 2 * 16 + 2 * feature_bytes(m);
     sample += m->has_direction_gradients ? 16 : 0;
     /* Bytes of a row's values and their gradients, stored and loaded. */

@@ -88,7 +88,7 @@ static vkn_status check_empty(const struct refinement *r)
 }
 
 /* Adds the name and size of a view's image, and the view's camera. */
-static bool add_view(cJSON *list, const struct scene_camera *camera)
+static bool describe_view(cJSON *list, const struct scene_camera *camera)
 {
     struct base_text text = {0};
     uint64_t size = 0;
@@ -110,13 +110,13 @@ static bool add_view(cJSON *list, const struct scene_camera *camera)
 }
 
 /* Adds the views of the given scenes, so that scenes that change are noticed. */
-static bool add_views(cJSON *json, const struct refinement *r)
+static bool describe_views(cJSON *json, const struct refinement *r)
 {
     cJSON *list = cJSON_AddArrayToObject(json, "views");
     bool added = list != NULL;
     for (int set = 0; set < REFINE_SETS; set++)
         for (size_t i = 0; r->scenes[set] && i < r->result.views && added; i++)
-            added = add_view(list, &r->scenes[set]->splits[SCENE_TRAIN].cameras[i]);
+            added = describe_view(list, &r->scenes[set]->splits[SCENE_TRAIN].cameras[i]);
     return added;
 }
 
@@ -129,7 +129,7 @@ static char *describe_settings(const struct refinement *r)
     char *other = r->params->cameras ? realpath(r->params->cameras, NULL) : NULL;
     bool added = config && cJSON_AddStringToObject(json, "scene", scene ? scene : r->train.scene) &&
                  (!other || cJSON_AddStringToObject(json, "cameras", other)) &&
-                 cJSON_AddRawToObject(json, "config", config) && add_views(json, r);
+                 cJSON_AddRawToObject(json, "config", config) && describe_views(json, r);
     char *text = added ? base_json_print(json) : NULL;
     free(other);
     free(scene);
