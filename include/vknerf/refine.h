@@ -53,7 +53,8 @@ struct vkn_refine_result {
  * `out`/refine. A view that would move further than refine.limit, or does not fit the field, keeps
  * its original pose. The same call continues after VKN_INTERRUPTED. VKN_BAD_INPUT: the scene has
  * fewer than two views, no view has moved or all would keep their poses, `out` has other content or
- * comes from other settings, or the scenes have different images. */
+ * comes from other settings, the scene has changed since the call that began, or the scenes have
+ * different images. */
 VKN_API vkn_status vkn_refine(const struct vkn_refine_params *params,
                               struct vkn_refine_result *result);
 /* Returns the content of verdict.json in `out`, in memory that the caller frees; NULL, with an

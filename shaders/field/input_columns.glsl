@@ -1,5 +1,5 @@
-// Declares which columns hold a row's inputs: features or frequencies of the position, then those of the
-// time, padded to whole chunks; then the encoded direction. The including file includes
+// Declares which columns hold a row's inputs: features or frequencies of the position, then frequencies
+// of the time, padded to whole chunks; then the encoded direction. The including file includes
 // field/encoding.glsl and field/layers.glsl.
 // Passes: encode_inputs, direction_gradients.
 

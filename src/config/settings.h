@@ -117,15 +117,15 @@
 /* Refinement of cameras (scene.refine), as shares of the mean of the training images' longer sides. Views move in
  * units of whitened parameters: a change by a pixel moves points of the view's frustum by at most about one pixel. */
 #define VKN_SETTINGS_REFINE(X, G)                                                                       \
-    X(G, initial_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.005),                                          \
+    X(G, initial_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.005),                                         \
       "first change of a camera parameter in an update, every 16 steps; share of the image's size")     \
-    X(G, final_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.0005),                                           \
+    X(G, final_rate, FLOAT, RANGE(1e-8, 0.125), VALUE(0.0005),                                          \
       "last change of a camera parameter in an update, as a share of the image's size")                 \
     X(G, start, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(0.05),                                                \
       "share of the training after which cameras begin to move; 0: at once")                            \
     X(G, limit, FLOAT, RANGE(1e-5, 1), VALUE(0.2),                                                      \
       "most by which a pose, or a lens, moves a view in the image; share of the image's size")          \
-    X(G, detail, FLOAT, RANGE_OR_OFF(-1, 1000), VALUE(2),                                                \
+    X(G, detail, FLOAT, RANGE_OR_OFF(-1, 1000), VALUE(2),                                               \
       "levels of the hash grid with more cells per pixel do not move cameras; 0: all levels do")
 
 #define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \

@@ -83,8 +83,9 @@ struct field_kind {
                         shared among ranks or the field is deformed */
     struct pass_list normals; /* optional: from BIND_SAMPLES to BIND_NORMALS */
     /* Runs after `backward` with scene.refine: from gradients of features to gradients of positions
-     * in BIND_INPUT_GRADIENTS. `backward` itself writes the gradients of directions there, and
-     * those of positions that have no features or are deformed. Empty: scene.refine is refused. */
+     * in BIND_INPUT_GRADIENTS. `backward` itself writes the gradients of directions there and, if
+     * the model has no grid or has a deformation, the gradients of positions. An empty list:
+     * scene.refine is refused. */
     struct pass_list input_gradients;
 };
 

@@ -66,8 +66,9 @@ struct refinement {
 vkn_status refine_open_original(struct refinement *refinement);
 /* Returns whether a view keeps its original pose: where it was moved to is not to be trusted. */
 bool refine_rolls_back(const struct refine_view *view);
-/* Reads the refined cameras of the training in `folder`, and writes the scene with them, except
- * those of views that are rolled back. Sets views[].at_limit. VKN_BAD_INPUT: all are rolled back.
+/* Reads the refined cameras of the training in `folder`, and writes the scene with them. Views that
+ * are rolled back keep their poses. Sets views[].at_limit. VKN_BAD_INPUT: all views are rolled
+ * back.
  */
 vkn_status refine_write_scene(struct refinement *refinement, const char *folder);
 /* Opens the other scene, checks that it has the same images, and measures how far its views are
@@ -94,7 +95,8 @@ void refine_free_runs(struct refinement *refinement);
  * were evaluated on `views` test views. */
 void refine_judge(struct refine_run *const runs[REFINE_SETS], uint32_t seeds, size_t views,
                   struct vkn_refine_result *result);
-/* Finds the views whose PSNR is far below the others': sets their `misfits`, and the number. */
+/* Finds the views whose PSNR and SSIM are far below the others': sets their `misfits`, and the
+ * number. */
 vkn_status refine_find_misfits(struct refine_view *views, size_t count, size_t *misfits);
 /* Judges, and writes verdict.json and report.html. */
 vkn_status refine_write_verdict(struct refinement *refinement);

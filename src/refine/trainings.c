@@ -57,9 +57,8 @@ vkn_status refine_train(struct refinement *r, const char *name, const char *scen
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Reads the views' `name`, psnr or ssim, in fresh memory; views without pixels that count have
- * none.
- */
+/* Reads `name`, psnr or ssim, of all views, in fresh memory; NaN for a view without pixels that
+ * count. */
 static vkn_status read_views(const struct cJSON *json, const char *file, const char *name,
                              size_t count, double **views)
 {

@@ -44,9 +44,9 @@ vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
  * another number of views. */
 vkn_status render_split_cameras(const struct vkn_renderer *renderer, const struct vkn_scene *scene,
                                 enum scene_split_name split, struct scene_camera **cameras);
-/* Returns the cameras that `params` selects, with its picture size; those of a split as
- * render_split_cameras, an orbit and an interpolation from such training views. The caller frees
- * views->cameras; their image paths belong to the scene. */
+/* Returns the cameras that `params` selects, with its picture size. The cameras of a split come
+ * from render_split_cameras; an orbit and an interpolation lead through its training views. The
+ * caller frees views->cameras; their image paths belong to the scene. */
 vkn_status render_views(const vkn_renderer *renderer, const struct vkn_scene *scene,
                         const struct vkn_render_params *params, struct scene_camera_path *views);
 

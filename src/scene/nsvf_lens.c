@@ -14,7 +14,8 @@ struct intrinsics {
     size_t focal[2], center[2]; /* indices of numbers; equal for a single focal length */
 };
 
-/* Checks that elements other than focal lengths and centre are those of a pinhole without skew. */
+/* Checks that the matrix is a pinhole's without skew; focal lengths and centre may have any value.
+ */
 static vkn_status check_matrix(const char *file, const struct numbers *matrix, size_t columns)
 {
     for (size_t i = 0; i < matrix->count; i++) {

@@ -73,7 +73,7 @@ struct rewrite {
     struct new_frame *frames;
     size_t count;
     bool is_complete;  /* all frames with keys of their own for the lens have new lenses */
-    bool is_agreed;    /* frames that share parts of the lens agree about those that are written */
+    bool is_agreed;    /* frames that share a part of the lens have the same new values for it */
     bool is_decentred; /* a new lens has its centre aside from the image's middle */
     bool is_used[SCENE_COEFFICIENT_COUNT]; /* a new lens or the top level has the coefficient */
 };
