@@ -266,6 +266,8 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.error_sums = bench->config.slot_count * (3 + 2 * (uint64_t)bench->config.slot_cells);
     if (bench->settings.scene.refine > VKN_REFINEMENT_OFF)
         counts.refined_views = cameras;
+    if (bench->settings.scene.appearance > VKN_APPEARANCE_OFF)
+        counts.appearances = cameras;
     counts.cells = cells;
     counts.bit_words = cells / 32 + cells / 512;
     /* Shaders of other backends than the bench's run on it too. */

@@ -39,6 +39,17 @@ static inline void assert_ray(const struct Ray *ray, const struct scene_camera *
     assert_close(ray->last, last, 1, slack, "last step of ray", index);
 }
 
+/* Checks the ray's position in an image of width x height pixels. */
+static inline void assert_position(const struct Ray *ray, double width, double height, double x,
+                                   double y, size_t index)
+{
+    double longer = fmax(width, height);
+    assert_close((int16_t)(ray->position & 0xffff) / 32767.0, (x - 0.5 * width) / longer, 2e-5, 1,
+                 "column of ray", index);
+    assert_close((int16_t)(ray->position >> 16) / 32767.0, (y - 0.5 * height) / longer, 2e-5, 1,
+                 "row of ray", index);
+}
+
 static inline void assert_fresh_result(const struct RayResult *result)
 {
     const struct RayResult fresh = {.transmittance = 1};

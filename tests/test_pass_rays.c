@@ -43,8 +43,10 @@ static struct bench bench_of(struct gpu_device *device, const struct views *view
     struct bench bench = bench_configure(device, settings);
     struct Camera cameras[CAMERAS];
     bench_allocate(&bench, CAMERAS, PIXELS);
-    for (uint32_t i = 0; i < CAMERAS; i++)
+    for (uint32_t i = 0; i < CAMERAS; i++) {
         cameras[i] = setup_camera(&views->cameras[i]);
+        cameras[i].view = i;
+    }
     bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
     bench_put(&bench, BIND_PIXELS, views->pixels, sizeof views->pixels);
     return bench;
@@ -99,6 +101,7 @@ static void check_rays(const struct bench *bench, const struct views *views, con
         uint32_t x = pixel_index % camera->width, y = pixel_index / camera->width;
         assert_ray(&rays[r], camera, x + 0.5, y + 0.5, &bench->config, bench_contracts(bench), 0, 1,
                    r);
+        assert_position(&rays[r], camera->width, camera->height, x + 0.5, y + 0.5, r);
         hits[pixel]++;
     }
 }
@@ -204,6 +207,33 @@ static void test_ignored_pixels(void **state)
         assert_uniform(counts, kept, "pixels that count");
     }
     free(hits);
+    bench_destroy(&bench);
+}
+
+/* Rays of a strip have positions in the whole image: the second camera's pixels are every second
+ * row and column of the third view, from its row 20 on. */
+static void test_strip(void **state)
+{
+    struct views views = views_create(1.6);
+    struct bench bench =
+        bench_of(*state, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
+    struct Camera cameras[CAMERAS];
+    bench_get(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    cameras[1].view = 2;
+    cameras[1].first_row = 20;
+    cameras[1].shrink = 2;
+    cameras[2].width = 128;
+    cameras[2].height = 116;
+    bench_put(&bench, BIND_CAMERAS, cameras, sizeof cameras);
+    bench.config.first_view = 1;
+    bench.config.view_count = 1;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    struct Ray *rays = run_step(&bench, 1, 500);
+    for (uint32_t r = 0; r < 500; r++) {
+        uint32_t pixel = pixel_of(&views, &rays[r], r) - (uint32_t)views.cameras[1].first_pixel;
+        assert_position(&rays[r], 128, 116, 2 * (pixel % 64 + 0.5), 20 + 2 * (pixel / 64 + 0.5), r);
+    }
+    free(rays);
     bench_destroy(&bench);
 }
 
@@ -467,12 +497,12 @@ static void test_repeats(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pixels),      cmocka_unit_test(test_cone),
-        cmocka_unit_test(test_backgrounds), cmocka_unit_test(test_jitter),
-        cmocka_unit_test(test_repeats),     cmocka_unit_test(test_ignored_pixels),
-        cmocka_unit_test(test_some_views),  cmocka_unit_test(test_nothing_counts),
-        cmocka_unit_test(test_curriculum),  cmocka_unit_test(test_near_start),
-        cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_pixels),         cmocka_unit_test(test_cone),
+        cmocka_unit_test(test_backgrounds),    cmocka_unit_test(test_jitter),
+        cmocka_unit_test(test_repeats),        cmocka_unit_test(test_ignored_pixels),
+        cmocka_unit_test(test_some_views),     cmocka_unit_test(test_strip),
+        cmocka_unit_test(test_nothing_counts), cmocka_unit_test(test_curriculum),
+        cmocka_unit_test(test_near_start),     cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -24,6 +24,7 @@ static void check_view(struct bench *bench, const struct scene_camera *camera, u
         uint32_t right = inside % edge, down = inside / edge;
         double x = column + (right + 0.5) / edge, y = row + (down + 0.5) / edge;
         assert_ray(&rays[r], camera, x, y, &bench->config, bench_contracts(bench), 0.5, 0.5, r);
+        assert_position(&rays[r], camera->width, camera->height, x, y, r);
         assert_true(rays[r].view == 1 && rays[r].time == camera->time);
         assert_fresh_result(&results[r]);
         assert_memory_equal(rays[r].background, bench->config.render_background, 12);

@@ -336,7 +336,7 @@ static void test_other_formats(void **state)
     struct image_header header;
     read_seed("turned.tif", &data, &size);
     assert_ok(image_read_header("x", data, size, true, &header));
-    assert_int_equal(header.orientation, 6);
+    assert_int_equal(header.exif.orientation, 6);
     free(data);
     uint8_t colors[5 * 4], light[5 * 4];
     for (uint32_t x = 0; x < 5; x++) {
@@ -935,20 +935,20 @@ static void test_exif_hostile(void **state)
     struct image_header header;
     assert_ok(scene_copy_upright(stored, 1, exif + 2, size - 2, temporary_path(folder, "a.jpg")));
     assert_ok(image_measure(temporary_path(folder, "a.jpg"), &header));
-    assert_int_equal(header.orientation, 8);
+    assert_int_equal(header.exif.orientation, 8);
     assert_ok(base_file_read(tagged_picture(folder, "a.png", 6, 4, 5), 1 << 20, &data, &size));
-    assert_int_equal(exif_orientation((uint8_t *)data, size), 5);
+    assert_int_equal(exif_of_image((uint8_t *)data, size).orientation, 5);
     for (size_t length = 0; length < size; length++) {
         uint8_t *part = base_alloc(length + 1, 1);
         memcpy(part, data, length);
-        exif_orientation(part, length);
+        exif_of_image(part, length);
         free(part);
         for (int k = 0; k < 3; k++) {
             static const uint8_t broken[3] = {0xff, 0x7f, 0};
             part = base_alloc(size, 1);
             memcpy(part, data, size);
             part[length] = broken[k];
-            unsigned orientation = exif_orientation(part, size);
+            unsigned orientation = exif_of_image(part, size).orientation;
             assert_true(orientation >= 1 && orientation <= 8);
             free(part);
         }

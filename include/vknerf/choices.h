@@ -67,6 +67,12 @@
     X(VKN_REFINEMENT_POSES, poses)                                                                      \
     X(VKN_REFINEMENT_LENSES, lenses)                                                                    \
     X(VKN_REFINEMENT_ALL, all)
+/* What a training estimates of how images were taken: nothing; the exposure of each image; also its white balance,
+ * and the vignetting and response curve of each camera. */
+#define VKN_APPEARANCES(X)                                                                              \
+    X(VKN_APPEARANCE_OFF, off)                                                                          \
+    X(VKN_APPEARANCE_EXPOSURE, exposure)                                                                \
+    X(VKN_APPEARANCE_FULL, full)
 /* Placement of samples on a ray: in occupied cells of the occupancy grid; uniform, with the same number per ray;
  * hierarchical, where a coarse field of the same model finds density (NeRF); where a small proposal field predicts
  * weight (Mip-NeRF 360). */
@@ -209,6 +215,7 @@
     X(contraction, VKN_CONTRACTION_DEFAULT, default, VKN_CONTRACTIONS)                                  \
     X(test_views, VKN_TEST_VIEWS_DEFAULT, default, VKN_TEST_VIEWS)                                      \
     X(refinement, VKN_REFINEMENT_DEFAULT, default, VKN_REFINEMENTS)                                     \
+    X(appearance, VKN_APPEARANCE_DEFAULT, default, VKN_APPEARANCES)                                     \
     X(sampling, VKN_SAMPLING_DEFAULT, default, VKN_SAMPLINGS)                                           \
     X(spacing, VKN_SPACING_DEFAULT, default, VKN_SPACINGS)                                              \
     X(checkpointing, VKN_CHECKPOINTING_AUTO, auto, VKN_CHECKPOINTINGS)                                  \

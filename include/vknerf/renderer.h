@@ -58,6 +58,9 @@ struct vkn_picture_params {
     /* No background, whatever `background` is: colours are straight (not multiplied by the
      * opacity), 0 where the opacity is 0. VKN_MAP_RGBA writes both. Needs `size`. */
     bool transparent;
+    /* Stops by which the picture is brighter than at the mean exposure of the training images, in
+     * linear light, -16 to 16. Needs `size`. */
+    double exposure;
 };
 
 /* Renders one view. `params` may be NULL. The caller frees *picture with vkn_picture_free.

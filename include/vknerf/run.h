@@ -33,6 +33,7 @@ struct vkn_evaluated_view {
     double background_psnr; /* of the background alone; see vkn_evaluation */
     double floaters;        /* see vkn_evaluation */
     double psnr_aligned;    /* at an aligned pose; NaN: not aligned. See vkn_evaluation */
+    double psnr_affine, psnr_quadratic; /* after a correction of colours, see vkn_evaluation */
 };
 
 /* Quality of a field. Owned by the library, valid until vkn_evaluation_free. */
@@ -56,6 +57,9 @@ struct vkn_evaluation {
      * on one half of the image, and its PSNR is measured on the other half, and the other way
      * round. NaN if no view was aligned. */
     double psnr_aligned;
+    /* Mean PSNR after the colours of each picture were fitted to the image by least squares: affine
+     * or quadratic in the channels. NaN without scene.appearance. */
+    double psnr_affine, psnr_quadratic;
 };
 /* Frees an evaluation. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);
@@ -301,6 +305,7 @@ struct vkn_render_params {
      * level with `orbit` and `interpolate`. Other values: the lens of each view. */
     enum vkn_lens lens;
     bool transparent; /* writes colours as straight RGBA without background; excludes `video` */
+    double exposure;  /* in stops, see vkn_picture_params */
 };
 
 /* Result of vkn_run_render. */

@@ -119,6 +119,18 @@ float even_by_drawn(uint views, uint cell)
 }
 #endif
 
+// Returns Ray.position of a position in the part of a view that the camera's pixels show.
+uint position_in_image(Camera camera, vec2 position)
+{
+#ifdef TRAIN
+    vec2 image = vec2(cameras[camera.view].width, cameras[camera.view].height);
+#else
+    vec2 image = vec2(camera.width, camera.height);
+#endif
+    vec2 whole = position * float(camera.shrink) + vec2(0.0, camera.first_row);
+    return packSnorm2x16((whole - 0.5 * image) / max(image.x, image.y));
+}
+
 void main()
 {
     uint index = gl_GlobalInvocationID.x;
@@ -213,6 +225,7 @@ void main()
     ray.direction = float[3](direction.x, direction.y, direction.z);
     ray.distance_scale = depth_scale;
     ray.view = view;
+    ray.position = position_in_image(camera, position);
     ray.time = camera.time;
     ray.step = to_steps(span.x);
     if (config.ray_samples == 0u) { // a march

@@ -1,7 +1,7 @@
-// Adds gradients with respect to the parameters of cameras in 64-bit fixed point: sums are the same in
+// Adds gradients with respect to the parameters of views in 64-bit fixed point: sums are the same in
 // any order, and exact over the steps of an update interval.
 // The including file declares STATE as `error_cells`.
-// Passes: view_gradients, update_views.
+// Passes: view_gradients, update_views, appearance_gradients, update_appearance.
 
 // Adds a 64-bit number to a sum.
 void add_words(uint cell, uint low, uint high)
@@ -25,6 +25,16 @@ void add_gradient(uint cell, float value)
         high = ~high + (low == 0u ? 1u : 0u);
     }
     add_words(cell, low, high);
+}
+
+// Moves a sum, with its number of summands, to another sum.
+void move_sum(uint from, uint to)
+{
+    ErrorCell sum = error_cells[from];
+    error_cells[from] = ErrorCell(0.0, 0u, 0u, 0u);
+    add_words(to, sum.low, sum.high);
+    if (sum.rays > 0u)
+        atomicAdd(error_cells[to].rays, sum.rays);
 }
 
 // Returns a sum of gradients.

@@ -11,14 +11,9 @@ uint group_of(uint view)
 // Moves a view's sum of gradients with respect to lens parameter k to the first view of its group.
 void add_to_group(uint view, uint k)
 {
-    uint group = group_of(view), from = lens_sum(view, k), to = lens_sum(group, k);
-    if (group == view)
-        return;
-    ErrorCell sum = error_cells[from];
-    error_cells[from] = ErrorCell(0.0, 0u, 0u, 0u);
-    add_words(to, sum.low, sum.high);
-    if (sum.rays > 0u)
-        atomicAdd(error_cells[to].rays, sum.rays);
+    uint group = group_of(view);
+    if (group != view)
+        move_sum(lens_sum(view, k), lens_sum(group, k));
 }
 
 // Returns the gradient with respect to lens parameter j of a group. A larger focal length and a smaller

@@ -18,10 +18,9 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #define VIEW_BUFFER workgroupcoherent buffer
 #include "rays/gradient_sums.glsl"
 #include "rays/refined_views.glsl"
-#include "shared/progress.glsl"
+#include "rays/significant_step.glsl"
 
-const float BETA1 = 0.9, BETA2 = 0.99, EPSILON = 1e-15; // CamP's
-const float NOISE = 3.0; // a parameter rests while its squared mean gradient is below this many times that of noise
+const float BETA2 = 0.99; // CamP's
 
 // Returns the cell with the sum of gradients with respect to a parameter of a view's pose.
 uint pose_sum(uint view, uint parameter)
@@ -35,11 +34,10 @@ uint lens_sum(uint view, uint parameter)
     return pose_sum(view, VIEW_PARAMETERS + parameter);
 }
 
-// Returns the change of a parameter in an update: it falls exponentially over the training.
+// Returns the change of a parameter in an update.
 float rate_of_update()
 {
-    float progress = (training_progress() - config.refine_start) / max(1.0 - config.refine_start, 1e-6);
-    return config.refine_rate * pow(config.refine_final_rate / config.refine_rate, clamp(progress, 0.0, 1.0));
+    return falling_rate(config.refine_rate, config.refine_final_rate, config.refine_start);
 }
 
 // Returns whether the pose or lens whose first sum of gradients is in `cell` had rays, and refine_start
@@ -50,28 +48,13 @@ bool is_updated(uint cell)
            (!training_ends() || training_progress() >= config.refine_start);
 }
 
-// Returns how far a mean gradient stands out from noise, 0 to 1: the positive part of James and Stein's
-// shrinkage with NOISE times the variance (Efron and Morris, JASA 1973). Adam's steps are as long for
-// noise as for a gradient, and would let exact cameras drift. The mean of n gradients with weights
-// (1 - BETA1) BETA1^i / (1 - BETA1^n) has the variance of one gradient times the sum of the squared
-// weights. rest1: BETA1^n.
-float significance(float mean, float square, float rest1)
-{
-    float noise = (1.0 - BETA1) / (1.0 + BETA1) * (1.0 + rest1) / (1.0 - rest1) * square;
-    return mean != 0.0 ? max(1.0 - NOISE * noise / (mean * mean), 0.0) : 0.0;
-}
-
 // Takes step `count` with the latent parameter in word `at`, one of `parameters`, whose moments follow.
 void step_latent(uint at, uint parameters, uint count, float g)
 {
-    float m = mix(g, view_words[at + parameters], BETA1);
-    float v = mix(g * g, view_words[at + 2u * parameters], BETA2);
-    view_words[at + parameters] = m;
-    view_words[at + 2u * parameters] = v;
-    // Corrects the moments' bias.
-    float rest1 = exp2(log2(BETA1) * float(count)), rest2 = exp2(log2(BETA2) * float(count));
-    float mean = m / (1.0 - rest1), square = v / (1.0 - rest2);
-    view_words[at] -= rate_of_update() * significance(mean, square, rest1) * mean / (sqrt(square) + EPSILON);
+    float moment1 = view_words[at + parameters], moment2 = view_words[at + 2u * parameters];
+    view_words[at] -= rate_of_update() * significant_step(g, count, BETA2, moment1, moment2);
+    view_words[at + parameters] = moment1;
+    view_words[at + 2u * parameters] = moment2;
 }
 
 // Limits the length of latent parameters. Counts the update, and clears the sums of gradients, whose

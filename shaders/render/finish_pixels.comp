@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Pass finish_pixels (variant finish_normals with NORMALS): averages the rays of each pixel and
-// composites them on the background (in sRGB space, as the loss does); finish_normals also averages
-// the normals.
+// composites them on the background (in sRGB space, as the loss does). With picture_kind the picture is as
+// a camera with picture_appearance takes it. finish_normals also averages the normals.
 //
 //   buffer         shape                               access
 //   RAYS, RESULTS  [ray]                               read
@@ -16,6 +16,13 @@ layout(std430, BINDING(OUTPUT)) writeonly buffer OutputBuffer { Output pixels[];
 #ifdef NORMALS
 #include "render/ray_normal.glsl"
 #endif
+
+float appearance_value(uint first, uint parameter)
+{
+    return config.picture_appearance[parameter];
+}
+
+#include "volume/appearance.glsl"
 
 // Clamps to 0..1; NaN becomes 0.
 float unit_range(float x)
@@ -33,19 +40,28 @@ void main()
                                               config.render_background[1],
                                               config.render_background[2]);
     vec3 normal = vec3(0.0);
-    float opacity = 0.0, depth = 0.0;
+    float opacity = 0.0, depth = 0.0, through = 0.0;
     for (uint i = 0; i < push.b; i++) {
         uint ray = pixel * push.b + i;
         RayResult result = results[ray];
         float transmittance = result.transmittance;
-        color += vec3(result.color[0], result.color[1], result.color[2]) + transmittance * background;
+        color += vec3(result.color[0], result.color[1], result.color[2]);
+        through += transmittance;
         opacity += 1.0 - transmittance;
         depth += result.depth * rays[ray].distance_scale;
 #ifdef NORMALS
         normal += (1.0 - transmittance) * ray_normal(ray);
 #endif
     }
-    color = color / float(push.b);
+    color /= float(push.b);
+    through /= float(push.b);
+    if (config.picture_kind != 0u)
+        color = pixel_color(photograph(0u, config.picture_kind == APPEARANCE_FULL,
+                                       unpackSnorm2x16(rays[pixel * push.b].position),
+                                       color / photographed_share(through)),
+                            through, background);
+    else
+        color += through * background;
     color = vec3(unit_range(color.r), unit_range(color.g), unit_range(color.b));
     depth = opacity > 0.0 ? depth / opacity : 0.0;
     depth = abs(depth) < 1e38 ? depth : 0.0;

@@ -77,7 +77,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
 #define SPEC_REFINE             49 /* REFINE_*: what training refines of the cameras, scene.refine */
-#define SPEC_COUNT              50
+#define SPEC_APPEARANCE         50 /* APPEARANCE_*: what training estimates of images and cameras */
+#define SPEC_COUNT              51
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -172,6 +173,10 @@ typedef struct Dispatch Dispatch;
 #define REFINE_POSES   1
 #define REFINE_LENSES  2
 #define GRADIENT_UNITS 16777216.0 /* fixed-point units per 1 of a gradient, 2^24 */
+
+/* Appearance of images (struct Appearance): values of SPEC_APPEARANCE; 0: none. */
+#define APPEARANCE_EXPOSURE 1
+#define APPEARANCE_FULL     2
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -360,6 +365,13 @@ struct Config {
     SHARED_FLOAT refine_start;  /* share of the training after which cameras move */
     SHARED_FLOAT refine_limit;  /* largest length of a pose's or lens's latent parameters, pixels */
     SHARED_FLOAT refine_detail; /* most cells per pixel of levels that move cameras */
+
+    /* Appearance of images (struct Appearance). */
+    SHARED_UINT first_appearance_sum;  /* as first_sum, first_view_word */
+    SHARED_UINT first_appearance_word;
+    SHARED_FLOAT appearance_rate, appearance_final_rate; /* change of a parameter per update */
+    SHARED_UINT picture_kind;            /* APPEARANCE_* of the picture to be rendered; 0: none */
+    SHARED_FLOAT picture_appearance[36]; /* APPEARANCE_PARAMETERS of the picture */
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -495,6 +507,8 @@ struct Ray {
     SHARED_FLOAT weight; /* density of the ray's pixel in even drawing / density with which it was
                             drawn; 1 without an error map */
     SHARED_UINT cell;    /* cell of the error map */
+    SHARED_UINT position; /* in the image: packSnorm2x16 of the distance from the middle, in units
+                             of the longer side */
 };
 
 /* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.
@@ -552,6 +566,31 @@ struct View {
 #define VIEW_LENS_WHITENING 136
 #define VIEW_LENS_UPDATES   200
 #define VIEW_WORDS          204
+
+/* Appearance of a training view: what its camera makes of a ray's colour, after PPISP (Deng et al.,
+ * 2026; shaders/volume/appearance.glsl). All zero changes nothing. The first APPEARANCE_IMAGE
+ * parameters are the image's: exposure and white balance (gains of red and blue) in stops, then
+ * shifts of the chromaticities (r, g) of red, green and blue. The others are the camera's and equal
+ * in all views of a group, whose moments are those of its first view, `group`: by channel the
+ * vignetting (centre x, y, coefficients of the 2nd, 4th and 6th power of the distance), then by
+ * channel the response curve (toe, shoulder, gamma, centre). In BIND_STATE: [view]
+ * [APPEARANCE_PARAMETERS] ErrorCell after the sums of struct View, with numbers of rays in the first
+ * of the image's and of the camera's, and [view] Appearance after the views. */
+#define APPEARANCE_IMAGE      9
+#define APPEARANCE_VIGNETTING 9  /* first parameter, 5 by channel */
+#define APPEARANCE_CURVE      24 /* first parameter, 4 by channel */
+#define APPEARANCE_PARAMETERS 36
+struct Appearance {
+    SHARED_FLOAT values[APPEARANCE_PARAMETERS];
+    SHARED_FLOAT moment1[APPEARANCE_PARAMETERS], moment2[APPEARANCE_PARAMETERS];
+    SHARED_UINT updates, camera_updates; /* of the image's and of the camera's parameters */
+    SHARED_UINT group;                   /* first view of the same camera */
+    SHARED_FLOAT given;                  /* exposure by the image file, about the mean; else 0 */
+};
+#define APPEARANCE_UPDATES 108 /* word of `updates`; camera_updates follows */
+#define APPEARANCE_GROUP   110
+#define APPEARANCE_GIVEN   111
+#define APPEARANCE_WORDS   112
 
 /* Sums over the cells of all slots up to a slot, in BIND_REDUCE from REDUCE_SLOTS on: first
  * [slot] ErrorSums, then [slot][cell] the sum of the slot's masses up to the cell, then

@@ -12,10 +12,12 @@
 //   RAYS             [ray]                                                        read; write without TRAIN
 //   SAMPLES          [sample]                                                     read
 //   FIELD            [sample] vec4: rgb, density                                  read
-//   RESULTS          [ray]                                                        read; write without TRAIN
+//   RESULTS          [ray]                       read; write without TRAIN, or with scene.appearance
 //   STATE            ray count, loss scale, keep_gain, mean_loss (read),
 //                    live_count, live_rays, reached_count, kept_rays (write)      read, write
 //   STATE            [view][cell] ErrorCell: sums of losses, TRAIN by error       read, write
+//   STATE            [view] Appearance, TRAIN with scene.appearance               read
+//   CAMERAS          [camera], TRAIN with scene.appearance                        read
 //   FIELD_GRADIENTS  [sample] vec4, TRAIN                                         write
 //   LIVE             [live sample] u32, TRAIN                                     write
 //   REDUCE           REDUCE_LOSS [workgroup][loss, squared error] f32, TRAIN      write
@@ -43,6 +45,7 @@ layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #include "volume/loss.glsl"
 #include "volume/keep.glsl"
 #include "volume/ray_weight.glsl"
+#include "volume/ray_appearance.glsl"
 
 layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
@@ -70,16 +73,36 @@ void record_error(uint ray, float loss)
     atomicAdd(error_cells[cell].rays, 1u);
 }
 
+// Turns the gradient with respect to a pixel's colour into the gradient with respect to the ray's
+// colour. density_gradient assumes that the background adds transmittance * background to this colour:
+// `prediction` becomes the colour for which the gradient with respect to the transmittance is right.
+void through_appearance(uint ray, Photograph taken, vec3 color, float transmittance, vec3 background,
+                        inout vec3 prediction, inout vec3 color_gradient)
+{
+    vec3 by_color =
+        photograph_gradients(appearance_of(ray), IS_FULL, position_of(ray), taken, color_gradient).scene;
+    float by_transmittance = dot(color_gradient, background - taken.color) + dot(by_color, taken.scene);
+    prediction = color + by_color * (transmittance * by_transmittance / max(dot(by_color, by_color), 1e-36));
+    color_gradient = by_color;
+}
+
 // Returns the loss of a ray's colour and its squared error; `color_gradient` becomes d loss / d colour.
 // Records the loss in the error map.
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
     vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
-    vec3 target = vec3(rays[ray].target[0], rays[ray].target[1], rays[ray].target[2]) +
-                  (1.0 - rays[ray].target[3]) * background;
     prediction = color + transmittance * background;
-    vec3 difference = prediction - target;
+    bool has_appearance = APPEARANCE != 0u && push.e != COMPOSITE_COARSE;
+    Photograph taken;
+    vec3 pixel = prediction;
+    if (has_appearance) {
+        taken = photograph_of_ray(ray, color, transmittance);
+        pixel = pixel_color(taken, transmittance, background);
+        results[ray].color = float[3](color.x, color.y, color.z);
+        results[ray].transmittance = transmittance;
+    }
+    vec3 difference = pixel - target_color(ray, background);
     for (int c = 0; c < 3; c++) {
         vec2 channel = channel_loss(difference[c]) / 3.0;
         loss += vec2(channel.x, difference[c] * difference[c] / 3.0);
@@ -87,6 +110,8 @@ vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, ou
     }
     record_error(ray, loss.x);
     color_gradient *= state.loss_scale / float(state.ray_count) * gradient_weight(ray);
+    if (has_appearance)
+        through_appearance(ray, taken, color, transmittance, background, prediction, color_gradient);
     return loss * loss_weight(ray);
 }
 

@@ -334,8 +334,8 @@ bool checkpoint_has(const struct safetensors_file *file, const char *name, uint6
     return tensor && tensor->size / 4 == count;
 }
 
-/* Returns the elements of the file's state if an older version wrote it, or an error map or refined
- * views follow it, else `count`. */
+/* Returns the elements of the file's state if an older version wrote it, or an error map, refined
+ * views or appearances follow it, else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
                                uint64_t count)
 {
@@ -347,14 +347,22 @@ static uint64_t state_elements(const struct safetensors_file *file, const char *
     return older || longer ? elements : count;
 }
 
-const struct safetensors_tensor *checkpoint_refined_views(const struct safetensors_file *file)
+struct saved_state checkpoint_state(const struct safetensors_file *file)
 {
     BASE_KEEP_ERROR;
     struct vkn_config config = {0};
+    struct saved_state state = {0};
     const char *json = safetensors_metadata_value(file, CHECKPOINT_CONFIG);
-    bool refines = vkn_config_parse_json(&config, "", json, true) == VKN_OK &&
-                   config.scene.refine > VKN_REFINEMENT_OFF;
-    return refines ? find_by_name(file, "state") : NULL;
+    const struct safetensors_tensor *tensor = find_by_name(file, "state");
+    if (vkn_config_parse_json(&config, "", json, true) != VKN_OK || !tensor)
+        return state;
+    state.has_views = config.scene.refine > VKN_REFINEMENT_OFF;
+    state.has_appearances = config.scene.appearance > VKN_APPEARANCE_OFF;
+    if (state.has_views || state.has_appearances) {
+        state.data = tensor->data;
+        state.size = tensor->size;
+    }
+    return state;
 }
 
 bool checkpoint_skipped(const struct safetensors_file *file, uint32_t *skipped)

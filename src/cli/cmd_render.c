@@ -31,12 +31,17 @@ static int parse_maps(const char *maps, struct vkn_render_params *params)
     }
 }
 
-static int parse_fps(const char *text, double *fps)
+/* Parses the number of an option, unless `text` is NULL. */
+static int parse_number(const char *name, const char *text, double least, double most,
+                        double *number)
 {
     char *end = NULL;
-    *fps = strtod(text, &end);
-    if (end == text || *end || !(*fps >= 0.01 && *fps <= 1000.0))
-        return cli_fail(VKN_BAD_INPUT, "--fps: %s is not a number from 0.01 to 1000", text);
+    if (!text)
+        return OPTIONS_GO_ON;
+    *number = strtod(text, &end);
+    if (end == text || *end || !(*number >= least && *number <= most))
+        return cli_fail(VKN_BAD_INPUT, "%s: %s is not a number from %g to %g", name, text, least,
+                        most);
     return OPTIONS_GO_ON;
 }
 
@@ -144,7 +149,8 @@ int cmd_render(int argc, char **argv)
     struct vkn_job job = {.stop = &cli_stop};
     struct vkn_render_params params = {.size = sizeof params, .job = &job};
     bool json = false;
-    const char *maps = "rgb", *time = NULL, *fps = NULL, *video = NULL, *crop = NULL, *trust = NULL;
+    const char *maps = "rgb", *time = NULL, *fps = NULL, *video = NULL, *crop = NULL, *trust = NULL,
+               *exposure = NULL;
     const struct option options[] = {
         {OPTION("--split", "train|val|test", CHOICE, &params.split,
                 "views of a split; default test, else val, else train"),
@@ -170,6 +176,8 @@ int cmd_render(int argc, char **argv)
         {OPTION("--background", "white|black|transparent", CHOICE, &background,
                 "background; default white, black if trained on black; transparent: rgb has alpha"),
          .choices = backgrounds},
+        {OPTION("--exposure", "EV", TEXT, &exposure,
+                "stops by which the images are brighter than the mean of the training images")},
         CLI_PRECISION_OPTION(params.precision),
         {OPTION("--supersample", "1|2|4", COUNT, &params.supersample,
                 "rays along a pixel's edge; default 1")},
@@ -209,8 +217,10 @@ int cmd_render(int argc, char **argv)
     params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)
         code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
-    if (code == OPTIONS_GO_ON && fps)
-        code = parse_fps(fps, &params.fps);
+    if (code == OPTIONS_GO_ON)
+        code = parse_number("--fps", fps, 0.01, 1000, &params.fps);
+    if (code == OPTIONS_GO_ON)
+        code = parse_number("--exposure", exposure, -16, 16, &params.exposure);
     if (code == OPTIONS_GO_ON && params.supersample > 0 && params.supersample != 1 &&
         params.supersample != 2 && params.supersample != 4)
         code = cli_fail(VKN_BAD_INPUT, "--supersample: %u is not 1, 2 or 4", params.supersample);

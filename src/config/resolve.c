@@ -142,6 +142,10 @@ static vkn_status check_parallel(const struct vkn_config *config)
             VKN_BAD_INPUT,
             "config: parallel.communication_type: f16 is for gradients, but parallel.mode=average "
             "sends parameters");
+    if (config->scene.appearance > VKN_APPEARANCE_OFF &&
+        config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        return base_fail(VKN_BAD_INPUT, "config: scene.appearance: parallel.mode=average does not "
+                                        "estimate it; use parallel.mode=synchronous");
     if (config->scene.refine > VKN_REFINEMENT_OFF && config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: parallel.mode=average does not "
                                         "average cameras; use parallel.mode=synchronous");

@@ -109,6 +109,8 @@
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
     X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \
       "camera parameters that training refines: none, poses, lenses of camera groups, or all")          \
+    X(G, appearance, ENUM(appearance), ANY, VALUE(VKN_APPEARANCE_OFF),                                  \
+      "estimate exposures of images; full: also white balance, vignetting, response curve")             \
     X(G, image_budget, BYTES, RANGE(1, 1125899906842624), OPEN("as much as the device has free"),       \
       "device memory for training images, in bytes; the rest is streamed")                              \
     X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \
@@ -127,6 +129,13 @@
       "most by which a pose, or a lens, moves a view in the image; share of the image's size")          \
     X(G, detail, FLOAT, RANGE_OR_OFF(-1, 1000), VALUE(2),                                               \
       "levels of the hash grid with more cells per pixel do not move cameras; 0: all levels do")
+
+/* Appearance of images (scene.appearance). */
+#define VKN_SETTINGS_APPEARANCE(X, G)                                                                   \
+    X(G, initial_rate, FLOAT, RANGE(1e-8, 10), VALUE(0.4),                                              \
+      "first change of an exposure or other parameter in an update, every 16 steps, in stops")          \
+    X(G, final_rate, FLOAT, RANGE(1e-8, 10), VALUE(0.005),                                              \
+      "last change of an exposure or other parameter in an update, in stops")
 
 #define VKN_SETTINGS_PROGRESSIVE(X, G)                                                                  \
     X(G, enabled, BOOL, ANY, VALUE(false), "coarse-to-fine training: begin with reduced images")        \
@@ -419,6 +428,7 @@
     GROUP(log, VKN_SETTINGS_LOG)                                                                        \
     GROUP(scene, VKN_SETTINGS_SCENE)                                                                    \
     GROUP(refine, VKN_SETTINGS_REFINE)                                                                  \
+    GROUP(appearance, VKN_SETTINGS_APPEARANCE)                                                          \
     GROUP(progressive, VKN_SETTINGS_PROGRESSIVE)                                                        \
     GROUP(field, VKN_SETTINGS_FIELD)                                                                    \
     GROUP(grid, VKN_SETTINGS_GRID)                                                                      \

@@ -126,7 +126,7 @@ const char *config_value_name(const struct config_setting *setting, const char *
 
 const struct config_heading config_headings[] = {
     {"Length and repeatability", {"steps", "seconds", "seed", "deterministic"}},
-    {"Data", {"scene", "refine", "progressive", "background"}},
+    {"Data", {"scene", "refine", "appearance", "progressive", "background"}},
     {"Model", {"model", "field", "grid", "mlp", "dynamic", "glsl"}},
     {"Sampling", {"batch", "march", "proposal"}},
     {"Loss and optimiser", {"loss", "optimizer"}},

@@ -110,6 +110,7 @@ static const struct {
     {offsetof(struct buffer_counts, error_cells), "batch.by_error"},
     {offsetof(struct buffer_counts, error_sums), "batch.by_error"},
     {offsetof(struct buffer_counts, refined_views), "scene.refine"},
+    {offsetof(struct buffer_counts, appearances), "scene.appearance"},
     {offsetof(struct buffer_counts, layer), "--resolution"},
     {offsetof(struct buffer_counts, texels), "--texture"},
     {offsetof(struct buffer_counts, splats), "--count"},

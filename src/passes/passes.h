@@ -35,6 +35,7 @@ struct buffer_counts {
     uint64_t cells, bit_words;      /* occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS */
     uint64_t error_cells, error_sums; /* error map: struct ErrorCell; floats after REDUCE_SIZE */
     uint64_t refined_views;           /* training views whose cameras are refined, or 0 */
+    uint64_t appearances;             /* training views whose appearance is estimated, or 0 */
     /* Meshes: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
      * pixels of the visibility maps. */
     uint64_t layer, layers, tiles, vertices, triangles, visibility_maps;
@@ -103,6 +104,13 @@ struct saved_buffer {
 /* Lists the buffers of `mask` that a checkpoint stores, in its order; with `coarse`, the buffers of
  * the coarse field follow. Returns their number. */
 size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
+
+/* The state in a checkpoint of a training that refined cameras or estimated appearances. */
+struct saved_state {
+    const void *data; /* struct State and what follows; NULL: neither was trained */
+    uint64_t size;
+    bool has_views, has_appearances; /* struct View and struct Appearance follow */
+};
 
 /* ---- parameters ---------------------------------------------------------------------------- */
 
@@ -218,7 +226,8 @@ enum pass_use {
     PASS_NOT_DEFORMED = 1 << 20,
     PASS_REFINED = 1 << 21, /* scene.refine: training refines the cameras */
     PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED | PASS_REFINED,
-    PASS_BY_ERROR = 1 << 22, /* batch.by_error: some rays are drawn by error */
+    PASS_BY_ERROR = 1 << 22,   /* batch.by_error: some rays are drawn by error */
+    PASS_APPEARANCE = 1 << 23, /* scene.appearance: training estimates the images' appearance */
 };
 
 #define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */

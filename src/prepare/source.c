@@ -172,8 +172,9 @@ static vkn_status read_photograph(const struct source *source, struct source_pic
     picture->head_checksum = base_crc32c(0, head, size);
     find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
-    picture->orientation =
-        picture->is_converted ? EXIF_UPRIGHT : exif_orientation((const uint8_t *)head, size);
+    picture->orientation = picture->is_converted
+                               ? EXIF_UPRIGHT
+                               : exif_of_image((const uint8_t *)head, size).orientation;
     picture->focal = exif.focal;
     return VKN_OK;
 }

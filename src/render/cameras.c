@@ -7,27 +7,27 @@
 #include "rays/rays.h"
 #include "render/internal.h"
 
-/* Copies the refinement of the views [first, first + count) from the checkpoint. */
-static vkn_status read_state(const struct vkn_renderer *r, const struct vkn_scene *scene,
-                             size_t first, size_t count, struct View *views)
+vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                                   struct step_views *views)
 {
     static const struct vkn_config none = {0}; /* the size of an error map depends on views alone */
-    const struct View *found;
     struct images_plan plan;
     BASE_TRY(images_make_plan(scene, &none, UINT64_MAX, UINT64_MAX, &plan));
     uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
     uint64_t cells = r->setup.config.batch.by_error > 0 ? all * plan.view_cells : 0;
-    BASE_TRY(step_find_views(r->checkpoint, r->state, r->state_size, all, cells, &found));
-    memcpy(views, found + first, count * sizeof *views);
-    return VKN_OK;
+    return step_find_views(r->checkpoint, &r->state, all, cells, views);
 }
 
 static vkn_status read_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
                              size_t first, size_t count, struct View *views)
 {
     size_t all = scene->splits[SCENE_TRAIN].camera_count;
-    if (!r->step)
-        return read_state(r, scene, first, count, views);
+    struct step_views saved;
+    if (!r->step) {
+        BASE_TRY(render_find_saved_views(r, scene, &saved));
+        memcpy(views, saved.cameras + first, count * sizeof *views);
+        return VKN_OK;
+    }
     if (all != r->step->setup.constants.camera_count)
         return base_fail(VKN_BAD_INPUT, "%s: has %zu training views, the training refines %u",
                          scene->path, all, r->step->setup.constants.camera_count);

@@ -2,6 +2,7 @@
 #include "render/internal.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -125,6 +126,12 @@ static vkn_status measure_blank(const struct render_evaluation *request,
     return VKN_OK;
 }
 
+/* Returns whether an evaluation corrects colours: exposures of the images differ. */
+static bool has_corrected_psnr(const struct render_evaluation *request)
+{
+    return vkn_renderer_config(request->renderer)->scene.appearance > VKN_APPEARANCE_OFF;
+}
+
 /* Measures a view of the batch and writes its pictures; called by base_parallel. */
 static vkn_status measure(void *context, size_t index)
 {
@@ -142,6 +149,12 @@ static vkn_status measure(void *context, size_t index)
     if (status == VKN_OK) {
         result->psnr = vkn_psnr(picture->color, target.color, target.used, width, height);
         status = vkn_ssim(picture->color, target.color, target.used, width, height, &result->ssim);
+    }
+    result->psnr_affine = result->psnr_quadratic = (double)NAN;
+    if (status == VKN_OK && has_corrected_psnr(request)) {
+        status = render_corrected_psnr(picture, &target, false, &result->psnr_affine);
+        if (status == VKN_OK)
+            status = render_corrected_psnr(picture, &target, true, &result->psnr_quadratic);
     }
     if (status == VKN_OK)
         status = measure_blank(request, &target, width, height, &result->background_psnr);
@@ -168,6 +181,8 @@ static vkn_status render_batch(struct batch *batch)
         if (base_stop_asked(request->stop))
             return base_fail(VKN_INTERRUPTED, "interrupted after %zu of %zu views", view,
                              batch->evaluation->view_count);
+        BASE_TRY(render_set_view_appearance(request->renderer, request->scene, request->split,
+                                            view * request->stride));
         BASE_TRY(render_picture(request->renderer, camera, request->background, 1,
                                 &batch->pictures[batch->count]));
         BASE_TRY(render_floaters(request->renderer, request->scene, camera,
@@ -217,20 +232,29 @@ static void add_to_mean(double value, double *sum, size_t *count)
     *count += 1;
 }
 
+/* Returns the mean of a quality over the views where it is not NaN; NaN if there are none. */
+static double mean_over_views(const struct vkn_evaluation *evaluation, size_t offset)
+{
+    double sum = 0, value;
+    size_t count = 0;
+    for (size_t i = 0; i < evaluation->view_count; i++) {
+        memcpy(&value, (const char *)evaluation->views[i] + offset, sizeof value);
+        add_to_mean(value, &sum, &count);
+    }
+    return count ? sum / (double)count : (double)NAN;
+}
+
 static void add_means(struct vkn_evaluation *evaluation)
 {
-    double psnr = 0.0, ssim = 0.0, blank = 0.0, floaters = 0.0;
-    size_t psnr_count = 0, ssim_count = 0, blank_count = 0, floaters_count = 0;
-    for (size_t i = 0; i < evaluation->view_count; i++) {
-        add_to_mean(evaluation->views[i]->psnr, &psnr, &psnr_count);
-        add_to_mean(evaluation->views[i]->ssim, &ssim, &ssim_count);
-        add_to_mean(evaluation->views[i]->background_psnr, &blank, &blank_count);
-        add_to_mean(evaluation->views[i]->floaters, &floaters, &floaters_count);
-    }
-    evaluation->psnr = psnr_count ? psnr / (double)psnr_count : (double)NAN;
-    evaluation->ssim = ssim_count ? ssim / (double)ssim_count : (double)NAN;
-    evaluation->background_psnr = blank_count ? blank / (double)blank_count : (double)NAN;
-    evaluation->floaters = floaters_count ? floaters / (double)floaters_count : (double)NAN;
+#define MEAN(member) \
+    evaluation->member = mean_over_views(evaluation, offsetof(struct vkn_evaluated_view, member))
+    MEAN(psnr);
+    MEAN(ssim);
+    MEAN(background_psnr);
+    MEAN(floaters);
+    MEAN(psnr_affine);
+    MEAN(psnr_quadratic);
+#undef MEAN
 }
 
 /* Aligns a view. Adds its movement in pixels, and what its PSNR gains, to the sums. */
@@ -240,6 +264,7 @@ static vkn_status align_view(const struct render_evaluation *request,
                              struct vkn_evaluated_view *view, double sums[2], size_t *count)
 {
     struct render_aligned aligned;
+    BASE_TRY(render_set_view_appearance(request->renderer, request->scene, request->split, index));
     BASE_TRY(render_align_view(request, index, &split->cameras[index], whitening, &aligned));
     view->psnr_aligned = aligned.psnr;
     add_to_mean(aligned.psnr - view->psnr, &sums[1], count);
@@ -303,6 +328,7 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     }
     if (status == VKN_OK && request->aligned > 0)
         status = align_views(request, batch.cameras, evaluation);
+    render_set_exposure(request->renderer, 0);
     free(batch.cameras);
     return status;
 }

@@ -22,10 +22,9 @@ struct vkn_renderer {
     const struct step *step;    /* step whose field is rendered; NULL: the field of a checkpoint */
     const uint64_t *steps_done; /* training steps of `step`; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
-    /* Of a checkpoint with refined cameras: its path, and its state, whose end is the views. */
+    /* Of a checkpoint with refined cameras or appearances: its path, and a copy of its state. */
     char *checkpoint;
-    void *state;
-    uint64_t state_size;
+    struct saved_state state;
     struct setup setup; /* sized for the renderer's batches of rays and samples */
     bool has_time;      /* `time` replaces the time of every camera */
     float time;         /* scene time, 0..1; also the time of samples that belong to no camera */
@@ -77,12 +76,26 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 /* Uploads the configuration constants of the field and of the coarse field. */
 vkn_status render_upload_constants(struct vkn_renderer *r);
+/* Finds the views in the state of the renderer's checkpoint, for the scene of its training.
+ * VKN_BAD_INPUT as in step_find_views. */
+vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                                   struct step_views *views);
 /* Reads the image of a view, composited on a grey background of 0..1: colours, opacity, and the
  * mask of used pixels. The caller frees what *picture owns, also after a failure. */
 vkn_status render_read_photograph(const struct vkn_scene *scene, enum scene_split_name split,
                                   size_t view, float background, struct vkn_picture *picture);
 /* Returns the background of an evaluation, 0 or 1 in each channel. */
 float render_background_grey(const struct render_evaluation *request);
+/* Lets the next pictures be as the camera of a view takes them, until render_set_exposure: training
+ * views as the training has estimated them; other views at the exposure of their image file, else
+ * at the mean exposure, with the vignetting and response curve of a training view of the same
+ * camera. */
+vkn_status render_set_view_appearance(struct vkn_renderer *r, const struct vkn_scene *scene,
+                                      enum scene_split_name split, size_t view);
+/* Measures the PSNR after the colours were corrected by a fit to the target, affine or quadratic in
+ * the channels, as multinerf does. VKN_ERROR if memory runs out. */
+vkn_status render_corrected_psnr(const struct vkn_picture *picture,
+                                 const struct vkn_picture *target, bool quadratic, double *psnr);
 /* A view, aligned by each half of its image. */
 struct render_aligned {
     double psnr;                    /* of each half at the pose that the other half has aligned */

@@ -52,20 +52,21 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     return gpu_run_once(&recording);
 }
 
-/* Keeps the state of a training that refined cameras. Only with a scene, which the renderer does
- * not have, is it known how many views there are. */
+/* Keeps the state of a training that refined cameras or estimated appearances. Only with a scene,
+ * which the renderer does not have, is it known how many views there are. */
 static vkn_status keep_state(struct vkn_renderer *r, const char *path,
                              const struct safetensors_file *file)
 {
-    const struct safetensors_tensor *state = checkpoint_refined_views(file);
-    if (!state)
+    const struct saved_state state = checkpoint_state(file);
+    void *copy = state.data ? base_alloc(state.size, 1) : NULL;
+    if (!state.data)
         return VKN_OK;
-    r->state_size = state->size;
-    r->state = base_alloc(state->size, 1);
+    r->state = state;
+    r->state.data = copy;
     r->checkpoint = base_format("%s", path);
-    if (!r->state || !r->checkpoint)
+    if (!copy || !r->checkpoint)
         return VKN_ERROR;
-    memcpy(r->state, state->data, state->size);
+    memcpy(copy, state.data, state.size);
     return VKN_OK;
 }
 

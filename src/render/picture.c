@@ -64,11 +64,13 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     struct scene_camera view;
     BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
+    BASE_TRY(render_set_exposure(renderer, params->exposure));
     BASE_TRY(render_crop(renderer, params->crop));
     enum vkn_background background =
         params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
     vkn_status status = render_picture(renderer, &view, background, params->supersample, &made);
     render_crop(renderer, (const double[6]){0});
+    render_set_exposure(renderer, 0);
     if (status == VKN_OK && params->transparent)
         render_unpremultiply(&made);
     return status == VKN_OK ? move_to_caller(&made, picture) : status;

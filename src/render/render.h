@@ -32,6 +32,9 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
 void render_picture_free(struct vkn_picture *picture);
 /* Converts a picture on black to straight alpha: divides its colours by its opacity. */
 void render_unpremultiply(struct vkn_picture *picture);
+/* Lets the next pictures be exposed by `exposure` stops more than the mean of the training images.
+ * VKN_BAD_INPUT beyond SCENE_MOST_EXPOSURE. */
+vkn_status render_set_exposure(vkn_renderer *renderer, double exposure);
 /* Restricts all later rays to a box, given as in vkn_picture_params: low corner, high corner, in
  * dataset units; all zero: no box. VKN_BAD_INPUT where the box is empty. */
 vkn_status render_crop(vkn_renderer *renderer, const double box[6]);

@@ -271,7 +271,7 @@ void vkn_renderer_destroy(vkn_renderer **renderer)
     buffers_destroy(&r->buffers);
     free(r->scene_path);
     free(r->checkpoint);
-    free(r->state);
+    free((void *)r->state.data);
     vkn_trainer_destroy(&r->trainer);
     vkn_context_destroy(&r->context);
     free(r);

@@ -128,8 +128,8 @@ static void log_focal(const char *folder, const struct vkn_scene *scene,
              scene->downscale * (double)given[most].focal_x, 100 * largest);
 }
 
-vkn_status run_write_cameras(const char *folder, const struct step *step,
-                             const struct vkn_scene *scene)
+static vkn_status write_refined(const char *folder, const struct step *step,
+                                const struct vkn_scene *scene)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     size_t count = train->camera_count;
@@ -150,4 +150,11 @@ vkn_status run_write_cameras(const char *folder, const struct step *step,
     free(cameras);
     free(path);
     return status;
+}
+
+vkn_status run_write_views(const char *folder, const struct step *step,
+                           const struct vkn_scene *scene)
+{
+    BASE_TRY(write_refined(folder, step, scene));
+    return run_write_appearance(folder, step, scene);
 }

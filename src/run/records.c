@@ -34,18 +34,11 @@ static void add_quality(cJSON *object, double psnr, double ssim)
     add_measure(object, "ssim", ssim, 1e8);
 }
 
-/* Adds the PSNR of the background alone, which only dynamic scenes have. */
-static void add_background_psnr(cJSON *object, double psnr)
+/* Adds a PSNR that not every evaluation has. */
+static void add_psnr(cJSON *object, const char *name, double psnr)
 {
     if (isfinite(psnr))
-        add_measure(object, "background_psnr", psnr, 1e6);
-}
-
-/* Adds the PSNR at aligned poses, unless no view was aligned. */
-static void add_psnr_aligned(cJSON *object, double psnr)
-{
-    if (isfinite(psnr))
-        add_measure(object, "psnr_aligned", psnr, 1e6);
+        add_measure(object, name, psnr, 1e6);
 }
 
 /* Adds the share of floaters, which only scenes with a sparse model have. */
@@ -60,8 +53,10 @@ static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
     add_quality(object, view->psnr, view->ssim);
     if (isfinite(view->time))
         add_measure(object, "time", view->time, 1e6);
-    add_psnr_aligned(object, view->psnr_aligned);
-    add_background_psnr(object, view->background_psnr);
+    add_psnr(object, "psnr_aligned", view->psnr_aligned);
+    add_psnr(object, "psnr_affine", view->psnr_affine);
+    add_psnr(object, "psnr_quadratic", view->psnr_quadratic);
+    add_psnr(object, "background_psnr", view->background_psnr);
     add_floaters(object, view->floaters);
 }
 
@@ -138,8 +133,10 @@ vkn_status run_write_config(const char *folder, const struct run_record *record,
 static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
 {
     add_quality(json, evaluation->psnr, evaluation->ssim);
-    add_psnr_aligned(json, evaluation->psnr_aligned);
-    add_background_psnr(json, evaluation->background_psnr);
+    add_psnr(json, "psnr_aligned", evaluation->psnr_aligned);
+    add_psnr(json, "psnr_affine", evaluation->psnr_affine);
+    add_psnr(json, "psnr_quadratic", evaluation->psnr_quadratic);
+    add_psnr(json, "background_psnr", evaluation->background_psnr);
     add_floaters(json, evaluation->floaters);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);

@@ -85,6 +85,7 @@ static vkn_status apply_path_settings(struct rendering *r)
     if (params->background == VKN_BACKGROUND_DEFAULT && !params->transparent &&
         r->views.background != VKN_BACKGROUND_DEFAULT)
         r->background = r->views.background;
+    BASE_TRY(render_set_exposure(r->opened.renderer, params->exposure));
     return render_crop(r->opened.renderer, given ? params->crop : r->views.crop);
 }
 
@@ -121,6 +122,7 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_RANGE(params, interpolate, 0, MOST_FRAMES);
     BASE_RANGE(params, fps, 0, MOST_FPS);
     BASE_RANGE(params, supersample, 0, 4);
+    BASE_RANGE(params, exposure, -(double)SCENE_MOST_EXPOSURE, (double)SCENE_MOST_EXPOSURE);
     for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
         BASE_RANGE(params, crop[i], -DBL_MAX, DBL_MAX);
     BASE_TRY(run_read_job(&params->job, &job));

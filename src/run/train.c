@@ -380,7 +380,7 @@ static vkn_status write_results(struct training *t, vkn_status status)
     if (written == VKN_OK && !failed)
         written = write_errors(t);
     if (written == VKN_OK && !failed)
-        written = run_write_cameras(t->result->folder, train_internals(t->trainer).step, t->scene);
+        written = run_write_views(t->result->folder, train_internals(t->trainer).step, t->scene);
     if (written == VKN_OK)
         written = run_write_summary(t->result->folder, &record);
     if (written == VKN_OK)

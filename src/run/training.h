@@ -196,12 +196,19 @@ bool eta_update(struct eta *eta, const struct vkn_config *config,
  * sharp pictures; `line` then says how many are usual, and what to change. */
 bool eta_few_steps(const struct vkn_config *config, uint64_t step, double seconds, char line[256]);
 
+/* ---- appearance of images (appearance.c) ----------------------------------------------------- */
+
+/* Writes appearance.json, see run_write_views. */
+vkn_status run_write_appearance(const char *folder, const struct step *step,
+                                const struct vkn_scene *scene);
+
 /* ---- refined cameras (cameras.c) ------------------------------------------------------------- */
 
-/* Writes the refined poses, and how far they moved, to cameras.json in the run directory, and logs
- * the movement. Without scene.refine removes the file of an earlier training. */
-vkn_status run_write_cameras(const char *folder, const struct step *step,
-                             const struct vkn_scene *scene);
+/* Writes what the training has estimated of the training views, and logs it: the refined poses, and
+ * how far they moved, to cameras.json in the run directory; the appearance to appearance.json.
+ * Without scene.refine or scene.appearance removes the file of an earlier training. */
+vkn_status run_write_views(const char *folder, const struct step *step,
+                           const struct vkn_scene *scene);
 
 /* ---- warnings about the capture (sanity.c) --------------------------------------------------- */
 

@@ -302,6 +302,8 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
     camera->mask_inverted = frame->mask_inverted;
+    camera->has_exposure = frame->has_exposure;
+    camera->exposure = frame->exposure;
     camera->applied_orientation = frame->rotated ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);

@@ -1,5 +1,6 @@
 /* Reads EXIF data: Exif 2.32 (CIPA DC-008), a TIFF inside of JPEG's APP1 or PNG's eXIf. Also
  * records the first error message about an image file. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,9 @@
 
 #define TAG_ORIENTATION 0x0112u
 #define TAG_EXIF        0x8769u /* offset of the directory of the camera's settings */
+#define TAG_TIME        0x829au /* exposure time */
+#define TAG_APERTURE    0x829du /* f-number */
+#define TAG_ISO         0x8827u
 #define TAG_FOCAL       0x920au
 #define TYPE_SHORT      3u
 #define TYPE_RATIONAL   5u
@@ -44,6 +48,15 @@ static size_t find_tag(const struct tiff *tiff, size_t directory, uint32_t tag, 
     return 0;
 }
 
+/* Returns a rational number of a directory; 0: none. */
+static double read_rational(const struct tiff *tiff, size_t directory, uint32_t tag)
+{
+    size_t entry = find_tag(tiff, directory, tag, TYPE_RATIONAL);
+    size_t at = entry > 0 ? read_integer(tiff, entry + 8, 4) : 0;
+    uint32_t numerator = read_integer(tiff, at, 4), denominator = read_integer(tiff, at + 4, 4);
+    return entry > 0 && denominator > 0 ? (double)numerator / denominator : 0.0;
+}
+
 static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
 {
     size_t directory = read_integer(tiff, 4, 4);
@@ -56,10 +69,12 @@ static void read_tiff(const struct tiff *tiff, size_t start, struct exif *exif)
     entry = find_tag(tiff, directory, TAG_EXIF, 0);
     if (entry == 0)
         return;
-    entry = find_tag(tiff, read_integer(tiff, entry + 8, 4), TAG_FOCAL, TYPE_RATIONAL);
-    size_t at = entry > 0 ? read_integer(tiff, entry + 8, 4) : 0;
-    uint32_t numerator = read_integer(tiff, at, 4), denominator = read_integer(tiff, at + 4, 4);
-    exif->focal = entry > 0 && denominator > 0 ? (double)numerator / denominator : 0.0;
+    directory = read_integer(tiff, entry + 8, 4);
+    exif->focal = read_rational(tiff, directory, TAG_FOCAL);
+    exif->time = read_rational(tiff, directory, TAG_TIME);
+    exif->aperture = read_rational(tiff, directory, TAG_APERTURE);
+    entry = find_tag(tiff, directory, TAG_ISO, TYPE_SHORT);
+    exif->iso = entry > 0 ? read_integer(tiff, entry + 8, 2) : 0;
 }
 
 /* Reads TIFF data. `start` is its offset in the file. */
@@ -100,7 +115,7 @@ struct exif exif_read(const uint8_t *data, size_t size)
 }
 
 /* Reads PNG's chunks: length, type, content, checksum (W3C PNG specification, 5 and 11.3.4.6). */
-static unsigned png_orientation(const uint8_t *data, size_t size)
+static struct exif read_png(const uint8_t *data, size_t size)
 {
     const struct tiff file = {data, size, false};
     struct exif exif = {.orientation = EXIF_UPRIGHT};
@@ -115,20 +130,28 @@ static unsigned png_orientation(const uint8_t *data, size_t size)
         }
         at += length + 12;
     }
-    return exif.orientation;
+    return exif;
 }
 
-unsigned exif_orientation(const uint8_t *data, size_t size)
+struct exif exif_of_image(const uint8_t *data, size_t size)
 {
     static const uint8_t png[] = {0x89, 'P', 'N', 'G'};
     struct exif exif = {.orientation = EXIF_UPRIGHT};
     if (size >= sizeof(png) && memcmp(data, png, sizeof(png)) == 0)
-        return png_orientation(data, size);
+        return read_png(data, size);
     if (size >= 2 && data[0] == data[1] && (data[0] == 'I' || data[0] == 'M')) {
         read_block(data, size, 0, &exif);
-        return exif.orientation;
+        return exif;
     }
-    return exif_read(data, size).orientation;
+    return exif_read(data, size);
+}
+
+bool exif_exposure(const struct exif *exif, float *exposure)
+{
+    double aperture = exif->aperture > 0 ? exif->aperture : 1;
+    double light = exif->time * exif->iso / (aperture * aperture);
+    *exposure = light > 0 ? (float)log2(light) : 0;
+    return light > 0;
 }
 
 void image_problem(struct image_file *file, const char *format, ...)

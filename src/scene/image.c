@@ -55,7 +55,7 @@ vkn_status image_read_header(const char *name, const uint8_t *data, size_t size,
     struct image_file file = {.data = data, .size = size, .is_whole = whole};
     const struct image_format *format;
     BASE_TRY(measure(name, &file, &format));
-    *header = (struct image_header){file.width, file.height, exif_orientation(data, size)};
+    *header = (struct image_header){file.width, file.height, exif_of_image(data, size)};
     return VKN_OK;
 }
 

@@ -40,16 +40,16 @@ extern const char *const *const image_endings[IMAGE_ENDINGS];
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Size and orientation from the header of an image file. */
+/* Size and EXIF data from the header of an image file. */
 struct image_header {
     uint32_t width, height;
-    unsigned orientation; /* of EXIF, 1 to 8 (exif.h), not applied to width and height */
+    struct exif exif; /* the orientation is not applied to width and height */
 };
 /* Reads the header from a complete file or from its first bytes. The width is 0 when the header
  * does not end within these bytes. */
 vkn_status image_read_header(const char *name, const uint8_t *data, size_t size, bool whole,
                              struct image_header *header);
-/* Reads the size and orientation of an image file, from its first bytes if they suffice. */
+/* Reads the header of an image file, from its first bytes if they suffice. */
 vkn_status image_measure(const char *path, struct image_header *header);
 /* Returns the upright copy of pixels of `size` bytes each, in fresh memory; NULL: out of memory.
  * Swaps *width and *height for orientations from 5 on. */

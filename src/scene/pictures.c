@@ -172,12 +172,13 @@ vkn_status pictures_measure(struct transforms_frame *frame)
     BASE_TRY(image_measure(frame->image_path, &header));
     frame->width = header.width;
     frame->height = header.height;
-    frame->orientation = header.orientation;
+    frame->orientation = header.exif.orientation;
+    frame->has_exposure = exif_exposure(&header.exif, &frame->exposure);
     bool is_decidable =
         lens->size[0] > 0 || (!isnan(lens->center[0]) && !isnan(lens->center[1]) && !lens->is_full);
     bool stored_fits = fits(lens, header.width, header.height);
     bool upright_fits = fits(lens, header.height, header.width);
-    if (is_decidable && header.orientation >= IMAGE_FIRST_TRANSPOSED &&
+    if (is_decidable && frame->orientation >= IMAGE_FIRST_TRANSPOSED &&
         stored_fits != upright_fits) {
         frame->orientation_known = true;
         if (upright_fits)

@@ -53,6 +53,8 @@ struct scene_camera {
     char *mask_path;      /* mask file; NULL: every pixel is used; owned by the scene */
     bool mask_inverted;   /* the mask is bright at the ignored pixels instead of the used ones */
     unsigned applied_orientation; /* EXIF orientation that is applied to the pixels; 0, 1: none */
+    bool has_exposure;            /* the image file gives its exposure */
+    float exposure;               /* in stops, see exif_exposure */
     struct scene_point *tracked;  /* a subset of the sparse model's points whose tracks list this
                                      view; owned by the scene */
     size_t tracked_count; /* 0 and NULL: the model has no tracks, or the camera is not of a split */
@@ -358,6 +360,14 @@ bool scene_camera_invertible(const struct scene_camera *camera);
 double scene_nearest_point(const struct vkn_scene *scene, const struct scene_camera *camera);
 /* The range of a lens that reaches everywhere. */
 #define SCENE_NO_LIMIT 1e9
+
+/* ---- exposures (exposure.c) ------------------------------------------------------------------ */
+
+#define SCENE_MOST_EXPOSURE 16.0F /* stops from the mean */
+
+/* Returns a camera's exposure in stops about the mean of the split's views, by what image files
+ * give (has_exposure); 0 where the files give none. */
+float scene_relative_exposure(const struct scene_split *split, const struct scene_camera *camera);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

@@ -29,6 +29,8 @@ struct transforms_frame {
     unsigned image_differences, mask_differences;
     bool skipped;         /* skipped by findings_skip_frame */
     unsigned orientation; /* EXIF orientation of the image */
+    bool has_exposure;
+    float exposure; /* as in struct scene_camera */
     bool rotated; /* the orientation is applied: width and height are those of the upright image */
     bool orientation_known; /* exactly one of the stored and the upright image fits the camera */
     uint32_t width, height;

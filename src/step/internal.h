@@ -111,6 +111,15 @@ static inline uint64_t step_view_sums_offset(const struct step *step)
     return sizeof(struct State) + sizeof(struct ErrorCell) * step->setup.constants.first_sum;
 }
 
+/* ---- appearance.c ---------------------------------------------------------------------------- */
+
+/* Returns whether the step estimates the images' appearance. */
+bool step_has_appearance(const struct step *step);
+/* Uploads the first appearances: exposures of the image files, if any, about their mean. */
+vkn_status step_begin_appearances(const struct step *step, const struct scene_split *train);
+/* Returns whether all parameters are in the range in which training keeps them. */
+bool step_appearance_is_finite(const struct Appearance *appearance);
+
 /* ---- step.c ---------------------------------------------------------------------------------- */
 
 /* Lists the memory that step_create would allocate. Returns the number of items. */

@@ -32,6 +32,7 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
     holds |= setup->config.batch.by_error > 0.0F ? PASS_BY_ERROR : 0u;
+    holds |= volume_appearance_kind(&setup->config) ? PASS_APPEARANCE : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
@@ -60,6 +61,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
         {STEP_INTERVAL_GRID, &rays_errors, PASS_BY_ERROR, SET_STEP},
         {STEP_INTERVAL_GRID, &rays_views, PASS_REFINED, SET_STEP},
+        {STEP_INTERVAL_GRID, &volume_appearance, PASS_APPEARANCE, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
@@ -90,6 +92,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
          SET_COARSE},
         {STEP_EVERY, &optim_export_coarse, PASS_PROPOSAL | PASS_SYNCHRONOUS, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &volume_appearance_gradients, PASS_APPEARANCE, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->input_gradients, PASS_REFINED, SET_STEP},

@@ -6,6 +6,7 @@
 #include "optim/optim.h"
 #include "step/internal.h"
 #include "rays/rays.h"
+#include "volume/volume.h"
 
 static struct buffer_counts count_all(const struct setup *setup, const struct step_images *images)
 {
@@ -18,13 +19,16 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     }
     if (rays_refine(&setup->config))
         counts.refined_views = images->views;
+    if (volume_appearance_kind(&setup->config))
+        counts.appearances = images->views;
     return counts;
 }
 
 /* Returns the number of struct ErrorCell after struct State. */
 static uint64_t summed_cells(const struct buffer_counts *counts)
 {
-    return counts->error_cells + VIEW_SUMS * counts->refined_views;
+    return counts->error_cells + VIEW_SUMS * counts->refined_views +
+           APPEARANCE_PARAMETERS * counts->appearances;
 }
 
 /* Returns the mask of the buffers of coarse samples that the main field's passes must not
@@ -295,7 +299,11 @@ static void place_sums(const struct step_images *images, struct setup *setup)
     struct Config *constants = &setup->constants;
     uint64_t sums = summed_cells(&counts) * sizeof(struct ErrorCell);
     constants->first_sum = (uint32_t)counts.error_cells;
+    constants->first_appearance_sum =
+        (uint32_t)(counts.error_cells + VIEW_SUMS * counts.refined_views);
     constants->first_view_word = (uint32_t)((sizeof(struct State) + sums) / 4);
+    constants->first_appearance_word =
+        constants->first_view_word + (uint32_t)(VIEW_WORDS * counts.refined_views);
 }
 
 vkn_status step_create(struct gpu_device *device, const struct setup *setup,

@@ -176,15 +176,21 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
 /* Marks the cells that no camera sees. Records the update intervals, unless several ranks train
  * synchronously. */
 vkn_status step_begin(struct step *step);
-/* Uploads the start of the training views' refinement (scene.refine). Called after step_create. */
+/* Uploads the start of the training views' refinement and appearance (scene.refine,
+ * scene.appearance). Called after step_create. */
 vkn_status step_begin_views(const struct step *step, const struct scene_split *train);
+/* Refinements and appearances of the training views in a saved_state, as far as it has them. */
+struct step_views {
+    const struct View *cameras;
+    const struct Appearance *appearances;
+};
 /* Reads the refinement of the training views [first, first + count) into views[count]. */
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
-/* Finds the refinement of `count` training views in a checkpoint's state, after an error map of
- * `error_cells` cells. VKN_BAD_INPUT names the checkpoint when the state is of another number of
- * views, or when a pose is not finite. */
-vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
-                           uint64_t error_cells, const struct View **views);
+/* Finds the `count` training views in a checkpoint's state, after an error map of `error_cells`
+ * cells. VKN_BAD_INPUT names the checkpoint when the state is of another number of views, or when a
+ * camera or an appearance is not finite. */
+vkn_status step_find_views(const char *path, const struct saved_state *saved, uint64_t count,
+                           uint64_t error_cells, struct step_views *views);
 /* Moves a training view's camera from the scene's pose to the refined pose. */
 void step_move_camera(const struct View *view, struct scene_camera *camera);
 /* A refined training view. */
@@ -198,6 +204,11 @@ struct step_camera {
 /* Reads the refined training views into cameras[train->camera_count]. */
 vkn_status step_read_cameras(const struct step *step, const struct scene_split *train,
                              struct step_camera *cameras);
+/* Reads the appearances of the training views [first, first + count), see scene.appearance. */
+vkn_status step_read_appearances(const struct step *step, size_t first, size_t count,
+                                 struct Appearance *appearances);
+/* Returns whether scene.appearance counts two cameras as one: equal size and kind of lens. */
+bool step_same_camera(const struct scene_camera *a, const struct scene_camera *b);
 /* Returns the bytes that step_create would allocate, without alignment. */
 uint64_t step_memory(const struct setup *setup, const struct step_images *images);
 /* Checks by gpu_memory_check that (step_memory + exchange_bytes) * ranks bytes are available;
@@ -212,10 +223,10 @@ size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SA
  * stay as they are unless the tensor has the buffer's size. */
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
-/* Uploads the refined views at the end of a checkpoint's state. VKN_BAD_INPUT as in
- * step_find_views. */
-vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
-                             uint64_t size);
+/* Uploads refined views and appearances from a checkpoint's state, as far as the step trains them.
+ * VKN_BAD_INPUT as in step_find_views. */
+vkn_status step_upload_views(const struct step *step, const char *path,
+                             const struct saved_state *saved);
 /* Returns the step's buffer of a checkpoint's tensor. */
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */

@@ -35,9 +35,6 @@ static uint64_t views_offset(const struct step *step)
     return 4ull * step->setup.constants.first_view_word;
 }
 
-/* Bytes of a view in BIND_STATE: sums of gradients, and struct View. */
-#define VIEW_BYTES (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View))
-
 /* Returns whether the changes of a camera keep it finite: they are far below MOST_CHANGE. */
 static bool is_finite(const struct View *view)
 {
@@ -50,32 +47,86 @@ static bool is_finite(const struct View *view)
     return finite;
 }
 
-vkn_status step_find_views(const char *path, const void *state, uint64_t size, uint64_t count,
-                           uint64_t error_cells, const struct View **views)
+/* What follows the error map in a state, and the bytes of it. */
+struct tail {
+    struct step_views views;
+    const struct ErrorCell *view_sums, *appearance_sums;
+    uint64_t size;
+};
+
+/* Returns the tail of a state of `count` views; without pointers if the state is too short. */
+static struct tail find_tail(const struct saved_state *saved, uint64_t count)
 {
-    const uint64_t map = error_cells * sizeof(struct ErrorCell);
-    const void *after = (const char *)state + size;
-    if (size != sizeof(struct State) + map + count * VIEW_BYTES)
-        return base_fail(VKN_BAD_INPUT,
-                         "%s: state: refined cameras of other views than the scene's", path);
-    *views = (const struct View *)after - count;
-    for (uint64_t v = 0; v < count; v++)
-        if (!is_finite(&(*views)[v]))
-            return base_fail(VKN_BAD_INPUT, "%s: state: view %llu: its camera is not finite", path,
-                             (unsigned long long)v);
+    struct tail tail = {0};
+    uint64_t views = saved->has_views ? count : 0;
+    uint64_t appearances = saved->has_appearances ? count : 0;
+    tail.size = views * (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View)) +
+                appearances *
+                    (APPEARANCE_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct Appearance));
+    if (tail.size > saved->size)
+        return tail;
+    tail.view_sums = (const void *)((const char *)saved->data + saved->size - tail.size);
+    tail.appearance_sums = tail.view_sums + VIEW_SUMS * views;
+    const void *after = tail.appearance_sums + APPEARANCE_PARAMETERS * appearances;
+    tail.views.cameras = after;
+    tail.views.appearances = (const void *)(tail.views.cameras + views);
+    return tail;
+}
+
+static vkn_status check_tail(const char *path, const struct saved_state *saved, uint64_t count,
+                             uint64_t error_cells, const struct tail *tail)
+{
+    if (saved->size != sizeof(struct State) + error_cells * sizeof(struct ErrorCell) + tail->size)
+        return base_fail(VKN_BAD_INPUT, "%s: state: %s of other views than the scene's", path,
+                         saved->has_views ? "refined cameras" : "appearances");
+    for (uint64_t v = 0; v < count; v++) {
+        bool has_camera = !saved->has_views || is_finite(&tail->views.cameras[v]);
+        if (!has_camera ||
+            (saved->has_appearances && !step_appearance_is_finite(&tail->views.appearances[v])))
+            return base_fail(VKN_BAD_INPUT, "%s: state: view %llu: its %s is not finite", path,
+                             (unsigned long long)v, has_camera ? "appearance" : "camera");
+    }
     return VKN_OK;
 }
 
-vkn_status step_upload_views(const struct step *step, const char *path, const void *state,
-                             uint64_t size)
+vkn_status step_find_views(const char *path, const struct saved_state *saved, uint64_t count,
+                           uint64_t error_cells, struct step_views *views)
 {
-    const struct gpu_buffer *buffer = &step->buffers.at[BIND_STATE];
-    const struct View *found;
-    uint64_t first = step_view_sums_offset(step), bytes = buffer->size - first;
-    bool has_map = size != sizeof(struct State) + bytes;
-    BASE_TRY(step_find_views(path, state, size, bytes / VIEW_BYTES,
-                             has_map ? step->setup.constants.error_cells : 0, &found));
-    return gpu_upload(step->device, buffer, first, (const char *)state + size - bytes, bytes);
+    const struct tail tail = find_tail(saved, count);
+    BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
+    *views = tail.views;
+    return VKN_OK;
+}
+
+vkn_status step_upload_views(const struct step *step, const char *path,
+                             const struct saved_state *saved)
+{
+    const struct Config *c = &step->setup.constants;
+    const uint64_t count = c->camera_count, cell = sizeof(struct ErrorCell);
+    const struct tail tail = find_tail(saved, count);
+    bool has_map = saved->size != sizeof(struct State) + tail.size;
+    BASE_TRY(check_tail(path, saved, count, has_map ? c->error_cells : 0, &tail));
+    const struct {
+        bool is_trained;
+        uint64_t offset;
+        const void *data;
+        uint64_t size;
+    } parts[] = {
+        {saved->has_views && rays_refine(&step->setup.config), step_view_sums_offset(step),
+         tail.view_sums, count * VIEW_SUMS * cell},
+        {saved->has_views && rays_refine(&step->setup.config), views_offset(step),
+         tail.views.cameras, count * sizeof(struct View)},
+        {saved->has_appearances && step_has_appearance(step),
+         sizeof(struct State) + cell * c->first_appearance_sum, tail.appearance_sums,
+         count * APPEARANCE_PARAMETERS * cell},
+        {saved->has_appearances && step_has_appearance(step), 4ull * c->first_appearance_word,
+         tail.views.appearances, count * sizeof(struct Appearance)},
+    };
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        if (parts[i].is_trained)
+            BASE_TRY(gpu_upload(step->device, &step->buffers.at[BIND_STATE], parts[i].offset,
+                                parts[i].data, parts[i].size));
+    return VKN_OK;
 }
 
 static struct View begin_view(const struct scene_whitening *given)
@@ -93,7 +144,7 @@ static struct View begin_view(const struct scene_whitening *given)
     return view;
 }
 
-vkn_status step_begin_views(const struct step *step, const struct scene_split *train)
+static vkn_status begin_cameras(const struct step *step, const struct scene_split *train)
 {
     size_t count = train->camera_count;
     if (!rays_refine(&step->setup.config))
@@ -111,6 +162,12 @@ vkn_status step_begin_views(const struct step *step, const struct scene_split *t
     free(given);
     free(views);
     return status;
+}
+
+vkn_status step_begin_views(const struct step *step, const struct scene_split *train)
+{
+    BASE_TRY(begin_cameras(step, train));
+    return step_begin_appearances(step, train);
 }
 
 static double length_of(const float *values, size_t count)

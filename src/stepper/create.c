@@ -5,6 +5,7 @@
 #include "config/config.h"
 #include "rays/rays.h"
 #include "stepper/internal.h"
+#include "volume/volume.h"
 
 /* Resolves the caller's configuration. Settings of model, precision, loss scale and ranks, which an
  * external field does not use, get fixed values. */
@@ -26,6 +27,9 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
                          "config: batch.by_error: a stepper does not know the losses of its rays");
     if (rays_refine(config))
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: a stepper does not refine cameras");
+    if (volume_appearance_kind(config))
+        return base_fail(VKN_BAD_INPUT,
+                         "config: scene.appearance: a stepper does not estimate appearances");
     return VKN_OK;
 }
 

@@ -123,11 +123,10 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
     for (size_t i = 0; i < count; i++)
         if (!weights_only || saved[i].is_inherited)
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
-    /* If only weights are loaded, the refined cameras may be of other views. */
-    const struct safetensors_tensor *state = checkpoint_refined_views(file);
-    if (state && trainer->config.scene.refine > VKN_REFINEMENT_OFF &&
-        (!weights_only || state->size == step->buffers.at[BIND_STATE].size))
-        BASE_TRY(step_upload_views(step, path, state->data, state->size));
+    /* If only weights are loaded, the state may be of other views. */
+    const struct saved_state state = checkpoint_state(file);
+    if (state.data && (!weights_only || state.size == step->buffers.at[BIND_STATE].size))
+        BASE_TRY(step_upload_views(step, path, &state));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
             BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));

@@ -29,6 +29,35 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
                : 0;
 }
 
+/* Operations of volume/appearance.glsl for a ray: sRGB and exposure; in addition vignetting, white
+ * balance and response curves. A power counts as one operation. */
+#define EXPOSURE_RAY          40
+#define EXPOSURE_BACK         30
+#define EXPOSURE_GRADIENT     20
+#define FULL_RAY              150
+#define FULL_BACK             120
+#define FULL_GRADIENT         260
+#define FULL_UPDATE_OPERATION 30 /* of a parameter in update_appearance */
+
+static double appearance_parameters(const struct cost_model *m)
+{
+    uint32_t kind = volume_appearance_kind(m->config);
+    return kind == APPEARANCE_FULL ? APPEARANCE_PARAMETERS : kind == APPEARANCE_EXPOSURE ? 1 : 0;
+}
+
+/* Returns the cost of appearance in composite, and as often in appearance_gradients. */
+static struct cost cost_appearance(const struct cost_model *m, const struct cost_counts *n)
+{
+    bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
+    double ray = 4 + 4 + 16; /* number of the view, position; colour and transmittance */
+    double view = 4 + 4 * appearance_parameters(m);
+    return (struct cost){
+        .flops = (EXPOSURE_RAY + EXPOSURE_BACK + (is_full ? FULL_RAY + FULL_BACK : 0)) * n->rays,
+        .bytes = (ray + view) * n->rays,
+        .memory = ray * n->rays + view * fmin(m->constants->view_count, n->rays),
+    };
+}
+
 static struct cost cost_composite(const struct cost_model *m, const struct cost_counts *n)
 {
     bool deterministic = m->config->deterministic;
@@ -48,11 +77,16 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
         n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
     double by_error = m->config->batch.by_error > 0.0F ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
+    struct cost appearance = {0};
+    if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE)
+        appearance = cost_appearance(m, n);
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + COMPOSITE_SAMPLE * reached + COMPOSITE_LIVE * n->live +
-                 distortion_flops(m, n, reached),
-        .bytes = ray * n->rays + sample * reached + (again + 16 + index) * n->live + 16 * cleared,
-        .memory = ray * n->rays + sample * reached + (16 + index) * n->live + 16 * cleared,
+                 distortion_flops(m, n, reached) + appearance.flops,
+        .bytes = ray * n->rays + sample * reached + (again + 16 + index) * n->live + 16 * cleared +
+                 appearance.bytes,
+        .memory = ray * n->rays + sample * reached + (16 + index) * n->live + 16 * cleared +
+                  appearance.memory,
         .atomics = (m->cpu_kernels ? per_invocation : per_subgroup) + by_error * n->rays,
     };
 }
@@ -108,6 +142,37 @@ static const struct pass interlevel[] = {
      .cost = cost_interlevel},
 };
 const struct pass_list volume_interlevel = PASS_LIST(interlevel);
+
+static struct cost cost_appearance_gradients(const struct cost_model *m,
+                                             const struct cost_counts *n)
+{
+    bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
+    struct cost cost = cost_appearance(m, n);
+    double ray = 4 + 16 + 12; /* end, pixel, background */
+    cost.flops += (EXPOSURE_GRADIENT + (is_full ? FULL_GRADIENT : 0)) * n->rays;
+    cost.bytes += ray * n->rays;
+    cost.memory += ray * n->rays;
+    cost.atomics = (2 * appearance_parameters(m) + (is_full ? 2 : 1)) * n->rays;
+    return cost;
+}
+
+static struct cost cost_update_appearance(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double parameters = appearance_parameters(m) * m->constants->camera_count;
+    return cost_streaming(FULL_UPDATE_OPERATION * parameters,
+                          2 * (sizeof(struct ErrorCell) + 12) * parameters);
+}
+
+static const struct pass appearance_gradients[] = {
+    {"appearance_gradients", .dispatch = DISPATCH_RAYS, .cost = cost_appearance_gradients},
+};
+const struct pass_list volume_appearance_gradients = PASS_LIST(appearance_gradients);
+
+static const struct pass update_appearance[] = {
+    {"update_appearance", .dispatch = DISPATCH_THRESHOLD, .cost = cost_update_appearance},
+};
+const struct pass_list volume_appearance = PASS_LIST(update_appearance);
 
 /* These passes have no cost formulas, because pictures are not profiled. On devices without CPU
  * kernels they work with any number of workgroups. */
@@ -167,6 +232,17 @@ static void configure_keep(const struct vkn_config *config, struct Config *const
     constants->keep_least = 0.25F * constants->keep_share;
 }
 
+_Static_assert(VKN_APPEARANCE_EXPOSURE - VKN_APPEARANCE_OFF == APPEARANCE_EXPOSURE &&
+                   VKN_APPEARANCE_FULL - VKN_APPEARANCE_OFF == APPEARANCE_FULL,
+               "settings and shaders agree");
+
+uint32_t volume_appearance_kind(const struct vkn_config *config)
+{
+    return config->scene.appearance > VKN_APPEARANCE_OFF
+               ? (uint32_t)(config->scene.appearance - VKN_APPEARANCE_OFF)
+               : 0;
+}
+
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
@@ -177,6 +253,9 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
     constants->loss_near = fmaxf(config->loss.near_density, 0.0F);
     constants->loss_interlevel = config->loss.interlevel;
     configure_keep(config, constants);
+    constants->appearance_rate = config->appearance.initial_rate;
+    constants->appearance_final_rate = config->appearance.final_rate;
+    specialization->values[SPEC_APPEARANCE] = volume_appearance_kind(config);
     specialization->values[SPEC_KEEP] = volume_drops_rays(config);
     specialization->values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     specialization->values[SPEC_LOSS] = config->loss.kind;

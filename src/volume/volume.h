@@ -13,6 +13,9 @@ extern const struct pass_list volume_compositing;
 extern const struct pass_list volume_coarse;
 /* Computes the interlevel loss of a proposal and the gradients of the proposal's densities. */
 extern const struct pass_list volume_interlevel;
+/* Estimate the appearance of training views: volume_appearance_gradients adds up the gradients of a
+ * step after composite, volume_appearance changes the appearance once per update interval. */
+extern const struct pass_list volume_appearance_gradients, volume_appearance;
 /* Passes that composite pictures. VOLUME_VIEW writes colour, opacity and depth; VOLUME_NORMALS also
  * writes normals. VOLUME_HITS and VOLUME_DISTANCES write the median depth (the distance at which
  * the transmittance falls to 0.5) instead of the depth, with and without normals. */
@@ -23,6 +26,8 @@ enum { VOLUME_VIEW, VOLUME_NORMALS, VOLUME_HITS, VOLUME_DISTANCES };
 bool volume_finds_visible(const struct vkn_config *config);
 /* Returns whether the backward pass drops some rays: batch.keep below 1. */
 bool volume_drops_rays(const struct vkn_config *config);
+/* Returns what training estimates of the images' appearance: APPEARANCE_*; 0: nothing. */
+uint32_t volume_appearance_kind(const struct vkn_config *config);
 /* Returns the live samples of all rays of a step in which `live` samples carry a gradient and
  * `marched` are evaluated. */
 double volume_reached_samples(const struct vkn_config *config, double live, double marched);

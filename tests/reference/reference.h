@@ -358,9 +358,37 @@ struct reference_view {
     /* The view's sums: of the camera at its current pose, of its lens, of the scene's scale. */
     double gradient[VIEW_SUMS];
 };
+/* Takes a step with `count` latent parameters, after `updates` steps with this one: Adam, times the
+ * share of the step that is no noise. */
+void reference_significant_steps(const struct reference_optimizer *adam, uint32_t updates,
+                                 int count, const double *gradient, const double *whitening,
+                                 double *latent, double *moment1, double *moment2);
 /* Updates the poses and lenses after `step` steps of the training: Adam on the latent parameters of
  * views and of camera groups, removal of the gauges, the limit. refine: REFINE_*. */
 void reference_update_views(uint32_t refine, const struct Config *config, uint32_t step,
                             double time_progress, struct reference_view *views);
+
+/* ---- appearance of images (appearance.c) ----------------------------------------------------- */
+
+/* Computes the colour that a camera with the parameters of struct Appearance makes of a colour at a
+ * position, which is relative to the image's middle in units of its longer side. */
+void reference_photograph(const double p[APPEARANCE_PARAMETERS], bool is_full,
+                          const double position[2], const double scene[3], double color[3]);
+/* Computes the colour of the pixel of a ray, whose background is added to what is photographed. */
+void reference_pixel(const double p[APPEARANCE_PARAMETERS], bool is_full, const double position[2],
+                     const double color[3], double transmittance, const double background[3],
+                     double pixel[3]);
+/* A training view as in struct Appearance. */
+struct reference_appearance {
+    double values[APPEARANCE_PARAMETERS], moment1[APPEARANCE_PARAMETERS],
+        moment2[APPEARANCE_PARAMETERS], gradient[APPEARANCE_PARAMETERS];
+    double axis[3]; /* third column of the pose */
+    double given;
+    uint32_t updates, camera_updates, group;
+    bool has_rays;
+};
+/* Updates the appearances after `step` steps of the training. */
+void reference_update_appearance(bool is_full, const struct Config *config, uint32_t step,
+                                 double time_progress, struct reference_appearance *views);
 
 #endif

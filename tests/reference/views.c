@@ -110,10 +110,9 @@ static double significance(const struct reference_optimizer *adam, uint64_t upda
     return mean != 0 ? fmax(1 - 3 * error / (mean * mean), 0) : 0;
 }
 
-/* Takes a step with `count` latent parameters, after `updates` steps with this one. */
-static void take_step(const struct reference_optimizer *adam, uint32_t updates, int count,
-                      const double *gradient, const double *whitening, double *latent,
-                      double *moment1, double *moment2)
+void reference_significant_steps(const struct reference_optimizer *adam, uint32_t updates,
+                                 int count, const double *gradient, const double *whitening,
+                                 double *latent, double *moment1, double *moment2)
 {
     for (int k = 0; k < count; k++) {
         double by_latent = 0;
@@ -138,7 +137,7 @@ static void update_pose(const struct reference_optimizer *adam, struct reference
         gradient[k] =
             turn[0] * view->gradient[0] + turn[1] * view->gradient[1] + turn[2] * view->gradient[2];
     }
-    take_step(adam, ++view->updates, 6, gradient, view->whitening[0], view->latent, view->moment1,
+    reference_significant_steps(adam, ++view->updates, 6, gradient, view->whitening[0], view->latent, view->moment1,
               view->moment2);
 }
 
@@ -158,7 +157,7 @@ static void update_lens(const struct reference_optimizer *adam, struct reference
     for (int i = 0; i < 4 && by_scale[1] > 0; i++)
         gradient[i < 2 ? i : i + 2] -= by_scale[2 + i] / by_scale[1] * by_scale[0];
     if (has_rays)
-        take_step(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
+        reference_significant_steps(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
                   view->lens_latent, view->lens_moment1, view->lens_moment2);
 }
 

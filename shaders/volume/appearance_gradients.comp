@@ -1,0 +1,92 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+// Pass appearance_gradients: adds the gradients of a step with respect to the appearance of training
+// views, summed over the rays, one ray per invocation. The gradients of a camera's parameters are added
+// to the view's sums; update_appearance adds the sums of the views of a camera.
+//
+//   buffer   shape                                                     access
+//   RAYS     [ray]                                                     read
+//   RESULTS  [ray] colour, transmittance                               read
+//   CAMERAS  [camera]                                                  read
+//   STATE    ray count; [view] Appearance                              read
+//   STATE    [view][APPEARANCE_PARAMETERS] ErrorCell                   read, write
+#include "shared/common.glsl"
+
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; ErrorCell error_cells[]; };
+layout(std430, BINDING(RAYS)) readonly buffer RayBuffer { Ray rays[]; };
+layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult results[]; };
+
+#include "rays/gradient_sums.glsl"
+#include "volume/active_ray.glsl"
+#include "volume/loss.glsl"
+#include "volume/ray_appearance.glsl"
+#include "volume/ray_weight.glsl"
+
+// The functions below add gradients to the sums from `sum` on.
+
+// by: with respect to the weights of the channels, see balanced_light.
+void add_balance(uint sum, uint first, Photograph p, PhotographGradients g)
+{
+    vec3 weights = channel_gains(first) * p.lit, along = g.balanced * shifted_primaries(first);
+    float weight = intensity(weights), factor = intensity(p.lit) / weight;
+    vec3 by_weight = factor * (along - dot(along, weights) / weight);
+    add_gradient(sum + 1u, LOG2 * weights.r * by_weight.r);
+    add_gradient(sum + 2u, LOG2 * weights.b * by_weight.b);
+    for (uint k = 0; k < 3u; k++) {
+        float moved = PRIMARY_UNIT * factor * weights[k];
+        add_gradient(sum + 3u + 2u * k, moved * (g.balanced.r - g.balanced.b));
+        add_gradient(sum + 4u + 2u * k, moved * (g.balanced.g - g.balanced.b));
+    }
+}
+
+void add_vignetting(uint sum, uint first, vec2 position, Photograph p, PhotographGradients g)
+{
+    for (uint c = 0; c < 3u; c++) {
+        Vignetting v = vignetting_at(first, c, position);
+        float r2 = dot(v.offset, v.offset), by_factor = v.in_range ? g.lit[c] * p.lit[c] / v.factor : 0.0;
+        float by_r2 = by_factor * (v.coefficients.x + r2 * (2.0 * v.coefficients.y + 3.0 * r2 * v.coefficients.z));
+        uint at = sum + APPEARANCE_VIGNETTING + 5u * c;
+        add_gradient(at, by_r2 * -2.0 * CENTER_UNIT * v.offset.x);
+        add_gradient(at + 1u, by_r2 * -2.0 * CENTER_UNIT * v.offset.y);
+        for (uint k = 2; k < 5u; k++) {
+            by_factor *= r2;
+            add_gradient(at + k, by_factor);
+        }
+    }
+}
+
+void add_curve(uint sum, uint first, Photograph p, vec3 by_color)
+{
+    for (uint c = 0; c < 3u; c++) {
+        vec4 by = by_color[c] * curve_derivatives(response_curve(first, c), p.encoded[c]);
+        for (uint k = 0; k < 4u; k++)
+            add_gradient(sum + APPEARANCE_CURVE + 4u * c + k, by[k]);
+    }
+}
+
+void main()
+{
+    uint ray = gl_GlobalInvocationID.x;
+    if (!is_active_ray(ray))
+        return;
+    vec3 color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
+    vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
+    float transmittance = results[ray].transmittance;
+    Photograph p = photograph_of_ray(ray, color, transmittance);
+    vec3 by_color = pixel_color(p, transmittance, background) - target_color(ray, background);
+    for (int c = 0; c < 3; c++)
+        by_color[c] = channel_loss(by_color[c]).y / 3.0;
+    by_color *= photographed_share(transmittance) * gradient_weight(ray);
+    uint first = appearance_of(ray);
+    vec2 position = position_of(ray);
+    PhotographGradients g = photograph_gradients(first, IS_FULL, position, p, by_color);
+    uint sum = config.first_appearance_sum + cameras[rays[ray].view].view * APPEARANCE_PARAMETERS;
+    atomicAdd(error_cells[sum].rays, 1u);
+    add_gradient(sum, LOG2 * dot(g.lit, p.lit));
+    if (!IS_FULL)
+        return;
+    atomicAdd(error_cells[sum + APPEARANCE_IMAGE].rays, 1u);
+    add_balance(sum, first, p, g);
+    add_vignetting(sum, first, position, p, g);
+    add_curve(sum, first, p, by_color);
+}
