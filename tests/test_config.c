@@ -517,6 +517,8 @@ static const struct {
     {"scene.image_budget", "-1", "1", "1125899906842624", "1125899906842625"},
     {"scene.host_budget", "-1", "1", "1048576G", "1048577G"},
     {"refine.initial_rate", "9.99e-9", "1e-8", "0.125", "0.1251"},
+    {"appearance.initial_rate", "9.99e-9", "1e-8", "10", "10.1"},
+    {"appearance.final_rate", "9.99e-9", "1e-8", "10", "10.1"},
     {"refine.final_rate", "9.99e-9", "1e-8", "0.125", "0.1251"},
     {"refine.start", "-1.001", "-1", "1", "1.001"},
     {"refine.limit", "9.99e-6", "1e-5", "1", "1.001"},

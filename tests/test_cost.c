@@ -298,8 +298,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    assert_cost(cost_of(&config, false, "generate_rays"), 77 * 100, 100 * (4 + 80 + 32 + 148),
-                100 * (4 + 80 + 32) + 3 * 148, 0);
+    assert_cost(cost_of(&config, false, "generate_rays"), 91 * 100, 100 * (4 + 84 + 32 + 148),
+                100 * (4 + 84 + 32) + 3 * 148, 0);
     /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
     assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
                 100 * 40 + 900 * 12 + 512 + 32, 100);
@@ -372,13 +372,13 @@ static void test_refinement(void **state)
     struct vkn_config refined = config;
     refined.scene.refine = VKN_REFINEMENT_POSES;
     /* Scale 6, t * gradient + gradient 6, cross product 9. Index 4, sample 12, gradients 32, ray
-     * 80; six sums of two words and a count per ray. */
-    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 80),
-                500 * (4 + 12 + 32) + 100 * 80, 13 * 100);
+     * 84; six sums of two words and a count per ray. */
+    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 84),
+                500 * (4 + 12 + 32) + 100 * 84, 13 * 100);
     struct vkn_config contracted = refined;
     contracted.scene.contraction = VKN_CONTRACTION_CUBE;
     assert_cost(cost_of(&contracted, false, "view_gradients"), 21 * 500,
-                500 * (4 + 12 + 32 + 32 + 80), 500 * (4 + 12 + 32 + 32) + 100 * 80, 13 * 100);
+                500 * (4 + 12 + 32 + 32 + 84), 500 * (4 + 12 + 32 + 32) + 100 * 84, 13 * 100);
     /* Every 16 steps: products with two matrices of 6 x 6 and 7 x 6; reads and writes six sums and
      * the view. */
     double bytes = 5 * 2.0 * (6 * 16 + 412) / 16;
@@ -388,16 +388,50 @@ static void test_refinement(void **state)
      * per ray. A matrix of 8 x 8; fourteen sums, and the lens in the view. */
     refined.scene.refine = VKN_REFINEMENT_LENSES;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 187) * 500,
-                500 * (4 + 12 + 32 + 80 + 180), 500 * (4 + 12 + 32) + 100 * 80 + 3 * 180, 29 * 100);
+                500 * (4 + 12 + 32 + 84 + 180), 500 * (4 + 12 + 32) + 100 * 84 + 3 * 180, 29 * 100);
     bytes = 5 * 2.0 * (14 * 16 + 404) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * 64 / 16, bytes, bytes, 0);
     /* Both, with 100 to turn back. */
     refined.scene.refine = VKN_REFINEMENT_ALL;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 287) * 500,
-                500 * (4 + 12 + 32 + 80 + 180), 500 * (4 + 12 + 32) + 100 * 80 + 3 * 180, 42 * 100);
+                500 * (4 + 12 + 32 + 84 + 180), 500 * (4 + 12 + 32) + 100 * 84 + 3 * 180, 42 * 100);
     bytes = 5 * 2.0 * (20 * 16 + 816) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42 + 64) / 16, bytes,
                 bytes, 0);
+}
+
+static void test_appearance(void **state)
+{
+    (void)state;
+    struct vkn_config plain = config, exposure = config, full = config;
+    exposure.scene.appearance = VKN_APPEARANCE_EXPOSURE;
+    full.scene.appearance = VKN_APPEARANCE_FULL;
+    /* Colour 62, back 46, by transmittance 28; view 4, position 4, colour and transmittance 16, the
+     * view of the camera 4 and its parameters, of three views at most. */
+    struct cost without = cost_of(&plain, false, "composite");
+    struct cost with = cost_of(&exposure, false, "composite");
+    assert_cost((struct cost){.flops = with.flops - without.flops,
+                              .bytes = with.bytes - without.bytes,
+                              .memory = with.memory - without.memory,
+                              .atomics = with.atomics - without.atomics},
+                136 * 100, 100 * (24 + 8), 100 * 24 + 3 * 8, 0);
+    with = cost_of(&full, false, "composite");
+    assert_same(with.flops - without.flops, (136 + 147 + 201) * 100);
+    assert_same(with.bytes - without.bytes, 100 * (24 + 4 + 144));
+    /* Also end 4, pixel 16 and background 12 of a ray; parameters 35 and 656, each a sum of two
+     * words and for each kind a count. */
+    assert_cost(cost_of(&exposure, false, "appearance_gradients"), (62 + 46 + 35) * 100,
+                100 * (24 + 8 + 32), 100 * (24 + 32) + 3 * 8, 3 * 100);
+    assert_cost(cost_of(&full, false, "appearance_gradients"),
+                (62 + 46 + 35 + 147 + 201 + 656) * 100, 100 * (24 + 148 + 32),
+                100 * (24 + 32) + 3 * 148, 74 * 100);
+    /* Every 16 steps: steps of five views' parameters, and three trends; sum, value and moments,
+     * read and written, and the direction of the view. */
+    double bytes = 5 * (2.0 * 28 * 36 + 12) / 16;
+    assert_cost(cost_of(&full, false, "update_appearance"), 5 * (30.0 * 36 + 600) / 16, bytes,
+                bytes, 0);
+    bytes = 5 * (2.0 * 28 + 12) / 16;
+    assert_cost(cost_of(&exposure, false, "update_appearance"), 5 * 230.0 / 16, bytes, bytes, 0);
 }
 
 /* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of
@@ -845,7 +879,7 @@ int main(void)
         cmocka_unit_test(test_refined_layers), cmocka_unit_test(test_layers_of_grid),
         cmocka_unit_test(test_proposal),       cmocka_unit_test(test_interlevel),
         cmocka_unit_test(test_floor),          cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_refinement),
+        cmocka_unit_test(test_refinement),     cmocka_unit_test(test_appearance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,6 +327,12 @@ static const struct row {
      .with = {"model=dynamic", "dynamic.canonical=layered", "march.sampling=hierarchical",
               "march.visibility=on", "batch.by_error=0.5", "deterministic=true"},
      .changes = {SPEC(REFINE, 3), SPEC(INPUT_GRADIENTS, 1)}},
+    {IS("scene.appearance", "off")},
+    {IS("scene.appearance", "exposure"), .changes = {SPEC(APPEARANCE, 1)}},
+    {IS("scene.appearance", "full"), .changes = {SPEC(APPEARANCE, 2)}},
+    {IS("appearance.initial_rate", "0.07"), .changes = {REAL(constants.appearance_rate, 0.07f)}},
+    {IS("appearance.final_rate", "0.0625"),
+     .changes = {REAL(constants.appearance_final_rate, 0.0625)}},
     {IS("refine.initial_rate", "0.07"), .changes = {REAL(constants.refine_rate, 0.07f)}},
     {IS("refine.final_rate", "0.0625"), .changes = {REAL(constants.refine_final_rate, 0.0625)}},
     {IS("refine.start", "0.5"), .changes = {REAL(constants.refine_start, 0.5)}},
@@ -976,6 +982,7 @@ static const struct fallback {
     {"scene.format", "transforms", NULL},
     {"scene.test_views", "files", NULL},
     {"scene.downscale", "1", NULL},
+    {"scene.appearance", "off", NULL},
     {"scene.scale", "0.33", NULL},
     {"scene.offset", "[0.5,0.5,0.5]", NULL},
     {"scene.aabb_scale", "1", NULL},
@@ -989,6 +996,8 @@ static const struct fallback {
     {"refine.start", "0.05", NULL},
     {"refine.limit", "0.2", NULL},
     {"refine.detail", "2", NULL},
+    {"appearance.initial_rate", "0.4", NULL},
+    {"appearance.final_rate", "0.005", NULL},
     {"progressive.enabled", "false", NULL},
     {"progressive.start_downscale", "4", NULL},
     {"progressive.milestones", "[0.1,0.25,0.5]", NULL},
@@ -1393,6 +1402,8 @@ static void test_refusals(void **state)
         {{"scene.contraction=cube", "march.cone_angle=-1"}, "needs growing steps"},
         {{"scene.refine=lenses", "parallel.mode=average"},
          "config: scene.refine: parallel.mode=average does not average cameras"},
+        {{"scene.appearance=full", "parallel.mode=average"},
+         "config: scene.appearance: parallel.mode=average does not estimate it"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};

@@ -160,6 +160,7 @@ struct config_facts {
      * 0: unknown. */
     double pixels_per_unit;
     enum vkn_background background; /* plain background of the images; default: none or unknown */
+    enum vkn_appearance appearance; /* that differs from image to image; default: unknown */
 };
 
 /* Replaces all unset settings by their defaults, in the order of the table. VKN_BAD_INPUT if

@@ -27,6 +27,14 @@ RULE(background)
     return facts->background ? facts->background : VKN_BACKGROUND_RANDOM;
 }
 
+/* Parameter averaging does not average appearances. */
+RULE(appearance)
+{
+    return config->parallel.mode == VKN_PARALLEL_AVERAGE || !facts->appearance
+               ? VKN_APPEARANCE_OFF
+               : facts->appearance;
+}
+
 RULE(steps)
 {
     return config->seconds > 0.0 ? 0.0 : value;

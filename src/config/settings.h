@@ -95,6 +95,8 @@
     X(G, test_views, ENUM(test_views), ANY, VALUE(VKN_TEST_VIEWS_FILES),                                \
       "held out from training: as the files say, else every 8th; none; every 8th")                      \
     X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "factor by which images are reduced")     \
+    X(G, appearance, ENUM(appearance), ANY, RULE(appearance, "what differs between the images"),        \
+      "estimate exposures of images; full: also white balance, vignetting, response curve")             \
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "from the file or measured"),                                                        \
       "factor from dataset units to training space")                                                    \
@@ -109,8 +111,6 @@
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
     X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \
       "camera parameters that training refines: none, poses, lenses of camera groups, or all")          \
-    X(G, appearance, ENUM(appearance), ANY, VALUE(VKN_APPEARANCE_OFF),                                  \
-      "estimate exposures of images; full: also white balance, vignetting, response curve")             \
     X(G, image_budget, BYTES, RANGE(1, 1125899906842624), OPEN("as much as the device has free"),       \
       "device memory for training images, in bytes; the rest is streamed")                              \
     X(G, host_budget, BYTES, RANGE(1, 1125899906842624), OPEN("a quarter of the machine's memory"),     \

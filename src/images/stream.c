@@ -126,6 +126,8 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
     }
     if (scene->background.views == 0)
         scene_find_background(scene);
+    if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
+        scene_find_exposures(scene);
     return VKN_OK;
 }
 

@@ -5,7 +5,7 @@
 
 /* Operations for one ray or cell, counted in the pass's shader; a square root, an exponential and a
  * division count as one operation each. */
-#define GENERATE_RAY 77 /* random numbers 9, pixel 9, ray 29, cube 25, steps 5 */
+#define GENERATE_RAY 91 /* random numbers 9, pixel 9, position 14, ray 29, cube 25, steps 5 */
 #define PROBE        37 /* rays/march_rays.comp, probe() in the innermost cascade */
 #define WIDTH        3  /* step length of a sample: clamp(t * cone_angle, step_min, step_max) */
 

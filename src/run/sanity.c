@@ -29,13 +29,22 @@ static void check_times(const struct vkn_scene *scene, const struct vkn_config *
                  scene->path);
 }
 
-void sanity_log_background(const struct vkn_scene *scene, const struct vkn_config *config)
+static void log_exposures(const struct vkn_scene *scene, const struct vkn_config *config)
+{
+    char text[128];
+    if (scene_describe_exposures(scene, text))
+        base_log(BASE_LOG_INFO, "%s: scene.appearance=%s", text,
+                 config_appearance_names[config->scene.appearance]);
+}
+
+void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     char text[128];
     if (scene_describe_background(scene, text))
         base_log(BASE_LOG_INFO, "images without alpha, %s: background=%s, loss.distortion=%.4g",
                  text, config_background_names[config->background],
                  fmax((double)config->loss.distortion, 0.0));
+    log_exposures(scene, config);
 }
 
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config)

@@ -49,8 +49,10 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     struct vkn_scene *scene = NULL;
     struct inspection *inspection = NULL;
     vkn_status status = scene_open(&options, &scene);
-    if (status == VKN_OK)
+    if (status == VKN_OK) {
         scene_find_background(scene);
+        scene_find_exposures(scene);
+    }
     if (status == VKN_OK)
         status = inspect_scene(scene, &findings, (double)setup_near_distance(scene), &inspection);
     if (status == VKN_OK)

@@ -91,7 +91,7 @@ static vkn_status open_trainer(struct training *t)
     if (config->march.sampling != VKN_SAMPLING_OCCUPANCY)
         base_log(BASE_LOG_INFO, "samples by march.sampling=%s",
                  config_sampling_names[config->march.sampling]);
-    sanity_log_background(t->scene, config);
+    sanity_log_images(t->scene, config);
     if (backend->policy[0])
         base_log(BASE_LOG_INFO, "precision policy, other than default: %s", backend->policy);
     return report_progress_begin(t->params->job->quiet, config->steps, config->seconds,

@@ -214,8 +214,9 @@ vkn_status run_write_views(const char *folder, const struct step *step,
 
 /* Warns of a scene that lies outside of the cube, and of a dynamic scene with a static model. */
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config);
-/* Logs the plain background of images without alpha, with the settings that depend on it. */
-void sanity_log_background(const struct vkn_scene *scene, const struct vkn_config *config);
+/* Logs what was found in the images, with the settings that depend on it: the plain background of
+ * images without alpha, exposures that differ. */
+void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *config);
 /* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);
 /* Warns of overfitting, by the PSNR in dB of the training rays (0: unknown) and of the split. */

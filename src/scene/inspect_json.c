@@ -182,6 +182,9 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     char background[128];
     if (scene_describe_background(inspection->scene, background))
         cJSON_AddStringToObject(json, "background", background);
+    char exposures[128];
+    if (scene_describe_exposures(inspection->scene, exposures))
+        cJSON_AddStringToObject(json, "exposures", exposures);
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",
                               cJSON_Duplicate(inspection->findings->unread, true));

@@ -92,6 +92,14 @@ struct scene_background {
     size_t plain_views; /* sampled images whose borders have the colour */
 };
 
+/* How the exposures of the training images differ, in stops; 0: unknown. */
+struct scene_exposures {
+    double files; /* range of what the image files give */
+    /* Upper quartiles of the jumps between neighbouring views, in mean brightness and in the ratios
+     * of the mean channels. */
+    double light, color;
+};
+
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
  * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
@@ -109,6 +117,7 @@ struct vkn_scene {
     uint32_t load_downscale; /* part of `downscale` to apply: images_N are smaller already */
     bool dynamic;            /* frames have different times */
     struct scene_background background; /* set by scene_find_background */
+    struct scene_exposures exposures;   /* set by scene_find_exposures */
     _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
@@ -368,6 +377,13 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 /* Returns a camera's exposure in stops about the mean of the split's views, by what image files
  * give (has_exposure); 0 where the files give none. */
 float scene_relative_exposure(const struct scene_split *split, const struct scene_camera *camera);
+/* Sets scene->exposures. Reads up to 16 training views and a neighbour of each, from memory if they
+ * are loaded; views that cannot be read do not count. */
+void scene_find_exposures(struct vkn_scene *scene);
+/* Returns what a training estimates by default of the appearance of the scene's images. */
+enum vkn_appearance scene_default_appearance(const struct vkn_scene *scene);
+/* Writes "exposures differ: by 2.3 stops in the image files". Returns whether they differ. */
+bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

@@ -16,6 +16,8 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     config->loss_scale.kind = VKN_LOSS_SCALE_STATIC;
     config->loss_scale.initial = 1;
     memset(&config->parallel, 0, sizeof config->parallel);
+    if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
+        config->scene.appearance = VKN_APPEARANCE_OFF;
     if (config->march.visibility == VKN_SWITCH_DEFAULT)
         config->march.visibility = VKN_SWITCH_OFF;
     BASE_TRY(setup_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));

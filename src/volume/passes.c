@@ -29,15 +29,20 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
                : 0;
 }
 
-/* Operations of volume/appearance.glsl for a ray: sRGB and exposure; in addition vignetting, white
- * balance and response curves. A power counts as one operation. */
-#define EXPOSURE_RAY          40
-#define EXPOSURE_BACK         30
-#define EXPOSURE_GRADIENT     20
-#define FULL_RAY              150
-#define FULL_BACK             120
-#define FULL_GRADIENT         260
-#define FULL_UPDATE_OPERATION 30 /* of a parameter in update_appearance */
+/* Operations of volume/appearance.glsl for a ray, a power and a sum in fixed point counting as one
+ * and eight operations: its colour, gradients with respect to its colour, the gradient with respect
+ * to the transmittance, gradients with respect to parameters. FULL_*: in addition to EXPOSURE_*. */
+#define EXPOSURE_RAY      62
+#define EXPOSURE_BACK     46
+#define BY_TRANSMITTANCE  28
+#define EXPOSURE_GRADIENT 35
+#define FULL_RAY          147
+#define FULL_BACK         201
+#define FULL_GRADIENT     656
+/* Operations of update_appearance for a parameter, and for a trend's nine terms of a view. */
+#define UPDATE_PARAMETER  30
+#define UPDATE_TREND      200
+#define TREND_PARAMETERS  3 /* of the APPEARANCE_IMAGE parameters; one without the full ones */
 
 static double appearance_parameters(const struct cost_model *m)
 {
@@ -45,7 +50,8 @@ static double appearance_parameters(const struct cost_model *m)
     return kind == APPEARANCE_FULL ? APPEARANCE_PARAMETERS : kind == APPEARANCE_EXPOSURE ? 1 : 0;
 }
 
-/* Returns the cost of appearance in composite, and as often in appearance_gradients. */
+/* Returns the cost of a ray's colour and its gradients, which composite and appearance_gradients
+ * both compute. */
 static struct cost cost_appearance(const struct cost_model *m, const struct cost_counts *n)
 {
     bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
@@ -78,8 +84,10 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double by_error = m->config->batch.by_error > 0.0F ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     struct cost appearance = {0};
-    if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE)
+    if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE) {
         appearance = cost_appearance(m, n);
+        appearance.flops += BY_TRANSMITTANCE * n->rays;
+    }
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + COMPOSITE_SAMPLE * reached + COMPOSITE_LIVE * n->live +
                  distortion_flops(m, n, reached) + appearance.flops,
@@ -159,9 +167,12 @@ static struct cost cost_appearance_gradients(const struct cost_model *m,
 static struct cost cost_update_appearance(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    double parameters = appearance_parameters(m) * m->constants->camera_count;
-    return cost_streaming(FULL_UPDATE_OPERATION * parameters,
-                          2 * (sizeof(struct ErrorCell) + 12) * parameters);
+    bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
+    double trends = is_full ? TREND_PARAMETERS : 1, parameters = appearance_parameters(m);
+    double bytes = 2 * (sizeof(struct ErrorCell) + 12) * parameters + 12;
+    return cost_streaming((UPDATE_PARAMETER * parameters + UPDATE_TREND * trends) *
+                              m->constants->camera_count,
+                          bytes * m->constants->camera_count);
 }
 
 static const struct pass appearance_gradients[] = {
