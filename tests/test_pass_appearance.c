@@ -423,14 +423,15 @@ static void check_update(struct gpu_device *device, enum vkn_appearance kind, ui
     bench_destroy(&bench);
 }
 
-/* Before and after the trend is taken out; enough views for all its terms, for some, for one. */
+/* Before the trend is taken out, when it is, and afterwards; enough views for all terms, for some,
+ * for one. */
 static void test_update(void **state)
 {
-    check_update(*state, VKN_APPEARANCE_EXPOSURE, 500, VIEWS);
-    check_update(*state, VKN_APPEARANCE_EXPOSURE, 600, VIEWS);
-    check_update(*state, VKN_APPEARANCE_EXPOSURE, 600, 30);
-    check_update(*state, VKN_APPEARANCE_EXPOSURE, 600, 9);
-    check_update(*state, VKN_APPEARANCE_FULL, 100, 30);
+    static const uint32_t steps[] = {500, 512, 527, 528, 900}, views[] = {VIEWS, 30, 9};
+    for (size_t s = 0; s < BASE_COUNT(steps); s++)
+        for (size_t v = 0; v < BASE_COUNT(views); v++)
+            check_update(*state, s + v == 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE,
+                         steps[s], views[v]);
     check_update(*state, VKN_APPEARANCE_FULL, 900, VIEWS);
 }
 

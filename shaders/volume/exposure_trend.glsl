@@ -1,37 +1,49 @@
-// Takes the trend out of the exposures and white balances of the views. Light that depends on the viewing
-// direction can be in the field, whose colours depend on the direction, or in exposures that change as
-// slowly with it: this part is the field's. The trend is a polynomial of the viewing direction, up to the
-// second degree, which fits the views whose value is near 0: views with other exposures weigh little
-// (Geman and McClure's estimator; Black and Rangarajan, IJCV 1996).
-// The including file declares STATE as `appearance_words`, and CAMERAS as `cameras`.
+// Decides between the field and the exposures and white balances of the views. Light that depends on the
+// viewing direction can be in the field, whose colours depend on the direction, or in exposures that
+// change as slowly with it. Such a trend is the field's, except where the image files give exposures.
+// Three phases:
+//   until FIRST_STEPS  only the mean is taken out, because exposures are still far from their values
+//   once               the trend of the views whose value is near 0 is taken out, first its linear
+//                      terms, then all: views with other exposures weigh little (Geman and McClure's
+//                      estimator; Black and Rangarajan, IJCV 1996)
+//   afterwards         the trend of each change is taken out
+// The including file declares STATE as `appearance_words` and `error_cells`, and CAMERAS as `cameras`.
 // Pass: update_appearance.
 
-const uint MOST_TERMS = 9u;
+const uint MOST_TERMS = 9u;     // of a polynomial of the viewing direction up to the second degree
+const uint LINEAR_TERMS = 4u;
 const uint EQUATIONS = MOST_TERMS * (MOST_TERMS + 1u) / 2u; // elements of a symmetric matrix
-const uint FIRST_STEPS = 512u; // before, exposures are far from their values, and only the mean is taken out
+const uint FIRST_STEPS = 512u;
+const uint ROUNDS = 8u;         // of the robust fit, with linear terms, and with all
 const float TYPICAL = 0.2;      // stops: a value this far from 0 has a quarter of the weight
 const float RIDGE = 1e-3;       // share of the weights; terms that the views do not determine stay 0
+
+bool is_early = state.step < FIRST_STEPS;
+bool is_robust = !is_early && state.step < FIRST_STEPS + UPDATE_INTERVAL;
 
 // First the normal equations by rows up to the diagonal, then their right sides; the sums of all
 // invocations are in [...][0].
 shared float equations[EQUATIONS + MOST_TERMS][LOCAL_SIZE];
 
-// Returns a parameter without the exposure that the image file gives.
+// Returns what the trend is taken out of: a parameter without the exposure that the image file gives, or
+// its change in this update.
 float value_of(uint view, uint parameter)
 {
-    return appearance_words[word_of(view, parameter)] -
-           (parameter == 0u ? appearance_words[word_of(view, APPEARANCE_GIVEN)] : 0.0);
+    float value = appearance_words[word_of(view, parameter)];
+    if (!is_early && !is_robust)
+        return value - error_cells[sum_of(view, parameter)].error;
+    return value - (parameter == 0u ? appearance_words[word_of(view, APPEARANCE_GIVEN)] : 0.0);
 }
 
-// Returns the number of terms of the polynomial, for at least four views a term.
-uint count_terms()
+// Returns the number of terms of the polynomial, for at least four views a term. `few`: at most the
+// linear ones.
+uint count_terms(bool few)
 {
-    if (state.step < FIRST_STEPS)
-        return 1u;
-    return config.camera_count < 16u ? 1u : config.camera_count < 40u ? 4u : MOST_TERMS;
+    uint most = is_early ? 1u : few ? LINEAR_TERMS : MOST_TERMS;
+    return min(most, config.camera_count < 16u ? 1u : config.camera_count < 40u ? LINEAR_TERMS : MOST_TERMS);
 }
 
-uint term_count = count_terms();
+uint term_count; // set before take_out_trend
 
 // Returns a term of the polynomial for a view.
 float term_of(uint view, uint term)
@@ -63,7 +75,7 @@ float term_of(uint view, uint term)
 float weight_of(float value)
 {
     float weight = 1.0 / (1.0 + value * value / (TYPICAL * TYPICAL));
-    return term_count > 1u ? weight * weight : 1.0;
+    return is_robust ? weight * weight : 1.0;
 }
 
 uint element(uint row, uint column)

@@ -109,11 +109,16 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char aligned[48] = "";
     if (isfinite(evaluation->psnr_aligned))
         snprintf(aligned, sizeof(aligned), " (views aligned: %.2f dB)", evaluation->psnr_aligned);
+    char corrected[96] = "";
+    if (isfinite(evaluation->psnr_affine) && isfinite(evaluation->psnr_quadratic))
+        snprintf(corrected, sizeof(corrected),
+                 " (colours corrected: affine %.2f dB, quadratic %.2f dB)", evaluation->psnr_affine,
+                 evaluation->psnr_quadratic);
     char floaters[96] = "";
     if (isfinite(evaluation->floaters))
         snprintf(floaters, sizeof(floaters), ", floaters %.3f %%", 100.0 * evaluation->floaters);
-    printf("PSNR %.2f dB%s%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
-           evaluation->psnr, background, aligned, ssim, floaters, evaluation->view_count,
+    printf("PSNR %.2f dB%s%s%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
+           evaluation->psnr, background, aligned, corrected, ssim, floaters, evaluation->view_count,
            cli_splits[evaluation->split], evaluation->view_count == 1 ? "" : "s",
            cli_backgrounds[evaluation->background], (unsigned long long)evaluation->step);
 }

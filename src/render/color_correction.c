@@ -79,17 +79,21 @@ static void fit_channel(const struct vkn_picture *picture, const struct vkn_pict
     solve(matrix, fit);
 }
 
-/* Replaces the colours by the fitted ones. */
-static void correct(double fit[3][TERMS], bool quadratic, size_t pixels, float *colors)
+/* Replaces the colours by the fitted ones, except values that are clipped in the picture as
+ * rendered, such as a white background: the fit does not know them. */
+static void correct(double fit[3][TERMS], bool quadratic, const struct vkn_picture *picture,
+                    float *colors)
 {
+    size_t pixels = (size_t)picture->width * picture->height;
     for (size_t i = 0; i < pixels; i++) {
         double terms[TERMS];
         list_terms(colors + 3 * i, quadratic, terms);
-        for (int c = 0; c < 3; c++) {
+        for (size_t c = 0; c < 3; c++) {
             double value = 0;
             for (int k = 0; k < TERMS; k++)
                 value += fit[c][k] * terms[k];
-            colors[3 * i + (size_t)c] = (float)fmin(fmax(value, 0), 1);
+            if (is_unclipped((double)picture->color[3 * i + c]))
+                colors[3 * i + c] = (float)fmin(fmax(value, 0), 1);
         }
     }
 }
@@ -106,7 +110,7 @@ vkn_status render_corrected_psnr(const struct vkn_picture *picture,
         double fit[3][TERMS];
         for (int c = 0; c < 3; c++)
             fit_channel(picture, target, colors, c, quadratic, fit[c]);
-        correct(fit, quadratic, pixels, colors);
+        correct(fit, quadratic, picture, colors);
     }
     *psnr = vkn_psnr(colors, target->color, target->used, picture->width, picture->height);
     free(colors);

@@ -125,6 +125,9 @@ static struct quality find_quality(const struct run_summary *summary)
     if (isfinite(quality.psnr) && isfinite(summary->psnr_aligned)) {
         snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
                  "mean of the test views; at aligned poses: %.2f dB", summary->psnr_aligned);
+    } else if (isfinite(quality.psnr) && isfinite(summary->psnr_quadratic)) {
+        snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
+                 "mean of the test views; colours corrected: %.2f dB", summary->psnr_quadratic);
     } else if (isfinite(quality.psnr) && isfinite(summary->background_psnr)) {
         snprintf(quality.psnr_caption, sizeof(quality.psnr_caption),
                  "mean of the test views; background alone: %.2f dB", summary->background_psnr);

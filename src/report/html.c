@@ -15,6 +15,7 @@ static void add_sections(struct base_text *page, const void *context)
     page_curves(page, run);
     page_filmstrip(page, run);
     page_pictures(page, run);
+    page_exposures(page, run);
     page_passes(page, run);
     page_buffers(page, run);
     page_config(page, run);

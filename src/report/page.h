@@ -77,6 +77,7 @@ void page_passes(struct base_text *page, const struct run *run);
 void page_buffers(struct base_text *page, const struct run *run);
 void page_filmstrip(struct base_text *page, const struct run *run);
 void page_pictures(struct base_text *page, const struct run *run);
+void page_exposures(struct base_text *page, const struct run *run);
 void page_config(struct base_text *page, const struct run *run);
 void page_command(struct base_text *page, const struct run *run);
 

@@ -81,8 +81,10 @@ vkn_status report_write_html(const char *run, const char *out);
 /* Writes a page that compares 2 to 12 runs. */
 vkn_status report_write_comparison(const char *const *runs, size_t count, const char *out);
 
+/* The estimated exposures in a run directory (scene.appearance), which report.html draws. */
+#define REPORT_APPEARANCE "appearance.json"
 /* The picture of the error map in a run directory (batch.by_error), which report.html shows. */
-#define REPORT_ERROR_MAP "error_map.png"
+#define REPORT_ERROR_MAP  "error_map.png"
 
 /* ---- trace.json: timelines for Perfetto or chrome://tracing --------------------------------- */
 

@@ -268,6 +268,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"psnr", -HUGE_VAL, HUGE_VAL, &summary->psnr},
         {"ssim", -1.0, 1.0, &summary->ssim},
         {"psnr_aligned", -HUGE_VAL, HUGE_VAL, &summary->psnr_aligned},
+        {"psnr_quadratic", -HUGE_VAL, HUGE_VAL, &summary->psnr_quadratic},
         {"views", 0.0, HUGE_VAL, &summary->views},
         {"step", 0.0, HUGE_VAL, &summary->step},
         {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr}, /* former name */

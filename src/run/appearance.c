@@ -7,6 +7,7 @@
 
 #include "run/internal.h"
 #include "run/training.h"
+#include "report/report.h"
 #include "step/step.h"
 
 #define SEEN 0.02 /* stops: a smaller spread of exposures is noise */
@@ -29,6 +30,8 @@ static bool add_view(cJSON *list, const struct scene_camera *camera,
         return false;
     return cJSON_AddStringToObject(view, "image", camera->image_path) &&
            cJSON_AddNumberToObject(view, "exposure", (double)values[0]) &&
+           (!camera->has_exposure ||
+            cJSON_AddNumberToObject(view, "exposure_in_file", (double)appearance->given)) &&
            (!is_full || (add_numbers(view, "white_balance", values + 1, 2) &&
                          add_numbers(view, "primaries", values + 3, APPEARANCE_IMAGE - 3) &&
                          cJSON_AddNumberToObject(view, "camera", appearance->group)));
@@ -110,7 +113,7 @@ vkn_status run_write_appearance(const char *folder, const struct step *step,
 {
     const enum vkn_appearance kind = step->setup.config.scene.appearance;
     size_t count = scene->splits[SCENE_TRAIN].camera_count;
-    char *path = base_path_join(folder, RUN_APPEARANCE);
+    char *path = base_path_join(folder, REPORT_APPEARANCE);
     if (path && kind <= VKN_APPEARANCE_OFF) {
         (void)remove(path); /* of an earlier training; mostly there is none */
         free(path);

@@ -18,7 +18,6 @@ struct run_ranks;
 #define RUN_CONFIG            "config.json"
 #define RUN_SUMMARY           "summary.json"
 #define RUN_CAMERAS           "cameras.json"
-#define RUN_APPEARANCE        "appearance.json"
 #define RUN_JSON_LIMIT        ((size_t)16 << 20) /* bytes of a JSON file that is read */
 #define RUN_VIEWS             "views"
 #define RUN_REPORT            "report.html"

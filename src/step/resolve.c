@@ -44,6 +44,25 @@ vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scen
     return config_resolve(config, &facts);
 }
 
+/* Checks that a choice whose last value includes the others is kept, or becomes the last one. */
+static vkn_status check_kept(const char *path, const char *key, const char *const names[],
+                             unsigned off, unsigned all, unsigned then, unsigned now)
+{
+    if (then <= off || now == then || now == all)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: %s: trained with %s: resume with %s too", path, key,
+                     names[then], names[then]);
+}
+
+vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,
+                               const struct vkn_config *now)
+{
+    BASE_TRY(check_kept(path, "scene.refine", config_refinement_names, VKN_REFINEMENT_OFF,
+                        VKN_REFINEMENT_ALL, then->scene.refine, now->scene.refine));
+    return check_kept(path, "scene.appearance", config_appearance_names, VKN_APPEARANCE_OFF,
+                      VKN_APPEARANCE_FULL, then->scene.appearance, now->scene.appearance);
+}
+
 void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from)
 {
     config_inherit(config, from, "model");

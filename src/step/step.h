@@ -28,6 +28,11 @@ vkn_status context_of_job(const struct vkn_job *job, vkn_context **context);
  * device. VKN_BAD_INPUT names the invalid key. */
 vkn_status setup_resolve_config(struct vkn_config *config, const struct vkn_scene *scene,
                                 const struct gpu_capabilities *device);
+/* Checks that a training which resumes a checkpoint goes on to estimate what the checkpoint's
+ * training did of the views: `then` and `now` are the configurations. VKN_BAD_INPUT names the
+ * checkpoint and the key. */
+vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,
+                               const struct vkn_config *now);
 /* Copies from `from` the settings of the model's kind and shape that `config` leaves open, before
  * the weights of `from` become the initial weights of `config`. */
 void setup_inherit_model(struct vkn_config *config, const struct vkn_config *from);

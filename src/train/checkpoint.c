@@ -229,10 +229,7 @@ static vkn_status resume_from(vkn_trainer *trainer, const char *path,
     BASE_TRY(vkn_config_parse_json(&then, path, safetensors_metadata_value(file, CHECKPOINT_CONFIG),
                                    true));
     BASE_TRY(check_optimizer(trainer, path, &then));
-    enum vkn_refinement refined = then.scene.refine, now = trainer->config.scene.refine;
-    if (refined > VKN_REFINEMENT_OFF && now != refined && now != VKN_REFINEMENT_ALL)
-        return base_fail(VKN_BAD_INPUT, "%s: scene.refine: trained with %s: resume with %s too",
-                         path, config_refinement_names[refined], config_refinement_names[refined]);
+    BASE_TRY(setup_check_resumed(path, &then, &trainer->config));
     BASE_TRY(upload_tensors(trainer, path, file, false));
     const char *seconds = safetensors_metadata_value(file, CHECKPOINT_SECONDS);
     char *end = NULL;

@@ -124,14 +124,15 @@ static void solve(int count, double a[TERMS][TERMS], double b[TERMS])
         b[i] /= a[i][i];
 }
 
-static void take_out_trend(struct reference_appearance *views, uint32_t count, uint32_t step,
-                           int parameter)
+/* Takes the trend out of values, of which `used` terms are fitted. */
+static void take_out_trend(struct reference_appearance *views, uint32_t count, int used,
+                           bool is_robust, int parameter, const double *before)
 {
     double a[TERMS][TERMS] = {{0}}, b[TERMS] = {0}, terms[TERMS], weights = 0;
-    int used = step < 512 || count < 16 ? 1 : count < 40 ? 4 : TERMS;
+    used = count < 16 ? 1 : count < 40 && used > 4 ? 4 : used;
     for (uint32_t v = 0; v < count; v++) {
-        double value = views[v].values[parameter] - (parameter == 0 ? views[v].given : 0);
-        double weight = used > 1 ? pow(1 + pow(value / TYPICAL, 2), -2) : 1;
+        double value = views[v].values[parameter] - before[v];
+        double weight = is_robust ? pow(1 + pow(value / TYPICAL, 2), -2) : 1;
         list_terms(&views[v], terms);
         weights += weight;
         for (int i = 0; i < used; i++) {
@@ -148,6 +149,21 @@ static void take_out_trend(struct reference_appearance *views, uint32_t count, u
         for (int i = 0; i < used; i++)
             views[v].values[parameter] -= b[i] * terms[i];
     }
+}
+
+#define MOST_VIEWS 256
+
+/* before[view][parameter]: the values before the update. */
+static void take_out_trends(struct reference_appearance *views, uint32_t count, uint32_t step,
+                            int parameter, double before[MOST_VIEWS][3])
+{
+    bool is_late = step >= 512 + UPDATE_INTERVAL, is_robust = step >= 512 && !is_late;
+    double from[MOST_VIEWS];
+    for (uint32_t v = 0; v < count; v++)
+        from[v] = is_late ? before[v][parameter] : parameter == 0 ? views[v].given : 0;
+    for (int i = 0; i < (is_robust ? 16 : 1); i++)
+        take_out_trend(views, count, is_late || i >= 8 ? TERMS : is_robust ? 4 : 1, is_robust,
+                       parameter, from);
 }
 
 /* Takes a step with parameters [first, end) of a view. */
@@ -194,6 +210,9 @@ void reference_update_appearance(bool is_full, const struct Config *config, uint
                                              .beta2 = 0.9,
                                              .epsilon = 1e-15};
     uint32_t count = config->camera_count;
+    double before[MOST_VIEWS][3];
+    for (uint32_t v = 0; v < count; v++)
+        memcpy(before[v], views[v].values, sizeof before[v]);
     for (uint32_t v = 0; v < count; v++)
         if (views[v].has_rays)
             update(&adam, 0, is_full ? APPEARANCE_IMAGE : 1, ++views[v].updates, views[v].gradient,
@@ -202,5 +221,5 @@ void reference_update_appearance(bool is_full, const struct Config *config, uint
         if (views[v].group == v)
             update_camera(&adam, count, v, views);
     for (int k = 0; k < (is_full ? 3 : 1); k++)
-        take_out_trend(views, count, step, k);
+        take_out_trends(views, count, step, k, before);
 }
