@@ -31,8 +31,9 @@ struct vkn_export_params {
     enum vkn_precision precision; /* see vkn_renderer_open */
     const char *mesh;             /* .ply, .obj or .glb file; NULL: no mesh */
     const char *points;           /* .ply file; NULL: no point cloud */
-    /* Box to export, in dataset units. All zero: for the mesh the region that training views see
-     * (without 1 % at either end of each axis if aabb_scale is above 1), for points everything. */
+    /* Box to export, in dataset units. All zero: see `object`; else for the mesh the region that
+     * training views see (without 1 % at either end of each axis if aabb_scale is above 1), for
+     * points everything. */
     double crop_low[3], crop_high[3];
     uint32_t resolution;    /* voxels along the box's longest edge; 0: 256 */
     double threshold;       /* density of the surface, per dataset unit; 0: the density whose
@@ -49,6 +50,9 @@ struct vkn_export_params {
     /* Pixels along the edge of the colour texture of a .glb mesh, at most 16384, or
      * VKN_TEXTURE_FITTING; 0: colours of vertices. Needs `size`. */
     uint32_t texture;
+    /* Without a box: exports the box of the object that most training views look at, if there is
+     * one. Needs `size`. */
+    bool object;
 };
 
 /* Result of vkn_run_export. */
@@ -72,6 +76,8 @@ struct vkn_export_result {
     size_t splats;          /* number of Gaussians */
     double origin[3]; /* origin of positions in .glb files and of splats, in dataset units: 0 0 0,
                          or for a scene far from there a rounded position near its centre */
+    bool has_object;  /* the object's box was found and exported */
+    double object_low[3], object_high[3]; /* the object's box, dataset units */
 };
 
 /* Writes the mesh, the points and the splats, in this order, each file completely or not at all. */

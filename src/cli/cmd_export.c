@@ -43,6 +43,16 @@ static void print_numbers(const double numbers[3], char between)
     }
 }
 
+/* Prints a box as an option, to the end of the line. */
+static void print_crop(const double low[3], const double high[3])
+{
+    fputs("--crop ", stdout);
+    print_numbers(low, ',');
+    putchar(',');
+    print_numbers(high, ',');
+    putchar('\n');
+}
+
 static bool ends_in(const char *path, const char *end)
 {
     size_t length = strlen(path), size = strlen(end);
@@ -74,12 +84,11 @@ static void print_mesh(const struct vkn_export_params *params,
         printf(", without %zu vertices that no training view sees", result->dropped);
     char threshold[32];
     cli_print_number(threshold, result->threshold);
-    printf("\n%u x %u x %u voxels of %.4g, surface at density %s, --crop ", result->voxels[0],
-           result->voxels[1], result->voxels[2], result->voxel, threshold);
-    print_numbers(result->crop_low, ',');
-    putchar(',');
-    print_numbers(result->crop_high, ',');
-    putchar('\n');
+    printf("\n%u x %u x %u voxels of %.4g, surface at density %s%s", result->voxels[0],
+           result->voxels[1], result->voxels[2], result->voxel, threshold,
+           result->has_object ? "\n" : ", ");
+    if (!result->has_object)
+        print_crop(result->crop_low, result->crop_high);
     if (result->texture)
         printf("texture of %u x %u pixels, %.3g along a voxel, in %zu chart%s\n", result->texture,
                result->texture, result->texture_density, result->charts,
@@ -97,6 +106,10 @@ static int print_result(const struct vkn_export_params *params,
         printf("%s: %zu points\n", params->points, result->points);
     if (params->splats)
         printf("%s: %zu splats\n", params->splats, result->splats);
+    if (result->has_object) {
+        fputs("only the object that most training views look at (--all: everything): ", stdout);
+        print_crop(result->object_low, result->object_high);
+    }
     print_origin(params, result->origin);
     return cli_finish_output();
 }
@@ -128,6 +141,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
 {
     struct texts texts = {0};
     const char *trust = NULL;
+    bool all = false;
     char usage[160];
     snprintf(usage, sizeof usage,
              "export RUN [--mesh %s]\n       [--points %s] [--splats %s] [OPTION ...]", MESH_FILES,
@@ -142,7 +156,9 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
                 "density of the surface, per dataset unit; default: half is absorbed in 1/128 "
                 "of the unit cube")},
         {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &texts.crop,
-                "box to export, in dataset units; default what training views see")},
+                "box to export, in dataset units; default the object that most training "
+                "views look at, if there is one")},
+        {OPTION("--all", NULL, FLAG, &all, "export everything that training views see")},
         CLI_TIME_OPTION(texts.time, "time of a dynamic scene, 0 to 1; default 0"),
         {OPTION("--unseen", "fill|drop|keep", CHOICE, &params->unseen,
                 "regions that no training view sees: solid (default), left out, or as trained"),
@@ -176,6 +192,7 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         .argument_required = true,
     };
     int code = options_parse(&command, argc, argv, &params->run);
+    params->object = !all;
     if (code == OPTIONS_GO_ON)
         code = check(&texts, params);
     return code == OPTIONS_GO_ON ? cli_trust(trust, params->run) : code;

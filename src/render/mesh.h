@@ -6,9 +6,6 @@
 #include "render/render.h"
 #include "render/visibility_maps.h"
 
-/* Returns whether a box is given; `low` and `high` all zero: no box. */
-bool render_box_given(const double low[3], const double high[3]);
-
 /* Returns whether the origin is not 0 0 0. */
 bool render_has_origin(const double origin[3]);
 /* Computes `offset` of training = local * scale + offset, local = dataset - render_local_origin. */

@@ -136,6 +136,9 @@ vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
 
 /* ---- meshes and points --------------------------------------------------------------------- */
 
+/* Returns whether a box is given; `low` and `high` all zero: no box. */
+bool render_box_given(const double low[3], const double high[3]);
+
 /* Returns the origin of exported positions: 0 0 0 of the dataset, or a round position near the
  * scene's centre where the scene is far from 0 0 0 (scene_needs_double). */
 void render_local_origin(const struct vkn_scene *scene, double origin[3]);
@@ -222,6 +225,12 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
                          const struct render_points_params *params,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_mesh *cloud);
+
+/* Finds the object that most training views look at on the points of render_points with the seed 0;
+ * results as in scene_find_object. `progress` and `stop` may be NULL. */
+vkn_status render_find_object(vkn_renderer *renderer, const struct vkn_scene *scene,
+                              struct report_progress *progress, const volatile sig_atomic_t *stop,
+                              double low[3], double high[3], const char **problem);
 
 /* 3D Gaussians. Zero-initialise it and free it with render_splats_free. */
 struct render_splats {

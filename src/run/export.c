@@ -213,6 +213,30 @@ static vkn_status export_file(const struct vkn_export_params *params, enum rende
     return status;
 }
 
+/* Sets the box to the object's. Leaves it empty if everything is to be exported: when a scene has
+ * nothing around the object, or with a message when no object is found. */
+static vkn_status crop_to_object(struct run_opened *opened, struct vkn_export_params *params,
+                                 struct vkn_export_result *result)
+{
+    const char *problem = NULL;
+    if (!params->object || render_box_given(params->crop_low, params->crop_high) ||
+        opened->scene->aabb_scale == 1)
+        return VKN_OK;
+    scene_find_background(opened->scene);
+    if (opened->scene->background.has_alpha)
+        return VKN_OK;
+    BASE_TRY(render_find_object(opened->renderer, opened->scene, opened->progress,
+                                params->job->stop, params->crop_low, params->crop_high, &problem));
+    if (problem) {
+        base_log(BASE_LOG_INFO, "%s: exporting everything, since %s", params->run, problem);
+        return VKN_OK;
+    }
+    result->has_object = true;
+    memcpy(result->object_low, params->crop_low, sizeof result->object_low);
+    memcpy(result->object_high, params->crop_high, sizeof result->object_high);
+    return VKN_OK;
+}
+
 /* Sets the time of a dynamic scene's field: a mesh shows a single time. */
 static vkn_status choose_time(const struct vkn_export_params *params, struct run_opened *opened)
 {
@@ -224,10 +248,11 @@ static vkn_status choose_time(const struct vkn_export_params *params, struct run
     return vkn_renderer_set_time(opened->renderer, 0.0);
 }
 
-static vkn_status export_files(const struct vkn_export_params *params, struct run_opened *opened,
+static vkn_status export_files(struct vkn_export_params *params, struct run_opened *opened,
                                struct vkn_export_result *result)
 {
     BASE_TRY(choose_time(params, opened));
+    BASE_TRY(crop_to_object(opened, params, result));
     BASE_TRY(export_file(params, RENDER_MESH, params->mesh, opened, result));
     BASE_TRY(export_file(params, RENDER_POINTS, params->points, opened, result));
     return export_file(params, RENDER_SPLATS, params->splats, opened, result);
@@ -311,6 +336,10 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
     if (params->splats) {
         cJSON_AddStringToObject(object, "splats", params->splats);
         cJSON_AddNumberToObject(object, "splat_count", (double)result->splats);
+    }
+    if (result->has_object) {
+        add_numbers(object, "object_low", result->object_low);
+        add_numbers(object, "object_high", result->object_high);
     }
     add_numbers(object, "origin", result->origin);
     if (params->has_time)

@@ -100,7 +100,8 @@ static void judge(const struct sample *sample, struct scene_background *backgrou
         background->color[c] = median_of(sample, c);
     for (size_t i = 0; i < sample->count; i++) {
         const struct border *border = &sample->borders[i];
-        if (border->has_alpha)
+        background->has_alpha = background->has_alpha || border->has_alpha;
+        if (background->has_alpha)
             return;
         background->views += border->count > 0 ? 1 : 0;
         background->plain_views +=

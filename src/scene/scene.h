@@ -90,6 +90,7 @@ struct scene_background {
     uint8_t color[3];   /* sRGB, if is_plain */
     size_t views;       /* sampled images that could be read */
     size_t plain_views; /* sampled images whose borders have the colour */
+    bool has_alpha;     /* a sampled image has alpha < 255 */
 };
 
 /* How the exposures of the training images differ, in stops; 0: unknown. */
@@ -345,6 +346,13 @@ vkn_status scene_orbit(const struct vkn_scene *scene, uint32_t count,
  * image is twice as wide as high; when both are 0 the height is that of `camera`. */
 struct scene_camera scene_panorama(const struct scene_camera *camera, uint32_t width,
                                    uint32_t height, const double *up);
+
+/* Finds the box, in dataset units, of the object that most training views look at. `points`: random
+ * points, in training space, on the surfaces that the views see; their order is changed. *problem:
+ * NULL, or the reason why there is no such object. The box is rounded outwards to short decimals.
+ * (object_box.c) */
+vkn_status scene_find_object(const struct vkn_scene *scene, double (*points)[3], size_t count,
+                             double low[3], double high[3], const char **problem);
 
 /* Returns the training cameras' mean up vector, of unit length, or an axis within 30 degrees of the
  * vector: cameras that look down on an object all tilt, but datasets have an up axis. */
