@@ -4,13 +4,13 @@
 
 #include "scene/space.h"
 
-#define PARALLEL    0.9   /* length of the mean direction above which cameras look one way */
-#define VIEW_SHARE  0.75  /* least share of the views that have a point of the object in view */
-#define LEAST_SHARE 0.01  /* least share of the points on the object */
-#define WHOLE_SHARE 0.85  /* share of the points on the object from which there is no room */
-#define OUTLIERS    0.005 /* share of the object's points ignored at each end of each axis */
-#define MARGIN      0.05  /* of the box's longest edge, beyond the object's points */
-#define MOST_VIEWS  512u  /* evenly spaced views that are tested: a sufficient sample */
+#define PARALLEL    0.9       /* length of the mean direction above which cameras look one way */
+#define VIEW_SHARE  (2.0 / 3) /* least share of the views that see an object's point */
+#define LEAST_SHARE 0.01      /* least share of the points on the object */
+#define WHOLE_SHARE 0.85      /* share of the points on the object from which there is no room */
+#define OUTLIERS    0.005     /* share of the object's points ignored at each end of each axis */
+#define MARGIN      0.05      /* of the box's longest edge, beyond the object's points */
+#define MOST_VIEWS  512u      /* evenly spaced views that are tested: a sufficient sample */
 
 /* Returns the length of the mean of the views' unit directions. */
 static double mean_direction(const struct scene_split *train)
