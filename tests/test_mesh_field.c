@@ -3,6 +3,8 @@
  * inputs on. */
 #include "step_fixture.h"
 
+#include <vknerf/export.h>
+
 #include "field/field.h"
 #include "meshes.h"
 #include "render/internal.h"
@@ -162,13 +164,14 @@ static struct known {
     vkn_renderer *renderer;
 } known;
 
-static void create_sampled(enum vkn_sampling sampling)
+static void create_sampled(enum vkn_sampling sampling, uint32_t aabb_scale)
 {
     struct step_tests *tests = known.tests;
     known.config = known_config();
     if (sampling == VKN_SAMPLING_PROPOSAL)
         propose(&known.config);
     known.config.march.sampling = sampling;
+    known.config.scene.aabb_scale = aabb_scale;
     known.config.march.ray_samples = 512; /* the ball is beyond the first iteration's samples */
     known.tiny = tiny_create(tests->context, tests->folder, &known.config);
     set_field(&known.tiny, vkn_trainer_config(known.tiny.trainer), false);
@@ -202,7 +205,7 @@ static int create_known(void **state)
 {
     if (step_tests_setup(&known.tests) != 0)
         return -1;
-    create_sampled(VKN_SAMPLING_OCCUPANCY);
+    create_sampled(VKN_SAMPLING_OCCUPANCY, 1);
     *state = &known;
     return 0;
 }
@@ -514,7 +517,7 @@ static void test_without_grid(void **state)
 {
     (void)state;
     const struct known before = known;
-    create_sampled(VKN_SAMPLING_UNIFORM);
+    create_sampled(VKN_SAMPLING_UNIFORM, 1);
     check_surface();
     check_points_and_visibility();
     destroy_sampled();
@@ -567,7 +570,7 @@ static void test_with_proposal(void **state)
 {
     (void)state;
     const struct known before = known;
-    create_sampled(VKN_SAMPLING_PROPOSAL);
+    create_sampled(VKN_SAMPLING_PROPOSAL, 1);
     double even = depth_error();
     set_proposal(&known.tiny);
     double found = depth_error();
@@ -576,6 +579,115 @@ static void test_with_proposal(void **state)
     check_points_and_visibility();
     destroy_sampled();
     known = before;
+}
+
+/* ---- the object's box ----------------------------------------------------------------------- */
+
+/* Writes black views with another angle into a folder: opaque, or transparent. */
+static const char *write_views(struct temporary *folder, const char *name, const char *angle,
+                               bool opaque)
+{
+    static const char *const images[] = {"train/z.png", "train/x.png", "train/y.png"};
+    static const uint8_t pixels[12 * 10 * 4];
+    char text[sizeof transforms + 8], path[64];
+    snprintf(text, sizeof text, "{\"camera_angle_x\": %s%s", angle, strchr(transforms, ','));
+    snprintf(path, sizeof path, "%s/transforms_train.json", name);
+    temporary_text(folder, path, text);
+    for (size_t n = 0; n < BASE_COUNT(images); n++) {
+        snprintf(path, sizeof path, "%s/%s", name, images[n]);
+        ok(scene_image_write_png(temporary_path(folder, path), pixels, 12, 10, opaque ? 3 : 4));
+    }
+    return temporary_path(folder, name);
+}
+
+static struct vkn_export_result export_object(const char *run, const char *scene, bool object,
+                                              const double *crop)
+{
+    const struct step_tests *tests = known.tests;
+    const struct vkn_job quiet = {.quiet = true};
+    struct vkn_export_result result = {.size = sizeof result};
+    struct vkn_export_params params = {.size = sizeof params,
+                                       .job = &quiet,
+                                       .run = run,
+                                       .scene = scene,
+                                       .mesh = temporary_path(tests->folder, "object.ply"),
+                                       .points = temporary_path(tests->folder, "points.ply"),
+                                       .resolution = 24,
+                                       .point_count = 400,
+                                       .object = object};
+    for (int i = 0; i < 3 && crop; i++) {
+        params.crop_low[i] = crop[i];
+        params.crop_high[i] = crop[3 + i];
+    }
+    ok(vkn_run_export(&params, &result));
+    char *json = vkn_export_json(&params, &result);
+    assert_non_null(json);
+    assert_int_equal(strstr(json, "\"object_low\"") != NULL, result.has_object);
+    vkn_free(json);
+    return result;
+}
+
+/* Checks that the exported points are in the box. */
+static void check_points_in(const struct vkn_export_result *result)
+{
+    const struct step_tests *tests = known.tests;
+    size_t size;
+    char *data = NULL;
+    ok(base_file_read(temporary_path(tests->folder, "points.ply"), 1 << 20, &data, &size));
+    const char *at = strstr(data, "end_header\n") + strlen("end_header\n");
+    assert_true(result->points == 400);
+    for (size_t p = 0; p < result->points; p++, at += 27) {
+        float position[3];
+        memcpy(position, at, sizeof position);
+        for (int i = 0; i < 3; i++)
+            assert_true((double)position[i] > result->object_low[i] &&
+                        (double)position[i] < result->object_high[i]);
+    }
+    free(data);
+}
+
+/* The three views see the ball's three caps; wider views have parts of the other views' caps in
+ * their pictures. */
+static void test_object(void **state)
+{
+    (void)state;
+    const struct known before = known;
+    struct step_tests *tests = known.tests;
+    const double crop[6] = {-1, -1, -1, 1, 1, 2};
+    create_sampled(VKN_SAMPLING_UNIFORM, 2);
+    const char *wide = write_views(tests->folder, "wide", "0.8", true),
+               *narrow = write_views(tests->folder, "narrow", "0.3", true),
+               *alpha = write_views(tests->folder, "alpha", "0.8", false);
+    char *run = tiny_save(tests, &known.tiny, "object");
+    struct vkn_export_result part = export_object(run, wide, true, NULL);
+    assert_true(part.has_object);
+    check_points_in(&part);
+    const struct vkn_export_result all = export_object(run, wide, false, NULL);
+    assert_false(all.has_object);
+    for (int i = 0; i < 3; i++) {
+        /* The mesh's grid is the box, rounded up to whole voxels. */
+        assert_true(fabs(part.crop_low[i] - part.object_low[i]) <= part.voxel &&
+                    fabs(part.crop_high[i] - part.object_high[i]) <= part.voxel);
+        /* The views see each other's caps up to their rims: about the box of all surfaces. */
+        assert_true(fabs(part.object_low[i] - all.crop_low[i]) < 0.35 &&
+                    fabs(part.object_high[i] - all.crop_high[i]) < 0.35);
+    }
+    /* The printed box gives the same mesh. */
+    const double box[6] = {part.object_low[0],  part.object_low[1],  part.object_low[2],
+                           part.object_high[0], part.object_high[1], part.object_high[2]};
+    const struct vkn_export_result again = export_object(run, wide, true, box);
+    assert_true(!again.has_object && again.vertices == part.vertices);
+    assert_memory_equal(again.crop_low, part.crop_low, sizeof part.crop_low);
+    assert_false(export_object(run, narrow, true, NULL).has_object);
+    assert_false(export_object(run, alpha, true, NULL).has_object);
+    assert_false(export_object(run, wide, true, crop).has_object);
+    free(run);
+    destroy_sampled();
+    known = before;
+    /* A scene in the unit cube is exported whole. */
+    run = tiny_save(tests, &known.tiny, "unit");
+    assert_false(export_object(run, wide, true, NULL).has_object);
+    free(run);
 }
 
 /* ---- pictures of a box ---------------------------------------------------------------------- */
@@ -678,7 +790,7 @@ static void check_crop(double depth_slack)
 static void check_sampled_crop(enum vkn_sampling sampling, double depth_slack)
 {
     const struct known before = known;
-    create_sampled(sampling);
+    create_sampled(sampling, 1);
     if (sampling == VKN_SAMPLING_PROPOSAL)
         set_proposal(&known.tiny);
     check_crop(depth_slack);
@@ -1208,6 +1320,7 @@ int main(void)
         cmocka_unit_test(test_splats),
         cmocka_unit_test(test_without_grid),
         cmocka_unit_test(test_with_proposal),
+        cmocka_unit_test(test_object),
         cmocka_unit_test(test_crop),
         cmocka_unit_test(test_crop_errors),
         cmocka_unit_test(test_transparent),
