@@ -363,6 +363,19 @@ succeeds eval run --scene "${demo%/demo}/moving" --quiet --json --background bla
 contains out '"time":.*0.041667'
 contains out '"background_psnr":.*1[0-9]\.'
 if grep -q 'blank' eval.json; then fail "background alone of a scene without times"; fi
+
+# The object alone, of pictures without alpha in more than the unit cube; what cannot be told apart is exported whole.
+scene room "$(frame a),$(frame b | sed 's/,0,0,0\],/,0,0,1],/')" '"aabb_scale": 2,'
+cp run/views/test_000.png room/a.png
+cp run/views/test_000.png room/b.png
+# shellcheck disable=SC2086  # $small is several words
+succeeds train room --out outside --downscale 8 --steps 1 --quiet $small
+succeeds export outside --points p.ply --count 10
+contains err '^outside: exporting everything, since the views look at no common point$'
+succeeds export outside --points p.ply --count 10 --all
+succeeds export outside --points p.ply --count 10 --crop=-1,-1,-1,1,1,1
+if grep -q 'exporting everything' err; then fail "export --all, --crop: a message about the object"; fi
+refuses 2 'export: --all and --crop exclude each other' export run --mesh a.ply --all --crop=-1,-1,-1,1,1,1
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'
 "$bin" export run --mesh b.ply --resolution 2048 --quiet >out 2>err &

@@ -128,6 +128,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
         code = cli_parse_time(texts->time, &params->has_time, &params->time);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
+    if (code == OPTIONS_GO_ON && texts->crop && !params->object)
+        code = cli_fail(VKN_BAD_INPUT, "export: --all and --crop exclude each other");
     if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats)
         code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE, --points FILE or --splats FILE is "
                                        "missing; see vknerf export --help");
