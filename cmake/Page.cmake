@@ -20,7 +20,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
 endif()
 
 # Scripts in their order in the page: each uses only definitions of earlier ones.
-set(page_scripts math app camera frames overlay input cameras view_panel path path_panel curves
+set(page_scripts math app camera frames overlay input cameras crop_box view_panel path path_panel curves
     training main)
 
 # Embeds viewer_page .. viewer_page_end in TARGET, and viewer_denied .. viewer_denied_end, the answer to requests

@@ -29,7 +29,7 @@ struct room {
  * are points. */
 static void put_on_cube(size_t index, size_t count, double half, double point[3])
 {
-    size_t axis = index % 3, on_face = index / 6, wide = (size_t)sqrt((double)(count / 6));
+    size_t axis = index % 3, on_face = index / 6, wide = (size_t)sqrt((double)count / 6);
     const double u = (double)(on_face % wide) / (double)(wide - 1) * 2 - 1,
                  v = (double)(on_face / wide % wide) / (double)(wide - 1) * 2 - 1;
     point[axis] = middle[axis] + (index / 3 % 2 ? half : -half);

@@ -307,9 +307,74 @@ def crop(page, box):
     until(lambda: difference(pixels(page), before) > 2, 'a cropped picture')
     if float(view_parameters(page).get('crop', '0,0,0,0,0,0').split(',')[5]) != (box[2] + box[5]) / 2:
         until(lambda: 'crop' in view_parameters(page), 'the crop box in the address')
+    drag_handles(page, box)
     page.click('#crop-on')
     until(lambda: difference(pixels(page), before) < 2, 'the whole picture again')
+    if page.script("return document.getElementById('handles').checkVisibility()"):
+        fail('handles without a crop box')
     page.script("document.getElementById('crop-reset').click(); document.getElementById('crop-on').checked")
+
+
+HANDLE = '''
+const at = document.querySelectorAll(arguments[0])[arguments[1]].getBoundingClientRect();
+return [at.x + at.width / 2, at.y + at.height / 2].map(Math.round);'''
+
+
+def limits(page):
+    """Returns the limits of the crop box in the command that exports it."""
+    command = text(page, 'crop-command')
+    found = re.fullmatch(r"vknerf export (\S+|'.*') --mesh object\.ply --crop=(.*)", command) or fail(command)
+    return [float(x) for x in found[2].split(',')]
+
+
+def pixel_of(page, point):
+    """Returns the position of a point in the picture, from the pose in the address."""
+    p, fov = pose(page), float(view_parameters(page)['fov'])
+    left = page.script("return document.getElementById('panels').getBoundingClientRect().left")
+    x, y, z = (sum((point[i] - p[4 * i + 3]) * p[4 * i + j] for i in range(3)) for j in range(3))
+    scale = HEIGHT / 2 / math.tan(math.radians(fov) / 2)
+    return left / 2 - x / z * scale, HEIGHT / 2 + y / z * scale
+
+
+def drag_handles(page, box):
+    """Checks that a dragged handle stays under the pointer: faces move along their axis, corners along three."""
+    progress('drag_handles')
+    inner = [mid + side * span / 8 for side in (-1, 1) for mid, span in
+             (((box[i] + box[i + 3]) / 2, box[i + 3] - box[i]) for i in range(3))]
+    for i in range(6):
+        choose(page, f'#crop [aria-label="Crop {"XYZ"[i % 3]} {"from" if i < 3 else "to"}"][type=number]', str(inner[i]), 'change')
+    until(lambda: max(abs(a - b) for a, b in zip(limits(page), inner)) < 1e-3, 'the limits in the command')
+    face = '.handle[aria-label="Face of the crop box, Z to"]'
+    old = pose(page)
+    for kind in 'mouse', 'touch':
+        before = limits(page)
+        middle = [(before[i] + before[i + 3]) / 2 for i in range(2)]
+        x, y = page.script(HANDLE, face, 0)
+        if math.dist((x, y), pixel_of(page, middle + [before[5]])) > 2:
+            fail(f'the handle is at {x}, {y}')
+        page.pointers([(x, y), (x + 2, y + 10), (x + 3, y + 20)], kind=kind)
+        until(lambda: limits(page) != before, f'a face is dragged by {kind}')  # pylint: disable=cell-var-from-loop
+        after = limits(page)
+        if after[:5] != before[:5] or not after[5] < before[5]:
+            fail(f'dragging the face from {before} to {after}')
+        if abs(pixel_of(page, middle + [after[5]])[1] - y - 20) > 3:
+            fail('the face is not under the pointer')
+    before = limits(page)
+    page.script("document.querySelector(arguments[0]).focus()", face)
+    page.key('\ue013')  # up
+    until(lambda: abs(limits(page)[5] - before[5] - (box[5] - box[2]) / 100) < 1e-3, 'a face is moved by a key')
+    corner = [page.script(HANDLE, '.corner', i) for i in range(8)]
+    best = max(range(8), key=lambda i: min(math.dist(corner[i], other) for j, other in enumerate(corner) if j != i))
+    before, (x, y) = limits(page), corner[best]
+    page.pointers([(x, y), (x + 8, y - 6), (x + 16, y - 12)])
+    until(lambda: limits(page) != before, 'a corner is dragged')
+    if math.dist(page.script(HANDLE, '.corner', best), (x + 16, y - 12)) > 3:
+        fail('the corner is not under the pointer')
+    if sum(a != b for a, b in zip(limits(page), before)) < 2:
+        fail('a corner moves one limit only')
+    if not near(pose(page), old):
+        fail('dragging a handle moves the camera')
+    quiet(page)
 
 
 # ---- training cameras ----

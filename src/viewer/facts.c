@@ -145,9 +145,11 @@ static bool add_maps(cJSON *json, const char *model)
 static char *write_facts(const struct viewer *viewer, const char *model, const struct look *look)
 {
     cJSON *json = cJSON_CreateObject();
+    char *run_word = vkn_shell_word(viewer->run);
     bool white = viewer->background == VKN_BACKGROUND_WHITE;
     bool complete =
-        json && answer_add_text(json, "run", viewer->run) &&
+        json && run_word && answer_add_text(json, "run", viewer->run) &&
+        answer_add_text(json, "run_word", run_word) &&
         cJSON_AddStringToObject(json, "mode", viewer->state == STATE_VIEWING ? "view" : "train") &&
         answer_add_text(json, "model", model) &&
         cJSON_AddBoolToObject(json, "dynamic", strcmp(model, "dynamic") == 0) &&
@@ -162,6 +164,7 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
         add_views(json, viewer->scene);
     char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
+    free(run_word);
     return text;
 }
 

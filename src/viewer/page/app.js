@@ -114,6 +114,10 @@ async function copy(text) {
   return done;
 }
 
+async function copyCommand(id) {
+  notice(await copy($(id).textContent) ? 'Copied' : 'Not copied: the browser does not allow it', 2500);
+}
+
 // Makes buttons a radio group with arrow keys. Returns a function that checks one of them.
 function choice(buttons, choose) {
   const pick = (chosen) => buttons.forEach((button) => {

@@ -116,7 +116,7 @@ let fast = false;
 function handledElsewhere(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]'))
     return true;
-  const slide = event.target.closest('[type=range], [type=checkbox], [role=radiogroup], [role=listbox]');
+  const slide = event.target.closest('[type=range], [type=checkbox], [role=slider], [role=radiogroup], [role=listbox]');
   return slide ? /^(Arrow|Home|End|Page|Enter| )/.test(event.key) : event.target.closest('input, select, textarea');
 }
 

@@ -98,6 +98,7 @@ function tick(now) {
   const moving = [keysStep(dt), flightStep(now), previewStep(now), timeStep(now)].some(Boolean);
   drawPicture();
   drawOverlay();
+  placeHandles();
   placeBlend();
   if (moving)
     wake();

@@ -151,6 +151,8 @@ function cameraAt(x, y, reach) {
 
 // ---- boxes, paths, axes ----
 
+const showsBox = () => settings.cropOn && settings.panel === 'view' && !previewing();
+
 function drawBox(context, box) {
   const corner = (i) => [box[i & 1 ? 3 : 0], box[i & 2 ? 4 : 1], box[i & 4 ? 5 : 2]];
   haloed(context, LINES.box, 1.3, () => {
@@ -242,7 +244,7 @@ function drawOverlay() {
     drawGuide(context, guide(path.width / path.height));
   if (previewing())
     return;
-  if (settings.cropOn && settings.panel === 'view')
+  if (showsBox())
     drawBox(context, settings.crop);
   if (settings.cameras)
     drawCameras(context);

@@ -156,7 +156,7 @@ function startPath() {
   };
   $('path-scrub').onchange = stopPreview;
   $('path-form').onsubmit = savePath;
-  $('path-copy').onclick = async () => notice(await copy($('path-command').textContent) ? 'Copied' : 'Not copied: the browser does not allow it', 2500);
+  $('path-copy').onclick = () => copyCommand('path-command');
   $('path-download').onclick = () => download(`${path.name}.json`,
     new Blob([JSON.stringify(pathFile(), null, 2) + '\n'], { type: 'application/json' }));
   $('path-load').onclick = () => $('path-file').click();
