@@ -657,7 +657,8 @@ static void test_object(void **state)
     create_sampled(VKN_SAMPLING_UNIFORM, 2);
     const char *wide = write_views(tests->folder, "wide", "0.8", true),
                *narrow = write_views(tests->folder, "narrow", "0.3", true),
-               *alpha = write_views(tests->folder, "alpha", "0.8", false);
+               *alpha = write_views(tests->folder, "alpha", "0.8", false),
+               *unit = write_views(tests->folder, "part", "0.4", true);
     char *run = tiny_save(tests, &known.tiny, "object");
     struct vkn_export_result part = export_object(run, wide, true, NULL);
     assert_true(part.has_object);
@@ -686,7 +687,7 @@ static void test_object(void **state)
     known = before;
     /* A scene in the unit cube is exported whole. */
     run = tiny_save(tests, &known.tiny, "unit");
-    assert_false(export_object(run, wide, true, NULL).has_object);
+    assert_false(export_object(run, unit, true, NULL).has_object);
     free(run);
 }
 

@@ -302,6 +302,11 @@ def move_time(page, run):
 def crop(page, box):
     progress('crop')
     panel(page, 'view')
+    # An object's box begins as the whole cube; a room's, whose cameras are far nearer than its walls, around the pivot.
+    first = page.script("const {distance} = scene, boxes = [firstBox()]; scene.distance = 0.5; boxes.push(firstBox()); "
+                        'scene.distance = distance; return [...boxes, scene.look_at]')
+    if first[0] != box or not near(first[1], [x + side * 0.25 for side in (-1, 1) for x in first[2]]):
+        fail(f'the first crop box: {first}')
     before = refined(page)
     choose(page, '#crop [aria-label="Crop Z to"][type=number]', str((box[2] + box[5]) / 2), 'change')
     until(lambda: difference(pixels(page), before) > 2, 'a cropped picture')

@@ -1,5 +1,12 @@
 // The crop box: its limits in the view panel, its handles in the picture, and the command that exports it.
 
+// Returns the first crop box: the whole box of an object; of a room the part around the focus point, because the handles
+// of the whole box are not in view.
+const firstBox = () => scene.box.map((limit, i) => {
+  const at = clamp(scene.look_at[i % 3], scene.box[i % 3], scene.box[i % 3 + 3]), reach = scene.distance / 2;
+  return i < 3 ? Math.max(limit, at - reach) : Math.min(limit, at + reach);
+});
+
 const sameBox = () => settings.crop.every((x, i) => x === scene.box[i]);
 
 function setCrop(i, value) {

@@ -147,7 +147,7 @@ async function begin() {
   scene = await readScene();
   notice('');
   settings.background = scene.background;
-  settings.crop = scene.box.slice();
+  settings.crop = firstBox();
   measure();
   setCamera(firstView());
   const hasView = readAddress();
