@@ -277,7 +277,7 @@ def move_time(page, run):
     """Checks the time of a dynamic scene, in a small window because its pictures are slower."""
     progress('move_time')
     subprocess.run([VKNERF, 'train', 'assets/moving', '--model', 'dynamic', '--out', run, '--downscale', '8', '--steps', '48',
-                    '--seed', '1', '--quiet', *SMALL], check=True, stdout=subprocess.DEVNULL)
+                    '--seed', '1', '--quiet', '--set', 'scene.aabb_scale=4', *SMALL], check=True, stdout=subprocess.DEVNULL)
     program = Program('view', run, '--port', '0')
     page.resize(400, 300)
     page.go(program.url)
@@ -291,6 +291,10 @@ def move_time(page, run):
     page.click('#time-play')
     until(lambda: text(page, 'time-value') not in ('0.50', '0.00'), 'the time runs')
     page.click('#time-play')
+    scene = program.json('/api/scene')
+    around = [x + side * scene['distance'] / 2 for side in (-1, 1) for x in scene['look_at']]
+    if not near(first_box(page), around):
+        fail(f'the crop box of a large scene: {first_box(page)} instead of {around}')
     choose(page, 'time', '0')
     until(lambda: refined(page) == before, 'the begin again')
     page.go('about:blank')
@@ -299,14 +303,17 @@ def move_time(page, run):
         fail(f'vknerf view ends with {program.process.returncode}: {program.errors}')
 
 
+def first_box(page):
+    """Returns the limits in the view panel."""
+    values = page.script("return [...document.querySelectorAll('#crop input[type=range]')].map((input) => Number(input.value))")
+    return values[::2] + values[1::2]
+
+
 def crop(page, box):
     progress('crop')
     panel(page, 'view')
-    # An object's box begins as the whole cube; a room's, whose cameras are far nearer than its walls, around the pivot.
-    first = page.script("const {distance} = scene, boxes = [firstBox()]; scene.distance = 0.5; boxes.push(firstBox()); "
-                        'scene.distance = distance; return [...boxes, scene.look_at]')
-    if first[0] != box or not near(first[1], [x + side * 0.25 for side in (-1, 1) for x in first[2]]):
-        fail(f'the first crop box: {first}')
+    if not near(first_box(page), box):
+        fail(f'the crop box of an object: {first_box(page)} instead of {box}')
     before = refined(page)
     choose(page, '#crop [aria-label="Crop Z to"][type=number]', str((box[2] + box[5]) / 2), 'change')
     until(lambda: difference(pixels(page), before) > 2, 'a cropped picture')
