@@ -375,6 +375,25 @@ contains err '^outside: exporting everything, since the views look at no common 
 succeeds export outside --points p.ply --count 10 --all
 succeeds export outside --points p.ply --count 10 --crop=-1,-1,-1,1,1,1
 if grep -q 'exporting everything' err; then fail "export --all, --crop: a message about the object"; fi
+# The white of these pictures is a wall, in front of which the views have the scene in common.
+mkdir -p around/test
+for number in 0 1 2 3 4 5 6 7 8 9 10 11; do
+    cp "run/views/test_0$(printf '%02d' "$number").png" "around/test/r_$number.png"
+done
+sed 's/"camera_angle_x"/"aabb_scale": 2, &/' "$demo/transforms_test.json" >around/transforms_train.json
+rm -r outside
+# shellcheck disable=SC2086  # $small is several words
+succeeds train around --out outside --steps 40 --background black --quiet $small
+succeeds export outside --points p.ply --mesh m.ply --resolution 16 --unseen keep --count 100 --quiet
+box=$(sed -n 's/^only the object that most training views look at (--all: everything): \(--crop .*\)$/\1/p' out)
+[ -n "$box" ] || fail "export: no object: $(cat out err)"
+contains out ' voxels of [0-9.e+-]*, surface at density [0-9.e+-]*$'
+# shellcheck disable=SC2086 # several words
+succeeds export outside --points again.ply --mesh n.ply --resolution 16 --unseen keep --count 100 --quiet $box
+for pair in "p.ply again.ply" "m.ply n.ply"; do
+    # shellcheck disable=SC2086 # two names
+    cmp $pair || fail "export: $box is not the box that was printed"
+done
 refuses 2 'export: --all and --crop exclude each other' export run --mesh a.ply --all --crop=-1,-1,-1,1,1,1
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'
