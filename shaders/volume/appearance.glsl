@@ -24,6 +24,25 @@ struct PhotographGradients {
     vec3 scene, lit, balanced, encoded;
 };
 
+// ---- channels -------------------------------------------------------------------------------------
+
+// The number of channels, in a form that compilers cannot evaluate: unrolled loops over the channels
+// take three times the code, and spill registers.
+uint channel_count()
+{
+    return 2u + gl_NumWorkGroups.z;
+}
+
+float channel_of(vec3 v, uint channel)
+{
+    return channel == 0u ? v.r : channel == 1u ? v.g : v.b;
+}
+
+void set_channel(uint channel, float value, inout vec3 v)
+{
+    v = mix(v, vec3(value), equal(uvec3(0u, 1u, 2u), uvec3(channel)));
+}
+
 // ---- sRGB (IEC 61966-2-1) --------------------------------------------------------------------------
 
 vec3 srgb_decoded(vec3 s)
@@ -75,8 +94,10 @@ Vignetting vignetting_at(uint first, uint channel, vec2 position)
 
 vec3 vignetting_factors(uint first, vec2 position)
 {
-    return vec3(vignetting_at(first, 0u, position).factor, vignetting_at(first, 1u, position).factor,
-                vignetting_at(first, 2u, position).factor);
+    vec3 factors = vec3(1.0);
+    for (uint c = 0; c < channel_count(); c++)
+        set_channel(c, vignetting_at(first, c, position).factor, factors);
+    return factors;
 }
 
 // ---- white balance and primaries ------------------------------------------------------------------
@@ -86,16 +107,11 @@ vec3 channel_gains(uint first)
     return vec3(exp2(appearance_value(first, 1u)), 1.0, exp2(appearance_value(first, 2u)));
 }
 
-// Returns the colours, of intensity 1, that replace the primaries, as columns.
-mat3 shifted_primaries(uint first)
+// Returns by how much the chromaticity (r, g) of a primary is shifted. Blue is shifted by the opposite.
+vec2 primary_shift(uint first, uint primary)
 {
-    mat3 primaries;
-    for (uint k = 0; k < 3u; k++) {
-        vec2 shift = PRIMARY_UNIT * vec2(appearance_value(first, 3u + 2u * k), appearance_value(first, 4u + 2u * k));
-        primaries[k] = vec3(shift, -shift.x - shift.y);
-        primaries[k][k] += 1.0;
-    }
-    return primaries;
+    uint p = 3u + 2u * primary;
+    return PRIMARY_UNIT * vec2(appearance_value(first, p), appearance_value(first, p + 1u));
 }
 
 float intensity(vec3 light)
@@ -107,7 +123,21 @@ float intensity(vec3 light)
 vec3 balanced_light(uint first, vec3 light)
 {
     vec3 weights = channel_gains(first) * light;
-    return intensity(light) / intensity(weights) * (shifted_primaries(first) * weights);
+    vec2 shift = vec2(0.0);
+    for (uint k = 0; k < channel_count(); k++)
+        shift += channel_of(weights, k) * primary_shift(first, k);
+    return intensity(light) / intensity(weights) * (weights + vec3(shift, -shift.x - shift.y));
+}
+
+// Returns the gradients with respect to the weights of the channels if the intensity of the weights
+// stayed: the product with the transposed matrix of the shifted primaries.
+vec3 through_primaries(uint first, vec3 by_light)
+{
+    vec3 along = by_light;
+    vec2 by_shift = by_light.rg - by_light.b;
+    for (uint k = 0; k < channel_count(); k++)
+        set_channel(k, channel_of(by_light, k) + dot(by_shift, primary_shift(first, k)), along);
+    return along;
 }
 
 // ---- response curve -------------------------------------------------------------------------------
@@ -199,8 +229,8 @@ Photograph photograph(uint first, bool is_full, vec2 position, vec3 scene)
     p.encoded = srgb_encoded(clamp(p.balanced, 0.0, 1.0));
     p.color = p.encoded;
     if (is_full)
-        for (uint c = 0; c < 3u; c++)
-            p.color[c] = curve_value(response_curve(first, c), p.encoded[c]);
+        for (uint c = 0; c < channel_count(); c++)
+            set_channel(c, curve_value(response_curve(first, c), channel_of(p.encoded, c)), p.color);
     return p;
 }
 
@@ -209,15 +239,16 @@ Photograph photograph(uint first, bool is_full, vec2 position, vec3 scene)
 PhotographGradients photograph_gradients(uint first, bool is_full, vec2 position, Photograph p, vec3 by_color)
 {
     PhotographGradients g;
-    g.encoded = by_color;
+    vec3 slopes = vec3(1.0);
     if (is_full)
-        for (uint c = 0; c < 3u; c++)
-            g.encoded[c] *= curve_slope(response_curve(first, c), p.encoded[c]);
+        for (uint c = 0; c < channel_count(); c++)
+            set_channel(c, curve_slope(response_curve(first, c), channel_of(p.encoded, c)), slopes);
+    g.encoded = slopes * by_color;
     g.balanced = g.encoded * srgb_encoded_slope(clamp(p.balanced, 0.0, 1.0));
     g.lit = g.balanced;
     vec3 by_scene = exp2(appearance_value(first, 0u)) * srgb_decoded_slope(p.scene);
     if (is_full) {
-        vec3 gains = channel_gains(first), along = g.balanced * shifted_primaries(first);
+        vec3 gains = channel_gains(first), along = through_primaries(first, g.balanced);
         float weight = intensity(gains * p.lit), total = dot(along, gains * p.lit) / weight;
         g.lit = gains * intensity(p.lit) / weight * (along - total) + total;
         by_scene *= vignetting_factors(first, position);

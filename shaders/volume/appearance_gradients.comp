@@ -24,16 +24,15 @@ layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult result
 
 // The functions below add gradients to the sums from `sum` on.
 
-// by: with respect to the weights of the channels, see balanced_light.
 void add_balance(uint sum, uint first, Photograph p, PhotographGradients g)
 {
-    vec3 weights = channel_gains(first) * p.lit, along = g.balanced * shifted_primaries(first);
+    vec3 weights = channel_gains(first) * p.lit, along = through_primaries(first, g.balanced);
     float weight = intensity(weights), factor = intensity(p.lit) / weight;
     vec3 by_weight = factor * (along - dot(along, weights) / weight);
     add_gradient(sum + 1u, LOG2 * weights.r * by_weight.r);
     add_gradient(sum + 2u, LOG2 * weights.b * by_weight.b);
-    for (uint k = 0; k < 3u; k++) {
-        float moved = PRIMARY_UNIT * factor * weights[k];
+    for (uint k = 0; k < channel_count(); k++) {
+        float moved = PRIMARY_UNIT * factor * channel_of(weights, k);
         add_gradient(sum + 3u + 2u * k, moved * (g.balanced.r - g.balanced.b));
         add_gradient(sum + 4u + 2u * k, moved * (g.balanced.g - g.balanced.b));
     }
@@ -41,26 +40,29 @@ void add_balance(uint sum, uint first, Photograph p, PhotographGradients g)
 
 void add_vignetting(uint sum, uint first, vec2 position, Photograph p, PhotographGradients g)
 {
-    for (uint c = 0; c < 3u; c++) {
+    for (uint c = 0; c < channel_count(); c++) {
         Vignetting v = vignetting_at(first, c, position);
-        float r2 = dot(v.offset, v.offset), by_factor = v.in_range ? g.lit[c] * p.lit[c] / v.factor : 0.0;
+        float r2 = dot(v.offset, v.offset);
+        float by_factor = v.in_range ? channel_of(g.lit * p.lit, c) / v.factor : 0.0;
         float by_r2 = by_factor * (v.coefficients.x + r2 * (2.0 * v.coefficients.y + 3.0 * r2 * v.coefficients.z));
         uint at = sum + APPEARANCE_VIGNETTING + 5u * c;
         add_gradient(at, by_r2 * -2.0 * CENTER_UNIT * v.offset.x);
         add_gradient(at + 1u, by_r2 * -2.0 * CENTER_UNIT * v.offset.y);
-        for (uint k = 2; k < 5u; k++) {
-            by_factor *= r2;
-            add_gradient(at + k, by_factor);
-        }
+        add_gradient(at + 2u, by_factor * r2);
+        add_gradient(at + 3u, by_factor * r2 * r2);
+        add_gradient(at + 4u, by_factor * r2 * r2 * r2);
     }
 }
 
 void add_curve(uint sum, uint first, Photograph p, vec3 by_color)
 {
-    for (uint c = 0; c < 3u; c++) {
-        vec4 by = by_color[c] * curve_derivatives(response_curve(first, c), p.encoded[c]);
-        for (uint k = 0; k < 4u; k++)
-            add_gradient(sum + APPEARANCE_CURVE + 4u * c + k, by[k]);
+    for (uint c = 0; c < channel_count(); c++) {
+        vec4 by = channel_of(by_color, c) * curve_derivatives(response_curve(first, c), channel_of(p.encoded, c));
+        uint at = sum + APPEARANCE_CURVE + 4u * c;
+        add_gradient(at, by.x);
+        add_gradient(at + 1u, by.y);
+        add_gradient(at + 2u, by.z);
+        add_gradient(at + 3u, by.w);
     }
 }
 

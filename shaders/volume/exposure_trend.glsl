@@ -3,10 +3,10 @@
 // change as slowly with it. Such a trend is the field's, except where the image files give exposures.
 // Three phases:
 //   until FIRST_STEPS  only the mean is taken out, because exposures are still far from their values
-//   once               the trend of the views whose value is near 0 is taken out, first its linear
-//                      terms, then all: views with other exposures weigh little (Geman and McClure's
-//                      estimator; Black and Rangarajan, IJCV 1996)
+//   once               the trend is taken out, first its linear terms, then all
 //   afterwards         the trend of each change is taken out
+// The trend is that of the views whose value is near 0: views with other exposures weigh little (Geman
+// and McClure's estimator; Black and Rangarajan, IJCV 1996).
 // The including file declares STATE as `appearance_words` and `error_cells`, and CAMERAS as `cameras`.
 // Pass: update_appearance.
 
@@ -19,20 +19,25 @@ const float TYPICAL = 0.2;      // stops: a value this far from 0 has a quarter 
 const float RIDGE = 1e-3;       // share of the weights; terms that the views do not determine stay 0
 
 bool is_early = state.step < FIRST_STEPS;
-bool is_robust = !is_early && state.step < FIRST_STEPS + UPDATE_INTERVAL;
+bool is_fit = !is_early && state.step < FIRST_STEPS + UPDATE_INTERVAL;
 
 // First the normal equations by rows up to the diagonal, then their right sides; the sums of all
 // invocations are in [...][0].
 shared float equations[EQUATIONS + MOST_TERMS][LOCAL_SIZE];
 
-// Returns what the trend is taken out of: a parameter without the exposure that the image file gives, or
-// its change in this update.
+// Returns a parameter without the exposure that the image file gives.
 float value_of(uint view, uint parameter)
 {
-    float value = appearance_words[word_of(view, parameter)];
-    if (!is_early && !is_robust)
-        return value - error_cells[sum_of(view, parameter)].error;
-    return value - (parameter == 0u ? appearance_words[word_of(view, APPEARANCE_GIVEN)] : 0.0);
+    return appearance_words[word_of(view, parameter)] -
+           (parameter == 0u ? appearance_words[word_of(view, APPEARANCE_GIVEN)] : 0.0);
+}
+
+// Returns what the trend is taken out of: the value, or its change in this update.
+float deviation_of(uint view, uint parameter)
+{
+    return is_early || is_fit ? value_of(view, parameter)
+                                 : appearance_words[word_of(view, parameter)] -
+                                       error_cells[sum_of(view, parameter)].error;
 }
 
 // Returns the number of terms of the polynomial, for at least four views a term. `few`: at most the
@@ -75,7 +80,7 @@ float term_of(uint view, uint term)
 float weight_of(float value)
 {
     float weight = 1.0 / (1.0 + value * value / (TYPICAL * TYPICAL));
-    return is_robust ? weight * weight : 1.0;
+    return is_early ? 1.0 : weight * weight;
 }
 
 uint element(uint row, uint column)
@@ -89,12 +94,12 @@ void sum_equations(uint lane, uint parameter)
     for (uint i = 0; i < EQUATIONS + MOST_TERMS; i++)
         equations[i][lane] = 0.0;
     for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE) {
-        float value = value_of(view, parameter), weight = weight_of(value);
+        float weight = weight_of(value_of(view, parameter)), deviation = deviation_of(view, parameter);
         for (uint i = 0; i < term_count; i++) {
             float weighted = weight * term_of(view, i);
             for (uint j = 0; j <= i; j++)
                 equations[element(i, j)][lane] += weighted * term_of(view, j);
-            equations[EQUATIONS + i][lane] += weighted * value;
+            equations[EQUATIONS + i][lane] += weighted * deviation;
         }
     }
 }

@@ -60,7 +60,7 @@ void step_parameter(uint view, uint k)
 {
     bool is_camera = k >= APPEARANCE_IMAGE;
     uint at = word_of(view, k);
-    error_cells[sum_of(view, k)].error = appearance_words[at]; // the value before, for value_of
+    error_cells[sum_of(view, k)].error = appearance_words[at]; // the value before, for deviation_of
     if (error_cells[sum_of(view, is_camera ? APPEARANCE_IMAGE : 0u)].rays == 0u)
         return;
     uint updates = floatBitsToUint(appearance_words[word_of(view, APPEARANCE_UPDATES + (is_camera ? 1u : 0u))]);
@@ -111,8 +111,8 @@ void main()
         step_parameter(i / PARAMETERS, i % PARAMETERS);
     synchronize();
     for (uint k = 0; k < min(IMAGE_PARAMETERS, BALANCE_END); k++)
-        for (uint i = 0; i < (is_robust ? 2u * ROUNDS : 1u); i++) {
-            term_count = count_terms(is_robust && i < ROUNDS);
+        for (uint i = 0; i < (is_fit ? 2u * ROUNDS : 1u); i++) {
+            term_count = count_terms(is_fit && i < ROUNDS);
             take_out_trend(lane, k);
         }
     for (uint i = lane; i < count * CAMERA_PARAMETERS; i += LOCAL_SIZE) {

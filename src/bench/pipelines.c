@@ -79,8 +79,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         config->parallel.ranks_per_device = 2;
         config->parallel.communication_type = VKN_COMMUNICATION_F16;
     }
-    if (config->march.sampling == VKN_SAMPLING_PROPOSAL || step >= SAMPLINGS)
+    if (config->march.sampling == VKN_SAMPLING_PROPOSAL || step >= SAMPLINGS) {
         config->scene.refine = VKN_REFINEMENT_ALL;
+        config->scene.appearance = VKN_APPEARANCE_FULL;
+    }
     BASE_TRY(setup_resolve_config(config, &scene, device));
     BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));
     if (config->parallel.mode == VKN_PARALLEL_AVERAGE)

@@ -131,12 +131,12 @@ static void take_out_trend(struct reference_appearance *views, uint32_t count, i
     double a[TERMS][TERMS] = {{0}}, b[TERMS] = {0}, terms[TERMS], weights = 0;
     used = count < 16 ? 1 : count < 40 && used > 4 ? 4 : used;
     for (uint32_t v = 0; v < count; v++) {
-        double value = views[v].values[parameter] - before[v];
+        double value = views[v].values[parameter] - (parameter == 0 ? views[v].given : 0);
         double weight = is_robust ? pow(1 + pow(value / TYPICAL, 2), -2) : 1;
         list_terms(&views[v], terms);
         weights += weight;
         for (int i = 0; i < used; i++) {
-            b[i] += weight * terms[i] * value;
+            b[i] += weight * terms[i] * (views[v].values[parameter] - before[v]);
             for (int j = 0; j < used; j++)
                 a[i][j] += weight * terms[i] * terms[j];
         }
@@ -162,8 +162,8 @@ static void take_out_trends(struct reference_appearance *views, uint32_t count, 
     for (uint32_t v = 0; v < count; v++)
         from[v] = is_late ? before[v][parameter] : parameter == 0 ? views[v].given : 0;
     for (int i = 0; i < (is_robust ? 16 : 1); i++)
-        take_out_trend(views, count, is_late || i >= 8 ? TERMS : is_robust ? 4 : 1, is_robust,
-                       parameter, from);
+        take_out_trend(views, count, is_late || i >= 8 ? TERMS : is_robust ? 4 : 1,
+                       is_robust || is_late, parameter, from);
 }
 
 /* Takes a step with parameters [first, end) of a view. */
