@@ -120,7 +120,7 @@ static void written_pose(unsigned index, double pose[12])
     double rows[3][4];
     new_pose(index, pose);
     memcpy(rows, pose, sizeof(rows));
-    assert_null(pose_from_rows((const double(*)[4])rows, pose));
+    assert_null(scene_pose_from_rows((const double(*)[4])rows, pose));
 }
 
 static struct scene_new_camera pose_of(uint32_t file, uint32_t frame, unsigned index)

@@ -108,7 +108,7 @@ static int print_result(const struct vkn_prepare_params *params,
                         const struct vkn_prepare_result *result, const struct refining *refining,
                         bool json)
 {
-    const struct vkn_scene_info_params scene = {.scene = params->out, .format = VKN_SCENE_COLMAP};
+    const struct vkn_scene_info_params scene = {.scene = params->out};
     char *text = NULL;
     vkn_status status = vkn_scene_info_json(&scene, &text);
     if (status != VKN_OK)

@@ -332,11 +332,12 @@ static void free_making(struct making *making)
     free(making->masks);
 }
 
-/* Removes the output of an earlier call, which is incomplete or of other images; also `sparse`. */
+/* Removes the output of an earlier call, which is incomplete or of other images; also the poses. */
 static vkn_status remove_old(const struct preparation *preparation)
 {
-    static const char *const made[] = {"images", "images_2", "images_4",  "images_8",
-                                       "masks",  "sparse",   "prepare/1", "prepare/2"};
+    static const char *const made[] = {"images", "images_2",   "images_4",       "images_8",
+                                       "masks",  "sparse",     "prepare/1",      "prepare/2",
+                                       "depth",  "points.ply", "transforms.json"};
     for (size_t i = 0; i < BASE_COUNT(made); i++) {
         char *path = base_path_join(preparation->out, made[i]);
         vkn_status status = path != NULL ? files_remove(path) : VKN_ERROR;

@@ -24,6 +24,7 @@ struct source_picture {
     double focal;         /* focal length from EXIF, mm; 0: unknown */
     uint64_t size;        /* bytes of the file */
     uint32_t head_checksum; /* CRC-32C of the first bytes of the file */
+    size_t frame;           /* number of its camera in the import, counted from 1; 0: none */
 };
 
 /* What ffprobe reports about a video. */
@@ -58,6 +59,7 @@ struct record {
     uint32_t extracted[MAX_ATTEMPTS]; /* number of images with features in the database */
 };
 
+struct import;
 /* The state of one call of vkn_prepare. */
 struct preparation {
     const struct vkn_prepare_params *params;
@@ -67,6 +69,7 @@ struct preparation {
     char *images; /* out/images */
     int lock;     /* file descriptor; -1: none */
     struct source source;
+    struct import *import; /* the input has poses of another program; NULL: it has none */
     struct record record;
     struct report_progress *progress;
     char **names; /* of the images in out/images, sorted */
@@ -156,6 +159,8 @@ vkn_status source_open(struct preparation *preparation);
 void source_free(struct source *source);
 /* Lists the photographs of the folder without opening them; warns of similar files. */
 vkn_status listing_find(struct source *source, const char *given);
+/* Lists the photographs of the folder and of its subfolders. */
+vkn_status listing_find_all(struct source *source, const char *folder);
 /* File name extensions of photographs. */
 #define PREPARE_PHOTOGRAPHS \
     "jpg jpeg png jpe jfif heic heif hif avif webp tif tiff bmp jp2 ppm pgm tga"
@@ -192,6 +197,12 @@ uint32_t panorama_view_size(uint32_t width);
 
 /* Makes images, images_N and masks unless they exist; sets names, count, longest and masked. */
 vkn_status images_make(struct preparation *preparation);
+
+/* Sets preparation->import if the input is a capture of another program, and reads it. Either way
+ * the caller calls import_close. */
+vkn_status import_open(struct preparation *preparation);
+/* Frees an import and sets the pointer to NULL. */
+void import_close(struct import **import);
 
 /* Finds the poses and writes the model with them to SCENE/sparse/0. */
 vkn_status poses_find(struct preparation *preparation);

@@ -158,6 +158,16 @@ static vkn_status warn_ignored(const struct listing *listing)
     return VKN_OK;
 }
 
+vkn_status listing_find_all(struct source *source, const char *folder)
+{
+    struct listing listing = {.source = source};
+    source->folder = base_format("%s", folder);
+    if (source->folder == NULL)
+        return VKN_ERROR;
+    BASE_TRY(for_entries(&listing, "", add_file));
+    return for_entries(&listing, "", add_folder);
+}
+
 /* Lists the photographs of the folder or, if it has none, of `images` or else of all subfolders. */
 vkn_status listing_find(struct source *source, const char *given)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "prepare/internal.h"
+#include "prepare/import.h"
 
 #define LEAST_PANORAMA 1024u /* width in pixels; views of smaller images would be too small */
 
@@ -149,14 +149,18 @@ static void warn_panoramas(const struct preparation *preparation)
 
 static vkn_status run(struct preparation *preparation)
 {
-    BASE_TRY(program_require("colmap", "to find poses"));
+    BASE_TRY(import_open(preparation));
+    if (preparation->import == NULL)
+        BASE_TRY(program_require("colmap", "to find poses"));
     BASE_TRY(source_open(preparation));
     BASE_TRY(open_folder(preparation));
     BASE_TRY(report_progress_begin(preparation->job.quiet, 0, 0, &preparation->progress));
     BASE_TRY(images_make(preparation));
     report_progress_pause(preparation->progress);
-    warn_panoramas(preparation);
     preparation->result.pictures = preparation->count;
+    if (preparation->import != NULL)
+        return import_write(preparation);
+    warn_panoramas(preparation);
     BASE_TRY(poses_find(preparation));
     return prepare_check_stop(preparation);
 }
@@ -166,6 +170,7 @@ static void end(struct preparation *preparation)
     BASE_KEEP_ERROR;
     report_progress_end(&preparation->progress);
     source_free(&preparation->source);
+    import_close(&preparation->import);
     record_free(&preparation->record);
     for (size_t i = 0; i < preparation->count; i++)
         free(preparation->names[i]);

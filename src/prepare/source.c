@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "prepare/internal.h"
+#include "prepare/import.h"
 
 #define LONGEST_NAME 200u /* bytes, of 255: copies and temporary files have longer names */
 #define MOST_NAMED   4u   /* photographs that a warning names */
@@ -155,6 +155,8 @@ static void find_format(struct source_picture *picture, const uint8_t *head, siz
             }
 }
 
+/* Reads what is known of a photograph. Cameras of other programs belong to the stored picture,
+ * which therefore counts as upright. */
 static vkn_status read_photograph(const struct source *source, struct source_picture *picture,
                                   char *head)
 {
@@ -172,7 +174,7 @@ static vkn_status read_photograph(const struct source *source, struct source_pic
     picture->head_checksum = base_crc32c(0, head, size);
     find_format(picture, (const uint8_t *)head, size);
     struct exif exif = exif_read((const uint8_t *)head, size);
-    picture->orientation = picture->is_converted
+    picture->orientation = picture->is_converted || picture->frame != 0
                                ? EXIF_UPRIGHT
                                : exif_of_image((const uint8_t *)head, size).orientation;
     picture->focal = exif.focal;
@@ -268,7 +270,12 @@ static vkn_status open_photographs(struct preparation *preparation)
 {
     struct source *source = &preparation->source;
     BASE_TRY(check_for_video(preparation->params));
-    BASE_TRY(listing_find(source, preparation->params->pictures));
+    if (preparation->import == NULL) {
+        BASE_TRY(listing_find(source, preparation->params->pictures));
+    } else {
+        BASE_TRY(listing_find_all(source, preparation->import->pictures));
+        BASE_TRY(import_match_pictures(preparation->import, source));
+    }
     BASE_TRY(find_masks(source, preparation->params->masks));
     qsort(source->pictures, source->count, sizeof(*source->pictures), by_natural_order);
     char *head = base_alloc(EXIF_BYTES, 1);
@@ -304,12 +311,16 @@ vkn_status source_open(struct preparation *preparation)
 {
     struct source *source = &preparation->source;
     const char *given = preparation->params->pictures;
-    if (!base_is_folder(given) && files_ends_with(given, PREPARE_PHOTOGRAPHS))
+    bool is_folder = preparation->import != NULL || base_is_folder(given);
+    if (!is_folder && files_ends_with(given, PREPARE_PHOTOGRAPHS))
         return base_fail(
             VKN_BAD_INPUT,
             "%s: one photograph; name the folder that it is in, with others of the same scene",
             given);
-    BASE_TRY(base_is_folder(given) ? open_photographs(preparation) : open_video(preparation));
+    BASE_TRY(is_folder ? open_photographs(preparation) : open_video(preparation));
+    if (preparation->import != NULL)
+        source->checksum = base_crc32c(source->checksum, &preparation->import->checksum,
+                                       sizeof(preparation->import->checksum));
     source->checksum = files_checksum(
         source->checksum, preparation->params->equirectangular ? "equirectangular" : "");
     source->checksum += source->checksum == 0 ? 1 : 0;

@@ -151,7 +151,7 @@ static const char *make_pose(const struct colmap_image *image, double pose[12])
         rows[i][2] = -r[2][i];
         rows[i][3] = -(r[0][i] * t[0] + r[1][i] * t[1] + r[2][i] * t[2]);
     }
-    return pose_from_rows((const double(*)[4])rows, pose);
+    return scene_pose_from_rows((const double(*)[4])rows, pose);
 }
 
 /* Formats the beginning of messages about an image. */

@@ -26,7 +26,7 @@ static vkn_status read_row(const char *file, const double row[COLUMNS],
         const double to[4] = {from[1], -from[0], from[2], from[3]};
         memcpy(rows[i], to, sizeof(to));
     }
-    const char *problem = pose_from_rows((const double(*)[4])rows, frame->pose);
+    const char *problem = scene_pose_from_rows((const double(*)[4])rows, frame->pose);
     if (problem != NULL)
         return base_fail(VKN_BAD_INPUT, "%s: poses[%zu]: %s", file, frame->index, problem);
 

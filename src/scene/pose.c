@@ -81,7 +81,7 @@ static const char *make_rotation(double m[3][3])
     return NULL;
 }
 
-const char *pose_from_rows(const double (*rows)[4], double pose[12])
+const char *scene_pose_from_rows(const double (*rows)[4], double pose[12])
 {
     double rotation[3][3];
     for (int i = 0; i < 3; i++) {
@@ -110,7 +110,7 @@ const char *pose_from_matrix(const double (*rows)[4], double pose[12])
         return "the last row is not 0 0 0 1 (or 0 0 0 w, by which the matrix is divided)";
     for (int i = 0; i < 12; i++)
         divided[i / 4][i % 4] = rows[i / 4][i % 4] / w;
-    return pose_from_rows((const double(*)[4])divided, pose);
+    return scene_pose_from_rows((const double(*)[4])divided, pose);
 }
 
 void pose_invert_matrix(double rows[4][4])

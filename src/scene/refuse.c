@@ -14,9 +14,12 @@
 #define DEEPEST       3u    /* depth of subfolders that vknerf prepare searches */
 #define MOST_SEARCHED 2000u /* most folders that are searched for a scene */
 
-/* Returns a name for the scene: the path without trailing slashes or a video's extension, plus
+#define UNPOSED       "without poses; find them"
+#define UNPOSED_VIDEO "a video " UNPOSED
+
+/* Returns a name for the scene: the path without trailing slashes or a file's extension, plus
  * "-scene"; "scene" for nameless folders. */
-static char *name_scene(const char *path, bool is_video)
+static char *name_scene(const char *path, bool is_file)
 {
     size_t length = strlen(path);
     while (length > 0 && path[length - 1] == '/')
@@ -24,7 +27,7 @@ static char *name_scene(const char *path, bool is_video)
     const char *end = path + length, *name = end;
     while (name > path && name[-1] != '/')
         name--;
-    const char *dot = is_video ? strrchr(name, '.') : NULL;
+    const char *dot = is_file ? strrchr(name, '.') : NULL;
     length = dot != NULL && dot > name ? (size_t)(dot - path) : length;
     bool nameless = name == end || strncmp(name, ".", (size_t)(end - name)) == 0 ||
                     strncmp(name, "..", (size_t)(end - name)) == 0;
@@ -40,15 +43,16 @@ static char *quote_path(const char *path)
     return word;
 }
 
-static vkn_status fail_unposed(const char *path, bool is_video, const char *what)
+/* Fails with the command that makes a scene. `is_file`: the scene's name is the file's, without its
+ * extension. */
+static vkn_status fail_unprepared(const char *path, bool is_file, const char *what)
 {
-    char *scene = name_scene(path, is_video);
+    char *scene = name_scene(path, is_file);
     char *from = quote_path(path), *to = scene != NULL ? quote_path(scene) : NULL;
     vkn_status status = VKN_ERROR;
     if (from != NULL && to != NULL)
-        status = base_fail(VKN_BAD_INPUT,
-                           "%s: %s without poses; find them with: vknerf prepare %s --out %s", path,
-                           what, from, to);
+        status = base_fail(VKN_BAD_INPUT, "%s: %s with: vknerf prepare %s --out %s", path, what,
+                           from, to);
     free(scene);
     free(from);
     free(to);
@@ -194,7 +198,7 @@ static vkn_status refuse_other(const char *folder)
     else if (status == VKN_OK && is_empty(folder))
         status = base_fail(VKN_BAD_INPUT, "%s: no scene in this folder: it is empty", folder);
     else if (status == VKN_OK && count_endings(folder, VIDEOS, &video) > 0 && video != NULL)
-        status = fail_unposed(video, true, "a video");
+        status = fail_unprepared(video, true, UNPOSED_VIDEO);
     else if (status == VKN_OK)
         status = search_below(folder, 1, &below);
     if (status == VKN_OK && below.path != NULL)
@@ -220,6 +224,20 @@ static vkn_status refuse_part(const char *folder)
     return status;
 }
 
+/* Fails if the path is a capture of another program, or a folder with one. */
+static vkn_status refuse_foreign(const char *path)
+{
+    enum scene_program program = SCENE_NO_PROGRAM;
+    char *file = NULL, what[300];
+    BASE_TRY(scene_find_program(path, &program, &file));
+    if (file == NULL)
+        return VKN_OK;
+    snprintf(what, sizeof(what), "a capture of %s (%s), not a scene; convert it",
+             scene_program_names[program], base_path_name(file));
+    free(file);
+    return fail_unprepared(path, !base_is_folder(path), what);
+}
+
 vkn_status refuse_folder(const char *folder)
 {
     char *record = base_path_join(folder, PREPARED), *images = base_path_join(folder, "images");
@@ -231,6 +249,8 @@ vkn_status refuse_folder(const char *folder)
             "%s: this scene is only partly prepared; run the same vknerf prepare again to continue",
             folder);
     if (status == VKN_OK)
+        status = refuse_foreign(folder);
+    if (status == VKN_OK)
         status = count_pictures(folder, &count);
     if (status == VKN_OK && count == 0)
         status = count_pictures(images, &count);
@@ -240,8 +260,8 @@ vkn_status refuse_folder(const char *folder)
         return status == VKN_OK ? refuse_other(folder) : status;
     BASE_TRY(refuse_part(folder));
     char what[64];
-    snprintf(what, sizeof(what), "%zu photograph%s", count, count == 1 ? "" : "s");
-    return fail_unposed(folder, false, what);
+    snprintf(what, sizeof(what), "%zu photograph%s " UNPOSED, count, count == 1 ? "" : "s");
+    return fail_unprepared(folder, false, what);
 }
 
 /* Fails, with advice, if the extension shows that a file is no scene. */
@@ -266,8 +286,9 @@ vkn_status refuse_file(const char *path)
     };
     if (!base_file_exists(path))
         return VKN_OK;
+    BASE_TRY(refuse_foreign(path));
     if (has_ending(path, VIDEOS))
-        return fail_unposed(path, true, "a video");
+        return fail_unprepared(path, true, UNPOSED_VIDEO);
     for (size_t i = 0; i < BASE_COUNT(kinds); i++)
         if (has_ending(path, kinds[i].endings))
             return base_fail(VKN_BAD_INPUT, "%s: %s", path, kinds[i].what);

@@ -255,6 +255,9 @@ void scene_close(struct vkn_scene **scene);
 struct vkn_scene *scene_retain(struct vkn_scene *scene);
 /* Returns whether the offset is 16 or more: single precision is too coarse for the coordinates. */
 bool scene_needs_double(const double offset[3]);
+/* Makes a pose from three rows of four numbers: removes a uniform scale and makes the rotation
+ * orthonormal. Returns NULL or the problem in words. (pose.c) */
+const char *scene_pose_from_rows(const double (*rows)[4], double pose[12]);
 /* Translates a public split. The default is the first of test, val and train that has views.
  * Returns VKN_BAD_INPUT when the split has none. */
 vkn_status scene_find_split(const vkn_scene *scene, enum vkn_split split,
@@ -272,6 +275,25 @@ struct vkn_camera scene_camera_to_public(const struct scene_camera *camera, doub
 /* Returns the folder of the capture: `path`, or its parent when `path` is a folder of models such
  * as SCENE/sparse/1. The caller frees *folder. */
 vkn_status scene_capture_folder(const char *path, char **folder);
+
+/* ---- captures of other programs -------------------------------------------------------------- */
+
+/* Programs that write captures with poses, which vknerf prepare converts. */
+enum scene_program {
+    SCENE_NO_PROGRAM,
+    SCENE_METASHAPE,
+    SCENE_REALITYCAPTURE,
+    SCENE_POLYCAM,
+    SCENE_RECORD3D,
+    SCENE_OPENSFM,
+    SCENE_OPF,
+    SCENE_PROGRAMS
+};
+extern const char *const scene_program_names[SCENE_PROGRAMS];
+/* Finds such a capture: `path` is its folder or its file. Sets *file, which the caller frees, to
+ * the file where reading starts (Polycam: a folder), or to NULL when there is none. VKN_BAD_INPUT:
+ * the folder has several. (foreign.c) */
+vkn_status scene_find_program(const char *path, enum scene_program *program, char **file);
 
 /* ---- inspection of a scene (vknerf info SCENE) ----------------------------------------------- */
 

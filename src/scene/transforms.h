@@ -160,8 +160,6 @@ vkn_status transforms_read_space(const struct cJSON *json, struct transforms *tr
 vkn_status pose_read(const struct cJSON *matrix, const char *name, const char *where,
                      double pose[12]);
 
-/* Makes a pose from three rows of four numbers. Returns NULL or the problem in words. */
-const char *pose_from_rows(const double (*rows)[4], double pose[12]);
 /* Makes a pose from four rows, the last 0 0 0 w; divides them by w. Returns NULL or the problem. */
 const char *pose_from_matrix(const double (*rows)[4], double pose[12]);
 /* Inverts a matrix whose last row is 0 0 0 w. The result is not finite when there is no inverse. */

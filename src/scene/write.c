@@ -275,7 +275,7 @@ static vkn_status check_view(const struct vkn_scene *scene, const struct scene_n
     double rows[3][4];
     memcpy(rows, given->pose, sizeof(rows));
     *view = (struct write_view){.file = given->file, .frame = given->frame};
-    const char *problem = pose_from_rows((const double(*)[4])rows, view->pose);
+    const char *problem = scene_pose_from_rows((const double(*)[4])rows, view->pose);
     if (problem != NULL)
         return base_fail(VKN_BAD_INPUT, "%s: %s", where, problem);
     return given->has_lens ? set_lens(scene, given, where, view) : VKN_OK;

@@ -1,0 +1,165 @@
+/* Finds the pictures of other programs' cameras by their names. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "prepare/import.h"
+
+/* How well the last parts of two names agree. */
+enum { DIFFERENT, SAME_STEM, SAME_LETTERS, SAME };
+#define PARENT 4 /* each equal parent folder counts more than the last part */
+
+/* ---- two names ------------------------------------------------------------------------------- */
+
+static bool is_separator(char c)
+{
+    return c == '/' || c == '\\';
+}
+
+/* Returns where the last part of text[0 .. size - 1] begins. */
+static size_t last_part(const char *text, size_t size)
+{
+    while (size > 0 && !is_separator(text[size - 1]))
+        size--;
+    return size;
+}
+
+/* Returns the length of a name without an extension of photographs. */
+static size_t stem_size(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL && dot > name && files_ends_with(name, PREPARE_PHOTOGRAPHS)
+               ? (size_t)(dot - name)
+               : strlen(name);
+}
+
+static int compare_last(const char *name, const char *file)
+{
+    if (strcmp(name, file) == 0)
+        return SAME;
+    if (strcasecmp(name, file) == 0)
+        return SAME_LETTERS;
+    size_t stem = stem_size(file);
+    bool same =
+        (stem == stem_size(name) || stem == strlen(name)) && strncasecmp(name, file, stem) == 0;
+    return same ? SAME_STEM : DIFFERENT;
+}
+
+/* Returns how well a picture's path fits the name that the program gives it; 0: not at all. */
+static int fit(const char *name, const char *file)
+{
+    size_t a = last_part(name, strlen(name)), b = last_part(file, strlen(file));
+    int result = compare_last(name + a, file + b);
+    while (result != DIFFERENT && a > 0 && b > 0) {
+        size_t end_a = a - 1, end_b = b - 1;
+        a = last_part(name, end_a);
+        b = last_part(file, end_b);
+        if (end_a - a != end_b - b || strncasecmp(name + a, file + b, end_a - a) != 0)
+            break;
+        result += PARENT;
+    }
+    return result;
+}
+
+static size_t depth_of(const char *file)
+{
+    size_t depth = 0;
+    for (; *file != '\0'; file++)
+        depth += *file == '/' ? 1 : 0;
+    return depth;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
+
+/* The best picture for a name, and another one that fits as well. */
+struct match {
+    int fit;
+    size_t depth; /* number of folders in its path: fewer are better */
+    struct source_picture *best, *other;
+};
+
+static struct match find_match(const struct source *source, const char *name)
+{
+    struct match match = {0};
+    for (size_t i = 0; i < source->count; i++) {
+        struct source_picture *picture = &source->pictures[i];
+        int how = fit(name, picture->file);
+        size_t depth = depth_of(picture->file);
+        if (how == 0 || how < match.fit || (how == match.fit && depth > match.depth))
+            continue;
+        bool equal = how == match.fit && depth == match.depth;
+        match = (struct match){how, depth, equal ? match.best : picture, equal ? picture : NULL};
+    }
+    return match;
+}
+
+/* Finds the picture of a frame, whose number + 1 is kept in picture->frame. */
+static vkn_status match_frame(struct import *import, struct source *source, size_t index)
+{
+    struct import_frame *frame = &import->frames[index];
+    struct match match = find_match(source, frame->name);
+    if (match.best == NULL)
+        return VKN_OK;
+    if (match.other != NULL)
+        return base_fail(VKN_BAD_INPUT, "%s: %s: %s and %s in %s fit this name equally well",
+                         import->file, frame->name, match.best->file, match.other->file,
+                         source->folder);
+    if (match.best->frame != 0)
+        return base_fail(VKN_BAD_INPUT, "%s: %s and %s have one picture, %s", import->file,
+                         import->frames[match.best->frame - 1].name, frame->name, match.best->file);
+    frame->is_found = true;
+    match.best->frame = index + 1;
+    return VKN_OK;
+}
+
+/* Removes the pictures without a pose from the list; returns how many there were. */
+static size_t drop_others(struct source *source)
+{
+    size_t kept = 0, dropped = 0;
+    for (size_t i = 0; i < source->count; i++) {
+        if (source->pictures[i].frame != 0) {
+            source->pictures[kept++] = source->pictures[i];
+            continue;
+        }
+        free(source->pictures[i].file);
+        dropped++;
+    }
+    source->count = kept;
+    return dropped;
+}
+
+static vkn_status report(const struct import *import, const struct source *source, size_t dropped)
+{
+    size_t missing = 0;
+    const char *first = "";
+    for (size_t i = 0; i < import->frame_count; i++)
+        if (!import->frames[i].is_found && missing++ == 0)
+            first = import->frames[i].name;
+    if (source->count < MIN_PICTURES)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: %zu cameras with poses, and pictures of %zu of them in %s, at least "
+                         "%u are needed%s%s",
+                         import->file, import->frame_count, source->count, source->folder,
+                         MIN_PICTURES, missing > 0 ? "; there is no picture of " : "", first);
+    if (missing > 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: %zu cameras are left out, whose pictures are not in %s: %s%s", import->file,
+                 missing, source->folder, first, missing > 1 ? ", ..." : "");
+    if (import->unposed > 0)
+        base_log(BASE_LOG_WARNING,
+                 "%s: %zu cameras are left out, which have no pose or are disabled: %s%s",
+                 import->file, import->unposed, import->first_unposed,
+                 import->unposed > 1 ? ", ..." : "");
+    if (dropped > import->unposed)
+        base_log(BASE_LOG_WARNING, "%s: %zu photographs are left out, which %s does not name",
+                 source->folder, dropped - import->unposed, base_path_name(import->file));
+    return VKN_OK;
+}
+
+vkn_status import_match_pictures(struct import *import, struct source *source)
+{
+    for (size_t i = 0; i < import->frame_count; i++)
+        BASE_TRY(match_frame(import, source, i));
+    size_t dropped = drop_others(source);
+    return report(import, source, dropped);
+}

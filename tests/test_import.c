@@ -1,0 +1,508 @@
+/* Tests vknerf prepare on captures that other programs wrote with poses. A rig of six known cameras
+ * is written in each program's format and axes; the scene's cameras must project known points to
+ * the pixels that the program's documented formulas give. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "captures.h"
+#include "stand_in.h"
+
+#define CAMERAS 6u
+#define WIDTH   64
+#define HEIGHT  48
+#define DEGREES (180 / 3.14159265358979323846)
+
+/* Points in the middle of the rig, which each camera sees off its axis. */
+static const double points[][3] = {{1.3, 1.8, 3.1}, {0.4, 2.2, 2.7}, {1.1, 2.9, 3.6}};
+
+/* ---- preparing ------------------------------------------------------------------------------- */
+
+static char logged[8192];
+
+static void keep_line(void *context, enum vkn_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    size_t size = strlen(logged);
+    snprintf(logged + size, sizeof(logged) - size, "%s\n", line);
+}
+
+static void assert_logged(const char *part)
+{
+    if (strstr(logged, part) == NULL)
+        fail_msg("\"%s\" is not logged: %s", part, logged);
+}
+
+static void assert_silent(const char *part)
+{
+    if (strstr(logged, part) != NULL)
+        fail_msg("\"%s\" is logged: %s", part, logged);
+}
+
+/* Writes the pictures of the rig: `pattern` has the number of the camera. */
+static void write_pictures(struct temporary *folder, const char *pattern)
+{
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), pattern, i);
+        temporary_picture(folder, name, WIDTH, HEIGHT, (uint8_t)(40 * i));
+    }
+}
+
+static vkn_status convert(struct request *request)
+{
+    logged[0] = '\0';
+    vkn_log_to(keep_line, NULL);
+    vkn_status status = prepare(request);
+    vkn_log_to(NULL, NULL);
+    return status;
+}
+
+/* Prepares the capture in `given` and opens the scene as `vknerf info` does. COLMAP is not run. */
+static struct vkn_scene *open_converted(struct temporary *folder)
+{
+    struct request request = request_of(folder, "given");
+    struct scene_options options = {.path = request.params.out};
+    struct scene_findings findings = {0};
+    assert_ok(convert(&request));
+    assert_int_equal(request.result.pictures, CAMERAS);
+    assert_int_equal(request.result.registered, CAMERAS);
+    assert_false(has(folder, "bin/calls"));
+    struct vkn_scene *scene = inspect_capture(&options, &findings);
+    assert_null(findings.unread);
+    assert_int_equal(findings.broken + findings.missing, 0);
+    assert_int_equal(request.result.points, scene->point_count);
+    scene_findings_free(&findings);
+    return scene;
+}
+
+static void assert_fails_with(struct temporary *folder, const char *part)
+{
+    struct request request = request_of(folder, "given");
+    vkn_status status = convert(&request);
+    if (status != VKN_BAD_INPUT)
+        fail_msg("status %d: %s", (int)status, vkn_last_error());
+    assert_error(part);
+}
+
+/* Projects a point by a program's formulas: `local` is the point in the camera's axes (right, down,
+ * forwards), `pixel` is counted from the corner of the picture. */
+typedef void (*projection)(unsigned camera, const double local[3], double pixel[2]);
+
+static void assert_rig(const struct vkn_scene *scene, const char *pattern, projection project)
+{
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[128];
+        snprintf(name, sizeof(name), pattern, i);
+        for (size_t n = 0; n < BASE_COUNT(points); n++) {
+            double axes[3][3], position[3], ideal[2], pixel[2];
+            known_camera(i, CAMERAS, axes, position);
+            double z = known_ideal(axes, position, points[n], ideal);
+            project(i, (const double[3]){ideal[0] * z, ideal[1] * z, z}, pixel);
+            assert_true(pixel[0] > 0 && pixel[0] < WIDTH && pixel[1] > 0 && pixel[1] < HEIGHT);
+            assert_projects(scene, camera_of(scene, name), points[n], pixel[0], pixel[1]);
+        }
+    }
+}
+
+/* Writes a PLY file with the rig's points. */
+static void write_cloud(struct temporary *folder, const char *name)
+{
+    struct base_text text = {0};
+    base_text_add(&text,
+                  "ply\nformat ascii 1.0\nelement vertex %zu\nproperty double x\n"
+                  "property double y\nproperty double z\nproperty uchar red\n"
+                  "property uchar green\nproperty uchar blue\nend_header\n",
+                  BASE_COUNT(points));
+    for (size_t n = 0; n < BASE_COUNT(points); n++)
+        base_text_add(&text, "%.17g %.17g %.17g %zu 20 30\n", points[n][0], points[n][1],
+                      points[n][2], n);
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+}
+
+/* Checks that the scene has the rig's points, red 0, 1 and 2. */
+static void assert_points(const struct vkn_scene *scene)
+{
+    assert_int_equal(scene->point_count, BASE_COUNT(points));
+    for (size_t n = 0; n < scene->point_count; n++) {
+        assert_int_equal(scene->points[n].color[0], n);
+        assert_int_equal(scene->points[n].color[2], 30);
+        for (int i = 0; i < 3; i++)
+            assert_true(fabs((double)scene->points[n].position[i] -
+                             (points[n][i] * scene->scale + scene->offset[i])) < 1e-5);
+    }
+}
+
+/* ---- Metashape ------------------------------------------------------------------------------- */
+
+/* The chunk's axes: world = 2.5 * turn * x + shift, where `turn` rotates about z and then x. */
+static const double chunk_shift[3] = {3, -1, 0.5};
+#define CHUNK_SCALE 2.5
+
+static void chunk_turn(double turn[3][3])
+{
+    double c = cos(0.7), s = sin(0.7), d = cos(-0.4), t = sin(-0.4);
+    const double values[3][3] = {{c, -s, 0}, {d * s, d * c, -t}, {t * s, t * c, d}};
+    memcpy(turn, values, sizeof(values));
+}
+
+/* Appends a camera of the rig, with its matrix in the chunk's axes. */
+static void add_metashape_camera(struct base_text *text, unsigned index, const char *attributes)
+{
+    double turn[3][3], axes[3][3], position[3], m[3][4] = {{0}};
+    chunk_turn(turn);
+    known_camera(index, CAMERAS, axes, position);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            for (int j = 0; j < 3; j++)
+                m[i][j] += turn[k][i] * axes[j][k];
+            m[i][3] += turn[k][i] * (position[k] - chunk_shift[k]) / CHUNK_SCALE;
+        }
+    base_text_add(text, "<camera id=\"%u\" sensor_id=\"%u\" component_id=\"0\" %s>\n<transform>",
+                  index, index % 2, attributes);
+    for (int i = 0; i < 12; i++)
+        base_text_add(text, "%.17g ", m[i / 4][i % 4]);
+    base_text_add(text, "0 0 0 1</transform>\n<orientation>1</orientation>\n</camera>\n");
+}
+
+static void add_transform(struct base_text *text)
+{
+    double turn[3][3];
+    chunk_turn(turn);
+    base_text_add(text, "<transform><rotation locked=\"true\">");
+    for (int i = 0; i < 9; i++)
+        base_text_add(text, "%.17g ", turn[i / 3][i % 3]);
+    base_text_add(text,
+                  "</rotation><translation>%g %g %g</translation><scale>%g</scale></transform>\n",
+                  chunk_shift[0], chunk_shift[1], chunk_shift[2], CHUNK_SCALE);
+}
+
+/* Writes a chunk with two sensors; `more` goes into the first sensor's calibration, `after` behind
+ * the cameras. */
+static void write_metashape(struct temporary *folder, const char *type, const char *more,
+                            const char *after)
+{
+    struct base_text text = {0};
+    base_text_add(&text,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<document version=\"2.0.0\">\n"
+                  "<chunk label=\"Chunk &amp; 1\" enabled=\"true\">\n<sensors next_id=\"2\">\n");
+    for (int i = 0; i < 2; i++)
+        base_text_add(&text,
+                      "<sensor id=\"%d\" label=\"A (12mm)\" type=\"%s\">\n"
+                      "<resolution width=\"64\" height=\"48\"/>\n"
+                      "<calibration type=\"%s\" class=\"initial\"><f>9</f></calibration>\n"
+                      "<calibration type=\"%s\" class=\"adjusted\">\n"
+                      "<resolution width=\"64\" height=\"48\"/>\n<f>%d</f><cx>1.25</cx>\n"
+                      "<cy>-0.75</cy><b1>1.5</b1><k1>-0.11</k1><k2>0.07</k2><k3>-0.02</k3>\n"
+                      "<p1>0.013</p1><p2>-0.021</p2>%s\n</calibration>\n</sensor>\n",
+                      i, type, type, type, 50 + 10 * i, i == 0 ? more : "");
+    base_text_add(&text, "</sensors>\n<components next_id=\"1\" active_id=\"0\">\n"
+                         "<component id=\"0\" label=\"Component 1\">\n");
+    add_transform(&text);
+    base_text_add(&text, "</component></components>\n<cameras>\n");
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char label[64];
+        snprintf(label, sizeof(label), "label=\"view %u%s\"", i, i == 3 ? ".PNG" : "");
+        base_text_add(&text, i == 1 ? "<group id=\"0\" label=\"g\" type=\"folder\">\n" : "");
+        add_metashape_camera(&text, i, label);
+        base_text_add(&text, i == 1 ? "</group>\n" : "");
+    }
+    base_text_add(&text, "%s</cameras>\n", after);
+    base_text_add(&text, "<reference>LOCAL_CS[\"Local Coordinates (m)\"]</reference>\n"
+                         "</chunk>\n</document>\n");
+    temporary_file(folder, "given/cameras.xml", text.data, text.size);
+    free(text.data);
+}
+
+/* Metashape User Manual, appendix "Camera models": x and y are ideal coordinates. */
+static void metashape_pixel(unsigned camera, double x, double y, double k4, double pixel[2])
+{
+    double f = camera % 2 ? 60 : 50, r2 = x * x + y * y;
+    double radial = 1 - 0.11 * r2 + 0.07 * r2 * r2 - 0.02 * pow(r2, 3) + k4 * pow(r2, 4);
+    double xd = x * radial + 0.013 * (r2 + 2 * x * x) + 2 * -0.021 * x * y;
+    double yd = y * radial + -0.021 * (r2 + 2 * y * y) + 2 * 0.013 * x * y;
+    pixel[0] = 0.5 * WIDTH + 1.25 + xd * f + xd * 1.5;
+    pixel[1] = 0.5 * HEIGHT - 0.75 + yd * f;
+}
+
+static void project_metashape(unsigned camera, const double local[3], double pixel[2])
+{
+    metashape_pixel(camera, local[0] / local[2], local[1] / local[2], 0, pixel);
+}
+
+static void project_metashape_fisheye(unsigned camera, const double local[3], double pixel[2])
+{
+    double r = hypot(local[0], local[1]), angle = atan2(r, local[2]);
+    metashape_pixel(camera, local[0] * angle / r, local[1] * angle / r, camera % 2 ? 0 : 0.3,
+                    pixel);
+}
+
+static void test_metashape(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/my photos/view %u.png");
+    write_cloud(folder, "given/dense.ply");
+    write_metashape(folder, "frame", "", "");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("cameras.xml: a capture of Metashape");
+    assert_silent("not read");
+    assert_rig(scene, "my_photos_view_%u.png", project_metashape);
+    assert_points(scene);
+    scene_close(&scene);
+}
+
+static void test_metashape_fisheye(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/view %u.png");
+    write_metashape(folder, "fisheye", "<k4>0.3</k4>", "");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_rig(scene, "view_%u.png", project_metashape_fisheye);
+    assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].lens, VKN_LENS_THIN_PRISM_FISHEYE);
+    scene_close(&scene);
+}
+
+/* A camera without pose, a disabled one, one of another component, one without a picture, and keys
+ * that are not understood. */
+static void test_metashape_parts(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given/cameras.xml");
+    write_pictures(folder, "given/view %u.png");
+    temporary_picture(folder, "given/more.png", WIDTH, HEIGHT, 1);
+    temporary_picture(folder, "given/most.png", WIDTH, HEIGHT, 1);
+    struct base_text after = {0};
+    base_text_add(&after, "<camera id=\"7\" sensor_id=\"0\" label=\"more\"/>\n"
+                          "<camera id=\"8\" sensor_id=\"0\" component_id=\"3\" label=\"most\">"
+                          "<transform>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</transform></camera>\n");
+    add_metashape_camera(&after, 0, "label=\"view 1\" enabled=\"false\"");
+    add_metashape_camera(&after, 0, "label=\"gone\"");
+    add_metashape_camera(&after, 1, "label=\"gone too\" master_id=\"1\"");
+    write_metashape(folder, "frame", "<b2>0.01</b2><j1>0</j1>", after.data);
+    free(after.data);
+    assert_ok(convert(&request));
+    assert_int_equal(request.result.registered, CAMERAS);
+    assert_logged("2 cameras are left out, whose pictures are not in ");
+    assert_logged(": gone, ...");
+    assert_logged("2 cameras are left out, which have no pose or are disabled: more, ...");
+    assert_logged("1 cameras of other components");
+    assert_logged("not read: calibration.j1, b2 (0.0");
+    assert_logged(", camera.@master_id\n");
+}
+
+static void test_metashape_refused(void **state)
+{
+    struct temporary *folder = *state;
+    static const struct {
+        const char *type, *more, *after, *says;
+    } cases[] = {
+        {"cylindrical", "", "", "cameras.xml: sensor 0.type: cylindrical is not supported"},
+        {"frame", "<k4>0.9</k4>", "", "cameras.xml: sensor 0.k4: moves pixels by up to"},
+        {"frame", "<b2>2</b2>", "", "cameras.xml: sensor 0.b2: moves pixels by up to"},
+        {"frame", "<p3>80</p3>", "", "cameras.xml: sensor 0.p3: moves pixels by up to"},
+        {"frame", "<k4>x</k4>", "", "cameras.xml: sensor 0.k4: not a number: x"},
+        {"frame", "<k4>nan</k4>", "", "cameras.xml: sensor 0.k4: nan is not from -1000 to 1000"},
+        {"frame", "<k4/>", "", "cameras.xml: sensor 0.k4: missing"},
+        {"frame", "",
+         "<camera sensor_id=\"9\" component_id=\"0\" label=\"a\"><transform>1</transform></camera>",
+         "cameras.xml: camera a.sensor_id: there is no sensor 9"},
+        {"frame", "",
+         "<camera sensor_id=\"0\" component_id=\"0\" label=\"a\"><transform>1 "
+         "2</transform></camera>",
+         "cameras.xml: camera a.transform: 2 numbers instead of 16"},
+        {"frame", "",
+         "<camera sensor_id=\"0\" component_id=\"0\" label=\"a\"><transform>0 0 0 0 0 0 0 0 0 0 0 "
+         "0 0 0 0 1</transform></camera>",
+         "cameras.xml: camera a.transform: the rotation part is degenerate"},
+        {"frame", "", "<camera sensor_id=\"0\" component_id=\"0\"/>",
+         "cameras.xml: camera.label: missing"},
+        {"frame", "", "</cameras>", "cameras.xml: line "},
+    };
+    write_pictures(folder, "given/view %u.png");
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        write_metashape(folder, cases[i].type, cases[i].more, cases[i].after);
+        assert_fails_with(folder, cases[i].says);
+    }
+    temporary_text(folder, "given/cameras.xml",
+                   "<!DOCTYPE a [<!ENTITY b \"c\">]><document><chunk/>");
+    assert_fails_with(folder, "cameras.xml: line 1: a DOCTYPE is not supported");
+    temporary_text(folder, "given/cameras.xml", "<document><chunk></chunk></document>");
+    assert_fails_with(folder, "cameras.xml: 0 cameras with poses");
+    struct base_text deep = {0};
+    base_text_add(&deep, "<document><chunk>");
+    for (int i = 0; i < 100; i++)
+        base_text_add(&deep, "<a>");
+    temporary_text(folder, "given/cameras.xml", deep.data);
+    free(deep.data);
+    assert_fails_with(folder, "cameras.xml: line 1: elements are nested too deep");
+}
+
+/* ---- RealityCapture -------------------------------------------------------------------------- */
+
+/* Appends heading, pitch and roll of the rig's camera: Epic's matrix from the world to right, down
+ * and forwards has the rows r0, r1, r2 with r1[2] = -sin(pitch). */
+static void add_angles(struct base_text *text, double axes[3][3])
+{
+    double pitch = asin(-axes[1][2]);
+    double heading = atan2(-axes[1][0], -axes[1][1]);
+    double roll = atan2(-axes[0][2], -axes[2][2]);
+    base_text_add(text, ",%.17g,%.17g,%.17g", heading * DEGREES, pitch * DEGREES, roll * DEGREES);
+}
+
+static void write_realitycapture(struct temporary *folder, const char *titles, const char *more)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "#cameras 6\r\n#name,x,y,alt,heading,pitch,roll,f,px,py,%s\r\n", titles);
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        double axes[3][3], position[3];
+        known_camera(i, CAMERAS, axes, position);
+        base_text_add(&text, "view %u.png,%.17g,%.17g,%.17g", i, position[0], position[1],
+                      position[2]);
+        add_angles(&text, axes);
+        base_text_add(&text, ",%.17g,0.02,-0.015,%s\r\n", 28.125 + i, more);
+    }
+    temporary_file(folder, "given/scan.csv", text.data, text.size);
+    free(text.data);
+}
+
+/* "RealityCapture XMP Camera Math": image coordinates are relative to the larger side. */
+static void project_realitycapture(unsigned camera, const double local[3], double pixel[2])
+{
+    double x = local[0] / local[2], y = local[1] / local[2], r2 = x * x + y * y;
+    double radial = 1 - 0.12 * r2 + 0.05 * r2 * r2 - 0.01 * pow(r2, 3);
+    double xd = x * radial + 0.004 * (r2 + 2 * x * x) + 2 * -0.007 * x * y;
+    double yd = y * radial + -0.007 * (r2 + 2 * y * y) + 2 * 0.004 * x * y;
+    pixel[0] = WIDTH * (xd * (28.125 + camera) / 36 + 0.02) + 0.5 * WIDTH;
+    pixel[1] = WIDTH * (yd * (28.125 + camera) / 36 - 0.015) + 0.5 * HEIGHT;
+}
+
+#define RC_TITLES "k1,k2,k3,k4,t1,t2"
+#define RC_VALUES "-0.12,0.05,-1e-002,0,0.004,-0.007"
+
+static void test_realitycapture(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/images/view %u.png");
+    write_cloud(folder, "given/scan.ply");
+    write_realitycapture(folder, RC_TITLES, RC_VALUES);
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("scan.csv: a capture of RealityCapture");
+    assert_rig(scene, "view_%u.png", project_realitycapture);
+    assert_points(scene);
+    scene_close(&scene);
+    write_realitycapture(folder, RC_TITLES ",flavour", RC_VALUES ",\"a\"");
+    struct request request = request_of(folder, "given");
+    request.params.overwrite = true;
+    assert_ok(convert(&request));
+    assert_logged("scan.csv: not read: flavour\n");
+}
+
+static void test_realitycapture_refused(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/view %u.png");
+    write_realitycapture(folder, RC_TITLES, "0,0,0,0.1,0,0");
+    assert_fails_with(folder, "scan.csv: line 3.k4: not supported unless 0: choose");
+    write_realitycapture(folder, RC_TITLES, "0,0,0,0,0");
+    assert_fails_with(folder, "scan.csv: line 3: 15 cells instead of 16");
+    write_realitycapture(folder, RC_TITLES, "0,0,1e999,0,0,0");
+    assert_fails_with(folder, "scan.csv: line 3.k3: inf is not from -1000 to 1000");
+    temporary_text(folder, "given/scan.csv", "#name,x,y,z\nview 1.png,1,2,3\n");
+    assert_fails_with(folder, "scan.csv: alt: this column is missing: export \"Internal/External");
+    temporary_text(
+        folder, "given/scan.csv",
+        "#name,x,y,alt,heading,pitch,roll,f\nview 1.png,1,2,3,4,5,6,7\n,1,2,3,4,5,6,7\n");
+    assert_fails_with(folder, "scan.csv: line 3.name: empty");
+    temporary_text(folder, "given/scan.csv",
+                   "#name,x,y,alt,heading,pitch,roll,f\nview 1.png,1,2,3,4,5,6,0\n");
+    assert_fails_with(folder, "scan.csv: line 2.f: 0 is too small");
+}
+
+/* ---- all programs ---------------------------------------------------------------------------- */
+
+/* Options for COLMAP have no effect, pictures with one name in two folders are ambiguous, and a
+ * folder may have one capture only. */
+static void test_ambiguous(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    write_pictures(folder, "given/a/view %u.png");
+    write_realitycapture(folder, RC_TITLES, RC_VALUES);
+    request.params.matcher = VKN_MATCHER_SEQUENTIAL;
+    assert_fails(&request, VKN_BAD_INPUT, "matcher: not used, because ");
+    request.params.matcher = VKN_MATCHER_AUTO;
+    request.params.equirectangular = true;
+    assert_fails(&request, VKN_BAD_INPUT, "equirectangular: not used, because ");
+    temporary_picture(folder, "given/b/view 3.png", WIDTH, HEIGHT, 3);
+    assert_fails_with(folder, "scan.csv: view 3.png: a/view 3.png and b/view 3.png in ");
+    temporary_text(folder, "given/other.CSV", "#name,x,y,z\n");
+    assert_fails_with(folder, "given: several captures with poses, other.CSV and scan.csv: name");
+    assert_int_equal(unlink(temporary_path(folder, "given/other.CSV")), 0);
+    assert_int_equal(unlink(temporary_path(folder, "given/b/view 3.png")), 0);
+    write_cloud(folder, "given/1.ply");
+    write_cloud(folder, "given/2.ply");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("2 PLY files, of which none is read");
+    assert_int_equal(scene->point_count, 0);
+    scene_close(&scene);
+}
+
+/* A second call with an unchanged capture is quick; changed poses need --overwrite. Masks are those
+ * of photographs. */
+static void test_again(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    uint8_t mask[WIDTH * HEIGHT] = {255};
+    write_pictures(folder, "given/view %u.png");
+    write_realitycapture(folder, RC_TITLES, RC_VALUES);
+    assert_ok(scene_image_write_png(temporary_path(folder, "given/masks/view 2.png"), mask, WIDTH,
+                                    HEIGHT, 1));
+    assert_ok(convert(&request));
+    assert_true(has(folder, "scene/masks/00003_view_2.png.png"));
+    assert_ok(convert(&request));
+    write_realitycapture(folder, RC_TITLES, "0,0,0,0,0,0");
+    assert_fails(&request, VKN_BAD_INPUT, "was prepared before the pictures");
+    request.params.overwrite = true;
+    assert_ok(convert(&request));
+    assert_int_equal(unlink(temporary_path(folder, "given/scan.csv")), 0);
+    fake(folder, "");
+    assert_ok(convert(&request));
+    assert_called(folder, "exhaustive_matcher", true);
+    assert_false(has(folder, "scene/transforms.json"));
+}
+
+/* Training says what such a folder is, and how to convert it. */
+static void test_train_says(void **state)
+{
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = temporary_path(folder, "given")};
+    write_pictures(folder, "given/view %u.png");
+    write_realitycapture(folder, RC_TITLES, RC_VALUES);
+    assert_open_fails(&options, "given: a capture of RealityCapture (scan.csv), not a scene; "
+                                "convert it with: vknerf prepare /tmp/");
+    assert_error("/given --out /tmp/");
+    assert_error("/given-scene");
+    options.path = temporary_path(folder, "given/scan.csv");
+    assert_open_fails(&options, "scan.csv: a capture of RealityCapture (scan.csv), not a scene");
+    assert_error("/given/scan-scene");
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, temporary_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_metashape),       TEST(test_metashape_fisheye),
+        TEST(test_metashape_parts), TEST(test_metashape_refused),
+        TEST(test_realitycapture),  TEST(test_realitycapture_refused),
+        TEST(test_ambiguous),       TEST(test_again),
+        TEST(test_train_says),
+    };
+    return cmocka_run_group_tests_name("import", tests, NULL, NULL);
+}
