@@ -423,6 +423,418 @@ static void test_realitycapture_refused(void **state)
     assert_fails_with(folder, "scan.csv: line 2.f: 0 is too small");
 }
 
+/* ---- Polycam --------------------------------------------------------------------------------- */
+
+/* Writes one of Polycam's camera files, whose axes are right, up and backwards. */
+static void write_polycam(struct temporary *folder, const char *subfolder, unsigned index,
+                          const char *more)
+{
+    struct base_text text = {0};
+    double axes[3][3], position[3];
+    char name[64];
+    known_camera(index, CAMERAS, axes, position);
+    base_text_add(&text,
+                  "{\"fx\": %d, \"fy\": 51.5, \"cx\": 33.25, \"cy\": 22.5, "
+                  "\"width\": 64, \"height\": 48, \"timestamp\": 12345678901%s",
+                  50 + (int)index, more);
+    for (int i = 0; i < 3; i++)
+        base_text_add(&text,
+                      ", \"t_%d0\": %.17g, \"t_%d1\": %.17g, \"t_%d2\": %.17g, \"t_%d3\": %.17g", i,
+                      axes[0][i], i, -axes[1][i], i, -axes[2][i], i, position[i]);
+    base_text_add(&text, "}");
+    snprintf(name, sizeof(name), "given/keyframes/%s/100%u.json", subfolder, index);
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+}
+
+static void project_polycam(unsigned camera, const double local[3], double pixel[2])
+{
+    pixel[0] = 33.25 + (50.0 + camera) * local[0] / local[2];
+    pixel[1] = 22.5 + 51.5 * local[1] / local[2];
+}
+
+static void test_polycam(void **state)
+{
+    struct temporary *folder = *state;
+    struct stat given, made;
+    for (unsigned i = 0; i < CAMERAS; i++)
+        write_polycam(folder, "cameras", i, "");
+    write_pictures(folder, "given/keyframes/images/100%u.png");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("there are no corrected_cameras");
+    scene_close(&scene);
+    for (unsigned i = 0; i < CAMERAS; i++)
+        write_polycam(folder, "corrected_cameras", i, i == 2 ? ", \"skew\": 0" : "");
+    write_pictures(folder, "given/keyframes/corrected_images/100%u.png");
+    temporary_picture(folder, "given/thumbnail.png", WIDTH, HEIGHT, 9);
+    temporary_picture(folder, "given/keyframes/depth/1004.png", 16, 12, 9);
+    struct request request = request_of(folder, "given");
+    request.params.overwrite = true;
+    assert_ok(convert(&request));
+    assert_logged("corrected_cameras: not read: skew\n");
+    scene = open_converted(folder);
+    assert_silent("there are no corrected_cameras");
+    assert_rig(scene, "100%u.png", project_polycam);
+    scene_close(&scene);
+    assert_int_equal(stat(temporary_path(folder, "given/keyframes/depth/1004.png"), &given), 0);
+    assert_int_equal(stat(temporary_path(folder, "scene/depth/1004.png"), &made), 0);
+    assert_int_equal(given.st_ino, made.st_ino);
+    char *text = content(folder, "scene/transforms.json");
+    assert_non_null(strstr(text, "\"depth_file_path\":\t\"depth/1004.png\""));
+    free(text);
+    write_polycam(folder, "corrected_cameras", 3, ", \"fx\": 0");
+    temporary_text(folder, "given/keyframes/corrected_cameras/1001.json", "{\"width\": 64");
+    assert_fails_with(folder, "corrected_cameras/1001.json: line 1");
+    temporary_text(folder, "given/keyframes/corrected_cameras/1001.json", "{\"width\": 64}");
+    assert_fails_with(folder, "corrected_cameras/1001.json: height: missing");
+}
+
+/* ---- Record3D -------------------------------------------------------------------------------- */
+
+/* Writes metadata.json; the quaternion x y z w is that of the axes right, up and backwards. */
+static void write_record3d(struct temporary *folder, const char *lens, const char *more)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "{\"w\": 64, \"h\": 48, \"fps\": 30, %s, \"poses\": [", lens);
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        double axes[3][3], position[3], m[3][3], q[4];
+        known_camera(i, CAMERAS, axes, position);
+        for (int k = 0; k < 9; k++)
+            m[k / 3][k % 3] = axes[k % 3][k / 3] * (k % 3 == 0 ? 1 : -1);
+        pose_quaternion((const double(*)[3])m, q);
+        base_text_add(&text, "%s[%.17g, %.17g, %.17g, %.17g, %.17g, %.17g, %.17g]",
+                      i > 0 ? ", " : "", 2 * q[1], 2 * q[2], 2 * q[3], 2 * q[0], position[0],
+                      position[1], position[2]);
+    }
+    base_text_add(&text, "%s]}", more);
+    temporary_file(folder, "given/EXR_RGBD/metadata.json", text.data, text.size);
+    free(text.data);
+}
+
+static void project_record3d(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    pixel[0] = 31.5 + 52 * local[0] / local[2];
+    pixel[1] = 25.25 + 53 * local[1] / local[2];
+}
+
+static void project_each(unsigned camera, const double local[3], double pixel[2])
+{
+    pixel[0] = 30 + (48.0 + camera) * local[0] / local[2];
+    pixel[1] = 24 + 50 * local[1] / local[2];
+}
+
+static void test_record3d(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const lenses[] = {
+        "\"K\": [52, 0, 0, 0, 53, 0, 31.5, 25.25, 1]",
+        "\"K\": [52, 0, 31.5, 0, 53, 25.25, 0, 0, 1]",
+        "\"K\": [1, 0, 0, 0, 1, 0, 1, 1, 1], \"perFrameIntrinsicCoeffs\": [[48, 50, 30, 24], "
+        "[49, 50, 30, 24], [50, 50, 30, 24], [51, 50, 30, 24], [52, 50, 30, 24], [53, 50, 30, 24]]",
+    };
+    write_pictures(folder, "given/EXR_RGBD/rgb/%u.png");
+    temporary_text(folder, "given/EXR_RGBD/depth/5.exr", "depth");
+    for (size_t i = 0; i < BASE_COUNT(lenses); i++) {
+        remove_tree(temporary_path(folder, "scene"));
+        write_record3d(folder, lenses[i], "");
+        struct vkn_scene *scene = open_converted(folder);
+        assert_rig(scene, "%u.png", i < 2 ? project_record3d : project_each);
+        scene_close(&scene);
+        assert_true(has(folder, "scene/depth/5.exr"));
+        assert_false(has(folder, "scene/depth/4.exr"));
+    }
+    struct request request = request_of(folder, "given");
+    request.params.overwrite = true;
+    write_record3d(folder, "\"K\": [52, 0, 0, 0, 53, 0, 31.5, 25.25, 1], \"lidar\": true", "");
+    assert_ok(convert(&request));
+    assert_logged("metadata.json: not read: lidar\n");
+    write_record3d(folder, lenses[0], ", [0, 0, 0, 0, 1, 2, 3]");
+    assert_fails_with(folder, "metadata.json: poses[6]: the quaternion is zero");
+    write_record3d(folder, lenses[0], ", [0, 0, 0, 1, 1, 2]");
+    assert_fails_with(folder, "metadata.json: poses[6]: not 7 numbers");
+    write_record3d(folder, lenses[0], ", [0, 0, 0, 1, 1, 2, NaN]");
+    assert_fails_with(folder, "metadata.json: poses[6]: ");
+    write_record3d(folder, lenses[2], ", [0, 0, 0, 1, 1, 2, 3]");
+    assert_fails_with(folder, "perFrameIntrinsicCoeffs: 6 lenses for 7 poses");
+    write_record3d(folder, "\"K\": [52, 0, 3, 0, 53, 0, 31.5, 25.25, 1]", "");
+    assert_fails_with(folder, "metadata.json: K: not a matrix of a camera");
+    write_record3d(folder, "\"K\": [0, 0, 0, 0, 53, 0, 31.5, 25.25, 1]", "");
+    assert_fails_with(folder, "metadata.json: K: a focal length is not positive");
+}
+
+/* ---- OpenSfM --------------------------------------------------------------------------------- */
+
+/* Appends a shot: the turn from the world to right, down and forwards as axis and angle. */
+static void add_shot(struct base_text *text, unsigned index, const char *name, const char *more)
+{
+    double axes[3][3], position[3], q[4], t[3] = {0};
+    known_camera(index, CAMERAS, axes, position);
+    pose_quaternion((const double(*)[3])axes, q);
+    double sine = sqrt(q[1] * q[1] + q[2] * q[2] + q[3] * q[3]), angle = 2 * atan2(sine, q[0]);
+    for (int i = 0; i < 9; i++)
+        t[i / 3] -= axes[i / 3][i % 3] * position[i % 3];
+    base_text_add(text,
+                  "%s\"%s\": {\"camera\": \"v2 lens %u\", \"rotation\": [%.17g, %.17g, %.17g], "
+                  "\"translation\": [%.17g, %.17g, %.17g], \"gps_dop\": 5.0%s}",
+                  index > 0 ? ", " : "", name, index % 2, q[1] * angle / sine, q[2] * angle / sine,
+                  q[3] * angle / sine, t[0], t[1], t[2], more);
+}
+
+/* Writes a small reconstruction and the rig's, whose cameras have two lenses. */
+static void write_opensfm(struct temporary *folder, const char *lens, const char *more)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "[{\"cameras\": {}, \"shots\": {}}, {\"cameras\": {");
+    for (int i = 0; i < 2; i++)
+        base_text_add(&text, "%s\"v2 lens %d\": {\"width\": 640, %s}", i > 0 ? ", " : "", i, lens);
+    base_text_add(&text, "}, \"shots\": {");
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "shot %u.png", i);
+        add_shot(&text, i, name, i == 4 ? more : "");
+    }
+    base_text_add(&text, "}, \"points\": {");
+    for (size_t n = 0; n < BASE_COUNT(points); n++)
+        base_text_add(
+            &text,
+            "%s\"%zu\": {\"coordinates\": [%.17g, %.17g, %.17g], \"color\": [%zu.0, 20, 30]}",
+            n > 0 ? ", " : "", n + 7, points[n][0], points[n][1], points[n][2], n);
+    base_text_add(&text, "}}]");
+    temporary_file(folder, "given/opensfm/reconstruction.json", text.data, text.size);
+    free(text.data);
+}
+
+/* "Geometric Models": x and y are relative to the larger side, whose pixels span 1. */
+static void project_brown(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    double x = local[0] / local[2], y = local[1] / local[2], r2 = x * x + y * y;
+    double radial = 1 - 0.1 * r2 + 0.02 * r2 * r2 + 0.003 * pow(r2, 3);
+    double u = 0.8 * (x * radial + 2 * 0.004 * x * y - 0.006 * (r2 + 2 * x * x)) + 0.015;
+    double v = 0.81 * (y * radial - 2 * 0.006 * x * y + 0.004 * (r2 + 2 * y * y)) - 0.01;
+    pixel[0] = WIDTH * u + 0.5 * WIDTH;
+    pixel[1] = WIDTH * v + 0.5 * HEIGHT;
+}
+
+static void project_opensfm_fisheye(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    double r = hypot(local[0], local[1]), angle = atan2(r, local[2]);
+    double d = 0.8 * angle * (1 + 0.05 * angle * angle - 0.01 * pow(angle, 4));
+    pixel[0] = WIDTH * d * local[0] / r + 0.5 * WIDTH;
+    pixel[1] = WIDTH * d * local[1] / r + 0.5 * HEIGHT;
+}
+
+static void project_spherical(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    double longitude = atan2(local[0], local[2]);
+    double latitude = atan2(-local[1], hypot(local[0], local[2]));
+    pixel[0] = WIDTH * (longitude / (2 * 3.14159265358979323846) + 0.5);
+    pixel[1] = WIDTH * -latitude / (2 * 3.14159265358979323846) + 0.25 * WIDTH;
+}
+
+#define BROWN                                                                               \
+    "\"height\": 480, "                                                                     \
+    "\"projection_type\": \"brown\", \"focal_x\": 0.8, \"focal_y\": 0.81, \"c_x\": 0.015, " \
+    "\"c_y\": -0.01, \"k1\": -0.1, \"k2\": 0.02, \"k3\": 0.003, \"p1\": 0.004, \"p2\": -0.006"
+#define FISHEYE         \
+    "\"height\": 480, " \
+    "\"projection_type\": \"fisheye\", \"focal\": 0.8, \"k1\": 0.05, \"k2\": -0.01"
+
+static void test_opensfm(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/images/shot %u.png");
+    write_pictures(folder, "given/opensfm/undistorted/images/shot %u.png");
+    write_opensfm(folder, BROWN, "");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("the largest of 2 reconstructions is read, with 6 shots");
+    assert_silent("not read");
+    assert_rig(scene, "shot_%u.png", project_brown);
+    assert_points(scene);
+    scene_close(&scene);
+    remove_tree(temporary_path(folder, "scene"));
+    write_opensfm(folder, FISHEYE ", \"newest\": 1", ", \"weather\": 1");
+    scene = open_converted(folder);
+    assert_logged("reconstruction.json: not read: cameras.newest, shots.weather\n");
+    assert_rig(scene, "shot_%u.png", project_opensfm_fisheye);
+    scene_close(&scene);
+}
+
+/* A full panorama is twice as wide as high. */
+static void test_opensfm_spherical(void **state)
+{
+    struct temporary *folder = *state;
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "given/images/shot %u.png", i);
+        temporary_picture(folder, name, WIDTH, WIDTH / 2, (uint8_t)i);
+    }
+    write_opensfm(folder, "\"height\": 320, \"projection_type\": \"spherical\"", "");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_rig(scene, "shot_%u.png", project_spherical);
+    scene_close(&scene);
+}
+
+static void test_opensfm_refused(void **state)
+{
+    struct temporary *folder = *state;
+    static const struct {
+        const char *lens, *more, *says;
+    } cases[] = {
+        {"\"height\": 480, \"projection_type\": \"dual\"", "",
+         "reconstruction.json: cameras.v2 lens 0.projection_type: dual is not supported"},
+        {"\"height\": 480, \"projection_type\": \"fisheye624\"", "",
+         "projection_type: fisheye624 is not supported"},
+        {FISHEYE ", \"k3\": 0.1", "", "cameras.v2 lens 0.k3: not supported for fisheye unless 0"},
+        {"\"height\": 480, \"projection_type\": \"brown\"", "", "cameras.v2 lens 0.focal: missing"},
+        {BROWN, ", \"camera\": 5, \"a\": [", "reconstruction.json: line 1"},
+        {"\"height\": 480, \"projection_type\": \"perspective\", \"focal\": -1", "",
+         "cameras.v2 lens 0.focal: "},
+        {"\"height\": 480, \"projection_type\": \"perspective\", \"focal\": Infinity", "",
+         "cameras.v2 lens 0.focal: "},
+    };
+    write_pictures(folder, "given/images/shot %u.png");
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        write_opensfm(folder, cases[i].lens, cases[i].more);
+        assert_fails_with(folder, cases[i].says);
+    }
+    static const struct {
+        const char *text, *says;
+    } files[] = {
+        {"{}", "reconstruction.json: (top): not a list of reconstructions"},
+        {"[]", "reconstruction.json: (top): not a list of reconstructions"},
+        {"[{}]", "reconstruction.json: cameras: missing, or not an object"},
+        {"[{\"cameras\": {}, \"shots\": {\"a\": {\"camera\": \"b\"}}}]",
+         "reconstruction.json: shots.a.camera: there is no camera b"},
+        {"[{\"cameras\": {}, \"shots\": {}}]", "reconstruction.json: 0 cameras with poses"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        temporary_text(folder, "given/opensfm/reconstruction.json", files[i].text);
+        assert_fails_with(folder, files[i].says);
+    }
+}
+
+/* ---- Pix4D ----------------------------------------------------------------------------------- */
+
+/* Writes the files of a project; `internals` is added to the sensors' lens. */
+static void write_opf(struct temporary *folder, const char *internals, const char *more)
+{
+    struct base_text list = {0}, calibrated = {0};
+    base_text_add(&list, "{\"format\": \"application/opf-camera-list+json\", \"version\": \"1.0\", "
+                         "\"cameras\": [{\"id\": 5, \"uri\": \"../photos/unused.png\"}");
+    base_text_add(&calibrated,
+                  "{\"format\": \"application/opf-calibrated-cameras+json\", \"version\": "
+                  "\"1.0\", \"sensors\": [{\"id\": 18446744073709551615, \"internals\": "
+                  "{\"type\": \"perspective\", \"principal_point_px\": [330.5, 231.25], "
+                  "\"focal_length_px\": 510, \"radial_distortion\": [-0.08, 0.03, -0.004], "
+                  "\"tangential_distortion\": [0.003, -0.005]%s}}], \"cameras\": [",
+                  internals);
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        double axes[3][3], position[3];
+        known_camera(i, CAMERAS, axes, position);
+        /* Columns right, up, backwards: R[0][2] = sin(phi), R[1][2] = -sin(omega) cos(phi). */
+        double phi = asin(-axes[2][0]), omega = atan2(axes[2][1], -axes[2][2]);
+        double kappa = atan2(axes[1][0], axes[0][0]);
+        base_text_add(
+            &list, ", {\"id\": 184467440737095%u001, \"uri\": \"../photos/view%%20%u.png#page=1\"}",
+            i, i);
+        base_text_add(&calibrated,
+                      "%s{\"id\": 184467440737095%u001, \"sensor_id\": 18446744073709551615, "
+                      "\"position\": [%.17g, %.17g, %.17g], \"orientation_deg\": [%.17g, %.17g, "
+                      "%.17g]%s}",
+                      i > 0 ? ", " : "", i, position[0], position[1], position[2], omega * DEGREES,
+                      phi * DEGREES, kappa * DEGREES, i == 2 ? more : "");
+    }
+    base_text_add(&list, "]}");
+    base_text_add(&calibrated, "]}");
+    temporary_file(folder, "given/camera list.json", list.data, list.size);
+    temporary_file(folder, "given/calibrated.json", calibrated.data, calibrated.size);
+    temporary_text(folder, "given/inputs.json",
+                   "{\"version\": \"1.0\", \"sensors\": [{\"id\": 18446744073709551615, "
+                   "\"image_size_px\": [640, 480]}]}");
+    free(list.data);
+    free(calibrated.data);
+}
+
+#define ITEM(type, uri, format)                                 \
+    "{\"type\": \"" type "\", \"resources\": [{\"uri\": \"" uri \
+    "\", \"format\": \"application/opf-" format "+json\"}]}"
+#define PROJECT(version, items) "{\"version\": \"" version "\", \"items\": [" items "]}"
+#define ITEMS                                                \
+    ITEM("camera_list", "camera%20list.json", "camera-list") \
+    ", " ITEM("input_cameras", "inputs.json",                \
+              "input-cameras") ", " ITEM("calibration", "calibrated.json", "calibrated-cameras")
+
+static void project_pix4d(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    double x = local[0] / local[2], y = local[1] / local[2], r2 = x * x + y * y;
+    double radial = 1 - 0.08 * r2 + 0.03 * r2 * r2 - 0.004 * pow(r2, 3);
+    double xd = x * radial + 2 * 0.003 * x * y - 0.005 * (r2 + 2 * x * x);
+    double yd = y * radial - 2 * 0.005 * x * y + 0.003 * (r2 + 2 * y * y);
+    pixel[0] = (330.5 + 510 * xd) / 10; /* the pictures are a tenth of the calibrated size */
+    pixel[1] = (231.25 + 510 * yd) / 10;
+}
+
+static void test_opf(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/photos/view %u.png");
+    temporary_text(folder, "given/project.opf", PROJECT("1.0", ITEMS));
+    write_opf(folder, "", "");
+    struct vkn_scene *scene = open_converted(folder);
+    assert_silent("not read");
+    assert_rig(scene, "view_%u.png", project_pix4d);
+    scene_close(&scene);
+    remove_tree(temporary_path(folder, "scene"));
+    write_opf(folder, ", \"tilt\": 1", ", \"rolling_shutter\": [1, 2, 3]");
+    scene = open_converted(folder);
+    assert_logged("project.opf: not read: internals.tilt, camera.rolling_shutter\n");
+    scene_close(&scene);
+}
+
+static void test_opf_refused(void **state)
+{
+    struct temporary *folder = *state;
+    static const struct {
+        const char *project, *internals, *more, *says;
+    } cases[] = {
+        {PROJECT("2.0", ITEMS), "", "", "project.opf: version: 2.0 is not supported"},
+        {PROJECT("1.0", ""), "", "", "project.opf: items: there is no item calibration"},
+        {PROJECT("1.0", ITEM("calibration", "gone.json", "calibrated-cameras") ", " ITEM(
+                            "camera_list", "camera%20list.json", "camera-list")),
+         "", "", "gone.json: No such file"},
+        {PROJECT("1.0", ITEMS), "", ", \"position\": [], \"b\": [", "calibrated.json: line 1"},
+    };
+    write_pictures(folder, "given/photos/view %u.png");
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        temporary_text(folder, "given/project.opf", cases[i].project);
+        write_opf(folder, cases[i].internals, cases[i].more);
+        assert_fails_with(folder, cases[i].says);
+    }
+    temporary_text(folder, "given/project.opf", PROJECT("1.0", ITEMS));
+    static const struct {
+        const char *text, *says;
+    } files[] = {
+        {"{\"version\": \"1.0\", \"cameras\": [{\"id\": 99}]}",
+         "calibrated.json: cameras[0].id: camera list.json has no camera 99"},
+        {"{\"version\": \"1.0\", \"cameras\": [{\"id\": 5, \"sensor_id\": 1}]}",
+         "calibrated.json: cameras[0].sensor_id: there is no sensor 1"},
+        {"{\"version\": \"1.0\", \"sensors\": [{\"id\": 1, \"internals\": {\"type\": "
+         "\"fisheye\"}}], "
+         "\"cameras\": [{\"id\": 5, \"sensor_id\": 1}]}",
+         "calibrated.json: sensor 1.internals.type: fisheye is not supported"},
+        {"{\"version\": \"1.0\"}", "calibrated.json: cameras: missing, or not an array"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        temporary_text(folder, "given/calibrated.json", files[i].text);
+        assert_fails_with(folder, files[i].says);
+    }
+}
+
 /* ---- all programs ---------------------------------------------------------------------------- */
 
 /* Options for COLMAP have no effect, pictures with one name in two folders are ambiguous, and a
@@ -501,8 +913,11 @@ int main(void)
         TEST(test_metashape),       TEST(test_metashape_fisheye),
         TEST(test_metashape_parts), TEST(test_metashape_refused),
         TEST(test_realitycapture),  TEST(test_realitycapture_refused),
-        TEST(test_ambiguous),       TEST(test_again),
-        TEST(test_train_says),
+        TEST(test_polycam),         TEST(test_record3d),
+        TEST(test_opensfm),         TEST(test_opensfm_spherical),
+        TEST(test_opensfm_refused), TEST(test_opf),
+        TEST(test_opf_refused),     TEST(test_ambiguous),
+        TEST(test_again),           TEST(test_train_says),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }

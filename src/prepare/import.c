@@ -5,8 +5,9 @@
 #include "prepare/import.h"
 
 static vkn_status (*const readers[SCENE_PROGRAMS])(struct import *import) = {
-    [SCENE_METASHAPE] = import_metashape,
-    [SCENE_REALITYCAPTURE] = import_realitycapture,
+    [SCENE_METASHAPE] = import_metashape, [SCENE_REALITYCAPTURE] = import_realitycapture,
+    [SCENE_POLYCAM] = import_polycam,     [SCENE_RECORD3D] = import_record3d,
+    [SCENE_OPENSFM] = import_opensfm,     [SCENE_OPF] = import_opf,
 };
 
 /* Sets the folder of the capture, which is searched for pictures unless a reader sets another. */

@@ -58,6 +58,10 @@ struct import {
 /* Read a capture: lenses, frames and points. Errors name the file and the field. */
 vkn_status import_metashape(struct import *import);
 vkn_status import_realitycapture(struct import *import);
+vkn_status import_polycam(struct import *import);
+vkn_status import_record3d(struct import *import);
+vkn_status import_opensfm(struct import *import);
+vkn_status import_opf(struct import *import);
 
 /* ---- parts for readers (import_parts.c) ------------------------------------------------------ */
 
@@ -81,6 +85,12 @@ size_t import_find_lens(const struct import *import, const char *key);
 vkn_status import_add_unposed(struct import *import, const char *name);
 /* Adds a point in the world's axes; values that are not finite are left out. */
 void import_add_point(struct import *import, const double position[3], const double color[3]);
+/* Sets the folder that is searched for pictures to one below the capture's folder. */
+vkn_status import_set_pictures(struct import *import, const char *subfolder);
+/* Sets the depth picture of a frame, SUBFOLDER/NAME.ENDING in the capture's folder, if it exists.
+ */
+vkn_status import_find_depth(struct import *import, struct import_frame *frame,
+                             const char *subfolder, const char *ending);
 /* Sets the PLY file of the capture if its folder has exactly one. */
 vkn_status import_find_cloud(struct import *import);
 
@@ -98,7 +108,9 @@ vkn_status import_parse(const char *text, const char *where, const char *field, 
 /* Parses exactly `count` numbers, separated by spaces. */
 vkn_status import_parse_list(const char *text, const char *where, const char *field, size_t count,
                              double *values);
-/* Reads an array of exactly `count` numbers of an object. */
+/* Read exactly `count` numbers of an array, or of the array `name` of an object. */
+vkn_status import_read_numbers(const struct cJSON *array, const char *name, const char *where,
+                               int count, double *values);
 vkn_status import_read_array(const struct cJSON *object, const char *name, const char *where,
                              int count, double *values);
 

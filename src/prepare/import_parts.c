@@ -31,6 +31,28 @@ vkn_status import_read_json(struct import *import, const char *path, struct cJSO
     return status;
 }
 
+vkn_status import_set_pictures(struct import *import, const char *subfolder)
+{
+    free(import->pictures);
+    import->pictures = base_path_join(import->folder, subfolder);
+    return import->pictures != NULL ? VKN_OK : VKN_ERROR;
+}
+
+vkn_status import_find_depth(struct import *import, struct import_frame *frame,
+                             const char *subfolder, const char *ending)
+{
+    char *name = base_format("%s/%s.%s", subfolder, frame->name, ending);
+    char *path = name != NULL ? base_path_join(import->folder, name) : NULL;
+    vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
+    if (path != NULL && base_file_exists(path) && !base_is_folder(path)) {
+        frame->depth = name;
+        name = NULL;
+    }
+    free(name);
+    free(path);
+    return status;
+}
+
 vkn_status import_find_cloud(struct import *import)
 {
     struct dirent **entries = NULL;
@@ -196,7 +218,14 @@ vkn_status import_parse_list(const char *text, const char *where, const char *fi
 vkn_status import_read_array(const struct cJSON *object, const char *name, const char *where,
                              int count, double *values)
 {
-    const cJSON *array = cJSON_GetObjectItemCaseSensitive(object, name), *item = NULL;
+    return import_read_numbers(cJSON_GetObjectItemCaseSensitive(object, name), name, where, count,
+                               values);
+}
+
+vkn_status import_read_numbers(const struct cJSON *array, const char *name, const char *where,
+                               int count, double *values)
+{
+    const cJSON *item = NULL;
     int index = 0;
     if (!cJSON_IsArray(array) || cJSON_GetArraySize(array) != count)
         return base_json_fail(where, name, "not %d numbers", count);

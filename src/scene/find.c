@@ -173,8 +173,7 @@ static int hex(char digit)
     return digit != '\0' && at != NULL ? (int)(at - digits) % 16 : -1;
 }
 
-/* Decodes %XX in place unless to control characters or separators; returns whether any was. */
-static bool decode_percent(char *name)
+bool scene_decode_percent(char *name)
 {
     char *to = name;
     for (const char *from = name; *from != '\0'; from++) {
@@ -261,7 +260,7 @@ vkn_status finder_find_as_written(struct finder *finder, const char *name, struc
         *found = (struct found){0};
         status = find_written(finder, normalized, found);
     }
-    if (status == VKN_OK && found->path == NULL && decode_percent(normalized)) {
+    if (status == VKN_OK && found->path == NULL && scene_decode_percent(normalized)) {
         *found = (struct found){.differences = FOUND_ESCAPED};
         status = find_written(finder, normalized, found);
     }
@@ -357,7 +356,7 @@ vkn_status finder_find_elsewhere(struct finder *finder, const char *name, bool a
     char *normalized = normalize_separators(name);
     vkn_status status = normalized != NULL ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
-        found->differences = decode_percent(normalized) ? FOUND_ESCAPED : 0;
+        found->differences = scene_decode_percent(normalized) ? FOUND_ESCAPED : 0;
     size_t count = status == VKN_OK ? split_components(normalized, components) : 0;
     for (size_t first = 0; first < count && status == VKN_OK && found->path == NULL; first++) {
         char *end = join_components(components + first, count - first);

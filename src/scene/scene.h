@@ -294,6 +294,9 @@ extern const char *const scene_program_names[SCENE_PROGRAMS];
  * the file where reading starts (Polycam: a folder), or to NULL when there is none. VKN_BAD_INPUT:
  * the folder has several. (foreign.c) */
 vkn_status scene_find_program(const char *path, enum scene_program *program, char **file);
+/* Decodes %XX in place unless to control characters or separators; returns whether any was.
+ * (find.c) */
+bool scene_decode_percent(char *name);
 
 /* ---- inspection of a scene (vknerf info SCENE) ----------------------------------------------- */
 
