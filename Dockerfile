@@ -13,7 +13,7 @@ FROM debian:${DEBIAN}-slim
 # NVIDIA's driver needs; the container toolkit provides the driver itself.
 RUN --mount=type=bind,from=build,source=/packages,target=/packages \
     apt-get update && apt-get install -y --no-install-recommends /packages/vknerf.deb \
-        colmap ffmpeg libmicrohttpd12 libtiff6 libwebp7 mesa-vulkan-drivers libegl1 libx11-6 libxext6 && \
+        colmap ffmpeg libexpat1 libmicrohttpd12 libtiff6 libwebp7 mesa-vulkan-drivers libegl1 libx11-6 libxext6 && \
     rm -rf /var/lib/apt/lists/*
 # For toolkits that provide no such file; the file of other toolkits replaces this one.
 RUN mkdir -p /etc/vulkan/icd.d && \

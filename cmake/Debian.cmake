@@ -83,11 +83,11 @@ set(CPACK_COMPONENTS_ALL ${components})
 # dpkg-shlibdeps does not see libraries that are loaded at run time.
 set(CPACK_DEBIAN_VKNERF_PACKAGE_DEPENDS libvulkan1)
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_DEPENDS libvulkan1)
-set(image_libraries "libwebp7, libtiff6")
+set(file_libraries "libwebp7, libtiff6, libexpat1")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ffmpeg, colmap, \
-libmicrohttpd12 | libmicrohttpd12t64, ${image_libraries}")
+libmicrohttpd12 | libmicrohttpd12t64, ${file_libraries}")
 set(CPACK_DEBIAN_VKNERF_PACKAGE_SUGGESTS vknerf-mpi)
-set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ${image_libraries}")
+set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_RECOMMENDS "mesa-vulkan-drivers | vulkan-icd, ${file_libraries}")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/shlibs "libvknerf 0 libvknerf0 (>= ${PROJECT_VERSION})\n")
 file(WRITE ${PROJECT_BINARY_DIR}/debian/triggers "activate-noawait ldconfig\n")
 set(CPACK_DEBIAN_LIBVKNERF0_PACKAGE_CONTROL_EXTRA

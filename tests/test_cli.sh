@@ -286,6 +286,15 @@ for picture in rgba.webp turned.tif; do
     contains err "pictures/$picture: .* needs lib.*, which is missing: install lib\(webp7\|tiff6\)\$"
 done
 
+mkdir -p metashape
+: >none/libexpat.so.1
+echo '<document><chunk></chunk></document>' >metashape/cameras.xml
+refuses 2 'metashape: a capture of Metashape (cameras.xml), not a scene; convert it with: vknerf prepare' info metashape
+refuses 2 'metashape/cameras.xml: 0 cameras with poses' prepare metashape --out made --quiet
+LD_LIBRARY_PATH=$PWD/none "${VKNERF_BUILD_DIR:?}/vknerf" prepare metashape --out made >out 2>err &&
+    fail "Metashape: without libexpat"
+contains err 'metashape/cameras.xml: XML needs libexpat.so.1, which is missing: apt-get install libexpat1$'
+
 # ---- a COLMAP capture ----------------------------------------------------------------------------
 
 mkdir -p capture/sparse/0 capture/images

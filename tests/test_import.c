@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "captures.h"
+#include "prepare/import.h"
 #include "stand_in.h"
 
 #define CAMERAS 6u
@@ -421,6 +422,14 @@ static void test_realitycapture_refused(void **state)
     temporary_text(folder, "given/scan.csv",
                    "#name,x,y,alt,heading,pitch,roll,f\nview 1.png,1,2,3,4,5,6,0\n");
     assert_fails_with(folder, "scan.csv: line 2.f: 0 is too small");
+    temporary_text(folder, "given/scan.csv",
+                   "#name,x,y,alt,heading,pitch,roll,f\nview 1.png,1,2,3,4,5,6,7\n"
+                   "\"view 1\",1,2,3,4,5,6,7\n");
+    assert_fails_with(folder, "scan.csv: view 1.png and view 1 have one picture, view 1.png");
+    temporary_text(folder, "given/scan.csv",
+                   "#name,x,y,alt,heading,pitch,roll,f\ngone.png,1,2,3,4,5,6,7\n");
+    assert_fails_with(folder, "scan.csv: 1 cameras with poses, and pictures of 0 of them in ");
+    assert_error("there is no picture of gone.png");
 }
 
 /* ---- Polycam --------------------------------------------------------------------------------- */
@@ -864,6 +873,101 @@ static void test_ambiguous(void **state)
     scene_close(&scene);
 }
 
+/* Recognises and reads the capture in `given`; `n`: the allocation that fails, 0: none. */
+static vkn_status read_capture(struct temporary *folder, long n)
+{
+    struct request request = request_of(folder, "given");
+    struct preparation preparation = {.params = &request.params};
+    base_memory_fail_at(n);
+    vkn_status status = import_open(&preparation);
+    import_close(&preparation.import);
+    bool failed = n > 0 && base_memory_until_failure() == 0;
+    base_memory_fail_at(0);
+    for (int i = 0; i < 2; i++) /* the two paths of request_of */
+        free(folder->texts[--folder->text_count]);
+    if (n > 0 && failed != (status != VKN_OK))
+        fail_msg("%s: allocation %ld: status %d", vkn_last_error(), n, (int)status);
+    return status;
+}
+
+/* Writes the files of one program, and returns the path of one of them; NULL: there is no further
+ * program. */
+static char *write_capture(struct temporary *folder, unsigned program)
+{
+    remove_tree(temporary_path(folder, "given"));
+    switch (program) {
+    case 0:
+        write_metashape(folder, "fisheye", "<k4>0.3</k4>", "");
+        return temporary_path(folder, "given/cameras.xml");
+    case 1:
+        write_realitycapture(folder, RC_TITLES, RC_VALUES);
+        return temporary_path(folder, "given/scan.csv");
+    case 2:
+        write_polycam(folder, "corrected_cameras", 1, ", \"skew\": 0");
+        return temporary_path(folder, "given/keyframes/corrected_cameras/1001.json");
+    case 3:
+        temporary_path(folder, "given/EXR_RGBD/rgb/0.png");
+        write_record3d(folder, "\"K\": [52, 0, 0, 0, 53, 0, 31.5, 25.25, 1]", "");
+        return temporary_path(folder, "given/EXR_RGBD/metadata.json");
+    case 4:
+        write_opensfm(folder, BROWN, "");
+        return temporary_path(folder, "given/opensfm/reconstruction.json");
+    case 5:
+        temporary_text(folder, "given/project.opf", PROJECT("1.0", ITEMS));
+        write_opf(folder, "", "");
+        return temporary_path(folder, "given/calibrated.json");
+    default:
+        return NULL;
+    }
+}
+
+/* Each allocation fails once: an error without a crash or a leak. */
+static void test_no_memory(void **state)
+{
+    struct temporary *folder = *state;
+    base_log_threshold(BASE_LOG_NOTHING);
+    for (unsigned program = 0; write_capture(folder, program) != NULL; program++) {
+        vkn_status status = VKN_ERROR;
+        for (long n = 1; status != VKN_OK; n++) {
+            status = read_capture(folder, n);
+            if (status != VKN_OK && status != VKN_ERROR)
+                fail_msg("program %u, allocation %ld: %s", program, n, vkn_last_error());
+        }
+    }
+    free(base_json_print(NULL)); /* forgets failures of this thread */
+    base_log_threshold(BASE_LOG_INFO);
+}
+
+/* A file that is cut off or damaged anywhere is refused or read, with one line that names it. */
+static void test_damaged(void **state)
+{
+    struct temporary *folder = *state;
+    static const char bytes[] = "\0-9\"";
+    char *path = NULL, *data = NULL;
+    base_log_threshold(BASE_LOG_NOTHING);
+    for (unsigned program = 0; (path = write_capture(folder, program)) != NULL; program++) {
+        size_t size = 0;
+        assert_ok(read_capture(folder, 0));
+        assert_ok(base_file_read(path, 1 << 20, &data, &size));
+        for (size_t at = size / 20; at < size; at += 1 + size / 97)
+            for (int how = 0; how < 4; how++) {
+                char kept = data[at];
+                data[at] = bytes[how];
+                FILE *stream = fopen(path, "wb");
+                assert_int_equal(fwrite(data, how == 0 ? at : size, 1, stream), 1);
+                assert_int_equal(fclose(stream), 0);
+                data[at] = kept;
+                vkn_status status = read_capture(folder, 0);
+                if (status != VKN_OK && status != VKN_BAD_INPUT)
+                    fail_msg("program %u, byte %zu: %s", program, at, vkn_last_error());
+                if (status != VKN_OK)
+                    assert_error(base_path_name(path));
+            }
+        free(data);
+    }
+    base_log_threshold(BASE_LOG_INFO);
+}
+
 /* A second call with an unchanged capture is quick; changed poses need --overwrite. Masks are those
  * of photographs. */
 static void test_again(void **state)
@@ -917,6 +1021,7 @@ int main(void)
         TEST(test_opensfm),         TEST(test_opensfm_spherical),
         TEST(test_opensfm_refused), TEST(test_opf),
         TEST(test_opf_refused),     TEST(test_ambiguous),
+        TEST(test_no_memory),       TEST(test_damaged),
         TEST(test_again),           TEST(test_train_says),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);

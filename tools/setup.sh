@@ -40,10 +40,10 @@ command -v apt-get >/dev/null ||
 build_packages='gcc libc6-dev cmake ninja-build pkg-config libvulkan-dev libvulkan-volk-dev
     libcjson-dev libpng-dev libjpeg-dev libstb-dev libcmocka-dev libvulkan1 libmicrohttpd-dev'
 # For tools/lint.sh and for tests: Python, MPI, the library (C++, doxygen, ABI), meshes, man page and completions,
-# vknerf prepare, locales, images in WebP and TIFF.
+# vknerf prepare, locales, images in WebP and TIFF, XML.
 test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail-tools python3-numpy
     python3-meshio assimp-utils
-    mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6'
+    mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6 libexpat1'
 # For cpack: dpkg-shlibdeps, and file, which finds executables.
 package_packages='dpkg-dev file'
 # shaderc compiles the shaders, in the build and at run time.

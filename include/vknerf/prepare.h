@@ -1,5 +1,5 @@
 /* vknerf/prepare.h: makes a scene from photographs or a video: images, masks and camera poses. Runs
- * ffmpeg and COLMAP, which must be in PATH. */
+ * ffmpeg and COLMAP, which must be in PATH. Keeps the poses of captures of some other programs. */
 #ifndef VKNERF_PREPARE_H
 #define VKNERF_PREPARE_H
 
@@ -11,7 +11,8 @@ VKN_BEGIN_DECLARATIONS
 struct vkn_prepare_params {
     size_t size;
     const struct vkn_job *job; /* NULL: all defaults; no device is used */
-    const char *pictures;      /* folder of photographs, or a video */
+    const char *pictures;      /* folder of photographs, a video, or a capture of another program:
+                                  its folder or file */
     const char *out;           /* folder of the scene; an interrupted call is continued there */
     bool overwrite;            /* replaces a scene in `out` that was made from other images */
     /* Folder of masks, bright where pixels count, with the names that docs/scenes.md gives. NULL:
@@ -31,13 +32,13 @@ struct vkn_prepare_result {
     size_t size;
     size_t pictures;   /* images of the scene */
     size_t registered; /* images whose poses were found */
-    size_t points;     /* points of the sparse model */
+    size_t points;     /* points of the sparse model or the capture */
     size_t models;     /* models that COLMAP made; the scene has the one with most images */
     double seconds;    /* wall time of this call */
 };
 
 /* Writes `out`/images, images_2 and so on, masks and sparse/0 (docs/prepare.md), with progress on
- * standard error. Stages that an earlier call with the same images completed are skipped.
+ * standard error. A capture of another program has transforms.json instead of sparse/0. Stages that an earlier call with the same images completed are skipped.
  * VKN_BAD_INPUT: an image or the video cannot be used, `out` holds something else, or poses were
  * found for fewer than three images. VKN_ERROR: ffmpeg or COLMAP is missing (the message names the
  * package) or fails (the message has its last output). VKN_INTERRUPTED: call again to continue. */

@@ -1,4 +1,4 @@
-/* vknerf prepare PICTURES: makes a scene from photographs or a video. */
+/* vknerf prepare PICTURES: makes a scene from photographs, a video or another program's capture. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,8 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params,
         .summary =
             "Makes a scene for vknerf train from a folder of photographs or from a video: images,\n"
             "smaller copies, masks, and camera poses by COLMAP. After an interruption\n"
-            "the same command continues. Needs colmap, and ffmpeg for videos.",
+            "the same command continues. Needs colmap, and ffmpeg for videos. Poses of captures\n"
+            "of Metashape, RealityCapture, Polycam, Record3D, OpenSfM and Pix4D (OPF) are kept.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "PICTURES",

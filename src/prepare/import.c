@@ -41,7 +41,7 @@ static vkn_status warn_unread(const struct import *import)
     if (import->unread.size > 0)
         base_log(BASE_LOG_WARNING, "%s: not read: %s%s", import->file, import->unread.data,
                  import->unread_count > 16 ? " and others" : "");
-    return import->unread.failed ? VKN_ERROR : VKN_OK;
+    return import->unread.failed || import->points.failed ? VKN_ERROR : VKN_OK;
 }
 
 static vkn_status read_capture(struct import *import, const struct vkn_prepare_params *params)

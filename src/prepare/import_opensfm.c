@@ -206,7 +206,9 @@ vkn_status import_opensfm(struct import *import)
 {
     cJSON *json = NULL;
     char *images = base_path_join(import->folder, "images");
-    bool has_images = images != NULL && base_is_folder(images); /* beside undistorted copies */
+    if (images == NULL)
+        return VKN_ERROR;
+    bool has_images = base_is_folder(images); /* beside undistorted copies */
     free(images);
     if (has_images)
         BASE_TRY(import_set_pictures(import, "images"));

@@ -130,8 +130,7 @@ static vkn_status write_points(const struct import *import, const char *path)
                   "blue\nend_header\n",
                   import->point_count);
     base_text_add_bytes(&text, import->points.data, import->points.size);
-    vkn_status status =
-        text.failed || import->points.failed ? VKN_ERROR : files_write(path, text.data, text.size);
+    vkn_status status = text.failed ? VKN_ERROR : files_write(path, text.data, text.size);
     free(text.data);
     return status;
 }

@@ -42,15 +42,16 @@ static vkn_status test_head(const char *path, bool (*test)(const char *head), bo
     return status == VKN_BAD_INPUT ? VKN_OK : status;
 }
 
-/* Returns whether a folder beside the file has pictures of Record3D. */
-static bool has_rgb(const char *path)
+/* Sets *has to whether there is a folder of Record3D's pictures beside the file. */
+static vkn_status find_rgb(const char *path, bool *has)
 {
-    char *folder = base_path_folder(path),
-         *rgb = folder != NULL ? base_path_join(folder, "rgb") : NULL;
-    bool has = rgb != NULL && base_is_folder(rgb);
+    char *folder = base_path_folder(path);
+    char *rgb = folder != NULL ? base_path_join(folder, "rgb") : NULL;
+    vkn_status status = rgb != NULL ? VKN_OK : VKN_ERROR;
+    *has = rgb != NULL && base_is_folder(rgb);
     free(folder);
     free(rgb);
-    return has;
+    return status;
 }
 
 static vkn_status program_of_file(const char *path, enum scene_program *program)
@@ -64,8 +65,9 @@ static vkn_status program_of_file(const char *path, enum scene_program *program)
         *program = SCENE_OPF;
     } else if (strcmp(name, "reconstruction.json") == 0) {
         *program = SCENE_OPENSFM;
-    } else if (strcmp(name, "metadata.json") == 0 && has_rgb(path)) {
-        *program = SCENE_RECORD3D;
+    } else if (strcmp(name, "metadata.json") == 0) {
+        BASE_TRY(find_rgb(path, &is));
+        *program = is ? SCENE_RECORD3D : SCENE_NO_PROGRAM;
     } else if (strcasecmp(dot, ".xml") == 0) {
         BASE_TRY(test_head(path, is_metashape, &is));
         *program = is ? SCENE_METASHAPE : SCENE_NO_PROGRAM;
