@@ -533,14 +533,16 @@ static void project_each(unsigned camera, const double local[3], double pixel[2]
     pixel[1] = 24 + 50 * local[1] / local[2];
 }
 
+#define EACH(focal) "[" #focal ", 50, 30, 24]"
+
 static void test_record3d(void **state)
 {
     struct temporary *folder = *state;
     static const char *const lenses[] = {
         "\"K\": [52, 0, 0, 0, 53, 0, 31.5, 25.25, 1]",
         "\"K\": [52, 0, 31.5, 0, 53, 25.25, 0, 0, 1]",
-        "\"K\": [1, 0, 0, 0, 1, 0, 1, 1, 1], \"perFrameIntrinsicCoeffs\": [[48, 50, 30, 24], "
-        "[49, 50, 30, 24], [50, 50, 30, 24], [51, 50, 30, 24], [52, 50, 30, 24], [53, 50, 30, 24]]",
+        "\"K\": [1, 0, 0, 0, 1, 0, 1, 1, 1], \"perFrameIntrinsicCoeffs\": [" EACH(48) ", " EACH(
+            49) ", " EACH(50) ", " EACH(51) ", " EACH(52) ", " EACH(53) "]",
     };
     write_pictures(folder, "given/EXR_RGBD/rgb/%u.png");
     temporary_text(folder, "given/EXR_RGBD/depth/5.exr", "depth");

@@ -38,10 +38,11 @@ struct vkn_prepare_result {
 };
 
 /* Writes `out`/images, images_2 and so on, masks and sparse/0 (docs/prepare.md), with progress on
- * standard error. A capture of another program has transforms.json instead of sparse/0. Stages that an earlier call with the same images completed are skipped.
- * VKN_BAD_INPUT: an image or the video cannot be used, `out` holds something else, or poses were
- * found for fewer than three images. VKN_ERROR: ffmpeg or COLMAP is missing (the message names the
- * package) or fails (the message has its last output). VKN_INTERRUPTED: call again to continue. */
+ * standard error. A capture of another program has transforms.json instead of sparse/0. Stages that
+ * an earlier call with the same images completed are skipped. VKN_BAD_INPUT: an image or the video
+ * cannot be used, `out` holds something else, or poses were found for fewer than three images.
+ * VKN_ERROR: ffmpeg or COLMAP is missing (the message names the package) or fails (the message has
+ * its last output). VKN_INTERRUPTED: call again to continue. */
 VKN_API vkn_status vkn_prepare(const struct vkn_prepare_params *params,
                                struct vkn_prepare_result *result);
 
