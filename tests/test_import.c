@@ -296,6 +296,23 @@ static void test_metashape_parts(void **state)
     assert_logged(", camera.@master_id\n");
 }
 
+/* Without a list of components the cameras' ids decide. */
+static void test_metashape_components(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    write_pictures(folder, "given/view %u.png");
+    write_metashape(folder, "frame", "", "");
+    char *text = content(folder, "given/cameras.xml");
+    for (char *at = text; (at = strstr(at, "components")) != NULL; at++)
+        memcpy(at, "clusters..", strlen("components"));
+    temporary_text(folder, "given/cameras.xml", text);
+    free(text);
+    assert_ok(convert(&request));
+    assert_int_equal(request.result.registered, CAMERAS);
+    assert_logged("cameras.xml: not read: chunk.clusters..");
+}
+
 static void test_metashape_refused(void **state)
 {
     struct temporary *folder = *state;
@@ -1016,15 +1033,25 @@ static void test_train_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_metashape),       TEST(test_metashape_fisheye),
-        TEST(test_metashape_parts), TEST(test_metashape_refused),
-        TEST(test_realitycapture),  TEST(test_realitycapture_refused),
-        TEST(test_polycam),         TEST(test_record3d),
-        TEST(test_opensfm),         TEST(test_opensfm_spherical),
-        TEST(test_opensfm_refused), TEST(test_opf),
-        TEST(test_opf_refused),     TEST(test_ambiguous),
-        TEST(test_no_memory),       TEST(test_damaged),
-        TEST(test_again),           TEST(test_train_says),
+        TEST(test_metashape),
+        TEST(test_metashape_fisheye),
+        TEST(test_metashape_parts),
+        TEST(test_metashape_components),
+        TEST(test_metashape_refused),
+        TEST(test_realitycapture),
+        TEST(test_realitycapture_refused),
+        TEST(test_polycam),
+        TEST(test_record3d),
+        TEST(test_opensfm),
+        TEST(test_opensfm_spherical),
+        TEST(test_opensfm_refused),
+        TEST(test_opf),
+        TEST(test_opf_refused),
+        TEST(test_ambiguous),
+        TEST(test_no_memory),
+        TEST(test_damaged),
+        TEST(test_again),
+        TEST(test_train_says),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);
 }

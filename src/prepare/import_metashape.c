@@ -250,25 +250,28 @@ static vkn_status count_camera(struct chunk *chunk, const cJSON *camera)
     return VKN_OK;
 }
 
+/* Takes the component of a camera if it has more cameras than the best one so far. */
+static vkn_status try_component(struct chunk *best, const cJSON *camera)
+{
+    struct chunk other = {.json = best->json, .component = component_of(camera)};
+    if (!is_used(camera) ||
+        (best->component != NULL && strcmp(best->component, other.component) == 0))
+        return VKN_OK;
+    BASE_TRY(for_cameras(&other, child(best->json, "cameras"), count_camera));
+    if (other.cameras > best->cameras) {
+        best->component = other.component;
+        best->cameras = other.cameras;
+        best->others = other.others;
+    }
+    return VKN_OK;
+}
+
 /* Chooses the component with the most cameras, because different ones have unrelated axes. */
 static vkn_status choose_component(struct chunk *chunk)
 {
-    const cJSON *component = NULL, *cameras = child(chunk->json, "cameras");
-    struct chunk best = *chunk;
-    best.component = NO_COMPONENT;
-    BASE_TRY(for_cameras(&best, cameras, count_camera));
-    cJSON_ArrayForEach (component, child(chunk->json, "components")) {
-        struct chunk other = *chunk;
-        other.component = attribute(component, "@id");
-        if (other.component == NULL)
-            continue;
-        BASE_TRY(for_cameras(&other, cameras, count_camera));
-        best = other.cameras > best.cameras ? other : best;
-    }
-    if (best.cameras == 0 && best.others > 0) /* the file lists no components */
-        return base_json_fail(chunk->import->file, "components",
-                              "the components of the cameras are missing");
-    *chunk = best;
+    BASE_TRY(for_cameras(chunk, child(chunk->json, "cameras"), try_component));
+    if (chunk->component == NULL)
+        chunk->component = NO_COMPONENT;
     if (chunk->others > 0)
         base_log(BASE_LOG_WARNING,
                  "%s: %zu cameras of other components, which are aligned separately, are left out",
