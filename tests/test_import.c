@@ -288,10 +288,11 @@ static void test_metashape_parts(void **state)
     free(after.data);
     assert_ok(convert(&request));
     assert_int_equal(request.result.registered, CAMERAS);
-    assert_logged("2 cameras are left out, whose pictures are not in ");
-    assert_logged(": gone, ...");
-    assert_logged("2 cameras are left out, which have no pose or are disabled: more, ...");
-    assert_logged("1 cameras of other components");
+    assert_logged(
+        "2 of 10 cameras are left out, because they have no picture in the folder: gone, ...");
+    assert_logged(
+        "2 of 10 cameras are left out, because they have no pose or are disabled: more, ...");
+    assert_logged("1 of 9 cameras are left out, because other components are aligned separately");
     assert_logged("not read: calibration.j1, b2 (0.0");
     assert_logged(", camera.@master_id\n");
 }
@@ -350,7 +351,7 @@ static void test_metashape_refused(void **state)
                    "<!DOCTYPE a [<!ENTITY b \"c\">]><document><chunk/>");
     assert_fails_with(folder, "cameras.xml: line 1: a DOCTYPE is not supported");
     temporary_text(folder, "given/cameras.xml", "<document><chunk></chunk></document>");
-    assert_fails_with(folder, "cameras.xml: 0 cameras with poses");
+    assert_fails_with(folder, "cameras.xml: 0 of 0 cameras with a pose");
     struct base_text deep = {0};
     base_text_add(&deep, "<document><chunk>");
     for (int i = 0; i < 100; i++)
@@ -445,7 +446,7 @@ static void test_realitycapture_refused(void **state)
     assert_fails_with(folder, "scan.csv: view 1.png and view 1 have one picture, view 1.png");
     temporary_text(folder, "given/scan.csv",
                    "#name,x,y,alt,heading,pitch,roll,f\ngone.png,1,2,3,4,5,6,7\n");
-    assert_fails_with(folder, "scan.csv: 1 cameras with poses, and pictures of 0 of them in ");
+    assert_fails_with(folder, "scan.csv: 0 of 1 cameras with a pose have a picture in ");
     assert_error("there is no picture of gone.png");
 }
 
@@ -737,7 +738,7 @@ static void test_opensfm_refused(void **state)
         {"[{}]", "reconstruction.json: cameras: missing, or not an object"},
         {"[{\"cameras\": {}, \"shots\": {\"a\": {\"camera\": \"b\"}}}]",
          "reconstruction.json: shots.a.camera: there is no camera b"},
-        {"[{\"cameras\": {}, \"shots\": {}}]", "reconstruction.json: 0 cameras with poses"},
+        {"[{\"cameras\": {}, \"shots\": {}}]", "reconstruction.json: 0 of 0 cameras with a pose"},
     };
     for (size_t i = 0; i < BASE_COUNT(files); i++) {
         temporary_text(folder, "given/opensfm/reconstruction.json", files[i].text);
@@ -889,6 +890,33 @@ static void test_ambiguous(void **state)
     struct vkn_scene *scene = open_converted(folder);
     assert_logged("2 PLY files, of which none is read");
     assert_int_equal(scene->point_count, 0);
+    scene_close(&scene);
+}
+
+/* Parent folders decide between pictures of one name, whatever the separators, case and extension.
+ */
+static void test_folders(void **state)
+{
+    struct temporary *folder = *state;
+    static const char *const files[] = {"00001_a_1.png", "00003_b_1.png", "00004_b_2.png",
+                                        "00002_a_2.png"};
+    struct request request = request_of(folder, "given");
+    struct scene_options options = {.path = request.params.out};
+    struct vkn_scene *scene = NULL;
+    temporary_picture(folder, "given/a/1.png", WIDTH, HEIGHT, 1);
+    temporary_picture(folder, "given/a/2.png", WIDTH, HEIGHT, 2);
+    temporary_picture(folder, "given/b/1.png", WIDTH, HEIGHT, 3);
+    temporary_picture(folder, "given/b/2.png", WIDTH, HEIGHT, 4);
+    temporary_text(folder, "given/scan.csv",
+                   "#name,x,y,alt,heading,pitch,roll,f\nC:\\shoot\\A\\1.png,1,0,3,0,0,0,30\n"
+                   "b/1.png,2,0,3,0,10,0,30\nb/2.JPG,3,0,3,0,0,10,30\n/x/a/2,4,0,3,5,0,0,30\n");
+    assert_ok(convert(&request));
+    assert_ok(scene_open(&options, &scene));
+    for (size_t i = 0; i < BASE_COUNT(files); i++) {
+        const struct scene_camera *camera = camera_of(scene, files[i]);
+        double x = ((double)camera->pose[3] - scene->offset[0]) / scene->scale;
+        assert_true(fabs(x - (double)(i + 1)) < 1e-4);
+    }
     scene_close(&scene);
 }
 
@@ -1051,6 +1079,7 @@ int main(void)
         TEST(test_no_memory),
         TEST(test_damaged),
         TEST(test_again),
+        TEST(test_folders),
         TEST(test_train_says),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);

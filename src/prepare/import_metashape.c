@@ -274,8 +274,9 @@ static vkn_status choose_component(struct chunk *chunk)
         chunk->component = NO_COMPONENT;
     if (chunk->others > 0)
         base_log(BASE_LOG_WARNING,
-                 "%s: %zu cameras of other components, which are aligned separately, are left out",
-                 chunk->import->file, chunk->others);
+                 "%s: %zu of %zu cameras are left out, because other components are aligned "
+                 "separately",
+                 chunk->import->file, chunk->others, chunk->cameras + chunk->others);
     return VKN_OK;
 }
 

@@ -128,6 +128,15 @@ static size_t drop_others(struct source *source)
     return dropped;
 }
 
+/* Logs one warning with the number of cameras that are left out, and the first of them. */
+static void warn(const struct import *import, size_t count, const char *why, const char *first)
+{
+    if (count > 0)
+        base_log(BASE_LOG_WARNING, "%s: %zu of %zu cameras are left out, because %s: %s%s",
+                 import->file, count, import->frame_count + import->unposed, why, first,
+                 count > 1 ? ", ..." : "");
+}
+
 static vkn_status report(const struct import *import, const struct source *source, size_t dropped)
 {
     size_t missing = 0;
@@ -137,22 +146,17 @@ static vkn_status report(const struct import *import, const struct source *sourc
             first = import->frames[i].name;
     if (source->count < MIN_PICTURES)
         return base_fail(VKN_BAD_INPUT,
-                         "%s: %zu cameras with poses, and pictures of %zu of them in %s, at least "
-                         "%u are needed%s%s",
-                         import->file, import->frame_count, source->count, source->folder,
+                         "%s: %zu of %zu cameras with a pose have a picture in %s, at least %u are "
+                         "needed%s%s",
+                         import->file, source->count, import->frame_count, source->folder,
                          MIN_PICTURES, missing > 0 ? "; there is no picture of " : "", first);
-    if (missing > 0)
-        base_log(BASE_LOG_WARNING,
-                 "%s: %zu cameras are left out, whose pictures are not in %s: %s%s", import->file,
-                 missing, source->folder, first, missing > 1 ? ", ..." : "");
-    if (import->unposed > 0)
-        base_log(BASE_LOG_WARNING,
-                 "%s: %zu cameras are left out, which have no pose or are disabled: %s%s",
-                 import->file, import->unposed, import->first_unposed,
-                 import->unposed > 1 ? ", ..." : "");
+    warn(import, missing, "they have no picture in the folder", first);
+    warn(import, import->unposed, "they have no pose or are disabled", import->first_unposed);
     if (dropped > import->unposed)
-        base_log(BASE_LOG_WARNING, "%s: %zu photographs are left out, which %s does not name",
-                 source->folder, dropped - import->unposed, base_path_name(import->file));
+        base_log(BASE_LOG_WARNING,
+                 "%s: %zu of %zu photographs are left out, because %s does not name them",
+                 source->folder, dropped - import->unposed, source->count + dropped,
+                 base_path_name(import->file));
     return VKN_OK;
 }
 
