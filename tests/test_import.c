@@ -893,13 +893,13 @@ static void test_ambiguous(void **state)
     scene_close(&scene);
 }
 
-/* Parent folders decide between pictures of one name, whatever the separators, case and extension.
- */
+/* Parent folders decide between pictures of one name, whatever the separators, case, extension and
+ * Unicode form. */
 static void test_folders(void **state)
 {
     struct temporary *folder = *state;
     static const char *const files[] = {"00001_a_1.png", "00003_b_1.png", "00004_b_2.png",
-                                        "00002_a_2.png"};
+                                        "00002_a_2.png", "00005_c_a__.png"};
     struct request request = request_of(folder, "given");
     struct scene_options options = {.path = request.params.out};
     struct vkn_scene *scene = NULL;
@@ -907,9 +907,11 @@ static void test_folders(void **state)
     temporary_picture(folder, "given/a/2.png", WIDTH, HEIGHT, 2);
     temporary_picture(folder, "given/b/1.png", WIDTH, HEIGHT, 3);
     temporary_picture(folder, "given/b/2.png", WIDTH, HEIGHT, 4);
+    temporary_picture(folder, "given/c/a\xcc\x88.png", WIDTH, HEIGHT, 5);
     temporary_text(folder, "given/scan.csv",
                    "#name,x,y,alt,heading,pitch,roll,f\nC:\\shoot\\A\\1.png,1,0,3,0,0,0,30\n"
-                   "b/1.png,2,0,3,0,10,0,30\nb/2.JPG,3,0,3,0,0,10,30\n/x/a/2,4,0,3,5,0,0,30\n");
+                   "b/1.png,2,0,3,0,10,0,30\nb/2.JPG,3,0,3,0,0,10,30\n/x/a/2,4,0,3,5,0,0,30\n"
+                   "C/\xc3\x84.JPG,5,0,3,0,5,0,30\n");
     assert_ok(convert(&request));
     assert_ok(scene_open(&options, &scene));
     for (size_t i = 0; i < BASE_COUNT(files); i++) {

@@ -1123,7 +1123,7 @@ static void test_name_keys(void **state)
                                           {"\U0001f600\u4e00A", "\U0001f600\u4e00a"}};
     (void)state;
     for (size_t i = 0; i < BASE_COUNT(keys); i++) {
-        char *key = name_key(keys[i][0], true);
+        char *key = scene_name_key(keys[i][0], true);
         assert_string_equal(key, keys[i][1]);
         free(key);
     }

@@ -241,11 +241,13 @@ vkn_status import_read_numbers(const struct cJSON *array, const char *name, cons
 static bool has_word(const char *list, const char *word, const char *separator)
 {
     size_t size = strlen(word), gap = strlen(separator);
-    for (const char *at = list; at != NULL;
-         at = (at = strstr(at, separator)) != NULL ? at + gap : NULL)
-        if (strncmp(at, word, size) == 0 &&
-            (at[size] == '\0' || strncmp(at + size, separator, gap) == 0))
+    while (list != NULL) {
+        if (strncmp(list, word, size) == 0 &&
+            (list[size] == '\0' || strncmp(list + size, separator, gap) == 0))
             return true;
+        list = strstr(list, separator);
+        list = list != NULL ? list + gap : NULL;
+    }
     return false;
 }
 

@@ -1,7 +1,6 @@
 /* Finds the pictures of other programs' cameras by their names. */
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "prepare/import.h"
 
@@ -11,15 +10,24 @@ enum { DIFFERENT, SAME_STEM, SAME_LETTERS, SAME };
 
 /* ---- two names ------------------------------------------------------------------------------- */
 
-static bool is_separator(char c)
+/* A name, and its letters in one case and Unicode form. */
+struct spelling {
+    const char *name;
+    char *key; /* scene_name_key(name, true) with / as separator */
+};
+
+static vkn_status spell(const char *name, struct spelling *spelling)
 {
-    return c == '/' || c == '\\';
+    *spelling = (struct spelling){name, scene_name_key(name, true)};
+    for (char *c = spelling->key; c != NULL && *c != '\0'; c++)
+        *c = (char)(*c == '\\' ? '/' : *c);
+    return spelling->key != NULL ? VKN_OK : VKN_ERROR;
 }
 
 /* Returns where the last part of text[0 .. size - 1] begins. */
 static size_t last_part(const char *text, size_t size)
 {
-    while (size > 0 && !is_separator(text[size - 1]))
+    while (size > 0 && text[size - 1] != '/')
         size--;
     return size;
 }
@@ -33,28 +41,29 @@ static size_t stem_size(const char *name)
                : strlen(name);
 }
 
+/* Compares the last parts of two keys. */
 static int compare_last(const char *name, const char *file)
 {
     if (strcmp(name, file) == 0)
-        return SAME;
-    if (strcasecmp(name, file) == 0)
         return SAME_LETTERS;
     size_t stem = stem_size(file);
-    bool same =
-        (stem == stem_size(name) || stem == strlen(name)) && strncasecmp(name, file, stem) == 0;
+    bool same = (stem == stem_size(name) || stem == strlen(name)) && strncmp(name, file, stem) == 0;
     return same ? SAME_STEM : DIFFERENT;
 }
 
 /* Returns how well a picture's path fits the name that the program gives it; 0: not at all. */
-static int fit(const char *name, const char *file)
+static int fit(const struct spelling *name, const struct spelling *file)
 {
-    size_t a = last_part(name, strlen(name)), b = last_part(file, strlen(file));
-    int result = compare_last(name + a, file + b);
+    size_t a = last_part(name->key, strlen(name->key)), b = last_part(file->key, strlen(file->key));
+    int result = compare_last(name->key + a, file->key + b);
+    if (result == SAME_LETTERS &&
+        strcmp(base_path_name(name->name), base_path_name(file->name)) == 0)
+        result = SAME;
     while (result != DIFFERENT && a > 0 && b > 0) {
         size_t end_a = a - 1, end_b = b - 1;
-        a = last_part(name, end_a);
-        b = last_part(file, end_b);
-        if (end_a - a != end_b - b || strncasecmp(name + a, file + b, end_a - a) != 0)
+        a = last_part(name->key, end_a);
+        b = last_part(file->key, end_b);
+        if (end_a - a != end_b - b || strncmp(name->key + a, file->key + b, end_a - a) != 0)
             break;
         result += PARENT;
     }
@@ -78,12 +87,19 @@ struct match {
     struct source_picture *best, *other;
 };
 
-static struct match find_match(const struct source *source, const char *name)
+/* The pictures, and how each is spelt. */
+struct matching {
+    struct import *import;
+    struct source *source;
+    struct spelling *files;
+};
+
+static struct match find_match(const struct matching *matching, const struct spelling *name)
 {
     struct match match = {0};
-    for (size_t i = 0; i < source->count; i++) {
-        struct source_picture *picture = &source->pictures[i];
-        int how = fit(name, picture->file);
+    for (size_t i = 0; i < matching->source->count; i++) {
+        struct source_picture *picture = &matching->source->pictures[i];
+        int how = fit(name, &matching->files[i]);
         size_t depth = depth_of(picture->file);
         if (how == 0 || how < match.fit || (how == match.fit && depth > match.depth))
             continue;
@@ -94,21 +110,34 @@ static struct match find_match(const struct source *source, const char *name)
 }
 
 /* Finds the picture of a frame, whose number + 1 is kept in picture->frame. */
-static vkn_status match_frame(struct import *import, struct source *source, size_t index)
+static vkn_status match_frame(const struct matching *matching, size_t index)
 {
+    const struct import *import = matching->import;
     struct import_frame *frame = &import->frames[index];
-    struct match match = find_match(source, frame->name);
+    struct spelling name;
+    BASE_TRY(spell(frame->name, &name));
+    struct match match = find_match(matching, &name);
+    free(name.key);
     if (match.best == NULL)
         return VKN_OK;
     if (match.other != NULL)
         return base_fail(VKN_BAD_INPUT, "%s: %s: %s and %s in %s fit this name equally well",
                          import->file, frame->name, match.best->file, match.other->file,
-                         source->folder);
+                         matching->source->folder);
     if (match.best->frame != 0)
         return base_fail(VKN_BAD_INPUT, "%s: %s and %s have one picture, %s", import->file,
                          import->frames[match.best->frame - 1].name, frame->name, match.best->file);
     frame->is_found = true;
     match.best->frame = index + 1;
+    return VKN_OK;
+}
+
+static vkn_status match_frames(const struct matching *matching)
+{
+    for (size_t i = 0; i < matching->source->count; i++)
+        BASE_TRY(spell(matching->source->pictures[i].file, &matching->files[i]));
+    for (size_t i = 0; i < matching->import->frame_count; i++)
+        BASE_TRY(match_frame(matching, i));
     return VKN_OK;
 }
 
@@ -162,8 +191,13 @@ static vkn_status report(const struct import *import, const struct source *sourc
 
 vkn_status import_match_pictures(struct import *import, struct source *source)
 {
-    for (size_t i = 0; i < import->frame_count; i++)
-        BASE_TRY(match_frame(import, source, i));
+    size_t count = source->count;
+    struct matching matching = {import, source, base_alloc(count + 1, sizeof(*matching.files))};
+    vkn_status status = matching.files != NULL ? match_frames(&matching) : VKN_ERROR;
+    for (size_t i = 0; i < count && matching.files != NULL; i++)
+        free(matching.files[i].key);
+    free(matching.files);
+    BASE_TRY(status);
     size_t dropped = drop_others(source);
     return report(import, source, dropped);
 }

@@ -49,8 +49,4 @@ vkn_status finder_find_in_folder(struct finder *finder, const char *folder, cons
 /* Finds a subfolder of the finder's folder by its name, or by another form or case of the name. */
 vkn_status finder_find_folder(struct finder *finder, const char *name, struct found *found);
 
-/* Returns a key that is equal for names with the same letters: the decomposed name (name_key.c), in
- * lower case with `fold`. The caller frees it; NULL: out of memory. */
-char *name_key(const char *name, bool fold);
-
 #endif

@@ -12,7 +12,7 @@
 /* ---- folders --------------------------------------------------------------------------------- */
 
 struct entry {
-    char *name, *key; /* name_key(name, true) */
+    char *name, *key; /* scene_name_key(name, true) */
 };
 
 struct listing {
@@ -80,7 +80,7 @@ static vkn_status add_entry(struct listing *listing, size_t *capacity, const cha
         *capacity = new_capacity;
     }
     struct entry *entry = &listing->entries[listing->count++];
-    *entry = (struct entry){base_format("%s", name), name_key(name, true)};
+    *entry = (struct entry){base_format("%s", name), scene_name_key(name, true)};
     return entry->name != NULL && entry->key != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -200,12 +200,12 @@ vkn_status component_exact(const char *folder, const char *name, enum component_
 /* A name, or a name without extension, to compare entries with. */
 struct wanted {
     const char *name;
-    char *key, *form; /* name_key in lower case; name_key in the given case */
+    char *key, *form; /* scene_name_key in lower case; scene_name_key in the given case */
 };
 
 static vkn_status init_wanted(const char *name, struct wanted *wanted)
 {
-    *wanted = (struct wanted){name, name_key(name, true), name_key(name, false)};
+    *wanted = (struct wanted){name, scene_name_key(name, true), scene_name_key(name, false)};
     return wanted->key != NULL && wanted->form != NULL ? VKN_OK : VKN_ERROR;
 }
 
@@ -224,7 +224,7 @@ static vkn_status begins_like(const struct entry *entry, const struct wanted *wa
         difference == FOUND_CASE || strncmp(entry->name, wanted->name, strlen(wanted->name)) == 0;
     if (*matches || difference != FOUND_UNICODE_FORM)
         return VKN_OK;
-    char *form = name_key(entry->name, false);
+    char *form = scene_name_key(entry->name, false);
     *matches = form != NULL && strncmp(form, wanted->form, strlen(wanted->form)) == 0;
     free(form);
     return form != NULL ? VKN_OK : VKN_ERROR;

@@ -137,7 +137,7 @@ static void add_decomposed(struct base_text *key, uint32_t c, bool fold)
         add_character(key, marks[count]);
 }
 
-char *name_key(const char *name, bool fold)
+char *scene_name_key(const char *name, bool fold)
 {
     struct base_text key = {0};
     base_text_add_bytes(&key, "", 0);

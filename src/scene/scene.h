@@ -297,6 +297,9 @@ vkn_status scene_find_program(const char *path, enum scene_program *program, cha
 /* Decodes %XX in place unless to control characters or separators; returns whether any was.
  * (find.c) */
 bool scene_decode_percent(char *name);
+/* Returns a key that is equal for names with the same letters: the decomposed name (name_key.c), in
+ * lower case with `fold`. The caller frees it; NULL: out of memory. */
+char *scene_name_key(const char *name, bool fold);
 
 /* ---- inspection of a scene (vknerf info SCENE) ----------------------------------------------- */
 
