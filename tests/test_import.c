@@ -987,6 +987,34 @@ static void test_no_memory(void **state)
     base_log_threshold(BASE_LOG_INFO);
 }
 
+/* Some allocations of a whole call fail (all would take a minute): the scene is complete, or it is
+ * an error after which the same call completes the scene. */
+static void test_no_memory_to_write(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    const char *json = temporary_path(folder, "scene/transforms.json");
+    const char *cloud = temporary_path(folder, "scene/points.ply");
+    bool failed = true;
+    write_pictures(folder, "given/images/shot %u.png");
+    write_opensfm(folder, BROWN, "");
+    for (long n = 1; failed; n += 13) {
+        remove_tree(request.params.out);
+        base_memory_fail_at(n);
+        vkn_status status = convert(&request);
+        failed = base_memory_until_failure() == 0;
+        base_memory_fail_at(0);
+        if (status != VKN_OK && status != VKN_ERROR)
+            fail_msg("allocation %ld: %s", n, vkn_last_error());
+        free(base_json_print(NULL)); /* forgets failures of this thread */
+        if (status != VKN_OK)
+            assert_ok(convert(&request));
+        assert_int_equal(request.result.registered, CAMERAS);
+        assert_int_equal(request.result.points, BASE_COUNT(points));
+        assert_true(base_file_exists(json) && base_file_exists(cloud));
+    }
+}
+
 /* A file that is cut off or damaged anywhere is refused or read, with one line that names it. */
 static void test_damaged(void **state)
 {
@@ -1080,6 +1108,7 @@ int main(void)
         TEST(test_ambiguous),
         TEST(test_no_memory),
         TEST(test_damaged),
+        TEST(test_no_memory_to_write),
         TEST(test_again),
         TEST(test_folders),
         TEST(test_train_says),

@@ -100,19 +100,20 @@ static vkn_status for_entries(struct listing *listing, const char *below,
 
 /* ---- subfolders ------------------------------------------------------------------------------ */
 
-/* Returns whether a subfolder may hold photographs: no masks, no smaller copies, no other program's
- * folder, no prepared scene. */
-static bool may_hold_photographs(const struct listing *listing, const char *file)
+/* Sets *may to whether a subfolder may hold photographs: no masks, no smaller copies, no other
+ * program's folder, no prepared scene. */
+static vkn_status may_hold_photographs(const struct listing *listing, const char *file, bool *may)
 {
     const char *name = base_path_name(file);
     char *folder = base_path_join(listing->source->folder, file);
     char *record = folder != NULL ? base_path_join(folder, "prepare.json") : NULL;
-    bool may = record != NULL && base_is_folder(folder) && !base_file_exists(record) &&
-               strcmp(name, "masks") != 0 && strncmp(name, "images_", strlen("images_")) != 0 &&
-               strncmp(name, "__", 2) != 0;
+    vkn_status status = record != NULL ? VKN_OK : VKN_ERROR;
+    *may = record != NULL && base_is_folder(folder) && !base_file_exists(record) &&
+           strcmp(name, "masks") != 0 && strncmp(name, "images_", strlen("images_")) != 0 &&
+           strncmp(name, "__", 2) != 0;
     free(folder);
     free(record);
-    return may;
+    return status;
 }
 
 static vkn_status add_folder(struct listing *listing, const char *file)
@@ -120,7 +121,9 @@ static vkn_status add_folder(struct listing *listing, const char *file)
     unsigned depth = 1;
     for (const char *c = file; *c != '\0'; c++)
         depth += *c == '/' ? 1 : 0;
-    if (!may_hold_photographs(listing, file))
+    bool may = false;
+    BASE_TRY(may_hold_photographs(listing, file, &may));
+    if (!may)
         return VKN_OK;
     BASE_TRY(for_entries(listing, file, add_file));
     return depth < MAX_DEPTH ? for_entries(listing, file, add_folder) : VKN_OK;
