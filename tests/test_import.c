@@ -268,6 +268,36 @@ static void test_metashape_fisheye(void **state)
     scene_close(&scene);
 }
 
+/* Panoramas: longitude to the right, latitude downwards, both in the same scale. */
+static void project_spherical(unsigned camera, const double local[3], double pixel[2])
+{
+    (void)camera;
+    double longitude = atan2(local[0], local[2]);
+    double latitude = atan2(-local[1], hypot(local[0], local[2]));
+    pixel[0] = WIDTH * (longitude / (2 * 3.14159265358979323846) + 0.5);
+    pixel[1] = WIDTH * -latitude / (2 * 3.14159265358979323846) + 0.25 * WIDTH;
+}
+
+static void test_metashape_spherical(void **state)
+{
+    struct temporary *folder = *state;
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "given/view %u.png", i);
+        temporary_picture(folder, name, WIDTH, WIDTH / 2, (uint8_t)i);
+    }
+    write_metashape(folder, "spherical", "", "");
+    char *text = content(folder, "given/cameras.xml");
+    for (char *at = text; (at = strstr(at, "height=\"48\"")) != NULL; at++)
+        memcpy(at, "height=\"32\"", strlen("height=\"32\""));
+    temporary_text(folder, "given/cameras.xml", text);
+    free(text);
+    struct vkn_scene *scene = open_converted(folder);
+    assert_logged("cameras.xml: not read: sensor.calibration\n");
+    assert_rig(scene, "view_%u.png", project_spherical);
+    scene_close(&scene);
+}
+
 /* A camera without pose, a disabled one, one of another component, one without a picture, and keys
  * that are not understood. */
 static void test_metashape_parts(void **state)
@@ -655,15 +685,6 @@ static void project_opensfm_fisheye(unsigned camera, const double local[3], doub
     pixel[1] = WIDTH * d * local[1] / r + 0.5 * HEIGHT;
 }
 
-static void project_spherical(unsigned camera, const double local[3], double pixel[2])
-{
-    (void)camera;
-    double longitude = atan2(local[0], local[2]);
-    double latitude = atan2(-local[1], hypot(local[0], local[2]));
-    pixel[0] = WIDTH * (longitude / (2 * 3.14159265358979323846) + 0.5);
-    pixel[1] = WIDTH * -latitude / (2 * 3.14159265358979323846) + 0.25 * WIDTH;
-}
-
 #define BROWN                                                                               \
     "\"height\": 480, "                                                                     \
     "\"projection_type\": \"brown\", \"focal_x\": 0.8, \"focal_y\": 0.81, \"c_x\": 0.015, " \
@@ -998,7 +1019,7 @@ static void test_no_memory_to_write(void **state)
     bool failed = true;
     write_pictures(folder, "given/images/shot %u.png");
     write_opensfm(folder, BROWN, "");
-    for (long n = 1; failed; n += 13) {
+    for (long n = 1; failed; n += 37) {
         remove_tree(request.params.out);
         base_memory_fail_at(n);
         vkn_status status = convert(&request);
@@ -1095,6 +1116,7 @@ int main(void)
         TEST(test_metashape_fisheye),
         TEST(test_metashape_parts),
         TEST(test_metashape_components),
+        TEST(test_metashape_spherical),
         TEST(test_metashape_refused),
         TEST(test_realitycapture),
         TEST(test_realitycapture_refused),

@@ -140,8 +140,8 @@ static vkn_status read_sensor(struct import *import, const cJSON *sensor, const 
     BASE_TRY(read_size(child(calibration, "resolution") != NULL ? calibration : sensor, where,
                        lens->size));
     if (strcmp(type, "spherical") == 0) {
-        lens->model = "EQUIRECTANGULAR";
-        return VKN_OK;
+        lens->model = "EQUIRECTANGULAR"; /* a full panorama, which has no coefficients */
+        return calibration != NULL ? import_add_unread(import, "sensor", "calibration") : VKN_OK;
     }
     if (calibration == NULL)
         return base_json_fail(where, "calibration", "missing: the cameras are not aligned");
