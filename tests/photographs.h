@@ -118,7 +118,7 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
 {
     static const uint8_t start[] = {0xff, 0xd8, 0xff, 0xe1, 0, 0, 'E', 'x', 'i', 'f', 0, 0};
     uint8_t *tiff = data + sizeof(start);
-    size_t size = 8 + 2 + 24 + 4 + 2 + 12 + 4 + 8;
+    size_t size = 8 + 2 + 24 + 4 + 2 + 48 + 4 + 24;
     memset(data, 0, 128);
     memcpy(data, start, sizeof(start));
     put(data + 4, (uint32_t)(size + 8), 2, false);
@@ -134,13 +134,25 @@ static inline size_t make_exif(uint8_t data[128], unsigned orientation, bool lit
     put(tiff + 24, 4, 2, little);
     put(tiff + 26, 1, 4, little);
     put(tiff + 30, 38, 4, little);
-    put(tiff + 38, 1, 2, little);
-    put(tiff + 40, 0x920a, 2, little);
-    put(tiff + 42, 5, 2, little);
-    put(tiff + 44, 1, 4, little);
-    put(tiff + 48, 56, 4, little);
-    put(tiff + 56, 425, 4, little);
-    put(tiff + 60, 100, 4, little);
+    /* Exposure time 1/50 s, f-number 2.8, ISO speed 400, focal length 4.25 mm. */
+    static const uint32_t tags[4][4] = {
+        {0x829a, 5, 1, 50}, {0x829d, 5, 28, 10}, {0x8827, 3, 400, 0}, {0x920a, 5, 425, 100}};
+    uint8_t *value = tiff + 38 + 2 + 48 + 4;
+    put(tiff + 38, 4, 2, little);
+    for (int i = 0; i < 4; i++) {
+        uint8_t *entry = tiff + 40 + (ptrdiff_t)12 * i;
+        bool is_rational = tags[i][1] == 5;
+        put(entry, tags[i][0], 2, little);
+        put(entry + 2, tags[i][1], 2, little);
+        put(entry + 4, 1, 4, little);
+        put(entry + 8, is_rational ? (uint32_t)(value - tiff) : tags[i][2], is_rational ? 4 : 2,
+            little);
+        if (is_rational) {
+            put(value, tags[i][2], 4, little);
+            put(value + 4, tags[i][3], 4, little);
+            value += 8;
+        }
+    }
     return sizeof(start) + size;
 }
 

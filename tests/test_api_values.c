@@ -288,9 +288,9 @@ static const struct member camera_members[] = {
     MEMBER(vkn_camera, k4, REAL),       MEMBER(vkn_camera, time, AMOUNT),
     ARRAY(vkn_camera, pose, REAL),      MEMBER(vkn_camera, sx1, REAL),
     MEMBER(vkn_camera, sy1, REAL)};
-static const struct member picture_members[] = {MEMBER(vkn_picture_params, background, CHOICE),
-                                                MEMBER(vkn_picture_params, supersample, LIMIT),
-                                                ARRAY(vkn_picture_params, crop, REAL)};
+static const struct member picture_members[] = {
+    MEMBER(vkn_picture_params, background, CHOICE), MEMBER(vkn_picture_params, supersample, LIMIT),
+    ARRAY(vkn_picture_params, crop, REAL), MEMBER(vkn_picture_params, exposure, REAL)};
 static const struct member run_members[] = {MEMBER(vkn_train_run, until_step, ANY),
                                             MEMBER(vkn_train_run, seconds, AMOUNT),
                                             MEMBER(vkn_train_run, report_seconds, AMOUNT)};
@@ -311,7 +311,7 @@ static const struct member render_members[] = {
     MEMBER(vkn_render_params, background, CHOICE), MEMBER(vkn_render_params, precision, CHOICE),
     MEMBER(vkn_render_params, supersample, LIMIT), MEMBER(vkn_render_params, width, ANY),
     MEMBER(vkn_render_params, height, ANY),        ARRAY(vkn_render_params, crop, REAL),
-    MEMBER(vkn_render_params, lens, CHOICE)};
+    MEMBER(vkn_render_params, lens, CHOICE),       MEMBER(vkn_render_params, exposure, REAL)};
 static const struct member export_members[] = {MEMBER(vkn_export_params, format, CHOICE),
                                                MEMBER(vkn_export_params, precision, CHOICE),
                                                ARRAY(vkn_export_params, crop_low, REAL),

@@ -165,6 +165,9 @@ refuses 2 '--crop: 0,0,0,1,1 is not six numbers' render x --crop 0,0,0,1,1 --out
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' render x --crop 0,0,0,1,0,1 --out y
 refuses 2 '--supersample: 3 is not 1, 2 or 4' render x --supersample 3 --out y
 refuses 2 '--fps: 0 is not a number from 0.01 to 1000' render x --fps 0 --video x.mp4 --out y
+refuses 2 '--exposure: bright is not a number from -16 to 16' render x --exposure bright --out y
+refuses 2 '--exposure: 17 is not a number from -16 to 16' render x --exposure 17 --out y
+refuses 2 '--exposure: nan is not a number from -16 to 16' render x --exposure nan --out y
 refuses 2 '--fps: 3x is not a number' render x --fps 3x --video x.mp4 --out y
 
 # ---- scenes --------------------------------------------------------------------------------------

@@ -117,6 +117,17 @@ contains refined/report.html 'mean of the test views; at aligned poses: [0-9.]* 
 succeeds eval refined --json --stride 6 --quiet
 [ "$(grep -c '"psnr_aligned":' out)" = 3 ] || fail "eval of refined cameras aligns no views, or not all: $(cat out)"
 rm -r refined
+# shellcheck disable=SC2086
+succeeds train "$demo" --out exposed --downscale 8 --steps 16 --quiet $small --set scene.appearance=full
+contains exposed/appearance.json '"white_balance":'
+contains exposed/report.html 'Exposure of training images, in stops about the mean'
+contains exposed/report.html 'mean of the test views; colours corrected: [0-9.]* dB'
+succeeds eval exposed --stride 6
+contains out '^PSNR [0-9.]* dB (colours corrected: affine [0-9.]* dB, quadratic [0-9.]* dB), '
+succeeds render exposed --split test --exposure 2 --width 24 --out bright --quiet
+succeeds render exposed --split test --width 24 --out mean --quiet
+[ "$(cksum <bright/frame_0000.png)" != "$(cksum <mean/frame_0000.png)" ] || fail "--exposure changes no picture"
+rm -r exposed bright mean
 refuses 2 'there are no val views' eval run --split val --quiet
 "$bin" report run --json >/dev/full 2>err
 [ $? = 1 ] || fail "a full standard output goes unnoticed"

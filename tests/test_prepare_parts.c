@@ -47,6 +47,19 @@ static void test_counts(void **state)
     assert_false(colmap_read_count("[7/3] [0/2] [x/2] [1/99999999999999999999] [", &done, &total));
 }
 
+/* The exposure of the file of make_exif, and without some of its numbers. */
+static void check_exposure(struct exif exif)
+{
+    float exposure;
+    assert_true(exif_exposure(&exif, &exposure));
+    assert_true(fabs((double)exposure - log2(400 / 50.0 / (2.8 * 2.8))) < 1e-6);
+    exif.aperture = 0; /* counts as 1 */
+    assert_true(exif_exposure(&exif, &exposure));
+    assert_true(exposure == 3);
+    exif.iso = 0;
+    assert_false(exif_exposure(&exif, &exposure));
+}
+
 static void test_exif(void **state)
 {
     (void)state;
@@ -57,6 +70,7 @@ static void test_exif(void **state)
         assert_int_equal(exif.orientation, 6);
         assert_int_equal(data[exif.orientation_at], 6);
         assert_true(fabs(exif.focal - 4.25) < 1e-9);
+        check_exposure(exif);
         assert_int_equal(exif.segment, 2);
         assert_int_equal(exif.segment_size, size - 2);
         make_exif(data, 9, little); /* there are eight */

@@ -237,6 +237,40 @@ static void quality_by_time(void **state)
     free(page);
 }
 
+/* The chart of exposures has a curve for each kind of number that the views have. */
+static void exposures(void **state)
+{
+    (void)state;
+    char *page = make_page();
+    assert_null(strstr(page, "id=\"exposures\""));
+    free(page);
+    write_text("appearance.json", "{\"views\": [{\"exposure\": 0.5, \"exposure_in_file\": 0.25},"
+                                  "7, {\"exposure\": 1e300}, {\"exposure\": -0.5}]}");
+    page = make_page();
+    assert_has(page, "id=\"exposures\"");
+    assert_has(page, "Exposure of training images, in stops about the mean");
+    assert_has(page, "in the image file</span>");
+    assert_null(strstr(page, "gain of red"));
+    free(page);
+    write_text("appearance.json",
+               "{\"views\": [{\"exposure\": 0, \"white_balance\": [0.5, -0.5]}]}");
+    page = make_page();
+    assert_has(page, "gain of red</span>");
+    assert_null(strstr(page, "in the image file"));
+    free(page);
+    write_text("appearance.json", "{\"views\": []}");
+    page = make_page();
+    assert_null(strstr(page, "id=\"exposures\""));
+    free(page);
+    write_text("appearance.json", "{\"views\": [");
+    assert_refused("appearance.json", "line 1");
+    unlink(path_of("appearance.json"));
+    write_text("summary.json", "{\"psnr\": 24.5, \"psnr_quadratic\": 26.25, \"views\": 12}");
+    page = make_page();
+    assert_has(page, "mean of the test views; colours corrected: 26.25 dB");
+    free(page);
+}
+
 /* The order of views when the worst comes first. */
 static void views_by_error(void **state)
 {
@@ -697,6 +731,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_of_runs, set_up, tear_down),
         cmocka_unit_test_setup_teardown(quality_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(quality_by_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(exposures, set_up, tear_down),
         cmocka_unit_test_setup_teardown(views_by_error, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_scaling_curves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(loss_parts, set_up, tear_down),

@@ -8,8 +8,6 @@
 #include "report/page.h"
 #include "report/report.h"
 
-#define JSON_LIMIT ((size_t)64 << 20)
-
 /* Curves of the chart. */
 enum { EXPOSURE, IN_FILE, RED, BLUE, CURVES };
 
@@ -77,18 +75,10 @@ static void draw(struct base_text *page, const cJSON *views)
 
 void page_exposures(struct base_text *page, const struct run *run)
 {
-    cJSON *json = NULL;
-    char *path = base_path_join(run->folder, REPORT_APPEARANCE);
-    page->failed |= path == NULL;
-    if (path && base_file_exists(path)) {
-        page->failed |= base_json_read(path, JSON_LIMIT, &json) != VKN_OK;
-        const cJSON *views = cJSON_GetObjectItemCaseSensitive(json, "views");
-        if (cJSON_IsArray(views) && cJSON_GetArraySize(views) > 0) {
-            page_section(page, "appearance", "Exposures");
-            draw(page, views);
-            base_text_add(page, "</section>\n");
-        }
-    }
-    cJSON_Delete(json);
-    free(path);
+    const cJSON *views = cJSON_GetObjectItemCaseSensitive(run->appearance, "views");
+    if (!cJSON_IsArray(views) || cJSON_GetArraySize(views) == 0)
+        return;
+    page_section(page, "appearance", "Exposures");
+    draw(page, views);
+    base_text_add(page, "</section>\n");
 }

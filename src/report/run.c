@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "report/report.h"
 #include "report/run.h"
 
 #define METRICS_LIMIT ((size_t)1 << 28)
@@ -162,6 +163,11 @@ static vkn_status read_summary(const char *path, struct run *run)
     return run_read_summary(path, run->summary_json, &run->summary);
 }
 
+static vkn_status read_appearance(const char *path, struct run *run)
+{
+    return base_file_exists(path) ? base_json_read(path, JSON_LIMIT, &run->appearance) : VKN_OK;
+}
+
 static vkn_status read_file(struct run *run, const char *name,
                             vkn_status (*read)(const char *path, struct run *run))
 {
@@ -185,6 +191,8 @@ vkn_status run_read(const char *folder, struct run *run)
         status = read_file(run, "metrics.jsonl", read_metrics);
     if (status == VKN_OK)
         status = read_file(run, "summary.json", read_summary);
+    if (status == VKN_OK)
+        status = read_file(run, REPORT_APPEARANCE, read_appearance);
     if (status != VKN_OK)
         run_free(run);
     return status;
@@ -194,6 +202,7 @@ void run_free(struct run *run)
 {
     cJSON_Delete(run->config);
     cJSON_Delete(run->summary_json);
+    cJSON_Delete(run->appearance);
     free_metrics(&run->metrics);
     run_free_summary(&run->summary);
     *run = (struct run){0};

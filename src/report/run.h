@@ -86,13 +86,14 @@ struct run_summary {
 struct run {
     const char *folder;
     struct cJSON *config, *summary_json; /* strings of `summary` point into summary_json */
+    struct cJSON *appearance;            /* appearance.json; NULL: there is none */
     struct run_metrics metrics;
     struct run_summary summary;
 };
 
 /* Reads a run directory. VKN_BAD_INPUT names file and field. `folder` must outlive `run`. Ignores
- * an incomplete last line of metrics.jsonl; summary.json may be missing. Frees *run after a
- * failure. */
+ * an incomplete last line of metrics.jsonl; summary.json and appearance.json may be missing. Frees
+ * *run after a failure. */
 vkn_status run_read(const char *folder, struct run *run);
 void run_free(struct run *run);
 

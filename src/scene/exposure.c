@@ -16,7 +16,7 @@
 /* Upper quartiles of the jumps, in stops. Captures with fixed exposure have up to 0.16 in
  * brightness and 0.08 in colour, a third of the images a stop brighter and a third darker 0.9. */
 #define SAME_LIGHT  0.35
-#define SAME_COLOR  0.2
+#define SAME_COLOR  0.35
 
 float scene_relative_exposure(const struct scene_split *split, const struct scene_camera *camera)
 {
