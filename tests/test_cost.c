@@ -425,10 +425,10 @@ static void test_appearance(void **state)
     assert_cost(cost_of(&full, false, "appearance_gradients"),
                 (62 + 46 + 35 + 147 + 201 + 656) * 100, 100 * (24 + 148 + 32),
                 100 * (24 + 32) + 3 * 148, 74 * 100);
-    /* Every 16 steps: steps of five views' parameters, and three trends; sum, value and moments,
+    /* Every 16 steps: steps of five views' parameters, and a trend; sum, value and moments,
      * read and written, and the direction of the view. */
     double bytes = 5 * (2.0 * 28 * 36 + 12) / 16;
-    assert_cost(cost_of(&full, false, "update_appearance"), 5 * (30.0 * 36 + 600) / 16, bytes,
+    assert_cost(cost_of(&full, false, "update_appearance"), 5 * (30.0 * 36 + 200) / 16, bytes,
                 bytes, 0);
     bytes = 5 * (2.0 * 28 + 12) / 16;
     assert_cost(cost_of(&exposure, false, "update_appearance"), 5 * 230.0 / 16, bytes, bytes, 0);

@@ -7,8 +7,8 @@
 
 const float LOG2 = 0.69314718;
 const float LEAST_COLOR = 1e-6;
-// Units of parameters, so that a change by 1 changes images about as much as a stop does.
-const float PRIMARY_UNIT = 0.125, CENTER_UNIT = 0.25;
+// Units of parameters. Shifts of the primaries move slowly, so that white balance is found in the gains.
+const float PRIMARY_UNIT = 0.03125, CENTER_UNIT = 0.25;
 
 // The colour of a pixel, step by step.
 struct Photograph {

@@ -1,4 +1,4 @@
-// Decides between the field and the exposures and white balances of the views. Light that depends on the
+// Decides between the field and the parameters of the images. Light that depends on the
 // viewing direction can be in the field, whose colours depend on the direction, or in exposures that
 // change as slowly with it. Such a trend is the field's, except where the image files give exposures.
 // Three phases:
@@ -6,7 +6,8 @@
 //   once               the trend is taken out, first its linear terms, then all
 //   afterwards         the trend of each change is taken out
 // The trend is that of the views whose value is near 0: views with other exposures weigh little (Geman
-// and McClure's estimator; Black and Rangarajan, IJCV 1996).
+// and McClure's estimator; Black and Rangarajan, IJCV 1996). Of the other parameters only the mean over
+// the views is taken out.
 // The including file declares STATE as `appearance_words` and `error_cells`, and CAMERAS as `cameras`.
 // Pass: update_appearance.
 
@@ -20,6 +21,12 @@ const float RIDGE = 1e-3;       // share of the weights; terms that the views do
 
 bool is_early = state.step < FIRST_STEPS;
 bool is_fit = !is_early && state.step < FIRST_STEPS + UPDATE_INTERVAL;
+
+// Returns whether only the mean is taken out of a parameter.
+bool has_mean_only(uint parameter)
+{
+    return is_early || parameter > 0u;
+}
 
 // First the normal equations by rows up to the diagonal, then their right sides; the sums of all
 // invocations are in [...][0].
@@ -35,16 +42,16 @@ float value_of(uint view, uint parameter)
 // Returns what the trend is taken out of: the value, or its change in this update.
 float deviation_of(uint view, uint parameter)
 {
-    return is_early || is_fit ? value_of(view, parameter)
-                                 : appearance_words[word_of(view, parameter)] -
-                                       error_cells[sum_of(view, parameter)].error;
+    if (has_mean_only(parameter) || is_fit)
+        return value_of(view, parameter);
+    return appearance_words[word_of(view, parameter)] - error_cells[sum_of(view, parameter)].error;
 }
 
-// Returns the number of terms of the polynomial, for at least four views a term. `few`: at most the
-// linear ones.
-uint count_terms(bool few)
+// Returns the number of terms of a parameter's polynomial, for at least four views a term. `few`: at
+// most the linear ones.
+uint count_terms(uint parameter, bool few)
 {
-    uint most = is_early ? 1u : few ? LINEAR_TERMS : MOST_TERMS;
+    uint most = has_mean_only(parameter) ? 1u : few ? LINEAR_TERMS : MOST_TERMS;
     return min(most, config.camera_count < 16u ? 1u : config.camera_count < 40u ? LINEAR_TERMS : MOST_TERMS);
 }
 
@@ -77,10 +84,10 @@ float term_of(uint view, uint term)
     }
 }
 
-float weight_of(float value)
+float weight_of(uint view, uint parameter)
 {
-    float weight = 1.0 / (1.0 + value * value / (TYPICAL * TYPICAL));
-    return is_early ? 1.0 : weight * weight;
+    float value = value_of(view, parameter), weight = 1.0 / (1.0 + value * value / (TYPICAL * TYPICAL));
+    return has_mean_only(parameter) ? 1.0 : weight * weight;
 }
 
 uint element(uint row, uint column)
@@ -94,7 +101,7 @@ void sum_equations(uint lane, uint parameter)
     for (uint i = 0; i < EQUATIONS + MOST_TERMS; i++)
         equations[i][lane] = 0.0;
     for (uint view = lane; view < config.camera_count; view += LOCAL_SIZE) {
-        float weight = weight_of(value_of(view, parameter)), deviation = deviation_of(view, parameter);
+        float weight = weight_of(view, parameter), deviation = deviation_of(view, parameter);
         for (uint i = 0; i < term_count; i++) {
             float weighted = weight * term_of(view, i);
             for (uint j = 0; j <= i; j++)

@@ -2,9 +2,9 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_memory_scope_semantics : require
 // Pass update_appearance (one workgroup): changes the appearance of training views by the gradients of
-// the last update interval. Takes a step of Adam, shortened by the gradients' noise; takes out of
-// exposures and white balances what the field can have; pulls all other parameters a little towards no
-// change.
+// the last update interval. Takes a step of Adam, shortened by the gradients' noise; takes out of the
+// images' parameters what the field can have; pulls all parameters but exposures and white balances a
+// little towards no change.
 //
 //   buffer   shape                                                             access
 //   CAMERAS  [view] pose                                                       read
@@ -110,9 +110,9 @@ void main()
     for (uint i = lane; i < count * PARAMETERS; i += LOCAL_SIZE)
         step_parameter(i / PARAMETERS, i % PARAMETERS);
     synchronize();
-    for (uint k = 0; k < min(IMAGE_PARAMETERS, BALANCE_END); k++)
+    for (uint k = 0; k < IMAGE_PARAMETERS; k++)
         for (uint i = 0; i < (is_fit ? 2u * ROUNDS : 1u); i++) {
-            term_count = count_terms(is_fit && i < ROUNDS);
+            term_count = count_terms(k, is_fit && i < ROUNDS);
             take_out_trend(lane, k);
         }
     for (uint i = lane; i < count * CAMERA_PARAMETERS; i += LOCAL_SIZE) {

@@ -42,7 +42,6 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
 /* Operations of update_appearance for a parameter, and for a trend's nine terms of a view. */
 #define UPDATE_PARAMETER  30
 #define UPDATE_TREND      200
-#define TREND_PARAMETERS  3 /* of the APPEARANCE_IMAGE parameters; one without the full ones */
 
 static double appearance_parameters(const struct cost_model *m)
 {
@@ -167,10 +166,9 @@ static struct cost cost_appearance_gradients(const struct cost_model *m,
 static struct cost cost_update_appearance(const struct cost_model *m, const struct cost_counts *n)
 {
     (void)n;
-    bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
-    double trends = is_full ? TREND_PARAMETERS : 1, parameters = appearance_parameters(m);
+    double parameters = appearance_parameters(m);
     double bytes = 2 * (sizeof(struct ErrorCell) + 12) * parameters + 12;
-    return cost_streaming((UPDATE_PARAMETER * parameters + UPDATE_TREND * trends) *
+    return cost_streaming((UPDATE_PARAMETER * parameters + UPDATE_TREND) *
                               m->constants->camera_count,
                           bytes * m->constants->camera_count);
 }

@@ -27,7 +27,7 @@ static void balance(const double p[9], double light[3])
     const double gains[3] = {exp2(p[1]), 1, exp2(p[2])};
     double before = light[0] + light[1] + light[2], after = 0, mixed[3] = {0};
     for (int k = 0; k < 3; k++) {
-        double primary[3] = {p[3 + 2 * k] / 8, p[4 + 2 * k] / 8, 0};
+        double primary[3] = {p[3 + 2 * k] / 32, p[4 + 2 * k] / 32, 0};
         primary[2] = -primary[0] - primary[1];
         primary[k] += 1;
         for (int c = 0; c < 3; c++)
@@ -155,9 +155,10 @@ static void take_out_trend(struct reference_appearance *views, uint32_t count, i
 
 /* before[view][parameter]: the values before the update. */
 static void take_out_trends(struct reference_appearance *views, uint32_t count, uint32_t step,
-                            int parameter, double before[MOST_VIEWS][3])
+                            int parameter, double before[MOST_VIEWS][APPEARANCE_IMAGE])
 {
-    bool is_late = step >= 512 + UPDATE_INTERVAL, is_robust = step >= 512 && !is_late;
+    bool is_late = parameter == 0 && step >= 512 + UPDATE_INTERVAL;
+    bool is_robust = parameter == 0 && step >= 512 && !is_late;
     double from[MOST_VIEWS];
     for (uint32_t v = 0; v < count; v++)
         from[v] = is_late ? before[v][parameter] : parameter == 0 ? views[v].given : 0;
@@ -210,7 +211,7 @@ void reference_update_appearance(bool is_full, const struct Config *config, uint
                                              .beta2 = 0.9,
                                              .epsilon = 1e-15};
     uint32_t count = config->camera_count;
-    double before[MOST_VIEWS][3];
+    double before[MOST_VIEWS][APPEARANCE_IMAGE];
     for (uint32_t v = 0; v < count; v++)
         memcpy(before[v], views[v].values, sizeof before[v]);
     for (uint32_t v = 0; v < count; v++)
@@ -220,6 +221,6 @@ void reference_update_appearance(bool is_full, const struct Config *config, uint
     for (uint32_t v = 0; v < count && is_full; v++)
         if (views[v].group == v)
             update_camera(&adam, count, v, views);
-    for (int k = 0; k < (is_full ? 3 : 1); k++)
+    for (int k = 0; k < (is_full ? APPEARANCE_IMAGE : 1); k++)
         take_out_trends(views, count, step, k, before);
 }
