@@ -423,8 +423,8 @@ static void test_appearance(void **state)
     assert_cost(cost_of(&exposure, false, "appearance_gradients"), (62 + 46 + 35) * 100,
                 100 * (24 + 8 + 32), 100 * (24 + 32) + 3 * 8, 3 * 100);
     assert_cost(cost_of(&full, false, "appearance_gradients"),
-                (62 + 46 + 35 + 147 + 201 + 656) * 100, 100 * (24 + 148 + 32),
-                100 * (24 + 32) + 3 * 148, 74 * 100);
+                (62 + 46 + 35 + 147 + 201 + 57 + 599 / 16.0) * 100, 100 * (24 + 148 + 32),
+                100 * (24 + 32) + 3 * 148, (7 + 67 / 16.0) * 100);
     /* Every 16 steps: steps of five views' parameters, and a trend; sum, value and moments,
      * read and written, and the direction of the view. */
     double bytes = 5 * (2.0 * 28 * 36 + 12) / 16;

@@ -22,15 +22,21 @@ layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult result
 #include "volume/ray_appearance.glsl"
 #include "volume/ray_weight.glsl"
 
+// One block of rays in so many adds to the sums of the many parameters that all views of a camera share
+// or that change little. Blocks, so that all lanes of a subgroup take the same branch.
+const uint BLOCKS_PER_SUM = 16u, RAYS_OF_BLOCK = 64u;
+
 // The functions below add gradients to the sums from `sum` on.
 
-void add_balance(uint sum, uint first, Photograph p, PhotographGradients g)
+void add_gains(uint sum, vec3 weights, vec3 by_weight)
 {
-    vec3 weights = channel_gains(first) * p.lit, along = through_primaries(first, g.balanced);
-    float weight = intensity(weights), factor = intensity(p.lit) / weight;
-    vec3 by_weight = factor * (along - dot(along, weights) / weight);
     add_gradient(sum + 1u, LOG2 * weights.r * by_weight.r);
     add_gradient(sum + 2u, LOG2 * weights.b * by_weight.b);
+}
+
+// factor: the intensity of the light / that of the weights of its channels.
+void add_primaries(uint sum, vec3 weights, float factor, PhotographGradients g)
+{
     for (uint k = 0; k < channel_count(); k++) {
         float moved = PRIMARY_UNIT * factor * channel_of(weights, k);
         add_gradient(sum + 3u + 2u * k, moved * (g.balanced.r - g.balanced.b));
@@ -87,8 +93,13 @@ void main()
     add_gradient(sum, LOG2 * dot(g.lit, p.lit));
     if (!IS_FULL)
         return;
-    atomicAdd(error_cells[sum + APPEARANCE_IMAGE].rays, 1u);
-    add_balance(sum, first, p, g);
-    add_vignetting(sum, first, position, p, g);
-    add_curve(sum, first, p, by_color);
+    vec3 weights = channel_gains(first) * p.lit, along = through_primaries(first, g.balanced);
+    float weight = intensity(weights), factor = intensity(p.lit) / weight;
+    add_gains(sum, weights, factor * (along - dot(along, weights) / weight));
+    if ((config.first_ray + gl_WorkGroupID.x * LOCAL_SIZE) / RAYS_OF_BLOCK % BLOCKS_PER_SUM == 0u) {
+        atomicAdd(error_cells[sum + APPEARANCE_IMAGE].rays, 1u);
+        add_primaries(sum, weights, factor, g);
+        add_vignetting(sum, first, position, p, g);
+        add_curve(sum, first, p, by_color);
+    }
 }

@@ -31,17 +31,21 @@ static double distortion_flops(const struct cost_model *m, const struct cost_cou
 
 /* Operations of volume/appearance.glsl for a ray, a power and a sum in fixed point counting as one
  * and eight operations: its colour, gradients with respect to its colour, the gradient with respect
- * to the transmittance, gradients with respect to parameters. FULL_*: in addition to EXPOSURE_*. */
-#define EXPOSURE_RAY      62
-#define EXPOSURE_BACK     46
-#define BY_TRANSMITTANCE  28
-#define EXPOSURE_GRADIENT 35
-#define FULL_RAY          147
-#define FULL_BACK         201
-#define FULL_GRADIENT     656
+ * to the transmittance, gradients with respect to exposure, white balance and other parameters.
+ * FULL_*: in addition to EXPOSURE_*. */
+#define EXPOSURE_RAY       62
+#define EXPOSURE_BACK      46
+#define BY_TRANSMITTANCE   28
+#define EXPOSURE_GRADIENT  35
+#define FULL_RAY           147
+#define FULL_BACK          201
+#define GAINS_GRADIENT     57
+#define OTHERS_GRADIENT    599
+#define BALANCE_PARAMETERS 3  /* exposure and white balance */
+#define RAYS_PER_SUM       16 /* one ray in so many has the gradients OTHERS_GRADIENT */
 /* Operations of update_appearance for a parameter, and for a trend's nine terms of a view. */
-#define UPDATE_PARAMETER  30
-#define UPDATE_TREND      200
+#define UPDATE_PARAMETER   30
+#define UPDATE_TREND       200
 
 static double appearance_parameters(const struct cost_model *m)
 {
@@ -156,10 +160,15 @@ static struct cost cost_appearance_gradients(const struct cost_model *m,
     bool is_full = volume_appearance_kind(m->config) == APPEARANCE_FULL;
     struct cost cost = cost_appearance(m, n);
     double ray = 4 + 16 + 12; /* end, pixel, background */
-    cost.flops += (EXPOSURE_GRADIENT + (is_full ? FULL_GRADIENT : 0)) * n->rays;
+    double gains = is_full ? GAINS_GRADIENT + (double)OTHERS_GRADIENT / RAYS_PER_SUM : 0;
+    double others = is_full ? APPEARANCE_PARAMETERS - BALANCE_PARAMETERS : 0;
+    cost.flops += (EXPOSURE_GRADIENT + gains) * n->rays;
     cost.bytes += ray * n->rays;
     cost.memory += ray * n->rays;
-    cost.atomics = (2 * appearance_parameters(m) + (is_full ? 2 : 1)) * n->rays;
+    /* A sum has two words, and the parameters of image and camera have a count. */
+    cost.atomics = (2 * (appearance_parameters(m) - others) + 1 +
+                    (is_full ? (2 * others + 1) / RAYS_PER_SUM : 0)) *
+                   n->rays;
     return cost;
 }
 
