@@ -120,7 +120,7 @@ rm -r refined
 # shellcheck disable=SC2086
 succeeds train "$demo" --out exposed --downscale 8 --steps 16 --quiet $small --set scene.appearance=full
 contains exposed/appearance.json '"white_balance":'
-contains exposed/report.html 'Exposure of training images, in stops about the mean'
+contains exposed/report.html 'Exposures of training images, in stops about the mean'
 contains exposed/report.html 'mean of the test views; colours corrected: [0-9.]* dB'
 succeeds eval exposed --stride 6
 contains out '^PSNR [0-9.]* dB (colours corrected: affine [0-9.]* dB, quadratic [0-9.]* dB), '

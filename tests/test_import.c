@@ -461,6 +461,8 @@ static void test_realitycapture_refused(void **state)
     assert_fails_with(folder, "scan.csv: line 3: 15 cells instead of 16");
     write_realitycapture(folder, RC_TITLES, "0,0,1e999,0,0,0");
     assert_fails_with(folder, "scan.csv: line 3.k3: inf is not from -1000 to 1000");
+    temporary_text(folder, "given/scan.csv", "#name;x;y;z\nview 1.png;1;2;3\n");
+    assert_fails_with(folder, "scan.csv: the columns are separated by semicolons: export with");
     temporary_text(folder, "given/scan.csv", "#name,x,y,z\nview 1.png,1,2,3\n");
     assert_fails_with(folder, "scan.csv: alt: this column is missing: export \"Internal/External");
     temporary_text(
@@ -705,6 +707,10 @@ static void test_opensfm(void **state)
     assert_rig(scene, "shot_%u.png", project_brown);
     assert_points(scene);
     scene_close(&scene);
+    remove_tree(temporary_path(folder, "scene"));
+    struct request inner = request_of(folder, "given/opensfm/reconstruction.json");
+    assert_ok(convert(&inner)); /* pictures beside the folder opensfm */
+    assert_int_equal(inner.result.registered, CAMERAS);
     remove_tree(temporary_path(folder, "scene"));
     write_opensfm(folder, FISHEYE ", \"newest\": 1", ", \"weather\": 1");
     scene = open_converted(folder);

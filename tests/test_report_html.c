@@ -248,7 +248,7 @@ static void exposures(void **state)
                                   "7, {\"exposure\": 1e300}, {\"exposure\": -0.5}]}");
     page = make_page();
     assert_has(page, "id=\"exposures\"");
-    assert_has(page, "Exposure of training images, in stops about the mean");
+    assert_has(page, "Exposures of training images, in stops about the mean");
     assert_has(page, "in the image file</span>");
     assert_null(strstr(page, "gain of red"));
     free(page);

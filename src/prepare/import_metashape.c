@@ -20,6 +20,8 @@ struct chunk {
     const cJSON *json, *sensors;
     const char *component;  /* id of the component with most cameras */
     size_t cameras, others; /* cameras with a pose in this component, and in other ones */
+    const char **ids;       /* components of the cameras with a pose; only while they are counted */
+    size_t id_count;
     struct placement placement;
 };
 
@@ -240,44 +242,56 @@ static vkn_status for_cameras(struct chunk *chunk, const cJSON *list,
     return VKN_OK;
 }
 
-/* Counts the cameras of the component. */
-static vkn_status count_camera(struct chunk *chunk, const cJSON *camera)
+/* Counts the cameras with a pose; lists their components once there is a list. */
+static vkn_status list_component(struct chunk *chunk, const cJSON *camera)
 {
-    if (is_used(camera) && strcmp(component_of(camera), chunk->component) == 0)
-        chunk->cameras++;
-    else if (is_used(camera))
-        chunk->others++;
+    if (is_used(camera) && chunk->ids != NULL)
+        chunk->ids[chunk->id_count] = component_of(camera);
+    chunk->id_count += is_used(camera) ? 1 : 0;
     return VKN_OK;
 }
 
-/* Takes the component of a camera if it has more cameras than the best one so far. */
-static vkn_status try_component(struct chunk *best, const cJSON *camera)
+static int compare_ids(const void *a, const void *b)
 {
-    struct chunk other = {.json = best->json, .component = component_of(camera)};
-    if (!is_used(camera) ||
-        (best->component != NULL && strcmp(best->component, other.component) == 0))
-        return VKN_OK;
-    BASE_TRY(for_cameras(&other, child(best->json, "cameras"), count_camera));
-    if (other.cameras > best->cameras) {
-        best->component = other.component;
-        best->cameras = other.cameras;
-        best->others = other.others;
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Finds the component that most of the listed cameras have. */
+static void find_component(struct chunk *chunk)
+{
+    size_t first = 0;
+    qsort(chunk->ids, chunk->id_count, sizeof *chunk->ids, compare_ids);
+    for (size_t i = 0; i < chunk->id_count; i++) {
+        first = strcmp(chunk->ids[first], chunk->ids[i]) == 0 ? first : i;
+        if (i + 1 - first > chunk->cameras) {
+            chunk->component = chunk->ids[i];
+            chunk->cameras = i + 1 - first;
+        }
     }
-    return VKN_OK;
+    chunk->others = chunk->id_count - chunk->cameras;
 }
 
 /* Chooses the component with the most cameras, because different ones have unrelated axes. */
 static vkn_status choose_component(struct chunk *chunk)
 {
-    BASE_TRY(for_cameras(chunk, child(chunk->json, "cameras"), try_component));
-    if (chunk->component == NULL)
-        chunk->component = NO_COMPONENT;
+    const cJSON *cameras = child(chunk->json, "cameras");
+    chunk->component = NO_COMPONENT;
+    BASE_TRY(for_cameras(chunk, cameras, list_component));
+    chunk->ids = base_alloc(chunk->id_count, sizeof *chunk->ids);
+    if (chunk->ids == NULL)
+        return VKN_ERROR;
+    chunk->id_count = 0;
+    vkn_status status = for_cameras(chunk, cameras, list_component);
+    if (status == VKN_OK)
+        find_component(chunk);
+    free(chunk->ids);
+    chunk->ids = NULL;
     if (chunk->others > 0)
         base_log(BASE_LOG_WARNING,
                  "%s: %zu of %zu cameras are left out, because other components are aligned "
                  "separately",
-                 chunk->import->file, chunk->others, chunk->cameras + chunk->others);
-    return VKN_OK;
+                 chunk->import->file, chunk->others, chunk->id_count);
+    return status;
 }
 
 /* Sets the pose: camera to component (right, down, forwards), then to the world. */

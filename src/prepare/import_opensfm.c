@@ -202,16 +202,28 @@ static vkn_status read_reconstruction(struct import *import, const cJSON *list)
                : VKN_OK;
 }
 
+/* Finds the pictures: in images, also beside undistorted copies; of ODM, whose reconstruction is in
+ * the folder opensfm, in images beside this folder; else in the folder itself. */
+static vkn_status find_pictures(struct import *import)
+{
+    static const char *const folders[] = {"images", "../images"};
+    bool is_inner = strcmp(base_path_name(import->folder), "opensfm") == 0;
+    for (size_t i = 0; i < (is_inner ? 2 : 1); i++) {
+        char *images = base_path_join(import->folder, folders[i]);
+        bool has_images = images != NULL && base_is_folder(images);
+        free(images);
+        if (images == NULL)
+            return VKN_ERROR;
+        if (has_images)
+            return import_set_pictures(import, folders[i]);
+    }
+    return VKN_OK;
+}
+
 vkn_status import_opensfm(struct import *import)
 {
     cJSON *json = NULL;
-    char *images = base_path_join(import->folder, "images");
-    if (images == NULL)
-        return VKN_ERROR;
-    bool has_images = base_is_folder(images); /* beside undistorted copies */
-    free(images);
-    if (has_images)
-        BASE_TRY(import_set_pictures(import, "images"));
+    BASE_TRY(find_pictures(import));
     BASE_TRY(import_read_json(import, import->file, &json));
     vkn_status status = read_reconstruction(import, json);
     cJSON_Delete(json);

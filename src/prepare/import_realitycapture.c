@@ -49,6 +49,10 @@ static size_t split(char *line, char *cells[MOST_CELLS])
 static vkn_status read_titles(struct table *table, char *line)
 {
     char *cells[MOST_CELLS];
+    if (strchr(line, ';') != NULL)
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: the columns are separated by semicolons: export with commas",
+                         table->import->file);
     table->cells = split(line, cells);
     for (int i = 0; i < COLUMNS; i++)
         table->columns[i] = MOST_CELLS;

@@ -45,7 +45,8 @@ vkn_status render_set_view_appearance(struct vkn_renderer *r, const struct vkn_s
     while (split != SCENE_TRAIN && source < train->camera_count &&
            !step_same_camera(&train->cameras[source], camera))
         source++;
-    if (source < train->camera_count)
+    bool needs_camera = volume_appearance_kind(&r->setup.config) == APPEARANCE_FULL;
+    if (source < train->camera_count && (split == SCENE_TRAIN || needs_camera))
         BASE_TRY(read_appearance(r, scene, source, &appearance));
     if (split != SCENE_TRAIN) {
         memset(appearance.values, 0, image);

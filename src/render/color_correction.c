@@ -76,7 +76,10 @@ static void fit_channel(const struct vkn_picture *picture, const struct vkn_pict
                 matrix[j][k] += terms[j] * terms[k];
         }
     }
-    solve(matrix, fit);
+    if (matrix[TERMS - 1][TERMS - 1] > 0)
+        solve(matrix, fit);
+    else
+        fit[TERMS - AFFINE + channel] = 1;
 }
 
 /* Replaces the colours by the fitted ones, except values that are clipped in the picture as

@@ -41,14 +41,14 @@ static void draw(struct base_text *page, const cJSON *views)
 {
     static const struct {
         const char *name, *css_class;
-    } curves[CURVES] = {[EXPOSURE] = {"exposure", "c1"},
-                        [IN_FILE] = {"in the image file", "c2"},
-                        [RED] = {"gain of red", "c3"},
-                        [BLUE] = {"gain of blue", "c4"}};
+    } curves[CURVES] = {[EXPOSURE] = {"exposure", "c3"},
+                        [IN_FILE] = {"in the image file", "mark"},
+                        [RED] = {"gain of red", "c2"},
+                        [BLUE] = {"gain of blue", "c1"}};
     size_t count = (size_t)cJSON_GetArraySize(views);
     double *x = base_alloc(count, sizeof *x), *values = base_alloc(CURVES * count, sizeof *values);
     struct plot plot = {.id = "exposures",
-                        .title = "Exposure of training images, in stops about the mean",
+                        .title = "Exposures of training images, in stops about the mean",
                         .unit = "",
                         .decimals = 2,
                         .hide_last = true,
@@ -78,7 +78,7 @@ void page_exposures(struct base_text *page, const struct run *run)
     const cJSON *views = cJSON_GetObjectItemCaseSensitive(run->appearance, "views");
     if (!cJSON_IsArray(views) || cJSON_GetArraySize(views) == 0)
         return;
-    page_section(page, "appearance", "Exposures");
+    page_section(page, "appearance", "Exposure and white balance");
     draw(page, views);
     base_text_add(page, "</section>\n");
 }

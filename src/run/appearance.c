@@ -72,28 +72,39 @@ static cJSON *describe(const struct vkn_scene *scene, const struct Appearance *a
     return NULL;
 }
 
-static void log_exposures(const char *folder, const struct vkn_scene *scene,
-                          const struct Appearance *appearances)
+/* Returns the root mean square of a parameter over the views. */
+static double spread_of(const struct Appearance *appearances, size_t count, size_t parameter)
+{
+    double square = 0;
+    for (size_t i = 0; i < count; i++)
+        square += pow((double)appearances[i].values[parameter], 2) / (double)count;
+    return sqrt(square);
+}
+
+static void log_appearance(const char *folder, const struct vkn_scene *scene,
+                           const struct Appearance *appearances, bool is_full)
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
-    size_t least = 0, most = 0;
-    double square = 0;
-    for (size_t i = 0; i < train->camera_count; i++) {
-        double exposure = (double)appearances[i].values[0];
-        square += exposure * exposure / (double)train->camera_count;
+    size_t least = 0, most = 0, count = train->camera_count;
+    double spread = spread_of(appearances, count, 0);
+    for (size_t i = 0; i < count; i++) {
         least = appearances[i].values[0] < appearances[least].values[0] ? i : least;
         most = appearances[i].values[0] > appearances[most].values[0] ? i : most;
     }
-    if (sqrt(square) < SEEN) {
-        base_log(BASE_LOG_INFO, "%s: all images have the same exposure, within %.3f stops", folder,
-                 sqrt(square));
-        return;
-    }
-    base_log(BASE_LOG_INFO,
-             "%s: exposures differ by %.2f stops in the mean: from %+.2f (%s) to %+.2f (%s)",
-             folder, sqrt(square), (double)appearances[least].values[0],
-             train->cameras[least].image_path, (double)appearances[most].values[0],
-             train->cameras[most].image_path);
+    if (spread < SEEN)
+        base_log(BASE_LOG_INFO, "%s: estimated exposures differ by less than %.2f stops", folder,
+                 SEEN);
+    else
+        base_log(BASE_LOG_INFO,
+                 "%s: estimated exposures differ by %.2f stops in the mean: from %+.2f (%s) to "
+                 "%+.2f (%s)",
+                 folder, spread, (double)appearances[least].values[0],
+                 train->cameras[least].image_path, (double)appearances[most].values[0],
+                 train->cameras[most].image_path);
+    if (is_full)
+        base_log(BASE_LOG_INFO,
+                 "%s: estimated gains of red and blue differ by %.2f and %.2f stops in the mean",
+                 folder, spread_of(appearances, count, 1), spread_of(appearances, count, 2));
 }
 
 static vkn_status write_file(const char *path, const struct vkn_scene *scene,
@@ -125,7 +136,7 @@ vkn_status run_write_appearance(const char *folder, const struct step *step,
     if (status == VKN_OK)
         status = write_file(path, scene, appearances, kind == VKN_APPEARANCE_FULL);
     if (status == VKN_OK)
-        log_exposures(folder, scene, appearances);
+        log_appearance(folder, scene, appearances, kind == VKN_APPEARANCE_FULL);
     free(appearances);
     free(path);
     return status;

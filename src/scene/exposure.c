@@ -173,7 +173,7 @@ void scene_find_exposures(struct vkn_scene *scene)
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     struct pairs pairs = {.scene = scene, .count = train->camera_count};
     scene->exposures = (struct scene_exposures){.files = range_of_files(train)};
-    if (pairs.count < LEAST_VIEWS)
+    if (pairs.count < LEAST_VIEWS) /* too few to compare brightness */
         return;
     pairs.count = pairs.count < MOST_PAIRS ? pairs.count : MOST_PAIRS;
     (void)base_parallel(pairs.count, measure_pair, &pairs, NULL);

@@ -28,7 +28,8 @@ static bool is_realitycapture(const char *head)
 {
     if (strncmp(head, "#cameras", strlen("#cameras")) == 0)
         head += strcspn(head, "\n") + (strchr(head, '\n') != NULL ? 1 : 0);
-    return strncmp(head, "#name,", strlen("#name,")) == 0;
+    return strncmp(head, "#name,", strlen("#name,")) == 0 ||
+           strncmp(head, "#name;", strlen("#name;")) == 0; /* the reader refuses semicolons */
 }
 
 /* Sets *is to whether the beginning of a file passes a test. Unreadable files do not. */

@@ -50,8 +50,9 @@ static vkn_status check_kept(const char *path, const char *key, const char *cons
 {
     if (then <= off || now == then || now == all)
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: %s: trained with %s: resume with %s too", path, key,
-                     names[then], names[then]);
+    return base_fail(VKN_BAD_INPUT, "%s: %s: trained with %s: resume with %s too%s%s", path, key,
+                     names[then], names[then], then == all ? "" : ", or with ",
+                     then == all ? "" : names[all]);
 }
 
 vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,

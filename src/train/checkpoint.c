@@ -127,6 +127,11 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
     const struct saved_state state = checkpoint_state(file);
     if (state.data && (!weights_only || state.size == step->buffers.at[BIND_STATE].size))
         BASE_TRY(step_upload_views(step, path, &state));
+    else if (state.data)
+        base_log(BASE_LOG_WARNING,
+                 "%s: cameras and exposures of its views are not taken over: the "
+                 "views or settings are others",
+                 path);
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
             BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));
