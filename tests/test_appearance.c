@@ -191,6 +191,19 @@ static enum vkn_appearance default_of(struct vkn_scene *scene, const char *descr
     return scene_default_appearance(scene);
 }
 
+/* Multiplies colours and alpha of every other training image by 0.55. */
+static void make_transparent(vkn_scene *scene)
+{
+    struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    ok(scene_load(scene, SCENE_TRAIN, NULL, NULL));
+    for (size_t n = 1; n < train->camera_count; n += 2) {
+        const struct scene_camera *camera = &train->cameras[n];
+        uint8_t *bytes = (uint8_t *)(train->pixels + camera->first_pixel);
+        for (size_t i = 0; i < 4 * (size_t)camera->width * camera->height; i++)
+            bytes[i] = (uint8_t)(0.55 * bytes[i] + 0.5);
+    }
+}
+
 static void test_default(void **state)
 {
     (void)state;
@@ -210,8 +223,15 @@ static void test_default(void **state)
     assert_int_equal(default_of(scene, "by 1.2 stops in the image files"), VKN_APPEARANCE_EXPOSURE);
     assert_close(scene_relative_exposure(train, &train->cameras[0]), -0.59, 0.03, 1, "exposure", 0);
     assert_true(scene_relative_exposure(train, &train->cameras[7]) == 0);
-    for (size_t n = 0; n < train->camera_count; n++)
+    for (size_t n = 2; n < train->camera_count; n++)
+        train->cameras[n].has_exposure = false; /* of two views only */
+    assert_int_equal(default_of(scene, NULL), VKN_APPEARANCE_OFF);
+    for (size_t n = 0; n < train->camera_count; n++) {
+        train->cameras[n].has_exposure = true;
         train->cameras[n].exposure = 3;
+    }
+    assert_int_equal(default_of(scene, NULL), VKN_APPEARANCE_OFF);
+    make_transparent(scene);
     assert_int_equal(default_of(scene, NULL), VKN_APPEARANCE_OFF);
     train->camera_count = 7; /* too few to tell */
     assert_int_equal(default_of(scene, NULL), VKN_APPEARANCE_OFF);
@@ -220,6 +240,46 @@ static void test_default(void **state)
     vkn_scene_close(&exposed);
     vkn_scene_close(&warm);
     free(path);
+}
+
+/* ---- views -------------------------------------------------------------------------------------
+ */
+
+static void put_value(const struct tiny *tiny, uint32_t view, uint32_t parameter, float value)
+{
+    const struct step *step = &tiny->trainer->step;
+    uint64_t word = step->setup.constants.first_appearance_word + view * APPEARANCE_WORDS;
+    ok(gpu_upload(step->device, &step->buffers.at[BIND_STATE], 4 * (word + parameter), &value,
+                  sizeof value));
+}
+
+/* Training views have all their numbers; test views those of the camera, if it is one of training
+ * views, and the exposure of their file. */
+static void test_views(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = bundled_config();
+    struct tiny tiny = {.context = tests->context, .scene = open_exposed(false)};
+    struct scene_split *test = &tiny.scene->splits[SCENE_TEST];
+    vkn_renderer *renderer;
+    config.scene.appearance = VKN_APPEARANCE_FULL;
+    ok(vkn_trainer_create(tiny.context, tiny.scene, &config, &tiny.trainer));
+    put_value(&tiny, 0, 1, 0.5F);
+    put_value(&tiny, 0, APPEARANCE_VIGNETTING, 0.25F);
+    ok(vkn_renderer_of_trainer(tiny.trainer, &renderer));
+    const float *shown = renderer->setup.constants.picture_appearance;
+    ok(render_set_view_appearance(renderer, tiny.scene, SCENE_TRAIN, 0));
+    assert_true(shown[1] == 0.5F && shown[APPEARANCE_VIGNETTING] == 0.25F);
+    ok(render_set_view_appearance(renderer, tiny.scene, SCENE_TEST, 2));
+    assert_true(shown[1] == 0 && shown[APPEARANCE_VIGNETTING] == 0.25F);
+    assert_int_equal(renderer->setup.constants.picture_kind, APPEARANCE_FULL);
+    test->cameras[2].width--; /* another camera */
+    ok(render_set_view_appearance(renderer, tiny.scene, SCENE_TEST, 2));
+    assert_true(shown[1] == 0 && shown[APPEARANCE_VIGNETTING] == 0);
+    ok(render_set_exposure(renderer, 0));
+    assert_int_equal(renderer->setup.constants.picture_kind, 0);
+    vkn_renderer_destroy(&renderer);
+    tiny_destroy(&tiny);
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------
@@ -256,14 +316,6 @@ static double exposure_of_view(const struct tiny *tiny, size_t view)
     struct Appearance appearance;
     ok(step_read_appearances(&tiny->trainer->step, view, 1, &appearance));
     return (double)appearance.values[0];
-}
-
-static void put_value(const struct tiny *tiny, uint32_t view, uint32_t parameter, float value)
-{
-    const struct step *step = &tiny->trainer->step;
-    uint64_t word = step->setup.constants.first_appearance_word + view * APPEARANCE_WORDS;
-    ok(gpu_upload(step->device, &step->buffers.at[BIND_STATE], 4 * (word + parameter), &value,
-                  sizeof value));
 }
 
 /* A training goes on from one that estimated nothing, or less; not the other way round. With other
@@ -414,8 +466,9 @@ static void test_exposure(void **state)
     tiny_destroy(&tiny);
 }
 
-/* An affine change of colours is undone by both corrections, a square by the quadratic one. Pixels
- * that are not used do not count. */
+/* An affine change of colours is undone by both corrections, also where the target is clipped, a
+ * square by the quadratic one. Pixels that are not used do not count. Where there is nothing to fit
+ * the picture stays as it is. */
 static void test_correction(void **state)
 {
     (void)state;
@@ -426,21 +479,21 @@ static void test_correction(void **state)
         .width = SIDE, .height = SIDE, .color = target_color, .used = used};
     const struct vkn_picture picture = {.width = SIDE, .height = SIDE, .color = color};
     double affine, quadratic;
-    for (int squares = 0; squares < 2; squares++) {
+    for (int kind = 0; kind < 3; kind++) { /* affine; with squares; clipped */
         for (size_t i = 0; i < COUNT; i++) {
             used[i] = i % 5 != 0;
             for (size_t c = 0; c < 3; c++)
                 color[3 * i + c] = 0.1F + 0.7F * (float)((i * (7 + 4 * c) + 3 * c) % 97) / 97;
             for (size_t c = 0; c < 3; c++) {
                 float own = color[3 * i + c], next = color[3 * i + (c + 1) % 3];
-                target_color[3 * i + c] =
-                    used[i] ? 0.05F + 0.6F * own + 0.2F * next * (squares ? next : 1) : 1;
+                float value = 0.05F + 0.6F * own + 0.2F * next * (kind == 1 ? next : 1);
+                target_color[3 * i + c] = !used[i] ? 1 : fminf(kind == 2 ? 1.6F * value : value, 1);
             }
         }
         ok(render_corrected_psnr(&picture, &target, false, &affine));
         ok(render_corrected_psnr(&picture, &target, true, &quadratic));
         assert_true(quadratic > 70);
-        assert_true(squares ? affine < 50 : affine > 70);
+        assert_true(kind == 1 ? affine < 50 : affine > 70);
     }
     assert_true(vkn_psnr(color, target_color, used, SIDE, SIDE) < 25);
     assert_true(color[3] == 0.1F + 0.7F * 7 / 97); /* the picture stays as it is */
@@ -452,10 +505,10 @@ static void test_correction(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recovery),   cmocka_unit_test(test_default),
-        cmocka_unit_test(test_resume),     cmocka_unit_test(test_other_settings),
-        cmocka_unit_test(test_file),       cmocka_unit_test(test_exposure),
-        cmocka_unit_test(test_correction),
+        cmocka_unit_test(test_recovery),       cmocka_unit_test(test_default),
+        cmocka_unit_test(test_views),          cmocka_unit_test(test_resume),
+        cmocka_unit_test(test_other_settings), cmocka_unit_test(test_file),
+        cmocka_unit_test(test_exposure),       cmocka_unit_test(test_correction),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }
