@@ -225,6 +225,7 @@ static void test_default(void **state)
     assert_true(scene_relative_exposure(train, &train->cameras[7]) == 0);
     for (size_t n = 2; n < train->camera_count; n++)
         train->cameras[n].has_exposure = false; /* of two views only */
+    train->cameras[1].exposure = 6;
     assert_int_equal(default_of(scene, NULL), VKN_APPEARANCE_OFF);
     for (size_t n = 0; n < train->camera_count; n++) {
         train->cameras[n].has_exposure = true;
@@ -318,6 +319,17 @@ static double exposure_of_view(const struct tiny *tiny, size_t view)
     return (double)appearance.values[0];
 }
 
+/* Returns how many rays the view had since the last update. */
+static uint32_t rays_of_view(const struct tiny *tiny, uint32_t view)
+{
+    const struct step *step = &tiny->trainer->step;
+    struct ErrorCell cell;
+    uint64_t cells = step->setup.constants.first_appearance_sum + view * APPEARANCE_PARAMETERS;
+    ok(gpu_download(step->device, &step->buffers.at[BIND_STATE],
+                    sizeof(struct State) + cells * sizeof cell, &cell, sizeof cell));
+    return cell.rays;
+}
+
 /* A training goes on from one that estimated nothing, or less; not the other way round. With other
  * views a checkpoint is refused, and with damaged values. */
 static void test_other_settings(void **state)
@@ -337,6 +349,13 @@ static void test_other_settings(void **state)
     tiny = tiny_create(tests->context, tests->folder, &full);
     ok(vkn_trainer_resume(tiny.trainer, exposed));
     assert_true(exposure_of_view(&tiny, 1) == 0.25);
+    tiny_destroy(&tiny);
+    exposure.batch.by_error = 0.5F; /* sums move behind the error map */
+    tiny = tiny_create(tests->context, tests->folder, &exposure);
+    ok(vkn_trainer_resume(tiny.trainer, exposed));
+    assert_true(exposure_of_view(&tiny, 1) == 0.25 && rays_of_view(&tiny, 1) > 0);
+    tiny_destroy(&tiny);
+    tiny = tiny_create(tests->context, tests->folder, &full);
     tiny.trainer->step.setup.constants.camera_count--; /* as if the scene had a view less */
     assert_int_equal(vkn_trainer_resume(tiny.trainer, exposed), VKN_BAD_INPUT);
     assert_error("exposed: state: appearances of other views than the scene's");
