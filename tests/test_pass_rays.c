@@ -231,7 +231,8 @@ static void test_strip(void **state)
     struct Ray *rays = run_step(&bench, 1, 500);
     for (uint32_t r = 0; r < 500; r++) {
         uint32_t pixel = pixel_of(&views, &rays[r], r) - (uint32_t)views.cameras[1].first_pixel;
-        assert_position(&rays[r], 128, 116, 2 * (pixel % 64 + 0.5), 20 + 2 * (pixel / 64 + 0.5), r);
+        uint32_t column = pixel % 64, row = pixel / 64;
+        assert_position(&rays[r], 128, 116, 2 * column + 1, 20 + 2 * row + 1, r);
     }
     free(rays);
     bench_destroy(&bench);

@@ -367,7 +367,7 @@ struct Config {
     SHARED_FLOAT refine_detail; /* most cells per pixel of levels that move cameras */
 
     /* Appearance of images (struct Appearance). */
-    SHARED_UINT first_appearance_sum;  /* as first_sum, first_view_word */
+    SHARED_UINT first_appearance_sum; /* as first_sum, first_view_word */
     SHARED_UINT first_appearance_word;
     SHARED_FLOAT appearance_rate, appearance_final_rate; /* change of a parameter per update */
     SHARED_UINT picture_kind;            /* APPEARANCE_* of the picture to be rendered; 0: none */
@@ -504,9 +504,9 @@ struct Ray {
                                     lenses, along the ray for others */
     SHARED_UINT view;            /* camera in BIND_CAMERAS */
     SHARED_FLOAT time;           /* time of the camera */
-    SHARED_FLOAT weight; /* density of the ray's pixel in even drawing / density with which it was
-                            drawn; 1 without an error map */
-    SHARED_UINT cell;    /* cell of the error map */
+    SHARED_FLOAT weight;  /* density of the ray's pixel in even drawing / density with which it was
+                             drawn; 1 without an error map */
+    SHARED_UINT cell;     /* cell of the error map */
     SHARED_UINT position; /* in the image: packSnorm2x16 of the distance from the middle, in units
                              of the longer side */
 };
@@ -574,8 +574,8 @@ struct View {
  * in all views of a group, whose moments are those of its first view, `group`: by channel the
  * vignetting (centre x, y, coefficients of the 2nd, 4th and 6th power of the distance), then by
  * channel the response curve (toe, shoulder, gamma, centre). In BIND_STATE: [view]
- * [APPEARANCE_PARAMETERS] ErrorCell after the sums of struct View, with numbers of rays in the first
- * of the image's and of the camera's, and [view] Appearance after the views. */
+ * [APPEARANCE_PARAMETERS] ErrorCell after the sums of struct View, with numbers of rays in the
+ * first of the image's and of the camera's, and [view] Appearance after the views. */
 #define APPEARANCE_IMAGE      9
 #define APPEARANCE_VIGNETTING 9  /* first parameter, 5 by channel */
 #define APPEARANCE_CURVE      24 /* first parameter, 4 by channel */

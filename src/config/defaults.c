@@ -30,9 +30,8 @@ RULE(background)
 /* Parameter averaging does not average appearances. */
 RULE(appearance)
 {
-    return config->parallel.mode == VKN_PARALLEL_AVERAGE || !facts->appearance
-               ? VKN_APPEARANCE_OFF
-               : facts->appearance;
+    return config->parallel.mode == VKN_PARALLEL_AVERAGE || !facts->appearance ? VKN_APPEARANCE_OFF
+                                                                               : facts->appearance;
 }
 
 RULE(steps)

@@ -196,8 +196,7 @@ bool scene_describe_exposures(const struct vkn_scene *scene, char text[128])
         snprintf(text, 128, "white balance differs: colours of neighbouring images by %.2f stops",
                  exposures->color);
     else if (exposures->files > SAME_FILES)
-        snprintf(text, 128, "exposures differ: by %.1f stops in the image files",
-                 exposures->files);
+        snprintf(text, 128, "exposures differ: by %.1f stops in the image files", exposures->files);
     else
         snprintf(text, 128, "exposures differ: brightness of neighbouring images by %.2f stops",
                  exposures->light);

@@ -163,7 +163,10 @@ static void take_out_trends(struct reference_appearance *views, uint32_t count, 
     for (uint32_t v = 0; v < count; v++)
         from[v] = is_late ? before[v][parameter] : parameter == 0 ? views[v].given : 0;
     for (int i = 0; i < (is_robust ? 16 : 1); i++)
-        take_out_trend(views, count, is_late || i >= 8 ? TERMS : is_robust ? 4 : 1,
+        take_out_trend(views, count,
+                       is_late || i >= 8 ? TERMS
+                       : is_robust       ? 4
+                                         : 1,
                        is_robust || is_late, parameter, from);
 }
 

@@ -137,8 +137,8 @@ static void update_pose(const struct reference_optimizer *adam, struct reference
         gradient[k] =
             turn[0] * view->gradient[0] + turn[1] * view->gradient[1] + turn[2] * view->gradient[2];
     }
-    reference_significant_steps(adam, ++view->updates, 6, gradient, view->whitening[0], view->latent, view->moment1,
-              view->moment2);
+    reference_significant_steps(adam, ++view->updates, 6, gradient, view->whitening[0],
+                                view->latent, view->moment1, view->moment2);
 }
 
 /* Updates the latent parameters of the camera group whose first view is `first`. */
@@ -157,8 +157,9 @@ static void update_lens(const struct reference_optimizer *adam, struct reference
     for (int i = 0; i < 4 && by_scale[1] > 0; i++)
         gradient[i < 2 ? i : i + 2] -= by_scale[2 + i] / by_scale[1] * by_scale[0];
     if (has_rays)
-        reference_significant_steps(adam, ++view->lens_updates, 8, gradient, view->lens_whitening[0],
-                  view->lens_latent, view->lens_moment1, view->lens_moment2);
+        reference_significant_steps(adam, ++view->lens_updates, 8, gradient,
+                                    view->lens_whitening[0], view->lens_latent, view->lens_moment1,
+                                    view->lens_moment2);
 }
 
 /* Projects the latent parameters of all views onto the complement of the gauges, which are
