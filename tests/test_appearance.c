@@ -476,6 +476,7 @@ static void test_exposure(void **state)
             assert_close(bright->color[i], expected, 1e-3, 1, "colour", i);
         assert_true(again->color[i] == plain->color[i]);
     }
+    vkn_picture_free(&again);
     params.exposure = 17;
     assert_int_equal(vkn_render(renderer, &camera, &params, &again), VKN_BAD_INPUT);
     assert_error("exposure: 17 is not from -16 to 16 stops");

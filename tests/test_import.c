@@ -1,10 +1,15 @@
 /* Tests vknerf prepare on captures that other programs wrote with poses. A rig of six known cameras
  * is written in each program's format and axes; the scene's cameras must project known points to
  * the pixels that the program's documented formulas give. */
+#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -241,6 +246,38 @@ static void project_metashape_fisheye(unsigned camera, const double local[3], do
     double r = hypot(local[0], local[1]), angle = atan2(r, local[2]);
     metashape_pixel(camera, local[0] * angle / r, local[1] * angle / r, camera % 2 ? 0 : 0.3,
                     pixel);
+}
+
+static bool no_expat; /* libexpat cannot be loaded */
+
+/* Replaces the C library's function in this program. */
+void *dlopen(const char *file, int mode)
+{
+    void *(*next)(const char *, int) = NULL;
+    void *symbol = dlsym((void *)-1L, "dlopen"); /* RTLD_NEXT, a GNU extension */
+    memcpy(&next, &symbol, sizeof next);
+    return no_expat && file != NULL && strstr(file, "libexpat") != NULL ? NULL : next(file, mode);
+}
+
+/* A missing library is an error that names the package. A process of its own, because a library is
+ * loaded once. */
+static void test_no_expat(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    int status = 1;
+    write_pictures(folder, "given/view %u.png");
+    write_metashape(folder, "frame", "", "");
+    pid_t child = fork();
+    if (child == 0) {
+        no_expat = true;
+        bool refused = convert(&request) == VKN_ERROR &&
+                       strstr(vkn_last_error(), "cameras.xml: XML needs libexpat.so.1, which is "
+                                                "missing: apt-get install libexpat1") != NULL;
+        _exit(refused ? 0 : 2);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
 }
 
 static void test_metashape(void **state)
@@ -1118,6 +1155,7 @@ static void test_train_says(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_no_expat),
         TEST(test_metashape),
         TEST(test_metashape_fisheye),
         TEST(test_metashape_parts),

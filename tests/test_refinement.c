@@ -560,7 +560,7 @@ static void check_other_views(const struct step_tests *tests, float by_error)
     ok(vkn_renderer_of_trainer(tiny.trainer, &training));
     vkn_renderer *stored = open_renderer(tests, sound);
     tiny.scene->splits[SCENE_TRAIN].camera_count = 2;
-    check_refused(training, tiny.scene, "has 2 training views, the training refines 3");
+    check_refused(training, tiny.scene, "has 2 training views, the training has 3");
     check_refused(stored, tiny.scene,
                   "sound: state: refined cameras of other views than the scene's");
     tiny.scene->splits[SCENE_TRAIN].camera_count = 3;

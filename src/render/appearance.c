@@ -23,8 +23,10 @@ static vkn_status read_appearance(const struct vkn_renderer *r, const struct vkn
                                   size_t view, struct Appearance *appearance)
 {
     struct step_views saved;
-    if (r->step)
+    if (r->step) {
+        BASE_TRY(render_check_views(r, scene));
         return step_read_appearances(r->step, view, 1, appearance);
+    }
     BASE_TRY(render_find_saved_views(r, scene, &saved));
     *appearance = saved.appearances[view];
     return VKN_OK;
@@ -35,7 +37,6 @@ vkn_status render_set_view_appearance(struct vkn_renderer *r, const struct vkn_s
 {
     const struct scene_split *train = &scene->splits[SCENE_TRAIN];
     const struct scene_camera *camera = &scene->splits[split].cameras[view];
-    const size_t image = APPEARANCE_IMAGE * sizeof(float);
     struct Config *constants = &r->setup.constants;
     struct Appearance appearance = {0};
     size_t source = split == SCENE_TRAIN ? view : 0; /* training view with the same camera */
@@ -49,7 +50,8 @@ vkn_status render_set_view_appearance(struct vkn_renderer *r, const struct vkn_s
     if (source < train->camera_count && (split == SCENE_TRAIN || needs_camera))
         BASE_TRY(read_appearance(r, scene, source, &appearance));
     if (split != SCENE_TRAIN) {
-        memset(appearance.values, 0, image);
+        for (unsigned i = 1; i < APPEARANCE_IMAGE; i++)
+            appearance.values[i] = 0;
         appearance.values[0] = scene_relative_exposure(train, camera);
     }
     memcpy(constants->picture_appearance, appearance.values, sizeof appearance.values);

@@ -18,19 +18,25 @@ vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vk
     return step_find_views(r->checkpoint, &r->state, all, cells, views);
 }
 
+vkn_status render_check_views(const struct vkn_renderer *r, const struct vkn_scene *scene)
+{
+    size_t all = scene->splits[SCENE_TRAIN].camera_count;
+    if (all == r->step->setup.constants.camera_count)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: has %zu training views, the training has %u", scene->path,
+                     all, r->step->setup.constants.camera_count);
+}
+
 static vkn_status read_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
                              size_t first, size_t count, struct View *views)
 {
-    size_t all = scene->splits[SCENE_TRAIN].camera_count;
     struct step_views saved;
     if (!r->step) {
         BASE_TRY(render_find_saved_views(r, scene, &saved));
         memcpy(views, saved.cameras + first, count * sizeof *views);
         return VKN_OK;
     }
-    if (all != r->step->setup.constants.camera_count)
-        return base_fail(VKN_BAD_INPUT, "%s: has %zu training views, the training refines %u",
-                         scene->path, all, r->step->setup.constants.camera_count);
+    BASE_TRY(render_check_views(r, scene));
     return step_read_views(r->step, first, count, views);
 }
 

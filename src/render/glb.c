@@ -219,10 +219,8 @@ static vkn_status make_json(struct glb *glb, uint64_t *binary)
 /* Tabulates sRGB bytes (IEC 61966-2-1) as linear 16-bit values, which COLOR_0 requires. */
 static void make_linear(uint32_t linear[256])
 {
-    for (int i = 0; i < 256; i++) {
-        double x = i / 255.0, y = x <= 0.04045 ? x / 12.92 : pow((x + 0.055) / 1.055, 2.4);
-        linear[i] = (uint32_t)lround(y * 65535.0);
-    }
+    for (int i = 0; i < 256; i++)
+        linear[i] = (uint32_t)lround(scene_linear_light(i / 255.0) * 65535.0);
 }
 
 static void put_vectors(struct file_buffer *file_buffer, const struct render_mesh *mesh,

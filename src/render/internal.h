@@ -76,6 +76,8 @@ vkn_status render_create_passes(struct vkn_renderer *r, const struct field_pass_
 vkn_status render_upload_camera(struct vkn_renderer *r, const struct scene_camera *camera);
 /* Uploads the configuration constants of the field and of the coarse field. */
 vkn_status render_upload_constants(struct vkn_renderer *r);
+/* Checks that the scene has as many training views as the training of the renderer's step. */
+vkn_status render_check_views(const struct vkn_renderer *r, const struct vkn_scene *scene);
 /* Finds the views in the state of the renderer's checkpoint, for the scene of its training.
  * VKN_BAD_INPUT as in step_find_views. */
 vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vkn_scene *scene,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "scene/scene.h"
+#include "scene/space.h"
 
 #define MOST_PAIRS  16u  /* evenly spaced training views that are compared with a neighbour */
 #define LEAST_VIEWS 8u   /* fewer images do not tell exposures from contents */
@@ -17,6 +17,11 @@
  * brightness and 0.08 in colour, a third of the images a stop brighter and a third darker 0.9. */
 #define SAME_LIGHT  0.35
 #define SAME_COLOR  0.35
+
+double scene_linear_light(double value)
+{
+    return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+}
 
 float scene_relative_exposure(const struct scene_split *split, const struct scene_camera *camera)
 {
@@ -65,49 +70,42 @@ struct pairs {
     size_t count;
 };
 
-/* Returns the view that is nearest in position and direction, both in units of their spread. */
-static size_t neighbour_of(const struct scene_split *train, size_t view)
+/* Returns the distance of two poses in a column of their matrices: 2, direction; 3, position. */
+static double pose_distance(const float a[12], const float b[12], int column)
 {
-    size_t nearest = view;
-    double least = HUGE_VAL, spread = 0;
-    const float *pose = train->cameras[view].pose;
-    for (size_t pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < train->camera_count; i++) {
-            const float *other = train->cameras[i].pose;
-            double position = 0, direction = 0;
-            for (int k = 0; k < 3; k++) {
-                position += pow((double)pose[4 * k + 3] - (double)other[4 * k + 3], 2);
-                direction += pow((double)pose[4 * k + 2] - (double)other[4 * k + 2], 2);
-            }
-            if (pass == 0) {
-                spread += sqrt(position) / (double)train->camera_count;
-                continue;
-            }
-            double distance = sqrt(position) / fmax(spread, 1e-9) + sqrt(direction);
-            if (i != view && distance < least) {
-                least = distance;
-                nearest = i;
-            }
-        }
-    return nearest;
+    double squared = 0;
+    for (int k = 0; k < 3; k++)
+        squared += pow((double)a[4 * k + column] - (double)b[4 * k + column], 2);
+    return sqrt(squared);
 }
 
-/* Returns the light of a channel, 0..255. */
-static double decode(double value)
+/* Returns the view that is nearest in position, in units of the views' mean distance, plus
+ * direction. */
+static size_t neighbour_of(const struct scene_split *train, size_t view)
 {
-    value /= 255;
-    return value <= 0.04045 ? value / 12.92 : pow((value + 0.055) / 1.055, 2.4);
+    const float *pose = train->cameras[view].pose;
+    size_t nearest = view;
+    double least = HUGE_VAL, mean = 0;
+    for (size_t i = 0; i < train->camera_count; i++)
+        mean += pose_distance(pose, train->cameras[i].pose, 3) / (double)train->camera_count;
+    for (size_t i = 0; i < train->camera_count; i++) {
+        const float *other = train->cameras[i].pose;
+        double distance =
+            pose_distance(pose, other, 3) / fmax(mean, 1e-9) + pose_distance(pose, other, 2);
+        if (i != view && distance < least) {
+            least = distance;
+            nearest = i;
+        }
+    }
+    return nearest;
 }
 
 /* Measures the mean light of a view's pixels that are mostly opaque. Returns false without any. */
 static bool measure_light(const struct vkn_scene *scene, size_t view, double light[3])
 {
     const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[view];
-    uint32_t width = camera->width, height = camera->height;
-    uint32_t longer = width > height ? width : height, shorter = width + height - longer;
-    uint32_t shrink = longer / SMALL_IMAGE > 1 ? longer / SMALL_IMAGE : 1;
-    shrink = shrink < shorter ? shrink : shorter;
-    size_t count = (size_t)(width / shrink) * (height / shrink), used = 0;
+    uint32_t shrink = scene_small_factor(camera, SMALL_IMAGE);
+    size_t count = (size_t)(camera->width / shrink) * (camera->height / shrink), used = 0;
     uint32_t *pixels = base_alloc(count, sizeof *pixels);
     double sums[3] = {0};
     bool read = pixels && scene_read_view(scene, SCENE_TRAIN, view, shrink, pixels) == VKN_OK;
@@ -117,7 +115,7 @@ static bool measure_light(const struct vkn_scene *scene, size_t view, double lig
             continue;
         used++;
         for (int c = 0; c < 3; c++)
-            sums[c] += decode((pixels[i] >> (8 * c) & 255) * 255.0 / alpha);
+            sums[c] += scene_linear_light((pixels[i] >> (8 * c) & 255) / (double)alpha);
     }
     free(pixels);
     for (int c = 0; c < 3 && used > 0; c++)
@@ -139,12 +137,6 @@ static vkn_status measure_pair(void *context, size_t number)
     return VKN_OK;
 }
 
-static int compare(const void *a, const void *b)
-{
-    double difference = *(const double *)a - *(const double *)b;
-    return difference < 0 ? -1 : difference > 0;
-}
-
 /* Sets the upper quartiles of the jumps of brightness and of colour. */
 static void judge_pairs(const struct pairs *pairs, struct scene_exposures *exposures)
 {
@@ -162,10 +154,8 @@ static void judge_pairs(const struct pairs *pairs, struct scene_exposures *expos
     }
     if (2 * known < LEAST_VIEWS)
         return;
-    qsort(light, known, sizeof *light, compare);
-    qsort(color, known, sizeof *color, compare);
-    exposures->light = light[3 * known / 4];
-    exposures->color = color[3 * known / 4];
+    exposures->light = space_quantile(light, known, 0.75);
+    exposures->color = space_quantile(color, known, 0.75);
 }
 
 void scene_find_exposures(struct vkn_scene *scene)

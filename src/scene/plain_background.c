@@ -40,6 +40,14 @@ static void copy_border(const uint32_t *pixels, uint32_t width, uint32_t height,
         }
 }
 
+uint32_t scene_small_factor(const struct scene_camera *camera, uint32_t longest)
+{
+    uint32_t width = camera->width, height = camera->height;
+    uint32_t longer = width > height ? width : height, shorter = width + height - longer;
+    uint32_t factor = longer / longest > 1 ? longer / longest : 1;
+    return factor < shorter ? factor : shorter;
+}
+
 /* Reads a view's border. Ignores errors, since loading reports broken images. */
 static vkn_status read_border(void *context, size_t number)
 {
@@ -48,12 +56,9 @@ static vkn_status read_border(void *context, size_t number)
     struct border *border = &sample->borders[number];
     const struct scene_split *train = &sample->scene->splits[SCENE_TRAIN];
     size_t view = number * train->camera_count / sample->count;
-    uint32_t width = train->cameras[view].width, height = train->cameras[view].height;
-    uint32_t longer = width > height ? width : height, shorter = width + height - longer;
-    uint32_t shrink = longer / SMALL_IMAGE > 1 ? longer / SMALL_IMAGE : 1;
-    shrink = shrink < shorter ? shrink : shorter;
-    width /= shrink;
-    height /= shrink;
+    uint32_t shrink = scene_small_factor(&train->cameras[view], SMALL_IMAGE);
+    uint32_t width = train->cameras[view].width / shrink;
+    uint32_t height = train->cameras[view].height / shrink;
     uint32_t *pixels = base_alloc((size_t)width * height, sizeof *pixels);
     border->pixels = base_alloc(2 * ((size_t)width + height), sizeof *border->pixels);
     if (pixels && border->pixels &&

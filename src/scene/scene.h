@@ -226,6 +226,9 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
+/* Returns the factor that reduces an image to a longer side of `longest` pixels or a few more, and
+ * to one pixel at least, for scene_read_view. */
+uint32_t scene_small_factor(const struct scene_camera *camera, uint32_t longest);
 /* Sets scene->background. Reads up to 16 training views, from memory if they are loaded; views that
  * cannot be read do not count. The background is not plain if a view has alpha. */
 void scene_find_background(struct vkn_scene *scene);
@@ -410,6 +413,8 @@ double scene_nearest_point(const struct vkn_scene *scene, const struct scene_cam
 
 #define SCENE_MOST_EXPOSURE 16.0F /* stops from the mean */
 
+/* Returns the linear light of an sRGB value, both 0..1 (IEC 61966-2-1). */
+double scene_linear_light(double value);
 /* Returns a camera's exposure in stops about the mean of the split's views, by what image files
  * give (has_exposure); 0 where the files give none. */
 float scene_relative_exposure(const struct scene_split *split, const struct scene_camera *camera);
