@@ -263,6 +263,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.cameras = cameras;
     counts.pixels = pixels;
     counts.error_cells = bench->config.error_cells;
+    counts.error_cells += bench->settings.loss.robust == VKN_SWITCH_ON; /* the summary */
     counts.error_sums = bench->config.slot_count * (3 + 2 * (uint64_t)bench->config.slot_cells);
     if (bench->settings.scene.refine > VKN_REFINEMENT_OFF)
         counts.refined_views = cameras;

@@ -53,6 +53,9 @@ struct vkn_export_params {
     /* Without a box: exports the box of the object that most training views look at, if there is
      * one. Needs `size`. */
     bool object;
+    /* Folder for the masks of a run with loss.robust, one PNG file for each training image, 0 at
+     * pixels that were left out; NULL: no masks. Needs `size`. */
+    const char *masks;
 };
 
 /* Result of vkn_run_export. */
@@ -78,6 +81,9 @@ struct vkn_export_result {
                          or for a scene far from there a rounded position near its centre */
     bool has_object;  /* the object's box was found and exported */
     double object_low[3], object_high[3]; /* the object's box, dataset units */
+    /* Masks: share of the images' area that is left out, and images with such a part. */
+    double masked_share;
+    uint32_t masked_views;
 };
 
 /* Writes the mesh, the points and the splats, in this order, each file completely or not at all. */

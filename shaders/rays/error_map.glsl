@@ -46,8 +46,8 @@ uint cell_of(Camera camera, uvec2 pixel)
     return camera.first_cell + at.y * camera.cell_columns + at.x;
 }
 
-// Returns the error of a cell of the map; 0 if the cell has no ray so far, or if its error comes from a
-// damaged checkpoint.
+// Returns the error of a cell of the map; 0 if the cell has no ray so far or is an outlier cell, or if
+// its error comes from a damaged checkpoint.
 float error_of(uint cell)
 {
     float error = error_cells[cell].error;

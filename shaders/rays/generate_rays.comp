@@ -9,6 +9,7 @@
 //   PIXELS          [pixel] RGBA8, TRAIN                 read
 //   STATE, CONTROL  step and ray count; progress, TRAIN  read
 //   STATE           [view][cell] ErrorCell, by error     read
+//                   or robust, with the summary
 //   STATE           [view] View, with REFINE             read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
@@ -18,6 +19,7 @@
 
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
+layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -108,6 +110,13 @@ uint draw_by_error(uint views, float slot_pick, vec3 pick, out uvec2 pixel)
     return view;
 }
 
+// Returns whether the cell's rays have no weight.
+bool is_outlier_cell(uint cell)
+{
+    ErrorCell summary = error_cells[config.error_cells];
+    return error_cells[cell].error < 0.0 && float(summary.rays) >= OUTLIER_LEAST * float(summary.high);
+}
+
 // Returns the density of a pixel in even drawing / its density in the mixture of even drawing and
 // drawing by error. The quotient depends on the error of the pixel's cell and the mean error of pixels.
 float even_by_drawn(uint views, uint cell)
@@ -179,8 +188,10 @@ void main()
     float plain = BACKGROUND == BACKGROUND_WHITE ? 1.0 : 0.0;
     vec3 background = BACKGROUND == BACKGROUND_RANDOM ? random_color : vec3(plain);
     ray.background = float[3](background.x, background.y, background.z);
-    ray.cell = BY_ERROR != 0u ? cell_of(camera, pixel) : 0u;
+    ray.cell = BY_ERROR != 0u || ROBUST != 0u ? cell_of(camera, pixel) : 0u;
     ray.weight = BY_ERROR != 0u ? even_by_drawn(views, ray.cell) : 1.0;
+    if (ROBUST != 0u && is_outlier_cell(ray.cell))
+        ray.weight = 0.0;
 #else
     // push.a: camera; push.b: first ray of this batch (RANDOM_PIXELS: number of the batch); push.c:
     // rays in the batch; push.d: log2 of the supersampling factor along x and y.

@@ -78,7 +78,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
 #define SPEC_REFINE             49 /* REFINE_*: what training refines of the cameras, scene.refine */
 #define SPEC_APPEARANCE         50 /* APPEARANCE_*: what training estimates of images and cameras */
-#define SPEC_COUNT              51
+#define SPEC_ROBUST             51 /* 1: rays through outlier cells have no weight: loss.robust */
+#define SPEC_COUNT              52
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -168,6 +169,13 @@ typedef struct Dispatch Dispatch;
 /* The error map (struct ErrorCell). */
 #define ERROR_MEMORY 32         /* rays of a cell that weigh as much as its error so far */
 #define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
+
+/* Outlier cells, with loss.robust: shaders/rays/mark_outliers.comp. */
+#define OUTLIER_MEMORY 8     /* instead of ERROR_MEMORY, because the cells are small */
+#define OUTLIER_STEPS  1000  /* steps before cells are marked, at most OUTLIER_START of the training */
+#define OUTLIER_START  0.5f
+#define OUTLIER_TURNS  4     /* update intervals in which all cells are looked at once */
+#define OUTLIER_LEAST  0.01f /* with a smaller share of outlier cells all rays have a weight */
 
 /* Refinement of cameras: bits of SPEC_REFINE. */
 #define REFINE_POSES   1
@@ -505,16 +513,20 @@ struct Ray {
     SHARED_UINT view;            /* camera in BIND_CAMERAS */
     SHARED_FLOAT time;           /* time of the camera */
     SHARED_FLOAT weight;  /* density of the ray's pixel in even drawing / density with which it was
-                             drawn; 1 without an error map */
+                             drawn; 1 without drawing by error; 0 in an outlier cell */
     SHARED_UINT cell;     /* cell of the error map */
     SHARED_UINT position; /* in the image: packSnorm2x16 of the distance from the middle, in units
                              of the longer side */
 };
 
 /* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.
- * The cells follow struct State in BIND_STATE. */
+ * The cells follow struct State in BIND_STATE. With loss.robust a cell more follows, the summary of
+ * the cells that the last update interval looked at: `error` is the running quantile of errors,
+ * `low` the number of cells above the quantile, `high` that of all cells with a ray, and `rays` that
+ * of outlier cells. */
 struct ErrorCell {
-    SHARED_FLOAT error;    /* running mean of the rays' losses; 0: no ray yet */
+    SHARED_FLOAT error;    /* running mean of the rays' losses; 0: no ray yet; negative, the mean
+                              times -1, for an outlier cell */
     SHARED_UINT low, high; /* sum of losses since the last update interval, in ERROR_UNITS */
     SHARED_UINT rays;      /* number of these losses */
 };

@@ -15,7 +15,8 @@
 //   RESULTS          [ray]                       read; write without TRAIN, or with scene.appearance
 //   STATE            ray count, loss scale, keep_gain, mean_loss (read),
 //                    live_count, live_rays, reached_count, kept_rays (write)      read, write
-//   STATE            [view][cell] ErrorCell: sums of losses, TRAIN by error       read, write
+//   STATE            [view][cell] ErrorCell: sums of losses, TRAIN, by error
+//                    or with loss.robust                                          read, write
 //   STATE            [view] Appearance, TRAIN with scene.appearance               read
 //   CAMERAS          [camera], TRAIN with scene.appearance                        read
 //   FIELD_GRADIENTS  [sample] vec4, TRAIN                                         write
@@ -43,8 +44,8 @@ layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #ifdef TRAIN
 #include "volume/distortion.glsl"
 #include "volume/loss.glsl"
-#include "volume/keep.glsl"
 #include "volume/ray_weight.glsl"
+#include "volume/keep.glsl"
 #include "volume/ray_appearance.glsl"
 
 layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
@@ -64,7 +65,8 @@ shared vec3 group_loss[LOCAL_SIZE]; // loss of colours, squared error, distortio
 // Adds a ray's loss to the ray's cell of the error map; a subgroup that shares the ray adds it once.
 void record_error(uint ray, float loss)
 {
-    if (BY_ERROR == 0u || push.e == COMPOSITE_COARSE || CPU_KERNELS == 0u && gl_SubgroupInvocationID != 0u)
+    bool is_recorded = (BY_ERROR != 0u || ROBUST != 0u) && push.e != COMPOSITE_COARSE;
+    if (!is_recorded || CPU_KERNELS == 0u && gl_SubgroupInvocationID != 0u)
         return;
     uint cell = rays[ray].cell, units = uint((loss < 100.0 ? loss : 100.0) * ERROR_UNITS + 0.5);
     uint before = atomicAdd(error_cells[cell].low, units);

@@ -165,7 +165,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
             own_loss.z = distortion_loss(ray, distortion);
         loss += own_loss;
         float weight = keep_weight(ray, own_loss.x + own_loss.z);
-        if (KEEP != 0u) {
+        if (KEEP != 0u || ROBUST != 0u) {
             weight = subgroupBroadcast(weight, 0u); // uniform, so that all lanes take the same branches
             counts.reached += live_count;
             counts.kept += weight > 0.0 ? 1u : 0u;

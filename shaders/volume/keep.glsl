@@ -2,7 +2,8 @@
 // kept with probability p = clamp(keep_gain * loss / mean loss, keep_least, 1), and the gradient of a
 // kept ray is multiplied by 1 / p: the expected gradient is that of all rays. The choice is random by
 // seed, step and ray alone. optim/keep_gain.glsl adapts keep_gain.
-// Pass: composite.
+// Rays of outlier cells are dropped, too: their gradients are 0.
+// Pass: composite. The including file includes volume/ray_weight.glsl first.
 
 layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
 
@@ -10,6 +11,8 @@ layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
 // coarse field are all kept, because keep_gain follows the losses of the main field.
 float keep_weight(uint ray, float loss)
 {
+    if (is_outlier(ray))
+        return 0.0;
     if (KEEP == 0u || push.e == COMPOSITE_COARSE || !(state.mean_loss > 0.0))
         return 1.0;
     float probability = clamp(state.keep_gain * loss / state.mean_loss, config.keep_least, 1.0);

@@ -1,7 +1,7 @@
 // Computes the loss of one colour channel and its derivative with respect to the difference of
 // prediction and target, as vec2(loss, derivative). Another loss needs a function and a case here,
 // and a name in include/vknerf/choices.h.
-// Pass: composite.
+// Passes: composite, appearance_gradients, mark_outliers.
 
 // enum vkn_loss of include/vknerf/choices.h
 const uint LOSS_HUBER = 1u;

@@ -358,7 +358,8 @@ struct saved_state checkpoint_state(const struct safetensors_file *file)
         return state;
     state.has_views = config.scene.refine > VKN_REFINEMENT_OFF;
     state.has_appearances = config.scene.appearance > VKN_APPEARANCE_OFF;
-    if (state.has_views || state.has_appearances) {
+    state.has_outliers = config.loss.robust == VKN_SWITCH_ON;
+    if (state.has_views || state.has_appearances || state.has_outliers) {
         state.data = tensor->data;
         state.size = tensor->size;
     }

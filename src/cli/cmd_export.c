@@ -106,6 +106,9 @@ static int print_result(const struct vkn_export_params *params,
         printf("%s: %zu points\n", params->points, result->points);
     if (params->splats)
         printf("%s: %zu splats\n", params->splats, result->splats);
+    if (params->masks)
+        printf("%s: masks that leave out %.1f %% of the images' area, in %u images\n",
+               params->masks, 100 * result->masked_share, result->masked_views);
     if (result->has_object) {
         fputs("only the object that most training views look at (--all: everything): ", stdout);
         print_crop(result->object_low, result->object_high);
@@ -130,9 +133,10 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
     if (code == OPTIONS_GO_ON && texts->crop && !params->object)
         code = cli_fail(VKN_BAD_INPUT, "export: --all and --crop exclude each other");
-    if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats)
-        code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE, --points FILE or --splats FILE is "
-                                       "missing; see vknerf export --help");
+    if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats &&
+        !params->masks)
+        code = cli_fail(VKN_BAD_INPUT, "export: --mesh FILE, --points FILE, --splats FILE or "
+                                       "--masks FOLDER is missing; see vknerf export --help");
     return code;
 }
 
@@ -145,9 +149,10 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
     const char *trust = NULL;
     bool all = false;
     char usage[160];
-    snprintf(usage, sizeof usage,
-             "export RUN [--mesh %s]\n       [--points %s] [--splats %s] [OPTION ...]", MESH_FILES,
-             POINT_FILES, SPLAT_FILES);
+    snprintf(
+        usage, sizeof usage,
+        "export RUN [--mesh %s]\n       [--points %s] [--splats %s] [--masks FOLDER] [OPTION ...]",
+        MESH_FILES, POINT_FILES, SPLAT_FILES);
     const struct option options[] = {
         {OPTION("--mesh", MESH_FILES, TEXT, &params->mesh, "mesh file to write")},
         {OPTION("--texture", "SIZE", MAYBE_COUNT, &params->texture,
@@ -173,6 +178,9 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
                 "point cloud: where random rays of the training views end")},
         {OPTION("--splats", SPLAT_FILES, TEXT, &params->splats,
                 "Gaussians at the same positions, in the layout of 3D Gaussian Splatting")},
+        {OPTION("--masks", "FOLDER", TEXT, &params->masks,
+                "masks of the training images: black where a training with loss.robust found "
+                "what other images do not show")},
         {OPTION("--count", "N", COUNT, &params->point_count,
                 "number of points and of splats; default 100000")},
         {OPTION("--seed", "N", COUNT, &params->seed, "seed of the random rays; default 0")},

@@ -339,7 +339,9 @@
     X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10), VALUE(0.003),                                       \
       "weight of density nearer to the camera than march.near_start; 0 or negative: none")              \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
-      "weight of the interlevel loss, which trains the proposal")
+      "weight of the interlevel loss, which trains the proposal")                                       \
+    X(G, robust, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                              \
+      "leave out the pixels of training images that other images do not explain")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are fractions
  * of the training; a training without limits uses decay_start and decay_interval instead. */

@@ -18,7 +18,7 @@ struct sheet {
     uint32_t views, across;   /* drawn views, in all and in a row */
     uint32_t box[2], size[2]; /* pixels of a box with its gap, and of the picture */
     float largest;
-    uint8_t *grey;
+    uint8_t *rgb;
 };
 
 /* Returns the index among the training views of drawn view n. Drawn views are evenly spaced. */
@@ -40,7 +40,7 @@ static void measure(struct sheet *sheet)
         uint32_t count = images_error_cells(sheet->plan, edges[0]);
         count *= images_error_cells(sheet->plan, edges[1]);
         for (uint32_t i = 0; i < count; i++)
-            sheet->largest = fmaxf(sheet->largest, cells[i].error);
+            sheet->largest = fmaxf(sheet->largest, fabsf(cells[i].error));
     }
     sheet->size[0] = sheet->across * sheet->box[0] - GAP;
     sheet->size[1] = (sheet->views + sheet->across - 1) / sheet->across * sheet->box[1] - GAP;
@@ -57,36 +57,47 @@ static void draw_view(const struct sheet *sheet, uint32_t n)
     for (uint32_t y = 0; y < CELL_PIXELS * rows; y++)
         for (uint32_t x = 0; x < CELL_PIXELS * columns; x++) {
             float error = cells[y / CELL_PIXELS * columns + x / CELL_PIXELS].error;
-            float share = sheet->largest > 0 && error > 0 ? error / sheet->largest : 0;
-            sheet->grey[(size_t)(top + y) * sheet->size[0] + left + x] =
-                (uint8_t)(255 * sqrtf(fminf(share, 1)) + 0.5F);
+            float share = sheet->largest > 0 ? fabsf(error) / sheet->largest : 0;
+            uint8_t grey = (uint8_t)(255 * sqrtf(fminf(share, 1)) + 0.5F);
+            uint8_t *rgb = sheet->rgb + 3 * ((size_t)(top + y) * sheet->size[0] + left + x);
+            memset(rgb, error < 0 ? grey / 3 : grey, 3);
+            if (error < 0)
+                rgb[0] = 255;
         }
 }
 
-vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
-                               const struct scene_split *train, const char *path)
+static vkn_status write_sheet(struct sheet *sheet, const char *path)
 {
-    size_t views = train->camera_count, cells = views * plan->view_cells;
+    measure(sheet);
+    sheet->rgb = base_alloc((size_t)sheet->size[0] * sheet->size[1], 3);
+    if (!sheet->rgb)
+        return VKN_ERROR;
+    for (uint32_t n = 0; n < sheet->views; n++)
+        draw_view(sheet, n);
+    vkn_status status = scene_image_write_png(path, sheet->rgb, sheet->size[0], sheet->size[1], 3);
+    free(sheet->rgb);
+    return status;
+}
+
+vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
+                               const struct scene_split *train, const char *path, double *share,
+                               uint32_t *views)
+{
+    size_t count = train->camera_count, cells = count * plan->view_cells;
     struct ErrorCell *map = base_alloc(cells, sizeof *map);
-    uint32_t count = views < MOST_DRAWN ? (uint32_t)views : MOST_DRAWN;
+    uint32_t drawn = count < MOST_DRAWN ? (uint32_t)count : MOST_DRAWN;
     struct sheet sheet = {.plan = plan,
                           .train = train,
                           .cells = map,
-                          .views = count,
-                          .across = count < DRAWN_ACROSS ? count : DRAWN_ACROSS};
+                          .views = drawn,
+                          .across = drawn < DRAWN_ACROSS ? drawn : DRAWN_ACROSS};
     vkn_status status = map ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
                                            sizeof(struct State), map, cells * sizeof *map)
                             : VKN_ERROR;
     if (status == VKN_OK) {
-        measure(&sheet);
-        sheet.grey = base_alloc((size_t)sheet.size[0] * sheet.size[1], 1);
-        status = sheet.grey ? VKN_OK : VKN_ERROR;
+        *share = images_outlier_share(plan, train, map, views);
+        status = write_sheet(&sheet, path);
     }
-    for (uint32_t n = 0; n < sheet.views && status == VKN_OK; n++)
-        draw_view(&sheet, n);
-    if (status == VKN_OK)
-        status = scene_image_write_png(path, sheet.grey, sheet.size[0], sheet.size[1], 1);
-    free(sheet.grey);
     free(map);
     return status;
 }

@@ -3,6 +3,8 @@
 #ifndef IMAGES_IMAGES_H
 #define IMAGES_IMAGES_H
 
+#include <signal.h>
+
 #include "config/config.h"
 #include "step/step.h"
 #include "scene/scene.h"
@@ -164,9 +166,24 @@ struct stream_state {
 /* Returns the current figures. */
 struct stream_state stream_state(const struct stream *stream);
 
-/* Writes a grey picture of the error map, of up to 24 training views, to the PNG file `path`. */
+/* ---- the error map --------------------------------------------------------------------------- */
+
+/* Writes a picture of the error map, of up to 24 training views, to the PNG file `path`: grey, with
+ * outlier cells in red. Sets the results of images_outlier_share. */
 vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
-                               const struct scene_split *train, const char *path);
+                               const struct scene_split *train, const char *path, double *share,
+                               uint32_t *views);
+/* Returns the share of outlier cells that loss.robust has found, and sets the number of training
+ * views that have some; 0: too few to matter, all rays have a weight. */
+double images_outlier_share(const struct images_plan *plan, const struct scene_split *train,
+                            const struct ErrorCell *map, uint32_t *views);
+/* Writes a mask for each training view to `folder`: grey PNG, 255 at used pixels, 0 at pixels that
+ * the scene's mask hides or that are in an outlier cell. A mask is called as its image, below the
+ * folder that contains all images, with ".png" appended. `map` NULL: no outliers. `stop` may be
+ * NULL. */
+vkn_status images_write_masks(const struct vkn_scene *scene, const struct images_plan *plan,
+                              const struct ErrorCell *map, const char *folder,
+                              const volatile sig_atomic_t *stop);
 
 /* Returns the least mean squared error of a constant colour over the pixels of the training views,
  * composited on the background; 0 if the views cannot be read. */

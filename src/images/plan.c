@@ -14,6 +14,7 @@
 #define MOST_STRIPS     16u
 #define LEAST_ROWS      4u /* of a strip, after downscaling */
 #define LEAST_CELL_EDGE 16u
+#define LEAST_MASK_EDGE 2u    /* with loss.robust, so that masks follow what they hide */
 #define MOST_VIEW_CELLS 4096u /* a view of 1024 x 1024 pixels has as many with the least edge */
 
 static uint64_t minimum(uint64_t a, uint64_t b)
@@ -166,9 +167,10 @@ uint32_t images_error_cells(const struct images_plan *plan, uint32_t pixels)
 /* Sizes the cells of the error map: the least power of two as their edge with which no view has
  * more than MOST_VIEW_CELLS. All views of all ranks count, at the size of the last stage, so that
  * the map depends neither on the number of ranks nor on the step. */
-static void choose_cell_edge(const struct scene_split *train, struct images_plan *plan)
+static void choose_cell_edge(const struct scene_split *train, const struct vkn_config *config,
+                             struct images_plan *plan)
 {
-    plan->cell_edge = LEAST_CELL_EDGE;
+    plan->cell_edge = config->loss.robust == VKN_SWITCH_ON ? LEAST_MASK_EDGE : LEAST_CELL_EDGE;
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
         while ((uint64_t)images_error_cells(plan, view->width) *
@@ -180,9 +182,10 @@ static void choose_cell_edge(const struct scene_split *train, struct images_plan
 
 /* Sizes the error map: the cells of the largest view of all ranks, and of the largest strip, which
  * may begin and end within cells. */
-static void plan_cells(const struct scene_split *train, struct images_plan *plan)
+static void plan_cells(const struct scene_split *train, const struct vkn_config *config,
+                       struct images_plan *plan)
 {
-    choose_cell_edge(train, plan);
+    choose_cell_edge(train, config, plan);
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
         uint32_t columns = images_error_cells(plan, view->width);
@@ -264,7 +267,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan_exchange(scene, config, plan->views / 4, range, plan);
     }
     plan->bytes = 4 * plan->pixels;
-    plan_cells(train, plan);
+    plan_cells(train, config, plan);
     return VKN_OK;
 }
 

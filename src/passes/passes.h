@@ -105,11 +105,13 @@ struct saved_buffer {
  * the coarse field follow. Returns their number. */
 size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
 
-/* The state in a checkpoint of a training that refined cameras or estimated appearances. */
+/* The state in a checkpoint of a training that refined cameras, estimated appearances or looked for
+ * outliers. */
 struct saved_state {
-    const void *data; /* struct State and what follows; NULL: neither was trained */
+    const void *data; /* struct State and what follows; NULL: none of these */
     uint64_t size;
     bool has_views, has_appearances; /* struct View and struct Appearance follow */
+    bool has_outliers;               /* the error map has outlier cells */
 };
 
 /* ---- parameters ---------------------------------------------------------------------------- */
@@ -226,8 +228,10 @@ enum pass_use {
     PASS_NOT_DEFORMED = 1 << 20,
     PASS_REFINED = 1 << 21, /* scene.refine: training refines the cameras */
     PASS_OF_FIELD = PASS_GRID | PASS_NO_GRID | PASS_DEFORMED | PASS_NOT_DEFORMED | PASS_REFINED,
-    PASS_BY_ERROR = 1 << 22,   /* batch.by_error: some rays are drawn by error */
-    PASS_APPEARANCE = 1 << 23, /* scene.appearance: training estimates the images' appearance */
+    PASS_BY_ERROR = 1 << 22,    /* batch.by_error: some rays are drawn by error */
+    PASS_ROBUST = 1 << 24,      /* loss.robust: rays through outlier cells have no weight */
+    PASS_MAPS_ERRORS = 1 << 25, /* either of them: training keeps an error map */
+    PASS_APPEARANCE = 1 << 23,  /* scene.appearance: training estimates the images' appearance */
 };
 
 #define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */

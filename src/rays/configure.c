@@ -94,6 +94,13 @@ uint32_t rays_refine(const struct vkn_config *config)
                : 0;
 }
 
+uint64_t rays_error_cells(const struct vkn_config *config, uint64_t cells)
+{
+    if (config->loss.robust == VKN_SWITCH_ON)
+        return cells + 1;
+    return config->batch.by_error > 0.0F ? cells : 0;
+}
+
 /* Returns the stratified samples of each ray; 0 when the occupancy grid places samples. */
 static uint32_t uniform_samples(const struct vkn_config *config)
 {
@@ -234,6 +241,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
                                                           : SAMPLING_UNIFORM;
     values[SPEC_SPACING] = rays_use_grid(config) ? SPACING_STEPS : spacing_of(config);
     values[SPEC_BY_ERROR] = config->batch.by_error > 0.0F;
+    values[SPEC_ROBUST] = config->loss.robust == VKN_SWITCH_ON;
     values[SPEC_BACKGROUND] = config->background == VKN_BACKGROUND_WHITE   ? BACKGROUND_WHITE
                               : config->background == VKN_BACKGROUND_BLACK ? BACKGROUND_BLACK
                                                                            : BACKGROUND_RANDOM;

@@ -19,8 +19,10 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
     double ray = 4 + sizeof(struct Ray) + sizeof(struct RayResult); /* 4: the pixel */
     double slots = m->constants->slot_count, cells = m->constants->slot_cells;
     double share = m->constants->error_share, searched = 0;
+    if (m->config->loss.robust == VKN_SWITCH_ON)
+        searched = 4; /* the error of the pixel's cell */
     if (share > 0)
-        searched = 4 * 4 + share * 4 * (2 + log2(fmax(slots, 1)) + log2(fmax(cells, 1)));
+        searched += 4 * 4 + share * 4 * (2 + log2(fmax(slots, 1)) + log2(fmax(cells, 1)));
     return (struct cost){
         .flops = GENERATE_RAY * n->rays,
         .bytes = (ray + searched + sizeof(struct Camera)) * n->rays,
@@ -196,6 +198,20 @@ static struct cost cost_update_errors(const struct cost_model *m, const struct c
     return cost_streaming(0, 2.0 * sizeof(struct ErrorCell) * m->constants->error_cells);
 }
 
+/* Operations of mark_outliers per cell: 25 cells around it 4 each, the decision 8. */
+#define MARKED_CELL 108
+
+static struct cost cost_outliers(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)n;
+    double cells = (double)m->constants->error_cells / OUTLIER_TURNS;
+    return (struct cost){
+        .flops = MARKED_CELL * cells,
+        .bytes = 4 * 27 * cells,
+        .memory = 2.0 * sizeof(struct ErrorCell) * cells,
+    };
+}
+
 /* Leaves out the pixels, which are counted once per image. */
 static struct cost cost_sum_errors(const struct cost_model *m, const struct cost_counts *n)
 {
@@ -212,8 +228,9 @@ static struct cost cost_scan_errors(const struct cost_model *m, const struct cos
 
 static const struct pass errors[] = {
     {"update_errors", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_update_errors},
-    {"sum_errors", .dispatch = DISPATCH_MARCH, .cost = cost_sum_errors},
-    {"scan_errors", .dispatch = PASS_ONE_WORKGROUP, .cost = cost_scan_errors},
+    {"mark_outliers", .use = PASS_ROBUST, .dispatch = DISPATCH_OCCUPANCY, .cost = cost_outliers},
+    {"sum_errors", .use = PASS_BY_ERROR, .dispatch = DISPATCH_MARCH, .cost = cost_sum_errors},
+    {"scan_errors", .use = PASS_BY_ERROR, .dispatch = PASS_ONE_WORKGROUP, .cost = cost_scan_errors},
 };
 const struct pass_list rays_errors = PASS_LIST(errors);
 

@@ -23,6 +23,9 @@ extern const struct pass_list rays_errors;
 extern const struct pass_list rays_view_gradients, rays_views;
 /* Returns what training refines of the cameras: bits REFINE_*, 0: nothing. */
 uint32_t rays_refine(const struct vkn_config *config);
+/* Returns the number of struct ErrorCell that training keeps for an error map of `cells` cells,
+ * with the summary of loss.robust; 0 if nothing needs the map. */
+uint64_t rays_error_cells(const struct vkn_config *config, uint64_t cells);
 /* Passes for pictures: the first generates a ray for each pixel, the others place samples along
  * rays, a few per iteration. */
 extern const struct pass_list rays_viewing;

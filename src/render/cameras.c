@@ -7,15 +7,38 @@
 #include "rays/rays.h"
 #include "render/internal.h"
 
+/* Finds the views in the saved state, and sets the plan as far as the error map depends on it. */
+static vkn_status find_saved(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                             struct images_plan *plan, struct step_views *views)
+{
+    /* The size of an error map depends on views and loss.robust alone. */
+    const struct vkn_config config = {.loss.robust = r->setup.config.loss.robust};
+    BASE_TRY(images_make_plan(scene, &config, UINT64_MAX, UINT64_MAX, plan));
+    uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
+    uint64_t cells = rays_error_cells(&r->setup.config, all * plan->view_cells);
+    return step_find_views(r->checkpoint, &r->state, all, cells, views);
+}
+
 vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
                                    struct step_views *views)
 {
-    static const struct vkn_config none = {0}; /* the size of an error map depends on views alone */
     struct images_plan plan;
-    BASE_TRY(images_make_plan(scene, &none, UINT64_MAX, UINT64_MAX, &plan));
-    uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
-    uint64_t cells = r->setup.config.batch.by_error > 0 ? all * plan.view_cells : 0;
-    return step_find_views(r->checkpoint, &r->state, all, cells, views);
+    return find_saved(r, scene, &plan, views);
+}
+
+vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                              const char *folder, const volatile sig_atomic_t *stop, double *share,
+                              uint32_t *views)
+{
+    struct images_plan plan;
+    struct step_views saved;
+    if (!r->state.has_outliers)
+        return base_fail(VKN_BAD_INPUT, "%s: was trained without loss.robust, which finds masks",
+                         r->checkpoint ? r->checkpoint : scene->path);
+    BASE_TRY(find_saved(r, scene, &plan, &saved));
+    const struct ErrorCell *map = (const void *)((const struct State *)r->state.data + 1);
+    *share = images_outlier_share(&plan, &scene->splits[SCENE_TRAIN], map, views);
+    return images_write_masks(scene, &plan, *views > 0 ? map : NULL, folder, stop);
 }
 
 vkn_status render_check_views(const struct vkn_renderer *r, const struct vkn_scene *scene)

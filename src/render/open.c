@@ -52,8 +52,8 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     return gpu_run_once(&recording);
 }
 
-/* Keeps the state of a training that refined cameras or estimated appearances. Only with a scene,
- * which the renderer does not have, is it known how many views there are. */
+/* Keeps the state of a training that refined cameras, estimated appearances or looked for outliers.
+ * Only with a scene, which the renderer does not have, is it known how many views there are. */
 static vkn_status keep_state(struct vkn_renderer *r, const char *path,
                              const struct safetensors_file *file)
 {

@@ -232,6 +232,13 @@ vkn_status render_find_object(vkn_renderer *renderer, const struct vkn_scene *sc
                               struct report_progress *progress, const volatile sig_atomic_t *stop,
                               double low[3], double high[3], const char **problem);
 
+/* Writes the masks that loss.robust has found, as images_write_masks does, and sets the share of
+ * outlier cells and the number of training views that have some. VKN_BAD_INPUT if the renderer is
+ * not that of a checkpoint of a training with loss.robust. */
+vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_scene *scene,
+                              const char *folder, const volatile sig_atomic_t *stop, double *share,
+                              uint32_t *views);
+
 /* 3D Gaussians. Zero-initialise it and free it with render_splats_free. */
 struct render_splats {
     double origin[3]; /* as in struct render_mesh */

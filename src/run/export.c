@@ -64,8 +64,8 @@ static vkn_status check_files(const struct vkn_export_params *params)
 
 static vkn_status check_params(const struct vkn_export_params *params)
 {
-    if (!params->mesh && !params->points && !params->splats)
-        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh, points or splats");
+    if (!params->mesh && !params->points && !params->splats && !params->masks)
+        return base_fail(VKN_BAD_INPUT, "no file is given for a mesh, points, splats or masks");
     if (!(params->min_component >= 0.0))
         return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
     if (!(params->threshold >= 0.0))
@@ -248,9 +248,22 @@ static vkn_status choose_time(const struct vkn_export_params *params, struct run
     return vkn_renderer_set_time(opened->renderer, 0.0);
 }
 
+static vkn_status export_masks(const struct vkn_export_params *params, struct run_opened *opened,
+                               struct vkn_export_result *result)
+{
+    if (!params->masks)
+        return VKN_OK;
+    BASE_TRY(base_make_last_folder(params->masks));
+    return render_write_masks(opened->renderer, opened->scene, params->masks, params->job->stop,
+                              &result->masked_share, &result->masked_views);
+}
+
 static vkn_status export_files(struct vkn_export_params *params, struct run_opened *opened,
                                struct vkn_export_result *result)
 {
+    BASE_TRY(export_masks(params, opened, result));
+    if (!params->mesh && !params->points && !params->splats)
+        return VKN_OK;
     BASE_TRY(choose_time(params, opened));
     BASE_TRY(crop_to_object(opened, params, result));
     BASE_TRY(export_file(params, RENDER_MESH, params->mesh, opened, result));
@@ -336,6 +349,11 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
     if (params->splats) {
         cJSON_AddStringToObject(object, "splats", params->splats);
         cJSON_AddNumberToObject(object, "splat_count", (double)result->splats);
+    }
+    if (params->masks) {
+        cJSON_AddStringToObject(object, "masks", params->masks);
+        cJSON_AddNumberToObject(object, "masked_share", result->masked_share);
+        cJSON_AddNumberToObject(object, "masked_views", result->masked_views);
     }
     if (result->has_object) {
         add_numbers(object, "object_low", result->object_low);

@@ -47,6 +47,20 @@ void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *c
     log_exposures(scene, config);
 }
 
+void sanity_log_outliers(const struct vkn_scene *scene, const char *folder, double share,
+                         uint32_t views)
+{
+    size_t all = scene->splits[SCENE_TRAIN].camera_count;
+    if (views > 0)
+        base_log(BASE_LOG_INFO,
+                 "%s: loss.robust left out %.1f %% of the training images' area, in %u of %zu "
+                 "images; see %s, or write masks by vknerf export --masks",
+                 folder, 100 * share, views, all, REPORT_ERROR_MAP);
+    else
+        base_log(BASE_LOG_INFO, "%s: loss.robust found nothing to leave out: all %zu images agree",
+                 folder, all);
+}
+
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config)
 {
     check_space(scene, config);

@@ -361,7 +361,11 @@ static vkn_status write_trace(struct training *t)
 static vkn_status write_errors(struct training *t)
 {
     char *path = base_path_join(t->result->folder, REPORT_ERROR_MAP);
-    vkn_status status = path ? train_write_errors(t->trainer, path) : VKN_ERROR;
+    double share;
+    uint32_t views;
+    vkn_status status = path ? train_write_errors(t->trainer, path, &share, &views) : VKN_ERROR;
+    if (status == VKN_OK && vkn_trainer_config(t->trainer)->loss.robust == VKN_SWITCH_ON)
+        sanity_log_outliers(t->scene, t->result->folder, share, views);
     free(path);
     return status;
 }

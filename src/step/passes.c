@@ -32,6 +32,8 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= setup->constants.kept_rows > 0 ? PASS_KEEPS_ACTIVATIONS : PASS_RECOMPUTES;
     holds |= setup->constants.ranks > 1 ? PASS_SYNCHRONOUS : PASS_SINGLE_RANK;
     holds |= setup->config.batch.by_error > 0.0F ? PASS_BY_ERROR : 0u;
+    holds |= setup->config.loss.robust == VKN_SWITCH_ON ? PASS_ROBUST : 0u;
+    holds |= rays_error_cells(&setup->config, 1) > 0 ? PASS_MAPS_ERRORS : 0u;
     holds |= volume_appearance_kind(&setup->config) ? PASS_APPEARANCE : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
@@ -59,7 +61,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_INTERVAL_GRID, &rays_sums, PASS_OCCUPANCY | (sums_cells ? PASS_SYNCHRONOUS : 0u),
          SET_STEP},
         {STEP_INTERVAL_GRID, &rays_occupancy, PASS_OCCUPANCY, SET_STEP},
-        {STEP_INTERVAL_GRID, &rays_errors, PASS_BY_ERROR, SET_STEP},
+        {STEP_INTERVAL_GRID, &rays_errors, PASS_MAPS_ERRORS, SET_STEP},
         {STEP_INTERVAL_GRID, &rays_views, PASS_REFINED, SET_STEP},
         {STEP_INTERVAL_GRID, &volume_appearance, PASS_APPEARANCE, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},

@@ -13,10 +13,10 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     struct buffer_counts counts = setup_counts(setup);
     counts.cameras = images->views + images->slots;
     counts.pixels = images->pixels;
-    if (setup->constants.error_share > 0) {
-        counts.error_cells = (uint64_t)images->views * images->view_cells;
+    counts.error_cells =
+        rays_error_cells(&setup->config, (uint64_t)images->views * images->view_cells);
+    if (setup->constants.error_share > 0)
         counts.error_sums = images->resident * (3 + 2 * (uint64_t)images->slot_cells);
-    }
     if (rays_refine(&setup->config))
         counts.refined_views = images->views;
     if (volume_appearance_kind(&setup->config))

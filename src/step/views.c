@@ -78,7 +78,9 @@ static vkn_status check_tail(const char *path, const struct saved_state *saved, 
 {
     if (saved->size != sizeof(struct State) + error_cells * sizeof(struct ErrorCell) + tail->size)
         return base_fail(VKN_BAD_INPUT, "%s: state: %s of other views than the scene's", path,
-                         saved->has_views ? "refined cameras" : "appearances");
+                         saved->has_views         ? "refined cameras"
+                         : saved->has_appearances ? "appearances"
+                                                  : "an error map");
     for (uint64_t v = 0; v < count; v++) {
         bool has_camera = !saved->has_views || is_finite(&tail->views.cameras[v]);
         if (!has_camera ||
@@ -98,14 +100,22 @@ vkn_status step_find_views(const char *path, const struct saved_state *saved, ui
     return VKN_OK;
 }
 
+/* Returns the cells of the map in a saved state. All views have as many, and a summary may follow;
+ * otherwise the state is of other views, and the number is 0. */
+static uint64_t map_cells(const struct saved_state *saved, uint64_t count, uint64_t tail_size)
+{
+    uint64_t others = sizeof(struct State) + tail_size;
+    uint64_t cells = saved->size > others ? (saved->size - others) / sizeof(struct ErrorCell) : 0;
+    return cells % count <= 1 ? cells : 0;
+}
+
 vkn_status step_upload_views(const struct step *step, const char *path,
                              const struct saved_state *saved)
 {
     const struct Config *c = &step->setup.constants;
     const uint64_t count = c->camera_count, cell = sizeof(struct ErrorCell);
     const struct tail tail = find_tail(saved, count);
-    bool has_map = saved->size != sizeof(struct State) + tail.size;
-    BASE_TRY(check_tail(path, saved, count, has_map ? c->error_cells : 0, &tail));
+    BASE_TRY(check_tail(path, saved, count, map_cells(saved, count, tail.size), &tail));
     const struct {
         bool is_trained;
         uint64_t offset;

@@ -24,9 +24,9 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     if (rays_have_coarse(config))
         return base_fail(VKN_BAD_INPUT,
                          "config: march.sampling: a stepper supports only occupancy and uniform");
-    if (config->batch.by_error > 0.0F)
-        return base_fail(VKN_BAD_INPUT,
-                         "config: batch.by_error: a stepper does not know the losses of its rays");
+    if (rays_error_cells(config, 1) > 0)
+        return base_fail(VKN_BAD_INPUT, "config: %s: a stepper does not know the losses of its rays",
+                         config->batch.by_error > 0.0F ? "batch.by_error" : "loss.robust");
     if (rays_refine(config))
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: a stepper does not refine cameras");
     if (volume_appearance_kind(config))

@@ -123,9 +123,10 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
 /* Adds a host event from `began` (base_seconds()) until now, at the trainer's step. `name`: a
  * literal. Does nothing without a profile. */
 void train_add_event(vkn_trainer *trainer, const char *name, double began);
-/* Writes a picture of the error map to the PNG file `path`; removes the file if no rays are drawn
- * by error. */
-vkn_status train_write_errors(const vkn_trainer *trainer, const char *path);
+/* Writes a picture of the error map to the PNG file `path`, and sets the share of its outlier cells
+ * and the number of views that have some; removes the file if the training keeps no error map. */
+vkn_status train_write_errors(const vkn_trainer *trainer, const char *path, double *share,
+                              uint32_t *views);
 /* Writes the trace of all events since `origin` (base_seconds()) to `path`. */
 vkn_status train_write_trace(vkn_trainer *trainer, const char *path, double origin,
                              const char *device, const char *driver);

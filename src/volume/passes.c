@@ -84,7 +84,8 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
                          : volume_reached_samples(m->config, n->live, n->marched);
     double per_invocation =
         n->rays * ((deterministic ? 1 : 1 / m->subgroup_size) + 1 / m->subgroup_size);
-    double by_error = m->config->batch.by_error > 0.0F ? 2 : 0; /* loss and number of rays */
+    bool maps_errors = m->config->batch.by_error > 0.0F || m->config->loss.robust == VKN_SWITCH_ON;
+    double by_error = maps_errors ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     struct cost appearance = {0};
     if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE) {
