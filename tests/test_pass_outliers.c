@@ -66,8 +66,8 @@ static struct ErrorCell reference_mark(const struct map *before, uint32_t turn, 
                                        struct map *after)
 {
     double quantile = (double)before->cells[VIEWS * CELLS].error;
-    double far_above = fmax(huber(0.16) / huber(0.1) * quantile, huber(0.14));
-    double above = fmax(huber(0.125) / huber(0.1) * quantile, huber(0.14));
+    double far_above = fmax(huber(0.15) / huber(0.1) * quantile, huber(0.14));
+    double above = fmax(huber(0.12) / huber(0.1) * quantile, huber(0.14));
     struct ErrorCell summary = {.error = (float)quantile};
     for (uint32_t v = 0; v < VIEWS; v++) {
         int columns = (int)((sizes[v][0] + EDGE - 1) / EDGE);
@@ -122,7 +122,7 @@ static void check_marks(struct bench *bench, uint32_t step, bool marks)
     assert_int_equal(summary.rays > 0 && summary.rays < summary.high, marks);
 }
 
-/* Cells are marked from step 1000 on, or after half of a shorter training; never before. */
+/* Cells are marked from step 1000 on, or after 35 % of a shorter training; never before. */
 static void test_marks(void **state)
 {
     struct bench bench = bench_of(*state, (struct vkn_config){0});
@@ -132,8 +132,8 @@ static void test_marks(void **state)
     }
     bench_destroy(&bench);
     bench = bench_of(*state, (struct vkn_config){.steps = 400});
-    check_marks(&bench, 192, false);
-    check_marks(&bench, 208, true);
+    check_marks(&bench, 128, false);
+    check_marks(&bench, 144, true);
     bench_destroy(&bench);
 }
 

@@ -23,7 +23,7 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 
 // Differences of outlier cells, in units of the difference whose loss is the quantile: of a cell amid
 // them, and beside them. Smaller differences than LEAST_DIFFERENCE do little harm.
-const float FAR_ABOVE = 1.6, ABOVE = 1.25, LEAST_DIFFERENCE = 0.14;
+const float FAR_ABOVE = 1.5, ABOVE = 1.2, LEAST_DIFFERENCE = 0.14;
 const uint LEAST_BESIDE = 2u; // outlier cells beside an outlier cell
 const int REACH = 2;
 

@@ -173,7 +173,7 @@ typedef struct Dispatch Dispatch;
 /* Outlier cells, with loss.robust: shaders/rays/mark_outliers.comp. */
 #define OUTLIER_MEMORY 8     /* instead of ERROR_MEMORY, because the cells are small */
 #define OUTLIER_STEPS  1000  /* steps before cells are marked, at most OUTLIER_START of the training */
-#define OUTLIER_START  0.5f
+#define OUTLIER_START  0.35f
 #define OUTLIER_TURNS  4     /* update intervals in which all cells are looked at once */
 #define OUTLIER_LEAST  0.01f /* with a smaller share of outlier cells all rays have a weight */
 
