@@ -146,7 +146,7 @@ refuses 2 'only one of a split, an orbit, an interpolation and a path' \
     render x --orbit 3 --interpolate 2 --out y
 refuses 2 'd.json: only of use with a path' render x --dataparser d.json --out y
 refuses 2 '--time: 1.01 is not a number from 0 to 1' render x --orbit 3 --out y --time 1.01
-refuses 2 '--mesh FILE, --points FILE or --splats FILE is missing' export x
+refuses 2 '--mesh FILE, --points FILE, --splats FILE or --masks FOLDER is missing' export x
 refuses 2 '--texture: x is not a whole number' export x --mesh y.glb --texture=x
 refuses 2 '--time: nan is not a number from 0 to 1' export x --mesh y.ply --time nan
 refuses 2 'x.gif: a video is not transparent' render x --background transparent --video x.gif --out y

@@ -92,11 +92,11 @@ static void check_masks(const struct step_tests *tests, const struct tiny *tiny)
     char *folder = temporary_path(tests->folder, "masks");
     const struct scene_split *train = &tiny->scene->splits[SCENE_TRAIN];
     vkn_renderer *renderer;
-    double covered = 0, found = 0, others = 0, wrong = 0, share;
-    uint32_t views;
+    double covered = 0, found = 0, others = 0, wrong = 0;
+    struct step_outliers listed;
     ok(vkn_trainer_save(tiny->trainer, checkpoint));
     ok(vkn_renderer_open(tests->context, checkpoint, VKN_PRECISION_AUTO, &renderer));
-    ok(render_write_masks(renderer, tiny->scene, folder, NULL, &share, &views));
+    ok(render_write_masks(renderer, tiny->scene, folder, NULL, &listed));
     for (size_t n = 0; n < train->camera_count; n++) {
         const struct scene_camera *camera = &train->cameras[n];
         char *path = base_format("%s%s.png", folder, strrchr(camera->image_path, '/'));
@@ -117,11 +117,11 @@ static void check_masks(const struct step_tests *tests, const struct tiny *tiny)
         free(path);
     }
     print_message("masks cover %.3f of the cards, %.3f of the rest; %.3f in %u views\n",
-                  found / covered, wrong / others, share, views);
+                  found / covered, wrong / others, listed.share, listed.views);
     assert_true(found / covered > 0.85);
     assert_true(wrong / others < 0.06);
-    assert_int_equal(views, train->camera_count);
-    assert_close(share, (found + wrong) / (covered + others), 0.01, 1, "share", 0);
+    assert_int_equal(listed.views, train->camera_count);
+    assert_close(listed.share, (found + wrong) / (covered + others), 0.01, 1, "share", 0);
     vkn_renderer_destroy(&renderer);
 }
 
@@ -143,11 +143,10 @@ static void test_nothing(void **state)
     const struct step_tests *tests = *state;
     struct tiny tiny = trained(tests, false, VKN_SWITCH_ON);
     char *picture = temporary_path(tests->folder, "error_map.png");
-    double share;
-    uint32_t views;
-    ok(train_write_errors(tiny.trainer, picture, &share, &views));
-    assert_true(share == 0);
-    assert_int_equal(views, 0);
+    struct step_outliers found;
+    ok(train_write_errors(tiny.trainer, picture, &found));
+    assert_true(found.share == 0);
+    assert_int_equal(found.views, 0);
     tiny_destroy(&tiny);
 }
 

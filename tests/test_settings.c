@@ -640,6 +640,7 @@ static const struct row {
     {IS("loss.near_density", "0.02"), .changes = {REAL(constants.loss_near, 0.02)}},
     {IS("loss.near_density", "-0.5"), .changes = {REAL(constants.loss_near, 0)}},
     {IS("loss.interlevel", "0.5"), .changes = {REAL(constants.loss_interlevel, 0.5)}},
+    {IS("loss.robust", "off")},
     {IS("loss.robust", "on"), .changes = {SPEC(ROBUST, 1)}},
     {IS("loss.delta", "0.7"), .changes = {REAL(constants.loss_delta, 0.7)}},
     {IS("loss.distortion", "0.02"),

@@ -359,6 +359,7 @@ struct saved_state checkpoint_state(const struct safetensors_file *file)
     state.has_views = config.scene.refine > VKN_REFINEMENT_OFF;
     state.has_appearances = config.scene.appearance > VKN_APPEARANCE_OFF;
     state.has_outliers = config.loss.robust == VKN_SWITCH_ON;
+    state.has_map = config.batch.by_error > 0.0F || state.has_outliers;
     if (state.has_views || state.has_appearances || state.has_outliers) {
         state.data = tensor->data;
         state.size = tensor->size;

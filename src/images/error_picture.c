@@ -80,8 +80,8 @@ static vkn_status write_sheet(struct sheet *sheet, const char *path)
 }
 
 vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
-                               const struct scene_split *train, const char *path, double *share,
-                               uint32_t *views)
+                               const struct scene_split *train, const char *path,
+                               struct step_outliers *found)
 {
     size_t count = train->camera_count, cells = count * plan->view_cells;
     struct ErrorCell *map = base_alloc(cells, sizeof *map);
@@ -95,7 +95,7 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
                                            sizeof(struct State), map, cells * sizeof *map)
                             : VKN_ERROR;
     if (status == VKN_OK) {
-        *share = images_outlier_share(plan, train, map, views);
+        *found = images_count_outliers(plan, train, map);
         status = write_sheet(&sheet, path);
     }
     free(map);

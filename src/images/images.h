@@ -168,15 +168,19 @@ struct stream_state stream_state(const struct stream *stream);
 
 /* ---- the error map --------------------------------------------------------------------------- */
 
+/* Returns the number of struct ErrorCell of the error map in a checkpoint's state, and sets the
+ * plan as far as that map depends on it. */
+uint64_t images_saved_cells(const struct scene_split *train, const struct saved_state *saved,
+                            struct images_plan *plan);
+/* Counts the outlier cells of a map. */
+struct step_outliers images_count_outliers(const struct images_plan *plan,
+                                           const struct scene_split *train,
+                                           const struct ErrorCell *map);
 /* Writes a picture of the error map, of up to 24 training views, to the PNG file `path`: grey, with
- * outlier cells in red. Sets the results of images_outlier_share. */
+ * outlier cells in red. Sets what images_count_outliers returns. */
 vkn_status images_write_errors(const struct step *step, const struct images_plan *plan,
-                               const struct scene_split *train, const char *path, double *share,
-                               uint32_t *views);
-/* Returns the share of outlier cells that loss.robust has found, and sets the number of training
- * views that have some; 0: too few to matter, all rays have a weight. */
-double images_outlier_share(const struct images_plan *plan, const struct scene_split *train,
-                            const struct ErrorCell *map, uint32_t *views);
+                               const struct scene_split *train, const char *path,
+                               struct step_outliers *found);
 /* Writes a mask for each training view to `folder`: grey PNG, 255 at used pixels, 0 at pixels that
  * the scene's mask hides or that are in an outlier cell. A mask is called as its image, below the
  * folder that contains all images, with ".png" appended. `map` NULL: no outliers. `stop` may be

@@ -15,11 +15,12 @@ static const struct ErrorCell *cells_of(const struct images_plan *plan,
     return map + view * plan->view_cells;
 }
 
-double images_outlier_share(const struct images_plan *plan, const struct scene_split *train,
-                            const struct ErrorCell *map, uint32_t *views)
+struct step_outliers images_count_outliers(const struct images_plan *plan,
+                                           const struct scene_split *train,
+                                           const struct ErrorCell *map)
 {
     uint64_t seen = 0, marked = 0;
-    *views = 0;
+    struct step_outliers found = {0};
     for (size_t view = 0; view < train->camera_count; view++) {
         uint32_t count;
         uint64_t before = marked;
@@ -28,13 +29,10 @@ double images_outlier_share(const struct images_plan *plan, const struct scene_s
             seen += fabsf(cells[i].error) > 0;
             marked += cells[i].error < 0;
         }
-        *views += marked > before;
+        found.views += marked > before;
     }
-    double share = seen > 0 ? (double)marked / (double)seen : 0;
-    if (share >= (double)OUTLIER_LEAST)
-        return share;
-    *views = 0;
-    return 0;
+    found.share = seen > 0 ? (double)marked / (double)seen : 0;
+    return found.share >= (double)OUTLIER_LEAST ? found : (struct step_outliers){0};
 }
 
 /* Returns the length of the folder, with its slash, that contains all training images. */

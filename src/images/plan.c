@@ -167,10 +167,9 @@ uint32_t images_error_cells(const struct images_plan *plan, uint32_t pixels)
 /* Sizes the cells of the error map: the least power of two as their edge with which no view has
  * more than MOST_VIEW_CELLS. All views of all ranks count, at the size of the last stage, so that
  * the map depends neither on the number of ranks nor on the step. */
-static void choose_cell_edge(const struct scene_split *train, const struct vkn_config *config,
-                             struct images_plan *plan)
+static void plan_view_cells(const struct scene_split *train, bool robust, struct images_plan *plan)
 {
-    plan->cell_edge = config->loss.robust == VKN_SWITCH_ON ? LEAST_MASK_EDGE : LEAST_CELL_EDGE;
+    plan->cell_edge = robust ? LEAST_MASK_EDGE : LEAST_CELL_EDGE;
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
         while ((uint64_t)images_error_cells(plan, view->width) *
@@ -178,24 +177,36 @@ static void choose_cell_edge(const struct scene_split *train, const struct vkn_c
                MOST_VIEW_CELLS)
             plan->cell_edge *= 2;
     }
+    for (size_t i = 0; i < train->camera_count; i++) {
+        const struct scene_camera *view = &train->cameras[i];
+        uint32_t cells =
+            images_error_cells(plan, view->width) * images_error_cells(plan, view->height);
+        plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
+    }
+}
+
+uint64_t images_saved_cells(const struct scene_split *train, const struct saved_state *saved,
+                            struct images_plan *plan)
+{
+    *plan = (struct images_plan){0};
+    plan_view_cells(train, saved->has_outliers, plan);
+    uint64_t cells = (uint64_t)train->camera_count * plan->view_cells;
+    return saved->has_map ? cells + saved->has_outliers : 0;
 }
 
 /* Sizes the error map: the cells of the largest view of all ranks, and of the largest strip, which
  * may begin and end within cells. */
-static void plan_cells(const struct scene_split *train, const struct vkn_config *config,
-                       struct images_plan *plan)
+static void plan_cells(const struct scene_split *train, bool robust, struct images_plan *plan)
 {
-    choose_cell_edge(train, config, plan);
+    plan_view_cells(train, robust, plan);
     for (size_t i = 0; i < train->camera_count; i++) {
         const struct scene_camera *view = &train->cameras[i];
         uint32_t columns = images_error_cells(plan, view->width);
-        uint32_t cells = columns * images_error_cells(plan, view->height);
-        plan->view_cells = cells > plan->view_cells ? cells : plan->view_cells;
         plan->cuts_panoramas |= plan->strips > 1 && view->lens == VKN_LENS_EQUIRECTANGULAR;
         for (uint32_t strip = 0; strip < plan->strips; strip++) {
             uint32_t begin = strip_begin(plan, view->height, strip);
             uint32_t end = strip_begin(plan, view->height, strip + 1);
-            cells = columns * (images_error_cells(plan, end) - begin / plan->cell_edge);
+            uint32_t cells = columns * (images_error_cells(plan, end) - begin / plan->cell_edge);
             plan->slot_cells = cells > plan->slot_cells ? cells : plan->slot_cells;
         }
     }
@@ -267,7 +278,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan_exchange(scene, config, plan->views / 4, range, plan);
     }
     plan->bytes = 4 * plan->pixels;
-    plan_cells(train, config, plan);
+    plan_cells(train, config->loss.robust == VKN_SWITCH_ON, plan);
     return VKN_OK;
 }
 

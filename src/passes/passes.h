@@ -111,7 +111,7 @@ struct saved_state {
     const void *data; /* struct State and what follows; NULL: none of these */
     uint64_t size;
     bool has_views, has_appearances; /* struct View and struct Appearance follow */
-    bool has_outliers;               /* the error map has outlier cells */
+    bool has_map, has_outliers;      /* an error map is before these; it has outlier cells */
 };
 
 /* ---- parameters ---------------------------------------------------------------------------- */

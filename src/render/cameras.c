@@ -11,12 +11,9 @@
 static vkn_status find_saved(const struct vkn_renderer *r, const struct vkn_scene *scene,
                              struct images_plan *plan, struct step_views *views)
 {
-    /* The size of an error map depends on views and loss.robust alone. */
-    const struct vkn_config config = {.loss.robust = r->setup.config.loss.robust};
-    BASE_TRY(images_make_plan(scene, &config, UINT64_MAX, UINT64_MAX, plan));
-    uint64_t all = scene->splits[SCENE_TRAIN].camera_count;
-    uint64_t cells = rays_error_cells(&r->setup.config, all * plan->view_cells);
-    return step_find_views(r->checkpoint, &r->state, all, cells, views);
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    uint64_t cells = images_saved_cells(train, &r->state, plan);
+    return step_find_views(r->checkpoint, &r->state, train->camera_count, cells, views);
 }
 
 vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vkn_scene *scene,
@@ -27,8 +24,8 @@ vkn_status render_find_saved_views(const struct vkn_renderer *r, const struct vk
 }
 
 vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_scene *scene,
-                              const char *folder, const volatile sig_atomic_t *stop, double *share,
-                              uint32_t *views)
+                              const char *folder, const volatile sig_atomic_t *stop,
+                              struct step_outliers *found)
 {
     struct images_plan plan;
     struct step_views saved;
@@ -37,8 +34,8 @@ vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_sce
                          r->checkpoint ? r->checkpoint : scene->path);
     BASE_TRY(find_saved(r, scene, &plan, &saved));
     const struct ErrorCell *map = (const void *)((const struct State *)r->state.data + 1);
-    *share = images_outlier_share(&plan, &scene->splits[SCENE_TRAIN], map, views);
-    return images_write_masks(scene, &plan, *views > 0 ? map : NULL, folder, stop);
+    *found = images_count_outliers(&plan, &scene->splits[SCENE_TRAIN], map);
+    return images_write_masks(scene, &plan, found->views > 0 ? map : NULL, folder, stop);
 }
 
 vkn_status render_check_views(const struct vkn_renderer *r, const struct vkn_scene *scene)

@@ -13,6 +13,7 @@
 struct field_pass_request;
 struct report_progress;
 struct setup;
+struct step_outliers;
 
 #define RENDER_MAX_FORWARD   16u /* most forward passes of a field */
 #define RENDER_MAX_PIPELINES (RENDER_MAX_FORWARD + 9u)
@@ -232,12 +233,12 @@ vkn_status render_find_object(vkn_renderer *renderer, const struct vkn_scene *sc
                               struct report_progress *progress, const volatile sig_atomic_t *stop,
                               double low[3], double high[3], const char **problem);
 
-/* Writes the masks that loss.robust has found, as images_write_masks does, and sets the share of
- * outlier cells and the number of training views that have some. VKN_BAD_INPUT if the renderer is
- * not that of a checkpoint of a training with loss.robust. */
+/* Writes the masks that loss.robust has found, as images_write_masks does, and sets what outliers
+ * there are. VKN_BAD_INPUT if the renderer is not that of a checkpoint of a training with
+ * loss.robust. */
 vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_scene *scene,
-                              const char *folder, const volatile sig_atomic_t *stop, double *share,
-                              uint32_t *views);
+                              const char *folder, const volatile sig_atomic_t *stop,
+                              struct step_outliers *found);
 
 /* 3D Gaussians. Zero-initialise it and free it with render_splats_free. */
 struct render_splats {

@@ -11,6 +11,7 @@
 #include "render/render.h"
 #include "run/internal.h"
 #include "run/open.h"
+#include "step/step.h"
 
 #define DEFAULT_RESOLUTION 256u
 #define DEFAULT_POINTS     100000u
@@ -253,9 +254,13 @@ static vkn_status export_masks(const struct vkn_export_params *params, struct ru
 {
     if (!params->masks)
         return VKN_OK;
+    struct step_outliers found = {0};
     BASE_TRY(base_make_last_folder(params->masks));
-    return render_write_masks(opened->renderer, opened->scene, params->masks, params->job->stop,
-                              &result->masked_share, &result->masked_views);
+    vkn_status status = render_write_masks(opened->renderer, opened->scene, params->masks,
+                                           params->job->stop, &found);
+    result->masked_share = found.share;
+    result->masked_views = found.views;
+    return status;
 }
 
 static vkn_status export_files(struct vkn_export_params *params, struct run_opened *opened,

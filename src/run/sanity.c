@@ -47,15 +47,17 @@ void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *c
     log_exposures(scene, config);
 }
 
-void sanity_log_outliers(const struct vkn_scene *scene, const char *folder, double share,
-                         uint32_t views)
+void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config *config,
+                         const char *folder, const struct step_outliers *found)
 {
     size_t all = scene->splits[SCENE_TRAIN].camera_count;
-    if (views > 0)
+    if (config->loss.robust != VKN_SWITCH_ON)
+        return;
+    if (found->views > 0)
         base_log(BASE_LOG_INFO,
                  "%s: loss.robust left out %.1f %% of the training images' area, in %u of %zu "
                  "images; see %s, or write masks by vknerf export --masks",
-                 folder, 100 * share, views, all, REPORT_ERROR_MAP);
+                 folder, 100 * found->share, found->views, all, REPORT_ERROR_MAP);
     else
         base_log(BASE_LOG_INFO, "%s: loss.robust found nothing to leave out: all %zu images agree",
                  folder, all);

@@ -100,7 +100,7 @@ static vkn_status open_trainer(struct training *t)
 
 static struct run_record record_of(const struct training *t, const char *status)
 {
-    struct run_record record = {
+    return (struct run_record){
         .status = status,
         .scene = t->begin.scene_path,
         .device = vkn_context_device_name(t->context),
@@ -113,9 +113,8 @@ static struct run_record record_of(const struct training *t, const char *status)
         .gradients = train_gradients(t->trainer),
         .sampling = train_sampling(t->trainer),
         .ranks = t->ranks,
+        .communication = train_communication(t->trainer),
     };
-    record.communication = train_communication(t->trainer);
-    return record;
 }
 
 static void log_images(const struct training *t)
@@ -361,11 +360,10 @@ static vkn_status write_trace(struct training *t)
 static vkn_status write_errors(struct training *t)
 {
     char *path = base_path_join(t->result->folder, REPORT_ERROR_MAP);
-    double share;
-    uint32_t views;
-    vkn_status status = path ? train_write_errors(t->trainer, path, &share, &views) : VKN_ERROR;
-    if (status == VKN_OK && vkn_trainer_config(t->trainer)->loss.robust == VKN_SWITCH_ON)
-        sanity_log_outliers(t->scene, t->result->folder, share, views);
+    struct step_outliers found;
+    vkn_status status = path ? train_write_errors(t->trainer, path, &found) : VKN_ERROR;
+    if (status == VKN_OK)
+        sanity_log_outliers(t->scene, vkn_trainer_config(t->trainer), t->result->folder, &found);
     free(path);
     return status;
 }

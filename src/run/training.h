@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "run/internal.h"
 #include "scene/scene.h"
+#include "step/step.h"
 
 /* ---- inputs (begin.c) ------------------------------------------------------------------------ */
 
@@ -217,9 +218,9 @@ void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *
 /* Logs what was found in the images, with the settings that depend on it: the plain background of
  * images without alpha, exposures that differ. */
 void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *config);
-/* Logs what loss.robust has left out: the share of outlier cells, the views that have some. */
-void sanity_log_outliers(const struct vkn_scene *scene, const char *folder, double share,
-                         uint32_t views);
+/* Logs what loss.robust has left out, if the training has it. */
+void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config *config,
+                         const char *folder, const struct step_outliers *found);
 /* Warns of poses that do not fit the training images, if the images are in memory. */
 void sanity_check_poses(const struct vkn_scene *scene);
 /* Warns of overfitting, by the PSNR in dB of the training rays (0: unknown) and of the split. */

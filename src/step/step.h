@@ -189,6 +189,11 @@ struct step_views {
     const struct View *cameras;
     const struct Appearance *appearances;
 };
+/* What loss.robust has found; all 0: too few outlier cells to matter, all rays have a weight. */
+struct step_outliers {
+    double share;   /* of the cells with a ray */
+    uint32_t views; /* training views with outlier cells */
+};
 /* Reads the refinement of the training views [first, first + count) into views[count]. */
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
 /* Finds the `count` training views in a checkpoint's state, after an error map of `error_cells`
@@ -229,9 +234,11 @@ size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SA
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
 /* Uploads refined views and appearances from a checkpoint's state, as far as the step trains them.
- * VKN_BAD_INPUT as in step_find_views. */
+ * VKN_BAD_INPUT as in step_find_views; if only weights are loaded, the state may be of other views,
+ * and a warning says that they are not taken over. */
 vkn_status step_upload_views(const struct step *step, const char *path,
-                             const struct saved_state *saved);
+                             const struct saved_state *saved, uint64_t error_cells,
+                             bool weights_only);
 /* Returns the step's buffer of a checkpoint's tensor. */
 const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved);
 /* Recomputes the occupancy bits from the cells and the threshold of the state. */

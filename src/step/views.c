@@ -100,22 +100,23 @@ vkn_status step_find_views(const char *path, const struct saved_state *saved, ui
     return VKN_OK;
 }
 
-/* Returns the cells of the map in a saved state. All views have as many, and a summary may follow;
- * otherwise the state is of other views, and the number is 0. */
-static uint64_t map_cells(const struct saved_state *saved, uint64_t count, uint64_t tail_size)
-{
-    uint64_t others = sizeof(struct State) + tail_size;
-    uint64_t cells = saved->size > others ? (saved->size - others) / sizeof(struct ErrorCell) : 0;
-    return cells % count <= 1 ? cells : 0;
-}
-
 vkn_status step_upload_views(const struct step *step, const char *path,
-                             const struct saved_state *saved)
+                             const struct saved_state *saved, uint64_t error_cells,
+                             bool weights_only)
 {
     const struct Config *c = &step->setup.constants;
     const uint64_t count = c->camera_count, cell = sizeof(struct ErrorCell);
     const struct tail tail = find_tail(saved, count);
-    BASE_TRY(check_tail(path, saved, count, map_cells(saved, count, tail.size), &tail));
+    if (!saved->has_views && !saved->has_appearances)
+        return VKN_OK;
+    if (weights_only && saved->size != step->buffers.at[BIND_STATE].size) {
+        base_log(BASE_LOG_WARNING,
+                 "%s: cameras and exposures of its views are not taken over: the views or settings "
+                 "are others",
+                 path);
+        return VKN_OK;
+    }
+    BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
     const struct {
         bool is_trained;
         uint64_t offset;

@@ -118,20 +118,16 @@ static vkn_status upload_tensors(vkn_trainer *trainer, const char *path,
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     const struct safetensors_tensor *tensors[MAX_SAVED_BUFFERS] = {NULL};
     const struct step *step = &trainer->step;
+    const struct scene_split *train = &trainer->scene->splits[SCENE_TRAIN];
+    struct images_plan plan; /* of the error map */
     size_t count = step_list_saved(step, saved);
     /* All tensors are checked before the first upload, so that a failure changes nothing. */
     for (size_t i = 0; i < count; i++)
         if (!weights_only || saved[i].is_inherited)
             BASE_TRY(find_tensor(trainer, file, &saved[i], weights_only, &tensors[i]));
-    /* If only weights are loaded, the state may be of other views. */
     const struct saved_state state = checkpoint_state(file);
-    if (state.data && (!weights_only || state.size == step->buffers.at[BIND_STATE].size))
-        BASE_TRY(step_upload_views(step, path, &state));
-    else if (state.data)
-        base_log(BASE_LOG_WARNING,
-                 "%s: cameras and exposures of its views are not taken over: the "
-                 "views or settings are others",
-                 path);
+    uint64_t cells = images_saved_cells(train, &state, &plan);
+    BASE_TRY(step_upload_views(step, path, &state, cells, weights_only));
     for (size_t i = 0; i < count; i++)
         if (tensors[i])
             BASE_TRY(step_upload_saved(step, &saved[i], tensors[i]->data, tensors[i]->size));

@@ -10,6 +10,7 @@ struct field_backend;
 struct gpu_device;
 struct parallel;
 struct step;
+struct step_outliers;
 
 /* Decodes the training images, or this rank's share of them, if they fit scene.host_budget; else
  * they are decoded from their files whenever they are needed. `parallel`: NULL for a single rank;
@@ -123,10 +124,10 @@ vkn_status train_profile(vkn_trainer *trainer, train_peaks *measure, struct vkn_
 /* Adds a host event from `began` (base_seconds()) until now, at the trainer's step. `name`: a
  * literal. Does nothing without a profile. */
 void train_add_event(vkn_trainer *trainer, const char *name, double began);
-/* Writes a picture of the error map to the PNG file `path`, and sets the share of its outlier cells
- * and the number of views that have some; removes the file if the training keeps no error map. */
-vkn_status train_write_errors(const vkn_trainer *trainer, const char *path, double *share,
-                              uint32_t *views);
+/* Writes a picture of the error map to the PNG file `path`, and sets what outliers it has; removes
+ * the file if the training keeps no error map. */
+vkn_status train_write_errors(const vkn_trainer *trainer, const char *path,
+                              struct step_outliers *found);
 /* Writes the trace of all events since `origin` (base_seconds()) to `path`. */
 vkn_status train_write_trace(vkn_trainer *trainer, const char *path, double origin,
                              const char *device, const char *driver);

@@ -137,13 +137,13 @@ vkn_status vkn_trainer_run(vkn_trainer *trainer, const struct vkn_train_run *giv
     return status;
 }
 
-vkn_status train_write_errors(const vkn_trainer *trainer, const char *path, double *share,
-                              uint32_t *views)
+vkn_status train_write_errors(const vkn_trainer *trainer, const char *path,
+                              struct step_outliers *found)
 {
-    *share = *views = 0;
+    *found = (struct step_outliers){0};
     if (trainer->step.setup.constants.first_sum > 0)
         return images_write_errors(&trainer->step, &trainer->images,
-                                   &trainer->scene->splits[SCENE_TRAIN], path, share, views);
+                                   &trainer->scene->splits[SCENE_TRAIN], path, found);
     (void)remove(path); /* of an earlier training; mostly there is none */
     return VKN_OK;
 }
