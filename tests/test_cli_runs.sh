@@ -118,7 +118,10 @@ succeeds eval refined --json --stride 6 --quiet
 [ "$(grep -c '"psnr_aligned":' out)" = 3 ] || fail "eval of refined cameras aligns no views, or not all: $(cat out)"
 rm -r refined
 # shellcheck disable=SC2086
-succeeds train "$demo" --out exposed --downscale 8 --steps 16 --quiet $small --set scene.appearance=full
+succeeds train "$demo" --out exposed --downscale 8 --steps 16 $small --set scene.appearance=full \
+    --set loss.robust=on
+contains err 'exposed: loss.robust found nothing to leave out: all 60 images agree'
+has exposed/error_map.png
 contains exposed/appearance.json '"white_balance":'
 contains exposed/report.html 'Exposures of training images, in stops about the mean'
 contains exposed/report.html 'mean of the test views; colours corrected: [0-9.]* dB'
@@ -127,7 +130,14 @@ contains out '^PSNR [0-9.]* dB (colours corrected: affine [0-9.]* dB, quadratic 
 succeeds render exposed --split test --exposure 2 --width 24 --out bright --quiet
 succeeds render exposed --split test --width 24 --out mean --quiet
 [ "$(cksum <bright/frame_0000.png)" != "$(cksum <mean/frame_0000.png)" ] || fail "--exposure changes no picture"
-rm -r exposed bright mean
+succeeds export exposed --masks masks --json
+contains out '"masked_views":.*0'
+[ "$(find masks -name '*.png' | wc -l)" = 60 ] || fail "export: other masks than those of 60 images"
+refuses 2 'run.*: was trained without loss.robust, which finds masks$' export run --masks none
+refuses 2 'no/masks: ' export exposed --masks no/masks
+refuses 2 'exposed/config.json: ' export exposed --masks exposed/config.json
+[ ! -e none ] || fail "export: a failure left a folder of masks"
+rm -r exposed bright mean masks
 refuses 2 'there are no val views' eval run --split val --quiet
 "$bin" report run --json >/dev/full 2>err
 [ $? = 1 ] || fail "a full standard output goes unnoticed"

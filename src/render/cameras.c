@@ -31,7 +31,8 @@ vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_sce
     struct step_views saved;
     if (!r->state.has_outliers)
         return base_fail(VKN_BAD_INPUT, "%s: was trained without loss.robust, which finds masks",
-                         r->checkpoint ? r->checkpoint : scene->path);
+                         r->checkpoint);
+    BASE_TRY(base_make_last_folder(folder));
     BASE_TRY(find_saved(r, scene, &plan, &saved));
     const struct ErrorCell *map = (const void *)((const struct State *)r->state.data + 1);
     *found = images_count_outliers(&plan, &scene->splits[SCENE_TRAIN], map);

@@ -22,9 +22,8 @@ struct vkn_renderer {
     const struct step *step;    /* step whose field is rendered; NULL: the field of a checkpoint */
     const uint64_t *steps_done; /* training steps of `step`; NULL: see checkpoint_step */
     uint64_t checkpoint_step;
-    /* Of a checkpoint with refined cameras, appearances or outliers: its path, and a copy of its
-     * state. */
-    char *checkpoint;
+    char *checkpoint; /* its path; NULL: a trainer's field */
+    /* A copy of the state of a checkpoint with refined cameras, appearances or outliers. */
     struct saved_state state;
     struct setup setup; /* sized for the renderer's batches of rays and samples */
     bool has_time;      /* `time` replaces the time of every camera */

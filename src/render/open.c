@@ -52,19 +52,20 @@ static vkn_status load_field(struct vkn_renderer *r, const struct safetensors_fi
     return gpu_run_once(&recording);
 }
 
-/* Keeps the state of a training that refined cameras, estimated appearances or looked for outliers.
- * Only with a scene, which the renderer does not have, is it known how many views there are. */
+/* Keeps the path, and the state of a training that refined cameras, estimated appearances or looked
+ * for outliers. Only with a scene, which the renderer does not have, is it known how many views
+ * there are. */
 static vkn_status keep_state(struct vkn_renderer *r, const char *path,
                              const struct safetensors_file *file)
 {
     const struct saved_state state = checkpoint_state(file);
-    void *copy = state.data ? base_alloc(state.size, 1) : NULL;
-    if (!state.data)
-        return VKN_OK;
+    r->checkpoint = base_format("%s", path);
+    if (!r->checkpoint || !state.data)
+        return r->checkpoint ? VKN_OK : VKN_ERROR;
+    void *copy = base_alloc(state.size, 1);
     r->state = state;
     r->state.data = copy;
-    r->checkpoint = base_format("%s", path);
-    if (!copy || !r->checkpoint)
+    if (!copy)
         return VKN_ERROR;
     memcpy(copy, state.data, state.size);
     return VKN_OK;

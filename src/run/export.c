@@ -255,7 +255,6 @@ static vkn_status export_masks(const struct vkn_export_params *params, struct ru
     if (!params->masks)
         return VKN_OK;
     struct step_outliers found = {0};
-    BASE_TRY(base_make_last_folder(params->masks));
     vkn_status status = render_write_masks(opened->renderer, opened->scene, params->masks,
                                            params->job->stop, &found);
     result->masked_share = found.share;
