@@ -132,14 +132,14 @@ static void add_orders(struct base_text *page)
                       orders[i][1]);
 }
 
-/* Adds the picture of the error map, if the run has drawn rays by error. */
+/* Adds the picture of the error map, if the run has one. */
 static void add_error_map(struct base_text *page, const struct run *run)
 {
     size_t budget = PAGE_PICTURE_BUDGET;
     char *path = base_path_join(run->folder, REPORT_ERROR_MAP);
     if (path && base_file_exists(path)) {
         base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>Error map of training views"
-                            "</h3></figcaption>\n");
+                            "; red: outliers, left out of the training</h3></figcaption>\n");
         page_picture(page, run->folder, REPORT_ERROR_MAP, "error map", 0, &budget);
         base_text_add(page, "\n</figure>\n");
     }
