@@ -6,6 +6,7 @@
 //
 //   buffer          shape                                access
 //   CAMERAS         [camera]                             read
+//   CAMERAS         [depth] Depth, with loss.depth       read
 //   PIXELS          [pixel] RGBA8, TRAIN                 read
 //   STATE, CONTROL  step and ray count; progress, TRAIN  read
 //   STATE           [view][cell] ErrorCell, by error     read
@@ -20,6 +21,7 @@
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;
+layout(constant_id = SPEC_DEPTH) const uint DEPTH = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -28,6 +30,7 @@ layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult resul
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorCell error_cells[]; };
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
+layout(std430, BINDING(CAMERAS)) readonly buffer DepthBuffer { float depth_words[]; };
 
 #define VIEW_BUFFER readonly buffer
 #include "rays/refined_views.glsl"
@@ -126,6 +129,18 @@ float even_by_drawn(uint views, uint cell)
     float mixture = 1.0 - config.error_share + config.error_share * error_of(cell) / mean;
     return reduce[at] > 0.0 ? 1.0 / mixture : 1.0;
 }
+
+// Draws one of a camera's known depths and sets its pixel. pick: random number in [0, 1).
+Depth draw_depth(Camera camera, float pick, out uvec2 pixel)
+{
+    uint number = min(uint(pick * float(camera.depth_count)), camera.depth_count - 1u);
+    uint at = config.first_depth_word + DEPTH_WORDS * (camera.first_depth + number);
+    Depth depth =
+        Depth(depth_words[at], depth_words[at + 1u], depth_words[at + 2u], depth_words[at + 3u]);
+    uvec2 whole = uvec2(depth.x, depth.y - float(camera.first_row)) / camera.shrink;
+    pixel = min(whole, uvec2(camera.width, camera.height) - 1u);
+    return depth;
+}
 #endif
 
 // Returns Ray.position of a position in the part of a view that the camera's pixels show.
@@ -156,9 +171,11 @@ void main()
     uint views = drawn_views();
     bool by_error = BY_ERROR != 0u && reduce[slot_sums(slot_of(views - 1u))] > 0.0 &&
                     random_unit(state.step, number, RANDOM_ERROR).y < config.error_share;
+    bool by_depth = DEPTH != 0u && random_unit(state.step, number, RANDOM_DEPTH).x < config.depth_share;
+    Depth known = Depth(0.0, 0.0, 0.0, 0.0);
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
-        if (by_error) {
+        if (by_error && !by_depth) {
             float slot_pick = random_unit(state.step, number, RANDOM_ERROR + draw * RANDOM_DRAW).x;
             view = draw_by_error(views, slot_pick, pick, pixel);
             camera = cameras[view];
@@ -174,6 +191,8 @@ void main()
             if (camera.strip_share < 1.0 &&
                 random_unit(state.step, number, RANDOM_STRIP + draw * RANDOM_DRAW).x >= camera.strip_share)
                 continue;
+            if (by_depth && camera.depth_count > 0u)
+                known = draw_depth(camera, random_unit(state.step, number, RANDOM_DEPTH + draw * RANDOM_DRAW).y, pixel);
         }
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
     }
@@ -248,6 +267,12 @@ void main()
         ray.step = whole + max(ceil(ray.step - whole), 0.0);
 #endif
     }
+#ifdef TRAIN
+    ray.known_t = known.depth / depth_scale;
+    ray.known_sigma = known.sigma / depth_scale;
+#else
+    ray.known_t = ray.known_sigma = 0.0;
+#endif
     ray.last = in_range && span.y > span.x ? to_steps(span.y) : -1.0;
 #ifdef TRAIN
     if (color == PIXEL_IGNORED || !in_range)

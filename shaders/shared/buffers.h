@@ -33,6 +33,7 @@
  *   DISPATCHES         [2 * DISPATCH_COUNT] Dispatch           copy of State.dispatches, then the proposal's
  *   STATS              [STATS_RING] Stats                      ring of step statistics, which the host reads later
  *   CAMERAS            [camera] Camera                         training views first
+ *                      [depth] Depth                           then known depths of views, with loss.depth
  *   PIXELS             [pixel] RGBA8                           training images, premultiplied, or PIXEL_IGNORED:
  *                                                              all views or the resident image strips
  *   RAYS               [ray] Ray
@@ -85,7 +86,7 @@
     BUFFER(15, CONTROL, "control", struct Control, 1, GPU_HOST, UNSAVED)                                               \
     BUFFER(13, DISPATCHES, "group counts", struct Dispatch, 2 * DISPATCH_COUNT, GPU_DEVICE, UNSAVED)                   \
     BUFFER(16, STATS, "stats", struct Stats, STATS_RING, GPU_HOST, UNSAVED)                                            \
-    BUFFER(1, CAMERAS, "cameras", struct Camera, n->cameras, GPU_DEVICE, UNSAVED)                                      \
+    BUFFER(1, CAMERAS, "cameras", uint32_t, (n->cameras * sizeof(struct Camera) + n->depths * sizeof(struct Depth)) / 4, GPU_DEVICE, UNSAVED) \
     BUFFER(17, PIXELS, "training images", uint32_t, n->pixels, GPU_DEVICE, UNSAVED)                                    \
     BUFFER(2, RAYS, "rays", struct Ray, n->rays, GPU_DEVICE, UNSAVED)                                                  \
     BUFFER(3, RESULTS, "ray results", struct RayResult, n->rays, GPU_DEVICE, UNSAVED)                                  \

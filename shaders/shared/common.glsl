@@ -68,6 +68,7 @@ const uint RANDOM_BACKGROUND = 2u;
 const uint RANDOM_CELL = 3u;
 const uint RANDOM_ERROR = 5u; // slot and choice of drawing by error
 const uint RANDOM_STRIP = 6u;
+const uint RANDOM_DEPTH = 7u;
 const uint RANDOM_KEEP = 8u;
 const uint RANDOM_CELL_TIME = 16u;
 const uint RANDOM_SAMPLE = 32u;

@@ -79,7 +79,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_REFINE             49 /* REFINE_*: what training refines of the cameras, scene.refine */
 #define SPEC_APPEARANCE         50 /* APPEARANCE_*: what training estimates of images and cameras */
 #define SPEC_ROBUST             51 /* 1: rays through outlier cells have no weight: loss.robust */
-#define SPEC_COUNT              52
+#define SPEC_DEPTH              52 /* 1: some rays have a known depth: loss.depth */
+#define SPEC_COUNT              54
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -292,6 +293,7 @@ struct Config {
 
     SHARED_FLOAT loss_delta;      /* Huber's delta */
     SHARED_FLOAT loss_distortion; /* weight of the distortion loss */
+    SHARED_FLOAT loss_depth;      /* weight of the depth loss; 0: none */
     SHARED_FLOAT loss_near;       /* weight of the loss of density nearer than near_start */
     SHARED_FLOAT ladder_unit;     /* distance that the power ladder counts as 1 */
     SHARED_FLOAT ladder_range;    /* of the power ladder from near_distance to far_distance */
@@ -373,6 +375,10 @@ struct Config {
     SHARED_FLOAT refine_start;  /* share of the training after which cameras move */
     SHARED_FLOAT refine_limit;  /* largest length of a pose's or lens's latent parameters, pixels */
     SHARED_FLOAT refine_detail; /* most cells per pixel of levels that move cameras */
+
+    /* Known depths (struct Depth). */
+    SHARED_UINT first_depth_word;
+    SHARED_FLOAT depth_share; /* share of the rays that are drawn through known depths */
 
     /* Appearance of images (struct Appearance). */
     SHARED_UINT first_appearance_sum; /* as first_sum, first_view_word */
@@ -490,6 +496,7 @@ struct Camera {
     /* The part of the view that the pixels show: its first row in the whole image, its downscale
      * factor. Then the view's first cell in the error map, and the number of cells in a row. */
     SHARED_UINT first_row, shrink, first_cell, cell_columns;
+    SHARED_UINT first_depth, depth_count; /* of the known depths of these rows: struct Depth */
     SHARED_UINT view;         /* training view that the pixels belong to */
     SHARED_UINT counted;      /* 1: sum_errors has counted the used pixels of the cells */
     SHARED_FLOAT strip_share; /* probability that an even draw of this strip is kept: 1 unless
@@ -497,6 +504,14 @@ struct Camera {
     SHARED_FLOAT time;        /* 0..1 for dynamic scenes, else 0 */
     SHARED_FLOAT pose[12];    /* camera to world, row-major 3 x 4 */
 };
+
+/* A known depth of a training view, with loss.depth. The depths follow the cameras in
+ * BIND_CAMERAS, from the word Config.first_depth_word on. */
+struct Depth {
+    SHARED_FLOAT x, y;         /* position in the whole image, pixels */
+    SHARED_FLOAT depth, sigma; /* in the unit of t times Ray.distance_scale; standard deviation */
+};
+#define DEPTH_WORDS 4
 
 /* A ray in training space. The direction has unit length. */
 struct Ray {
@@ -517,6 +532,8 @@ struct Ray {
     SHARED_UINT cell;     /* cell of the error map */
     SHARED_UINT position; /* in the image: packSnorm2x16 of the distance from the middle, in units
                              of the longer side */
+    SHARED_FLOAT known_t, known_sigma; /* known distance along the ray, and its standard deviation;
+                                          0: unknown */
 };
 
 /* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.

@@ -47,6 +47,7 @@ layout(std430, BINDING(NORMALS)) buffer NormalBuffer { vec4 normals[]; };
 #include "volume/ray_weight.glsl"
 #include "volume/keep.glsl"
 #include "volume/ray_appearance.glsl"
+#include "volume/known_depth.glsl"
 
 layout(std430, BINDING(FIELD_GRADIENTS)) writeonly buffer FieldGradientBuffer { vec4 field_gradients[]; };
 layout(std430, BINDING(LIVE)) writeonly buffer LiveBuffer { uint live[]; };
@@ -183,7 +184,8 @@ bool is_active_ray(uint ray)
 }
 #endif
 
-// Running sums over a ray's samples.
+// Running sums over a ray's samples. In training `depth` is the sum of weight * agreement of a ray with
+// a known depth.
 struct Accumulated {
     vec3 color;
     float transmittance, depth;
@@ -222,6 +224,16 @@ void store_result(uint ray, Accumulated accumulated)
 float median_distance(float t, float width, float transmittance, float thickness)
 {
     return t + width * (log(2.0 * transmittance) / thickness - 0.5);
+}
+
+// Returns what a sample adds to Accumulated.depth, by weight.
+float depth_of(uint ray, float t, float width)
+{
+#ifdef TRAIN
+    return DEPTH != 0u ? depth_agreement(ray, t, width) : 0.0;
+#else
+    return t;
+#endif
 }
 
 #include "volume/composite_per_invocation.glsl"

@@ -5,7 +5,8 @@
 // Writes the gradients with respect to rgb and density of the live samples, which are among the ray's
 // first `reached` samples. `density_factor`: density_loss_gradient of the ray.
 void write_gradients(uint ray, uint first, uint live_count, uint reached, uint count,
-                     vec3 color_gradient, float density_factor, vec3 prediction, DistortionSums all)
+                     vec3 color_gradient, float density_factor, vec3 prediction, DistortionSums all,
+                     float agreement)
 {
     uint slot = first;
     if (LISTS_LIVE) {
@@ -21,6 +22,8 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
     DistortionSums distortion = NO_DISTORTION;
+    bool is_known = reached > 0u && has_known_depth(ray);
+    float by_agreement = is_known ? depth_derivative(agreement) : 0.0;
     for (uint i = 0; i < reached; i++) {
         vec4 value = field[first + i];
         float t = samples[first + i].t, extent = samples[first + i].width, width = density_width(ray, t, extent);
@@ -41,6 +44,11 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
             distortion = add_distortion(distortion, interval, weight);
             by_density += width * density_factor * config.loss_distortion *
                           distortion_derivative(distortion, all, interval, weight, transmittance);
+        }
+        if (is_known) {
+            float agrees = depth_agreement(ray, t, extent);
+            agreement -= weight * agrees; // of the samples behind
+            by_density += width * density_factor * by_agreement * (transmittance * agrees - agreement);
         }
         field_gradients[first + i] = vec4(weight * color_gradient, by_density);
         if (LISTS_LIVE)
@@ -81,7 +89,8 @@ void composite_per_invocation()
         if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
             accumulated.depth = median_distance(t, width, transmittance, thickness);
 #else
-        accumulated.depth = round_compositing(accumulated.depth + round_compositing(weight * t));
+        accumulated.depth = 
+            round_compositing(accumulated.depth + round_compositing(weight * depth_of(ray, t, width)));
 #endif
 #ifdef NORMALS
         accumulated.normal += weight * normals[at].xyz;
@@ -103,7 +112,8 @@ void composite_per_invocation()
     float kept_weight = is_active ? keep_weight(ray, loss.x + loss.z) : 0.0;
     bool is_kept = kept_weight > 0.0;
     write_gradients(ray, first, is_kept ? live_count : 0u, is_kept ? reached : 0u, count, kept_weight * color_gradient,
-                    is_active ? density_loss_gradient(ray, kept_weight) : 0.0, prediction, distortion);
+                    is_active ? density_loss_gradient(ray, kept_weight) : 0.0, prediction, distortion,
+                    accumulated.depth);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
     group_loss[gl_LocalInvocationID.x] = loss;

@@ -16,7 +16,7 @@ LaneSample load_color(uint ray, uint first, uint count, uint base, float transmi
 
 // Adds the subgroup's live samples to the running sums. Each lane has its own sums of depths and
 // normals until add_lanes.
-void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
+void add_samples(uint ray, uint first, LaneSample s, inout Accumulated accumulated)
 {
     float weight = round_compositing(s.transmittance_in * s.alpha);
     accumulated.color = round_compositing(accumulated.color + subgroupShuffle(s.color, SUBGROUP_SIZE - 1u));
@@ -27,7 +27,7 @@ void add_samples(uint first, LaneSample s, inout Accumulated accumulated)
             median_distance(s.t, s.width, s.transmittance_in, s.value.w * s.contracted_width),
             subgroupBallotFindLSB(hits));
 #else
-    accumulated.depth += s.live ? weight * s.t : 0.0;
+    accumulated.depth += s.live ? weight * depth_of(ray, s.t, s.width) : 0.0;
 #endif
 #ifdef NORMALS
     accumulated.normal += s.live ? weight * normals[first + s.base + lane].xyz : vec3(0.0);
@@ -69,7 +69,8 @@ DistortionSums last_lane(DistortionSums s)
 // last, which are all samples of most rays. With the distortion loss all samples are loaded again, to
 // save registers.
 void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, vec3 color_gradient,
-                         float density_factor, vec3 prediction, DistortionSums all, LaneSample held)
+                         float density_factor, vec3 prediction, DistortionSums all, float agreement,
+                         LaneSample held)
 {
     uint slot = 0;
     if (LISTS_LIVE && live_count > 0u) {
@@ -80,6 +81,8 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
     float transmittance = 1.0;
     vec3 color = vec3(0.0);
     DistortionSums distortion = NO_DISTORTION;
+    bool is_known = has_known_depth(ray);
+    float by_agreement = is_known ? depth_derivative(agreement) : 0.0;
     for (uint base = 0; base < reached; base += SUBGROUP_SIZE) {
         if (held.base != base || DISTORTION != 0u)
             held = load_color(ray, first, reached, base, transmittance);
@@ -92,6 +95,13 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
                             distortion_derivative(through, all, interval, weight, held.transmittance_out);
             distortion = last_lane(through);
         }
+        float by_depth = 0.0;
+        if (is_known) {
+            float agrees = held.live ? depth_agreement(ray, held.t, held.width) : 0.0;
+            float behind = agreement - subgroupInclusiveAdd(weight * agrees);
+            by_depth = by_agreement * (held.transmittance_out * agrees - behind);
+            agreement = subgroupShuffle(behind, SUBGROUP_SIZE - 1u);
+        }
         bool has_sample = base + lane < reached;
         uint list_slot = slot + base + lane;
         if (ALPHA_THRESHOLD != 0u) {
@@ -102,7 +112,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (has_sample && !held.transparent) {
             float by_density = density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb,
                                                 prediction - accumulated, color_gradient);
-            by_density += held.contracted_width * density_factor * (by_distortion + near_derivative(held.t));
+            by_density += held.contracted_width * density_factor * (by_distortion + by_depth + near_derivative(held.t));
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS_LIVE)
                 live[list_slot] = first + base + lane;
@@ -147,7 +157,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
     for (uint base = 0; base < count && reached == base && accumulated.transmittance >= config.early_stop;
          base += SUBGROUP_SIZE) {
         s = load_color(ray, first, count, base, accumulated.transmittance);
-        add_samples(first, s, accumulated);
+        add_samples(ray, first, s, accumulated);
         live_count += count_live(s);
         reached += s.reached;
 #ifdef TRAIN
@@ -173,7 +183,7 @@ void composite_ray(uint ray, bool is_active, inout vec3 loss, inout RayCounts co
                 live_count = reached = 0u;
         }
         write_ray_gradients(ray, first, live_count, reached, weight * color_gradient,
-                            density_loss_gradient(ray, weight), prediction, distortion, s);
+                            density_loss_gradient(ray, weight), prediction, distortion, accumulated.depth, s);
         counts.listed += live_count;
     }
     if (!LISTS_LIVE)

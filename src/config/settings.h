@@ -267,6 +267,8 @@
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step")   \
     X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
       "share of rays drawn where the error is large, from an error map per image; 0: none")             \
+    X(G, depth_share, FLOAT, RANGE(0.001, 1), VALUE(0.25),                                              \
+      "share of rays drawn through known depths, with loss.depth")                                      \
     X(G, unbiased, BOOL, ANY, VALUE(false),                                                             \
       "weight rays drawn by error so that gradients are those of even drawing")
 
@@ -336,6 +338,8 @@
     X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                       \
       VALUE_RULE(distortion, 0.01, "; linear: 0, proposal 0.002, plain background 0.003"),              \
       "weight of the distortion loss; 0 or negative: none")                                             \
+    X(G, depth, FLOAT, RANGE_OR_OFF(-1, 10), OPEN("0"),                                                 \
+      "weight of known depths: sparse points, depth pictures; 0 or negative: none")                     \
     X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10), VALUE(0.003),                                       \
       "weight of density nearer to the camera than march.near_start; 0 or negative: none")              \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \

@@ -57,6 +57,7 @@ struct images_plan {
     uint32_t view_cells;     /* most cells of the error map in a view, of all shares */
     uint32_t slot_cells;     /* most cells of the error map in a slot */
     bool cuts_panoramas;     /* panoramas are cut into strips, which differ in solid angle */
+    uint64_t depths;         /* known depths of the training views, with loss.depth */
     float times[2];          /* first and last time of all training views */
     float view_size;         /* mean of the longer sides of all training images, pixels */
 };

@@ -220,6 +220,21 @@ static double mean_cosine(const struct scene_camera *camera)
     return (sin(bottom) - sin(top)) / (bottom - top);
 }
 
+/* Returns the first of a view's known depths that is at `row` or below it. */
+static size_t first_depth(const struct scene_split *train, const struct scene_camera *view,
+                          uint32_t row)
+{
+    size_t low = view->first_depth, high = low + view->depth_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if ((uint32_t)train->depths[middle].y < row)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 struct Camera images_camera(const struct images_plan *plan, const struct scene_split *train,
                             const struct images_strip *image_strip)
 {
@@ -230,6 +245,12 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.shrink = image_strip->shrink;
     camera.first_cell = image_strip->view * plan->view_cells;
     camera.cell_columns = images_error_cells(plan, view->width);
+    if (plan->depths > 0) {
+        size_t first = first_depth(train, view, image_strip->first_row);
+        size_t end = first_depth(train, view, image_strip->first_row + image_strip->rows);
+        camera.first_depth = (uint32_t)first;
+        camera.depth_count = (uint32_t)(end - first);
+    }
     /* All strips are equally likely. A draw of a panorama's strip is kept in proportion to the
      * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: draws of
      * other views are kept as often as draws of a panorama on average. */
@@ -262,6 +283,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
+        .depths = config->loss.depth > 0 ? train->depth_count : 0,
         .times = {1.0F, 0.0F},
     };
     for (size_t i = 0; i < train->camera_count; i++) {
@@ -316,6 +338,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .cell_edge = plan->cell_edge,
         .view_cells = plan->view_cells,
         .slot_cells = plan->slot_cells,
+        .depths = plan->depths,
         .times = {plan->times[0], plan->times[1]},
         .view_size = plan->view_size,
         .share = plan->share,

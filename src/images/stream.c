@@ -128,7 +128,15 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
         scene_find_background(scene);
     if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
         scene_find_exposures(scene);
-    return VKN_OK;
+    return config->loss.depth < 0 ? VKN_OK : scene_find_depths(scene);
+}
+
+/* Returns a whole view as a strip. */
+static struct images_strip whole_view(const struct scene_split *train, uint32_t view)
+{
+    const struct scene_camera *camera = &train->cameras[view];
+    return (struct images_strip){
+        .view = view, .rows = camera->height, .shrink = 1, .camera = *camera};
 }
 
 /* Lists the cameras of all views; with a curriculum, sorts each virtual rank's cameras by time. */
@@ -137,7 +145,7 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
 {
     const uint32_t turns = plan->share.of > 0 ? plan->share.of : 1;
     for (uint32_t i = 0; i < plan->cameras; i++)
-        views[i] = (struct images_strip){.view = i, .shrink = 1, .camera = train->cameras[i]};
+        views[i] = whole_view(train, i);
     if (step->setup.constants.curriculum <= 0)
         return VKN_OK;
     uint32_t *order = base_alloc(plan->cameras, sizeof *order);
@@ -147,12 +155,25 @@ static vkn_status list_cameras(const struct step *step, const struct images_plan
         status = images_sort(train, share, order);
         for (uint32_t i = 0; status == VKN_OK && i < scene_share_count(share, plan->cameras); i++) {
             uint32_t view = (uint32_t)scene_share_view(share, order[i]);
-            views[scene_share_view(share, i)] =
-                (struct images_strip){.view = view, .shrink = 1, .camera = train->cameras[view]};
+            views[scene_share_view(share, i)] = whole_view(train, view);
         }
     }
     free(order);
     return status;
+}
+
+/* Uploads the known depths of the training views behind the cameras. */
+static vkn_status upload_depths(struct step *step, const struct images_plan *plan,
+                                const struct scene_split *train)
+{
+    _Static_assert(sizeof(struct scene_depth) == sizeof(struct Depth) &&
+                       offsetof(struct scene_depth, sigma) == offsetof(struct Depth, sigma),
+                   "scene and shaders agree");
+    return plan->depths == 0
+               ? VKN_OK
+               : gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
+                            4ull * step->setup.constants.first_depth_word, train->depths,
+                            plan->depths * sizeof(struct Depth));
 }
 
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
@@ -166,6 +187,8 @@ vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,
     vkn_status status = list_cameras(step, plan, train, views);
     if (status == VKN_OK)
         status = upload_cameras(step, plan, train, views, 0, plan->cameras);
+    if (status == VKN_OK)
+        status = upload_depths(step, plan, train);
     for (uint32_t i = 0; i < plan->views && plan->exchanged == 0; i++)
         views[i] = images_strip(plan, train, i, i, 1);
     if (status == VKN_OK && plan->exchanged == 0)

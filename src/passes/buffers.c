@@ -111,6 +111,7 @@ static const struct {
     {offsetof(struct buffer_counts, error_sums), "batch.by_error"},
     {offsetof(struct buffer_counts, refined_views), "scene.refine"},
     {offsetof(struct buffer_counts, appearances), "scene.appearance"},
+    {offsetof(struct buffer_counts, depths), "loss.depth"},
     {offsetof(struct buffer_counts, layer), "--resolution"},
     {offsetof(struct buffer_counts, texels), "--texture"},
     {offsetof(struct buffer_counts, splats), "--count"},

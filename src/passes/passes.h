@@ -36,6 +36,7 @@ struct buffer_counts {
     uint64_t error_cells, error_sums; /* error map: struct ErrorCell; floats after REDUCE_SIZE */
     uint64_t refined_views;           /* training views whose cameras are refined, or 0 */
     uint64_t appearances;             /* training views whose appearance is estimated, or 0 */
+    uint64_t depths;                  /* known depths of training views, or 0 */
     /* Meshes: grid points of a layer, layers of a slab, tiles, most vertices and triangles, and
      * pixels of the visibility maps. */
     uint64_t layer, layers, tiles, vertices, triangles, visibility_maps;

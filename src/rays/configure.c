@@ -222,6 +222,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     constants->anneal_steps = config->proposal.anneal_steps;
     constants->proposal_interval = config->proposal.interval;
     set_capacity(config, constants);
+    constants->depth_share = config->batch.depth_share;
     constants->error_share = config->batch.by_error;
     constants->error_unbiased = config->batch.unbiased;
     constants->refine_rate = config->refine.initial_rate;

@@ -270,6 +270,7 @@ static struct scene_point *convert_points(const struct vkn_scene *scene,
         for (int i = 0; i < 3; i++)
             converted[n].position[i] = (float)position[i];
         memcpy(converted[n].color, points[n].color, sizeof(converted[n].color));
+        converted[n].error = points[n].error;
     }
     return converted;
 }
@@ -281,10 +282,12 @@ static vkn_status set_points(struct vkn_scene *scene, const struct transforms *f
     return scene->point_count == file->point_count ? VKN_OK : VKN_ERROR;
 }
 
-static vkn_status set_tracked(const struct vkn_scene *scene, const struct transforms_frame *frame,
-                              struct scene_camera *camera)
+static vkn_status set_tracked(const struct transforms_frame *frame, struct scene_camera *camera)
 {
-    camera->tracked = convert_points(scene, frame->tracked, frame->tracked_count);
+    const size_t size = frame->tracked_count * sizeof(*camera->tracked);
+    camera->tracked = size > 0 ? base_alloc(size, 1) : NULL;
+    if (camera->tracked != NULL)
+        memcpy(camera->tracked, frame->tracked, size);
     camera->tracked_count = camera->tracked != NULL ? frame->tracked_count : 0;
     return camera->tracked_count == frame->tracked_count ? VKN_OK : VKN_ERROR;
 }
@@ -307,7 +310,7 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     camera->applied_orientation = frame->rotated ? frame->orientation : EXIF_UPRIGHT;
     bool complete =
         camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
-    return complete ? set_tracked(scene, frame, camera) : VKN_ERROR;
+    return complete ? set_tracked(frame, camera) : VKN_ERROR;
 }
 
 static vkn_status make_split(struct vkn_scene *scene, const struct selection *selection,

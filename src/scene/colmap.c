@@ -9,8 +9,6 @@
 #include "scene/reader.h"
 #include "scene/space.h"
 
-#define MOST_TRACKED 512u /* most tracked points kept for a frame: enough to judge its pose */
-
 /* ---- points ---------------------------------------------------------------------------------- */
 
 static double distance(const struct transforms_frame *frame, const double point[3])
@@ -55,36 +53,43 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_set_bounds(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
-/* Allocates a frame's tracked points. Sets *stride: every stride-th visible point is kept. */
-static vkn_status make_tracked(struct transforms_frame *frame, size_t seen, size_t *stride)
+#define LEAST_ERROR 0.5F /* reprojection error of a point, pixels: its views may agree by chance \
+                          */
+
+/* Returns the angle of a reprojection error in pixels at the middle of a frame. */
+static float to_radians(const struct transforms_frame *frame, float error)
 {
-    *stride = 1 + seen / MOST_TRACKED;
-    frame->tracked = base_alloc(seen / *stride + 1, sizeof(*frame->tracked));
-    return frame->tracked != NULL ? VKN_OK : VKN_ERROR;
+    struct scene_camera camera;
+    lens_apply(&frame->lens, frame->width, frame->height, 1, &camera);
+    double resized = frame->lens.size[0] > 0 ? frame->width / frame->lens.size[0] : 1;
+    return (float)((double)fmaxf(error, LEAST_ERROR) * resized / (double)camera.focal_x);
 }
 
-/* Copies each frame's tracked points. `ends`: see list_depths. */
+/* Lists each frame's tracked points, and converts the points' errors to angles. `ends`: see
+ * list_depths. */
 static vkn_status list_tracked(const struct colmap *model, const struct colmap_id *ids,
                                struct transforms *transforms, const size_t *ends)
 {
-    struct counter {
-        size_t seen, stride;
-    } *counters = base_alloc(transforms->count, sizeof(*counters));
-    vkn_status status = counters != NULL ? VKN_OK : VKN_ERROR;
-    for (size_t i = 0; i < transforms->count && status == VKN_OK; i++)
-        status = make_tracked(&transforms->frames[i], ends[i] - (i > 0 ? ends[i - 1] : 0),
-                              &counters[i].stride);
-    for (size_t i = 0, k = 0; i < model->point_count && status == VKN_OK; i++) {
+    for (size_t i = 0; i < transforms->count; i++) {
+        struct transforms_frame *frame = &transforms->frames[i];
+        frame->tracked =
+            base_alloc(ends[i] - (i > 0 ? ends[i - 1] : 0) + 1, sizeof(*frame->tracked));
+        if (frame->tracked == NULL)
+            return VKN_ERROR;
+    }
+    for (size_t i = 0, k = 0; i < model->point_count; i++) {
+        const struct transforms_frame *first = NULL;
         for (; k < model->track_ends[i]; k++) {
             struct transforms_frame *frame =
                 colmap_find_frame(ids, transforms, model->track[k].image);
-            struct counter *counter = frame != NULL ? &counters[frame - transforms->frames] : NULL;
-            if (counter != NULL && counter->seen++ % counter->stride == 0)
-                frame->tracked[frame->tracked_count++] = model->points[i];
+            if (frame == NULL)
+                continue;
+            frame->tracked[frame->tracked_count++] = (uint32_t)i;
+            first = first != NULL ? first : frame;
         }
+        transforms->points[i].error = first != NULL ? to_radians(first, model->points[i].error) : 0;
     }
-    free(counters);
-    return status;
+    return VKN_OK;
 }
 
 static vkn_status copy_points(struct colmap *model, struct transforms *transforms)

@@ -222,6 +222,7 @@ static vkn_status read_point(struct bytes *bytes, size_t index, size_t count,
         point->color[i] = (uint8_t)read_integer(bytes, 1);
     spans->error = next_span(bytes, 8);
     read_doubles(bytes, &error, 1);
+    point->error = (float)error;
     uint64_t length = read_u64(bytes);
     if (bytes->truncated || length > bytes->left / 8)
         return cut_off(bytes, "point", index, count);

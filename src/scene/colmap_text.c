@@ -400,6 +400,7 @@ static vkn_status read_point(struct lines *lines, struct transforms_point *point
     }
     end_span(lines, &spans->error);
     memcpy(point->position, values + 1, sizeof(point->position));
+    point->error = (float)values[7];
     for (int i = 0; i < 3; i++) {
         double color = isfinite(values[4 + i]) ? values[4 + i] : 0;
         if (!(color >= 0 && color <= 255))

@@ -14,6 +14,7 @@
 #define MOST_PROCESSORS 8u     /* with more, reading files is the bottleneck */
 #define LARGEST         48e6   /* pixels of an image; larger ones are skipped to save memory */
 #define PICTURE_SIZE    320u   /* smallest longer side of a small image, pixels */
+#define MOST_TRACKED    512u   /* tracked points of a view: enough to judge its pose */
 #define MOST_POINTS     65536u /* sparse points that are projected into a view */
 #define CELLS           24u    /* cells along each side of an image; each holds its nearest point */
 /* Smallest ratio of a point's distance to a neighbouring cell's that counts as occluded. */
@@ -171,17 +172,21 @@ static bool project(const struct consistency_sampled_view *sampled, const struct
     return x >= 0 && y >= 0 && x < sampled->camera->width && y < sampled->camera->height;
 }
 
-static vkn_status list_tracked(struct consistency_sampled_view *sampled)
+static vkn_status list_tracked(const struct vkn_scene *scene,
+                               struct consistency_sampled_view *sampled)
 {
     const struct scene_camera *camera = sampled->camera;
     struct consistency_points *points = &sampled->tracked;
-    points->list = base_alloc(camera->tracked_count, sizeof *points->list);
+    const size_t stride = 1 + camera->tracked_count / MOST_TRACKED;
+    points->list = base_alloc(camera->tracked_count / stride + 1, sizeof *points->list);
     if (points->list == NULL)
         return VKN_ERROR;
-    for (size_t i = 0; i < camera->tracked_count; i++)
-        points->count +=
-            project(sampled, &camera->tracked[i], &points->list[points->count]) ? 1 : 0;
-    points->outside = camera->tracked_count - points->count;
+    for (size_t i = 0; i < camera->tracked_count; i += stride) {
+        bool inside =
+            project(sampled, &scene->points[camera->tracked[i]], &points->list[points->count]);
+        points->count += inside ? 1 : 0;
+        points->outside += inside ? 0 : 1;
+    }
     return VKN_OK;
 }
 
@@ -260,7 +265,7 @@ static vkn_status read_sampled_view(void *context, size_t number)
     read_picture(scene, sampled);
     if (sampled->pixels == NULL)
         return VKN_OK;
-    BASE_TRY(list_tracked(sampled));
+    BASE_TRY(list_tracked(scene, sampled));
     return list_nearest(scene, sampled);
 }
 

@@ -72,6 +72,7 @@ void scene_close(struct vkn_scene **scene)
         for (size_t j = 0; j < split->camera_count; j++)
             free_camera(&split->cameras[j]);
         free(split->cameras);
+        free(split->depths);
         free(split->pixels);
     }
     free((*scene)->points);

@@ -55,9 +55,10 @@ struct scene_camera {
     unsigned applied_orientation; /* EXIF orientation that is applied to the pixels; 0, 1: none */
     bool has_exposure;            /* the image file gives its exposure */
     float exposure;               /* in stops, see exif_exposure */
-    struct scene_point *tracked;  /* a subset of the sparse model's points whose tracks list this
-                                     view; owned by the scene */
+    uint32_t *tracked; /* the sparse model's points whose tracks list this view, as indices; owned
+                          by the scene */
     size_t tracked_count; /* 0 and NULL: the model has no tracks, or the camera is not of a split */
+    size_t first_depth, depth_count; /* the view's range of the split's depths */
 };
 
 /* The subset of a split's views whose pixels are loaded: views first .. first + count - 1 of every
@@ -66,10 +67,21 @@ struct scene_share {
     uint32_t first, count, of;
 };
 
+/* A known depth in a view, from a sparse point or a depth picture. */
+struct scene_depth {
+    float x, y;  /* position in the image as loaded, pixels */
+    float depth; /* as in scene_camera_depth_scale, training units */
+    float sigma; /* standard deviation of `depth` */
+};
+
 /* The views of one split. */
 struct scene_split {
     struct scene_camera *cameras;
     size_t camera_count;
+    struct scene_depth *depths; /* view after view, by y in a view; NULL before scene_find_depths.
+                                   Training views have those to train on, others those that are
+                                   held out */
+    size_t depth_count;
     struct scene_share share;
     uint32_t *pixels;     /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, or
                              SCENE_IGNORED; rows from the top, view after view; NULL until loaded */
@@ -81,6 +93,7 @@ struct scene_split {
 struct scene_point {
     float position[3]; /* training space */
     uint8_t color[3];  /* sRGB */
+    float error;       /* mean reprojection error, radians; 0: unknown */
 };
 
 /* The background of images without alpha, measured along the borders of a sample of the training
@@ -101,6 +114,21 @@ struct scene_exposures {
     double light, color;
 };
 
+/* Where known depths come from. */
+enum scene_depth_kind {
+    SCENE_DEPTH_TRACKS,   /* points of a sparse model, in the views of their tracks */
+    SCENE_DEPTH_CLOUD,    /* points without tracks, in views that seem to see them */
+    SCENE_DEPTH_PICTURES, /* pixels of depth pictures */
+    SCENE_DEPTH_KINDS
+};
+extern const char *const scene_depth_kinds[SCENE_DEPTH_KINDS]; /* "tracked points", ... */
+/* The training views' known depths. */
+struct scene_depths {
+    bool are_known; /* scene_find_depths has been called */
+    size_t counts[SCENE_DEPTH_KINDS];
+    double sigma; /* median of sigma / depth */
+};
+
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
  * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
@@ -119,6 +147,7 @@ struct vkn_scene {
     bool dynamic;            /* frames have different times */
     struct scene_background background; /* set by scene_find_background */
     struct scene_exposures exposures;   /* set by scene_find_exposures */
+    struct scene_depths depths;         /* set by scene_find_depths */
     _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
@@ -425,6 +454,10 @@ void scene_find_exposures(struct vkn_scene *scene);
 enum vkn_appearance scene_default_appearance(const struct vkn_scene *scene);
 /* Writes "exposures differ: by 2.3 stops in the image files". Returns whether they differ. */
 bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
+
+/* Lists the known depths of all views, unless they are known already: of points that two training
+ * views see, and of depth pictures. Every eighth point is held out from training. (depth.c) */
+vkn_status scene_find_depths(struct vkn_scene *scene);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

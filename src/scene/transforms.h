@@ -40,7 +40,7 @@ struct transforms_frame {
     double bounds[2]; /* depths of the nearest and the farthest visible content; 0: unknown */
     unsigned splits;  /* bits 1 << scene_split_name, from the filename lists */
     bool has_sharpness;
-    struct transforms_point *tracked; /* a subset of the points whose tracks list this frame */
+    uint32_t *tracked; /* the points whose tracks list this frame, as indices */
     size_t tracked_count;
 };
 
@@ -48,6 +48,7 @@ struct transforms_frame {
 struct transforms_point {
     double position[3];
     uint8_t color[3]; /* sRGB */
+    float error; /* mean reprojection error: pixels in a file, then radians; 0: unknown */
 };
 
 /* Points of a file that are skipped because a value is not finite or a coordinate is beyond

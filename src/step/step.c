@@ -13,6 +13,7 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     struct buffer_counts counts = setup_counts(setup);
     counts.cameras = images->views + images->slots;
     counts.pixels = images->pixels;
+    counts.depths = images->depths;
     counts.error_cells =
         rays_error_cells(&setup->config, (uint64_t)images->views * images->view_cells);
     if (setup->constants.error_share > 0)
@@ -275,6 +276,8 @@ static void choose_views(const struct step_images *images, struct Config *consta
 {
     const struct scene_share share = images->share;
     constants->camera_count = images->views;
+    constants->first_depth_word =
+        (uint32_t)((images->views + images->slots) * sizeof(struct Camera) / 4);
     constants->first_time = images->times[0];
     constants->last_time = images->times[1];
     constants->first_view = images->slots > 0 ? images->views : share.first;

@@ -105,6 +105,7 @@ struct step_images {
     uint64_t pixels;    /* of BIND_PIXELS */
     uint32_t cell_edge; /* of a cell of the error map, in pixels */
     uint32_t view_cells, slot_cells; /* most cells of the error map in a view, and in a slot */
+    uint64_t depths;                 /* known depths of the training views, with loss.depth */
     float times[2];                  /* first and last time of the training views */
     float view_size;                 /* mean of the longer sides of the training images, pixels */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws

@@ -270,11 +270,13 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
     constants->alpha_threshold = config->march.alpha_threshold;
     constants->loss_delta = config->loss.delta;
     constants->loss_near = fmaxf(config->loss.near_density, 0.0F);
+    constants->loss_depth = fmaxf(config->loss.depth, 0.0F);
     constants->loss_interlevel = config->loss.interlevel;
     configure_keep(config, constants);
     constants->appearance_rate = config->appearance.initial_rate;
     constants->appearance_final_rate = config->appearance.final_rate;
     specialization->values[SPEC_APPEARANCE] = volume_appearance_kind(config);
+    specialization->values[SPEC_DEPTH] = config->loss.depth > 0.0F;
     specialization->values[SPEC_KEEP] = volume_drops_rays(config);
     specialization->values[SPEC_ALPHA_THRESHOLD] = config->march.alpha_threshold > 0.0F;
     specialization->values[SPEC_LOSS] = config->loss.kind;

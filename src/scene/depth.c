@@ -1,0 +1,277 @@
+/* Lists known depths of views: of sparse points and of depth pictures. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scene/space.h"
+#include "scene/transforms.h"
+
+#define HOLD_OUT    8u   /* one of so many points is held out from training */
+#define LEAST_VIEWS 2u   /* training views in the track of a usable point */
+#define MOST_SIGMA  0.25 /* largest relative standard deviation of a usable depth */
+/* Clouds without tracks: a view sees the nearest point of each cell, unless a neighbouring cell has
+ * a point nearer than this share of its distance. */
+#define CELLS       48u /* along the longer side of an image */
+#define OCCLUDED    0.9
+#define CLOUD_SIGMA 0.03 /* relative standard deviation: the point may be hidden */
+
+const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked points", "points of a cloud",
+                                                          "pixels of depth pictures"};
+
+/* Directions to a point from the training views of its track. */
+struct track {
+    uint32_t views, last;     /* number of views; the last one counted, plus 1 */
+    float first[3], other[3]; /* from the first view; from the view that sees it most differently */
+    float cosine;             /* least cosine between `first` or `other` and a view's direction */
+};
+
+struct finding {
+    const struct vkn_scene *scene;
+    struct track *tracks; /* [point]; NULL: points have no tracks */
+    enum scene_split_name split;
+    struct base_text *lists;      /* [view] struct scene_depth */
+    enum scene_depth_kind *kinds; /* [view] */
+};
+
+/* ---- tracks ---------------------------------------------------------------------------------- */
+
+/* Sets the unit direction from a camera to a point, and returns the distance. */
+static double towards(const struct scene_camera *camera, const struct scene_point *point,
+                      double direction[3])
+{
+    double squared = 0;
+    for (int i = 0; i < 3; i++) {
+        direction[i] = (double)point->position[i] - (double)camera->pose[4 * i + 3];
+        squared += direction[i] * direction[i];
+    }
+    double distance = sqrt(squared);
+    for (int i = 0; i < 3; i++)
+        direction[i] /= distance;
+    return distance;
+}
+
+/* Counts a view in a track, finds the view that sees the point most differently from the first, or
+ * the largest angle between this view and others. */
+static void widen(struct track *track, int round, const double direction[3])
+{
+    float at[3], cosine = 0;
+    for (int i = 0; i < 3; i++) {
+        at[i] = (float)direction[i];
+        cosine += at[i] * (round == 1 ? track->first[i] : track->other[i]);
+    }
+    if (round == 0 && track->views++ == 0)
+        memcpy(track->first, at, sizeof at);
+    if (round == 0 || cosine >= track->cosine)
+        return;
+    track->cosine = cosine;
+    if (round == 1)
+        memcpy(track->other, at, sizeof at);
+}
+
+/* Measures the tracks, in fresh memory. *has_tracks: there are any. */
+static struct track *measure_tracks(const struct vkn_scene *scene, bool *has_tracks)
+{
+    const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+    struct track *tracks = base_alloc(scene->point_count + 1, sizeof *tracks);
+    for (size_t i = 0; i < scene->point_count && tracks; i++)
+        tracks[i].cosine = 1;
+    for (int round = 0; round < 3 && tracks; round++)
+        for (size_t v = 0; v < train->camera_count; v++) {
+            const struct scene_camera *camera = &train->cameras[v];
+            for (size_t i = 0; i < camera->tracked_count; i++) {
+                struct track *track = &tracks[camera->tracked[i]];
+                const uint32_t turn = (uint32_t)(round * train->camera_count + v + 1);
+                double direction[3];
+                towards(camera, &scene->points[camera->tracked[i]], direction);
+                if (track->last != turn) /* a view may have a point twice */
+                    widen(track, round, direction);
+                track->last = turn;
+                *has_tracks = true;
+            }
+        }
+    return tracks;
+}
+
+/* Returns the relative standard deviation of a point's distance. */
+static double track_sigma(const struct track *track, const struct scene_point *point)
+{
+    double cosine = fmax((double)track->cosine, 0);
+    return (double)point->error / sqrt(fmax(1 - cosine * cosine, 0));
+}
+
+/* ---- depths of a view ------------------------------------------------------------------------ */
+
+static bool is_held_out(size_t point)
+{
+    return point % HOLD_OUT == 0;
+}
+
+/* Makes the depth of a point; returns false if the image does not show it. `sigma`: relative. */
+static bool see(const struct scene_camera *camera, double limit, const struct scene_point *point,
+                double sigma, struct scene_depth *depth)
+{
+    double position[3], direction[3], x, y;
+    for (int i = 0; i < 3; i++)
+        position[i] = (double)point->position[i];
+    if (!scene_camera_project_within(camera, limit, position, &x, &y) ||
+        !(x >= 0 && y >= 0 && x < camera->width && y < camera->height))
+        return false;
+    double distance = towards(camera, point, direction);
+    distance *= scene_camera_depth_scale(camera, direction);
+    *depth = (struct scene_depth){
+        .x = (float)x, .y = (float)y, .depth = (float)distance, .sigma = (float)(distance * sigma)};
+    return distance > 0 && isfinite(depth->sigma);
+}
+
+static void list_tracked(const struct finding *finding, const struct scene_camera *camera,
+                         struct base_text *list)
+{
+    const double limit = scene_camera_limit(camera);
+    for (size_t i = 0; i < camera->tracked_count; i++) {
+        const uint32_t index = camera->tracked[i];
+        const struct track *track = &finding->tracks[index];
+        const double sigma = track_sigma(track, &finding->scene->points[index]);
+        struct scene_depth depth;
+        if (is_held_out(index) != (finding->split == SCENE_TRAIN) && track->views >= LEAST_VIEWS &&
+            sigma < MOST_SIGMA && see(camera, limit, &finding->scene->points[index], sigma, &depth))
+            base_text_add_bytes(list, &depth, sizeof depth);
+    }
+}
+
+/* The nearest point in a cell of an image. */
+struct cell {
+    struct scene_depth depth; /* depth 0: none */
+    bool is_listed;           /* the point is for this split */
+};
+
+/* Returns whether a neighbouring cell has a point that is clearly nearer. */
+static bool is_hidden(const struct cell *cells, uint32_t columns, uint32_t rows, uint32_t at)
+{
+    uint32_t column = at % columns, row = at / columns;
+    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < rows; y++)
+        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < columns; x++) {
+            const float other = cells[y * columns + x].depth.depth;
+            if (other > 0 && (double)other < OCCLUDED * (double)cells[at].depth.depth)
+                return true;
+        }
+    return false;
+}
+
+static vkn_status list_cloud(const struct finding *finding, const struct scene_camera *camera,
+                             struct base_text *list)
+{
+    const struct vkn_scene *scene = finding->scene;
+    const double limit = scene_camera_limit(camera);
+    uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
+    uint32_t edge = longer / CELLS + 1;
+    uint32_t columns = camera->width / edge + 1, rows = camera->height / edge + 1;
+    struct cell *cells = base_alloc((size_t)columns * rows, sizeof *cells);
+    if (!cells)
+        return VKN_ERROR;
+    for (size_t i = 0; i < scene->point_count; i++) {
+        struct scene_depth depth;
+        if (!see(camera, limit, &scene->points[i], CLOUD_SIGMA, &depth))
+            continue;
+        struct cell *cell = &cells[(uint32_t)depth.y / edge * columns + (uint32_t)depth.x / edge];
+        if (cell->depth.depth == 0 || depth.depth < cell->depth.depth)
+            *cell = (struct cell){depth, is_held_out(i) != (finding->split == SCENE_TRAIN)};
+    }
+    for (uint32_t i = 0; i < columns * rows; i++)
+        if (cells[i].depth.depth > 0 && cells[i].is_listed && !is_hidden(cells, columns, rows, i))
+            base_text_add_bytes(list, &cells[i].depth, sizeof cells[i].depth);
+    free(cells);
+    return VKN_OK;
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct scene_depth *x = a, *y = b;
+    return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
+}
+
+/* Lists the depths of a view; called by base_parallel. */
+static vkn_status list_view(void *context, size_t view)
+{
+    const struct finding *finding = context;
+    const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
+    struct base_text *list = &finding->lists[view];
+    finding->kinds[view] = finding->tracks ? SCENE_DEPTH_TRACKS : SCENE_DEPTH_CLOUD;
+    if (finding->tracks)
+        list_tracked(finding, camera, list);
+    else
+        BASE_TRY(list_cloud(finding, camera, list));
+    if (list->failed)
+        return VKN_ERROR;
+    if (list->size > 0)
+        qsort(list->data, list->size / sizeof(struct scene_depth), sizeof(struct scene_depth),
+              by_row);
+    return VKN_OK;
+}
+
+/* ---- all views ------------------------------------------------------------------------------- */
+
+/* Joins the lists of the views, and counts the training views' depths by kind. */
+static vkn_status join(struct vkn_scene *scene, const struct finding *finding)
+{
+    struct scene_split *split = &scene->splits[finding->split];
+    struct base_text all = {0};
+    for (size_t v = 0; v < split->camera_count; v++) {
+        struct scene_camera *camera = &split->cameras[v];
+        const struct base_text *list = &finding->lists[v];
+        camera->first_depth = all.size / sizeof(struct scene_depth);
+        camera->depth_count = list->size / sizeof(struct scene_depth);
+        base_text_add_bytes(&all, list->data, list->size);
+        if (finding->split == SCENE_TRAIN)
+            scene->depths.counts[finding->kinds[v]] += camera->depth_count;
+    }
+    split->depths = (struct scene_depth *)(void *)all.data;
+    split->depth_count = all.size / sizeof(struct scene_depth);
+    return all.failed ? VKN_ERROR : VKN_OK;
+}
+
+static vkn_status find_split(struct vkn_scene *scene, struct finding *finding)
+{
+    const size_t views = scene->splits[finding->split].camera_count;
+    finding->lists = base_alloc(views + 1, sizeof *finding->lists);
+    finding->kinds = base_alloc(views + 1, sizeof *finding->kinds);
+    vkn_status status = finding->lists && finding->kinds ? VKN_OK : VKN_ERROR;
+    if (status == VKN_OK)
+        status = base_parallel(views, list_view, finding, NULL);
+    if (status == VKN_OK)
+        status = join(scene, finding);
+    for (size_t v = 0; v < views && finding->lists; v++)
+        free(finding->lists[v].data);
+    free(finding->lists);
+    free(finding->kinds);
+    return status;
+}
+
+/* Returns the median relative standard deviation of a split's depths; 0: none, or no memory. */
+static double median_sigma(const struct scene_split *split)
+{
+    double *values = base_alloc(split->depth_count + 1, sizeof *values);
+    for (size_t i = 0; i < split->depth_count && values; i++)
+        values[i] = (double)split->depths[i].sigma / (double)split->depths[i].depth;
+    double sigma =
+        values && split->depth_count > 0 ? space_quantile(values, split->depth_count, 0.5) : 0;
+    free(values);
+    return sigma;
+}
+
+vkn_status scene_find_depths(struct vkn_scene *scene)
+{
+    bool has_tracks = false;
+    if (scene->depths.are_known)
+        return VKN_OK;
+    struct track *tracks = measure_tracks(scene, &has_tracks);
+    vkn_status status = tracks ? VKN_OK : VKN_ERROR;
+    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++) {
+        struct finding finding = {
+            .scene = scene, .tracks = has_tracks ? tracks : NULL, .split = split};
+        status = find_split(scene, &finding);
+    }
+    free(tracks);
+    scene->depths.are_known = status == VKN_OK;
+    scene->depths.sigma = median_sigma(&scene->splits[SCENE_TRAIN]);
+    return status;
+}
