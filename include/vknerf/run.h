@@ -34,6 +34,8 @@ struct vkn_evaluated_view {
     double floaters;        /* see vkn_evaluation */
     double psnr_aligned;    /* at an aligned pose; NaN: not aligned. See vkn_evaluation */
     double psnr_affine, psnr_quadratic; /* after a correction of colours, see vkn_evaluation */
+    double depth_error, depth_inliers;    /* see vkn_evaluation */
+    size_t depths;                      /* known depths of the view */
 };
 
 /* Quality of a field. Owned by the library, valid until vkn_evaluation_free. */
@@ -60,6 +62,12 @@ struct vkn_evaluation {
     /* Mean PSNR after the colours of each picture were fitted to the image by least squares: affine
      * or quadratic in the channels. NaN without scene.appearance. */
     double psnr_affine, psnr_quadratic;
+    /* Against the known depths of the views, which are those of sparse points held out from
+     * training and of depth pictures: mean over the views of the median relative error of the
+     * rendered depth; mean share of relative errors up to 5 %; number of known depths. NaN, NaN and
+     * 0 if there are none. */
+    double depth_error, depth_inliers;
+    size_t depths;
 };
 /* Frees an evaluation. */
 VKN_API void vkn_evaluation_free(struct vkn_evaluation **evaluation);

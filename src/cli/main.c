@@ -117,10 +117,16 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     char floaters[96] = "";
     if (isfinite(evaluation->floaters))
         snprintf(floaters, sizeof(floaters), ", floaters %.3f %%", 100.0 * evaluation->floaters);
-    printf("PSNR %.2f dB%s%s%s, %s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
-           evaluation->psnr, background, aligned, corrected, ssim, floaters, evaluation->view_count,
-           cli_splits[evaluation->split], evaluation->view_count == 1 ? "" : "s",
-           cli_backgrounds[evaluation->background], (unsigned long long)evaluation->step);
+    char depth[96] = "";
+    if (isfinite(evaluation->depth_error))
+        snprintf(depth, sizeof(depth), ", depth error %.2f %% (%zu depths, %.0f %% within 5 %%)",
+                 100.0 * evaluation->depth_error, evaluation->depths,
+                 100.0 * evaluation->depth_inliers);
+    printf("PSNR %.2f dB%s%s%s, %s%s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
+           evaluation->psnr, background, aligned, corrected, ssim, floaters, depth,
+           evaluation->view_count, cli_splits[evaluation->split],
+           evaluation->view_count == 1 ? "" : "s", cli_backgrounds[evaluation->background],
+           (unsigned long long)evaluation->step);
 }
 
 /* ---- signals ------------------------------------------------------------------------------- */

@@ -128,7 +128,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
         scene_find_background(scene);
     if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
         scene_find_exposures(scene);
-    return config->loss.depth < 0 ? VKN_OK : scene_find_depths(scene);
+    return scene_find_depths(scene);
 }
 
 /* Returns a whole view as a strip. */
@@ -169,11 +169,10 @@ static vkn_status upload_depths(struct step *step, const struct images_plan *pla
     _Static_assert(sizeof(struct scene_depth) == sizeof(struct Depth) &&
                        offsetof(struct scene_depth, sigma) == offsetof(struct Depth, sigma),
                    "scene and shaders agree");
-    return plan->depths == 0
-               ? VKN_OK
-               : gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
-                            4ull * step->setup.constants.first_depth_word, train->depths,
-                            plan->depths * sizeof(struct Depth));
+    return plan->depths == 0 ? VKN_OK
+                             : gpu_upload(step->device, &step->buffers.at[BIND_CAMERAS],
+                                          4ull * step->setup.constants.first_depth_word,
+                                          train->depths, plan->depths * sizeof(struct Depth));
 }
 
 vkn_status stream_upload_all(struct step *step, const struct images_plan *plan,

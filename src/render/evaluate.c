@@ -156,6 +156,10 @@ static vkn_status measure(void *context, size_t index)
         if (status == VKN_OK)
             status = render_corrected_psnr(picture, &target, true, &result->psnr_quadratic);
     }
+    const struct scene_split *split = &request->scene->splits[request->split];
+    if (status == VKN_OK)
+        status =
+            render_depth_error(split, &split->cameras[view * request->stride], picture, result);
     if (status == VKN_OK)
         status = measure_blank(request, &target, width, height, &result->background_psnr);
     if (status == VKN_OK && request->folder && view < RENDER_MAX_PICTURES)
@@ -254,7 +258,11 @@ static void add_means(struct vkn_evaluation *evaluation)
     MEAN(floaters);
     MEAN(psnr_affine);
     MEAN(psnr_quadratic);
+    MEAN(depth_error);
+    MEAN(depth_inliers);
 #undef MEAN
+    for (size_t i = 0; i < evaluation->view_count; i++)
+        evaluation->depths += evaluation->views[i]->depths;
 }
 
 /* Aligns a view. Adds its movement in pixels, and what its PSNR gains, to the sums. */
@@ -316,6 +324,7 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     if (!evaluation->views)
         return VKN_ERROR;
     evaluation->view_count = count;
+    BASE_TRY(scene_find_depths(request->scene));
     BASE_TRY(name_views(request, evaluation));
     struct batch batch = {.request = request, .evaluation = evaluation};
     BASE_TRY(

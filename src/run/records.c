@@ -41,11 +41,22 @@ static void add_psnr(cJSON *object, const char *name, double psnr)
         add_measure(object, name, psnr, 1e6);
 }
 
-/* Adds the share of floaters, which only scenes with a sparse model have. */
-static void add_floaters(cJSON *object, double share)
+/* Adds a share that not every evaluation has. */
+static void add_share(cJSON *object, const char *name, double share)
 {
     if (isfinite(share))
-        add_measure(object, "floaters", share, 1e8);
+        add_measure(object, name, share, 1e8);
+}
+
+/* Adds floaters and depth errors, which only scenes with a sparse model or depth pictures have. */
+static void add_shape(cJSON *object, double floaters, double depth_error, double depth_inliers,
+                      size_t depths)
+{
+    add_share(object, "floaters", floaters);
+    add_share(object, "depth_error", depth_error);
+    add_share(object, "depth_inliers", depth_inliers);
+    if (depths > 0)
+        cJSON_AddNumberToObject(object, "depths", (double)depths);
 }
 
 static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
@@ -57,7 +68,7 @@ static void add_view(cJSON *object, const struct vkn_evaluated_view *view)
     add_psnr(object, "psnr_affine", view->psnr_affine);
     add_psnr(object, "psnr_quadratic", view->psnr_quadratic);
     add_psnr(object, "background_psnr", view->background_psnr);
-    add_floaters(object, view->floaters);
+    add_shape(object, view->floaters, view->depth_error, view->depth_inliers, view->depths);
 }
 
 static vkn_status write_json(const char *folder, const char *name, cJSON *json)
@@ -137,7 +148,8 @@ static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
     add_psnr(json, "psnr_affine", evaluation->psnr_affine);
     add_psnr(json, "psnr_quadratic", evaluation->psnr_quadratic);
     add_psnr(json, "background_psnr", evaluation->background_psnr);
-    add_floaters(json, evaluation->floaters);
+    add_shape(json, evaluation->floaters, evaluation->depth_error, evaluation->depth_inliers,
+              evaluation->depths);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
     cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);
