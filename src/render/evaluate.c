@@ -156,10 +156,8 @@ static vkn_status measure(void *context, size_t index)
         if (status == VKN_OK)
             status = render_corrected_psnr(picture, &target, true, &result->psnr_quadratic);
     }
-    const struct scene_split *split = &request->scene->splits[request->split];
     if (status == VKN_OK)
-        status =
-            render_depth_error(split, &split->cameras[view * request->stride], picture, result);
+        status = render_depth_error(request, view * request->stride, picture, result);
     if (status == VKN_OK)
         status = measure_blank(request, &target, width, height, &result->background_psnr);
     if (status == VKN_OK && request->folder && view < RENDER_MAX_PICTURES)

@@ -116,9 +116,9 @@ void render_choose_submit_size(struct vkn_renderer *r, double seconds);
  * has too few points. */
 vkn_status render_floaters(vkn_renderer *renderer, const struct vkn_scene *scene,
                            const struct scene_camera *camera, double *share);
-/* Measures a picture's depths against the camera's known depths: depth_error, depth_inliers,
- * depths. */
-vkn_status render_depth_error(const struct scene_split *split, const struct scene_camera *camera,
+/* Measures a picture's depths against the known depths of the split's view `index`: depth_error,
+ * depth_inliers and depths. */
+vkn_status render_depth_error(const struct render_evaluation *request, size_t index,
                               const struct vkn_picture *picture, struct vkn_evaluated_view *view);
 /* Records the march of the first `rays` rays until all have ended, and a barrier. `density`
  * replaces the field's last forward pass unless it is NULL. `composite` runs in each iteration. */
