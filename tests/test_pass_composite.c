@@ -85,6 +85,7 @@ static struct inputs inputs_create(const struct bench *bench, uint32_t rays, uin
         sample->density = inputs.field[s][3];
         for (int c = 0; c < 3; c++)
             sample->color[c] = inputs.field[s][c];
+        sample->length = inputs.samples[s].width;
         const struct reference_space space = reference_space(&bench->settings);
         reference_normalize(&space, inputs.samples[s].width, sample);
     }
@@ -149,6 +150,24 @@ static void set_near_density(struct bench *bench, float weight, float range)
     bench->config.loss_near = weight;
     bench->config.near_start = range;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+}
+
+/* Call before the first pipeline is created. Most rays know a distance: of a sample, or of none. */
+static void set_known_depth(struct bench *bench, struct inputs *inputs, float weight)
+{
+    struct random random = {5};
+    bench_set_constant(bench, SPEC_DEPTH, 1);
+    bench->config.loss_depth = weight;
+    bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
+    for (uint32_t r = 0; r < inputs->ray_count; r++) {
+        const struct RayResult *range = &inputs->results[r];
+        uint32_t kind = random_below(&random, 4);
+        float at = (float)random_between(&random, 0.2, 3);
+        if (kind == 0 && range->count > 0)
+            at = inputs->samples[range->first + random_below(&random, range->count)].t;
+        inputs->rays[r].known_t = at;
+        inputs->rays[r].known_sigma = kind == 3 ? 0 : (float)random_between(&random, 0.001, 0.2);
+    }
 }
 
 /* Call before the first pipeline is created. Sets the share and the number of the first ray. */
@@ -227,6 +246,21 @@ static double expect_near_density(const struct bench *bench, const struct inputs
     return gradient;
 }
 
+/* Adds the gradients of the loss of a known depth, which is not in the reported loss, times
+ * `factor`; returns a bound of the gradients by optical thickness. */
+static double expect_known_depth(const struct bench *bench, const struct inputs *inputs,
+                                 uint32_t r, const struct reference_ray *result, double factor,
+                                 struct outcome *outcome)
+{
+    double gradient = factor * bench->config.loss_depth / inputs->ray_count * LOSS_SCALE;
+    uint32_t first = inputs->results[r].first;
+    if (!bench->constants.values[SPEC_DEPTH] || inputs->rays[r].known_sigma == 0)
+        return 0;
+    reference_known_depth(result, inputs->expected + first, inputs->rays[r].known_t,
+                          inputs->rays[r].known_sigma, gradient, outcome->gradients + first);
+    return gradient / 0.05;
+}
+
 static bool has_distortion(const struct bench *bench, const struct inputs *inputs)
 {
     return bench->constants.values[SPEC_DISTORTION] && inputs->which != COMPOSITE_COARSE;
@@ -291,7 +325,8 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     if (has_distortion(bench, inputs))
         size += expect_distortion(bench, inputs, r, &result, weight, outcome);
     if (inputs->which != COMPOSITE_COARSE)
-        size += expect_near_density(bench, inputs, r, &result, weight, outcome);
+        size += expect_near_density(bench, inputs, r, &result, weight, outcome) +
+                expect_known_depth(bench, inputs, r, &result, weight, outcome);
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
         outcome->scale[s] = size * (1 + sample->width);
@@ -442,6 +477,29 @@ static void test_training(void **state)
         if (n == 0 || n == 3 || n == 6 || n == 9)
             set_near_density(&bench, 0.4f, 0.9f);
         check_training(&bench, &inputs, deterministic);
+        inputs_destroy(&inputs);
+        bench_destroy(&bench);
+    }
+}
+
+/* Known depths train densities: with and without distortion and keep, in contracted space, in
+ * deterministic mode, with an alpha threshold; not with coarse samples. */
+static void test_known_depth(void **state)
+{
+    for (uint32_t n = 0; n < 6; n++) {
+        struct bench bench = bench_of(*state, VKN_LOSS_HUBER, n == 1, n == 2 ? 8 : 1, n == 2);
+        struct inputs inputs = inputs_create(&bench, 301 - 30 * n, 110 + n);
+        set_known_depth(&bench, &inputs, 0.3f);
+        if (n == 1 || n == 2)
+            set_distortion(&bench, 0.7f);
+        if (n == 3)
+            set_keep(&bench, &inputs, 0.5f);
+        if (n == 4) {
+            set_alpha_threshold(&bench);
+            avoid_threshold(&inputs);
+        }
+        inputs.which = n == 5 ? COMPOSITE_COARSE : COMPOSITE_ALL;
+        check_training(&bench, &inputs, n == 1);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
     }
@@ -830,7 +888,7 @@ static struct inputs extreme_inputs(float width)
         inputs.results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
         inputs.samples[r] = (struct Sample){1.5f, width, r};
         inputs.expected[r] =
-            (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, densities[r], 1.5, width};
+            (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, densities[r], 1.5, width, width};
         memcpy(inputs.field[r], field, sizeof field);
     }
     return inputs;
@@ -1202,6 +1260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_training),
         cmocka_unit_test(test_alpha_threshold),
+        cmocka_unit_test(test_known_depth),
         cmocka_unit_test(test_visibility),
         cmocka_unit_test(test_keep),
         cmocka_unit_test(test_keep_is_unbiased),

@@ -171,3 +171,28 @@ double reference_near_density(const struct reference_ray *ray,
     }
     return loss;
 }
+
+/* The agreement is composited as a grey channel on black. */
+double reference_known_depth(const struct reference_ray *ray,
+                             const struct reference_sample *samples, double t, double sigma,
+                             double weight, double (*gradients)[4])
+{
+    static struct reference_sample grey[MAX_RAY_SAMPLES];
+    static double by_grey[MAX_RAY_SAMPLES][4];
+    const double black[3] = {0};
+    struct reference_ray composited = reference_ray_start;
+    composited.current_alpha_threshold = ray->current_alpha_threshold;
+    for (size_t i = 0; i < ray->reached; i++) {
+        double unit = hypot(sigma, samples[i].length / 2);
+        grey[i] = samples[i];
+        grey[i].color[0] = 1 / (1 + pow((samples[i].t - t) / unit, 2));
+        grey[i].color[1] = grey[i].color[2] = 0;
+    }
+    reference_composite(&composited, grey, ray->reached, 0);
+    const double likelihood = composited.color[0] + 0.05;
+    const double slope[3] = {-weight / likelihood, 0, 0};
+    reference_composite_backward(&composited, grey, black, slope, by_grey);
+    for (size_t i = 0; i < ray->reached && gradients; i++)
+        gradients[i][3] += by_grey[i][3];
+    return -log(likelihood / 1.05);
+}

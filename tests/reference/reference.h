@@ -228,6 +228,7 @@ struct reference_sample {
     double t, width; /* distance, and length of the step */
     double color[3], density;
     double middle, extent; /* for the distortion loss: normalised distance and width */
+    double length;         /* of the step in training space, for known depths */
 };
 struct reference_ray {
     double color[3], transmittance, depth;
@@ -261,6 +262,13 @@ double reference_distortion(const struct reference_ray *ray, const struct refere
 double reference_near_density(const struct reference_ray *ray,
                               const struct reference_sample *samples, double range, double weight,
                               double (*gradients)[4]);
+/* Returns the loss of a known distance t with the standard deviation `sigma`: -log((P + 0.05) /
+ * 1.05), P the sum of weight times 1 / (1 + x^2), x the distance of a sample from t, in units of
+ * sigma and half the sample's length. Adds `weight` times its gradients by density to `gradients`,
+ * unless NULL. */
+double reference_known_depth(const struct reference_ray *ray,
+                             const struct reference_sample *samples, double t, double sigma,
+                             double weight, double (*gradients)[4]);
 /* Returns the probability with which a ray of this loss is kept; keep_gain and mean_loss are those
  * of the state (arXiv 2408.03193). */
 double reference_keep_probability(const struct Config *config, const struct State *state,
