@@ -304,12 +304,16 @@ static vkn_status make_camera(const struct vkn_scene *scene, const struct transf
     camera->image_path = base_format("%s", frame->image_path);
     if (frame->mask_path != NULL)
         camera->mask_path = base_format("%s", frame->mask_path);
+    if (frame->depth_path != NULL)
+        camera->depth_path = base_format("%s", frame->depth_path);
+    camera->depth_unit = frame->depth_unit;
     camera->mask_inverted = frame->mask_inverted;
     camera->has_exposure = frame->has_exposure;
     camera->exposure = frame->exposure;
     camera->applied_orientation = frame->rotated ? frame->orientation : EXIF_UPRIGHT;
-    bool complete =
-        camera->image_path != NULL && (camera->mask_path != NULL) == (frame->mask_path != NULL);
+    bool complete = camera->image_path != NULL &&
+                    (camera->mask_path != NULL) == (frame->mask_path != NULL) &&
+                    (camera->depth_path != NULL) == (frame->depth_path != NULL);
     return complete ? set_tracked(frame, camera) : VKN_ERROR;
 }
 

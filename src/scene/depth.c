@@ -15,8 +15,8 @@
 #define OCCLUDED    0.9
 #define CLOUD_SIGMA 0.03 /* relative standard deviation: the point may be hidden */
 
-const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked points", "points of a cloud",
-                                                          "pixels of depth pictures"};
+const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked_points", "cloud_points",
+                                                          "picture_pixels"};
 
 /* Directions to a point from the training views of its track. */
 struct track {
@@ -189,16 +189,33 @@ static int by_row(const void *a, const void *b)
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
 }
 
+/* Lists the depths of a view's depth picture. Returns whether there is a picture that can be read:
+ * without one the points remain. */
+static bool list_picture(const struct finding *finding, const struct scene_camera *camera,
+                         struct base_text *list)
+{
+    BASE_KEEP_ERROR;
+    if (!camera->depth_path)
+        return false;
+    if (depth_picture_read(finding->scene, camera, list) == VKN_OK)
+        return true;
+    base_log(BASE_LOG_WARNING, "depths are not read: %s", vkn_last_error());
+    return false;
+}
+
 /* Lists the depths of a view; called by base_parallel. */
 static vkn_status list_view(void *context, size_t view)
 {
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
     struct base_text *list = &finding->lists[view];
-    finding->kinds[view] = finding->tracks ? SCENE_DEPTH_TRACKS : SCENE_DEPTH_CLOUD;
-    if (finding->tracks)
+    bool has_picture = list_picture(finding, camera, list);
+    finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
+                           : finding->tracks ? SCENE_DEPTH_TRACKS
+                                             : SCENE_DEPTH_CLOUD;
+    if (finding->tracks && !has_picture)
         list_tracked(finding, camera, list);
-    else
+    else if (!has_picture)
         BASE_TRY(list_cloud(finding, camera, list));
     if (list->failed)
         return VKN_ERROR;

@@ -165,6 +165,20 @@ static void add_consistency(cJSON *json, const struct inspection *inspection)
         add_view_fit(views, inspection, &consistency->views[i]);
 }
 
+/* Adds how many known depths the training views have, of which kinds and how exact. */
+static void add_depths(cJSON *json, const struct vkn_scene *scene)
+{
+    const struct scene_depths *depths = &scene->depths;
+    if (scene->splits[SCENE_TRAIN].depth_count == 0)
+        return;
+    cJSON *object = cJSON_AddObjectToObject(json, "depths");
+    for (size_t i = 0; i < SCENE_DEPTH_KINDS; i++)
+        if (depths->counts[i] > 0)
+            cJSON_AddNumberToObject(object, scene_depth_kinds[i], (double)depths->counts[i]);
+    add_number(object, "relative_sigma", depths->sigma);
+    cJSON_AddNumberToObject(object, "held_out", (double)scene->splits[SCENE_TEST].depth_count);
+}
+
 struct cJSON *inspect_json(const struct inspection *inspection)
 {
     cJSON *json = cJSON_CreateObject();
@@ -182,6 +196,7 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     char background[128];
     if (scene_describe_background(inspection->scene, background))
         cJSON_AddStringToObject(json, "background", background);
+    add_depths(json, inspection->scene);
     char exposures[128];
     if (scene_describe_exposures(inspection->scene, exposures))
         cJSON_AddStringToObject(json, "exposures", exposures);

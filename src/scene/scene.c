@@ -50,6 +50,7 @@ static void free_camera(struct scene_camera *camera)
 {
     free(camera->image_path);
     free(camera->mask_path);
+    free(camera->depth_path);
     free(camera->tracked);
 }
 

@@ -51,6 +51,8 @@ struct scene_camera {
     uint64_t first_pixel; /* index in the split's `pixels`; 0 outside of the share */
     char *image_path;     /* image file, or a name for messages; owned by the scene */
     char *mask_path;      /* mask file; NULL: every pixel is used; owned by the scene */
+    char *depth_path;     /* 16-bit picture of depths; NULL: none; owned by the scene */
+    double depth_unit;    /* of the picture's values, in dataset units */
     bool mask_inverted;   /* the mask is bright at the ignored pixels instead of the used ones */
     unsigned applied_orientation; /* EXIF orientation that is applied to the pixels; 0, 1: none */
     bool has_exposure;            /* the image file gives its exposure */
@@ -121,7 +123,7 @@ enum scene_depth_kind {
     SCENE_DEPTH_PICTURES, /* pixels of depth pictures */
     SCENE_DEPTH_KINDS
 };
-extern const char *const scene_depth_kinds[SCENE_DEPTH_KINDS]; /* "tracked points", ... */
+extern const char *const scene_depth_kinds[SCENE_DEPTH_KINDS]; /* keys of inspect_json */
 /* The training views' known depths. */
 struct scene_depths {
     bool are_known; /* scene_find_depths has been called */

@@ -19,6 +19,7 @@ static void free_frame(struct transforms_frame *frame)
     free(frame->image_path);
     free(frame->mask_name);
     free(frame->mask_path);
+    free(frame->depth_path);
     free(frame->tracked);
 }
 

@@ -25,6 +25,8 @@ struct transforms_frame {
     char *mask_name;  /* mask_path as written; NULL: none */
     char *mask_path;  /* mask file, checked by mask_check; NULL: no mask */
     bool mask_inverted; /* the mask is bright at the ignored pixels */
+    char *depth_path;   /* depth_file_path or depth_path, with the file's folder; NULL: none */
+    double depth_unit;  /* of its values, in dataset units */
     /* FOUND_... flags (find.h): how the files' names differ from the written names. */
     unsigned image_differences, mask_differences;
     bool skipped;         /* skipped by findings_skip_frame */
@@ -48,7 +50,7 @@ struct transforms_frame {
 struct transforms_point {
     double position[3];
     uint8_t color[3]; /* sRGB */
-    float error; /* mean reprojection error: pixels in a file, then radians; 0: unknown */
+    float error;      /* mean reprojection error: pixels in a file, then radians; 0: unknown */
 };
 
 /* Points of a file that are skipped because a value is not finite or a coordinate is beyond
@@ -218,6 +220,11 @@ bool scene_camera_project(const struct scene_camera *camera, const double point[
  * scene_camera_limit(camera). */
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
                                  const double point[3], double *x, double *y);
+/* Adds known depths from a view's depth picture (scene_camera.depth_path) to a list of struct
+ * scene_depth. VKN_BAD_INPUT if the picture is missing, broken or of another shape than the image,
+ * or if it has no 16 bits or no depth. (depth_picture.c) */
+vkn_status depth_picture_read(const struct vkn_scene *scene, const struct scene_camera *camera,
+                              struct base_text *list);
 /* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to
  * the viewing axis for perspective lenses; 1 for other lenses, whose depths are distances because a
  * ray at 90 degrees has no depth along the axis. */

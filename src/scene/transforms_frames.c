@@ -21,6 +21,46 @@ static vkn_status read_mask(const cJSON *json, const char *where, struct transfo
     return frame->mask_name != NULL ? VKN_OK : VKN_ERROR;
 }
 
+/* How a depth picture is named: by nerfstudio, with a default of millimetres, or by instant-ngp. */
+static const struct depth_key {
+    const char *name, *unit;
+    double standard_unit; /* 0: the file must give the unit */
+} depth_keys[] = {{"depth_file_path", "depth_unit_scale_factor", 1e-3},
+                  {"depth_path", "integer_depth_scale", 0}};
+
+/* Reads the units of depth pictures, by depth_keys; 0: pictures of this key are not read. */
+static vkn_status read_units(const cJSON *json, const struct transforms *transforms,
+                             double units[BASE_COUNT(depth_keys)])
+{
+    bool is_enabled = true;
+    BASE_TRY(base_json_bool(json, "enable_depth_loading", transforms->file, false, &is_enabled));
+    for (size_t i = 0; i < BASE_COUNT(depth_keys); i++) {
+        units[i] = depth_keys[i].standard_unit;
+        BASE_TRY(
+            base_json_number(json, depth_keys[i].unit, transforms->file, false, 0, 1e9, &units[i]));
+        units[i] = is_enabled ? units[i] : 0;
+    }
+    return VKN_OK;
+}
+
+static vkn_status read_depth(const cJSON *json, const char *where, const double *units,
+                             const struct transforms *transforms, struct transforms_frame *frame)
+{
+    for (size_t i = 0; i < BASE_COUNT(depth_keys) && frame->depth_path == NULL; i++) {
+        const char *name = NULL;
+        BASE_TRY(base_json_string(json, depth_keys[i].name, where, false, &name));
+        if (name == NULL || name[0] == '\0' || units[i] == 0)
+            continue;
+        char *folder = base_path_folder(transforms->file);
+        frame->depth_path = folder != NULL ? base_path_join(folder, name) : NULL;
+        frame->depth_unit = units[i];
+        free(folder);
+        if (frame->depth_path == NULL)
+            return VKN_ERROR;
+    }
+    return VKN_OK;
+}
+
 /* Checks instant-ngp's poses at the start and the end of an exposure. Without a rolling shutter,
  * given at the top level or in the frame, the start pose holds for the whole image. */
 static vkn_status check_shutter(const cJSON *shared, const cJSON *json, const char *where,
@@ -83,6 +123,7 @@ static vkn_status note_overrides(const struct transforms_lens *own, struct trans
 struct frames_context {
     const cJSON *shutter; /* rolling_shutter of the top level */
     bool needs_images, has_masks;
+    double depth_units[BASE_COUNT(depth_keys)];
 };
 
 static vkn_status read_frame(const struct frames_context *context, const cJSON *json,
@@ -109,6 +150,7 @@ static vkn_status read_frame(const struct frames_context *context, const cJSON *
     frame->has_sharpness = has(json, "sharpness");
     if (context->has_masks)
         BASE_TRY(read_mask(json, where, frame));
+    BASE_TRY(read_depth(json, where, context->depth_units, transforms, frame));
     return read_pose(context->shutter, json, where, transforms, frame->pose);
 }
 
@@ -137,6 +179,7 @@ vkn_status transforms_read_frames(const struct cJSON *json, bool needs_images,
         .needs_images = needs_images,
         .has_masks = true,
     };
+    BASE_TRY(read_units(json, transforms, context.depth_units));
     BASE_TRY(check_count(json, transforms, count));
     BASE_TRY(base_json_bool(json, "has_mask", transforms->file, false, &context.has_masks));
     transforms->frames = base_alloc(count, sizeof(*transforms->frames));
