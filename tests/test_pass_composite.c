@@ -248,8 +248,8 @@ static double expect_near_density(const struct bench *bench, const struct inputs
 
 /* Adds the gradients of the loss of a known depth, which is not in the reported loss, times
  * `factor`; returns a bound of the gradients by optical thickness. */
-static double expect_known_depth(const struct bench *bench, const struct inputs *inputs,
-                                 uint32_t r, const struct reference_ray *result, double factor,
+static double expect_known_depth(const struct bench *bench, const struct inputs *inputs, uint32_t r,
+                                 const struct reference_ray *result, double factor,
                                  struct outcome *outcome)
 {
     double gradient = factor * bench->config.loss_depth / inputs->ray_count * LOSS_SCALE;
@@ -887,8 +887,8 @@ static struct inputs extreme_inputs(float width)
             (struct Ray){.last = 500, .target = {0, 0, 0, 1}, .background = {1, 0.9f, 0.1f}};
         inputs.results[r] = (struct RayResult){.transmittance = 1, .first = r, .count = 1};
         inputs.samples[r] = (struct Sample){1.5f, width, r};
-        inputs.expected[r] =
-            (struct reference_sample){1.5, width, {0.25, 0.5, 0.75}, densities[r], 1.5, width, width};
+        inputs.expected[r] = (struct reference_sample){
+            1.5, width, {0.25, 0.5, 0.75}, densities[r], 1.5, width, width};
         memcpy(inputs.field[r], field, sizeof field);
     }
     return inputs;

@@ -495,6 +495,94 @@ static void test_repeats(void **state)
     bench_destroy(&bench);
 }
 
+/* Known depths of the second camera; of the rows from 2 * 3 on of the third, whose pixels are every
+ * second row and column of a view. */
+#define DEPTHS 7u
+static const struct Depth depths[DEPTHS] = {
+    {0.5f, 0.2f, 0.7f, 0.01f},    {63.9f, 11.3f, 0.9f, 0.02f}, {20.0f, 47.5f, 1.1f, 0.03f},
+    {31.2f, 47.99f, 1.3f, 0.04f}, {0.1f, 6.0f, 1.5f, 0.05f},   {7.4f, 12.9f, 1.7f, 0.06f},
+    {9.99f, 23.99f, 1.9f, 0.07f}, /* the last row and column */
+};
+static const uint32_t depth_pixels[DEPTHS][3] = {{1, 0, 0}, {1, 63, 11}, {1, 20, 47}, {1, 31, 47},
+                                                 {2, 0, 0}, {2, 3, 3},   {2, 4, 8}};
+
+/* Returns a bench whose rays go through the known depths with a probability of 0.4. */
+static struct bench bench_of_depths(struct gpu_device *device, struct views *views)
+{
+    struct vkn_config settings = {.scene.aabb_scale = 1, .batch.max_rays = RAYS + 100, .seed = 3};
+    struct bench bench = bench_configure(device, settings);
+    struct Camera cameras[CAMERAS];
+    bench_set_constant(&bench, SPEC_DEPTH, 1);
+    bench.config.depth_share = 0.4f;
+    bench.config.first_depth_word = CAMERAS * sizeof(struct Camera) / 4;
+    bench_allocate(&bench, CAMERAS + DEPTHS,
+                   PIXELS); /* the depths take less than as many cameras */
+    bench.config.camera_count = bench.config.view_count = CAMERAS;
+    bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+    for (uint32_t i = 0; i < CAMERAS; i++) {
+        cameras[i] = setup_camera(&views->cameras[i]);
+        cameras[i].view = i;
+        cameras[i].first_depth = i == 2 ? 4 : 0;
+        cameras[i].depth_count = i == 2 ? 3 : i == 1 ? 4 : 0;
+    }
+    cameras[2].first_row = 6;
+    cameras[2].shrink = 2;
+    char all[sizeof cameras + sizeof depths];
+    memcpy(all, cameras, sizeof cameras);
+    memcpy(all + sizeof cameras, depths, sizeof depths);
+    bench_put(&bench, BIND_CAMERAS, all, sizeof all);
+    bench_put(&bench, BIND_PIXELS, views->pixels, sizeof views->pixels);
+    return bench;
+}
+
+/* Returns the known depth of a ray by its standard deviation, and checks distance and pixel. */
+static uint32_t depth_of_ray(const struct views *views, const struct Ray *ray, size_t index)
+{
+    uint32_t depth = 0;
+    while (depth < DEPTHS - 1 &&
+           fabsf(ray->known_sigma * ray->distance_scale / depths[depth].sigma - 1) > 1e-5f)
+        depth++;
+    const uint32_t *at = depth_pixels[depth];
+    assert_close(ray->known_sigma * ray->distance_scale, depths[depth].sigma, 1e-6, 1, "sigma",
+                 index);
+    assert_close(ray->known_t * ray->distance_scale, depths[depth].depth, 1e-6, 1, "depth", index);
+    assert_int_equal(pixel_of(views, ray, index),
+                     views->cameras[at[0]].first_pixel + at[2] * sizes[at[0]][0] + at[1]);
+    return depth;
+}
+
+/* Rays go through the pixels of known depths, which are equally likely in a view, with the given
+ * probability; views without known depths have other rays; masked pixels have none. */
+static void test_known_depths(void **state)
+{
+    struct views views = views_create(1.6);
+    const uint32_t hidden = (uint32_t)views.cameras[2].first_pixel + 3 * sizes[2][0] + 3;
+    for (int masked = 0; masked < 2; masked++) {
+        if (masked)
+            views.pixels[hidden] = SCENE_IGNORED;
+        struct bench bench = bench_of_depths(*state, &views);
+        uint32_t hits[DEPTHS] = {0}, known = 0;
+        for (uint32_t step = 1; step <= STEPS; step++) {
+            struct Ray *rays = run_step(&bench, step, RAYS);
+            for (uint32_t r = 0; r < RAYS; r++) {
+                if (rays[r].last == -3.0f || rays[r].known_sigma == 0)
+                    continue;
+                known++;
+                hits[depth_of_ray(&views, &rays[r], r)]++;
+            }
+            free(rays);
+        }
+        /* Of two views in three. A masked pixel is drawn again, of any view. */
+        double share = masked ? 0.4 * (5.0 / 9) / (8.0 / 9) : 0.4 * 2 / 3;
+        assert_close(known / (double)(STEPS * RAYS), share, 0.006, 1, "share", 0);
+        assert_uniform(hits, 4, "depths of the second view");
+        assert_true((hits[5] == 0) == masked);
+        hits[5] = hits[6];
+        assert_uniform(hits + 4, 3, "depths of the third view");
+        bench_destroy(&bench);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -503,7 +591,8 @@ int main(void)
         cmocka_unit_test(test_repeats),        cmocka_unit_test(test_ignored_pixels),
         cmocka_unit_test(test_some_views),     cmocka_unit_test(test_strip),
         cmocka_unit_test(test_nothing_counts), cmocka_unit_test(test_curriculum),
-        cmocka_unit_test(test_near_start),     cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_near_start),     cmocka_unit_test(test_known_depths),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

@@ -172,9 +172,10 @@ void main()
     bool by_error = BY_ERROR != 0u && reduce[slot_sums(slot_of(views - 1u))] > 0.0 &&
                     random_unit(state.step, number, RANDOM_ERROR).y < config.error_share;
     bool by_depth = DEPTH != 0u && random_unit(state.step, number, RANDOM_DEPTH).x < config.depth_share;
-    Depth known = Depth(0.0, 0.0, 0.0, 0.0);
+    Depth known;
     for (uint draw = 0; draw < PIXEL_DRAWS && color == PIXEL_IGNORED; draw++) {
         vec3 pick = random_unit(state.step, number, RANDOM_PIXEL + draw * RANDOM_DRAW);
+        known = Depth(0.0, 0.0, 0.0, 0.0);
         if (by_error && !by_depth) {
             float slot_pick = random_unit(state.step, number, RANDOM_ERROR + draw * RANDOM_DRAW).x;
             view = draw_by_error(views, slot_pick, pick, pixel);
