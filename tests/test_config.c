@@ -554,6 +554,7 @@ static const struct {
     {"batch.samples", "1023", "1024", "16777216", "16777217"},
     {"batch.max_rays", "63", "64", "4194304", "4194305"},
     {"batch.by_error", "-0.001", "1e-9", "0.9", "0.901"},
+    {"batch.depth_share", "9.99e-4", "1e-3", "1", "1.01"},
     {"march.ray_samples", "-1", "1", "1024", "1025"},
     {"parallel.ranks_per_device", "0", "1", "16", "17"},
     {"parallel.buckets", "0", "1", "8", "9"},
@@ -578,6 +579,7 @@ static const struct {
     {"proposal.interval", "-1", "1", "1000", "1001"},
     {"loss.delta", "9.99e-7", "1e-6", "10", "10.01"},
     {"loss.distortion", "-1.001", "-1", "10", "10.01"},
+    {"loss.depth", "-1.001", "-1", "10", "10.01"},
     {"loss.near_density", "-1.001", "-1", "10", "10.01"},
     {"loss.interlevel", "9.99e-10", "1e-9", "1e3", "1000.1"},
     {"optimizer.learning_rate", "9.99e-10", "1e-9", "10", "10.01"},
@@ -682,6 +684,7 @@ static const struct {
     {"march.alpha_threshold", "0", 0},
     {"grid.decay", "0", 0},
     {"loss.distortion", "0", -1},
+    {"loss.depth", "0", -1},
     {"loss.near_density", "0", -1},
     {"optimizer.clip_norm", "0", 0},
     {"loss_scale.minimum", "0", 0},
@@ -1244,7 +1247,7 @@ static void suggests_for_synonyms(void **state)
                  {"loss_scale_window", "loss_scale.interval"},
                  {"fp16.initial_scale_power", "loss_scale.initial"},
                  {"mlp.width", "mlp.density_width"},
-                 {"depth", "mlp.density_layers"}};
+                 {"depth_loss_mult", "loss.depth"}};
     for (size_t i = 0; i < BASE_COUNT(words); i++) {
         char expected[160];
         struct vkn_config config = {0};

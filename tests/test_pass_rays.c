@@ -572,9 +572,10 @@ static void test_known_depths(void **state)
             }
             free(rays);
         }
-        /* Of two views in three. A masked pixel is drawn again, of any view. */
-        double share = masked ? 0.4 * (5.0 / 9) / (8.0 / 9) : 0.4 * 2 / 3;
-        assert_close(known / (double)(STEPS * RAYS), share, 0.006, 1, "share", 0);
+        /* The views have 0, 4 and 3 depths. A masked pixel is drawn again, of any view. */
+        const double each = 1.0 / 3 / MANY_DEPTHS;
+        double share = masked ? 0.4 * 6 * each / (1 - 0.4 * each) : 0.4 * 7 * each;
+        assert_close(known / (double)(STEPS * RAYS), share, 0.002, 1, "share", 0);
         assert_uniform(hits, 4, "depths of the second view");
         assert_true((hits[5] == 0) == masked);
         hits[5] = hits[6];

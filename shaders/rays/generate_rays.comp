@@ -192,8 +192,9 @@ void main()
             if (camera.strip_share < 1.0 &&
                 random_unit(state.step, number, RANDOM_STRIP + draw * RANDOM_DRAW).x >= camera.strip_share)
                 continue;
-            if (by_depth && camera.depth_count > 0u)
-                known = draw_depth(camera, random_unit(state.step, number, RANDOM_DEPTH + draw * RANDOM_DRAW).y, pixel);
+            vec2 pick_depth = random_unit(state.step, number, RANDOM_DEPTH + draw * RANDOM_DRAW).yz;
+            if (by_depth && pick_depth.y * float(MANY_DEPTHS) < float(camera.depth_count))
+                known = draw_depth(camera, pick_depth.x, pixel);
         }
         color = pixels[camera.first_pixel + pixel.y * camera.width + pixel.x];
     }

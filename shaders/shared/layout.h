@@ -512,6 +512,7 @@ struct Depth {
     SHARED_FLOAT depth, sigma; /* in the unit of t times Ray.distance_scale; standard deviation */
 };
 #define DEPTH_WORDS 4
+#define MANY_DEPTHS 64u /* a view or strip with fewer known depths has fewer rays through them */
 
 /* A ray in training space. The direction has unit length. */
 struct Ray {

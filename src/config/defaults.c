@@ -34,6 +34,12 @@ RULE(appearance)
                                                                                : facts->appearance;
 }
 
+/* Points of a cloud may be hidden, or made up for a start of Gaussians. */
+RULE(loss_depth)
+{
+    return facts->depths > 0 ? 3e-3 : -1.0;
+}
+
 RULE(steps)
 {
     return config->seconds > 0.0 ? 0.0 : value;

@@ -265,10 +265,10 @@
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step")   \
-    X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
-      "share of rays drawn where the error is large, from an error map per image; 0: none")             \
     X(G, depth_share, FLOAT, RANGE(0.001, 1), VALUE(0.25),                                              \
       "share of rays drawn through known depths, with loss.depth")                                      \
+    X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
+      "share of rays drawn where the error is large, from an error map per image; 0: none")             \
     X(G, unbiased, BOOL, ANY, VALUE(false),                                                             \
       "weight rays drawn by error so that gradients are those of even drawing")
 
@@ -338,7 +338,8 @@
     X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                       \
       VALUE_RULE(distortion, 0.01, "; linear: 0, proposal 0.002, plain background 0.003"),              \
       "weight of the distortion loss; 0 or negative: none")                                             \
-    X(G, depth, FLOAT, RANGE_OR_OFF(-1, 10), OPEN("0"),                                                 \
+    X(G, depth, FLOAT, RANGE_OR_OFF(-1, 10),                                                            \
+      RULE(loss_depth, "0; 0.003 with tracked points or depth pictures"),                               \
       "weight of known depths: sparse points, depth pictures; 0 or negative: none")                     \
     X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10), VALUE(0.003),                                       \
       "weight of density nearer to the camera than march.near_start; 0 or negative: none")              \
