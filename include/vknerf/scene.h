@@ -97,6 +97,8 @@ struct vkn_scene_info_params {
  *     cube's centre to the dataset's origin), "near_distance", "views_inside"},
  * "cameras": {"from", "to", "spread", "look_at"?, "distance"?},
  * "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
+ * "depths"?: {"tracked_points"?, "cloud_points"?, "picture_pixels"? (known depths of training
+ *     views), "relative_sigma" (median), "held_out" (known depths of test views)},
  * "background"?: a sentence about the plain background of images without alpha,
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (a similar known key)}],
  * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?,

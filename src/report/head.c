@@ -115,7 +115,7 @@ static const struct run_evaluation *last_evaluation(const struct run_summary *su
 /* Quality at the end of the run, else at its last evaluation, with the captions of their tiles. */
 struct quality {
     double psnr, ssim;
-    char psnr_caption[96], ssim_caption[192];
+    char psnr_caption[160], ssim_caption[192];
 };
 
 static struct quality find_quality(const struct run_summary *summary)
@@ -150,6 +150,10 @@ static struct quality find_quality(const struct run_summary *summary)
         snprintf(quality.ssim_caption, sizeof(quality.ssim_caption), "%s", quality.psnr_caption);
         return quality;
     }
+    size_t length = strlen(quality.psnr_caption);
+    if (isfinite(summary->depth_error))
+        snprintf(quality.psnr_caption + length, sizeof(quality.psnr_caption) - length,
+                 "; median error of depths: %.2f %%", 100.0 * summary->depth_error);
     if (isfinite(quality.ssim))
         snprintf(quality.ssim_caption, sizeof(quality.ssim_caption), "%.80s background, %.80s",
                  summary->background ? summary->background : "unknown",

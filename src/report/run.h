@@ -67,8 +67,8 @@ struct run_parallel {
 /* summary.json. Numbers are NaN and texts NULL when missing. */
 struct run_summary {
     bool is_read; /* there is a summary.json */
-    double psnr, ssim, psnr_aligned, psnr_quadratic, background_psnr, floaters, views, step,
-        seconds, skipped_steps;
+    double psnr, ssim, psnr_aligned, psnr_quadratic, background_psnr, floaters, depth_error, views,
+        step, seconds, skipped_steps;
     const char *background, *color_space, *precision, *path, *gradient_sums, *policy;
     const char *device, *driver, *scene, *status;
     const char *gradient_warning, *failure;

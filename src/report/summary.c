@@ -274,6 +274,7 @@ vkn_status run_read_summary(const char *path, const struct cJSON *json, struct r
         {"blank_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr}, /* former name */
         {"background_psnr", -HUGE_VAL, HUGE_VAL, &summary->background_psnr},
         {"floaters", 0.0, 1.0, &summary->floaters},
+        {"depth_error", 0.0, HUGE_VAL, &summary->depth_error},
         {"seconds", 0.0, HUGE_VAL, &summary->seconds},
         {"skipped_steps", 0.0, HUGE_VAL, &summary->skipped_steps},
     };
