@@ -177,7 +177,7 @@ static void test_composite_uniform(void **state)
     struct reference_sample samples[200];
     struct reference_ray ray = reference_ray_start;
     for (int i = 0; i < 200; i++)
-        samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, 0.75, 0, 0};
+        samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, 0.75, 0, 0, 0};
     reference_composite(&ray, samples, 200, 1e-4);
     assert_close(ray.transmittance, exp(-1.5), 1e-12, 1, "transmittance", 0);
     assert_close(ray.color[1], 0.5 * (1 - exp(-1.5)), 1e-12, 1, "colour", 0);
