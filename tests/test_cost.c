@@ -298,8 +298,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    assert_cost(cost_of(&config, false, "generate_rays"), 91 * 100, 100 * (4 + 84 + 32 + 148),
-                100 * (4 + 84 + 32) + 3 * 148, 0);
+    assert_cost(cost_of(&config, false, "generate_rays"), 91 * 100, 100 * (4 + 92 + 32 + 156),
+                100 * (4 + 92 + 32) + 3 * 156, 0);
     /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
     assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
                 100 * 40 + 900 * 12 + 512 + 32, 100);
@@ -362,6 +362,14 @@ static void test_rays(void **state)
     assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 73) * 500);
     drawn.loss.distortion_curve = VKN_DISTORTION_LADDER;
     assert_same(cost_of(&drawn, false, "composite").flops, 49 * 100 + (54 + 137) * 500);
+    struct vkn_config known = config;
+    known.loss.depth = 0.003F;
+    known.batch.depth_share = 0.25F;
+    /* Agreements of all samples, gradients of a quarter; distance and deviation per ray. */
+    struct cost with = cost_of(&known, false, "composite"),
+                without = cost_of(&config, false, "composite");
+    assert_same(with.flops - without.flops, (9 + 15 / 4.0) * 500);
+    assert_same(with.bytes - without.bytes, 8 * 100);
     double check = cost_of(&config, false, "check_gradients").bytes;
     assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
 }
@@ -372,29 +380,29 @@ static void test_refinement(void **state)
     struct vkn_config refined = config;
     refined.scene.refine = VKN_REFINEMENT_POSES;
     /* Scale 6, t * gradient + gradient 6, cross product 9. Index 4, sample 12, gradients 32, ray
-     * 84; six sums of two words and a count per ray. */
-    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 84),
-                500 * (4 + 12 + 32) + 100 * 84, 13 * 100);
+     * 92; six sums of two words and a count per ray. */
+    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 92),
+                500 * (4 + 12 + 32) + 100 * 92, 13 * 100);
     struct vkn_config contracted = refined;
     contracted.scene.contraction = VKN_CONTRACTION_CUBE;
     assert_cost(cost_of(&contracted, false, "view_gradients"), 21 * 500,
-                500 * (4 + 12 + 32 + 32 + 84), 500 * (4 + 12 + 32 + 32) + 100 * 84, 13 * 100);
+                500 * (4 + 12 + 32 + 32 + 92), 500 * (4 + 12 + 32 + 32) + 100 * 92, 13 * 100);
     /* Every 16 steps: products with two matrices of 6 x 6 and 7 x 6; reads and writes six sums and
      * the view. */
     double bytes = 5 * 2.0 * (6 * 16 + 412) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42) / 16, bytes, bytes,
                 0);
-    /* Lenses: 58 + 14 + 82 + 33; camera 148 and change 32, fourteen sums of two words and a count
+    /* Lenses: 58 + 14 + 82 + 33; camera 156 and change 32, fourteen sums of two words and a count
      * per ray. A matrix of 8 x 8; fourteen sums, and the lens in the view. */
     refined.scene.refine = VKN_REFINEMENT_LENSES;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 187) * 500,
-                500 * (4 + 12 + 32 + 84 + 180), 500 * (4 + 12 + 32) + 100 * 84 + 3 * 180, 29 * 100);
+                500 * (4 + 12 + 32 + 92 + 188), 500 * (4 + 12 + 32) + 100 * 92 + 3 * 188, 29 * 100);
     bytes = 5 * 2.0 * (14 * 16 + 404) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * 64 / 16, bytes, bytes, 0);
     /* Both, with 100 to turn back. */
     refined.scene.refine = VKN_REFINEMENT_ALL;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 287) * 500,
-                500 * (4 + 12 + 32 + 84 + 180), 500 * (4 + 12 + 32) + 100 * 84 + 3 * 180, 42 * 100);
+                500 * (4 + 12 + 32 + 92 + 188), 500 * (4 + 12 + 32) + 100 * 92 + 3 * 188, 42 * 100);
     bytes = 5 * 2.0 * (20 * 16 + 816) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42 + 64) / 16, bytes,
                 bytes, 0);

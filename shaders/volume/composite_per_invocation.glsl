@@ -89,7 +89,7 @@ void composite_per_invocation()
         if (transmittance > 0.5 && transmittance * (1.0 - alpha) <= 0.5)
             accumulated.depth = median_distance(t, width, transmittance, thickness);
 #else
-        accumulated.depth = 
+        accumulated.depth =
             round_compositing(accumulated.depth + round_compositing(weight * depth_of(ray, t, width)));
 #endif
 #ifdef NORMALS

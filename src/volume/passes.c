@@ -8,6 +8,9 @@
 #define COMPOSITE_RAY         47
 #define COMPOSITE_SAMPLE      16 /* colour and depth */
 #define COMPOSITE_LIVE        38 /* gradients */
+/* Operations of known depths: a sample's agreement; the gradient, of rays with a known depth. */
+#define KNOWN_SAMPLE          9
+#define KNOWN_LIVE            15
 /* Operations of the distortion loss: position and cumulative sums of a sample, for the loss and
  * again for the gradient; the sample's gradient. */
 #define DISTORTION_RAY        2
@@ -78,6 +81,8 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
      * registers unless the loss has distortion; the second loads of longer rays are not counted. */
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double busy_subgroups = fmin(n->rays, subgroups);
+    double known = m->config->loss.depth > 0.0F ? 1 : 0;
+    ray += 8 * known;
     double again = m->cpu_kernels || m->config->loss.distortion > 0.0F ? sample : 0;
     double reached = n->pass->rows == COMPOSITE_COARSE
                          ? n->live
@@ -94,7 +99,9 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     }
     return (struct cost){
         .flops = COMPOSITE_RAY * n->rays + COMPOSITE_SAMPLE * reached + COMPOSITE_LIVE * n->live +
-                 distortion_flops(m, n, reached) + appearance.flops,
+                 distortion_flops(m, n, reached) + appearance.flops +
+                 known * (KNOWN_SAMPLE * reached +
+                          KNOWN_LIVE * (double)m->config->batch.depth_share * n->live),
         .bytes = ray * n->rays + sample * reached + (again + 16 + index) * n->live + 16 * cleared +
                  appearance.bytes,
         .memory = ray * n->rays + sample * reached + (16 + index) * n->live + 16 * cleared +
