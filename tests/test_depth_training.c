@@ -124,11 +124,38 @@ static void test_errors(void **state)
     vkn_scene_close(&scene);
 }
 
+/* A strip of an image has the depths of its rows. */
+static void test_strips(void **state)
+{
+    struct step_tests *tests = *state;
+    struct vkn_config config = ball_config(-1);
+    vkn_scene *scene;
+    ok(vkn_scene_open(tests->folder->path, &config, &scene));
+    ok(scene_find_depths(scene));
+    const struct scene_split *split = &scene->splits[SCENE_TRAIN];
+    const struct images_plan plan = {.cell_edge = 1, .depths = split->depth_count};
+    for (uint32_t row = 0; row < HEIGHT; row += 2) {
+        const struct images_strip strip = {
+            .view = 1, .first_row = row, .rows = 2, .shrink = 1, .camera = split->cameras[1]};
+        const struct Camera camera = images_camera(&plan, split, &strip);
+        size_t first = split->cameras[1].first_depth, count = 0;
+        for (size_t i = first; i < first + split->cameras[1].depth_count; i++) {
+            bool is_inside = (uint32_t)split->depths[i].y / 2 == row / 2;
+            assert_int_equal(i >= camera.first_depth && i < camera.first_depth + camera.depth_count,
+                             is_inside);
+            count += is_inside;
+        }
+        assert_int_equal(camera.depth_count, count);
+    }
+    vkn_scene_close(&scene);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_training), cmocka_unit_test(test_default),
-        cmocka_unit_test(test_resume), cmocka_unit_test(test_errors)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_training),
+                                       cmocka_unit_test(test_default),
+                                       cmocka_unit_test(test_resume), cmocka_unit_test(test_errors),
+                                       cmocka_unit_test(test_strips)};
     if (!prepare_tests())
         return 1;
     int failed = cmocka_run_group_tests(tests, setup, step_tests_teardown);
