@@ -27,7 +27,8 @@ static void make_capture(struct temporary *folder)
     make_scene(folder);
     temporary_text(folder, "transforms_train.json", capture);
     for (int i = 0; i < WIDTH * HEIGHT; i++) {
-        double x = (i % WIDTH + 0.5 - 6) / 6 * tan(0.3), y = (i / WIDTH + 0.5 - 5) / 6 * tan(0.3);
+        int column = i % WIDTH, row = i / WIDTH;
+        double x = (column - 5.5) / 6 * tan(0.3), y = (row - 4.5) / 6 * tan(0.3);
         double squared = 1 + x * x + y * y, inside = 16 - 15 * squared;
         depths[i] = inside < 0 ? 0 : (uint16_t)lround(1e4 * (4 - sqrt(inside)) / squared);
     }

@@ -214,7 +214,7 @@ static void test_cloud(void **state)
     base_text_add(&text, "ply\nformat ascii 1.0\nelement vertex 7202\nproperty float x\nproperty "
                          "float y\nproperty float z\nend_header\n");
     for (int wall = 0; wall < 2; wall++)
-        for (int row = 0; row < (wall ? 60 : 60); row++)
+        for (int row = 0; row < 60; row++)
             for (int column = 0; column < 60; column++, count++)
                 base_text_add(&text, "%g %g %g\n", 0.45 + (column - 29.5) / (wall ? 20 : 150),
                               (row - 29.5) / (wall ? 20 : 150), wall ? -4.0 : -2.0);
