@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <vknerf/context.h>
+
 #include "captures.h"
 
 #define WIDTH    40u
@@ -298,6 +300,12 @@ static void test_pictures(void **state)
         }
         scene_close(&scene);
     }
+    /* Depths that are 0 in training space are not known. */
+    write_transforms(folder, "\"depth_unit_scale_factor\": 1e-300,",
+                     "\"depth_file_path\": \"depth.png\",");
+    struct vkn_scene *flat = open_capture(folder, 1);
+    assert_int_equal(flat->splits[SCENE_TRAIN].depth_count, 0);
+    scene_close(&flat);
     /* Without a unit, and without loading, pictures of instant-ngp are not read. */
     write_transforms(folder, "", "\"depth_path\": \"depth.png\",");
     struct vkn_scene *scene = open_capture(folder, 1);
@@ -336,6 +344,33 @@ static void test_large_picture(void **state)
     struct vkn_scene *scene = open_capture(folder, 1);
     size_t count = scene->splits[SCENE_TRAIN].cameras[0].depth_count;
     assert_true(count > 2000 && count <= 4096);
+    scene_close(&scene);
+}
+
+static unsigned warnings;
+
+static void count_warning(void *context, enum vkn_log_level level, const char *line)
+{
+    (void)context;
+    (void)level;
+    warnings++;
+    assert_non_null(strstr(line, warnings == 1
+                                     ? "depth pictures of 8 of 8 train views are not read"
+                                     : "depth pictures of 2 of 2 test views are not read"));
+}
+
+/* All pictures of a split that are not read make one warning. */
+static void test_missing_pictures(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder);
+    write_transforms(folder, "", "\"depth_file_path\": \"depth.png\",");
+    base_log_threshold(BASE_LOG_WARNING);
+    vkn_log_to(count_warning, NULL);
+    struct vkn_scene *scene = open_capture(folder, 1);
+    vkn_log_to(NULL, NULL);
+    base_log_threshold(BASE_LOG_INFO);
+    assert_int_equal(warnings, 2);
     scene_close(&scene);
 }
 
@@ -385,9 +420,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_tracks),          TEST(test_order),    TEST(test_cloud),
-        TEST(test_pictures),        TEST(test_fisheye),  TEST(test_large_picture),
-        TEST(test_broken_pictures), TEST(test_bad_keys),
+        TEST(test_tracks),           TEST(test_order),           TEST(test_cloud),
+        TEST(test_pictures),         TEST(test_fisheye),         TEST(test_large_picture),
+        TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_bad_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ struct vkn_evaluated_view {
     double floaters;        /* see vkn_evaluation */
     double psnr_aligned;    /* at an aligned pose; NaN: not aligned. See vkn_evaluation */
     double psnr_affine, psnr_quadratic; /* after a correction of colours, see vkn_evaluation */
-    double depth_error, depth_inliers;    /* see vkn_evaluation */
+    double depth_error, depth_inliers;  /* see vkn_evaluation */
     size_t depths;                      /* known depths of the view */
 };
 

@@ -31,6 +31,7 @@ struct finding {
     enum scene_split_name split;
     struct base_text *lists;      /* [view] struct scene_depth */
     enum scene_depth_kind *kinds; /* [view] */
+    char **failures;              /* [view] why the depth picture is not read; NULL: it is */
 };
 
 /* ---- tracks ---------------------------------------------------------------------------------- */
@@ -61,7 +62,7 @@ static void widen(struct track *track, int round, const double direction[3])
     }
     if (round == 0 && track->views++ == 0)
         memcpy(track->first, at, sizeof at);
-    if (round == 0 || cosine >= track->cosine)
+    if (round == 0 || !(cosine < track->cosine)) /* NaN at a camera's centre */
         return;
     track->cosine = cosine;
     if (round == 1)
@@ -120,7 +121,7 @@ static bool see(const struct scene_camera *camera, double limit, const struct sc
     distance *= scene_camera_depth_scale(camera, direction);
     *depth = (struct scene_depth){
         .x = (float)x, .y = (float)y, .depth = (float)distance, .sigma = (float)(distance * sigma)};
-    return distance > 0 && isfinite(depth->sigma);
+    return depth->sigma > 0 && isfinite(depth->sigma);
 }
 
 static void list_tracked(const struct finding *finding, const struct scene_camera *camera,
@@ -191,15 +192,15 @@ static int by_row(const void *a, const void *b)
 
 /* Lists the depths of a view's depth picture. Returns whether there is a picture that can be read:
  * without one the points remain. */
-static bool list_picture(const struct finding *finding, const struct scene_camera *camera,
-                         struct base_text *list)
+static bool list_picture(const struct finding *finding, size_t view)
 {
     BASE_KEEP_ERROR;
+    const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
     if (!camera->depth_path)
         return false;
-    if (depth_picture_read(finding->scene, camera, list) == VKN_OK)
+    if (depth_picture_read(finding->scene, camera, &finding->lists[view]) == VKN_OK)
         return true;
-    base_log(BASE_LOG_WARNING, "depths are not read: %s", vkn_last_error());
+    finding->failures[view] = base_format("%s", vkn_last_error());
     return false;
 }
 
@@ -209,7 +210,7 @@ static vkn_status list_view(void *context, size_t view)
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
     struct base_text *list = &finding->lists[view];
-    bool has_picture = list_picture(finding, camera, list);
+    bool has_picture = list_picture(finding, view);
     finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
                            : finding->tracks ? SCENE_DEPTH_TRACKS
                                              : SCENE_DEPTH_CLOUD;
@@ -246,33 +247,58 @@ static vkn_status join(struct vkn_scene *scene, const struct finding *finding)
     return all.failed ? VKN_ERROR : VKN_OK;
 }
 
+/* Warns once about all depth pictures that are not read. */
+static void warn_of_failures(const struct finding *finding, size_t views)
+{
+    const char *first = NULL;
+    size_t count = 0;
+    for (size_t v = views; v-- > 0;)
+        if (finding->failures[v]) {
+            first = finding->failures[v];
+            count++;
+        }
+    if (count > 0)
+        base_log(BASE_LOG_WARNING,
+                 "depth pictures of %zu of %zu %s views are not read; the first: %s", count, views,
+                 scene_split_names[finding->split], first);
+}
+
 static vkn_status find_split(struct vkn_scene *scene, struct finding *finding)
 {
     const size_t views = scene->splits[finding->split].camera_count;
+    finding->failures = base_alloc(views + 1, sizeof *finding->failures);
     finding->lists = base_alloc(views + 1, sizeof *finding->lists);
     finding->kinds = base_alloc(views + 1, sizeof *finding->kinds);
-    vkn_status status = finding->lists && finding->kinds ? VKN_OK : VKN_ERROR;
+    vkn_status status = finding->lists && finding->kinds && finding->failures ? VKN_OK : VKN_ERROR;
     if (status == VKN_OK)
         status = base_parallel(views, list_view, finding, NULL);
     if (status == VKN_OK)
         status = join(scene, finding);
+    if (status == VKN_OK)
+        warn_of_failures(finding, views);
     for (size_t v = 0; v < views && finding->lists; v++)
         free(finding->lists[v].data);
+    for (size_t v = 0; v < views && finding->failures; v++)
+        free(finding->failures[v]);
     free(finding->lists);
     free(finding->kinds);
+    free(finding->failures);
     return status;
 }
 
-/* Returns the median relative standard deviation of a split's depths; 0: none, or no memory. */
-static double median_sigma(const struct scene_split *split)
+/* Sets the median relative standard deviation of a split's depths; 0: there are none. */
+static vkn_status set_sigma(const struct scene_split *split, double *sigma)
 {
     double *values = base_alloc(split->depth_count + 1, sizeof *values);
-    for (size_t i = 0; i < split->depth_count && values; i++)
+    *sigma = 0;
+    if (!values)
+        return VKN_ERROR;
+    for (size_t i = 0; i < split->depth_count; i++)
         values[i] = (double)split->depths[i].sigma / (double)split->depths[i].depth;
-    double sigma =
-        values && split->depth_count > 0 ? space_quantile(values, split->depth_count, 0.5) : 0;
+    if (split->depth_count > 0)
+        *sigma = space_quantile(values, split->depth_count, 0.5);
     free(values);
-    return sigma;
+    return VKN_OK;
 }
 
 vkn_status scene_find_depths(struct vkn_scene *scene)
@@ -288,7 +314,8 @@ vkn_status scene_find_depths(struct vkn_scene *scene)
         status = find_split(scene, &finding);
     }
     free(tracks);
+    if (status == VKN_OK)
+        status = set_sigma(&scene->splits[SCENE_TRAIN], &scene->depths.sigma);
     scene->depths.are_known = status == VKN_OK;
-    scene->depths.sigma = median_sigma(&scene->splits[SCENE_TRAIN]);
     return status;
 }

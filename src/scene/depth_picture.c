@@ -48,7 +48,7 @@ static void add_pixel(const struct scene_camera *camera, const struct depth_pict
     double depth = value * unit / along * scene_camera_depth_scale(camera, direction);
     const struct scene_depth known = {(float)x, (float)y, (float)depth,
                                       (float)(PICTURE_SIGMA * depth)};
-    if (along > 0 && isfinite(known.depth))
+    if (along > 0 && known.sigma > 0 && isfinite(known.depth))
         base_text_add_bytes(list, &known, sizeof known);
 }
 
