@@ -9,10 +9,11 @@ layout(constant_id = SPEC_DEPTH) const uint DEPTH = 0;
 
 const float WRONG = 0.05;
 
-// Returns whether the ray takes part in the loss of known depths.
+// Returns whether the ray has a known distance. The loss has no gradient on coarse samples:
+// density_loss_gradient.
 bool has_known_depth(uint ray)
 {
-    return DEPTH != 0u && push.e != COMPOSITE_COARSE && rays[ray].known_sigma > 0.0;
+    return DEPTH != 0u && rays[ray].known_sigma > 0.0;
 }
 
 // Returns the agreement of a sample with the known distance, from 0 to 1: a Cauchy distribution, whose

@@ -190,18 +190,23 @@ static int by_row(const void *a, const void *b)
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
 }
 
-/* Lists the depths of a view's depth picture. Returns whether there is a picture that can be read:
- * without one the points remain. */
-static bool list_picture(const struct finding *finding, size_t view)
+/* Lists the depths of a view's depth picture. *has_picture: there is one that can be read; without
+ * one the points remain. */
+static vkn_status list_picture(const struct finding *finding, size_t view, bool *has_picture)
 {
-    BASE_KEEP_ERROR;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
+    struct base_kept_error kept;
+    *has_picture = false;
     if (!camera->depth_path)
-        return false;
-    if (depth_picture_read(finding->scene, camera, &finding->lists[view]) == VKN_OK)
-        return true;
+        return VKN_OK;
+    base_error_keep(&kept);
+    vkn_status status = depth_picture_read(finding->scene, camera, &finding->lists[view]);
+    *has_picture = status == VKN_OK;
+    if (status != VKN_BAD_INPUT)
+        return status;
     finding->failures[view] = base_format("%s", vkn_last_error());
-    return false;
+    base_error_restore(&kept);
+    return finding->failures[view] ? VKN_OK : VKN_ERROR;
 }
 
 /* Lists the depths of a view; called by base_parallel. */
@@ -210,7 +215,8 @@ static vkn_status list_view(void *context, size_t view)
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
     struct base_text *list = &finding->lists[view];
-    bool has_picture = list_picture(finding, view);
+    bool has_picture;
+    BASE_TRY(list_picture(finding, view, &has_picture));
     finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
                            : finding->tracks ? SCENE_DEPTH_TRACKS
                                              : SCENE_DEPTH_CLOUD;
