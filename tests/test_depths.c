@@ -340,17 +340,19 @@ static void test_fisheye(void **state)
     scene_close(&scene);
 }
 
-/* Large pictures are thinned out evenly. */
+/* Large pictures are thinned out evenly. Sizes of images are rounded. */
 static void test_large_picture(void **state)
 {
     struct temporary *folder = *state;
     write_pictures(folder);
     write_depths(folder, 400, 300, 3000);
     write_transforms(folder, "", "\"depth_file_path\": \"depth.png\",");
-    struct vkn_scene *scene = open_capture(folder, 1);
-    size_t count = scene->splits[SCENE_TRAIN].cameras[0].depth_count;
-    assert_true(count > 2000 && count <= 4096);
-    scene_close(&scene);
+    for (uint32_t downscale = 1; downscale <= 7; downscale += 6) { /* 40 x 30, 5 x 4 pixels */
+        struct vkn_scene *scene = open_capture(folder, downscale);
+        size_t count = scene->splits[SCENE_TRAIN].cameras[0].depth_count;
+        assert_true(count > 2000 && count <= 4096);
+        scene_close(&scene);
+    }
 }
 
 static unsigned warnings;

@@ -8,7 +8,8 @@
 #define MOST_PIXELS   4096.0 /* about the most pixels of a picture that are used, evenly spaced */
 #define PICTURE_SIGMA 0.02   /* relative standard deviation of a depth */
 #define OPAQUE        65535u /* alpha of a pixel without alpha, in a picture of 16 bits */
-#define SAME_SHAPE    0.02   /* largest relative difference of the aspect ratios */
+/* Largest relative difference of the aspect ratios, without the rounding of an image's size. */
+#define SAME_SHAPE    0.02
 
 struct depth_picture {
     struct image_mask *pixels;
@@ -24,7 +25,7 @@ static vkn_status check(const char *path, const struct scene_camera *camera,
     size_t known = 0;
     if (picture->pixels[0].alpha != OPAQUE)
         return base_fail(VKN_BAD_INPUT, "%s: not a 16-bit grey picture of depths", path);
-    if (fabs(shape - 1) > SAME_SHAPE)
+    if (fabs(shape - 1) > SAME_SHAPE + 1.0 / camera->width + 1.0 / camera->height)
         return base_fail(VKN_BAD_INPUT,
                          "%s: %ux%u pixels do not have the shape of the image of %ux%u", path,
                          picture->width, picture->height, camera->width, camera->height);
