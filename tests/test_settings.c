@@ -1054,7 +1054,7 @@ static const struct fallback {
     {"batch.keep", "1", NULL},
     {"batch.chunk", "4096", "65536"},
     {"batch.max_rays", "16384", "131072"},
-    {"batch.depth_share", "0.25", NULL},
+    {"batch.depth_share", "0.1", NULL},
     {"batch.by_error", "0", NULL},
     {"batch.unbiased", "false", NULL},
     {"march.sampling", "occupancy", NULL},

@@ -265,7 +265,7 @@
     X(G, chunk, U32, MULTIPLE(64, 16777216, 64), DEVICE(65536, 4096),                                   \
       "number of samples that layers evaluate at a time")                                               \
     X(G, max_rays, U32, RANGE(64, 4194304), DEVICE(131072, 16384), "maximum number of rays per step")   \
-    X(G, depth_share, FLOAT, RANGE(0.001, 1), VALUE(0.25),                                              \
+    X(G, depth_share, FLOAT, RANGE(0.001, 1), VALUE(0.1),                                               \
       "share of rays drawn through known depths, with loss.depth")                                      \
     X(G, by_error, FLOAT, RANGE(0, 0.9), VALUE(0),                                                      \
       "share of rays drawn where the error is large, from an error map per image; 0: none")             \
