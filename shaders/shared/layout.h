@@ -497,7 +497,7 @@ struct Camera {
      * factor. Then the view's first cell in the error map, and the number of cells in a row. */
     SHARED_UINT first_row, shrink, first_cell, cell_columns;
     SHARED_UINT first_depth, depth_count; /* of the known depths of these rows: struct Depth */
-    SHARED_UINT view;         /* training view that the pixels belong to */
+    SHARED_UINT view;                     /* training view that the pixels belong to */
     SHARED_UINT counted;      /* 1: sum_errors has counted the used pixels of the cells */
     SHARED_FLOAT strip_share; /* probability that an even draw of this strip is kept: 1 unless
                                  panoramas are cut into strips */
