@@ -362,11 +362,11 @@ static const struct row {
     {IS("field.position", "hash"), .with = {"model=vanilla"},
      .error = "field.position: model vanilla has a fixed one"},
     {IS("field.direction", "harmonics"), .with = {"model=layered"}},
-    /* 16 harmonics, or the vector's three numbers, have equally many padded columns. */
+    /* Harmonics, or the vector's three numbers, have equally many padded columns. */
     {IS("field.direction", "identity"), .with = {"model=layered"},
      .changes = {SPEC(DIRECTION, DIRECTION_IDENTITY), SPEC(SH_DEGREE, 0)}},
     {IS("field.direction", "frequencies"), .with = {"model=layered"},
-     .changes = {SPEC(DIRECTION, DIRECTION_FREQUENCIES)}},
+     .changes = {SPEC(DIRECTION, DIRECTION_FREQUENCIES), SPEC(SH_DEGREE, 4)}},
     {IS("field.direction", "none"), .test = "test_step_gradient"},
     {IS("field.direction", "none"), .with = {"model=dynamic"},
      .error = "field.direction: model dynamic has a fixed one"},
@@ -417,7 +417,7 @@ static const struct row {
     {IS("mlp.geometry", "32"), .changes = {SPEC(GEOMETRY, 32), WEIGHTS(9216 + 1024 + 1024)}},
     {IS("mlp.color_width", "32"), .changes = {SPEC(COLOR_WIDTH, 32), WEIGHTS(2048 + 1024 + 1536)}},
     {IS("mlp.color_layers", "1"), .changes = {SPEC(COLOR_LAYERS, 1), WEIGHTS(9216 - 4096)}},
-    {IS("mlp.sh_degree", "2"), .changes = {SPEC(SH_DEGREE, 2)}},
+    {IS("mlp.sh_degree", "3"), .changes = {SPEC(SH_DEGREE, 3)}},
     {IS("mlp.geometry", "80"), .error = "mlp.geometry: more than 64"},
     {IS("mlp.geometry", "80"), .with = {"model=vanilla"}, .error = "not a multiple of 32"},
     /* 64 * 256 + 6 * 256 * 256 + (256 + 64) * 256 + 256 * 288 weights of the density MLP, (256 +
@@ -1361,6 +1361,31 @@ static void test_defaults_by_cameras(void **state)
     }
 }
 
+/* With few training views, colours depend less on the direction. */
+static void test_defaults_by_views(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t views;
+        uint32_t sh_degree;
+    } cases[] = {{0, 4}, {1, 2}, {9, 2}, {10, 4}};
+    struct scene_camera cameras[10];
+    for (size_t i = 0; i < BASE_COUNT(cameras); i++)
+        cameras[i] = (struct scene_camera){.focal_x = 138.9f, .pose = {[3] = 1.8f}};
+    const struct gpu_capabilities device = make_device(GPU_DISCRETE);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        const struct vkn_scene scene = {
+            .downscale = 1,
+            .scale = 1,
+            .aabb_scale = 1,
+            .splits[SCENE_TRAIN] = {.cameras = cameras, .camera_count = cases[i].views},
+        };
+        struct vkn_config config = {0};
+        ok(setup_resolve_config(&config, &scene, &device));
+        assert_int_equal(config.mlp.sh_degree, cases[i].sh_degree);
+    }
+}
+
 /* The default in --help begins with the GPU's and names a CPU's: "262144, CPU 16384". A default
  * that is no number or list is described in words. */
 static void assert_help(const char *help, const struct fallback *fallback)
@@ -1453,6 +1478,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_default_variants),
         cmocka_unit_test(test_defaults_by_cameras),
+        cmocka_unit_test(test_defaults_by_views),
         cmocka_unit_test(test_help_tells_defaults),
         cmocka_unit_test(test_refusals),
     };

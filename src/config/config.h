@@ -160,6 +160,7 @@ struct config_facts {
      * 0: unknown. */
     double pixels_per_unit;
     enum vkn_background background; /* plain background of the images; default: none or unknown */
+    uint64_t views;                 /* training views; 0: unknown */
     uint64_t depths; /* known depths of tracked points and depth pictures in the training views */
     enum vkn_appearance appearance; /* that differs from image to image; default: unknown */
 };

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#define FEW_VIEWS 9
+
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 /* Not every rule reads all of its parameters. */
@@ -161,6 +163,13 @@ MODEL_RULE(density_width, half_on_cpu(facts, 256))
 MODEL_RULE(density_layers, 8)
 MODEL_RULE(color_width, half_on_cpu(facts, 128))
 MODEL_RULE(color_layers, 1)
+
+/* Few views fit a wrong surface whose colour is a different one for each of them. The colours of
+ * degree 1 do not depend on the direction at all, which is worse where surfaces shine. */
+RULE(sh_degree)
+{
+    return facts->views > 0 && facts->views <= FEW_VIEWS ? 2 : value;
+}
 
 /* Passes of layers work on multiples of 32 columns. */
 RULE(geometry)

@@ -185,7 +185,8 @@
       "width of the colour MLP's hidden layers")                                                        \
     X(G, color_layers, U32, RANGE(1, 8), VALUE_RULE(color_layers, 2, ", vanilla 1"),                    \
       "number of hidden layers of the colour MLP")                                                      \
-    X(G, sh_degree, U32, RANGE(1, 4), VALUE(4), "degree of the direction's spherical harmonics")        \
+    X(G, sh_degree, U32, RANGE(1, 4), VALUE_RULE(sh_degree, 4, "; 2 with at most 9 training views"),    \
+      "degree of the direction's spherical harmonics; 1: colours do not depend on the direction")       \
     X(G, position_octaves, U32, RANGE(1, 16),                                                           \
       VALUE_RULE(position_octaves, 10, ", dynamic 5; less for small images"),                           \
       "number of octaves of the position's frequency encoding")                                         \

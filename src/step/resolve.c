@@ -30,8 +30,9 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .near = scene->near,
         .background = scene_plain_background(scene),
         .appearance = scene_default_appearance(scene),
-        .depths = scene->depths.counts[SCENE_DEPTH_TRACKS] +
-                  scene->depths.counts[SCENE_DEPTH_PICTURES],
+        .views = scene->splits[SCENE_TRAIN].camera_count,
+        .depths =
+            scene->depths.counts[SCENE_DEPTH_TRACKS] + scene->depths.counts[SCENE_DEPTH_PICTURES],
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
     measure_cameras(&scene->splits[SCENE_TRAIN], &facts);
