@@ -3,8 +3,6 @@
 
 #include <math.h>
 
-#define FEW_VIEWS 9
-
 /* ---- rules ---------------------------------------------------------------------------------- */
 
 /* Not every rule reads all of its parameters. */
@@ -164,11 +162,16 @@ MODEL_RULE(density_layers, 8)
 MODEL_RULE(color_width, half_on_cpu(facts, 128))
 MODEL_RULE(color_layers, 1)
 
+static bool has_few_views(const struct config_facts *facts)
+{
+    return facts->views > 0 && facts->views <= 9;
+}
+
 /* Few views fit a wrong surface whose colour is a different one for each of them. The colours of
  * degree 1 do not depend on the direction at all, which is worse where surfaces shine. */
 RULE(sh_degree)
 {
-    return facts->views > 0 && facts->views <= FEW_VIEWS ? 2 : value;
+    return has_few_views(facts) ? 2 : value;
 }
 
 /* Passes of layers work on multiples of 32 columns. */
@@ -238,16 +241,15 @@ RULE(distortion_curve)
     return has_weight ? VKN_DISTORTION_LINEAR : VKN_DISTORTION_LADDER;
 }
 
-/* On the ladder, one weight fits all scenes (docs/sampling.md). Of linear distances, nerfstudio's
- * weight: a proposal also samples empty space near the cameras, and no decaying occupancy grid
- * removes floaters there. Haze of the colour of a plain background costs nothing, but hides
- * objects.
- */
+/* On the ladder, one weight fits all scenes (docs/sampling.md), and a smaller one fits few views
+ * better, as measured. Of linear distances, nerfstudio's weight: a proposal also samples empty
+ * space near the cameras, and no decaying occupancy grid removes floaters there. Haze of the colour
+ * of a plain background costs nothing, but hides objects. */
 RULE(distortion)
 {
     bool is_plain = facts->background && facts->background == config->background;
     if (config->loss.distortion_curve == VKN_DISTORTION_LADDER)
-        return value;
+        return has_few_views(facts) ? 3e-3 : value;
     return has_proposal(config) ? 2e-3 : is_plain ? 3e-3 : -1.0;
 }
 

@@ -337,7 +337,8 @@
       RULE(distortion_curve, "ladder; with a weight of your own linear"),                               \
       "curve of distance that the distortion loss is computed on")                                      \
     X(G, distortion, FLOAT, RANGE_OR_OFF(-1, 10),                                                       \
-      VALUE_RULE(distortion, 0.01, "; linear: 0, proposal 0.002, plain background 0.003"),              \
+      VALUE_RULE(distortion, 0.01,                                                                      \
+                 ", at most 9 views 0.003; linear: 0, proposal 0.002, plain background 0.003"),         \
       "weight of the distortion loss; 0 or negative: none")                                             \
     X(G, depth, FLOAT, RANGE_OR_OFF(-1, 10),                                                            \
       RULE(loss_depth, "0; 0.003 with tracked points or depth pictures"),                               \
