@@ -52,6 +52,7 @@ static inline struct vkn_config tiny_config(bool deterministic)
                 .sh_degree = 3},
         .march = {.sampling = VKN_SAMPLING_OCCUPANCY, .resolution = 16, .steps_per_unit = 64},
         .batch = {.samples = 2112, .max_rays = 256},
+        .loss = {.distortion_curve = VKN_DISTORTION_LADDER, .distortion = 0.01f},
     };
 }
 

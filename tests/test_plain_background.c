@@ -226,7 +226,7 @@ static void test_defaults(void **state)
     resolve(scene, &proposal);
     assert_distortion(&proposal, 2e-3);
     resolve(scene, &ladder);
-    assert_distortion(&ladder, 0.01);
+    assert_distortion(&ladder, 3e-3); /* few views */
     scene_close(&scene);
 }
 
