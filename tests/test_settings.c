@@ -1361,15 +1361,21 @@ static void test_defaults_by_cameras(void **state)
     }
 }
 
-/* With few training views, colours depend less on the direction, and the ladder's weight is low. */
+/* With few training views, colours depend less on the direction, and the weights of losses differ.
+ */
 static void test_defaults_by_views(void **state)
 {
     (void)state;
     static const struct {
         size_t views;
         uint32_t sh_degree;
-        float distortion;
-    } cases[] = {{0, 4, 0.01f}, {1, 2, 0.003f}, {9, 2, 0.003f}, {10, 4, 0.01f}};
+        float distortion, near_density;
+    } cases[] = {
+        {0, 4, 0.01f, 0.003f},
+        {1, 2, 0.003f, 0.03f},
+        {9, 2, 0.003f, 0.03f},
+        {10, 4, 0.01f, 0.003f},
+    };
     struct scene_camera cameras[10];
     for (size_t i = 0; i < BASE_COUNT(cameras); i++)
         cameras[i] = (struct scene_camera){.focal_x = 138.9f, .pose = {[3] = 1.8f}};
@@ -1385,6 +1391,7 @@ static void test_defaults_by_views(void **state)
         ok(setup_resolve_config(&config, &scene, &device));
         assert_int_equal(config.mlp.sh_degree, cases[i].sh_degree);
         assert_true(config.loss.distortion == cases[i].distortion);
+        assert_float_equal(config.loss.near_density, cases[i].near_density, 1e-8);
     }
 }
 

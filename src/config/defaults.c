@@ -253,6 +253,12 @@ RULE(distortion)
     return has_proposal(config) ? 2e-3 : is_plain ? 3e-3 : -1.0;
 }
 
+/* Few views contradict less of what is close to one of their cameras. */
+RULE(near_density)
+{
+    return has_few_views(facts) ? 10 * value : value;
+}
+
 RULE(proposal_finest)
 {
     return is_contracted(config) ? 2 * value : value;

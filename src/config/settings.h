@@ -343,7 +343,8 @@
     X(G, depth, FLOAT, RANGE_OR_OFF(-1, 10),                                                            \
       RULE(loss_depth, "0; 0.003 with tracked points or depth pictures"),                               \
       "weight of known depths: sparse points, depth pictures; 0 or negative: none")                     \
-    X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10), VALUE(0.003),                                       \
+    X(G, near_density, FLOAT, RANGE_OR_OFF(-1, 10),                                                     \
+      VALUE_RULE(near_density, 0.003, ", at most 9 views 0.03"),                                        \
       "weight of density nearer to the camera than march.near_start; 0 or negative: none")              \
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")                                       \
