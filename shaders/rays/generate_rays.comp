@@ -11,6 +11,7 @@
 //   STATE           [view][cell] ErrorCell, by error     read
 //                   or robust, with the summary
 //   STATE           [view] View, with REFINE             read
+//   STATE           [texel][4] ErrorCell, with SKY       read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
@@ -20,12 +21,16 @@
 layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;
+layout(constant_id = SPEC_SKY) const uint SKY = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
-#ifdef TRAIN
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorCell error_cells[]; };
+
+#include "shared/sky.glsl"
+
+#ifdef TRAIN
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 
@@ -113,7 +118,7 @@ uint draw_by_error(uint views, float slot_pick, vec3 pick, out uvec2 pixel)
 // Returns whether the cell's rays have no weight.
 bool is_outlier_cell(uint cell)
 {
-    ErrorCell summary = error_cells[config.error_cells];
+    ErrorCell summary = error_cells[config.sky_cells + config.error_cells];
     return error_cells[cell].error < 0.0 && float(summary.rays) >= OUTLIER_LEAST * float(summary.high);
 }
 
@@ -234,6 +239,15 @@ void main()
 #endif
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
+#ifdef TRAIN
+    bool shows_sky = SKY != 0u && target.w == 1.0;
+#else
+    bool shows_sky = SKY != 0u && config.picture_sky != 0u;
+#endif
+    if (shows_sky) {
+        vec3 sky = sky_color(direction);
+        ray.background = float[3](sky.x, sky.y, sky.z);
+    }
     ray.distance_scale = depth_scale;
     ray.view = view;
     ray.position = position_in_image(camera, position);

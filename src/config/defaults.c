@@ -34,6 +34,11 @@ RULE(appearance)
                                                                                : facts->appearance;
 }
 
+RULE(sky)
+{
+    return VKN_SWITCH_OFF;
+}
+
 RULE(steps)
 {
     return config->seconds > 0.0 ? 0.0 : value;

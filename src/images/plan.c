@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "shared/layout.h"
+#include "volume/volume.h"
 
 /* Bytes per update interval: a millisecond on PCIe; decoded pixels of three images of 800x800. */
 #define COPIED_BYTES    ((uint64_t)16 << 20)
@@ -228,7 +229,7 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.view = image_strip->view;
     camera.first_row = image_strip->first_row;
     camera.shrink = image_strip->shrink;
-    camera.first_cell = image_strip->view * plan->view_cells;
+    camera.first_cell = plan->first_cell + image_strip->view * plan->view_cells;
     camera.cell_columns = images_error_cells(plan, view->width);
     /* All strips are equally likely. A draw of a panorama's strip is kept in proportion to the
      * strip's mean cosine of latitude. 0.636 is 2 / pi, the mean over a whole sphere: draws of
@@ -262,6 +263,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
+        .first_cell = volume_sky_cells(config),
         .times = {1.0F, 0.0F},
     };
     for (size_t i = 0; i < train->camera_count; i++) {

@@ -196,6 +196,11 @@ struct step_outliers {
 };
 /* Reads the refinement of the training views [first, first + count) into views[count]. */
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
+/* Returns the byte of BIND_STATE where the error map begins. */
+static inline uint64_t step_error_map_offset(const struct step *step)
+{
+    return sizeof(struct State) + sizeof(struct ErrorCell) * step->setup.constants.sky_cells;
+}
 /* Finds the `count` training views in a checkpoint's state, after an error map of `error_cells`
  * cells. VKN_BAD_INPUT names the checkpoint when the state is of another number of views, or when a
  * camera or an appearance is not finite. */
