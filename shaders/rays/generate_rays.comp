@@ -240,13 +240,22 @@ void main()
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
 #ifdef TRAIN
-    bool shows_sky = SKY != 0u && target.w == 1.0;
+    bool may_have_sky = SKY != 0u && target.w == 1.0 && is_skyward(direction);
 #else
-    bool shows_sky = SKY != 0u && config.picture_sky != 0u;
+    bool may_have_sky = SKY != 0u && config.picture_sky != 0u;
 #endif
-    if (shows_sky) {
+    ray.has_sky = 0u;
+    if (may_have_sky) {
         vec3 sky = sky_color(direction);
-        ray.background = float[3](sky.x, sky.y, sky.z);
+#ifdef TRAIN
+        bool shows_sky = largest(target.rgb - sky) < sky_tolerance(state.step);
+#else
+        bool shows_sky = true;
+#endif
+        if (shows_sky) {
+            ray.background = float[3](sky.x, sky.y, sky.z);
+            ray.has_sky = 1u;
+        }
     }
     ray.distance_scale = depth_scale;
     ray.view = view;

@@ -392,6 +392,7 @@ struct Config {
     /* The sky, which precedes the error map in BIND_STATE. */
     SHARED_UINT sky_cells;   /* SKY_CELLS; 0: there is no sky */
     SHARED_UINT picture_sky; /* 1: the picture to be rendered shows the sky */
+    SHARED_FLOAT sky_up[3];  /* direction to the zenith */
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -529,6 +530,7 @@ struct Ray {
     SHARED_UINT cell;     /* cell of the error map */
     SHARED_UINT position; /* in the image: packSnorm2x16 of the distance from the middle, in units
                              of the longer side */
+    SHARED_UINT has_sky;  /* 1: the background is the sky, which the pixel may show */
 };
 
 /* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.

@@ -1,6 +1,6 @@
 // The sky: a colour by direction alone behind the field. Octahedral maps (Cigolle et al., A Survey of
-// Efficient Representations for Independent Unit Vectors, 2014) of growing resolution hold weighted
-// means of what rays saw behind the field. Where few rays went through a texel, the coarser map counts.
+// Efficient Representations for Independent Unit Vectors, 2014) of growing resolution hold the modes of
+// what photographs show in a direction. Where few rays went through a texel, the coarser map counts.
 // The including file declares STATE as `error_cells`.
 // Passes: generate_rays, sum_sky, update_sky. Reads STATE, [texel][4] ErrorCell.
 
@@ -75,4 +75,27 @@ vec3 sky_color(vec3 direction)
         color = sum.rgb / sum.w;
     }
     return color;
+}
+
+const float LOWEST_SKY = -0.1; // sine of the height
+
+// Returns whether the sky may be in a direction: a little below the horizon there is still sky.
+bool is_skyward(vec3 direction)
+{
+    return dot(direction, vec3(config.sky_up[0], config.sky_up[1], config.sky_up[2])) > LOWEST_SKY;
+}
+
+const float SKY_TOLERANCE = 0.1, SKY_HALVING = 32.0; // differences of pixels from the sky; steps
+
+// Returns the difference in a channel within which a pixel may show the sky. It falls with the steps, so
+// that first means and then modes are found.
+float sky_tolerance(uint step)
+{
+    return max(SKY_TOLERANCE, exp2(-float(step) / SKY_HALVING));
+}
+
+float largest(vec3 difference)
+{
+    vec3 d = abs(difference);
+    return max(d.r, max(d.g, d.b));
 }

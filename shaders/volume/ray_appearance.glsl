@@ -23,10 +23,10 @@ uint appearance_of(uint ray)
     return config.first_appearance_word + cameras[rays[ray].view].view * APPEARANCE_WORDS;
 }
 
-// Returns whether the ray's background is the sky: it is in the photograph.
+// Returns whether the ray's background is the sky, which is in the photograph.
 bool shows_sky(uint ray)
 {
-    return SKY != 0u && rays[ray].target[3] == 1.0;
+    return SKY != 0u && rays[ray].has_sky != 0u;
 }
 
 vec3 background_of(uint ray)

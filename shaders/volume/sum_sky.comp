@@ -22,35 +22,46 @@ layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult result
 #include "volume/ray_appearance.glsl"
 #include "volume/ray_weight.glsl"
 
-const float LEAST_TRANSMITTANCE = 0.03; // rays with less do not count
+const float LEAST_SHARE = 0.05;  // weight of a ray that does not reach the sky
+const float LEAST_WEIGHT = 0.01; // rays with less do not count
 
-// Returns the difference between the photograph and the ray's pixel as one of the ray's colour. With an
+// Returns the difference between the photograph and the sky, as one of the ray's colour. With an
 // appearance this is a step of gradient descent that is not too long.
-vec3 difference_of(uint ray, vec3 color)
+vec3 difference_of(uint ray, vec3 sky)
 {
     vec3 target = vec3(rays[ray].target[0], rays[ray].target[1], rays[ray].target[2]);
     if (APPEARANCE == 0u)
-        return target - color;
-    Photograph taken = photograph_of_ray(ray, color, 0.0);
+        return target - sky;
+    Photograph taken = photograph_of_ray(ray, sky, 0.0);
     vec3 difference = target - taken.color;
     vec3 back = photograph_gradients(appearance_of(ray), IS_FULL, position_of(ray), taken, difference).scene;
     float square = dot(difference, difference);
     return square > 0.0 ? back / max(dot(back, back) / square, 1.0) : vec3(0.0);
 }
 
+// Returns the weight of a ray in a mode: the derivative of Geman and McClure's estimator, divided by the
+// difference, so that means from the first steps are soon forgotten.
+float weight_of(float difference, float tolerance)
+{
+    float ratio = difference / tolerance;
+    return SKY_TOLERANCE / (tolerance * (1.0 + ratio * ratio) * (1.0 + ratio * ratio));
+}
+
 void main()
 {
     uint ray = gl_GlobalInvocationID.x;
-    if (!is_active_ray(ray))
+    if (!is_active_ray(ray) || rays[ray].target[3] != 1.0)
         return;
-    float transmittance = results[ray].transmittance;
-    if (!(transmittance > LEAST_TRANSMITTANCE) || !shows_sky(ray))
-        return;
-    vec3 color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
-    vec3 sky = background_of(ray);
-    vec3 seen = clamp(sky + difference_of(ray, color + transmittance * sky), 0.0, 1.0);
-    float weight = transmittance * transmittance * gradient_weight(ray);
     vec3 direction = vec3(rays[ray].direction[0], rays[ray].direction[1], rays[ray].direction[2]);
+    if (!is_skyward(direction))
+        return;
+    vec3 sky = sky_color(direction), difference = difference_of(ray, sky);
+    float transmittance = results[ray].transmittance;
+    float weight = weight_of(largest(difference), sky_tolerance(state.step)) *
+                   max(transmittance * transmittance, LEAST_SHARE) * gradient_weight(ray);
+    if (!(weight > LEAST_WEIGHT * 0.1))
+        return;
+    vec3 seen = clamp(sky + difference, 0.0, 1.0);
     for (uint level = 0; level < SKY_LEVELS; level++) {
         uint cell = 4u * sky_texel(level, direction);
         add_gradient(cell, weight * seen.r);

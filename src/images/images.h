@@ -59,6 +59,7 @@ struct images_plan {
     uint32_t slot_cells;     /* most cells of the error map in a slot */
     bool cuts_panoramas;     /* panoramas are cut into strips, which differ in solid angle */
     float times[2];          /* first and last time of all training views */
+    double up[3];            /* scene_up of the training views */
     float view_size;         /* mean of the longer sides of all training images, pixels */
 };
 

@@ -271,6 +271,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan->times[1] = fmaxf(plan->times[1], train->cameras[i].time);
         plan->view_size += (float)longer_side(&train->cameras[i]) / (float)train->camera_count;
     }
+    scene_up(train, plan->up);
     plan_strips(train, 1, shrink, plan);
     if (plan->all_bytes > minimum(budget, range)) {
         if (images_fit_host(scene, config))
@@ -319,6 +320,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .view_cells = plan->view_cells,
         .slot_cells = plan->slot_cells,
         .times = {plan->times[0], plan->times[1]},
+        .up = {(float)plan->up[0], (float)plan->up[1], (float)plan->up[2]},
         .view_size = plan->view_size,
         .share = plan->share,
     };

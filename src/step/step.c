@@ -290,6 +290,7 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->refine_rate *= images->view_size;
     constants->refine_final_rate *= images->view_size;
     constants->refine_limit *= images->view_size;
+    memcpy(constants->sky_up, images->up, sizeof constants->sky_up);
     constants->slot_turns = constants->view_stride > 1 && share.count > 0 ? share.count : 1;
 }
 

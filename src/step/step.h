@@ -106,6 +106,7 @@ struct step_images {
     uint32_t cell_edge; /* of a cell of the error map, in pixels */
     uint32_t view_cells, slot_cells; /* most cells of the error map in a view, and in a slot */
     float times[2];                  /* first and last time of the training views */
+    float up[3];                     /* scene_up of the training views */
     float view_size;                 /* mean of the longer sides of the training images, pixels */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws
                                  from; share.of 0: all views */
