@@ -12,6 +12,7 @@
 //                   or robust, with the summary
 //   STATE           [view] View, with REFINE             read
 //   STATE           [texel][4] ErrorCell, with SKY       read
+//   STATE           [view] Appearance, with SKY          read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
@@ -22,6 +23,7 @@ layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;
 layout(constant_id = SPEC_SKY) const uint SKY = 0;
+layout(constant_id = SPEC_APPEARANCE) const uint APPEARANCE = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
@@ -33,6 +35,24 @@ layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorC
 #ifdef TRAIN
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
+
+layout(std430, BINDING(STATE)) readonly buffer AppearanceBuffer { float appearance_words[]; };
+
+float appearance_value(uint first, uint parameter)
+{
+    return appearance_words[first + parameter];
+}
+
+#include "volume/appearance.glsl"
+
+// Returns the colour that the view's photograph shows of the sky. position: Ray.position.
+vec3 photographed_sky(vec3 sky, Camera camera, uint position)
+{
+    if (APPEARANCE == 0u)
+        return sky;
+    return photograph(config.first_appearance_word + camera.view * APPEARANCE_WORDS, APPEARANCE == APPEARANCE_FULL,
+                      unpackSnorm2x16(position), sky).color;
+}
 
 #define VIEW_BUFFER readonly buffer
 #include "rays/refined_views.glsl"
@@ -239,27 +259,23 @@ void main()
 #endif
     ray.origin = float[3](origin.x, origin.y, origin.z);
     ray.direction = float[3](direction.x, direction.y, direction.z);
-#ifdef TRAIN
-    bool may_have_sky = SKY != 0u && target.w == 1.0 && is_skyward(direction);
-#else
-    bool may_have_sky = SKY != 0u && config.picture_sky != 0u;
-#endif
+    ray.distance_scale = depth_scale;
+    ray.view = view;
+    ray.position = position_in_image(camera, position);
     ray.has_sky = 0u;
-    if (may_have_sky) {
+    if (SKY != 0u) {
         vec3 sky = sky_color(direction);
 #ifdef TRAIN
-        bool shows_sky = largest(target.rgb - sky) < sky_tolerance(state.step);
+        bool has_sky = target.w == 1.0 && is_skyward(direction) &&
+                       largest(target.rgb - photographed_sky(sky, camera, ray.position)) < sky_tolerance(state.step);
 #else
-        bool shows_sky = true;
+        bool has_sky = config.picture_sky != 0u;
 #endif
-        if (shows_sky) {
+        if (has_sky) {
             ray.background = float[3](sky.x, sky.y, sky.z);
             ray.has_sky = 1u;
         }
     }
-    ray.distance_scale = depth_scale;
-    ray.view = view;
-    ray.position = position_in_image(camera, position);
     ray.time = camera.time;
     ray.step = to_steps(span.x);
     if (config.ray_samples == 0u) { // a march

@@ -4,6 +4,9 @@
 // The including file declares STATE as `error_cells`.
 // Passes: generate_rays, sum_sky, update_sky. Reads STATE, [texel][4] ErrorCell.
 
+const float LOWEST_SKY = -0.1; // sine of the height
+const float SKY_TOLERANCE = 0.1, SKY_HALVING = 32.0; // differences of pixels from the sky; steps
+
 // Returns the number of texels along an edge of a map.
 uint sky_edge(uint level)
 {
@@ -77,15 +80,11 @@ vec3 sky_color(vec3 direction)
     return color;
 }
 
-const float LOWEST_SKY = -0.1; // sine of the height
-
 // Returns whether the sky may be in a direction: a little below the horizon there is still sky.
 bool is_skyward(vec3 direction)
 {
     return dot(direction, vec3(config.sky_up[0], config.sky_up[1], config.sky_up[2])) > LOWEST_SKY;
 }
-
-const float SKY_TOLERANCE = 0.1, SKY_HALVING = 32.0; // differences of pixels from the sky; steps
 
 // Returns the difference in a channel within which a pixel may show the sky. It falls with the steps, so
 // that first means and then modes are found.

@@ -1,12 +1,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass sum_sky, one ray per invocation: adds what the rays of a step saw behind the field to the sums of
-// the sky's texels. That is the sky's colour along the ray, corrected by the difference between the
-// photograph and the ray's pixel. Rays count by the square of their transmittance.
+// Pass sum_sky, one ray per invocation: adds the colours of a step's pixels to the sums of the texels of
+// the sky. Pixels that differ from the sky weigh less, so that the sums give the mode of the pixels in a
+// direction, and so do rays on which the field is opaque.
 //
 //   buffer   shape                                                     access
 //   RAYS     [ray]                                                     read
-//   RESULTS  [ray] colour, transmittance                               read
+//   RESULTS  [ray] transmittance                                       read
 //   CAMERAS  [camera], with scene.appearance                           read
 //   STATE    ray count; [view] Appearance                              read
 //   STATE    [texel][red, green, blue, weight] ErrorCell               read, write
@@ -22,8 +22,8 @@ layout(std430, BINDING(RESULTS)) readonly buffer ResultBuffer { RayResult result
 #include "volume/ray_appearance.glsl"
 #include "volume/ray_weight.glsl"
 
-const float LEAST_SHARE = 0.05;  // weight of a ray that does not reach the sky
-const float LEAST_WEIGHT = 0.01; // rays with less do not count
+const float OPAQUE = 0.05;        // weight of a ray on which the field is opaque
+const float LEAST_WEIGHT = 0.001; // rays with less do not count
 
 // Returns the difference between the photograph and the sky, as one of the ray's colour. With an
 // appearance this is a step of gradient descent that is not too long.
@@ -58,8 +58,8 @@ void main()
     vec3 sky = sky_color(direction), difference = difference_of(ray, sky);
     float transmittance = results[ray].transmittance;
     float weight = weight_of(largest(difference), sky_tolerance(state.step)) *
-                   max(transmittance * transmittance, LEAST_SHARE) * gradient_weight(ray);
-    if (!(weight > LEAST_WEIGHT * 0.1))
+                   max(transmittance * transmittance, OPAQUE) * gradient_weight(ray);
+    if (!(weight > LEAST_WEIGHT))
         return;
     vec3 seen = clamp(sky + difference, 0.0, 1.0);
     for (uint level = 0; level < SKY_LEVELS; level++) {

@@ -1,7 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass update_sky: moves the colour of each texel of the sky towards the mean of what the rays since the
-// last update interval saw, and sets the sums to zero. Texels without rays stay.
+// Pass update_sky: moves the colour of each texel of the sky towards the weighted mean of the pixels
+// since the last update interval, and sets the sums to zero. Texels without rays stay.
 //
 //   buffer  shape                                          access
 //   STATE   [texel][red, green, blue, weight] ErrorCell    read, write

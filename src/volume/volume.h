@@ -16,8 +16,8 @@ extern const struct pass_list volume_interlevel;
 /* Estimate the appearance of training views: volume_appearance_gradients adds up the gradients of a
  * step after composite, volume_appearance changes the appearance once per update interval. */
 extern const struct pass_list volume_appearance_gradients, volume_appearance;
-/* Train the sky: volume_sum_sky adds up what the rays of a step saw behind the field after
- * composite, volume_sky changes the sky once per update interval. */
+/* Find the sky: volume_sum_sky adds up the colours of a step's pixels after composite, volume_sky
+ * changes the sky once per update interval. */
 extern const struct pass_list volume_sum_sky, volume_sky;
 /* Passes that composite pictures. VOLUME_VIEW writes colour, opacity and depth; VOLUME_NORMALS also
  * writes normals. VOLUME_HITS and VOLUME_DISTANCES write the median depth (the distance at which
