@@ -34,9 +34,12 @@ RULE(appearance)
                                                                                : facts->appearance;
 }
 
+/* Parameter averaging does not average skies. A plain background needs none. */
 RULE(sky)
 {
-    return VKN_SWITCH_OFF;
+    bool needs_sky = facts->sky && !facts->background;
+    return needs_sky && config->parallel.mode != VKN_PARALLEL_AVERAGE ? VKN_SWITCH_ON
+                                                                      : VKN_SWITCH_OFF;
 }
 
 RULE(steps)

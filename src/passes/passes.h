@@ -141,6 +141,10 @@ struct cost {
     double atomics; /* atomic operations on memory, one for each 32-bit word */
 };
 
+/* Operations for a ray's colour of the sky (shaders/shared/sky.glsl), and bytes read. */
+#define COST_SKY_FLOPS 760
+#define COST_SKY_BYTES (4.0 * SKY_LEVELS * 16)
+
 /* The facts of a run that the cost formulas use. */
 struct cost_model {
     const struct vkn_config *config; /* effective */

@@ -101,6 +101,12 @@ struct scene_exposures {
     double light, color;
 };
 
+/* What training images show above the horizon, as shares of pixels; 0: unknown. */
+struct scene_sky {
+    double compared; /* of all pixels: those in directions that several views show */
+    double same;     /* of these: those with the colour that most views show in their direction */
+};
+
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
  * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
@@ -119,6 +125,7 @@ struct vkn_scene {
     bool dynamic;            /* frames have different times */
     struct scene_background background; /* set by scene_find_background */
     struct scene_exposures exposures;   /* set by scene_find_exposures */
+    struct scene_sky sky;               /* set by scene_find_sky */
     _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
@@ -425,6 +432,17 @@ void scene_find_exposures(struct vkn_scene *scene);
 enum vkn_appearance scene_default_appearance(const struct vkn_scene *scene);
 /* Writes "exposures differ: by 2.3 stops in the image files". Returns whether they differ. */
 bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
+
+/* ---- the sky (sky.c) ------------------------------------------------------------------------- */
+
+/* Sets scene->sky. Reads up to 32 training views, from memory if they are loaded; views that cannot
+ * be read do not count. */
+void scene_find_sky(struct vkn_scene *scene);
+/* Returns whether the images show a sky. */
+bool scene_shows_sky(const struct vkn_scene *scene);
+/* Writes "images show a sky: 93 % of what is above the horizon depends on the direction alone".
+ * Returns whether they do. */
+bool scene_describe_sky(const struct vkn_scene *scene, char text[128]);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

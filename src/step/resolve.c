@@ -29,6 +29,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .fixed_transform = true,
         .near = scene->near,
         .background = scene_plain_background(scene),
+        .sky = scene_shows_sky(scene),
         .appearance = scene_default_appearance(scene),
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);

@@ -193,13 +193,13 @@ static const struct pass update_appearance[] = {
 };
 const struct pass_list volume_appearance = PASS_LIST(update_appearance);
 
-/* Operations of sum_sky for a ray, without appearance and sums, and for its texel in a map; of
- * update_sky for a texel. */
-#define SKY_RAY     14
+/* Operations of sum_sky for a ray besides the sky's colour, without appearance and sums, and for its
+ * texel in a map; of update_sky for a texel. */
+#define SKY_RAY     30
 #define SKY_TEXEL   27
 #define SKY_UPDATED 20
 
-/* Counts all rays as rays behind which there is only the sky. */
+/* Counts all rays as rays that add to the sums. */
 static struct cost cost_sum_sky(const struct cost_model *m, const struct cost_counts *n)
 {
     struct cost cost = {0};
@@ -208,8 +208,8 @@ static struct cost cost_sum_sky(const struct cost_model *m, const struct cost_co
         cost = cost_appearance(m, n);
     else
         cost.bytes = cost.memory = 16 * n->rays; /* colour and transmittance */
-    double ray = 4 + 16 + 12 + 12; /* end, pixel, background, direction */
-    cost.flops += (SKY_RAY + SKY_TEXEL * SKY_LEVELS + 8 * sums) * n->rays;
+    double ray = 4 + 16 + 12 + COST_SKY_BYTES; /* end, pixel, direction */
+    cost.flops += (COST_SKY_FLOPS + SKY_RAY + SKY_TEXEL * SKY_LEVELS + 8 * sums) * n->rays;
     cost.bytes += ray * n->rays;
     cost.memory += ray * n->rays;
     cost.atomics = sums * n->rays; /* sums of positive numbers rarely carry */
