@@ -61,8 +61,8 @@ vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,
 {
     BASE_TRY(check_kept(path, "scene.refine", config_refinement_names, VKN_REFINEMENT_OFF,
                         VKN_REFINEMENT_ALL, then->scene.refine, now->scene.refine));
-    BASE_TRY(check_kept(path, "scene.sky", config_switch_names, VKN_SWITCH_OFF, VKN_SWITCH_ON,
-                        then->scene.sky, now->scene.sky));
+    if (then->scene.sky == VKN_SWITCH_ON && now->scene.sky == VKN_SWITCH_OFF)
+        return base_fail(VKN_BAD_INPUT, "%s: scene.sky: trained with on: resume with on too", path);
     return check_kept(path, "scene.appearance", config_appearance_names, VKN_APPEARANCE_OFF,
                       VKN_APPEARANCE_FULL, then->scene.appearance, now->scene.appearance);
 }
