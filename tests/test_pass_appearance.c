@@ -163,7 +163,11 @@ static double loss_of_field(const struct bench *bench, const struct inputs *inpu
     double color[3], transmittance, p[APPEARANCE_PARAMETERS];
     widen(appearance_of(inputs, &inputs->rays[r])->values, APPEARANCE_PARAMETERS, p);
     composite(inputs->results[r].count, field, color, &transmittance);
-    return loss_of_color(bench, &inputs->rays[r], p, color, transmittance);
+    double loss = loss_of_color(bench, &inputs->rays[r], p, color, transmittance);
+    for (uint32_t s = 0; s < inputs->results[r].count; s++)
+        if (bench->constants.values[SPEC_SKY] && inputs->rays[r].has_sky)
+            loss += (double)SKY_LOSS * field[s][3] * 0.5;
+    return loss;
 }
 
 /* Checks the gradients of a ray's samples, and the colour that composite keeps of the ray. */
@@ -193,8 +197,8 @@ static void check_ray(const struct bench *bench, const struct inputs *inputs, ui
 static void test_composite(void **state)
 {
     for (uint32_t n = 0; n < 4; n++) {
-        struct bench bench = bench_of(
-            *state, n % 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE);
+        struct bench bench =
+            bench_of(*state, n % 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE);
         bench_set_constant(&bench, SPEC_SKY, n / 2);
         struct inputs *inputs = inputs_create(7);
         put_inputs(&bench, inputs);

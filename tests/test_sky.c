@@ -1,6 +1,6 @@
 /* Tests trainings with a sky: they repeat bit for bit across stops and resumes; pictures of
  * trainers and of their checkpoints show it; other settings take it over or refuse to.
- * tests/test_sky.sh trains one. */
+ * tests/test_outdoors.sh trains one. */
 #include "step_fixture.h"
 
 #include <vknerf/renderer.h>

@@ -192,6 +192,7 @@ typedef struct Dispatch Dispatch;
 #define SKY_TEXELS 69904          /* 4^2 + 16^2 + 64^2 + 256^2 */
 #define SKY_CELLS  (4 * SKY_TEXELS) /* struct ErrorCell of each texel: red, green, blue, weight */
 #define SKY_MEMORY 8.0f           /* most rays that a texel's colour so far weighs as much as */
+#define SKY_LOSS   0.002f /* weight of density's loss where pixels may show the sky */
 #define SKY_PRIOR  0.0625f        /* rays that the colour of the coarser map weighs as much as */
 
 #define MAX_SCHEDULE_POINTS 32

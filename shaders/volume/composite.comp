@@ -158,6 +158,13 @@ float near_derivative(float t)
     return config.loss_near * max(1.0 - t / config.near_start, 0.0);
 }
 
+// Returns the derivative, by optical thickness, of all losses of density. On rays whose pixels may show the
+// sky this includes SKY_LOSS, which removes walls of the sky's colour from before the sky was found.
+float thickness_derivative(uint ray, float t)
+{
+    return near_derivative(t) + (shows_sky(ray) ? SKY_LOSS : 0.0);
+}
+
 // For a ray whose samples did not fit, returns the first sample that belongs to no ray; otherwise the
 // capacity. Deterministic mode also processes the samples that belong to no ray, with gradient 0.
 uint tail_begin(uint ray)

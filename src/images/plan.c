@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "shared/layout.h"
-#include "volume/volume.h"
 
 /* Bytes per update interval: a millisecond on PCIe; decoded pixels of three images of 800x800. */
 #define COPIED_BYTES    ((uint64_t)16 << 20)
@@ -263,7 +262,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         .resident = (uint32_t)view_count(train),
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
-        .first_cell = volume_sky_cells(config),
+        .first_cell = config->scene.sky == VKN_SWITCH_ON ? SKY_CELLS : 0,
         .times = {1.0F, 0.0F},
     };
     for (size_t i = 0; i < train->camera_count; i++) {

@@ -28,8 +28,8 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
     return (struct cost){
         .flops = (GENERATE_RAY + (has_sky ? COST_SKY_FLOPS : 0)) * n->rays,
         .bytes = (ray + searched + sky + sizeof(struct Camera)) * n->rays,
-        .memory = (ray + sky) * n->rays +
-                  sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
+        .memory =
+            (ray + sky) * n->rays + sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
     };
 }
 

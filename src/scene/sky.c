@@ -1,5 +1,5 @@
-/* Finds out whether photographs show a sky: whether colours above the horizon depend on the direction
- * alone. */
+/* Finds out whether photographs show a sky: whether colours above the horizon depend on the
+ * direction alone. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define LEVELS      64u  /* of a channel in histograms */
 #define LOWEST      0.02 /* sine of the height of a pixel that counts */
 #define TOLERANCE   26   /* of a channel, of 255: what a training lets pass as sky */
-/* A made-up outdoor capture has 0.93 of 0.62; four captures of rooms have 0.69 of 0.23 at most. */
+/* A made-up outdoor capture has 0.93 of 0.62; four indoor captures have 0.69 of 0.23 at most. */
 #define SAME        0.8  /* least share that is a sky */
 #define COMPARED    0.05 /* least share of the pixels that tells */
 
@@ -110,7 +110,8 @@ static void fill_bins(const struct sample *sample, struct bin *bins)
     for (size_t b = 0; b < (size_t)EDGE * EDGE; b++)
         for (int c = 0; c < 3; c++) {
             uint32_t below = 0, level = 0;
-            while (level + 1 < LEVELS && 2 * (below + bins[b].histograms[c][level]) <= bins[b].count)
+            while (level + 1 < LEVELS &&
+                   2 * (below + bins[b].histograms[c][level]) <= bins[b].count)
                 below += bins[b].histograms[c][level++];
             bins[b].median[c] = (int)(256 / LEVELS * level + 128 / LEVELS);
         }
@@ -167,8 +168,9 @@ bool scene_shows_sky(const struct vkn_scene *scene)
 
 bool scene_describe_sky(const struct vkn_scene *scene, char text[128])
 {
-    snprintf(text, 128,
-             "images show a sky: %.0f %% of what is above the horizon depends on the direction alone",
-             100 * scene->sky.same);
+    snprintf(
+        text, 128,
+        "images show a sky: %.0f %% of what is above the horizon depends on the direction alone",
+        100 * scene->sky.same);
     return scene_shows_sky(scene);
 }

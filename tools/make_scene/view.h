@@ -22,8 +22,9 @@ view view_moving(int index, int count);
 /* Returns test camera `index` of `count`: one rising turn around the scene. */
 view view_test(int index, int count);
 
-/* Return training and test camera `index` of `count` of the outdoor scene: a ring around it that looks across the
- * ring, a third of the cameras down, a third slightly up and a third at the sky. */
+/* Return training and test camera `index` of `count` of the outdoor scene: a ring around it that
+ * looks across the ring, a third of the cameras down, a third slightly up and a third at the sky.
+ */
 view view_outdoors(int index, int count);
 view view_outdoors_test(int index, int count);
 
