@@ -446,10 +446,10 @@ static void test_sky(void **state)
     assert_same(with.bytes - without.bytes, 256 * 100);
     /* Colour and transmittance 16, end 4, pixel 16, direction 12, the sky's 256 bytes; its colour
      * 760, weight 30, four texels 27 and four sums 8 each; 16 atomics. */
-    assert_cost(cost_of(&sky, false, "sum_sky"), (760 + 30 + 4 * (27 + 32)) * 100,
-                100 * (48 + 256), 100 * (48 + 256), 16 * 100);
-    assert_same(cost_of(&exposed, false, "sum_sky").flops -
-                    cost_of(&sky, false, "sum_sky").flops, (62 + 46) * 100);
+    assert_cost(cost_of(&sky, false, "sum_sky"), (760 + 30 + 4 * (27 + 32)) * 100, 100 * (48 + 256),
+                100 * (48 + 256), 16 * 100);
+    assert_same(cost_of(&exposed, false, "sum_sky").flops - cost_of(&sky, false, "sum_sky").flops,
+                (62 + 46) * 100);
     double bytes = 2.0 * 64 * 69904 / 16;
     assert_cost(cost_of(&sky, false, "update_sky"), 20.0 * 69904 / 16, bytes, bytes, 0);
 }
@@ -891,15 +891,25 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_forward),  cmocka_unit_test(test_field_backward),
-        cmocka_unit_test(test_scatter),        cmocka_unit_test(test_input_gradients),
-        cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_averaging),      cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
-        cmocka_unit_test(test_refined_layers), cmocka_unit_test(test_layers_of_grid),
-        cmocka_unit_test(test_proposal),       cmocka_unit_test(test_interlevel),
-        cmocka_unit_test(test_floor),          cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_refinement),     cmocka_unit_test(test_appearance), cmocka_unit_test(test_sky),
+        cmocka_unit_test(test_field_forward),
+        cmocka_unit_test(test_field_backward),
+        cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_input_gradients),
+        cmocka_unit_test(test_rays),
+        cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_averaging),
+        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_deformed_layers),
+        cmocka_unit_test(test_refined_layers),
+        cmocka_unit_test(test_layers_of_grid),
+        cmocka_unit_test(test_proposal),
+        cmocka_unit_test(test_interlevel),
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_refinement),
+        cmocka_unit_test(test_appearance),
+        cmocka_unit_test(test_sky),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

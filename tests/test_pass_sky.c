@@ -3,9 +3,9 @@
 #include "pass_fixture.h"
 
 #define RAYS 192u
-#define SIDE 32u  /* of the camera's image, in pixels */
-#define LOW  -0.1 /* height above which there is sky */
-#define STEP 1e-5 /* of numerical derivatives */
+#define SIDE 32u    /* of the camera's image, in pixels */
+#define LOW  (-0.1) /* height above which there is sky */
+#define STEP 1e-5   /* of numerical derivatives */
 
 /* The contents of BIND_STATE. */
 struct contents {
@@ -145,7 +145,8 @@ static void check_training_rays(struct gpu_device *device, enum vkn_appearance k
     contents.state.step = step;
     for (uint32_t p = 0; p < SIDE * SIDE; p++) {
         double origin[3], direction[3];
-        scene_camera_ray(&view, p % SIDE + 0.5, p / SIDE + 0.5, origin, direction);
+        const uint32_t row = p / SIDE;
+        scene_camera_ray(&view, p % SIDE + 0.5, row + 0.5, origin, direction);
         pixels[p] =
             random_pixel(&bench, &contents, &random, direction, reference_sky_tolerance(step));
     }

@@ -97,7 +97,8 @@ struct vkn_scene_info_params {
  *     cube's centre to the dataset's origin), "near_distance", "views_inside"},
  * "cameras": {"from", "to", "spread", "look_at"?, "distance"?},
  * "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
- * "background"?: a sentence about the plain background of images without alpha,
+ * "background"?, "exposures"?, "sky"?: sentences about the plain background of images without
+ *     alpha, exposures that differ, and the sky that images show,
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (a similar known key)}],
  * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?,
  *     "per_view"?: [{"image", "split", "tracked"?: {"points", "agreement", "others", "fit"},

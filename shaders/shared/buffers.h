@@ -63,6 +63,7 @@
  *                                                              kind of optimiser (src/optim/kinds.c)
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
+ *                      [texel][4] ErrorCell                    then the sky, with scene.sky: red, green, blue, weight
  *                      [view][cell] ErrorCell                  then the error map, with batch.by_error
  *                      [view][VIEW_SUMS] ErrorCell             then gradients of the views, with scene.refine
  *                      [view][APPEARANCE_PARAMETERS] ErrorCell then gradients of appearances, scene.appearance

@@ -172,11 +172,12 @@ typedef struct Dispatch Dispatch;
 #define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
 /* Outlier cells, with loss.robust: shaders/rays/mark_outliers.comp. */
-#define OUTLIER_MEMORY 8     /* instead of ERROR_MEMORY, because the cells are small */
-#define OUTLIER_STEPS  1000  /* steps before cells are marked, at most OUTLIER_START of the training */
-#define OUTLIER_START  0.35f
-#define OUTLIER_TURNS  4     /* update intervals in which all cells are looked at once */
-#define OUTLIER_LEAST  0.01f /* with a smaller share of outlier cells all rays have a weight */
+#define OUTLIER_MEMORY 8 /* instead of ERROR_MEMORY, because the cells are small */
+#define OUTLIER_STEPS \
+    1000 /* steps before cells are marked, at most OUTLIER_START of the training */
+#define OUTLIER_START 0.35f
+#define OUTLIER_TURNS 4     /* update intervals in which all cells are looked at once */
+#define OUTLIER_LEAST 0.01f /* with a smaller share of outlier cells all rays have a weight */
 
 /* Refinement of cameras: bits of SPEC_REFINE. */
 #define REFINE_POSES   1
@@ -189,11 +190,11 @@ typedef struct Dispatch Dispatch;
 
 /* The sky: octahedral maps of 4, 16, 64 and 256 texels along an edge (shaders/shared/sky.glsl). */
 #define SKY_LEVELS 4
-#define SKY_TEXELS 69904          /* 4^2 + 16^2 + 64^2 + 256^2 */
+#define SKY_TEXELS 69904            /* 4^2 + 16^2 + 64^2 + 256^2 */
 #define SKY_CELLS  (4 * SKY_TEXELS) /* struct ErrorCell of each texel: red, green, blue, weight */
-#define SKY_MEMORY 8.0f           /* most rays that a texel's colour so far weighs as much as */
-#define SKY_LOSS   0.002f /* weight of density's loss where pixels may show the sky */
-#define SKY_PRIOR  0.0625f        /* rays that the colour of the coarser map weighs as much as */
+#define SKY_MEMORY 8.0f             /* most rays that a texel's colour so far weighs as much as */
+#define SKY_LOSS   0.002f           /* weight of density's loss where pixels may show the sky */
+#define SKY_PRIOR  0.0625f          /* rays that the colour of the coarser map weighs as much as */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */

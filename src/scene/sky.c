@@ -61,9 +61,10 @@ static void keep_pixels(const struct sample *sample, const struct scene_camera *
     seen->all = (size_t)camera->width * camera->height;
     for (size_t i = 0; i < seen->all; i++) {
         double origin[3], direction[3], height = 0;
+        const size_t row = i / camera->width;
         if (pixels[i] == SCENE_IGNORED || pixels[i] >> 24 < 255 ||
-            !scene_camera_ray(camera, (double)(i % camera->width) + 0.5,
-                              (double)(i / camera->width) + 0.5, origin, direction))
+            !scene_camera_ray(camera, (double)(i % camera->width) + 0.5, (double)row + 0.5, origin,
+                              direction))
             continue;
         for (int k = 0; k < 3; k++)
             height += sample->up[k] * direction[k];

@@ -27,7 +27,8 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
         return base_fail(VKN_BAD_INPUT,
                          "config: march.sampling: a stepper supports only occupancy and uniform");
     if (rays_error_cells(config, 1) > 0)
-        return base_fail(VKN_BAD_INPUT, "config: %s: a stepper does not know the losses of its rays",
+        return base_fail(VKN_BAD_INPUT,
+                         "config: %s: a stepper does not know the losses of its rays",
                          config->batch.by_error > 0.0F ? "batch.by_error" : "loss.robust");
     if (rays_refine(config))
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: a stepper does not refine cameras");

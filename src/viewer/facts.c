@@ -198,7 +198,7 @@ vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
     open_scene(viewer, scene, format, config);
     find_view(viewer->scene, &look);
     viewer->focus_distance = look.from.distance;
-    viewer->background = facts_config_is(config, "scene.sky", "on") ? VKN_BACKGROUND_DEFAULT
+    viewer->background = facts_config_is(config, "scene.sky", "on")       ? VKN_BACKGROUND_DEFAULT
                          : facts_config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK
                                                                           : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);

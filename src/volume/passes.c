@@ -193,8 +193,8 @@ static const struct pass update_appearance[] = {
 };
 const struct pass_list volume_appearance = PASS_LIST(update_appearance);
 
-/* Operations of sum_sky for a ray besides the sky's colour, without appearance and sums, and for its
- * texel in a map; of update_sky for a texel. */
+/* Operations of sum_sky for a ray besides the sky's colour, without appearance and sums, and for
+ * its texel in a map; of update_sky for a texel. */
 #define SKY_RAY     30
 #define SKY_TEXEL   27
 #define SKY_UPDATED 20
@@ -208,7 +208,7 @@ static struct cost cost_sum_sky(const struct cost_model *m, const struct cost_co
         cost = cost_appearance(m, n);
     else
         cost.bytes = cost.memory = 16 * n->rays; /* colour and transmittance */
-    double ray = 4 + 16 + 12 + COST_SKY_BYTES; /* end, pixel, direction */
+    double ray = 4 + 16 + 12 + COST_SKY_BYTES;   /* end, pixel, direction */
     cost.flops += (COST_SKY_FLOPS + SKY_RAY + SKY_TEXEL * SKY_LEVELS + 8 * sums) * n->rays;
     cost.bytes += ray * n->rays;
     cost.memory += ray * n->rays;

@@ -59,7 +59,7 @@ void reference_sky(const struct ErrorCell (*texels)[4], const double direction[3
             sums[c] = color[c] / 16;
         double u = floor(uv[0] * edge - 0.5), v = floor(uv[1] * edge - 0.5);
         for (int i = 0; i < 4; i++) {
-            double x = u + i % 2, y = v + i / 2;
+            double x = u + i % 2, y = v + (i > 1);
             double near = (1 - fabs(uv[0] * edge - 0.5 - x)) * (1 - fabs(uv[1] * edge - 0.5 - y));
             const struct ErrorCell *texel =
                 texels[texel_at(level, (x + 0.5) / edge, (y + 0.5) / edge)];
