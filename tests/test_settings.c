@@ -327,6 +327,8 @@ static const struct row {
      .with = {"model=dynamic", "dynamic.canonical=layered", "march.sampling=hierarchical",
               "march.visibility=on", "batch.by_error=0.5", "deterministic=true"},
      .changes = {SPEC(REFINE, 3), SPEC(INPUT_GRADIENTS, 1)}},
+    {IS("scene.sky", "off")},
+    {IS("scene.sky", "on"), .changes = {SPEC(SKY, 1), WORD(constants.sky_cells, SKY_CELLS)}},
     {IS("scene.appearance", "off")},
     {IS("scene.appearance", "exposure"), .changes = {SPEC(APPEARANCE, 1)}},
     {IS("scene.appearance", "full"), .changes = {SPEC(APPEARANCE, 2)}},
@@ -988,6 +990,7 @@ static const struct fallback {
     {"scene.test_views", "files", NULL},
     {"scene.downscale", "1", NULL},
     {"scene.appearance", "off", NULL},
+    {"scene.sky", "off", NULL},
     {"scene.scale", "0.33", NULL},
     {"scene.offset", "[0.5,0.5,0.5]", NULL},
     {"scene.aabb_scale", "1", NULL},
@@ -1412,6 +1415,8 @@ static void test_refusals(void **state)
          "config: scene.refine: parallel.mode=average does not average cameras"},
         {{"scene.appearance=full", "parallel.mode=average"},
          "config: scene.appearance: parallel.mode=average does not estimate it"},
+        {{"scene.sky=on", "parallel.mode=average"},
+         "config: scene.sky: parallel.mode=average does not average skies"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};

@@ -99,7 +99,8 @@ struct vkn_scene_info_params {
  * "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
  * "depths"?: {"tracked_points"?, "cloud_points"?, "picture_pixels"? (known depths of training
  *     views), "relative_sigma" (median), "held_out" (known depths of test views)},
- * "background"?: a sentence about the plain background of images without alpha,
+ * "background"?, "exposures"?, "sky"?: sentences about the plain background of images without
+ *     alpha, exposures that differ, and the sky that images show,
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (a similar known key)}],
  * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?,
  *     "per_view"?: [{"image", "split", "tracked"?: {"points", "agreement", "others", "fit"},

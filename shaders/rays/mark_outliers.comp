@@ -77,7 +77,7 @@ Around around_cell(uint first, ivec2 at, ivec2 size)
 
 void look_at(uint view, ivec2 at, float quantile, bool marks)
 {
-    uint first = view * (config.error_cells / config.camera_count), columns = cameras[view].cell_columns;
+    uint first = config.sky_cells + view * (config.error_cells / config.camera_count), columns = cameras[view].cell_columns;
     uint rows = (cameras[view].height + config.cell_edge - 1u) / config.cell_edge;
     if (at.x >= int(columns) || at.y >= int(rows))
         return;
@@ -103,8 +103,8 @@ void main()
     if (gl_LocalInvocationID.x == 0u)
         group_seen = group_above = group_outliers = 0u;
     barrier();
-    uint turn = state.step / UPDATE_INTERVAL % OUTLIER_TURNS;
-    float quantile = error_cells[config.error_cells].error;
+    uint turn = state.step / UPDATE_INTERVAL % OUTLIER_TURNS, summary = config.sky_cells + config.error_cells;
+    float quantile = error_cells[summary].error;
     bool marks = marking_begins();
     for (uint view = gl_WorkGroupID.x; view < config.camera_count; view += gl_NumWorkGroups.x) {
         uint across = (cameras[view].cell_columns + 1u) / 2u;
@@ -115,7 +115,7 @@ void main()
     barrier();
     if (gl_LocalInvocationID.x != 0u || group_seen == 0u)
         return;
-    atomicAdd(error_cells[config.error_cells].low, group_above);
-    atomicAdd(error_cells[config.error_cells].high, group_seen);
-    atomicAdd(error_cells[config.error_cells].rays, group_outliers);
+    atomicAdd(error_cells[summary].low, group_above);
+    atomicAdd(error_cells[summary].high, group_seen);
+    atomicAdd(error_cells[summary].rays, group_outliers);
 }

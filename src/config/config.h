@@ -161,6 +161,7 @@ struct config_facts {
     double pixels_per_unit;
     enum vkn_background background; /* plain background of the images; default: none or unknown */
     uint64_t depths; /* known depths of tracked points and depth pictures in the training views */
+    bool sky;        /* the images show a sky; default: unknown */
     enum vkn_appearance appearance; /* that differs from image to image; default: unknown */
 };
 

@@ -97,6 +97,8 @@
     X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "factor by which images are reduced")     \
     X(G, appearance, ENUM(appearance), ANY, RULE(appearance, "what differs between the images"),        \
       "estimate exposures of images; full: also white balance, vignetting, response curve")             \
+    X(G, sky, ENUM(switch), ANY, RULE(sky, "on if the images show a sky"),                              \
+      "background by direction alone behind opaque pixels, instead of walls far away")                  \
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "from the file or measured"),                                                        \
       "factor from dataset units to training space")                                                    \

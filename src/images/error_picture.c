@@ -92,7 +92,7 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
                           .views = drawn,
                           .across = drawn < DRAWN_ACROSS ? drawn : DRAWN_ACROSS};
     vkn_status status = map ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
-                                           sizeof(struct State), map, cells * sizeof *map)
+                                           step_error_map_offset(step), map, cells * sizeof *map)
                             : VKN_ERROR;
     if (status == VKN_OK) {
         *found = images_count_outliers(plan, train, map);

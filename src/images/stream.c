@@ -128,6 +128,8 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
         scene_find_background(scene);
     if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
         scene_find_exposures(scene);
+    if (config->scene.sky == VKN_SWITCH_DEFAULT)
+        scene_find_sky(scene);
     return scene_find_depths(scene);
 }
 

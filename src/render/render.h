@@ -105,7 +105,8 @@ vkn_status render_evaluate(const struct render_evaluation *request,
  * training views were refined, because test views do not move along; else none. */
 uint32_t render_default_aligned(const struct vkn_config *config, enum scene_split_name split);
 
-/* Returns the requested background, else the one that the field was trained on (white or black). */
+/* Returns the requested background, else the one that the field was trained on: white, black, or
+ * with scene.sky the default, which is the sky. */
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config);
 
 /* ---- files of a rendering: a picture of each map of each frame, and a video of each map ------ */

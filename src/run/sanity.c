@@ -45,6 +45,8 @@ void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *c
                  text, config_background_names[config->background],
                  fmax((double)config->loss.distortion, 0.0));
     log_exposures(scene, config);
+    if (scene_describe_sky(scene, text))
+        base_log(BASE_LOG_INFO, "%s: scene.sky=%s", text, config_switch_names[config->scene.sky]);
 }
 
 void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config *config,

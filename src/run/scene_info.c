@@ -52,6 +52,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     if (status == VKN_OK) {
         scene_find_background(scene);
         scene_find_exposures(scene);
+        scene_find_sky(scene);
         status = scene_find_depths(scene);
     }
     if (status == VKN_OK)

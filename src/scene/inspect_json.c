@@ -200,6 +200,9 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     char exposures[128];
     if (scene_describe_exposures(inspection->scene, exposures))
         cJSON_AddStringToObject(json, "exposures", exposures);
+    char sky[128];
+    if (scene_describe_sky(inspection->scene, sky))
+        cJSON_AddStringToObject(json, "sky", sky);
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",
                               cJSON_Duplicate(inspection->findings->unread, true));

@@ -131,6 +131,12 @@ struct scene_depths {
     double sigma; /* median of sigma / depth */
 };
 
+/* What training images show above the horizon, as shares of pixels; 0: unknown. */
+struct scene_sky {
+    double compared; /* of all pixels: those in directions that several views show */
+    double same;     /* of these: those with the colour that most views show in their direction */
+};
+
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
  * side aabb_scale. training = dataset * scale + offset: axes are kept, so exports keep the
  * dataset's axes. scale and offset are rounded to single precision unless scene_needs_double. */
@@ -150,6 +156,7 @@ struct vkn_scene {
     struct scene_background background; /* set by scene_find_background */
     struct scene_exposures exposures;   /* set by scene_find_exposures */
     struct scene_depths depths;         /* set by scene_find_depths */
+    struct scene_sky sky;               /* set by scene_find_sky */
     _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
@@ -460,6 +467,17 @@ bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
 /* Lists the known depths of all views, unless they are known already: of points that two training
  * views see, and of depth pictures. Every eighth point is held out from training. (depth.c) */
 vkn_status scene_find_depths(struct vkn_scene *scene);
+
+/* ---- the sky (sky.c) ------------------------------------------------------------------------- */
+
+/* Sets scene->sky. Reads up to 32 training views, from memory if they are loaded; views that cannot
+ * be read do not count. */
+void scene_find_sky(struct vkn_scene *scene);
+/* Returns whether the images show a sky. */
+bool scene_shows_sky(const struct vkn_scene *scene);
+/* Writes "images show a sky: 93 % of what is above the horizon depends on the direction alone".
+ * Returns whether they do. */
+bool scene_describe_sky(const struct vkn_scene *scene, char text[128]);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

@@ -29,9 +29,10 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .fixed_transform = true,
         .near = scene->near,
         .background = scene_plain_background(scene),
+        .sky = scene_shows_sky(scene),
         .appearance = scene_default_appearance(scene),
-        .depths = scene->depths.counts[SCENE_DEPTH_TRACKS] +
-                  scene->depths.counts[SCENE_DEPTH_PICTURES],
+        .depths =
+            scene->depths.counts[SCENE_DEPTH_TRACKS] + scene->depths.counts[SCENE_DEPTH_PICTURES],
     };
     memcpy(facts.offset, scene->offset, sizeof facts.offset);
     measure_cameras(&scene->splits[SCENE_TRAIN], &facts);
@@ -62,6 +63,8 @@ vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,
 {
     BASE_TRY(check_kept(path, "scene.refine", config_refinement_names, VKN_REFINEMENT_OFF,
                         VKN_REFINEMENT_ALL, then->scene.refine, now->scene.refine));
+    if (then->scene.sky == VKN_SWITCH_ON && now->scene.sky == VKN_SWITCH_OFF)
+        return base_fail(VKN_BAD_INPUT, "%s: scene.sky: trained with on: resume with on too", path);
     return check_kept(path, "scene.appearance", config_appearance_names, VKN_APPEARANCE_OFF,
                       VKN_APPEARANCE_FULL, then->scene.appearance, now->scene.appearance);
 }
