@@ -120,8 +120,9 @@ rm -r refined
 # shellcheck disable=SC2086
 succeeds train "$demo" --out exposed --downscale 8 --steps 16 $small --set scene.appearance=full \
     --set loss.robust=on
-contains err 'exposed: loss.robust found nothing to leave out: all 60 images agree'
+contains err "exposed: loss.robust leaves nothing out: less than 1 % of the images' area are outliers"
 has exposed/error_map.png
+contains exposed/report.html 'Error map of training views; red: outliers, left out'
 contains exposed/appearance.json '"white_balance":'
 contains exposed/report.html 'Exposures of training images, in stops about the mean'
 contains exposed/report.html 'mean of the test views; colours corrected: [0-9.]* dB'

@@ -370,6 +370,9 @@ static void test_rays(void **state)
                 without = cost_of(&config, false, "composite");
     assert_same(with.flops - without.flops, (9 + 15 / 4.0) * 500);
     assert_same(with.bytes - without.bytes, 8 * 100);
+    assert_same(cost_of(&known, false, "generate_rays").bytes -
+                    cost_of(&config, false, "generate_rays").bytes,
+                16 / 4.0 * 100);
     double check = cost_of(&config, false, "check_gradients").bytes;
     assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
 }
@@ -452,6 +455,8 @@ static void test_sky(void **state)
     struct cost with = cost_of(&sky, false, "generate_rays");
     assert_same(with.flops - without.flops, 760 * 100);
     assert_same(with.bytes - without.bytes, 256 * 100);
+    assert_same(cost_of(&sky, false, "composite").bytes - cost_of(&plain, false, "composite").bytes,
+                16 * 100);
     /* Colour and transmittance 16, end 4, pixel 16, direction 12, the sky's 256 bytes; its colour
      * 760, weight 30, four texels 27 and four sums 8 each; 16 atomics. */
     assert_cost(cost_of(&sky, false, "sum_sky"), (760 + 30 + 4 * (27 + 32)) * 100, 100 * (48 + 256),

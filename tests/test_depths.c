@@ -78,7 +78,8 @@ static struct vkn_scene *open_capture(const struct temporary *folder, uint32_t d
     const struct scene_options options = {.path = folder->path, .downscale = downscale};
     struct vkn_scene *scene = NULL;
     assert_ok(scene_open(&options, &scene));
-    assert_ok(scene_find_depths(scene));
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        assert_ok(scene_find_depths(scene, split));
     return scene;
 }
 
@@ -411,6 +412,31 @@ static void test_broken_pictures(void **state)
     }
 }
 
+/* Depths must be at a pixel in single precision, and finite when squared there. */
+static void test_usable(void **state)
+{
+    struct temporary *folder = *state;
+    const struct scene_depth depths[] = {{39.5F, 29.5F, 2, 0.1F},
+                                         {(float)39.9999999, 5, 2, 0.1F},
+                                         {5, (float)29.9999999, 2, 0.1F},
+                                         {-0.5F, 5, 2, 0.1F},
+                                         {5, 5, 2e19F, 0.1F},
+                                         {5, 5, 2, 2e19F},
+                                         {5, 5, 2, 0}};
+    write_pictures(folder);
+    write_depths(folder, 40, 30, 3000);
+    write_transforms(folder, "", "\"depth_file_path\": \"depth.png\",");
+    struct vkn_scene *scene = open_capture(folder, 1);
+    struct scene_camera turned = scene->splits[SCENE_TRAIN].cameras[0];
+    struct base_text list = {0};
+    for (size_t i = 0; i < BASE_COUNT(depths); i++)
+        assert_int_equal(depth_is_usable(&turned, &depths[i]), i == 0);
+    turned.applied_orientation = 3;
+    assert_int_equal(depth_picture_read(scene, &turned, &list), VKN_BAD_INPUT);
+    assert_error("depth.png: its photograph is turned by an EXIF orientation");
+    scene_close(&scene);
+}
+
 static void test_bad_keys(void **state)
 {
     struct temporary *folder = *state;
@@ -430,7 +456,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_tracks),           TEST(test_order),           TEST(test_cloud),
         TEST(test_pictures),         TEST(test_fisheye),         TEST(test_large_picture),
-        TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_bad_keys),
+        TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_usable),
+        TEST(test_bad_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

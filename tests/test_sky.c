@@ -63,8 +63,18 @@ static bool has_errors(const struct tiny *tiny)
     return cell.error > 0 && cell.error < 1;
 }
 
-/* A training goes on with a sky from one without, not the other way round. The sky stays where it
- * is when an error map and sums of appearances follow it. */
+/* Uploads a saved state that does not fit the step, which must not change the sky. */
+static void check_misfit(const struct tiny *tiny, const struct ErrorCell *sky,
+                         const struct saved_state *saved, const char *message)
+{
+    assert_int_equal(step_upload_views(&tiny->trainer->step, "misfit", saved, 0, false),
+                     VKN_BAD_INPUT);
+    assert_error(message);
+    assert_true(same_sky(sky, tiny));
+}
+
+/* A training goes on with a sky if it had one, and only then. The sky stays where it is when an
+ * error map and sums of appearances follow it. */
 static void test_other_settings(void **state)
 {
     const struct step_tests *tests = *state;
@@ -74,10 +84,19 @@ static void test_other_settings(void **state)
     more.scene.appearance = VKN_APPEARANCE_EXPOSURE;
     char *begun = tiny_train(tests, &plain, NULL, 20, "begun");
     struct tiny tiny = tiny_create(tests->context, tests->folder, &sky);
-    ok(vkn_trainer_resume(tiny.trainer, begun));
+    assert_int_equal(vkn_trainer_resume(tiny.trainer, begun), VKN_BAD_INPUT);
+    assert_error("scene.sky: trained with off: resume with off too");
     tiny_run(&tiny, 48);
     char *saved = tiny_save(tests, &tiny, "saved");
     struct ErrorCell *expected = read_sky(&tiny);
+    struct saved_state misfit = {.data = base_alloc(SKY_CELLS, 2 * sizeof *expected),
+                                 .size = sizeof(struct State),
+                                 .has_sky = true};
+    check_misfit(&tiny, expected, &misfit, "misfit: state: the sky is incomplete");
+    misfit.size += SKY_CELLS * sizeof *expected;
+    misfit.has_views = true;
+    check_misfit(&tiny, expected, &misfit, "misfit: state: refined cameras of other views");
+    free((void *)misfit.data);
     tiny_destroy(&tiny);
     tiny = tiny_create(tests->context, tests->folder, &more);
     ok(vkn_trainer_resume(tiny.trainer, saved));

@@ -21,8 +21,8 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 #include "volume/loss.glsl"
 
-// Differences of outlier cells, in units of the difference whose loss is the quantile: of a cell amid
-// them, and beside them. Smaller differences than LEAST_DIFFERENCE do little harm.
+// Differences that make outlier cells, in units of the difference whose loss is the quantile: of the
+// 5 x 5 cells around, and of the 3 x 3 cells around beside outlier cells. Smaller differences than LEAST_DIFFERENCE do little harm.
 const float FAR_ABOVE = 1.5, ABOVE = 1.2, LEAST_DIFFERENCE = 0.14;
 const uint LEAST_BESIDE = 2u; // outlier cells beside an outlier cell
 const int REACH = 2;
@@ -77,7 +77,7 @@ Around around_cell(uint first, ivec2 at, ivec2 size)
 
 void look_at(uint view, ivec2 at, float quantile, bool marks)
 {
-    uint first = config.sky_cells + view * (config.error_cells / config.camera_count), columns = cameras[view].cell_columns;
+    uint first = cameras[view].first_cell, columns = cameras[view].cell_columns;
     uint rows = (cameras[view].height + config.cell_edge - 1u) / config.cell_edge;
     if (at.x >= int(columns) || at.y >= int(rows))
         return;

@@ -371,7 +371,7 @@ struct Config {
     /* Error map (shaders/rays/error_map.glsl). A slot holds the pixels of a view or image strip:
      * the slots of the device's `slot_turns` virtual ranks take turns, and slot j has the camera
      * slot_view + j / slot_turns * view_stride + j % slot_turns. */
-    SHARED_FLOAT error_share;   /* share of the rays that are drawn by error; 0: no error map */
+    SHARED_FLOAT error_share;   /* share of the rays that are drawn by error */
     SHARED_UINT error_unbiased; /* 1: gradients are weighted as the reported loss is */
     SHARED_UINT cell_edge;      /* edge of a cell, in pixels of the whole training image */
     SHARED_UINT error_cells;    /* cells of all views */
@@ -379,8 +379,8 @@ struct Config {
     SHARED_UINT slot_count, slot_view, slot_turns;
 
     /* Refinement of cameras (struct View). */
-    SHARED_UINT first_sum;       /* index in the error map's cells of the first sum of gradients */
-    SHARED_UINT first_view_word; /* word of BIND_STATE where the views begin */
+    SHARED_UINT first_sum; /* index of the first sum of gradients in the ErrorCells of STATE */
+    SHARED_UINT first_view_word;                 /* word of BIND_STATE where the views begin */
     SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
     SHARED_FLOAT refine_start;  /* share of the training after which cameras move */
     SHARED_FLOAT refine_limit;  /* largest length of a pose's or lens's latent parameters, pixels */

@@ -98,7 +98,7 @@
     X(G, appearance, ENUM(appearance), ANY, RULE(appearance, "what differs between the images"),        \
       "estimate exposures of images; full: also white balance, vignetting, response curve")             \
     X(G, sky, ENUM(switch), ANY, RULE(sky, "on if the images show a sky"),                              \
-      "background by direction alone behind opaque pixels, instead of walls far away")                  \
+      "sky behind the field: a colour for each direction, found in the images")                         \
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "from the file or measured"),                                                        \
       "factor from dataset units to training space")                                                    \
@@ -348,7 +348,7 @@
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")                                       \
     X(G, robust, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                              \
-      "leave out the pixels of training images that other images do not explain")
+      "no weight for outliers: parts of images that other images contradict")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are fractions
  * of the training; a training without limits uses decay_start and decay_interval instead. */

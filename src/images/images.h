@@ -186,8 +186,8 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
                                struct step_outliers *found);
 /* Writes a mask for each training view to `folder`: grey PNG, 255 at used pixels, 0 at pixels that
  * the scene's mask hides or that are in an outlier cell. A mask is called as its image, below the
- * folder that contains all images, with ".png" appended. `map` NULL: no outliers. `stop` may be
- * NULL. */
+ * folder that contains all images, with ".png" appended and without "..". `map` NULL: no outliers.
+ * `stop` may be NULL. */
 vkn_status images_write_masks(const struct vkn_scene *scene, const struct images_plan *plan,
                               const struct ErrorCell *map, const char *folder,
                               const volatile sig_atomic_t *stop);

@@ -130,7 +130,7 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
         scene_find_exposures(scene);
     if (config->scene.sky == VKN_SWITCH_DEFAULT)
         scene_find_sky(scene);
-    return scene_find_depths(scene);
+    return config->loss.depth >= 0 ? scene_find_depths(scene, SCENE_TRAIN) : VKN_OK;
 }
 
 /* Returns a whole view as a strip. */

@@ -323,7 +323,7 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     if (!evaluation->views)
         return VKN_ERROR;
     evaluation->view_count = count;
-    BASE_TRY(scene_find_depths(request->scene));
+    BASE_TRY(scene_find_depths(request->scene, request->split));
     BASE_TRY(name_views(request, evaluation));
     struct batch batch = {.request = request, .evaluation = evaluation};
     BASE_TRY(

@@ -61,8 +61,10 @@ void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config 
                  "images; see %s, or write masks by vknerf export --masks",
                  folder, 100 * found->share, found->views, all, REPORT_ERROR_MAP);
     else
-        base_log(BASE_LOG_INFO, "%s: loss.robust found nothing to leave out: all %zu images agree",
-                 folder, all);
+        base_log(
+            BASE_LOG_INFO,
+            "%s: loss.robust leaves nothing out: less than 1 %% of the images' area are outliers",
+            folder);
 }
 
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config)

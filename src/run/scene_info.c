@@ -53,8 +53,10 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
         scene_find_background(scene);
         scene_find_exposures(scene);
         scene_find_sky(scene);
-        status = scene_find_depths(scene);
+        status = scene_find_depths(scene, SCENE_TRAIN);
     }
+    if (status == VKN_OK)
+        status = scene_find_depths(scene, SCENE_TEST);
     if (status == VKN_OK)
         status = inspect_scene(scene, &findings, (double)setup_near_distance(scene), &inspection);
     if (status == VKN_OK)

@@ -51,8 +51,9 @@ static double towards(const struct scene_camera *camera, const struct scene_poin
     return distance;
 }
 
-/* Counts a view in a track, finds the view that sees the point most differently from the first, or
- * the largest angle between this view and others. */
+/* Adds a view to a track. Round 0 counts the views; round 1 finds the view whose direction differs
+ * most from the first view's, round 2 the largest angle between that view's direction and others.
+ */
 static void widen(struct track *track, int round, const double direction[3])
 {
     float at[3], cosine = 0;
@@ -107,6 +108,13 @@ static bool is_held_out(size_t point)
     return point % HOLD_OUT == 0;
 }
 
+bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth *depth)
+{
+    return depth->x >= 0 && depth->y >= 0 && depth->x < (float)camera->width &&
+           depth->y < (float)camera->height && depth->sigma > 0 &&
+           isfinite(depth->depth * depth->depth) && isfinite(depth->sigma * depth->sigma);
+}
+
 /* Makes the depth of a point; returns false if the image does not show it. `sigma`: relative. */
 static bool see(const struct scene_camera *camera, double limit, const struct scene_point *point,
                 double sigma, struct scene_depth *depth)
@@ -114,14 +122,13 @@ static bool see(const struct scene_camera *camera, double limit, const struct sc
     double position[3], direction[3], x, y;
     for (int i = 0; i < 3; i++)
         position[i] = (double)point->position[i];
-    if (!scene_camera_project_within(camera, limit, position, &x, &y) ||
-        !(x >= 0 && y >= 0 && x < camera->width && y < camera->height))
+    if (!scene_camera_project_within(camera, limit, position, &x, &y))
         return false;
     double distance = towards(camera, point, direction);
     distance *= scene_camera_depth_scale(camera, direction);
     *depth = (struct scene_depth){
         .x = (float)x, .y = (float)y, .depth = (float)distance, .sigma = (float)(distance * sigma)};
-    return depth->sigma > 0 && isfinite(depth->sigma);
+    return depth_is_usable(camera, depth);
 }
 
 static void list_tracked(const struct finding *finding, const struct scene_camera *camera,
@@ -239,6 +246,9 @@ static vkn_status join(struct vkn_scene *scene, const struct finding *finding)
 {
     struct scene_split *split = &scene->splits[finding->split];
     struct base_text all = {0};
+    free(split->depths); /* of a call that failed later */
+    if (finding->split == SCENE_TRAIN)
+        memset(scene->depths.counts, 0, sizeof scene->depths.counts);
     for (size_t v = 0; v < split->camera_count; v++) {
         struct scene_camera *camera = &split->cameras[v];
         const struct base_text *list = &finding->lists[v];
@@ -307,21 +317,17 @@ static vkn_status set_sigma(const struct scene_split *split, double *sigma)
     return VKN_OK;
 }
 
-vkn_status scene_find_depths(struct vkn_scene *scene)
+vkn_status scene_find_depths(struct vkn_scene *scene, enum scene_split_name split)
 {
     bool has_tracks = false;
-    if (scene->depths.are_known)
+    if (scene->depths.are_known[split])
         return VKN_OK;
     struct track *tracks = measure_tracks(scene, &has_tracks);
-    vkn_status status = tracks ? VKN_OK : VKN_ERROR;
-    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++) {
-        struct finding finding = {
-            .scene = scene, .tracks = has_tracks ? tracks : NULL, .split = split};
-        status = find_split(scene, &finding);
-    }
+    struct finding finding = {.scene = scene, .tracks = has_tracks ? tracks : NULL, .split = split};
+    vkn_status status = tracks ? find_split(scene, &finding) : VKN_ERROR;
     free(tracks);
-    if (status == VKN_OK)
-        status = set_sigma(&scene->splits[SCENE_TRAIN], &scene->depths.sigma);
-    scene->depths.are_known = status == VKN_OK;
+    if (status == VKN_OK && split == SCENE_TRAIN)
+        status = set_sigma(&scene->splits[split], &scene->depths.sigma);
+    scene->depths.are_known[split] = status == VKN_OK;
     return status;
 }

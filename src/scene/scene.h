@@ -126,13 +126,14 @@ enum scene_depth_kind {
 extern const char *const scene_depth_kinds[SCENE_DEPTH_KINDS]; /* keys of inspect_json */
 /* The training views' known depths. */
 struct scene_depths {
-    bool are_known; /* scene_find_depths has been called */
+    bool are_known[SCENE_SPLITS]; /* scene_find_depths has been called */
     size_t counts[SCENE_DEPTH_KINDS];
     double sigma; /* median of sigma / depth */
 };
 
 /* What training images show above the horizon, as shares of pixels; 0: unknown. */
 struct scene_sky {
+    bool is_known;   /* scene_find_sky has been called */
     double compared; /* of all pixels: those in directions that several views show */
     double same;     /* of these: those with the colour that most views show in their direction */
 };
@@ -464,14 +465,15 @@ enum vkn_appearance scene_default_appearance(const struct vkn_scene *scene);
 /* Writes "exposures differ: by 2.3 stops in the image files". Returns whether they differ. */
 bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
 
-/* Lists the known depths of all views, unless they are known already: of points that two training
- * views see, and of depth pictures. Every eighth point is held out from training. (depth.c) */
-vkn_status scene_find_depths(struct vkn_scene *scene);
+/* Lists the known depths of a split's views, unless they are known already: of points that two
+ * training views see, and of depth pictures. Every eighth point is held out from training.
+ * (depth.c) */
+vkn_status scene_find_depths(struct vkn_scene *scene, enum scene_split_name split);
 
 /* ---- the sky (sky.c) ------------------------------------------------------------------------- */
 
-/* Sets scene->sky. Reads up to 32 training views, from memory if they are loaded; views that cannot
- * be read do not count. */
+/* Sets scene->sky, unless it is known already. Reads up to 32 training views, from memory if they
+ * are loaded; views that cannot be read do not count. */
 void scene_find_sky(struct vkn_scene *scene);
 /* Returns whether the images show a sky. */
 bool scene_shows_sky(const struct vkn_scene *scene);

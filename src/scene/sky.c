@@ -146,9 +146,9 @@ static void judge(const struct sample *sample, const struct bin *bins, struct sc
 void scene_find_sky(struct vkn_scene *scene)
 {
     struct sample sample = {.scene = scene, .count = scene->splits[SCENE_TRAIN].camera_count};
-    scene->sky = (struct scene_sky){0};
-    if (sample.count < LEAST_VIEWS)
+    if (scene->sky.is_known || sample.count < LEAST_VIEWS)
         return;
+    scene->sky.is_known = true;
     sample.count = sample.count < MOST_VIEWS ? sample.count : MOST_VIEWS;
     scene_up(&scene->splits[SCENE_TRAIN], sample.up);
     struct bin *bins = base_alloc((size_t)EDGE * EDGE, sizeof *bins);

@@ -220,6 +220,9 @@ bool scene_camera_project(const struct scene_camera *camera, const double point[
  * scene_camera_limit(camera). */
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
                                  const double point[3], double *x, double *y);
+/* Returns whether a known depth is at a pixel of the camera, and whether its square and that of its
+ * standard deviation are finite in single precision. (depth.c) */
+bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth *depth);
 /* Adds known depths from a view's depth picture (scene_camera.depth_path) to a list of struct
  * scene_depth. VKN_BAD_INPUT if the picture is missing, broken or of another shape than the image,
  * or if it has no 16 bits or no depth. (depth_picture.c) */

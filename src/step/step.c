@@ -82,9 +82,9 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
 }
 
 /* Returns the host memory that writing a checkpoint takes for copies of its tensors. */
-static uint64_t copied_bytes(const struct setup *setup)
+static uint64_t copied_bytes(const struct setup *setup, const struct step_images *images)
 {
-    const struct buffer_counts counts = setup_counts(setup);
+    const struct buffer_counts counts = count_all(setup, images);
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     size_t count = buffers_list_saved(optim_buffer_mask(&setup->config), false, saved);
     uint64_t bytes = 0;
@@ -102,8 +102,9 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
     size_t count = step_list_memory(setup, images, needs);
     needs[count++] = (struct gpu_need){"streaming of images", exchange_bytes,
                                        "scene.image_budget (--image-memory)"};
-    needs[count++] = (struct gpu_need){"copies for checkpoints", on_host ? copied_bytes(setup) : 0,
-                                       "grid.log2_entries (grid.levels, proposal.log2_entries)"};
+    needs[count++] =
+        (struct gpu_need){"copies for checkpoints", on_host ? copied_bytes(setup, images) : 0,
+                          "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count; i++)
         needs[i].size = needs[i].size > UINT64_MAX / ranks ? UINT64_MAX : needs[i].size * ranks;
     return gpu_memory_check(device, needs, count, ranks > 1 ? "training on all ranks" : "training");

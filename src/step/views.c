@@ -122,17 +122,18 @@ vkn_status step_upload_views(const struct step *step, const char *path,
     const struct Config *c = &step->setup.constants;
     const uint64_t count = c->camera_count, cell = sizeof(struct ErrorCell);
     const struct tail tail = find_tail(saved, count);
-    BASE_TRY(upload_sky(step, path, saved));
-    if (!saved->has_views && !saved->has_appearances)
-        return VKN_OK;
-    if (weights_only && saved->size != step->buffers.at[BIND_STATE].size) {
+    bool has_tail = saved->has_views || saved->has_appearances;
+    bool is_other = weights_only && saved->size != step->buffers.at[BIND_STATE].size;
+    if (has_tail && is_other)
         base_log(BASE_LOG_WARNING,
                  "%s: cameras and exposures of its views are not taken over: the views or settings "
                  "are others",
                  path);
+    if (has_tail && !is_other)
+        BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
+    BASE_TRY(upload_sky(step, path, saved));
+    if (!has_tail || is_other)
         return VKN_OK;
-    }
-    BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
     const struct {
         bool is_trained;
         uint64_t offset;

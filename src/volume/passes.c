@@ -82,7 +82,9 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double busy_subgroups = fmin(n->rays, subgroups);
     double known = m->config->loss.depth > 0.0F ? 1 : 0;
-    ray += 8 * known;
+    bool takes_photograph = volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE;
+    bool has_sky = m->config->scene.sky == VKN_SWITCH_ON && n->pass->rows != COMPOSITE_COARSE;
+    ray += 8 * known + (has_sky && !takes_photograph ? 16 : 0); /* result for sum_sky */
     double again = m->cpu_kernels || m->config->loss.distortion > 0.0F ? sample : 0;
     double reached = n->pass->rows == COMPOSITE_COARSE
                          ? n->live
@@ -93,7 +95,7 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double by_error = maps_errors ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     struct cost appearance = {0};
-    if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE) {
+    if (takes_photograph) {
         appearance = cost_appearance(m, n);
         appearance.flops += BY_TRANSMITTANCE * n->rays;
     }
