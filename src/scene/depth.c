@@ -9,10 +9,8 @@
 #define HOLD_OUT    8u   /* one of so many points is held out from training */
 #define LEAST_VIEWS 2u   /* training views in the track of a usable point */
 #define MOST_SIGMA  0.25 /* largest relative standard deviation of a usable depth */
-/* Clouds without tracks: a view sees the nearest point of each cell, unless a neighbouring cell has
- * a point nearer than this share of its distance. */
-#define CELLS       48u /* along the longer side of an image */
-#define OCCLUDED    0.9
+/* Clouds without tracks: a view sees the nearest point of each cell, unless it is hidden. */
+#define CELLS       48u  /* along the longer side of an image */
 #define CLOUD_SIGMA 0.03 /* relative standard deviation: the point may be hidden */
 
 const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked_points", "cloud_points",
@@ -146,25 +144,6 @@ static void list_tracked(const struct finding *finding, const struct scene_camer
     }
 }
 
-/* The nearest point in a cell of an image. */
-struct cell {
-    struct scene_depth depth; /* depth 0: none */
-    bool is_listed;           /* the point is for this split */
-};
-
-/* Returns whether a neighbouring cell has a point that is clearly nearer. */
-static bool is_hidden(const struct cell *cells, uint32_t columns, uint32_t rows, uint32_t at)
-{
-    uint32_t column = at % columns, row = at / columns;
-    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < rows; y++)
-        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < columns; x++) {
-            const float other = cells[y * columns + x].depth.depth;
-            if (other > 0 && (double)other < OCCLUDED * (double)cells[at].depth.depth)
-                return true;
-        }
-    return false;
-}
-
 static vkn_status list_cloud(const struct finding *finding, const struct scene_camera *camera,
                              struct base_text *list)
 {
@@ -173,22 +152,29 @@ static vkn_status list_cloud(const struct finding *finding, const struct scene_c
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
     uint32_t edge = longer / CELLS + 1;
     uint32_t columns = camera->width / edge + 1, rows = camera->height / edge + 1;
-    struct cell *cells = base_alloc((size_t)columns * rows, sizeof *cells);
-    if (!cells)
-        return VKN_ERROR;
-    for (size_t i = 0; i < scene->point_count; i++) {
+    struct scene_depth *nearest = base_alloc((size_t)columns * rows, sizeof *nearest);
+    size_t *points = base_alloc((size_t)columns * rows, sizeof *points);
+    double *distances = base_alloc((size_t)columns * rows, sizeof *distances);
+    bool allocated = nearest && points && distances;
+    for (size_t i = 0; i < scene->point_count && allocated; i++) {
         struct scene_depth depth;
         if (!see(camera, limit, &scene->points[i], CLOUD_SIGMA, &depth))
             continue;
-        struct cell *cell = &cells[(uint32_t)depth.y / edge * columns + (uint32_t)depth.x / edge];
-        if (cell->depth.depth == 0 || depth.depth < cell->depth.depth)
-            *cell = (struct cell){depth, is_held_out(i) != (finding->split == SCENE_TRAIN)};
+        uint32_t cell = (uint32_t)depth.y / edge * columns + (uint32_t)depth.x / edge;
+        if (distances[cell] > 0 && (double)depth.depth >= distances[cell])
+            continue;
+        nearest[cell] = depth;
+        points[cell] = i;
+        distances[cell] = (double)depth.depth;
     }
-    for (uint32_t i = 0; i < columns * rows; i++)
-        if (cells[i].depth.depth > 0 && cells[i].is_listed && !is_hidden(cells, columns, rows, i))
-            base_text_add_bytes(list, &cells[i].depth, sizeof cells[i].depth);
-    free(cells);
-    return VKN_OK;
+    for (uint32_t i = 0; i < columns * rows && allocated; i++)
+        if (distances[i] > 0 && is_held_out(points[i]) != (finding->split == SCENE_TRAIN) &&
+            !space_is_hidden(distances, columns, rows, i))
+            base_text_add_bytes(list, &nearest[i], sizeof nearest[i]);
+    free(nearest);
+    free(points);
+    free(distances);
+    return allocated ? VKN_OK : VKN_ERROR;
 }
 
 static int by_row(const void *a, const void *b)
