@@ -82,6 +82,7 @@ struct vkn_scene_info_params {
     float scale;         /* factor from dataset units to training space; 0: as in training */
     uint32_t aabb_scale; /* side of the reconstructed cube; 0: as in training */
     const char *svg;     /* file for a drawing of the cameras; NULL: none */
+    double unit_length;  /* metres of a dataset unit; 0: as in training. Needs `size` */
 };
 
 /* Describes a scene and its problems in one JSON object, in memory that the caller frees. Ranges
@@ -89,6 +90,7 @@ struct vkn_scene_info_params {
  *
  * {"scene", "format", "views": {"train", "val", "test"},
  * "sizes": [{"width", "height", "views"}], "downscale", "dynamic",
+ * "unit_length"? (metres of a dataset unit),
  * "other_names"?, "turned"?, "as_stored"?: sentences about images that were found under other
  *     names, and about EXIF orientations,
  * "lenses": {"pinhole", "opencv", "fisheye", ... (number of views), "focal_x", "focal_y" (pixels),

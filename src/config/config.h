@@ -153,6 +153,7 @@ struct config_facts {
     double scale, offset[3];
     uint32_t aabb_scale;
     bool fixed_transform;
+    double unit_length;     /* 0: unknown */
     float near;             /* distance of the nearest content, training units; 0: unknown */
     double camera_distance; /* mean distance of the training cameras from the cube's centre; 0:
                                unknown */

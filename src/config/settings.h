@@ -109,6 +109,8 @@
       "side of the reconstructed cube in training space, a power of two")                               \
     X(G, fixed_transform, BOOL, ANY, SCENE(fixed_transform, "false"),                                   \
       "use scale, offset and aabb_scale as given: nothing is measured")                                 \
+    X(G, unit_length, DOUBLE, RANGE(1e-9, 1e9), SCENE(unit_length, "from the file, else unknown"),      \
+      "metres of a dataset unit: exported files are then in metres")                                    \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
     X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \

@@ -57,6 +57,8 @@ static void add_views(cJSON *json, const struct inspection *inspection)
     }
     cJSON_AddNumberToObject(json, "downscale", inspection->scene->downscale);
     cJSON_AddBoolToObject(json, "dynamic", inspection->scene->dynamic);
+    if (inspection->scene->unit_length > 0)
+        cJSON_AddNumberToObject(json, "unit_length", inspection->scene->unit_length);
 }
 
 static void add_findings(cJSON *json, const struct scene_findings *findings)

@@ -147,6 +147,7 @@ struct vkn_scene {
     struct scene_split splits[SCENE_SPLITS];
     double scale, offset[3];
     uint32_t aabb_scale;        /* power of two, 1..128 */
+    double unit_length;         /* metres of a dataset unit; 0: unknown */
     struct scene_point *points; /* of a COLMAP model or nerfstudio's ply_file_path; NULL: none */
     size_t point_count;
     float near;                   /* depth of the nearest content in training units; 0: unknown */
@@ -191,6 +192,7 @@ struct scene_options {
     double offset[3];
     uint32_t aabb_scale;             /* 0: from the file or the dialect's default */
     bool is_fixed;                   /* scale, offset and aabb_scale are all given */
+    double unit_length;              /* 0: from the file, else unknown */
     enum vkn_test_views test_views;  /* the default means FILES */
     struct scene_findings *findings; /* NULL: missing and broken images are errors */
 };

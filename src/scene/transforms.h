@@ -77,6 +77,7 @@ struct transforms {
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
+    double unit_length;   /* metres; 0: not given */
     bool mitsuba;         /* in the file cameras have x left, y up and z forwards */
     bool reads_ray_files; /* instant-ngp reads rays from files beside the images
                              (enable_ray_loading) */

@@ -27,6 +27,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .scale = scene->scale,
         .aabb_scale = scene->aabb_scale,
         .fixed_transform = true,
+        .unit_length = scene->unit_length,
         .near = scene->near,
         .background = scene_plain_background(scene),
         .sky = scene_shows_sky(scene) && !scene->background.has_alpha,
