@@ -353,6 +353,51 @@ static void test_nothing(void **state)
     close_glb(&glb);
 }
 
+/* Scaled meshes have scaled positions, bit for bit, and a scaled origin; all else is unchanged. */
+static void test_scaled_mesh(void **state)
+{
+    for (int far = 0; far < 2; far++) {
+        struct render_mesh mesh = one_triangle(), scaled = one_triangle();
+        struct MeshVertex corners[3];
+        memcpy(corners, scaled.vertices, sizeof corners);
+        scaled.vertices = corners;
+        for (int i = 0; i < 3; i++)
+            mesh.origin[i] = scaled.origin[i] = far ? far_origin[i] : 0;
+        render_mesh_scale(&scaled, 2);
+        char *before = write_mesh(*state, "a.ply", &mesh),
+             *after = write_mesh(*state, "b.ply", &scaled),
+             *text = write_mesh(*state, "b.obj", &scaled);
+        const char *from = strstr(before, "end_header\n") + 11, *line = text;
+        const char *to = strstr(after, "end_header\n") + 11;
+        size_t size = far ? 8 : 4;
+        for (int v = 0; v < 3; v++, from += 3 * size + 15, to += 3 * size + 15) {
+            double position[3];
+            line = strstr(line + 1, "\nv ");
+            assert_non_null(line);
+            assert_int_equal(
+                sscanf(line, "\nv %lf %lf %lf", &position[0], &position[1], &position[2]), 3);
+            for (size_t i = 0; i < 3; i++) {
+                double was = float_at(from + 4 * i), is = float_at(to + 4 * i);
+                if (far)
+                    memcpy(&was, from + 8 * i, 8), memcpy(&is, to + 8 * i, 8);
+                assert_true(is == 2 * was);
+                assert_true(fabs(position[i] - is) <= 1e-7);
+            }
+            assert_memory_equal(from + 3 * size, to + 3 * size, 15); /* normal and colour */
+        }
+        free(before);
+        free(after);
+        free(text);
+        struct glb glb = write_glb(*state, &scaled);
+        if (far)
+            for (int i = 0; i < 3; i++)
+                assert_true(cJSON_GetArrayItem(
+                                cJSON_GetObjectItem(item(&glb, "nodes", 1), "translation"), i)
+                                ->valuedouble == 2 * far_origin[i]);
+        close_glb(&glb);
+    }
+}
+
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 
 static void write_splat(struct temporary *folder, struct Splat *splat, double values[62])
@@ -385,6 +430,26 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     for (size_t i = 0; i < 62; i++)
         values[i] = float_at(data + used + 4 * i);
     free(data);
+}
+
+/* Scaled splats have scaled positions and sizes; all else is unchanged. */
+static void test_scaled_splat(void **state)
+{
+    struct Splat splat = {
+        .position = {1, -2, 3}, .normal = {0, 0, 1}, .spacing = 0.25f, .opacity = 0.5f};
+    struct render_splats splats = {.origin = {512345, 0, -1}, .splats = &splat, .count = 1};
+    double before[62], after[62];
+    write_splat(*state, &splat, before);
+    render_splats_scale(&splats, 2);
+    write_splat(*state, &splat, after);
+    for (int i = 0; i < 62; i++)
+        if (i < 3)
+            assert_true(after[i] == 2 * before[i]);
+        else if (i >= 55 && i < 58)
+            assert_true(fabs(after[i] - before[i] - log(2)) < 1e-6);
+        else
+            assert_true(after[i] == before[i]);
+    assert_true(splats.origin[0] == 1024690 && splats.origin[1] == 0 && splats.origin[2] == -2);
 }
 
 /* A comment in the header holds the origin of the positions. */
@@ -537,7 +602,8 @@ int main(void)
         cmocka_unit_test(test_splat),           cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_neighbours),      cmocka_unit_test(test_far_glb),
         cmocka_unit_test(test_far_ply_and_obj), cmocka_unit_test(test_far_splat),
-        cmocka_unit_test(test_box_round_trip),
+        cmocka_unit_test(test_box_round_trip),  cmocka_unit_test(test_scaled_mesh),
+        cmocka_unit_test(test_scaled_splat),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

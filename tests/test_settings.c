@@ -15,7 +15,7 @@ struct outcome {
     struct Config constants;
     uint32_t special[SPEC_COUNT];
     struct {
-        float scale, offset[3];
+        float scale, offset[3], unit_length;
         uint32_t format, downscale, aabb_scale, width, height;
     } scene;
     struct {
@@ -77,6 +77,7 @@ static void copy_scene(const struct vkn_scene *scene, struct outcome *outcome)
     outcome->scene.scale = (float)scene->scale;
     for (int i = 0; i < 3; i++)
         outcome->scene.offset[i] = (float)scene->offset[i];
+    outcome->scene.unit_length = (float)scene->unit_length;
     outcome->scene.format = scene->format;
     outcome->scene.downscale = scene->downscale;
     outcome->scene.aabb_scale = scene->aabb_scale;
@@ -302,6 +303,7 @@ static const struct row {
                  SPEC(CASCADES, 3)}},
     {IS("scene.fixed_transform", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0), REAL(scene.offset[1], 0), REAL(scene.offset[2], 0)}},
+    {IS("scene.unit_length", "0.25"), .changes = {REAL(scene.unit_length, 0.25)}},
     {IS("scene.contraction", "none")},
     {IS("scene.contraction", "cube"), .with = {"march.sampling=occupancy", "march.near_start=0"},
      .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 2),
@@ -995,6 +997,7 @@ static const struct fallback {
     {"scene.offset", "[0.5,0.5,0.5]", NULL},
     {"scene.aabb_scale", "1", NULL},
     {"scene.fixed_transform", "true", NULL},
+    {"scene.unit_length", "null", NULL},
     {"scene.contraction", "none", NULL},
     {"scene.refine", "off", NULL},
     {"scene.image_budget", "null", NULL},
