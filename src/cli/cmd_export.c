@@ -66,7 +66,9 @@ static void print_unit(const struct vkn_export_params *params, double unit_lengt
     if (unit_length == 0 || !(params->mesh || params->points || params->splats))
         return;
     cli_print_number(number, unit_length);
-    printf("positions are in metres; a unit of the dataset, and of --crop, is %s m\n", number);
+    printf("positions are in metres; voxels, density and --crop are in units of the dataset, %s m "
+           "each\n",
+           number);
 }
 
 /* Prints the origin that the files' f32 positions are relative to, unless it is the dataset's. */

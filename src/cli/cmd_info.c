@@ -225,16 +225,15 @@ static int device_info(const struct vkn_context_params *context, bool json)
 
 static int scene_info(const struct vkn_scene_info_params *params, bool json)
 {
-    char *text = NULL, number[32];
+    char *text = NULL;
     vkn_status status = vkn_scene_info_json(params, &text);
     int code = status == VKN_OK ? print_info(text, json, print_scene) : cli_status(status);
     free(text);
     if (code != 0 || json || params->unit_length == 0)
         return code;
-    cli_print_number(number, params->unit_length);
-    printf("\nto export in metres: vknerf train --set scene.unit_length=%s, or vknerf export "
-           "--unit-length %s\n",
-           number, number);
+    printf("\nto export in metres: vknerf train --set scene.unit_length=%.9g, or vknerf export "
+           "--unit-length %.9g\n",
+           params->unit_length, params->unit_length);
     return cli_finish_output();
 }
 

@@ -153,7 +153,7 @@ static vkn_status run(struct preparation *preparation)
     if (preparation->import == NULL && preparation->params->unit_length > 0)
         return base_fail(VKN_BAD_INPUT,
                          "unit_length: not used, because COLMAP is to find the poses: measure in "
-                         "its coordinates afterwards, and train with --set scene.unit_length");
+                         "its coordinates afterwards (vknerf info SCENE --distance)");
     if (preparation->import == NULL)
         BASE_TRY(program_require("colmap", "to find poses"));
     BASE_TRY(source_open(preparation));
