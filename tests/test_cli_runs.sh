@@ -447,13 +447,14 @@ contains run/config.json '"resumed_with"'
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are in the configuration
 contains run/report.html 'id="loss-scale"'
-succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
+succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001 \
+    --set scene.unit_length=0.25
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"learning_rate": 0.00010797[0-9]*,.* "loss_scale": 8,' # 0.01 * 0.01^(59/60)
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
 succeeds train "$demo" --init run --out init --downscale 8 --seconds 0.1 --json --config run/config.json \
-    --set scene.unit_length=0.25
+    --set scene.unit_length=default
 contains err 'trains on '
 cp out result.json
 is_json result.json
@@ -462,7 +463,7 @@ for field in '"status":.*"finished"' '"run":.*"init"' '"checkpoint":.*"init/chec
     contains result.json "$field"
 done
 has init/report.html
-succeeds export init --points p.ply --count 10 --json --quiet
+succeeds export init --points p.ply --count 10 --json --quiet # the unit is inherited from the weights' run
 contains out '"unit_length":.*0.25'
 [ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 3 ] || fail "event files: $(ls run)"
 

@@ -306,6 +306,21 @@ static void test_metashape_fisheye(void **state)
     scene_close(&scene);
 }
 
+/* Metashape's world has metres only if the chunk has a scale. */
+static void test_metashape_unit(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/view %u.png");
+    write_metashape(folder, "frame", "", "");
+    char *text = content(folder, "given/cameras.xml"), *scale = strstr(text, "<scale>");
+    memset(scale, ' ', (size_t)(strstr(scale, "</transform>") - scale));
+    temporary_text(folder, "given/cameras.xml", text);
+    free(text);
+    struct vkn_scene *scene = open_converted(folder);
+    assert_true(scene->unit_length == 0);
+    scene_close(&scene);
+}
+
 /* Panoramas: longitude to the right, latitude downwards, both in the same scale. */
 static void project_spherical(unsigned camera, const double local[3], double pixel[2])
 {
@@ -1182,6 +1197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_no_expat),
         TEST(test_metashape),
+        TEST(test_metashape_unit),
         TEST(test_metashape_fisheye),
         TEST(test_metashape_parts),
         TEST(test_metashape_components),
