@@ -353,49 +353,59 @@ static void test_nothing(void **state)
     close_glb(&glb);
 }
 
+/* Reads the position at `at`, of doubles or floats. */
+static void read_position(const char *at, bool far, double position[3])
+{
+    for (int i = 0; i < 3; i++)
+        position[i] = far ? 0 : float_at(at + 4 * i);
+    if (far)
+        memcpy(position, at, 3 * sizeof(double));
+}
+
 /* Scaled meshes have scaled positions, bit for bit, and a scaled origin; all else is unchanged. */
+static void check_scaled_mesh(struct temporary *folder, bool far)
+{
+    struct render_mesh mesh = one_triangle(), scaled = one_triangle();
+    struct MeshVertex corners[3];
+    const size_t size = far ? 24 : 12;
+    memcpy(corners, scaled.vertices, sizeof corners);
+    scaled.vertices = corners;
+    for (int i = 0; i < 3; i++)
+        mesh.origin[i] = scaled.origin[i] = far ? far_origin[i] : 0;
+    render_mesh_scale(&scaled, 2);
+    char *before = write_mesh(folder, "a.ply", &mesh),
+         *after = write_mesh(folder, "b.ply", &scaled), *obj = write_mesh(folder, "b.obj", &scaled);
+    const char *from = strstr(before, "end_header\n") + 11, *line = obj;
+    const char *to = strstr(after, "end_header\n") + 11;
+    for (int v = 0; v < 3; v++, from += size + 15, to += size + 15) {
+        double was[3], is[3];
+        read_position(from, far, was);
+        read_position(to, far, is);
+        line = strstr(line, "\nv ");
+        assert_non_null(line);
+        line += 3;
+        for (int i = 0; i < 3; i++) {
+            char *end = NULL;
+            assert_true(is[i] == 2 * was[i]);
+            assert_true(fabs(strtod(line, &end) - is[i]) <= 1e-7);
+            line = end;
+        }
+        assert_memory_equal(from + size, to + size, 15); /* normal and colour */
+    }
+    free(before);
+    free(after);
+    free(obj);
+    struct glb glb = write_glb(folder, &scaled);
+    const cJSON *moved = cJSON_GetObjectItem(item(&glb, "nodes", far ? 1 : 0), "translation");
+    for (int i = 0; i < 3 && far; i++)
+        assert_true(cJSON_GetArrayItem(moved, i)->valuedouble == 2 * far_origin[i]);
+    close_glb(&glb);
+}
+
 static void test_scaled_mesh(void **state)
 {
-    for (int far = 0; far < 2; far++) {
-        struct render_mesh mesh = one_triangle(), scaled = one_triangle();
-        struct MeshVertex corners[3];
-        memcpy(corners, scaled.vertices, sizeof corners);
-        scaled.vertices = corners;
-        for (int i = 0; i < 3; i++)
-            mesh.origin[i] = scaled.origin[i] = far ? far_origin[i] : 0;
-        render_mesh_scale(&scaled, 2);
-        char *before = write_mesh(*state, "a.ply", &mesh),
-             *after = write_mesh(*state, "b.ply", &scaled),
-             *text = write_mesh(*state, "b.obj", &scaled);
-        const char *from = strstr(before, "end_header\n") + 11, *line = text;
-        const char *to = strstr(after, "end_header\n") + 11;
-        size_t size = far ? 8 : 4;
-        for (int v = 0; v < 3; v++, from += 3 * size + 15, to += 3 * size + 15) {
-            double position[3];
-            line = strstr(line + 1, "\nv ");
-            assert_non_null(line);
-            assert_int_equal(
-                sscanf(line, "\nv %lf %lf %lf", &position[0], &position[1], &position[2]), 3);
-            for (size_t i = 0; i < 3; i++) {
-                double was = float_at(from + 4 * i), is = float_at(to + 4 * i);
-                if (far)
-                    memcpy(&was, from + 8 * i, 8), memcpy(&is, to + 8 * i, 8);
-                assert_true(is == 2 * was);
-                assert_true(fabs(position[i] - is) <= 1e-7);
-            }
-            assert_memory_equal(from + 3 * size, to + 3 * size, 15); /* normal and colour */
-        }
-        free(before);
-        free(after);
-        free(text);
-        struct glb glb = write_glb(*state, &scaled);
-        if (far)
-            for (int i = 0; i < 3; i++)
-                assert_true(cJSON_GetArrayItem(
-                                cJSON_GetObjectItem(item(&glb, "nodes", 1), "translation"), i)
-                                ->valuedouble == 2 * far_origin[i]);
-        close_glb(&glb);
-    }
+    check_scaled_mesh(*state, false);
+    check_scaled_mesh(*state, true);
 }
 
 /* ---- Gaussians ------------------------------------------------------------------------------- */
