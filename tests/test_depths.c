@@ -206,7 +206,36 @@ static void test_order(void **state)
     scene_close(&scene);
 }
 
+static void write_depths(struct temporary *folder, uint32_t width, uint32_t height, uint16_t far)
+{
+    uint16_t *values = base_alloc((size_t)width * height, sizeof *values);
+    for (uint32_t i = 0; i < width * height && far > 0; i++)
+        values[i] = i % width < width / 2 ? 2000 : i / width < height / 2 ? far : 0;
+    assert_ok(scene_image_write_png16(temporary_path(folder, "depth.png"), values, width, height));
+    free(values);
+}
+
 /* ---- clouds ---------------------------------------------------------------------------------- */
+
+/* Depth pictures of 3 and 4.5 units in front of a wall at 4 are used; with another unit the points
+ * are. */
+static void check_units(struct temporary *folder, size_t of_cloud)
+{
+    static const char *const units[] = {"0.0015", "0.015", "0.00015"};
+    write_depths(folder, 20, 15, 3000);
+    for (unsigned i = 0; i < BASE_COUNT(units); i++) {
+        char keys[99];
+        snprintf(keys, sizeof keys,
+                 "\"ply_file_path\": \"points.ply\", \"depth_unit_scale_factor\": %s,", units[i]);
+        write_transforms(folder, keys, "\"depth_file_path\": \"depth.png\",");
+        base_log_threshold(BASE_LOG_NOTHING);
+        struct vkn_scene *scene = open_capture(folder, 1);
+        base_log_threshold(BASE_LOG_INFO);
+        assert_int_equal(scene->depths.counts[SCENE_DEPTH_PICTURES] > 0, i == 0);
+        assert_int_equal(scene->depths.counts[SCENE_DEPTH_CLOUD], i == 0 ? 0 : of_cloud);
+        scene_close(&scene);
+    }
+}
 
 /* A near grid, with points in every second pixel, hides a part of a far wall. Every eighth point is
  * for the test views. */
@@ -256,21 +285,13 @@ static void test_cloud(void **state)
     /* About 1000 pixels of a view see a point, one in eight of them one that is held out. */
     assert_in_range(scene->splits[SCENE_TRAIN].depth_count, 8 * 800, 8 * 910);
     assert_in_range(scene->splits[SCENE_TEST].depth_count, 2 * 80, 2 * 200);
-    assert_int_equal(scene->depths.counts[SCENE_DEPTH_CLOUD],
-                     scene->splits[SCENE_TRAIN].depth_count);
+    size_t of_cloud = scene->depths.counts[SCENE_DEPTH_CLOUD];
+    assert_int_equal(of_cloud, scene->splits[SCENE_TRAIN].depth_count);
     scene_close(&scene);
+    check_units(folder, of_cloud);
 }
 
 /* ---- depth pictures -------------------------------------------------------------------------- */
-
-static void write_depths(struct temporary *folder, uint32_t width, uint32_t height, uint16_t far)
-{
-    uint16_t *values = base_alloc((size_t)width * height, sizeof *values);
-    for (uint32_t i = 0; i < width * height && far > 0; i++)
-        values[i] = i % width < width / 2 ? 2000 : i / width < height / 2 ? far : 0;
-    assert_ok(scene_image_write_png16(temporary_path(folder, "depth.png"), values, width, height));
-    free(values);
-}
 
 /* Values are millimetres, or units of the file; 0 is unknown. All views of all splits have them. */
 static void test_pictures(void **state)

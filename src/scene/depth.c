@@ -6,12 +6,17 @@
 #include "scene/space.h"
 #include "scene/transforms.h"
 
-#define HOLD_OUT    8u   /* one of so many points is held out from training */
-#define LEAST_VIEWS 2u   /* training views in the track of a usable point */
-#define MOST_SIGMA  0.25 /* largest relative standard deviation of a usable depth */
+#define HOLD_OUT       8u   /* one of so many points is held out from training */
+#define LEAST_VIEWS    2u   /* training views in the track of a usable point */
+#define MOST_SIGMA     0.25 /* largest relative standard deviation of a usable depth */
 /* Clouds without tracks: a view sees the nearest point of each cell, unless it is hidden. */
-#define CELLS       48u  /* along the longer side of an image */
-#define CLOUD_SIGMA 0.03 /* relative standard deviation: the point may be hidden */
+#define CELLS          48u  /* along the longer side of an image */
+#define CLOUD_SIGMA    0.03 /* relative standard deviation: the point may be hidden */
+/* A depth picture is compared with points of its view. */
+#define COMPARED       32u
+#define LEAST_COMPARED 8u
+#define NEAR           0.01 /* of width + height: between a point and a pixel with a known depth */
+#define OTHER_UNIT     2.0  /* ratio of depths from which on units differ */
 
 const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked_points", "cloud_points",
                                                           "picture_pixels"};
@@ -183,20 +188,73 @@ static int by_row(const void *a, const void *b)
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
 }
 
-/* Lists the depths of a view's depth picture. *has_picture: there is one that can be read; without
- * one the points remain. */
-static vkn_status list_picture(const struct finding *finding, size_t view, bool *has_picture)
+static vkn_status list_points(const struct finding *finding, const struct scene_camera *camera,
+                              struct base_text *list)
+{
+    if (!finding->tracks)
+        return list_cloud(finding, camera, list);
+    list_tracked(finding, camera, list);
+    return VKN_OK;
+}
+
+/* Returns the depth of a picture / that of a point that the view sees, of the picture's depth
+ * nearest to the point; 0 if none is near. */
+static double ratio_at(const struct scene_camera *camera, const struct scene_depth *pixels,
+                       size_t count, const struct scene_depth *point)
+{
+    double least = NEAR * (camera->width + camera->height), ratio = 0;
+    for (size_t i = 0; i < count; i++) {
+        double distance =
+            hypot((double)pixels[i].x - (double)point->x, (double)pixels[i].y - (double)point->y);
+        if (distance < least) {
+            least = distance;
+            ratio = (double)pixels[i].depth / (double)point->depth;
+        }
+    }
+    return ratio;
+}
+
+/* Checks that depths of a picture have the unit of a view's points, if there are enough. */
+static vkn_status check_unit(const struct scene_camera *camera, const struct base_text *pixels,
+                             const struct base_text *points)
+{
+    const struct scene_depth *listed = (const void *)points->data,
+                             *first = (const void *)pixels->data;
+    const size_t all = points->size / sizeof *listed, size = pixels->size / sizeof *first;
+    double ratios[COMPARED];
+    size_t count = 0;
+    for (size_t i = 0; i < COMPARED && i < all; i++) {
+        double ratio =
+            ratio_at(camera, first, size, &listed[all < COMPARED ? i : i * all / COMPARED]);
+        if (ratio > 0)
+            ratios[count++] = ratio;
+    }
+    double ratio = base_median(ratios, count);
+    if (count < LEAST_COMPARED || (ratio > 1 / OTHER_UNIT && ratio < OTHER_UNIT))
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: depths are %.3g times those of the sparse points",
+                     camera->depth_path, ratio);
+}
+
+/* Lists the depths of a view's depth picture. *has_picture: there is one that can be read and does
+ * not contradict the points. */
+static vkn_status list_picture(const struct finding *finding, size_t view,
+                               const struct base_text *points, bool *has_picture)
 {
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
+    struct base_text *list = &finding->lists[view];
     struct base_kept_error kept;
     *has_picture = false;
     if (!camera->depth_path)
         return VKN_OK;
     base_error_keep(&kept);
-    vkn_status status = depth_picture_read(finding->scene, camera, &finding->lists[view]);
+    vkn_status status = depth_picture_read(finding->scene, camera, list);
+    if (status == VKN_OK && !list->failed)
+        status = check_unit(camera, list, points);
     *has_picture = status == VKN_OK;
     if (status != VKN_BAD_INPUT)
         return status;
+    list->size = 0;
     finding->failures[view] = base_format("%s", vkn_last_error());
     base_error_restore(&kept);
     return finding->failures[view] ? VKN_OK : VKN_ERROR;
@@ -207,18 +265,20 @@ static vkn_status list_view(void *context, size_t view)
 {
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
-    struct base_text *list = &finding->lists[view];
+    struct base_text points = {0}, *list = &finding->lists[view];
     bool has_picture;
-    BASE_TRY(list_picture(finding, view, &has_picture));
+    vkn_status status = list_points(finding, camera, &points);
+    if (status == VKN_OK && !points.failed)
+        status = list_picture(finding, view, &points, &has_picture);
+    if (status == VKN_OK && !points.failed && !has_picture)
+        base_text_add_bytes(list, points.data, points.size);
+    bool failed = status != VKN_OK || points.failed || list->failed;
+    free(points.data);
+    if (failed)
+        return VKN_ERROR;
     finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
                            : finding->tracks ? SCENE_DEPTH_TRACKS
                                              : SCENE_DEPTH_CLOUD;
-    if (finding->tracks && !has_picture)
-        list_tracked(finding, camera, list);
-    else if (!has_picture)
-        BASE_TRY(list_cloud(finding, camera, list));
-    if (list->failed)
-        return VKN_ERROR;
     if (list->size > 0)
         qsort(list->data, list->size / sizeof(struct scene_depth), sizeof(struct scene_depth),
               by_row);
