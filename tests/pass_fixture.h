@@ -262,6 +262,7 @@ static inline struct buffer_counts bench_counts(const struct bench *bench, uint3
     counts.summed = bench->config.summed_params;
     counts.cameras = cameras;
     counts.pixels = pixels;
+    counts.sky_cells = bench->config.sky_cells;
     counts.error_cells = bench->config.error_cells;
     counts.error_cells += bench->settings.loss.robust == VKN_SWITCH_ON; /* the summary */
     counts.error_sums = bench->config.slot_count * (3 + 2 * (uint64_t)bench->config.slot_cells);

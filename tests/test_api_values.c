@@ -323,14 +323,17 @@ static const struct member export_members[] = {MEMBER(vkn_export_params, format,
                                                MEMBER(vkn_export_params, min_component, AMOUNT),
                                                MEMBER(vkn_export_params, point_count, ANY),
                                                MEMBER(vkn_export_params, seed, ANY),
-                                               MEMBER(vkn_export_params, texture, ANY)};
+                                               MEMBER(vkn_export_params, texture, ANY),
+                                               MEMBER(vkn_export_params, unit_length, AMOUNT)};
 static const struct member prepare_members[] = {MEMBER(vkn_prepare_params, frames, ANY),
                                                 MEMBER(vkn_prepare_params, matcher, CHOICE),
-                                                MEMBER(vkn_prepare_params, camera_model, CHOICE)};
+                                                MEMBER(vkn_prepare_params, camera_model, CHOICE),
+                                                MEMBER(vkn_prepare_params, unit_length, AMOUNT)};
 static const struct member refine_members[] = {MEMBER(vkn_refine_params, seeds, LIMIT)};
 static const struct member info_members[] = {
     MEMBER(vkn_scene_info_params, format, CHOICE), MEMBER(vkn_scene_info_params, downscale, ANY),
-    MEMBER(vkn_scene_info_params, scale, FACTOR), MEMBER(vkn_scene_info_params, aabb_scale, ANY)};
+    MEMBER(vkn_scene_info_params, scale, FACTOR), MEMBER(vkn_scene_info_params, aabb_scale, ANY),
+    MEMBER(vkn_scene_info_params, unit_length, AMOUNT)};
 static const struct member bench_members[] = {
     MEMBER(vkn_bench_params, suite, CHOICE),    MEMBER(vkn_bench_params, precision, CHOICE),
     MEMBER(vkn_bench_params, batch, ANY),       MEMBER(vkn_bench_params, width, ANY),

@@ -276,6 +276,21 @@ contains out 'no problems found'
 refuses 2 'not/there' info not/there
 refuses 2 'svg' info --svg rig.svg
 
+# The length of a dataset unit, from two points: 5 units are 1.25 m.
+succeeds info "$demo" --distance=-1,0,2,2,4,2=1.25
+contains out '^unit length  *0.25$'
+contains out '^to export in metres: vknerf train --set scene.unit_length=0.25, or vknerf export --unit-length 0.25$'
+succeeds info "$demo" --distance=-1,0,2,2,4,2=1.25 --json
+contains out '"unit_length":.*0.25,'
+refuses 2 '--distance: 0,0,0,1,1,1 is not x0,y0,z0,x1,y1,z1=METRES' info "$demo" --distance 0,0,0,1,1,1
+refuses 2 '--distance: 0,0,0,1,1 is not six numbers' info "$demo" --distance 0,0,0,1,1=2
+refuses 2 '--distance: 1m is not a number' info "$demo" --distance 0,0,0,1,1,1=1m
+for metres in 0 -1 1e30; do
+    refuses 2 'a unit is not 1e-9 to 1e9 m long' info "$demo" --distance "0,0,0,1,1,1=$metres"
+done
+refuses 2 '2 m over 0 units' prepare none --out made --distance 1,1,1,1,1,1=2
+refuses 2 '--distance: the scene is missing' info --distance 0,0,0,1,1,1=2
+
 # Image formats whose libraries are loaded on demand: a missing library is an error that names the package.
 mkdir none
 : >none/libwebp.so.7

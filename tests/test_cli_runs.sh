@@ -120,8 +120,9 @@ rm -r refined
 # shellcheck disable=SC2086
 succeeds train "$demo" --out exposed --downscale 8 --steps 16 $small --set scene.appearance=full \
     --set loss.robust=on
-contains err 'exposed: loss.robust found nothing to leave out: all 60 images agree'
+contains err "exposed: loss.robust leaves nothing out: less than 1 % of the images' area are outliers"
 has exposed/error_map.png
+contains exposed/report.html 'Error map of training views; red: outliers, left out'
 contains exposed/appearance.json '"white_balance":'
 contains exposed/report.html 'Exposures of training images, in stops about the mean'
 contains exposed/report.html 'mean of the test views; colours corrected: [0-9.]* dB'
@@ -339,6 +340,19 @@ succeeds export run --mesh again.ply --resolution 16 --unseen keep $box --quiet
 contains out "$(printf '%s' "$box" | sed 's/.* //')\$"
 cmp printed.ply again.ply || fail "export: $box is not the box that was printed"
 
+# With a unit of 2 m all positions are doubled; the box is in the dataset's units.
+succeeds export run --mesh a2.ply --resolution 32 --threshold 0.1 --points p2.ply --splats s2.ply --count 10 --quiet
+cp out unscaled
+succeeds export run --mesh a3.ply --resolution 32 --threshold 0.1 --points p3.ply --splats s3.ply --count 10 --quiet \
+    --unit-length 2
+contains out '^positions are in metres; voxels, density and --crop are in units of the dataset, 2 m each$'
+[ "$(sed -n 2p out)" = "$(sed -n 2p unscaled)" ] || fail "export --unit-length: another box: $(cat out)"
+for name in a p s; do
+    /usr/bin/python3 -B "$VKNERF_SOURCE_DIR"/tests/doubled.py ${name}2.ply ${name}3.ply || fail "${name}3.ply: not doubled"
+done
+refuses 2 '--unit-length: 0 is not above 0' export run --mesh u.ply --unit-length 0
+refuses 2 'unit_length: 1e+10 is not from 0 to 1e+09' export run --mesh u.ply --unit-length 1e10
+
 # assimp counts vertices and faces, and writes the colours, which are linear in glTF, and the texture.
 succeeds export run --mesh a.glb --resolution 32 --threshold 0.1 --quiet
 assimp info a.glb >assimp.txt || fail "assimp info: $(cat assimp.txt)"
@@ -433,12 +447,14 @@ contains run/config.json '"resumed_with"'
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"learning_rate": 0.002[0-9]*,.* "loss_scale": 1024,' # the schedules are in the configuration
 contains run/report.html 'id="loss-scale"'
-succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001
+succeeds train --resume run --steps 60 --quiet --loss-scale static:8 --lr-schedule exponential:0.0001 \
+    --set scene.unit_length=0.25
 tail -n 1 run/metrics.jsonl >last.json
 contains last.json '"learning_rate": 0.00010797[0-9]*,.* "loss_scale": 8,' # 0.01 * 0.01^(59/60)
 [ "$(grep -c '"step": 40,' run/metrics.jsonl)" = 1 ] || fail "metrics.jsonl lost or doubled a line"
 # shellcheck disable=SC2086
-succeeds train "$demo" --init run --out init --downscale 8 --seconds 0.1 --json --config run/config.json
+succeeds train "$demo" --init run --out init --downscale 8 --seconds 0.1 --json --config run/config.json \
+    --set scene.unit_length=default
 contains err 'trains on '
 cp out result.json
 is_json result.json
@@ -447,6 +463,8 @@ for field in '"status":.*"finished"' '"run":.*"init"' '"checkpoint":.*"init/chec
     contains result.json "$field"
 done
 has init/report.html
+succeeds export init --points p.ply --count 10 --json --quiet # the unit is inherited from the weights' run
+contains out '"unit_length":.*0.25'
 [ "$(find run -name 'events.out.tfevents.*' | wc -l)" = 3 ] || fail "event files: $(ls run)"
 
 # ---- refine --------------------------------------------------------------------------------------

@@ -514,6 +514,7 @@ static const struct {
     {"scene.scale", "9.99e-11", "1e-10", "1e10", "1.001e10"},
     {"scene.offset", "-1.001e18", "-1e18", "1e18", "1.001e18"},
     {"scene.aabb_scale", "-1", "1", "128", "129"},
+    {"scene.unit_length", "9.99e-10", "1e-9", "1e9", "1.001e9"},
     {"scene.image_budget", "-1", "1", "1125899906842624", "1125899906842625"},
     {"scene.host_budget", "-1", "1", "1048576G", "1048577G"},
     {"refine.initial_rate", "9.99e-9", "1e-8", "0.125", "0.1251"},

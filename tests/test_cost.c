@@ -298,8 +298,8 @@ static void test_input_gradients(void **state)
 static void test_rays(void **state)
 {
     (void)state;
-    assert_cost(cost_of(&config, false, "generate_rays"), 91 * 100, 100 * (4 + 92 + 32 + 156),
-                100 * (4 + 92 + 32) + 3 * 156, 0);
+    assert_cost(cost_of(&config, false, "generate_rays"), 91 * 100, 100 * (4 + 96 + 32 + 156),
+                100 * (4 + 96 + 32) + 3 * 156, 0);
     /* 4096 bits and a word for each of 8 blocks are fewer than a word for each of 900 probes. */
     assert_cost(cost_of(&config, false, "march_rays"), (37 + 3) * 900, 100 * 40 + 900 * (4 + 12),
                 100 * 40 + 900 * 12 + 512 + 32, 100);
@@ -370,6 +370,9 @@ static void test_rays(void **state)
                 without = cost_of(&config, false, "composite");
     assert_same(with.flops - without.flops, (9 + 15 / 4.0) * 500);
     assert_same(with.bytes - without.bytes, 8 * 100);
+    assert_same(cost_of(&known, false, "generate_rays").bytes -
+                    cost_of(&config, false, "generate_rays").bytes,
+                16 / 4.0 * 100);
     double check = cost_of(&config, false, "check_gradients").bytes;
     assert_same(cost_of(&drawn, false, "check_gradients").bytes, check + 4 * 2); /* 2 workgroups */
 }
@@ -380,13 +383,13 @@ static void test_refinement(void **state)
     struct vkn_config refined = config;
     refined.scene.refine = VKN_REFINEMENT_POSES;
     /* Scale 6, t * gradient + gradient 6, cross product 9. Index 4, sample 12, gradients 32, ray
-     * 92; six sums of two words and a count per ray. */
-    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 92),
-                500 * (4 + 12 + 32) + 100 * 92, 13 * 100);
+     * 96; six sums of two words and a count per ray. */
+    assert_cost(cost_of(&refined, false, "view_gradients"), 21 * 500, 500 * (4 + 12 + 32 + 96),
+                500 * (4 + 12 + 32) + 100 * 96, 13 * 100);
     struct vkn_config contracted = refined;
     contracted.scene.contraction = VKN_CONTRACTION_CUBE;
     assert_cost(cost_of(&contracted, false, "view_gradients"), 21 * 500,
-                500 * (4 + 12 + 32 + 32 + 92), 500 * (4 + 12 + 32 + 32) + 100 * 92, 13 * 100);
+                500 * (4 + 12 + 32 + 32 + 96), 500 * (4 + 12 + 32 + 32) + 100 * 96, 13 * 100);
     /* Every 16 steps: products with two matrices of 6 x 6 and 7 x 6; reads and writes six sums and
      * the view. */
     double bytes = 5 * 2.0 * (6 * 16 + 412) / 16;
@@ -396,13 +399,13 @@ static void test_refinement(void **state)
      * per ray. A matrix of 8 x 8; fourteen sums, and the lens in the view. */
     refined.scene.refine = VKN_REFINEMENT_LENSES;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 187) * 500,
-                500 * (4 + 12 + 32 + 92 + 188), 500 * (4 + 12 + 32) + 100 * 92 + 3 * 188, 29 * 100);
+                500 * (4 + 12 + 32 + 96 + 188), 500 * (4 + 12 + 32) + 100 * 96 + 3 * 188, 29 * 100);
     bytes = 5 * 2.0 * (14 * 16 + 404) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * 64 / 16, bytes, bytes, 0);
     /* Both, with 100 to turn back. */
     refined.scene.refine = VKN_REFINEMENT_ALL;
     assert_cost(cost_of(&refined, false, "view_gradients"), (21 + 287) * 500,
-                500 * (4 + 12 + 32 + 92 + 188), 500 * (4 + 12 + 32) + 100 * 92 + 3 * 188, 42 * 100);
+                500 * (4 + 12 + 32 + 96 + 188), 500 * (4 + 12 + 32) + 100 * 96 + 3 * 188, 42 * 100);
     bytes = 5 * 2.0 * (20 * 16 + 816) / 16;
     assert_cost(cost_of(&refined, false, "update_views"), 5 * 4.0 * (36 + 42 + 64) / 16, bytes,
                 bytes, 0);
@@ -440,6 +443,28 @@ static void test_appearance(void **state)
                 bytes, 0);
     bytes = 5 * (2.0 * 28 + 12) / 16;
     assert_cost(cost_of(&exposure, false, "update_appearance"), 5 * 230.0 / 16, bytes, bytes, 0);
+}
+
+static void test_sky(void **state)
+{
+    (void)state;
+    struct vkn_config plain = config, sky = config, exposed = config;
+    sky.scene.sky = exposed.scene.sky = VKN_SWITCH_ON;
+    exposed.scene.appearance = VKN_APPEARANCE_EXPOSURE;
+    struct cost without = cost_of(&plain, false, "generate_rays");
+    struct cost with = cost_of(&sky, false, "generate_rays");
+    assert_same(with.flops - without.flops, 760 * 100);
+    assert_same(with.bytes - without.bytes, 256 * 100);
+    assert_same(cost_of(&sky, false, "composite").bytes - cost_of(&plain, false, "composite").bytes,
+                16 * 100);
+    /* Colour and transmittance 16, end 4, pixel 16, direction 12, the sky's 256 bytes; its colour
+     * 760, weight 30, four texels 27 and four sums 8 each; 16 atomics. */
+    assert_cost(cost_of(&sky, false, "sum_sky"), (760 + 30 + 4 * (27 + 32)) * 100, 100 * (48 + 256),
+                100 * (48 + 256), 16 * 100);
+    assert_same(cost_of(&exposed, false, "sum_sky").flops - cost_of(&sky, false, "sum_sky").flops,
+                (62 + 46) * 100);
+    double bytes = 2.0 * 64 * 69904 / 16;
+    assert_cost(cost_of(&sky, false, "update_sky"), 20.0 * 69904 / 16, bytes, bytes, 0);
 }
 
 /* Proposal field: two levels of 16^3 = 4096 and 32^3 entries, 2^8 of each stored; a density MLP of
@@ -879,15 +904,25 @@ static void test_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_field_forward),  cmocka_unit_test(test_field_backward),
-        cmocka_unit_test(test_scatter),        cmocka_unit_test(test_input_gradients),
-        cmocka_unit_test(test_rays),           cmocka_unit_test(test_optimizer),
-        cmocka_unit_test(test_averaging),      cmocka_unit_test(test_occupancy),
-        cmocka_unit_test(test_layers),         cmocka_unit_test(test_deformed_layers),
-        cmocka_unit_test(test_refined_layers), cmocka_unit_test(test_layers_of_grid),
-        cmocka_unit_test(test_proposal),       cmocka_unit_test(test_interlevel),
-        cmocka_unit_test(test_floor),          cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_refinement),     cmocka_unit_test(test_appearance),
+        cmocka_unit_test(test_field_forward),
+        cmocka_unit_test(test_field_backward),
+        cmocka_unit_test(test_scatter),
+        cmocka_unit_test(test_input_gradients),
+        cmocka_unit_test(test_rays),
+        cmocka_unit_test(test_optimizer),
+        cmocka_unit_test(test_averaging),
+        cmocka_unit_test(test_occupancy),
+        cmocka_unit_test(test_layers),
+        cmocka_unit_test(test_deformed_layers),
+        cmocka_unit_test(test_refined_layers),
+        cmocka_unit_test(test_layers_of_grid),
+        cmocka_unit_test(test_proposal),
+        cmocka_unit_test(test_interlevel),
+        cmocka_unit_test(test_floor),
+        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_refinement),
+        cmocka_unit_test(test_appearance),
+        cmocka_unit_test(test_sky),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,7 +93,9 @@ static void test_resume(void **state)
 {
     struct vkn_config config = ball_config(0.03F);
     config.steps = 60;
-    tiny_check_resume(*state, &config, "known depths");
+    config.scene.image_budget = 1000;
+    config.parallel.ranks_per_device = 2;
+    tiny_check_resume(*state, &config, "known depths, streamed, virtual ranks");
 }
 
 /* Of the known depths of a view, a quarter is rendered 1 % too far, a quarter 3 % too near, the
@@ -104,7 +106,7 @@ static void test_errors(void **state)
     struct vkn_config config = ball_config(-1);
     vkn_scene *scene;
     ok(vkn_scene_open(tests->folder->path, &config, &scene));
-    ok(scene_find_depths(scene));
+    ok(scene_find_depths(scene, SCENE_TRAIN));
     const struct scene_split *split = &scene->splits[SCENE_TRAIN];
     const struct scene_camera *camera = &split->cameras[1];
     float rendered[WIDTH * HEIGHT] = {0};
@@ -132,7 +134,7 @@ static void test_strips(void **state)
     struct vkn_config config = ball_config(-1);
     vkn_scene *scene;
     ok(vkn_scene_open(tests->folder->path, &config, &scene));
-    ok(scene_find_depths(scene));
+    ok(scene_find_depths(scene, SCENE_TRAIN));
     const struct scene_split *split = &scene->splits[SCENE_TRAIN];
     const struct images_plan plan = {.cell_edge = 1, .depths = split->depth_count};
     for (uint32_t row = 0; row < HEIGHT; row += 2) {

@@ -78,7 +78,8 @@ static struct vkn_scene *open_capture(const struct temporary *folder, uint32_t d
     const struct scene_options options = {.path = folder->path, .downscale = downscale};
     struct vkn_scene *scene = NULL;
     assert_ok(scene_open(&options, &scene));
-    assert_ok(scene_find_depths(scene));
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        assert_ok(scene_find_depths(scene, split));
     return scene;
 }
 
@@ -205,7 +206,36 @@ static void test_order(void **state)
     scene_close(&scene);
 }
 
+static void write_depths(struct temporary *folder, uint32_t width, uint32_t height, uint16_t far)
+{
+    uint16_t *values = base_alloc((size_t)width * height, sizeof *values);
+    for (uint32_t i = 0; i < width * height && far > 0; i++)
+        values[i] = i % width < width / 2 ? 2000 : i / width < height / 2 ? far : 0;
+    assert_ok(scene_image_write_png16(temporary_path(folder, "depth.png"), values, width, height));
+    free(values);
+}
+
 /* ---- clouds ---------------------------------------------------------------------------------- */
+
+/* Depth pictures of 3 and 4.5 units in front of a wall at 4 are used; with another unit the points
+ * are. */
+static void check_units(struct temporary *folder, size_t of_cloud)
+{
+    static const char *const units[] = {"0.0015", "0.015", "0.00015"};
+    write_depths(folder, 20, 15, 3000);
+    for (unsigned i = 0; i < BASE_COUNT(units); i++) {
+        char keys[99];
+        snprintf(keys, sizeof keys,
+                 "\"ply_file_path\": \"points.ply\", \"depth_unit_scale_factor\": %s,", units[i]);
+        write_transforms(folder, keys, "\"depth_file_path\": \"depth.png\",");
+        base_log_threshold(BASE_LOG_NOTHING);
+        struct vkn_scene *scene = open_capture(folder, 1);
+        base_log_threshold(BASE_LOG_INFO);
+        assert_int_equal(scene->depths.counts[SCENE_DEPTH_PICTURES] > 0, i == 0);
+        assert_int_equal(scene->depths.counts[SCENE_DEPTH_CLOUD], i == 0 ? 0 : of_cloud);
+        scene_close(&scene);
+    }
+}
 
 /* A near grid, with points in every second pixel, hides a part of a far wall. Every eighth point is
  * for the test views. */
@@ -255,21 +285,13 @@ static void test_cloud(void **state)
     /* About 1000 pixels of a view see a point, one in eight of them one that is held out. */
     assert_in_range(scene->splits[SCENE_TRAIN].depth_count, 8 * 800, 8 * 910);
     assert_in_range(scene->splits[SCENE_TEST].depth_count, 2 * 80, 2 * 200);
-    assert_int_equal(scene->depths.counts[SCENE_DEPTH_CLOUD],
-                     scene->splits[SCENE_TRAIN].depth_count);
+    size_t of_cloud = scene->depths.counts[SCENE_DEPTH_CLOUD];
+    assert_int_equal(of_cloud, scene->splits[SCENE_TRAIN].depth_count);
     scene_close(&scene);
+    check_units(folder, of_cloud);
 }
 
 /* ---- depth pictures -------------------------------------------------------------------------- */
-
-static void write_depths(struct temporary *folder, uint32_t width, uint32_t height, uint16_t far)
-{
-    uint16_t *values = base_alloc((size_t)width * height, sizeof *values);
-    for (uint32_t i = 0; i < width * height && far > 0; i++)
-        values[i] = i % width < width / 2 ? 2000 : i / width < height / 2 ? far : 0;
-    assert_ok(scene_image_write_png16(temporary_path(folder, "depth.png"), values, width, height));
-    free(values);
-}
 
 /* Values are millimetres, or units of the file; 0 is unknown. All views of all splits have them. */
 static void test_pictures(void **state)
@@ -411,6 +433,31 @@ static void test_broken_pictures(void **state)
     }
 }
 
+/* Depths must be at a pixel in single precision, and finite when squared there. */
+static void test_usable(void **state)
+{
+    struct temporary *folder = *state;
+    const struct scene_depth depths[] = {{39.5F, 29.5F, 2, 0.1F},
+                                         {(float)39.9999999, 5, 2, 0.1F},
+                                         {5, (float)29.9999999, 2, 0.1F},
+                                         {-0.5F, 5, 2, 0.1F},
+                                         {5, 5, 2e19F, 0.1F},
+                                         {5, 5, 2, 2e19F},
+                                         {5, 5, 2, 0}};
+    write_pictures(folder);
+    write_depths(folder, 40, 30, 3000);
+    write_transforms(folder, "", "\"depth_file_path\": \"depth.png\",");
+    struct vkn_scene *scene = open_capture(folder, 1);
+    struct scene_camera turned = scene->splits[SCENE_TRAIN].cameras[0];
+    struct base_text list = {0};
+    for (size_t i = 0; i < BASE_COUNT(depths); i++)
+        assert_int_equal(depth_is_usable(&turned, &depths[i]), i == 0);
+    turned.applied_orientation = 3;
+    assert_int_equal(depth_picture_read(scene, &turned, &list), VKN_BAD_INPUT);
+    assert_error("depth.png: its photograph is turned by an EXIF orientation");
+    scene_close(&scene);
+}
+
 static void test_bad_keys(void **state)
 {
     struct temporary *folder = *state;
@@ -430,7 +477,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_tracks),           TEST(test_order),           TEST(test_cloud),
         TEST(test_pictures),         TEST(test_fisheye),         TEST(test_large_picture),
-        TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_bad_keys),
+        TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_usable),
+        TEST(test_bad_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -353,6 +353,61 @@ static void test_nothing(void **state)
     close_glb(&glb);
 }
 
+/* Reads the position at `at`, of doubles or floats. */
+static void read_position(const char *at, bool far, double position[3])
+{
+    for (int i = 0; i < 3; i++)
+        position[i] = far ? 0 : float_at(at + 4 * i);
+    if (far)
+        memcpy(position, at, 3 * sizeof(double));
+}
+
+/* Scaled meshes have scaled positions, bit for bit, and a scaled origin; all else is unchanged. */
+static void check_scaled_mesh(struct temporary *folder, bool far)
+{
+    struct render_mesh mesh = one_triangle(), scaled = one_triangle();
+    struct MeshVertex corners[3];
+    const size_t size = far ? 24 : 12;
+    memcpy(corners, scaled.vertices, sizeof corners);
+    scaled.vertices = corners;
+    for (int i = 0; i < 3; i++)
+        mesh.origin[i] = scaled.origin[i] = far ? far_origin[i] : 0;
+    render_mesh_scale(&scaled, 2);
+    char *before = write_mesh(folder, "a.ply", &mesh),
+         *after = write_mesh(folder, "b.ply", &scaled), *obj = write_mesh(folder, "b.obj", &scaled);
+    const char *from = strstr(before, "end_header\n") + 11, *line = obj;
+    const char *to = strstr(after, "end_header\n") + 11;
+    for (int v = 0; v < 3; v++, from += size + 15, to += size + 15) {
+        double was[3], is[3];
+        read_position(from, far, was);
+        read_position(to, far, is);
+        line = strstr(line, "\nv ");
+        assert_non_null(line);
+        line += 3;
+        for (int i = 0; i < 3; i++) {
+            char *end = NULL;
+            assert_true(is[i] == 2 * was[i]);
+            assert_true(fabs(strtod(line, &end) - is[i]) <= 1e-7);
+            line = end;
+        }
+        assert_memory_equal(from + size, to + size, 15); /* normal and colour */
+    }
+    free(before);
+    free(after);
+    free(obj);
+    struct glb glb = write_glb(folder, &scaled);
+    const cJSON *moved = cJSON_GetObjectItem(item(&glb, "nodes", far ? 1 : 0), "translation");
+    for (int i = 0; i < 3 && far; i++)
+        assert_true(cJSON_GetArrayItem(moved, i)->valuedouble == 2 * far_origin[i]);
+    close_glb(&glb);
+}
+
+static void test_scaled_mesh(void **state)
+{
+    check_scaled_mesh(*state, false);
+    check_scaled_mesh(*state, true);
+}
+
 /* ---- Gaussians ------------------------------------------------------------------------------- */
 
 static void write_splat(struct temporary *folder, struct Splat *splat, double values[62])
@@ -385,6 +440,26 @@ static void write_splat(struct temporary *folder, struct Splat *splat, double va
     for (size_t i = 0; i < 62; i++)
         values[i] = float_at(data + used + 4 * i);
     free(data);
+}
+
+/* Scaled splats have scaled positions and sizes; all else is unchanged. */
+static void test_scaled_splat(void **state)
+{
+    struct Splat splat = {
+        .position = {1, -2, 3}, .normal = {0, 0, 1}, .spacing = 0.25f, .opacity = 0.5f};
+    struct render_splats splats = {.origin = {512345, 0, -1}, .splats = &splat, .count = 1};
+    double before[62], after[62];
+    write_splat(*state, &splat, before);
+    render_splats_scale(&splats, 2);
+    write_splat(*state, &splat, after);
+    for (int i = 0; i < 62; i++)
+        if (i < 3)
+            assert_true(after[i] == 2 * before[i]);
+        else if (i >= 55 && i < 58)
+            assert_true(fabs(after[i] - before[i] - log(2)) < 1e-6);
+        else
+            assert_true(after[i] == before[i]);
+    assert_true(splats.origin[0] == 1024690 && splats.origin[1] == 0 && splats.origin[2] == -2);
 }
 
 /* A comment in the header holds the origin of the positions. */
@@ -537,7 +612,8 @@ int main(void)
         cmocka_unit_test(test_splat),           cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_neighbours),      cmocka_unit_test(test_far_glb),
         cmocka_unit_test(test_far_ply_and_obj), cmocka_unit_test(test_far_splat),
-        cmocka_unit_test(test_box_round_trip),
+        cmocka_unit_test(test_box_round_trip),  cmocka_unit_test(test_scaled_mesh),
+        cmocka_unit_test(test_scaled_splat),
     };
     return cmocka_run_group_tests(tests, temporary_setup, temporary_teardown);
 }

@@ -291,6 +291,7 @@ static void test_metashape(void **state)
     assert_silent("not read");
     assert_rig(scene, "my_photos_view_%u.png", project_metashape);
     assert_points(scene);
+    assert_true(scene->unit_length == 1); /* the chunk has a scale */
     scene_close(&scene);
 }
 
@@ -302,6 +303,21 @@ static void test_metashape_fisheye(void **state)
     struct vkn_scene *scene = open_converted(folder);
     assert_rig(scene, "view_%u.png", project_metashape_fisheye);
     assert_int_equal(scene->splits[SCENE_TRAIN].cameras[0].lens, VKN_LENS_THIN_PRISM_FISHEYE);
+    scene_close(&scene);
+}
+
+/* Metashape's world has metres only if the chunk has a scale. */
+static void test_metashape_unit(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/view %u.png");
+    write_metashape(folder, "frame", "", "");
+    char *text = content(folder, "given/cameras.xml"), *scale = strstr(text, "<scale>");
+    memset(scale, ' ', (size_t)(strstr(scale, "</transform>") - scale));
+    temporary_text(folder, "given/cameras.xml", text);
+    free(text);
+    struct vkn_scene *scene = open_converted(folder);
+    assert_true(scene->unit_length == 0);
     scene_close(&scene);
 }
 
@@ -571,6 +587,7 @@ static void test_polycam(void **state)
     scene = open_converted(folder);
     assert_silent("there are no corrected_cameras");
     assert_rig(scene, "100%u.png", project_polycam);
+    assert_true(scene->unit_length == 1);
     scene_close(&scene);
     assert_int_equal(stat(temporary_path(folder, "given/keyframes/depth/1004.png"), &given), 0);
     assert_int_equal(stat(temporary_path(folder, "scene/depth/1004.png"), &made), 0);
@@ -638,6 +655,7 @@ static void test_record3d(void **state)
         write_record3d(folder, lenses[i], "");
         struct vkn_scene *scene = open_converted(folder);
         assert_rig(scene, "%u.png", i < 2 ? project_record3d : project_each);
+        assert_true(scene->unit_length == 1);
         scene_close(&scene);
         assert_true(has(folder, "scene/depth/5.exr"));
         assert_false(has(folder, "scene/depth/4.exr"));
@@ -1134,6 +1152,28 @@ static void test_again(void **state)
     assert_false(has(folder, "scene/transforms.json"));
 }
 
+/* A unit that the caller has measured is kept in transforms.json; without a capture of another
+ * program it is refused. */
+static void test_unit_length(void **state)
+{
+    struct temporary *folder = *state;
+    struct request request = request_of(folder, "given");
+    struct scene_options options = {.path = request.params.out};
+    request.params.size = sizeof request.params;
+    write_pictures(folder, "given/view %u.png");
+    write_realitycapture(folder, RC_TITLES, RC_VALUES);
+    for (int i = 0; i < 2; i++) { /* stages that are complete are skipped */
+        struct vkn_scene *scene = NULL;
+        request.params.unit_length = i * 0.3048;
+        assert_ok(convert(&request));
+        assert_ok(scene_open(&options, &scene));
+        assert_true(scene->unit_length == i * 0.3048);
+        scene_close(&scene);
+    }
+    assert_int_equal(unlink(temporary_path(folder, "given/scan.csv")), 0);
+    assert_fails(&request, VKN_BAD_INPUT, "unit_length: not used, because COLMAP");
+}
+
 /* Training says what such a folder is, and how to convert it. */
 static void test_train_says(void **state)
 {
@@ -1157,6 +1197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_no_expat),
         TEST(test_metashape),
+        TEST(test_metashape_unit),
         TEST(test_metashape_fisheye),
         TEST(test_metashape_parts),
         TEST(test_metashape_components),
@@ -1177,6 +1218,7 @@ int main(void)
         TEST(test_no_memory_to_write),
         TEST(test_again),
         TEST(test_folders),
+        TEST(test_unit_length),
         TEST(test_train_says),
     };
     return cmocka_run_group_tests_name("import", tests, NULL, NULL);

@@ -76,6 +76,7 @@ static void random_ray(struct inputs *inputs, struct random *random, uint32_t r)
     ray->weight = (float)random_between(random, 0.5, 2);
     ray->last = r % 8 == 3 ? -3 : 10;
     ray->target[3] = r % 3 ? 1 : (float)random_between(random, 0, 1);
+    ray->has_sky = r % 3 == 1;
     for (int c = 0; c < 3; c++) {
         ray->target[c] = ray->target[3] * (float)random_between(random, 0, 1);
         ray->background[c] = (float)random_between(random, 0, 1);
@@ -131,6 +132,11 @@ static double loss_of_color(const struct bench *bench, const struct Ray *ray,
     position_of(ray, position);
     widen(ray->background, 3, background);
     reference_pixel(p, is_full(bench), position, color, transmittance, background, pixel);
+    if (bench->constants.values[SPEC_SKY] && ray->has_sky) {
+        for (int c = 0; c < 3; c++)
+            background[c] = color[c] + transmittance * background[c];
+        reference_photograph(p, is_full(bench), position, background, pixel);
+    }
     for (int c = 0; c < 3; c++) {
         double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
         loss += reference_loss(VKN_LOSS_L2, 1, pixel[c] - target, &slope) / 3;
@@ -157,7 +163,11 @@ static double loss_of_field(const struct bench *bench, const struct inputs *inpu
     double color[3], transmittance, p[APPEARANCE_PARAMETERS];
     widen(appearance_of(inputs, &inputs->rays[r])->values, APPEARANCE_PARAMETERS, p);
     composite(inputs->results[r].count, field, color, &transmittance);
-    return loss_of_color(bench, &inputs->rays[r], p, color, transmittance);
+    double loss = loss_of_color(bench, &inputs->rays[r], p, color, transmittance);
+    for (uint32_t s = 0; s < inputs->results[r].count; s++)
+        if (bench->constants.values[SPEC_SKY] && inputs->rays[r].has_sky)
+            loss += (double)SKY_LOSS * field[s][3] * 0.5;
+    return loss;
 }
 
 /* Checks the gradients of a ray's samples, and the colour that composite keeps of the ray. */
@@ -183,10 +193,13 @@ static void check_ray(const struct bench *bench, const struct inputs *inputs, ui
     }
 }
 
+/* With a sky the background of some rays is photographed, too. */
 static void test_composite(void **state)
 {
-    for (int kind = VKN_APPEARANCE_EXPOSURE; kind <= VKN_APPEARANCE_FULL; kind++) {
-        struct bench bench = bench_of(*state, (enum vkn_appearance)kind);
+    for (uint32_t n = 0; n < 4; n++) {
+        struct bench bench =
+            bench_of(*state, n % 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE);
+        bench_set_constant(&bench, SPEC_SKY, n / 2);
         struct inputs *inputs = inputs_create(7);
         put_inputs(&bench, inputs);
         bench_run(&bench, "composite", (struct Push){.e = COMPOSITE_ALL},
@@ -466,9 +479,9 @@ static void check_picture(struct gpu_device *device, uint32_t kind, uint32_t per
         for (int c = 0; c < 3; c++)
             inputs->results[r].color[c] =
                 (1 - inputs->results[r].transmittance) * (float)random_between(&random, 0.05, 0.5);
+        for (int c = 0; c < 3; c++)
+            inputs->rays[r].background[c] = (float)background[c];
     }
-    for (int c = 0; c < 3; c++)
-        bench.config.render_background[c] = (float)background[c];
     put_inputs(&bench, inputs);
     bench_run(&bench, "finish_pixels", (struct Push){.a = RAYS / per_pixel, .b = per_pixel},
               bench_groups(&bench, RAYS));

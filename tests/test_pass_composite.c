@@ -144,9 +144,13 @@ static void set_distortion(struct bench *bench, float weight)
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
 }
 
-/* Call before the first pipeline is created. */
-static void set_near_density(struct bench *bench, float weight, float range)
+/* Call before the first pipeline is created. Every third pixel may show the sky. */
+static void set_density_losses(struct bench *bench, struct inputs *inputs, float weight,
+                               float range)
 {
+    bench_set_constant(bench, SPEC_SKY, 1);
+    for (uint32_t r = 0; r < inputs->ray_count; r += 3)
+        inputs->rays[r].has_sky = 1;
     bench->config.loss_near = weight;
     bench->config.near_start = range;
     bench_put(bench, BIND_CONFIG, &bench->config, sizeof bench->config);
@@ -233,17 +237,21 @@ static double expect_distortion(const struct bench *bench, const struct inputs *
     return gradient * farthest;
 }
 
-/* Adds the gradients of the loss of density near the camera, which is not in the reported loss,
- * times `factor`; returns a bound of the gradients by optical thickness. */
-static double expect_near_density(const struct bench *bench, const struct inputs *inputs,
-                                  uint32_t r, const struct reference_ray *result, double factor,
-                                  struct outcome *outcome)
+/* Adds the gradients of the losses of density near the camera and in front of the sky, which are
+ * not in the reported loss, times `factor`; returns a bound of the gradients by optical thickness.
+ */
+static double expect_density_losses(const struct bench *bench, const struct inputs *inputs,
+                                    uint32_t r, const struct reference_ray *result, double factor,
+                                    struct outcome *outcome)
 {
-    double gradient = factor * bench->config.loss_near / inputs->ray_count * LOSS_SCALE;
+    double unit = factor / inputs->ray_count * LOSS_SCALE, near = unit * bench->config.loss_near;
+    double sky = inputs->rays[r].has_sky ? unit * (double)SKY_LOSS : 0;
     uint32_t first = inputs->results[r].first;
-    reference_near_density(result, inputs->expected + first, bench->config.near_start, gradient,
+    reference_near_density(result, inputs->expected + first, bench->config.near_start, near,
                            outcome->gradients + first);
-    return gradient;
+    reference_near_density(result, inputs->expected + first, INFINITY, sky,
+                           outcome->gradients + first);
+    return near + sky;
 }
 
 /* Adds the gradients of the loss of a known depth, which is not in the reported loss, times
@@ -325,7 +333,7 @@ static void expect_ray(const struct bench *bench, const struct inputs *inputs, u
     if (has_distortion(bench, inputs))
         size += expect_distortion(bench, inputs, r, &result, weight, outcome);
     if (inputs->which != COMPOSITE_COARSE)
-        size += expect_near_density(bench, inputs, r, &result, weight, outcome) +
+        size += expect_density_losses(bench, inputs, r, &result, weight, outcome) +
                 expect_known_depth(bench, inputs, r, &result, weight, outcome);
     for (uint32_t s = first; s < first + result.reached; s++) {
         const struct reference_sample *sample = &inputs->expected[s];
@@ -475,7 +483,7 @@ static void test_training(void **state)
         if (n == 1 || n == 3 || n == 6 || n >= 8)
             set_distortion(&bench, 0.7f);
         if (n == 0 || n == 3 || n == 6 || n == 9)
-            set_near_density(&bench, 0.4f, 0.9f);
+            set_density_losses(&bench, &inputs, 0.4f, 0.9f);
         check_training(&bench, &inputs, deterministic);
         inputs_destroy(&inputs);
         bench_destroy(&bench);
@@ -598,7 +606,7 @@ static void test_keep(void **state)
             avoid_threshold(&inputs);
         }
         if (n == 2 || n == 5 || n == 6)
-            set_near_density(&bench, 0.4f, 0.9f);
+            set_density_losses(&bench, &inputs, 0.4f, 0.9f);
         if (n == 6)
             inputs.which = COMPOSITE_COARSE;
         if (n == 7)

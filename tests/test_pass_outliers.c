@@ -14,6 +14,12 @@ struct map {
     struct ErrorCell cells[VIEWS * CELLS + 1];
 };
 
+/* Cameras are in another order than the views of the map, as with a curriculum. */
+static uint32_t first_cell(uint32_t camera)
+{
+    return (camera + 1) % VIEWS * CELLS;
+}
+
 static struct bench bench_of(struct gpu_device *device, struct vkn_config settings)
 {
     settings.scene.aabb_scale = 1;
@@ -32,7 +38,7 @@ static struct bench bench_of(struct gpu_device *device, struct vkn_config settin
         cameras[v] = setup_camera(&camera);
         cameras[v].first_pixel = first;
         cameras[v].view = v;
-        cameras[v].first_cell = v * CELLS;
+        cameras[v].first_cell = first_cell(v);
         cameras[v].cell_columns = (sizes[v][0] + EDGE - 1) / EDGE;
         first += sizes[v][0] * sizes[v][1];
     }
@@ -76,7 +82,7 @@ static struct ErrorCell reference_mark(const struct map *before, uint32_t turn, 
             int column = i % columns, row = i / columns;
             double sums[2] = {0};
             uint32_t counts[2] = {0}, beside = 0;
-            float own = fabsf(before->cells[v * CELLS + (uint32_t)i].error);
+            float own = fabsf(before->cells[first_cell(v) + (uint32_t)i].error);
             if (column % 2 != (int)(turn % 2) || row % 2 != (int)(turn / 2) || own == 0)
                 continue;
             for (int y = row - 2; y <= row + 2; y++)
@@ -84,7 +90,7 @@ static struct ErrorCell reference_mark(const struct map *before, uint32_t turn, 
                     bool near = abs(y - row) < 2 && abs(x - column) < 2;
                     if (x < 0 || y < 0 || x >= columns || y >= rows)
                         continue;
-                    float error = before->cells[v * CELLS + (uint32_t)(y * columns + x)].error;
+                    float error = before->cells[first_cell(v) + (uint32_t)(y * columns + x)].error;
                     for (int k = 0; k < (near ? 2 : 1) && error != 0; k++) {
                         sums[k] += (double)fabsf(error);
                         counts[k]++;
@@ -94,7 +100,7 @@ static struct ErrorCell reference_mark(const struct map *before, uint32_t turn, 
             double near_error = sums[1] / counts[1];
             bool outlier =
                 marks && (sums[0] / counts[0] > far_above || (near_error > above && beside >= 2));
-            after->cells[v * CELLS + (uint32_t)i].error = outlier ? -own : own;
+            after->cells[first_cell(v) + (uint32_t)i].error = outlier ? -own : own;
             summary.low += near_error > quantile;
             summary.high++;
             summary.rays += outlier;

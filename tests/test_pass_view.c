@@ -425,6 +425,8 @@ static void test_finish_pixels(void **state)
     struct Ray rays[RAYS] = {{.step = 0}};
     float sums[RAYS][4] = {{0}};
     random_results(results, rays, sums);
+    for (uint32_t r = 0; r < RAYS; r++)
+        memcpy(rays[r].background, background, sizeof background);
     memcpy(bench.config.render_background, background, sizeof background);
     bench_allocate(&bench, 1, 1);
     bench_put(&bench, BIND_RAYS, rays, sizeof rays);

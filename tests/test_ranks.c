@@ -297,6 +297,7 @@ static void test_same_bits(void **state)
     config.batch.by_error = 0.5f;
     config.scene.refine = VKN_REFINEMENT_ALL;
     config.scene.appearance = VKN_APPEARANCE_FULL;
+    config.scene.sky = VKN_SWITCH_ON;
     check_bits(*state, &config, 3, 18);
     check_other_bits(*state, &config);
     config.precision = VKN_PRECISION_FP16;
@@ -436,6 +437,7 @@ static void test_resume(void **state)
     config.batch.by_error = 0.5f;
     config.scene.refine = VKN_REFINEMENT_ALL;
     config.scene.appearance = VKN_APPEARANCE_EXPOSURE;
+    config.scene.sky = VKN_SWITCH_ON;
     char *whole = train_in_turn(*state, &config, 2, NULL, 34, "whole");
     char *begun = train_on_threads(*state, &config, 2, NULL, 21, "begun");
     char *ranks_per_device = train_in_turn(*state, &config, 2, begun, 34, "turns");

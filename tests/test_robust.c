@@ -137,6 +137,29 @@ static void test_cards(void **state)
     tiny_destroy(&robust);
 }
 
+/* Writes masks without outliers: they are white. That of an image outside of the folder of the
+ * others stays in the folder of the masks. */
+static void check_white(const struct step_tests *tests, const struct tiny *tiny)
+{
+    struct scene_camera *cameras = tiny->scene->splits[SCENE_TRAIN].cameras;
+    char *folder = temporary_path(tests->folder, "white"),
+         *images = base_path_folder(cameras[1].image_path);
+    char *given = cameras[0].image_path;
+    cameras[0].image_path = base_format("%s/../../others/a.png", images);
+    ok(images_write_masks(tiny->scene, &tiny->trainer->images, NULL, folder, NULL));
+    char *path = base_format("%s/others/a.png.png", folder);
+    uint32_t width, height;
+    uint8_t *rgba;
+    ok(scene_image_read(path, &rgba, &width, &height));
+    for (uint32_t i = 0; i < width * height; i++)
+        assert_int_equal(rgba[4 * i], 255);
+    free(rgba);
+    free(path);
+    free(images);
+    free(cameras[0].image_path);
+    cameras[0].image_path = given;
+}
+
 /* Without cards all rays have a weight, and the masks are white. */
 static void test_nothing(void **state)
 {
@@ -147,6 +170,7 @@ static void test_nothing(void **state)
     ok(train_write_errors(tiny.trainer, picture, &found));
     assert_true(found.share == 0);
     assert_int_equal(found.views, 0);
+    check_white(tests, &tiny);
     tiny_destroy(&tiny);
 }
 

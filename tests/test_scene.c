@@ -702,6 +702,35 @@ static void test_from_mitsuba(void **state)
                       "transforms_test.json: from_mitsuba: differs from the training file");
 }
 
+/* The unit is the option's, else the file's, else unknown; it changes nothing of the training. */
+static void test_unit_length(void **state)
+{
+    static const struct {
+        const char *key;
+        double option, expected;
+    } cases[] = {{"", 0, 0},
+                 {"\"unit_length\": 0.3048,", 0, 0.3048},
+                 {"\"unit_length\": 0.3048,", 2, 2},
+                 {"", 1e-9, 1e-9}};
+    struct temporary *folder = *state;
+    struct scene_options options = {.path = folder->path};
+    float poses[BASE_COUNT(cases)][12];
+    temporary_picture(folder, "a.png", 20, 16, 0);
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char *text = base_format("{\"camera_angle_x\": 0.8, %s\"frames\": [" FRAME("a", "") "]}",
+                                 cases[i].key);
+        struct vkn_scene *scene = NULL;
+        temporary_text(folder, "transforms.json", text);
+        options.unit_length = cases[i].option;
+        assert_ok(scene_open(&options, &scene));
+        assert_true(scene->unit_length == cases[i].expected);
+        memcpy(poses[i], scene->splits[SCENE_TRAIN].cameras[0].pose, sizeof poses[i]);
+        assert_memory_equal(poses[i], poses[0], sizeof poses[i]);
+        scene_close(&scene);
+        free(text);
+    }
+}
+
 /* instant-ngp maps this box to the unit cube, ignoring scale and offset. */
 static void test_box(void **state)
 {
@@ -1043,6 +1072,11 @@ static void test_bad_intrinsics(void **state)
     REFUSED("\"fl_x\": 3, \"aabb_scale\": 1.5,", "aabb_scale: 1.5 is not a power of two");
     REFUSED("\"fl_x\": 3, \"aabb_scale\": 256,", "aabb_scale: 256 is out of range (1 to 128)");
     REFUSED("\"fl_x\": 3, \"scale\": 0,", "transforms.json: scale: 0 is out of range");
+    REFUSED("\"fl_x\": 3, \"unit_length\": 0,", "transforms.json: unit_length: 0 is out of range");
+    REFUSED("\"fl_x\": 3, \"unit_length\": -1,",
+            "transforms.json: unit_length: -1 is out of range (1e-09 to 1e+09)");
+    REFUSED("\"fl_x\": 3, \"unit_length\": \"1 m\",", "transforms.json: unit_length: not a number");
+    REFUSED("\"fl_x\": 3, \"unit_length\": NaN,", "unit_length: not a finite number");
     REFUSED("\"fl_x\": 3, \"offset\": [1, 2],", "transforms.json: offset: not 3 numbers");
     REFUSED("\"fl_x\": 3, \"offset\": [1, 2, \"3\"],", "transforms.json: offset[2]: not a number");
     REFUSED("\"fl_x\": 3, \"test_filenames\": [\"x\"],",
@@ -1160,6 +1194,7 @@ int main(void)
         TEST(test_distortion_params),
         TEST(test_from_mitsuba),
         TEST(test_box),
+        TEST(test_unit_length),
         TEST(test_exposure),
         TEST(test_refused_keys),
         TEST(test_warned_keys),

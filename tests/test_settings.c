@@ -15,7 +15,7 @@ struct outcome {
     struct Config constants;
     uint32_t special[SPEC_COUNT];
     struct {
-        float scale, offset[3];
+        float scale, offset[3], unit_length;
         uint32_t format, downscale, aabb_scale, width, height;
     } scene;
     struct {
@@ -77,6 +77,7 @@ static void copy_scene(const struct vkn_scene *scene, struct outcome *outcome)
     outcome->scene.scale = (float)scene->scale;
     for (int i = 0; i < 3; i++)
         outcome->scene.offset[i] = (float)scene->offset[i];
+    outcome->scene.unit_length = (float)scene->unit_length;
     outcome->scene.format = scene->format;
     outcome->scene.downscale = scene->downscale;
     outcome->scene.aabb_scale = scene->aabb_scale;
@@ -302,6 +303,7 @@ static const struct row {
                  SPEC(CASCADES, 3)}},
     {IS("scene.fixed_transform", "true"), .with = {"scene.scale=0.25", "scene.aabb_scale=1"},
      .changes = {REAL(scene.offset[0], 0), REAL(scene.offset[1], 0), REAL(scene.offset[2], 0)}},
+    {IS("scene.unit_length", "0.25"), .changes = {REAL(scene.unit_length, 0.25)}},
     {IS("scene.contraction", "none")},
     {IS("scene.contraction", "cube"), .with = {"march.sampling=occupancy", "march.near_start=0"},
      .changes = {SPEC(CONTRACTION, CONTRACTION_CUBE), SPEC(CASCADES, 2),
@@ -327,6 +329,8 @@ static const struct row {
      .with = {"model=dynamic", "dynamic.canonical=layered", "march.sampling=hierarchical",
               "march.visibility=on", "batch.by_error=0.5", "deterministic=true"},
      .changes = {SPEC(REFINE, 3), SPEC(INPUT_GRADIENTS, 1)}},
+    {IS("scene.sky", "off")},
+    {IS("scene.sky", "on"), .changes = {SPEC(SKY, 1), WORD(constants.sky_cells, SKY_CELLS)}},
     {IS("scene.appearance", "off")},
     {IS("scene.appearance", "exposure"), .changes = {SPEC(APPEARANCE, 1)}},
     {IS("scene.appearance", "full"), .changes = {SPEC(APPEARANCE, 2)}},
@@ -988,10 +992,12 @@ static const struct fallback {
     {"scene.test_views", "files", NULL},
     {"scene.downscale", "1", NULL},
     {"scene.appearance", "off", NULL},
+    {"scene.sky", "off", NULL},
     {"scene.scale", "0.33", NULL},
     {"scene.offset", "[0.5,0.5,0.5]", NULL},
     {"scene.aabb_scale", "1", NULL},
     {"scene.fixed_transform", "true", NULL},
+    {"scene.unit_length", "null", NULL},
     {"scene.contraction", "none", NULL},
     {"scene.refine", "off", NULL},
     {"scene.image_budget", "null", NULL},
@@ -1446,6 +1452,8 @@ static void test_refusals(void **state)
          "config: scene.refine: parallel.mode=average does not average cameras"},
         {{"scene.appearance=full", "parallel.mode=average"},
          "config: scene.appearance: parallel.mode=average does not estimate it"},
+        {{"scene.sky=on", "parallel.mode=average"},
+         "config: scene.sky: parallel.mode=average does not average skies"},
     };
     const struct gpu_capabilities device = make_device(GPU_DISCRETE);
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};

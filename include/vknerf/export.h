@@ -56,6 +56,9 @@ struct vkn_export_params {
     /* Folder for the masks of a run with loss.robust, one PNG file for each training image, 0 at
      * pixels that were left out; NULL: no masks. Needs `size`. */
     const char *masks;
+    /* Metres of a dataset unit; 0: the scene.unit_length of the run, else of the scene's file. If
+     * it is known, positions in all files are in metres. Needs `size`. */
+    double unit_length;
 };
 
 /* Result of vkn_run_export. */
@@ -77,13 +80,14 @@ struct vkn_export_result {
     size_t charts;          /* number of charts of the texture */
     double texture_density; /* texture pixels along a voxel's edge */
     size_t splats;          /* number of Gaussians */
-    double origin[3]; /* origin of positions in .glb files and of splats, in dataset units: 0 0 0,
-                         or for a scene far from there a rounded position near its centre */
+    double origin[3]; /* origin of positions in .glb files and of splats, in the files' units: 0 0
+                         0, or for a scene far from there a rounded position near its centre */
     bool has_object;  /* the object's box was found and exported */
     double object_low[3], object_high[3]; /* the object's box, dataset units */
     /* Masks: share of the images' area that is left out, and images with such a part. */
     double masked_share;
     uint32_t masked_views;
+    double unit_length; /* metres of a dataset unit; 0: unknown, the files are in dataset units */
 };
 
 /* Writes the mesh, the points and the splats, in this order, each file completely or not at all. */

@@ -25,6 +25,9 @@ struct vkn_prepare_params {
     enum vkn_matcher matcher; /* AUTO: exhaustive up to 200 photographs, else sequential */
     enum vkn_camera_model camera_model; /* AUTO: OPENCV if one camera took all images, else
                                            SIMPLE_RADIAL */
+    /* Metres of a unit of the capture of another program, for its transforms.json; 0: 1 if the
+     * program's units are metres, else unknown. Needs `size`. */
+    double unit_length;
 };
 
 /* Result of vkn_prepare. */

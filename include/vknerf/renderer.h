@@ -49,8 +49,8 @@ VKN_API vkn_status vkn_renderer_camera(const vkn_renderer *renderer, const vkn_s
 /* Parameters of vkn_render. */
 struct vkn_picture_params {
     size_t size;
-    enum vkn_background background; /* white or black; default: black for fields trained on black,
-                                       else white */
+    enum vkn_background background; /* white or black; default: the sky of fields with scene.sky,
+                                       black for fields trained on black, else white */
     uint32_t supersample;           /* rays along a pixel's edge: 1, 2 or 4; 0: 1 */
     /* Box to render, min x, y, z and max x, y, z in the dataset's axes and units: each ray is
      * clipped to the box. All zero: everything. Needs `size`. */

@@ -52,7 +52,8 @@ struct vkn_evaluation {
     struct vkn_evaluated_view **views; /* [view_count] */
     size_t view_count;                 /* evaluated views */
     enum vkn_split split;              /* of the views; never DEFAULT */
-    enum vkn_background background; /* white or black; colours are composited on it in sRGB space */
+    enum vkn_background background; /* colours are composited on it in sRGB space: white, black, or
+                                       default for the sky of a run with scene.sky */
     enum vkn_precision precision;   /* of the rendering; never AUTO */
     uint64_t step;                  /* steps that the field has been trained for */
     /* `psnr` plus the mean gain of the aligned views: the pose of a view is aligned with the field
@@ -263,7 +264,7 @@ struct vkn_eval_params {
     const char *scene;              /* NULL: the path that the run recorded */
     enum vkn_scene_format format;   /* of the scene; AUTO: the format that the run recorded */
     enum vkn_split split;           /* default: the first of test, val, train that is not empty */
-    enum vkn_background background; /* default: black for runs trained on black, else white */
+    enum vkn_background background; /* default: sky; or black if trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t stride;                /* evaluates every stride-th view; 0: all */
     bool aligned; /* also measures psnr_aligned of all evaluated views. Default: of at most 16 views
@@ -301,7 +302,7 @@ struct vkn_render_params {
     const char *depth_video, *opacity_video, *normal_video; /* of the other maps */
     double fps;                     /* of the videos; 0: the camera path's, else 24 */
     const char *out;                /* folder */
-    enum vkn_background background; /* default: black for runs trained on black, else white */
+    enum vkn_background background; /* default: sky; or black if trained on black, else white */
     enum vkn_precision precision;   /* see vkn_renderer_open */
     uint32_t supersample;           /* rays along a pixel's edge: 1, 2 or 4; 0: 1 */
     uint32_t width, height;         /* pixels; 0: the view's, or in proportion to the other one */

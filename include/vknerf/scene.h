@@ -82,6 +82,7 @@ struct vkn_scene_info_params {
     float scale;         /* factor from dataset units to training space; 0: as in training */
     uint32_t aabb_scale; /* side of the reconstructed cube; 0: as in training */
     const char *svg;     /* file for a drawing of the cameras; NULL: none */
+    double unit_length;  /* metres of a dataset unit; 0: as in training. Needs `size` */
 };
 
 /* Describes a scene and its problems in one JSON object, in memory that the caller frees. Ranges
@@ -89,6 +90,7 @@ struct vkn_scene_info_params {
  *
  * {"scene", "format", "views": {"train", "val", "test"},
  * "sizes": [{"width", "height", "views"}], "downscale", "dynamic",
+ * "unit_length"? (metres of a dataset unit),
  * "other_names"?, "turned"?, "as_stored"?: sentences about images that were found under other
  *     names, and about EXIF orientations,
  * "lenses": {"pinhole", "opencv", "fisheye", ... (number of views), "focal_x", "focal_y" (pixels),
@@ -99,7 +101,8 @@ struct vkn_scene_info_params {
  * "points"?: {"count", "from", "to", "inside"}, "masks"?: {"views", "hidden"},
  * "depths"?: {"tracked_points"?, "cloud_points"?, "picture_pixels"? (known depths of training
  *     views), "relative_sigma" (median), "held_out" (known depths of test views)},
- * "background"?: a sentence about the plain background of images without alpha,
+ * "background"?, "exposures"?, "sky"?: sentences about the plain background of images without
+ *     alpha, exposures that differ, and the sky that images show,
  * "unread_keys"?: [{"key", "count", "file", "note", "meant"? (a similar known key)}],
  * "photo_consistency": {"not_checked"?, "views"?, "by"?, "fit"?, "poor"?, "nearest_fit"?,
  *     "per_view"?: [{"image", "split", "tracked"?: {"points", "agreement", "others", "fit"},

@@ -1,7 +1,7 @@
 // Computes rays through pixels, and pixels of points, by the camera models that src/scene/camera.c
 // and lenses.c define in double precision.
-// Passes: generate_rays, mark_unseen_cells, mesh_hidden, mesh_seen, sum_errors, view_gradients. Reads
-// CAMERAS [camera].
+// Passes: generate_rays, mark_outliers, mark_unseen_cells, mesh_hidden, mesh_seen, sum_errors,
+// view_gradients. Reads CAMERAS [camera].
 
 layout(std430, BINDING(CAMERAS)) readonly buffer CameraBuffer { Camera cameras[]; };
 

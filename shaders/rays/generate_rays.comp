@@ -12,6 +12,8 @@
 //   STATE           [view][cell] ErrorCell, by error     read
 //                   or robust, with the summary
 //   STATE           [view] View, with REFINE             read
+//   STATE           [texel][4] ErrorCell, with SKY       read
+//   STATE           [view] Appearance, with SKY          read
 //   REDUCE          from REDUCE_SLOTS on, by error       read
 //   RAYS, RESULTS   [ray]                                write
 #include "shared/common.glsl"
@@ -22,15 +24,38 @@ layout(constant_id = SPEC_BACKGROUND) const uint BACKGROUND = BACKGROUND_RANDOM;
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;
 layout(constant_id = SPEC_DEPTH) const uint DEPTH = 0;
+layout(constant_id = SPEC_SKY) const uint SKY = 0;
+layout(constant_id = SPEC_APPEARANCE) const uint APPEARANCE = 0;
 
 layout(std430, BINDING(PIXELS)) readonly buffer PixelBuffer { uint pixels[]; };
 layout(std430, BINDING(RAYS)) writeonly buffer RayBuffer { Ray rays[]; };
 layout(std430, BINDING(RESULTS)) writeonly buffer ResultBuffer { RayResult results[]; };
-#ifdef TRAIN
 layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; ErrorCell error_cells[]; };
+
+#include "shared/sky.glsl"
+
+#ifdef TRAIN
 layout(std430, BINDING(REDUCE)) readonly buffer ReduceBuffer { float reduce[]; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(CAMERAS)) readonly buffer DepthBuffer { float depth_words[]; };
+
+layout(std430, BINDING(STATE)) readonly buffer AppearanceBuffer { float appearance_words[]; };
+
+float appearance_value(uint first, uint parameter)
+{
+    return appearance_words[first + parameter];
+}
+
+#include "volume/appearance.glsl"
+
+// Returns the colour that the view's photograph shows of the sky. position: Ray.position.
+vec3 photographed_sky(vec3 sky, Camera camera, uint position)
+{
+    if (APPEARANCE == 0u)
+        return sky;
+    return photograph(config.first_appearance_word + camera.view * APPEARANCE_WORDS, APPEARANCE == APPEARANCE_FULL,
+                      unpackSnorm2x16(position), sky).color;
+}
 
 #define VIEW_BUFFER readonly buffer
 #include "rays/refined_views.glsl"
@@ -116,7 +141,7 @@ uint draw_by_error(uint views, float slot_pick, vec3 pick, out uvec2 pixel)
 // Returns whether the cell's rays have no weight.
 bool is_outlier_cell(uint cell)
 {
-    ErrorCell summary = error_cells[config.error_cells];
+    ErrorCell summary = error_cells[config.sky_cells + config.error_cells];
     return error_cells[cell].error < 0.0 && float(summary.rays) >= OUTLIER_LEAST * float(summary.high);
 }
 
@@ -258,6 +283,20 @@ void main()
     ray.distance_scale = depth_scale;
     ray.view = view;
     ray.position = position_in_image(camera, position);
+    ray.has_sky = 0u;
+    if (SKY != 0u) {
+        vec3 sky = sky_color(direction);
+#ifdef TRAIN
+        bool has_sky = target.w == 1.0 && is_skyward(direction) &&
+                       largest(target.rgb - photographed_sky(sky, camera, ray.position)) < sky_tolerance(state.step);
+#else
+        bool has_sky = config.picture_sky != 0u;
+#endif
+        if (has_sky) {
+            ray.background = float[3](sky.x, sky.y, sky.z);
+            ray.has_sky = 1u;
+        }
+    }
     ray.time = camera.time;
     ray.step = to_steps(span.x);
     if (config.ray_samples == 0u) { // a march

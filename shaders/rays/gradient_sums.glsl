@@ -1,7 +1,7 @@
-// Adds gradients with respect to the parameters of views in 64-bit fixed point: sums are the same in
-// any order, and exact over the steps of an update interval.
+// Adds gradients with respect to the parameters of views, and the colours of the sky, in 64-bit fixed
+// point: sums are the same in any order, and exact over the steps of an update interval.
 // The including file declares STATE as `error_cells`.
-// Passes: view_gradients, update_views, appearance_gradients, update_appearance.
+// Passes: view_gradients, update_views, appearance_gradients, update_appearance, sum_sky, update_sky.
 
 // Adds a 64-bit number to a sum.
 void add_words(uint cell, uint low, uint high)

@@ -21,8 +21,8 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 #include "volume/loss.glsl"
 
-// Differences of outlier cells, in units of the difference whose loss is the quantile: of a cell amid
-// them, and beside them. Smaller differences than LEAST_DIFFERENCE do little harm.
+// Differences that make outlier cells, in units of the difference whose loss is the quantile: of the
+// 5 x 5 cells around, and of the 3 x 3 cells around beside outlier cells. Smaller differences than LEAST_DIFFERENCE do little harm.
 const float FAR_ABOVE = 1.5, ABOVE = 1.2, LEAST_DIFFERENCE = 0.14;
 const uint LEAST_BESIDE = 2u; // outlier cells beside an outlier cell
 const int REACH = 2;
@@ -77,7 +77,7 @@ Around around_cell(uint first, ivec2 at, ivec2 size)
 
 void look_at(uint view, ivec2 at, float quantile, bool marks)
 {
-    uint first = view * (config.error_cells / config.camera_count), columns = cameras[view].cell_columns;
+    uint first = cameras[view].first_cell, columns = cameras[view].cell_columns;
     uint rows = (cameras[view].height + config.cell_edge - 1u) / config.cell_edge;
     if (at.x >= int(columns) || at.y >= int(rows))
         return;
@@ -103,8 +103,8 @@ void main()
     if (gl_LocalInvocationID.x == 0u)
         group_seen = group_above = group_outliers = 0u;
     barrier();
-    uint turn = state.step / UPDATE_INTERVAL % OUTLIER_TURNS;
-    float quantile = error_cells[config.error_cells].error;
+    uint turn = state.step / UPDATE_INTERVAL % OUTLIER_TURNS, summary = config.sky_cells + config.error_cells;
+    float quantile = error_cells[summary].error;
     bool marks = marking_begins();
     for (uint view = gl_WorkGroupID.x; view < config.camera_count; view += gl_NumWorkGroups.x) {
         uint across = (cameras[view].cell_columns + 1u) / 2u;
@@ -115,7 +115,7 @@ void main()
     barrier();
     if (gl_LocalInvocationID.x != 0u || group_seen == 0u)
         return;
-    atomicAdd(error_cells[config.error_cells].low, group_above);
-    atomicAdd(error_cells[config.error_cells].high, group_seen);
-    atomicAdd(error_cells[config.error_cells].rays, group_outliers);
+    atomicAdd(error_cells[summary].low, group_above);
+    atomicAdd(error_cells[summary].high, group_seen);
+    atomicAdd(error_cells[summary].rays, group_outliers);
 }

@@ -18,11 +18,12 @@ const float QUANTILE_RATE = 4.0; // change of the quantile's binary logarithm pe
 // Moves the quantile against the share of cells above it.
 void move_quantile()
 {
-    ErrorCell summary = error_cells[config.error_cells];
+    uint at = config.sky_cells + config.error_cells;
+    ErrorCell summary = error_cells[at];
     float quantile = summary.error > 0.0 ? summary.error : 1.0;
     if (summary.high > 0u)
         quantile *= exp2(QUANTILE_RATE * (float(summary.low) / float(summary.high) - (1.0 - INLIERS)));
-    error_cells[config.error_cells] = ErrorCell(clamp(quantile, 1e-12, 1.0), 0u, 0u, 0u);
+    error_cells[at] = ErrorCell(clamp(quantile, 1e-12, 1.0), 0u, 0u, 0u);
 }
 
 void main()
@@ -31,7 +32,7 @@ void main()
     if (ROBUST != 0u && gl_GlobalInvocationID.x == 0u)
         move_quantile();
     for (uint i = gl_GlobalInvocationID.x; i < config.error_cells; i += gl_NumWorkGroups.x * LOCAL_SIZE) {
-        ErrorCell cell = error_cells[i];
+        ErrorCell cell = error_cells[config.sky_cells + i];
         if (cell.rays == 0u)
             continue;
         float rays = float(cell.rays);
@@ -40,6 +41,6 @@ void main()
         if (abs(cell.error) > 0.0)
             error = mix(abs(cell.error), error, rays / (rays + memory));
         error = max(error, 1e-12); // an error of 0 means: no ray yet
-        error_cells[i] = ErrorCell(cell.error < 0.0 ? -error : error, 0u, 0u, 0u);
+        error_cells[config.sky_cells + i] = ErrorCell(cell.error < 0.0 ? -error : error, 0u, 0u, 0u);
     }
 }

@@ -2,7 +2,8 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass finish_pixels (variant finish_normals with NORMALS): averages the rays of each pixel and
 // composites them on the background (in sRGB space, as the loss does). With picture_kind the picture is as
-// a camera with picture_appearance takes it. finish_normals also averages the normals.
+// a camera with picture_appearance takes it, with picture_sky including the background. finish_normals
+// also averages the normals.
 //
 //   buffer         shape                               access
 //   RAYS, RESULTS  [ray]                               read
@@ -36,16 +37,14 @@ void main()
     uint pixel = gl_GlobalInvocationID.x;
     if (pixel >= push.a)
         return;
-    vec3 color = vec3(0.0), background = vec3(config.render_background[0],
-                                              config.render_background[1],
-                                              config.render_background[2]);
-    vec3 normal = vec3(0.0);
+    vec3 color = vec3(0.0), behind = vec3(0.0), normal = vec3(0.0);
     float opacity = 0.0, depth = 0.0, through = 0.0;
     for (uint i = 0; i < push.b; i++) {
         uint ray = pixel * push.b + i;
         RayResult result = results[ray];
         float transmittance = result.transmittance;
         color += vec3(result.color[0], result.color[1], result.color[2]);
+        behind += transmittance * vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
         through += transmittance;
         opacity += 1.0 - transmittance;
         depth += result.depth * rays[ray].distance_scale;
@@ -54,14 +53,16 @@ void main()
 #endif
     }
     color /= float(push.b);
-    through /= float(push.b);
+    behind /= float(push.b);
+    bool shows_sky = config.picture_sky != 0u;
+    float share = shows_sky ? 1.0 : photographed_share(through / float(push.b));
+    if (shows_sky)
+        color += behind;
     if (config.picture_kind != 0u)
-        color = pixel_color(photograph(0u, config.picture_kind == APPEARANCE_FULL,
-                                       unpackSnorm2x16(rays[pixel * push.b].position),
-                                       color / photographed_share(through)),
-                            through, background);
-    else
-        color += through * background;
+        color = share * photograph(0u, config.picture_kind == APPEARANCE_FULL,
+                                   unpackSnorm2x16(rays[pixel * push.b].position), color / share).color;
+    if (!shows_sky)
+        color += behind;
     color = vec3(unit_range(color.r), unit_range(color.g), unit_range(color.b));
     depth = opacity > 0.0 ? depth / opacity : 0.0;
     depth = abs(depth) < 1e38 ? depth : 0.0;

@@ -64,6 +64,7 @@
  *                                                              kind of optimiser (src/optim/kinds.c)
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
+ *                      [texel][4] ErrorCell                    then the sky, with scene.sky: red, green, blue, weight
  *                      [view][cell] ErrorCell                  then the error map, with batch.by_error
  *                      [view][VIEW_SUMS] ErrorCell             then gradients of the views, with scene.refine
  *                      [view][APPEARANCE_PARAMETERS] ErrorCell then gradients of appearances, scene.appearance
@@ -106,7 +107,7 @@
     BUFFER(23, MOMENT1, "first moments", float, n->moments[0], GPU_DEVICE, SAVED("moment1"))                           \
     BUFFER(24, MOMENT2, "second moments", float, n->moments[1], GPU_DEVICE, SAVED("moment2"))                          \
     BUFFER(25, STEP_COUNTS, "step counts", uint32_t, n->entries, GPU_DEVICE, SAVED("counts"))                          \
-    BUFFER(11, STATE, "state", uint32_t, (sizeof(struct State) + n->error_cells * sizeof(struct ErrorCell) + n->refined_views * (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View)) + n->appearances * (APPEARANCE_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct Appearance))) / 4, GPU_DEVICE, SAVED("state")) \
+    BUFFER(11, STATE, "state", uint32_t, (sizeof(struct State) + (n->sky_cells + n->error_cells) * sizeof(struct ErrorCell) + n->refined_views * (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View)) + n->appearances * (APPEARANCE_PARAMETERS * sizeof(struct ErrorCell) + sizeof(struct Appearance))) / 4, GPU_DEVICE, SAVED("state")) \
     BUFFER(26, PARTIALS, "partial gradients", float, n->groups * n->summed, GPU_DEVICE, UNSAVED)                       \
     BUFFER(27, SCRATCH, "backward scratch", uint8_t, n->groups * n->scratch_bytes + n->layer_bytes, GPU_DEVICE, UNSAVED) \
     BUFFER(28, REDUCE, "partial sums", float, REDUCE_SIZE + n->error_sums, GPU_DEVICE, UNSAVED)                       \

@@ -80,6 +80,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_APPEARANCE         50 /* APPEARANCE_*: what training estimates of images and cameras */
 #define SPEC_ROBUST             51 /* 1: rays through outlier cells have no weight: loss.robust */
 #define SPEC_DEPTH              52 /* 1: some rays have a known depth: loss.depth */
+#define SPEC_SKY                53 /* 1: opaque pixels have the sky behind the field, scene.sky */
 #define SPEC_COUNT              54
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
@@ -172,11 +173,12 @@ typedef struct Dispatch Dispatch;
 #define ERROR_UNITS  16777216.0 /* fixed-point units per 1 of a ray's loss, 2^24 */
 
 /* Outlier cells, with loss.robust: shaders/rays/mark_outliers.comp. */
-#define OUTLIER_MEMORY 8     /* instead of ERROR_MEMORY, because the cells are small */
-#define OUTLIER_STEPS  1000  /* steps before cells are marked, at most OUTLIER_START of the training */
-#define OUTLIER_START  0.35f
-#define OUTLIER_TURNS  4     /* update intervals in which all cells are looked at once */
-#define OUTLIER_LEAST  0.01f /* with a smaller share of outlier cells all rays have a weight */
+#define OUTLIER_MEMORY 8 /* instead of ERROR_MEMORY, because the cells are small */
+#define OUTLIER_STEPS \
+    1000 /* steps before cells are marked, at most OUTLIER_START of the training */
+#define OUTLIER_START 0.35f
+#define OUTLIER_TURNS 4     /* update intervals in which all cells are looked at once */
+#define OUTLIER_LEAST 0.01f /* with a smaller share of outlier cells all rays have a weight */
 
 /* Refinement of cameras: bits of SPEC_REFINE. */
 #define REFINE_POSES   1
@@ -186,6 +188,14 @@ typedef struct Dispatch Dispatch;
 /* Appearance of images (struct Appearance): values of SPEC_APPEARANCE; 0: none. */
 #define APPEARANCE_EXPOSURE 1
 #define APPEARANCE_FULL     2
+
+/* The sky: octahedral maps of 4, 16, 64 and 256 texels along an edge (shaders/shared/sky.glsl). */
+#define SKY_LEVELS 4
+#define SKY_TEXELS 69904            /* 4^2 + 16^2 + 64^2 + 256^2 */
+#define SKY_CELLS  (4 * SKY_TEXELS) /* struct ErrorCell of each texel: red, green, blue, weight */
+#define SKY_MEMORY 8.0f             /* most rays that a texel's colour so far weighs as much as */
+#define SKY_LOSS   0.002f           /* weight of density's loss where pixels may show the sky */
+#define SKY_PRIOR  0.0625f          /* rays that the colour of the coarser map weighs as much as */
 
 #define MAX_SCHEDULE_POINTS 32
 #define MAX_RATE_CUTS       10 /* most cuts of the rate by back-offs: more would stop the training */
@@ -361,7 +371,7 @@ struct Config {
     /* Error map (shaders/rays/error_map.glsl). A slot holds the pixels of a view or image strip:
      * the slots of the device's `slot_turns` virtual ranks take turns, and slot j has the camera
      * slot_view + j / slot_turns * view_stride + j % slot_turns. */
-    SHARED_FLOAT error_share;   /* share of the rays that are drawn by error; 0: no error map */
+    SHARED_FLOAT error_share;   /* share of the rays that are drawn by error */
     SHARED_UINT error_unbiased; /* 1: gradients are weighted as the reported loss is */
     SHARED_UINT cell_edge;      /* edge of a cell, in pixels of the whole training image */
     SHARED_UINT error_cells;    /* cells of all views */
@@ -369,8 +379,8 @@ struct Config {
     SHARED_UINT slot_count, slot_view, slot_turns;
 
     /* Refinement of cameras (struct View). */
-    SHARED_UINT first_sum;       /* index in the error map's cells of the first sum of gradients */
-    SHARED_UINT first_view_word; /* word of BIND_STATE where the views begin */
+    SHARED_UINT first_sum; /* index of the first sum of gradients in the ErrorCells of STATE */
+    SHARED_UINT first_view_word;                 /* word of BIND_STATE where the views begin */
     SHARED_FLOAT refine_rate, refine_final_rate; /* pixels per update */
     SHARED_FLOAT refine_start;  /* share of the training after which cameras move */
     SHARED_FLOAT refine_limit;  /* largest length of a pose's or lens's latent parameters, pixels */
@@ -386,6 +396,11 @@ struct Config {
     SHARED_FLOAT appearance_rate, appearance_final_rate; /* change of a parameter per update */
     SHARED_UINT picture_kind;            /* APPEARANCE_* of the picture to be rendered; 0: none */
     SHARED_FLOAT picture_appearance[36]; /* APPEARANCE_PARAMETERS of the picture */
+
+    /* The sky, which precedes the error map in BIND_STATE. */
+    SHARED_UINT sky_cells;   /* SKY_CELLS; 0: there is no sky */
+    SHARED_UINT picture_sky; /* 1: the picture to be rendered shows the sky */
+    SHARED_FLOAT sky_up[3];  /* direction to the zenith */
 };
 
 /* Size of a dispatch, in workgroups. */
@@ -535,13 +550,14 @@ struct Ray {
                              of the longer side */
     SHARED_FLOAT known_t, known_sigma; /* known distance along the ray, and its standard deviation;
                                           0: unknown */
+    SHARED_UINT has_sky;               /* 1: the background is the sky, which the pixel may show */
 };
 
 /* A cell of the error map: a square of a training view, with an edge of Config.cell_edge pixels.
- * The cells follow struct State in BIND_STATE. With loss.robust a cell more follows, the summary of
- * the cells that the last update interval looked at: `error` is the running quantile of errors,
- * `low` the number of cells above the quantile, `high` that of all cells with a ray, and `rays` that
- * of outlier cells. */
+ * The cells follow struct State, and with scene.sky the sky's SKY_CELLS, in BIND_STATE. With
+ * loss.robust a cell more follows, the summary of the cells that the last update interval looked
+ * at: `error` is the running quantile of errors, `low` the number of cells above the quantile,
+ * `high` that of all cells with a ray, and `rays` that of outlier cells. */
 struct ErrorCell {
     SHARED_FLOAT error;    /* running mean of the rays' losses; 0: no ray yet; negative, the mean
                               times -1, for an outlier cell */

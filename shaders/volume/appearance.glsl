@@ -3,7 +3,7 @@
 // 2601.18336, 2026; white balance as gains, and parameters such that all zero changes nothing).
 // The including file defines appearance_value(first, parameter), which returns a parameter of struct
 // Appearance.
-// Passes: composite, appearance_gradients, finish_pixels.
+// Passes: generate_rays, composite, appearance_gradients, sum_sky, finish_pixels.
 
 const float LOG2 = 0.69314718;
 const float LEAST_COLOR = 1e-6;

@@ -78,8 +78,9 @@ void main()
     if (!is_active_ray(ray))
         return;
     vec3 color = vec3(results[ray].color[0], results[ray].color[1], results[ray].color[2]);
-    vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
+    vec3 background = background_of(ray);
     float transmittance = results[ray].transmittance;
+    add_sky(ray, color, transmittance);
     Photograph p = photograph_of_ray(ray, color, transmittance);
     vec3 by_color = pixel_color(p, transmittance, background) - target_color(ray, background);
     for (int c = 0; c < 3; c++)

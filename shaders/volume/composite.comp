@@ -12,7 +12,7 @@
 //   RAYS             [ray]                                                        read; write without TRAIN
 //   SAMPLES          [sample]                                                     read
 //   FIELD            [sample] vec4: rgb, density                                  read
-//   RESULTS          [ray]                       read; write without TRAIN, or with scene.appearance
+//   RESULTS          [ray]          read; write without TRAIN, or with scene.appearance or scene.sky
 //   STATE            ray count, loss scale, keep_gain, mean_loss (read),
 //                    live_count, live_rays, reached_count, kept_rays (write)      read, write
 //   STATE            [view][cell] ErrorCell: sums of losses, TRAIN, by error
@@ -85,7 +85,8 @@ void through_appearance(uint ray, Photograph taken, vec3 color, float transmitta
     vec3 by_color =
         photograph_gradients(appearance_of(ray), IS_FULL, position_of(ray), taken, color_gradient).scene;
     float by_transmittance = dot(color_gradient, background - taken.color) + dot(by_color, taken.scene);
-    prediction = color + by_color * (transmittance * by_transmittance / max(dot(by_color, by_color), 1e-36));
+    if (!shows_sky(ray))
+        prediction = color + by_color * (transmittance * by_transmittance / max(dot(by_color, by_color), 1e-36));
     color_gradient = by_color;
 }
 
@@ -94,16 +95,21 @@ void through_appearance(uint ray, Photograph taken, vec3 color, float transmitta
 vec2 ray_loss(uint ray, vec3 color, float transmittance, out vec3 prediction, out vec3 color_gradient)
 {
     vec2 loss = vec2(0.0);
-    vec3 background = vec3(rays[ray].background[0], rays[ray].background[1], rays[ray].background[2]);
+    vec3 background = background_of(ray);
     prediction = color + transmittance * background;
     bool has_appearance = APPEARANCE != 0u && push.e != COMPOSITE_COARSE;
     Photograph taken;
     vec3 pixel = prediction;
-    if (has_appearance) {
-        taken = photograph_of_ray(ray, color, transmittance);
-        pixel = pixel_color(taken, transmittance, background);
+    if ((APPEARANCE != 0u || SKY != 0u) && push.e != COMPOSITE_COARSE) {
         results[ray].color = float[3](color.x, color.y, color.z);
         results[ray].transmittance = transmittance;
+    }
+    if (has_appearance) {
+        vec3 scene = color;
+        float unseen = transmittance;
+        add_sky(ray, scene, unseen);
+        taken = photograph_of_ray(ray, scene, unseen);
+        pixel = pixel_color(taken, unseen, background);
     }
     vec3 difference = pixel - target_color(ray, background);
     for (int c = 0; c < 3; c++) {
@@ -151,6 +157,13 @@ float density_loss_gradient(uint ray, float weight)
 float near_derivative(float t)
 {
     return config.loss_near * max(1.0 - t / config.near_start, 0.0);
+}
+
+// Returns the derivative, by optical thickness, of all losses of density. On rays whose pixels may show the
+// sky this includes SKY_LOSS, which removes walls of the sky's colour from before the sky was found.
+float thickness_derivative(uint ray, float t)
+{
+    return near_derivative(t) + (shows_sky(ray) ? SKY_LOSS : 0.0);
 }
 
 // For a ray whose samples did not fit, returns the first sample that belongs to no ray; otherwise the

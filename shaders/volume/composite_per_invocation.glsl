@@ -38,7 +38,7 @@ void write_gradients(uint ray, uint first, uint live_count, uint reached, uint c
         transmittance = round_compositing(transmittance * (1.0 - alpha));
         vec3 behind = prediction - color;
         float by_density = density_gradient(width, transmittance, value.rgb, behind, color_gradient) +
-                           width * density_factor * near_derivative(t);
+                           width * density_factor * thickness_derivative(ray, t);
         if (DISTORTION != 0u) {
             vec2 interval = normalized_interval(t, extent);
             distortion = add_distortion(distortion, interval, weight);

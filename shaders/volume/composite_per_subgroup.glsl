@@ -112,7 +112,7 @@ void write_ray_gradients(uint ray, uint first, uint live_count, uint reached, ve
         if (has_sample && !held.transparent) {
             float by_density = density_gradient(held.contracted_width, held.transmittance_out, held.value.rgb,
                                                 prediction - accumulated, color_gradient);
-            by_density += held.contracted_width * density_factor * (by_distortion + by_depth + near_derivative(held.t));
+            by_density += held.contracted_width * density_factor * (by_distortion + by_depth + thickness_derivative(ray, held.t));
             field_gradients[first + base + lane] = vec4(weight * color_gradient, by_density);
             if (LISTS_LIVE)
                 live[list_slot] = first + base + lane;

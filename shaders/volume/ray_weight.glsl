@@ -1,6 +1,6 @@
 // Returns the weights of rays in the loss and in gradients, which are 1 unless rays are drawn by error
 // (rays/error_map.glsl), or have no weight because their cell is an outlier cell (rays/mark_outliers.comp).
-// Passes: composite, interlevel, appearance_gradients. Reads RAYS [ray].
+// Passes: composite, interlevel, appearance_gradients, sum_sky. Reads RAYS [ray].
 
 layout(constant_id = SPEC_BY_ERROR) const uint BY_ERROR = 0;
 layout(constant_id = SPEC_ROBUST) const uint ROBUST = 0;

@@ -84,6 +84,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         config->scene.appearance = VKN_APPEARANCE_FULL;
         config->loss.robust = VKN_SWITCH_ON;
         config->loss.depth = 3e-3F;
+        config->scene.sky = VKN_SWITCH_ON;
     }
     BASE_TRY(setup_resolve_config(config, &scene, device));
     BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));

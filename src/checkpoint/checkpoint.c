@@ -334,8 +334,8 @@ bool checkpoint_has(const struct safetensors_file *file, const char *name, uint6
     return tensor && tensor->size / 4 == count;
 }
 
-/* Returns the elements of the file's state if an older version wrote it, or an error map, refined
- * views or appearances follow it, else `count`. */
+/* Returns the elements of the file's state if an older version wrote it, or a sky, an error
+ * map, refined views or appearances follow it, else `count`. */
 static uint64_t state_elements(const struct safetensors_file *file, const char *name,
                                uint64_t count)
 {
@@ -360,7 +360,8 @@ struct saved_state checkpoint_state(const struct safetensors_file *file)
     state.has_appearances = config.scene.appearance > VKN_APPEARANCE_OFF;
     state.has_outliers = config.loss.robust == VKN_SWITCH_ON;
     state.has_map = config.batch.by_error > 0.0F || state.has_outliers;
-    if (state.has_views || state.has_appearances || state.has_outliers) {
+    state.has_sky = config.scene.sky == VKN_SWITCH_ON;
+    if (state.has_views || state.has_appearances || state.has_outliers || state.has_sky) {
         state.data = tensor->data;
         state.size = tensor->size;
     }

@@ -29,7 +29,8 @@ vkn_status checkpoint_find(const struct safetensors_file *file, const struct sav
                            uint64_t count, const struct safetensors_tensor **tensor);
 /* Returns whether the file has the tensor, with `count` elements. */
 bool checkpoint_has(const struct safetensors_file *file, const char *name, uint64_t count);
-/* Returns the state of a checkpoint with refined cameras or appearances. Belongs to the file. */
+/* Returns the state of a checkpoint with a sky, refined cameras or appearances. Belongs to the
+ * file. */
 struct saved_state checkpoint_state(const struct safetensors_file *file);
 /* Returns the scene's path in fresh memory. The file must have CHECKPOINT_SCENE. */
 char *checkpoint_scene(const struct safetensors_file *file);

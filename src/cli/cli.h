@@ -34,6 +34,9 @@ void cli_print_number(char text[32], double number);
 /* Parses the value of --crop, x0,y0,z0,x1,y1,z1; NULL: not given. Returns OPTIONS_GO_ON or an exit
  * code. */
 int cli_parse_crop(const char *text, double low[3], double high[3]);
+/* Parses the value of --distance and computes the metres of a dataset unit; NULL: not given.
+ * Returns OPTIONS_GO_ON or an exit code. */
+int cli_parse_distance(const char *text, double *unit_length);
 
 /* Prints a JSON text of the library and frees it; NULL: the call failed. Returns an exit code. */
 int cli_print_json(char *text);
@@ -57,6 +60,14 @@ int cli_print_object(struct cJSON *object, bool complete);
 /* --time of commands that render a dynamic scene; cli_parse_time parses `text`. */
 #define CLI_TIME_OPTION(text, what) \
     {.name = "--time", .value = "T", .help = (what), .kind = OPTION_TEXT, .target = (void *)&(text)}
+
+/* --distance of commands that compute the unit of a dataset; cli_parse_distance parses `text`. */
+#define CLI_DISTANCE_OPTION(text, what)   \
+    {.name = "--distance",                \
+     .value = "x0,y0,z0,x1,y1,z1=METRES", \
+     .help = (what),                      \
+     .kind = OPTION_TEXT,                 \
+     .target = (void *)&(text)}
 
 /* --scene and --format of commands that open the scene of a run again. */
 #define CLI_SCENE_OPTIONS(scene_path, scene_format)                                       \

@@ -23,7 +23,7 @@ int cmd_eval(int argc, char **argv)
                 "split to measure; default test, else val, else train"),
          .choices = cli_splits},
         {OPTION("--background", "white|black", CHOICE, &params.background,
-                "background of transparent pixels; default white, black if trained on black"),
+                "background; default the sky of scene.sky, else white, black if trained on black"),
          .choices = cli_backgrounds},
         CLI_PRECISION_OPTION(params.precision),
         {OPTION("--stride", "K", COUNT, &params.stride, "measure every K-th view only; default 1")},

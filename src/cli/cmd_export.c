@@ -59,9 +59,23 @@ static bool ends_in(const char *path, const char *end)
     return length > size && strcasecmp(path + length - size, end) == 0;
 }
 
-/* Prints the origin that the files' f32 positions are relative to, unless it is the dataset's. */
-static void print_origin(const struct vkn_export_params *params, const double origin[3])
+/* Prints the unit of the files if it is known. */
+static void print_unit(const struct vkn_export_params *params, double unit_length)
 {
+    char number[32];
+    if (unit_length == 0 || !(params->mesh || params->points || params->splats))
+        return;
+    cli_print_number(number, unit_length);
+    printf("positions are in metres; voxels, density and --crop are in units of the dataset, %s m "
+           "each\n",
+           number);
+}
+
+/* Prints the origin that the files' f32 positions are relative to, unless it is the dataset's. */
+static void print_origin(const struct vkn_export_params *params,
+                         const struct vkn_export_result *result)
+{
+    const double *origin = result->origin;
     bool is_local_mesh = params->mesh && (false VKN_EXPORT_FORMATS(NO, NO, NO, NO, OR_ENDS));
     if (!(is_local_mesh || params->splats) ||
         (origin[0] == 0.0 && origin[1] == 0.0 && origin[2] == 0.0))
@@ -69,7 +83,7 @@ static void print_origin(const struct vkn_export_params *params, const double or
     printf("%s%s%s: positions are relative to the origin ", is_local_mesh ? params->mesh : "",
            is_local_mesh && params->splats ? ", " : "", params->splats ? params->splats : "");
     print_numbers(origin, ' ');
-    puts(" of the dataset");
+    puts(result->unit_length > 0 ? ", in metres" : " of the dataset");
 }
 
 static void print_mesh(const struct vkn_export_params *params,
@@ -113,13 +127,14 @@ static int print_result(const struct vkn_export_params *params,
         fputs("only the object that most training views look at (--all: everything): ", stdout);
         print_crop(result->object_low, result->object_high);
     }
-    print_origin(params, result->origin);
+    print_unit(params, result->unit_length);
+    print_origin(params, result);
     return cli_finish_output();
 }
 
 /* Values of options that are parsed later. */
 struct texts {
-    const char *threshold, *crop, *time, *min_component;
+    const char *threshold, *crop, *time, *min_component, *unit_length;
 };
 
 static int check(const struct texts *texts, struct vkn_export_params *params)
@@ -131,6 +146,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
         code = cli_parse_time(texts->time, &params->has_time, &params->time);
     if (code == OPTIONS_GO_ON)
         code = parse_positive("--min-component", texts->min_component, &params->min_component);
+    if (code == OPTIONS_GO_ON)
+        code = parse_positive("--unit-length", texts->unit_length, &params->unit_length);
     if (code == OPTIONS_GO_ON && texts->crop && !params->object)
         code = cli_fail(VKN_BAD_INPUT, "export: --all and --crop exclude each other");
     if (code == OPTIONS_GO_ON && !params->mesh && !params->points && !params->splats &&
@@ -165,6 +182,10 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &texts.crop,
                 "box to export, in dataset units; default the object that most training "
                 "views look at, if there is one")},
+        {OPTION(
+            "--unit-length", "METRES", TEXT, &texts.unit_length,
+            "length of a dataset unit: positions are then in metres; default scene.unit_length, "
+            "if it is known")},
         {OPTION("--all", NULL, FLAG, &all, "export everything that training views see")},
         CLI_TIME_OPTION(texts.time, "time of a dynamic scene, 0 to 1; default 0"),
         {OPTION("--unseen", "fill|drop|keep", CHOICE, &params->unseen,
@@ -195,7 +216,8 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         .usage = usage,
         .summary =
             "Writes the surface of RUN, a run directory or a checkpoint, as a closed mesh,\n"
-            "as points or as splats, with normals and colours, in the dataset's coordinates.",
+            "as points or as splats, with normals and colours, in the dataset's coordinates, or\n"
+            "in metres if the length of a dataset unit is known.",
         .options = options,
         .option_count = sizeof(options) / sizeof(options[0]),
         .argument = "RUN",

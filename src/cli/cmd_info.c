@@ -38,10 +38,11 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
-/* Writes a number to `text`; scale and offset exactly, because users may set them. */
+/* Writes a number to `text`; numbers that users may set exactly. */
 static void write_number(char text[32], const char *name, int digits, double number)
 {
-    if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0))
+    if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0 ||
+                 strcmp(name, "unit_length") == 0))
         cli_print_number(text, number);
     else
         snprintf(text, 32, "%.*g", digits, number);
@@ -228,7 +229,12 @@ static int scene_info(const struct vkn_scene_info_params *params, bool json)
     vkn_status status = vkn_scene_info_json(params, &text);
     int code = status == VKN_OK ? print_info(text, json, print_scene) : cli_status(status);
     free(text);
-    return code;
+    if (code != 0 || json || params->unit_length == 0)
+        return code;
+    printf("\nto export in metres: vknerf train --set scene.unit_length=%.9g, or vknerf export "
+           "--unit-length %.9g\n",
+           params->unit_length, params->unit_length);
+    return cli_finish_output();
 }
 
 /* ---- runs ------------------------------------------------------------------------------------ */
@@ -301,8 +307,9 @@ static int print_glsl(const char *run)
 int cmd_info(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_scene_info_params params = {0};
+    struct vkn_scene_info_params params = {.size = sizeof params};
     bool json = false, prints_glsl = false;
+    const char *distance = NULL;
     const struct option options[] = {
         {OPTION("--json", NULL, FLAG, &json, "print everything as one JSON object")},
         {OPTION("--svg", "FILE", TEXT, &params.svg, "drawing of the cameras of SCENE to write")},
@@ -311,6 +318,8 @@ int cmd_info(int argc, char **argv)
         CLI_FORMAT_OPTION(params.format),
         {OPTION("--downscale", "K", COUNT, &params.downscale,
                 "show sizes and focal lengths after reduction by K; default 1")},
+        CLI_DISTANCE_OPTION(distance, "two points in dataset units and the distance between them: "
+                                      "prints the length of a dataset unit"),
         CLI_JOB_OPTIONS(job),
     };
     const struct options_command command = {
@@ -328,11 +337,17 @@ int cmd_info(int argc, char **argv)
     int code = options_parse(&command, argc, argv, &params.scene);
     if (code != OPTIONS_GO_ON)
         return code;
+    code = cli_parse_distance(distance, &params.unit_length);
+    if (code != OPTIONS_GO_ON)
+        return code;
     vkn_log_quiet(job.quiet);
     if (prints_glsl)
         return print_glsl(params.scene);
     if (params.scene == NULL && params.svg != NULL)
         return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");
+    if (distance != NULL && (params.scene == NULL || is_run(params.scene)))
+        return cli_fail(VKN_BAD_INPUT, "--distance: %s",
+                        params.scene ? "name the scene, not a run" : "the scene is missing");
     if (params.scene != NULL && is_run(params.scene))
         return run_info(params.scene, json);
     const struct vkn_context_params context = {.device = job.device, .shader_dir = job.shader_dir};

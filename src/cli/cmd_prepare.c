@@ -125,6 +125,7 @@ static int print_result(const struct vkn_prepare_params *params,
 static int parse(int argc, char **argv, struct vkn_prepare_params *params,
                  struct refining *refining, bool *json, bool *quiet)
 {
+    const char *distance = NULL;
     const struct option options[] = {
         {OPTION("--out", "SCENE", TEXT, &params->out,
                 "folder of the scene; steps that are complete there are skipped")},
@@ -144,6 +145,8 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params,
         {OPTION("--camera-model", "MODEL", CHOICE, &params->camera_model,
                 "COLMAP's camera model; default OPENCV for one camera, else SIMPLE_RADIAL"),
          .choices = camera_models},
+        CLI_DISTANCE_OPTION(distance, "two points of another program's capture, in its units, and "
+                                      "the distance between them: exports are then in metres"),
         {OPTION("--refine", "DIR", TEXT, &refining->out,
                 "then refine the poses into this folder, as vknerf refine SCENE --out DIR does")},
         {OPTION("--refine-seconds", "S", TEXT, &refining->seconds,
@@ -171,7 +174,7 @@ static int parse(int argc, char **argv, struct vkn_prepare_params *params,
                         "prepare: --out SCENE is missing; see vknerf prepare --help");
     if (code == OPTIONS_GO_ON && refining->seconds && !refining->out)
         return cli_fail(VKN_BAD_INPUT, "--refine-seconds: only valid with --refine");
-    return code;
+    return code == OPTIONS_GO_ON ? cli_parse_distance(distance, &params->unit_length) : code;
 }
 
 static int configure(struct refining *refining)
@@ -195,7 +198,7 @@ static int prepare(const struct vkn_prepare_params *params, const struct refinin
 int cmd_prepare(int argc, char **argv)
 {
     struct vkn_job job = {.stop = &cli_stop};
-    struct vkn_prepare_params params = {.job = &job};
+    struct vkn_prepare_params params = {.size = sizeof params, .job = &job};
     struct refining refining = {0};
     bool json = false;
     int code = parse(argc, argv, &params, &refining, &json, &job.quiet);

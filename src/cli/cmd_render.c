@@ -173,8 +173,9 @@ int cmd_render(int argc, char **argv)
                 "also a video of each map: x.mp4 or x.gif, x_depth.mp4 and so on; needs ffmpeg")},
         {OPTION("--fps", "F", TEXT, &fps,
                 "frames per second of videos; default that of the path, else 24")},
-        {OPTION("--background", "white|black|transparent", CHOICE, &background,
-                "background; default white, black if trained on black; transparent: rgb has alpha"),
+        {OPTION(
+             "--background", "white|black|transparent", CHOICE, &background,
+             "background; default sky, else white or black as trained; transparent: rgb has alpha"),
          .choices = backgrounds},
         {OPTION("--exposure", "EV", TEXT, &exposure,
                 "stops by which the images are brighter than the mean of the training images")},

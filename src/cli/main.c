@@ -125,7 +125,8 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
     printf("PSNR %.2f dB%s%s%s, %s%s%s (%zu %s view%s, %s background, sRGB, step %llu)\n",
            evaluation->psnr, background, aligned, corrected, ssim, floaters, depth,
            evaluation->view_count, cli_splits[evaluation->split],
-           evaluation->view_count == 1 ? "" : "s", cli_backgrounds[evaluation->background],
+           evaluation->view_count == 1 ? "" : "s",
+           evaluation->background ? cli_backgrounds[evaluation->background] : "sky",
            (unsigned long long)evaluation->step);
 }
 

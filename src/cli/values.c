@@ -79,3 +79,27 @@ int cli_parse_crop(const char *text, double low[3], double high[3])
     }
     return code;
 }
+
+int cli_parse_distance(const char *text, double *unit_length)
+{
+    double p[6], metres;
+    char points[256];
+    const char *equals = text ? strchr(text, '=') : NULL;
+    if (!text)
+        return OPTIONS_GO_ON;
+    if (!equals || equals - text >= (ptrdiff_t)sizeof points)
+        return cli_fail(VKN_BAD_INPUT, "--distance: %s is not x0,y0,z0,x1,y1,z1=METRES", text);
+    snprintf(points, sizeof points, "%.*s", (int)(equals - text), text);
+    int code = cli_parse_numbers("--distance", points, p, 6);
+    if (code == OPTIONS_GO_ON)
+        code = cli_parse_numbers("--distance", equals + 1, &metres, 1);
+    if (code != OPTIONS_GO_ON)
+        return code;
+    double apart = hypot(hypot(p[3] - p[0], p[4] - p[1]), p[5] - p[2]);
+    *unit_length = metres / apart;
+    if (!(*unit_length >= 1e-9 && *unit_length <= 1e9))
+        return cli_fail(VKN_BAD_INPUT,
+                        "--distance: %s: %g m over %g units: a unit is not 1e-9 to 1e9 m long",
+                        text, metres, apart);
+    return OPTIONS_GO_ON;
+}

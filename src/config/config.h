@@ -153,6 +153,7 @@ struct config_facts {
     double scale, offset[3];
     uint32_t aabb_scale;
     bool fixed_transform;
+    double unit_length;     /* 0: unknown */
     float near;             /* distance of the nearest content, training units; 0: unknown */
     double camera_distance; /* mean distance of the training cameras from the cube's centre; 0:
                                unknown */
@@ -162,6 +163,7 @@ struct config_facts {
     enum vkn_background background; /* plain background of the images; default: none or unknown */
     uint64_t views;                 /* training views; 0: unknown */
     uint64_t depths; /* known depths of tracked points and depth pictures in the training views */
+    bool sky;        /* the images show a sky; default: unknown */
     enum vkn_appearance appearance; /* that differs from image to image; default: unknown */
 };
 

@@ -40,6 +40,14 @@ RULE(loss_depth)
     return facts->depths > 0 ? 3e-3 : -1.0;
 }
 
+/* Parameter averaging does not average skies. A plain background needs none. */
+RULE(sky)
+{
+    bool needs_sky = facts->sky && !facts->background;
+    return needs_sky && config->parallel.mode != VKN_PARALLEL_AVERAGE ? VKN_SWITCH_ON
+                                                                      : VKN_SWITCH_OFF;
+}
+
 RULE(steps)
 {
     return config->seconds > 0.0 ? 0.0 : value;

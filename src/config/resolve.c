@@ -146,6 +146,9 @@ static vkn_status check_parallel(const struct vkn_config *config)
         config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return base_fail(VKN_BAD_INPUT, "config: scene.appearance: parallel.mode=average does not "
                                         "estimate it; use parallel.mode=synchronous");
+    if (config->scene.sky == VKN_SWITCH_ON && config->parallel.mode == VKN_PARALLEL_AVERAGE)
+        return base_fail(VKN_BAD_INPUT, "config: scene.sky: parallel.mode=average does not average "
+                                        "skies; use parallel.mode=synchronous");
     if (config->scene.refine > VKN_REFINEMENT_OFF && config->parallel.mode == VKN_PARALLEL_AVERAGE)
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: parallel.mode=average does not "
                                         "average cameras; use parallel.mode=synchronous");

@@ -97,6 +97,8 @@
     X(G, downscale, U32, RANGE(1, 64), SCENE(downscale, "1"), "factor by which images are reduced")     \
     X(G, appearance, ENUM(appearance), ANY, RULE(appearance, "what differs between the images"),        \
       "estimate exposures of images; full: also white balance, vignetting, response curve")             \
+    X(G, sky, ENUM(switch), ANY, RULE(sky, "on if the images show a sky"),                              \
+      "sky behind the field: a colour for each direction, found in the images")                         \
     X(G, scale, DOUBLE, RANGE(VKN_LEAST_SCENE_SCALE, VKN_MOST_SCENE_SCALE),                             \
       SCENE(scale, "from the file or measured"),                                                        \
       "factor from dataset units to training space")                                                    \
@@ -107,6 +109,8 @@
       "side of the reconstructed cube in training space, a power of two")                               \
     X(G, fixed_transform, BOOL, ANY, SCENE(fixed_transform, "false"),                                   \
       "use scale, offset and aabb_scale as given: nothing is measured")                                 \
+    X(G, unit_length, DOUBLE, RANGE(1e-9, 1e9), SCENE(unit_length, "from the file, else unknown"),      \
+      "metres of a dataset unit: exported files are then in metres")                                    \
     X(G, contraction, ENUM(contraction), ANY, VALUE(VKN_CONTRACTION_NONE),                              \
       "contraction of unbounded space; cube: into a cube of twice the side")                            \
     X(G, refine, ENUM(refinement), ANY, VALUE(VKN_REFINEMENT_OFF),                                      \
@@ -349,7 +353,7 @@
     X(G, interlevel, FLOAT, RANGE(1e-9, 1e3), VALUE(1),                                                 \
       "weight of the interlevel loss, which trains the proposal")                                       \
     X(G, robust, ENUM(switch), ANY, VALUE(VKN_SWITCH_OFF),                                              \
-      "leave out the pixels of training images that other images do not explain")
+      "no weight for outliers: parts of images that other images contradict")
 
 /* Exponential and cosine schedules reach final_rate when training ends, by steps or time. Milestones are fractions
  * of the training; a training without limits uses decay_start and decay_interval instead. */

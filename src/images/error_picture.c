@@ -18,6 +18,7 @@ struct sheet {
     uint32_t views, across;   /* drawn views, in all and in a row */
     uint32_t box[2], size[2]; /* pixels of a box with its gap, and of the picture */
     float largest;
+    bool has_outliers; /* enough to be left out: they are red */
     uint8_t *rgb;
 };
 
@@ -60,8 +61,9 @@ static void draw_view(const struct sheet *sheet, uint32_t n)
             float share = sheet->largest > 0 ? fabsf(error) / sheet->largest : 0;
             uint8_t grey = (uint8_t)(255 * sqrtf(fminf(share, 1)) + 0.5F);
             uint8_t *rgb = sheet->rgb + 3 * ((size_t)(top + y) * sheet->size[0] + left + x);
-            memset(rgb, error < 0 ? grey / 3 : grey, 3);
-            if (error < 0)
+            bool is_outlier = sheet->has_outliers && error < 0;
+            memset(rgb, is_outlier ? grey / 3 : grey, 3);
+            if (is_outlier)
                 rgb[0] = 255;
         }
 }
@@ -92,10 +94,11 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
                           .views = drawn,
                           .across = drawn < DRAWN_ACROSS ? drawn : DRAWN_ACROSS};
     vkn_status status = map ? gpu_download(step->device, &step->buffers.at[BIND_STATE],
-                                           sizeof(struct State), map, cells * sizeof *map)
+                                           step_error_map_offset(step), map, cells * sizeof *map)
                             : VKN_ERROR;
     if (status == VKN_OK) {
         *found = images_count_outliers(plan, train, map);
+        sheet.has_outliers = found->views > 0;
         status = write_sheet(&sheet, path);
     }
     free(map);

@@ -53,12 +53,14 @@ struct images_plan {
     uint64_t bytes;          /* of the device's buffer, limited by the budget */
     uint64_t exchange_bytes; /* host memory of one exchange: pixels, then cameras */
     uint64_t all_bytes;      /* of all decoded images of the share */
+    uint32_t first_cell;     /* of the error map, which follows the sky */
     uint32_t cell_edge;      /* of a cell of the error map, in pixels of a whole view */
     uint32_t view_cells;     /* most cells of the error map in a view, of all shares */
     uint32_t slot_cells;     /* most cells of the error map in a slot */
     bool cuts_panoramas;     /* panoramas are cut into strips, which differ in solid angle */
     uint64_t depths;         /* known depths of the training views, with loss.depth */
     float times[2];          /* first and last time of all training views */
+    double up[3];            /* scene_up of the training views */
     float view_size;         /* mean of the longer sides of all training images, pixels */
 };
 
@@ -184,8 +186,8 @@ vkn_status images_write_errors(const struct step *step, const struct images_plan
                                struct step_outliers *found);
 /* Writes a mask for each training view to `folder`: grey PNG, 255 at used pixels, 0 at pixels that
  * the scene's mask hides or that are in an outlier cell. A mask is called as its image, below the
- * folder that contains all images, with ".png" appended. `map` NULL: no outliers. `stop` may be
- * NULL. */
+ * folder that contains all images, with ".png" appended and without "..". `map` NULL: no outliers.
+ * `stop` may be NULL. */
 vkn_status images_write_masks(const struct vkn_scene *scene, const struct images_plan *plan,
                               const struct ErrorCell *map, const char *folder,
                               const volatile sig_atomic_t *stop);

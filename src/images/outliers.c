@@ -49,6 +49,26 @@ static size_t common_folder(const struct scene_split *train)
     return length;
 }
 
+/* Returns a fresh path of the mask of an image, below `folder` also if the image's name, below the
+ * folder that contains all images, leads out of that. */
+static char *mask_path(const char *folder, const char *name)
+{
+    struct base_text path = {0};
+    base_text_add(&path, "%s", folder);
+    while (*name != '\0') {
+        size_t length = strcspn(name, "/");
+        bool is_parent = length == 2 && strncmp(name, "..", 2) == 0;
+        if (length > 0 && !is_parent)
+            base_text_add(&path, "/%.*s", (int)length, name);
+        name += length + (name[length] == '/');
+    }
+    base_text_add(&path, ".png");
+    if (!path.failed)
+        return path.data;
+    free(path.data);
+    return NULL;
+}
+
 /* Writes a mask: bright at the pixels that the scene uses and that are in no outlier cell. */
 static vkn_status write_mask(const struct vkn_scene *scene, const struct images_plan *plan,
                              const struct ErrorCell *map, size_t view, const char *path)
@@ -85,7 +105,7 @@ vkn_status images_write_masks(const struct vkn_scene *scene, const struct images
     size_t skipped = common_folder(train);
     vkn_status status = VKN_OK;
     for (size_t view = 0; view < train->camera_count && status == VKN_OK; view++) {
-        char *path = base_format("%s/%s.png", folder, train->cameras[view].image_path + skipped);
+        char *path = mask_path(folder, train->cameras[view].image_path + skipped);
         char *parent = path ? base_path_folder(path) : NULL;
         status = stop && *stop ? base_fail(VKN_INTERRUPTED, "%s: interrupted", folder)
                  : parent      ? base_make_folder(parent)

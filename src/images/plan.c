@@ -243,7 +243,7 @@ struct Camera images_camera(const struct images_plan *plan, const struct scene_s
     camera.view = image_strip->view;
     camera.first_row = image_strip->first_row;
     camera.shrink = image_strip->shrink;
-    camera.first_cell = image_strip->view * plan->view_cells;
+    camera.first_cell = plan->first_cell + image_strip->view * plan->view_cells;
     camera.cell_columns = images_error_cells(plan, view->width);
     if (plan->depths > 0) {
         size_t first = first_depth(train, view, image_strip->first_row);
@@ -284,6 +284,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         .pixels = train->pixel_count,
         .all_bytes = 4 * train->pixel_count,
         .depths = config->loss.depth > 0 ? train->depth_count : 0,
+        .first_cell = config->scene.sky == VKN_SWITCH_ON ? SKY_CELLS : 0,
         .times = {1.0F, 0.0F},
     };
     for (size_t i = 0; i < train->camera_count; i++) {
@@ -291,6 +292,7 @@ vkn_status images_make_plan(const struct vkn_scene *scene, const struct vkn_conf
         plan->times[1] = fmaxf(plan->times[1], train->cameras[i].time);
         plan->view_size += (float)longer_side(&train->cameras[i]) / (float)train->camera_count;
     }
+    scene_up(train, plan->up);
     plan_strips(train, 1, shrink, plan);
     if (plan->all_bytes > minimum(budget, range)) {
         if (images_fit_host(scene, config))
@@ -340,6 +342,7 @@ struct step_images images_of_step(const struct images_plan *plan)
         .slot_cells = plan->slot_cells,
         .depths = plan->depths,
         .times = {plan->times[0], plan->times[1]},
+        .up = {(float)plan->up[0], (float)plan->up[1], (float)plan->up[2]},
         .view_size = plan->view_size,
         .share = plan->share,
     };

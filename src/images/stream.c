@@ -128,7 +128,9 @@ vkn_status stream_load(struct vkn_scene *scene, const struct vkn_config *config,
         scene_find_background(scene);
     if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
         scene_find_exposures(scene);
-    return scene_find_depths(scene);
+    if (config->scene.sky == VKN_SWITCH_DEFAULT)
+        scene_find_sky(scene);
+    return config->loss.depth >= 0 ? scene_find_depths(scene, SCENE_TRAIN) : VKN_OK;
 }
 
 /* Returns a whole view as a strip. */

@@ -107,6 +107,7 @@ static const struct {
      "mlp.density_width (mlp.color_width, mlp.density_layers)"},
     {offsetof(struct buffer_counts, cells), "march.resolution (dynamic.time_bins)"},
     {offsetof(struct buffer_counts, bit_words), "march.resolution (dynamic.time_bins)"},
+    {offsetof(struct buffer_counts, sky_cells), "scene.sky"},
     {offsetof(struct buffer_counts, error_cells), "batch.by_error (loss.robust)"},
     {offsetof(struct buffer_counts, error_sums), "batch.by_error"},
     {offsetof(struct buffer_counts, refined_views), "scene.refine"},

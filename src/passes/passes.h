@@ -33,6 +33,7 @@ struct buffer_counts {
     bool f16_sums; /* the optimiser reads pairs of f16 sums, stored after any fixed-point sums */
     uint64_t groups, scratch_bytes; /* workgroups of field_backward; bytes of each one's tiles */
     uint64_t cells, bit_words;      /* occupancy grid: cells; 32-bit words of BIND_OCCUPANCY_BITS */
+    uint64_t sky_cells;             /* struct ErrorCell of the sky, or 0 */
     uint64_t error_cells, error_sums; /* error map: struct ErrorCell; floats after REDUCE_SIZE */
     uint64_t refined_views;           /* training views whose cameras are refined, or 0 */
     uint64_t appearances;             /* training views whose appearance is estimated, or 0 */
@@ -106,11 +107,12 @@ struct saved_buffer {
  * the coarse field follow. Returns their number. */
 size_t buffers_list_saved(uint32_t mask, bool coarse, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
 
-/* The state in a checkpoint of a training that refined cameras, estimated appearances or looked for
- * outliers. */
+/* The state in a checkpoint of a training that had a sky, refined cameras, estimated appearances or
+ * looked for outliers. */
 struct saved_state {
     const void *data; /* struct State and what follows; NULL: none of these */
     uint64_t size;
+    bool has_sky;                    /* the cells of the sky follow struct State */
     bool has_views, has_appearances; /* struct View and struct Appearance follow */
     bool has_map, has_outliers;      /* an error map is before these; it has outlier cells */
 };
@@ -139,6 +141,10 @@ struct cost {
                        read once and written once */
     double atomics; /* atomic operations on memory, one for each 32-bit word */
 };
+
+/* Operations for a ray's colour of the sky (shaders/shared/sky.glsl), and bytes read. */
+#define COST_SKY_FLOPS 760
+#define COST_SKY_BYTES (4.0 * SKY_LEVELS * 16)
 
 /* The facts of a run that the cost formulas use. */
 struct cost_model {
@@ -233,6 +239,7 @@ enum pass_use {
     PASS_ROBUST = 1 << 24,      /* loss.robust: rays through outlier cells have no weight */
     PASS_MAPS_ERRORS = 1 << 25, /* either of them: training keeps an error map */
     PASS_APPEARANCE = 1 << 23,  /* scene.appearance: training estimates the images' appearance */
+    PASS_SKY = 1 << 26,         /* scene.sky: a background by direction */
 };
 
 #define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */

@@ -50,7 +50,8 @@ struct import {
     size_t point_count;
     struct base_text unread; /* keys that are not understood, "a, b" */
     size_t unread_count;
-    uint32_t checksum; /* of all files that were read */
+    double unit_length; /* metres of a unit of the poses; 0: unknown */
+    uint32_t checksum;  /* of all files that were read */
 };
 
 /* ---- the readers ----------------------------------------------------------------------------- */

@@ -177,7 +177,7 @@ static vkn_status find_lens(struct chunk *chunk, const char *id, const char *whe
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
-static vkn_status read_placement(const cJSON *transform, const char *where,
+static vkn_status read_placement(struct import *import, const cJSON *transform, const char *where,
                                  struct placement *placement)
 {
     *placement = (struct placement){.rotation = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}}, .scale = 1};
@@ -190,6 +190,8 @@ static vkn_status read_placement(const cJSON *transform, const char *where,
     if (child(transform, "scale") != NULL)
         BASE_TRY(import_parse(import_xml_text(transform, "scale"), where, "scale",
                               IMPORT_MAX_COORDINATE, &placement->scale));
+    /* Metashape's scale leads to metres, from scale bars or references. */
+    import->unit_length = child(transform, "scale") != NULL ? 1 : 0;
     return placement->scale > 0
                ? VKN_OK
                : base_json_fail(where, "scale", "%g is not positive", placement->scale);
@@ -207,8 +209,9 @@ static vkn_status find_placement(struct chunk *chunk)
             transform = child(component, "transform");
     }
     char *where = base_format("%s: transform.", chunk->import->file);
-    vkn_status status =
-        where != NULL ? read_placement(transform, where, &chunk->placement) : VKN_ERROR;
+    vkn_status status = where != NULL
+                            ? read_placement(chunk->import, transform, where, &chunk->placement)
+                            : VKN_ERROR;
     free(where);
     return status;
 }

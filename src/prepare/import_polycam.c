@@ -74,6 +74,7 @@ static vkn_status read_file(struct import *import, const char *file)
 
 vkn_status import_polycam(struct import *import)
 {
+    import->unit_length = 1; /* ARKit's units are metres */
     bool is_corrected = strcmp(base_path_name(import->file), CORRECTED) == 0;
     struct dirent **entries = NULL;
     int count = scandir(import->file, &entries, NULL, alphasort);

@@ -107,6 +107,7 @@ vkn_status import_record3d(struct import *import)
     if (folder == NULL)
         return VKN_ERROR;
     free(import->folder);
+    import->unit_length = 1; /* ARKit's units are metres */
     import->folder = folder; /* may be the subfolder EXR_RGBD */
     BASE_TRY(import_set_pictures(import, "rgb"));
     BASE_TRY(import_read_json(import, import->file, &json));

@@ -193,6 +193,10 @@ static vkn_status write_all(struct preparation *preparation, cJSON *json)
             status = add_frame(preparation, &source->pictures[i], frames);
         preparation->result.registered++;
     }
+    double unit_length = preparation->params->unit_length > 0 ? preparation->params->unit_length
+                                                              : import->unit_length;
+    if (unit_length > 0)
+        cJSON_AddNumberToObject(json, "unit_length", unit_length);
     if (import->lens_count == 1)
         add_lens(json, &import->lenses[0]);
     if (status == VKN_OK)

@@ -23,10 +23,15 @@ static struct cost cost_generate(const struct cost_model *m, const struct cost_c
         searched = 4; /* the error of the pixel's cell */
     if (share > 0)
         searched += 4 * 4 + share * 4 * (2 + log2(fmax(slots, 1)) + log2(fmax(cells, 1)));
+    if (m->config->loss.depth > 0.0F)
+        searched += (double)m->config->batch.depth_share * sizeof(struct Depth);
+    bool has_sky = m->config->scene.sky == VKN_SWITCH_ON;
+    double sky = has_sky ? COST_SKY_BYTES : 0;
     return (struct cost){
-        .flops = GENERATE_RAY * n->rays,
-        .bytes = (ray + searched + sizeof(struct Camera)) * n->rays,
-        .memory = ray * n->rays + sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
+        .flops = (GENERATE_RAY + (has_sky ? COST_SKY_FLOPS : 0)) * n->rays,
+        .bytes = (ray + searched + sky + sizeof(struct Camera)) * n->rays,
+        .memory =
+            (ray + sky) * n->rays + sizeof(struct Camera) * fmin(m->constants->view_count, n->rays),
     };
 }
 

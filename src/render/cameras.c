@@ -6,6 +6,7 @@
 #include "images/images.h"
 #include "rays/rays.h"
 #include "render/internal.h"
+#include "volume/volume.h"
 
 /* Finds the views in the saved state, and sets the plan as far as the error map depends on it. */
 static vkn_status find_saved(const struct vkn_renderer *r, const struct vkn_scene *scene,
@@ -34,7 +35,9 @@ vkn_status render_write_masks(const struct vkn_renderer *r, const struct vkn_sce
                          r->checkpoint);
     BASE_TRY(base_make_last_folder(folder));
     BASE_TRY(find_saved(r, scene, &plan, &saved));
-    const struct ErrorCell *map = (const void *)((const struct State *)r->state.data + 1);
+    uint64_t sky = volume_sky_cells(&r->setup.config) * sizeof(struct ErrorCell);
+    const struct ErrorCell *map =
+        (const void *)((const char *)r->state.data + sizeof(struct State) + sky);
     *found = images_count_outliers(&plan, &scene->splits[SCENE_TRAIN], map);
     return images_write_masks(scene, &plan, found->views > 0 ? map : NULL, folder, stop);
 }

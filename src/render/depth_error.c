@@ -6,12 +6,6 @@
 
 #define CLOSE 0.05 /* largest relative error that counts as right */
 
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
 vkn_status render_depth_error(const struct render_evaluation *request, size_t index,
                               const struct vkn_picture *picture, struct vkn_evaluated_view *view)
 {
@@ -32,7 +26,7 @@ vkn_status render_depth_error(const struct render_evaluation *request, size_t in
         errors[i] = fabs((double)picture->depth[pixel] / depth - 1);
         right += errors[i] <= CLOSE ? 1 : 0;
     }
-    qsort(errors, view->depths, sizeof *errors, by_value);
+    base_sort(errors, view->depths);
     view->depth_error = errors[view->depths / 2];
     view->depth_inliers = right / (double)view->depths;
     free(errors);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/report.h"
+#include "volume/volume.h"
 
 /* Limits of a batch: views that are rendered one by one, then measured and written in parallel. */
 #define BATCH_VIEWS  8u
@@ -322,7 +323,7 @@ static vkn_status evaluate_split(const struct render_evaluation *request,
     if (!evaluation->views)
         return VKN_ERROR;
     evaluation->view_count = count;
-    BASE_TRY(scene_find_depths(request->scene));
+    BASE_TRY(scene_find_depths(request->scene, request->split));
     BASE_TRY(name_views(request, evaluation));
     struct batch batch = {.request = request, .evaluation = evaluation};
     BASE_TRY(
@@ -381,5 +382,7 @@ enum vkn_background render_background(enum vkn_background request, const struct 
 {
     if (request == VKN_BACKGROUND_WHITE || request == VKN_BACKGROUND_BLACK)
         return request;
+    if (volume_sky_cells(config) > 0)
+        return VKN_BACKGROUND_DEFAULT;
     return config->background == VKN_BACKGROUND_BLACK ? VKN_BACKGROUND_BLACK : VKN_BACKGROUND_WHITE;
 }

@@ -108,6 +108,15 @@ void render_mesh_free(struct render_mesh *mesh)
     *mesh = (struct render_mesh){0};
 }
 
+void render_mesh_scale(struct render_mesh *mesh, double factor)
+{
+    for (int i = 0; i < 3; i++) {
+        mesh->origin[i] *= factor;
+        for (size_t v = 0; v < mesh->vertex_count; v++)
+            mesh->vertices[v].position[i] = (float)((double)mesh->vertices[v].position[i] * factor);
+    }
+}
+
 /* Reserves `more` elements after the first `count`; allocates `count` / 2 beyond them. */
 static vkn_status reserve(void **elements, size_t size, size_t count, size_t more, size_t *capacity)
 {

@@ -59,8 +59,9 @@ static vkn_status keep_state(struct vkn_renderer *r, const char *path,
                              const struct safetensors_file *file)
 {
     const struct saved_state state = checkpoint_state(file);
+    bool is_kept = state.has_views || state.has_appearances || state.has_outliers;
     r->checkpoint = base_format("%s", path);
-    if (!r->checkpoint || !state.data)
+    if (!r->checkpoint || !is_kept)
         return r->checkpoint ? VKN_OK : VKN_ERROR;
     void *copy = base_alloc(state.size, 1);
     r->state = state;

@@ -105,7 +105,8 @@ vkn_status render_evaluate(const struct render_evaluation *request,
  * training views were refined, because test views do not move along; else none. */
 uint32_t render_default_aligned(const struct vkn_config *config, enum scene_split_name split);
 
-/* Returns the requested background, else the one that the field was trained on (white or black). */
+/* Returns the requested background, else the one that the field was trained on: white, black, or
+ * with scene.sky the default, which is the sky. */
 enum vkn_background render_background(enum vkn_background request, const struct vkn_config *config);
 
 /* ---- files of a rendering: a picture of each map of each frame, and a video of each map ------ */
@@ -159,6 +160,8 @@ struct render_mesh {
     uint8_t *texture;      /* RGB rows from the top, sRGB */
 };
 void render_mesh_free(struct render_mesh *mesh);
+/* Multiplies positions and origin by `factor`. */
+void render_mesh_scale(struct render_mesh *mesh, double factor);
 
 struct render_mesh_params {
     double low[3], high[3]; /* box in dataset units; all zero: none */
@@ -255,6 +258,8 @@ vkn_status render_splats(vkn_renderer *renderer, const struct vkn_scene *scene,
                          struct report_progress *progress, const volatile sig_atomic_t *stop,
                          struct render_splats *splats);
 void render_splats_free(struct render_splats *splats);
+/* Multiplies positions, origin and sizes by `factor`. */
+void render_splats_scale(struct render_splats *splats, double factor);
 
 /* Content of an exported file. */
 enum render_content { RENDER_MESH, RENDER_TEXTURE, RENDER_POINTS, RENDER_SPLATS };

@@ -19,6 +19,7 @@ static vkn_status allocate(struct vkn_renderer *r)
 {
     struct buffer_counts counts = setup_counts(&r->setup);
     counts.cameras = 1;
+    counts.sky_cells = volume_sky_cells(&r->setup.config);
     return buffers_create(r->device, BUFFERS_OF_VIEW,
                           OF_PICTURES | (r->step ? 0 : BUFFERS_OF_FIELD), &counts, &r->buffers);
 }
@@ -443,6 +444,18 @@ static vkn_status render_all(struct vkn_renderer *r, struct vkn_picture *picture
     return VKN_OK;
 }
 
+/* Copies the sky of the step, whose field is rendered. */
+static vkn_status copy_sky(const struct vkn_renderer *r)
+{
+    const uint64_t offset = sizeof(struct State);
+    if (!r->step)
+        return VKN_OK;
+    GPU_ONCE(r->device, "sky");
+    gpu_record_copy(recording, &r->step->buffers.at[BIND_STATE], offset, &r->buffers.at[BIND_STATE],
+                    offset, SKY_CELLS * sizeof(struct ErrorCell));
+    return gpu_run_once(&recording);
+}
+
 vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *camera,
                           enum vkn_background background, uint32_t supersample,
                           struct vkn_picture *picture)
@@ -457,10 +470,14 @@ vkn_status render_picture(vkn_renderer *renderer, const struct scene_camera *cam
         return base_fail(VKN_BAD_INPUT, "a view of %u x %u pixels cannot be rendered",
                          camera->width, camera->height);
     float value = background == VKN_BACKGROUND_BLACK ? 0.0f : 1.0f;
+    bool has_sky = volume_sky_cells(&renderer->setup.config) > 0;
+    renderer->setup.constants.picture_sky = has_sky && background == VKN_BACKGROUND_DEFAULT;
     for (int c = 0; c < 3; c++)
         renderer->setup.constants.render_background[c] = value;
     BASE_TRY(render_upload_camera(renderer, camera));
     BASE_TRY(render_upload_constants(renderer));
+    if (renderer->setup.constants.picture_sky)
+        BASE_TRY(copy_sky(renderer));
     vkn_status status =
         allocate_picture(picture, camera->width, camera->height, renderer->finish_normals != NULL);
     if (status == VKN_OK)

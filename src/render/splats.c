@@ -153,6 +153,18 @@ void render_splats_free(struct render_splats *splats)
     *splats = (struct render_splats){0};
 }
 
+void render_splats_scale(struct render_splats *splats, double factor)
+{
+    for (int i = 0; i < 3; i++)
+        splats->origin[i] *= factor;
+    for (size_t n = 0; n < splats->count; n++) {
+        struct Splat *splat = &splats->splats[n];
+        for (int i = 0; i < 3; i++)
+            splat->position[i] = (float)((double)splat->position[i] * factor);
+        splat->spacing = (float)((double)splat->spacing * factor);
+    }
+}
+
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static void put_header(struct file_buffer *file_buffer, const struct render_splats *splats)

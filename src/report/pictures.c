@@ -1,6 +1,9 @@
 /* Adds the pictures of views side by side, with a slider between any two of them. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
 
 #include "report/page.h"
 #include "report/report.h"
@@ -138,8 +141,12 @@ static void add_error_map(struct base_text *page, const struct run *run)
     size_t budget = PAGE_PICTURE_BUDGET;
     char *path = base_path_join(run->folder, REPORT_ERROR_MAP);
     if (path && base_file_exists(path)) {
-        base_text_add(page, "<figure class=\"view\">\n<figcaption><h3>Error map of training views"
-                            "; red: outliers, left out of the training</h3></figcaption>\n");
+        const cJSON *loss = cJSON_GetObjectItemCaseSensitive(run->config, "loss");
+        const char *robust = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(loss, "robust"));
+        base_text_add(page,
+                      "<figure class=\"view\">\n<figcaption><h3>Error map of training views%s</h3>"
+                      "</figcaption>\n",
+                      robust && strcmp(robust, "on") == 0 ? "; red: outliers, left out" : "");
         page_picture(page, run->folder, REPORT_ERROR_MAP, "error map", 0, &budget);
         base_text_add(page, "\n</figure>\n");
     }

@@ -13,6 +13,8 @@
 /* Inherits the training space of the same scene, so that weights stay valid if images are added. */
 static void inherit_space(struct vkn_config *config, const struct vkn_config *from)
 {
+    if (config->scene.unit_length == 0)
+        config->scene.unit_length = from->scene.unit_length;
     bool is_open =
         config->scene.scale == 0 && config->scene.aabb_scale == 0 && !config->scene.fixed_transform;
     if (!is_open || !from->scene.fixed_transform)

@@ -29,6 +29,7 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
     };
     for (size_t i = 0; i < BASE_COUNT(numbers); i++)
         BASE_TRY(base_check_range(what, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
+    BASE_TRY(base_check_range(what, "unit_length", params->unit_length, 0, 1e9));
     BASE_TRY(base_check_choice(what, "format", params->format, VKN_SCENE_NSVF));
     BASE_TRY(base_check_choice(what, "precision", params->precision, VKN_PRECISION_COOPMAT));
     return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);
@@ -180,12 +181,15 @@ static vkn_status make_content(const struct vkn_export_params *params,
                                struct base_file_writer *writer, struct made *made,
                                struct vkn_export_result *result)
 {
+    double unit = result->unit_length > 0 ? result->unit_length : 1;
     if (format->write_splats) {
         BASE_TRY(make_splats(params, opened, &made->splats, result));
+        render_splats_scale(&made->splats, unit);
         return format->write_splats(writer, &made->splats);
     }
     BASE_TRY(format->content == RENDER_MESH ? make_mesh(params, opened, &made->mesh, result)
                                             : make_points(params, opened, &made->mesh, result));
+    render_mesh_scale(&made->mesh, unit);
     return format->write(writer, &made->mesh);
 }
 
@@ -275,6 +279,16 @@ static vkn_status export_files(struct vkn_export_params *params, struct run_open
     return export_file(params, RENDER_SPLATS, params->splats, opened, result);
 }
 
+/* Sets the unit of the files and the origin in this unit. */
+static void choose_unit(const struct vkn_export_params *params, const struct vkn_scene *scene,
+                        struct vkn_export_result *result)
+{
+    result->unit_length = params->unit_length > 0 ? params->unit_length : scene->unit_length;
+    render_local_origin(scene, result->origin);
+    for (int i = 0; i < 3 && result->unit_length > 0; i++)
+        result->origin[i] *= result->unit_length;
+}
+
 vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_export_result *result)
 {
     BASE_C_LOCALE;
@@ -291,7 +305,7 @@ vkn_status vkn_run_export(const struct vkn_export_params *given, struct vkn_expo
     BASE_TRY(check_params(params));
     BASE_TRY(
         run_open(&job, params->run, params->scene, params->format, params->precision, &opened));
-    render_local_origin(opened.scene, made->origin);
+    choose_unit(params, opened.scene, made);
     vkn_status status = export_files(params, &opened, made);
     run_close(&opened);
     made->seconds = base_seconds() - began;
@@ -364,6 +378,8 @@ char *vkn_export_json(const struct vkn_export_params *given_params,
         add_numbers(object, "object_high", result->object_high);
     }
     add_numbers(object, "origin", result->origin);
+    if (result->unit_length > 0)
+        cJSON_AddNumberToObject(object, "unit_length", result->unit_length);
     if (params->has_time)
         cJSON_AddNumberToObject(object, "time", params->time);
     cJSON_AddNumberToObject(object, "seconds", result->seconds);

@@ -152,7 +152,9 @@ static void add_evaluation(cJSON *json, const struct vkn_evaluation *evaluation)
               evaluation->depths);
     cJSON_AddNumberToObject(json, "views", (double)evaluation->view_count);
     cJSON_AddStringToObject(json, "split", run_split_names[evaluation->split]);
-    cJSON_AddStringToObject(json, "background", config_background_names[evaluation->background]);
+    cJSON_AddStringToObject(json, "background",
+                            evaluation->background ? config_background_names[evaluation->background]
+                                                   : "sky");
     cJSON_AddStringToObject(json, "color_space", "sRGB");
     cJSON_AddNumberToObject(json, "step", (double)evaluation->step);
 }

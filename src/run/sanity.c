@@ -45,6 +45,8 @@ void sanity_log_images(const struct vkn_scene *scene, const struct vkn_config *c
                  text, config_background_names[config->background],
                  fmax((double)config->loss.distortion, 0.0));
     log_exposures(scene, config);
+    if (scene_describe_sky(scene, text))
+        base_log(BASE_LOG_INFO, "%s: scene.sky=%s", text, config_switch_names[config->scene.sky]);
 }
 
 void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config *config,
@@ -59,8 +61,10 @@ void sanity_log_outliers(const struct vkn_scene *scene, const struct vkn_config 
                  "images; see %s, or write masks by vknerf export --masks",
                  folder, 100 * found->share, found->views, all, REPORT_ERROR_MAP);
     else
-        base_log(BASE_LOG_INFO, "%s: loss.robust found nothing to leave out: all %zu images agree",
-                 folder, all);
+        base_log(
+            BASE_LOG_INFO,
+            "%s: loss.robust leaves nothing out: less than 1 %% of the images' area are outliers",
+            folder);
 }
 
 void sanity_check_scene(const struct vkn_scene *scene, const struct vkn_config *config)

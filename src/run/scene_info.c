@@ -35,6 +35,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     BASE_TRY(BASE_READ(__func__, vkn_scene_info_params, given, params, svg));
     BASE_CHOICE(params, format, VKN_SCENE_NSVF);
     BASE_RANGE(params, scale, 0, FLT_MAX);
+    BASE_RANGE(params, unit_length, 0, 1e9);
     if (!params->scene)
         return base_fail(VKN_BAD_INPUT, "no scene is given");
     struct scene_findings findings = {0};
@@ -44,6 +45,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
         .downscale = params->downscale,
         .scale = (double)params->scale,
         .aabb_scale = params->aabb_scale,
+        .unit_length = params->unit_length,
         .findings = &findings,
     };
     struct vkn_scene *scene = NULL;
@@ -52,8 +54,11 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     if (status == VKN_OK) {
         scene_find_background(scene);
         scene_find_exposures(scene);
-        status = scene_find_depths(scene);
+        scene_find_sky(scene);
+        status = scene_find_depths(scene, SCENE_TRAIN);
     }
+    if (status == VKN_OK)
+        status = scene_find_depths(scene, SCENE_TEST);
     if (status == VKN_OK)
         status = inspect_scene(scene, &findings, (double)setup_near_distance(scene), &inspection);
     if (status == VKN_OK)

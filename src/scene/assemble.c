@@ -362,6 +362,8 @@ vkn_status scene_assemble(struct vkn_scene *scene, struct transforms files[SCENE
                           bool single, const struct scene_options *options)
 {
     BASE_TRY(check_space(options));
+    scene->unit_length =
+        options->unit_length > 0 ? options->unit_length : files[SCENE_TRAIN].unit_length;
     scene->downscale = options->downscale > 0 ? options->downscale : 1;
     scene->load_downscale = scene->downscale / files[SCENE_TRAIN].image_factor;
     struct selection selections[SCENE_SPLITS] = {{0}};

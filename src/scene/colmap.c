@@ -53,8 +53,8 @@ static void set_bounds(const struct transforms *transforms, const size_t *ends, 
         space_set_bounds(&transforms->frames[i], depths + begin, ends[i] - begin);
 }
 
-#define LEAST_ERROR 0.5F /* reprojection error of a point, pixels: its views may agree by chance \
-                          */
+/* Least reprojection error of a point, pixels: the views of a short track may agree by chance. */
+#define LEAST_ERROR 0.5F
 
 /* Returns the angle of a reprojection error in pixels at the middle of a frame. */
 static float to_radians(const struct transforms_frame *frame, float error)

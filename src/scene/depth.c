@@ -6,14 +6,17 @@
 #include "scene/space.h"
 #include "scene/transforms.h"
 
-#define HOLD_OUT    8u   /* one of so many points is held out from training */
-#define LEAST_VIEWS 2u   /* training views in the track of a usable point */
-#define MOST_SIGMA  0.25 /* largest relative standard deviation of a usable depth */
-/* Clouds without tracks: a view sees the nearest point of each cell, unless a neighbouring cell has
- * a point nearer than this share of its distance. */
-#define CELLS       48u /* along the longer side of an image */
-#define OCCLUDED    0.9
-#define CLOUD_SIGMA 0.03 /* relative standard deviation: the point may be hidden */
+#define HOLD_OUT       8u   /* one of so many points is held out from training */
+#define LEAST_VIEWS    2u   /* training views in the track of a usable point */
+#define MOST_SIGMA     0.25 /* largest relative standard deviation of a usable depth */
+/* Clouds without tracks: a view sees the nearest point of each cell, unless it is hidden. */
+#define CELLS          48u  /* along the longer side of an image */
+#define CLOUD_SIGMA    0.03 /* relative standard deviation: the point may be hidden */
+/* A depth picture is compared with points of its view. */
+#define COMPARED       32u
+#define LEAST_COMPARED 8u
+#define NEAR           0.01 /* of width + height: between a point and a pixel with a known depth */
+#define OTHER_UNIT     2.0  /* ratio of depths from which on units differ */
 
 const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked_points", "cloud_points",
                                                           "picture_pixels"};
@@ -51,8 +54,9 @@ static double towards(const struct scene_camera *camera, const struct scene_poin
     return distance;
 }
 
-/* Counts a view in a track, finds the view that sees the point most differently from the first, or
- * the largest angle between this view and others. */
+/* Adds a view to a track. Round 0 counts the views; round 1 finds the view whose direction differs
+ * most from the first view's, round 2 the largest angle between that view's direction and others.
+ */
 static void widen(struct track *track, int round, const double direction[3])
 {
     float at[3], cosine = 0;
@@ -107,6 +111,13 @@ static bool is_held_out(size_t point)
     return point % HOLD_OUT == 0;
 }
 
+bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth *depth)
+{
+    return depth->x >= 0 && depth->y >= 0 && depth->x < (float)camera->width &&
+           depth->y < (float)camera->height && depth->sigma > 0 &&
+           isfinite(depth->depth * depth->depth) && isfinite(depth->sigma * depth->sigma);
+}
+
 /* Makes the depth of a point; returns false if the image does not show it. `sigma`: relative. */
 static bool see(const struct scene_camera *camera, double limit, const struct scene_point *point,
                 double sigma, struct scene_depth *depth)
@@ -114,14 +125,13 @@ static bool see(const struct scene_camera *camera, double limit, const struct sc
     double position[3], direction[3], x, y;
     for (int i = 0; i < 3; i++)
         position[i] = (double)point->position[i];
-    if (!scene_camera_project_within(camera, limit, position, &x, &y) ||
-        !(x >= 0 && y >= 0 && x < camera->width && y < camera->height))
+    if (!scene_camera_project_within(camera, limit, position, &x, &y))
         return false;
     double distance = towards(camera, point, direction);
     distance *= scene_camera_depth_scale(camera, direction);
     *depth = (struct scene_depth){
         .x = (float)x, .y = (float)y, .depth = (float)distance, .sigma = (float)(distance * sigma)};
-    return depth->sigma > 0 && isfinite(depth->sigma);
+    return depth_is_usable(camera, depth);
 }
 
 static void list_tracked(const struct finding *finding, const struct scene_camera *camera,
@@ -139,25 +149,6 @@ static void list_tracked(const struct finding *finding, const struct scene_camer
     }
 }
 
-/* The nearest point in a cell of an image. */
-struct cell {
-    struct scene_depth depth; /* depth 0: none */
-    bool is_listed;           /* the point is for this split */
-};
-
-/* Returns whether a neighbouring cell has a point that is clearly nearer. */
-static bool is_hidden(const struct cell *cells, uint32_t columns, uint32_t rows, uint32_t at)
-{
-    uint32_t column = at % columns, row = at / columns;
-    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < rows; y++)
-        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < columns; x++) {
-            const float other = cells[y * columns + x].depth.depth;
-            if (other > 0 && (double)other < OCCLUDED * (double)cells[at].depth.depth)
-                return true;
-        }
-    return false;
-}
-
 static vkn_status list_cloud(const struct finding *finding, const struct scene_camera *camera,
                              struct base_text *list)
 {
@@ -166,22 +157,29 @@ static vkn_status list_cloud(const struct finding *finding, const struct scene_c
     uint32_t longer = camera->width > camera->height ? camera->width : camera->height;
     uint32_t edge = longer / CELLS + 1;
     uint32_t columns = camera->width / edge + 1, rows = camera->height / edge + 1;
-    struct cell *cells = base_alloc((size_t)columns * rows, sizeof *cells);
-    if (!cells)
-        return VKN_ERROR;
-    for (size_t i = 0; i < scene->point_count; i++) {
+    struct scene_depth *nearest = base_alloc((size_t)columns * rows, sizeof *nearest);
+    size_t *points = base_alloc((size_t)columns * rows, sizeof *points);
+    double *distances = base_alloc((size_t)columns * rows, sizeof *distances);
+    bool allocated = nearest && points && distances;
+    for (size_t i = 0; i < scene->point_count && allocated; i++) {
         struct scene_depth depth;
         if (!see(camera, limit, &scene->points[i], CLOUD_SIGMA, &depth))
             continue;
-        struct cell *cell = &cells[(uint32_t)depth.y / edge * columns + (uint32_t)depth.x / edge];
-        if (cell->depth.depth == 0 || depth.depth < cell->depth.depth)
-            *cell = (struct cell){depth, is_held_out(i) != (finding->split == SCENE_TRAIN)};
+        uint32_t cell = (uint32_t)depth.y / edge * columns + (uint32_t)depth.x / edge;
+        if (distances[cell] > 0 && (double)depth.depth >= distances[cell])
+            continue;
+        nearest[cell] = depth;
+        points[cell] = i;
+        distances[cell] = (double)depth.depth;
     }
-    for (uint32_t i = 0; i < columns * rows; i++)
-        if (cells[i].depth.depth > 0 && cells[i].is_listed && !is_hidden(cells, columns, rows, i))
-            base_text_add_bytes(list, &cells[i].depth, sizeof cells[i].depth);
-    free(cells);
-    return VKN_OK;
+    for (uint32_t i = 0; i < columns * rows && allocated; i++)
+        if (distances[i] > 0 && is_held_out(points[i]) != (finding->split == SCENE_TRAIN) &&
+            !space_is_hidden(distances, columns, rows, i))
+            base_text_add_bytes(list, &nearest[i], sizeof nearest[i]);
+    free(nearest);
+    free(points);
+    free(distances);
+    return allocated ? VKN_OK : VKN_ERROR;
 }
 
 static int by_row(const void *a, const void *b)
@@ -190,20 +188,73 @@ static int by_row(const void *a, const void *b)
     return x->y != y->y ? (x->y > y->y) - (x->y < y->y) : (x->x > y->x) - (x->x < y->x);
 }
 
-/* Lists the depths of a view's depth picture. *has_picture: there is one that can be read; without
- * one the points remain. */
-static vkn_status list_picture(const struct finding *finding, size_t view, bool *has_picture)
+static vkn_status list_points(const struct finding *finding, const struct scene_camera *camera,
+                              struct base_text *list)
+{
+    if (!finding->tracks)
+        return list_cloud(finding, camera, list);
+    list_tracked(finding, camera, list);
+    return VKN_OK;
+}
+
+/* Returns the depth of a picture / that of a point that the view sees, of the picture's depth
+ * nearest to the point; 0 if none is near. */
+static double ratio_at(const struct scene_camera *camera, const struct scene_depth *pixels,
+                       size_t count, const struct scene_depth *point)
+{
+    double least = NEAR * (camera->width + camera->height), ratio = 0;
+    for (size_t i = 0; i < count; i++) {
+        double distance =
+            hypot((double)pixels[i].x - (double)point->x, (double)pixels[i].y - (double)point->y);
+        if (distance < least) {
+            least = distance;
+            ratio = (double)pixels[i].depth / (double)point->depth;
+        }
+    }
+    return ratio;
+}
+
+/* Checks that depths of a picture have the unit of a view's points, if there are enough. */
+static vkn_status check_unit(const struct scene_camera *camera, const struct base_text *pixels,
+                             const struct base_text *points)
+{
+    const struct scene_depth *listed = (const void *)points->data,
+                             *first = (const void *)pixels->data;
+    const size_t all = points->size / sizeof *listed, size = pixels->size / sizeof *first;
+    double ratios[COMPARED];
+    size_t count = 0;
+    for (size_t i = 0; i < COMPARED && i < all; i++) {
+        double ratio =
+            ratio_at(camera, first, size, &listed[all < COMPARED ? i : i * all / COMPARED]);
+        if (ratio > 0)
+            ratios[count++] = ratio;
+    }
+    double ratio = base_median(ratios, count);
+    if (count < LEAST_COMPARED || (ratio > 1 / OTHER_UNIT && ratio < OTHER_UNIT))
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT, "%s: depths are %.3g times those of the sparse points",
+                     camera->depth_path, ratio);
+}
+
+/* Lists the depths of a view's depth picture. *has_picture: there is one that can be read and does
+ * not contradict the points. */
+static vkn_status list_picture(const struct finding *finding, size_t view,
+                               const struct base_text *points, bool *has_picture)
 {
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
+    struct base_text *list = &finding->lists[view];
     struct base_kept_error kept;
     *has_picture = false;
     if (!camera->depth_path)
         return VKN_OK;
     base_error_keep(&kept);
-    vkn_status status = depth_picture_read(finding->scene, camera, &finding->lists[view]);
+    vkn_status status = depth_picture_read(finding->scene, camera, list);
+    if (status == VKN_OK && !list->failed)
+        status = check_unit(camera, list, points);
     *has_picture = status == VKN_OK;
     if (status != VKN_BAD_INPUT)
         return status;
+    list->size = 0;
     finding->failures[view] = base_format("%s", vkn_last_error());
     base_error_restore(&kept);
     return finding->failures[view] ? VKN_OK : VKN_ERROR;
@@ -214,18 +265,20 @@ static vkn_status list_view(void *context, size_t view)
 {
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
-    struct base_text *list = &finding->lists[view];
+    struct base_text points = {0}, *list = &finding->lists[view];
     bool has_picture;
-    BASE_TRY(list_picture(finding, view, &has_picture));
+    vkn_status status = list_points(finding, camera, &points);
+    if (status == VKN_OK && !points.failed)
+        status = list_picture(finding, view, &points, &has_picture);
+    if (status == VKN_OK && !points.failed && !has_picture)
+        base_text_add_bytes(list, points.data, points.size);
+    bool failed = status != VKN_OK || points.failed || list->failed;
+    free(points.data);
+    if (failed)
+        return VKN_ERROR;
     finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
                            : finding->tracks ? SCENE_DEPTH_TRACKS
                                              : SCENE_DEPTH_CLOUD;
-    if (finding->tracks && !has_picture)
-        list_tracked(finding, camera, list);
-    else if (!has_picture)
-        BASE_TRY(list_cloud(finding, camera, list));
-    if (list->failed)
-        return VKN_ERROR;
     if (list->size > 0)
         qsort(list->data, list->size / sizeof(struct scene_depth), sizeof(struct scene_depth),
               by_row);
@@ -239,6 +292,9 @@ static vkn_status join(struct vkn_scene *scene, const struct finding *finding)
 {
     struct scene_split *split = &scene->splits[finding->split];
     struct base_text all = {0};
+    free(split->depths); /* of a call that failed later */
+    if (finding->split == SCENE_TRAIN)
+        memset(scene->depths.counts, 0, sizeof scene->depths.counts);
     for (size_t v = 0; v < split->camera_count; v++) {
         struct scene_camera *camera = &split->cameras[v];
         const struct base_text *list = &finding->lists[v];
@@ -307,21 +363,17 @@ static vkn_status set_sigma(const struct scene_split *split, double *sigma)
     return VKN_OK;
 }
 
-vkn_status scene_find_depths(struct vkn_scene *scene)
+vkn_status scene_find_depths(struct vkn_scene *scene, enum scene_split_name split)
 {
     bool has_tracks = false;
-    if (scene->depths.are_known)
+    if (scene->depths.are_known[split])
         return VKN_OK;
     struct track *tracks = measure_tracks(scene, &has_tracks);
-    vkn_status status = tracks ? VKN_OK : VKN_ERROR;
-    for (unsigned split = 0; split < SCENE_SPLITS && status == VKN_OK; split++) {
-        struct finding finding = {
-            .scene = scene, .tracks = has_tracks ? tracks : NULL, .split = split};
-        status = find_split(scene, &finding);
-    }
+    struct finding finding = {.scene = scene, .tracks = has_tracks ? tracks : NULL, .split = split};
+    vkn_status status = tracks ? find_split(scene, &finding) : VKN_ERROR;
     free(tracks);
-    if (status == VKN_OK)
-        status = set_sigma(&scene->splits[SCENE_TRAIN], &scene->depths.sigma);
-    scene->depths.are_known = status == VKN_OK;
+    if (status == VKN_OK && split == SCENE_TRAIN)
+        status = set_sigma(&scene->splits[split], &scene->depths.sigma);
+    scene->depths.are_known[split] = status == VKN_OK;
     return status;
 }

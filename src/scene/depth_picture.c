@@ -23,6 +23,9 @@ static vkn_status check(const char *path, const struct scene_camera *camera,
     const size_t count = (size_t)picture->width * picture->height;
     double shape = (double)picture->width * camera->height / picture->height / camera->width;
     size_t known = 0;
+    if (camera->applied_orientation > EXIF_UPRIGHT)
+        return base_fail(VKN_BAD_INPUT, "%s: its photograph is turned by an EXIF orientation",
+                         path);
     if (picture->pixels[0].alpha != OPAQUE)
         return base_fail(VKN_BAD_INPUT, "%s: not a 16-bit grey picture of depths", path);
     if (fabs(shape - 1) > SAME_SHAPE + 1.0 / camera->width + 1.0 / camera->height)
@@ -49,7 +52,7 @@ static void add_pixel(const struct scene_camera *camera, const struct depth_pict
     double depth = value * unit / along * scene_camera_depth_scale(camera, direction);
     const struct scene_depth known = {(float)x, (float)y, (float)depth,
                                       (float)(PICTURE_SIGMA * depth)};
-    if (along > 0 && known.sigma > 0 && isfinite(known.depth))
+    if (along > 0 && depth_is_usable(camera, &known))
         base_text_add_bytes(list, &known, sizeof known);
 }
 

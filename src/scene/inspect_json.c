@@ -57,6 +57,8 @@ static void add_views(cJSON *json, const struct inspection *inspection)
     }
     cJSON_AddNumberToObject(json, "downscale", inspection->scene->downscale);
     cJSON_AddBoolToObject(json, "dynamic", inspection->scene->dynamic);
+    if (inspection->scene->unit_length > 0)
+        cJSON_AddNumberToObject(json, "unit_length", inspection->scene->unit_length);
 }
 
 static void add_findings(cJSON *json, const struct scene_findings *findings)
@@ -200,6 +202,9 @@ struct cJSON *inspect_json(const struct inspection *inspection)
     char exposures[128];
     if (scene_describe_exposures(inspection->scene, exposures))
         cJSON_AddStringToObject(json, "exposures", exposures);
+    char sky[128];
+    if (scene_describe_sky(inspection->scene, sky))
+        cJSON_AddStringToObject(json, "sky", sky);
     if (inspection->findings->unread != NULL)
         cJSON_AddItemToObject(json, "unread_keys",
                               cJSON_Duplicate(inspection->findings->unread, true));

@@ -99,6 +99,7 @@ static const struct key keys[] = {
     {"scale", TOP, READ, NULL},
     {"offset", TOP, READ, NULL},
     {"aabb", TOP, READ, NULL},
+    {"unit_length", TOP, READ, NULL},
     {"from_mitsuba", TOP, READ, NULL},
     {"normal_mts_args", TOP, READ, NULL},
     {"aabb_range", TOP, NOTED, region},

@@ -6,6 +6,7 @@
 #include "scene/image.h"
 #include "scene/inspect.h"
 #include "scene/photo_consistency.h"
+#include "scene/space.h"
 #include "scene/transforms.h"
 
 #define MOST_VIEWS      128u /* limits of the sample's size */
@@ -17,8 +18,6 @@
 #define MOST_TRACKED    512u   /* tracked points of a view: enough to judge its pose */
 #define MOST_POINTS     65536u /* sparse points that are projected into a view */
 #define CELLS           24u    /* cells along each side of an image; each holds its nearest point */
-/* Smallest ratio of a point's distance to a neighbouring cell's that counts as occluded. */
-#define OCCLUDED        (1 / 0.9)
 
 /* ---- views ----------------------------------------------------------------------------------- */
 
@@ -190,13 +189,10 @@ static vkn_status list_tracked(const struct vkn_scene *scene,
     return VKN_OK;
 }
 
-struct cell {
-    double distance; /* squared distance of the nearest point; 0: none */
-    struct consistency_point point;
-};
-
+/* Finds the nearest point of each cell. `distances`: 0 where there is none. */
 static void fill_cells(const struct vkn_scene *scene,
-                       const struct consistency_sampled_view *sampled, struct cell *cells)
+                       const struct consistency_sampled_view *sampled,
+                       struct consistency_point *nearest, double *distances)
 {
     const float *pose = sampled->camera->pose;
     for (size_t i = 0; i < scene->point_count; i += 1 + scene->point_count / MOST_POINTS) {
@@ -208,41 +204,30 @@ static void fill_cells(const struct vkn_scene *scene,
             squared += (point.position[k] - (double)pose[4 * k + 3]) *
                        (point.position[k] - (double)pose[4 * k + 3]);
         uint32_t column = (uint32_t)(point.x * CELLS), row = (uint32_t)(point.y * CELLS);
-        struct cell *cell =
-            &cells[(row < CELLS ? row : CELLS - 1) * CELLS + (column < CELLS ? column : CELLS - 1)];
-        if (squared > 0 && (cell->distance == 0 || squared < cell->distance))
-            *cell = (struct cell){squared, point};
-    }
-}
-
-/* Returns whether a neighbouring cell has a point that is clearly nearer. */
-static bool is_occluded(const struct cell *cells, uint32_t row, uint32_t column)
-{
-    double own = cells[row * CELLS + column].distance;
-    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < CELLS; y++)
-        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < CELLS; x++) {
-            double other = cells[y * CELLS + x].distance;
-            if (other > 0 && other * OCCLUDED * OCCLUDED < own)
-                return true;
+        uint32_t cell =
+            (row < CELLS ? row : CELLS - 1) * CELLS + (column < CELLS ? column : CELLS - 1);
+        double distance = sqrt(squared);
+        if (distance > 0 && (distances[cell] == 0 || distance < distances[cell])) {
+            distances[cell] = distance;
+            nearest[cell] = point;
         }
-    return false;
+    }
 }
 
 static vkn_status list_nearest(const struct vkn_scene *scene,
                                struct consistency_sampled_view *sampled)
 {
-    struct cell *cells = base_alloc((size_t)CELLS * CELLS, sizeof *cells);
-    sampled->nearest.list = base_alloc((size_t)CELLS * CELLS, sizeof *sampled->nearest.list);
-    if (cells == NULL || sampled->nearest.list == NULL) {
-        free(cells);
-        return VKN_ERROR;
+    double *distances = base_alloc((size_t)CELLS * CELLS, sizeof *distances);
+    struct consistency_point *nearest = base_alloc((size_t)CELLS * CELLS, sizeof *nearest);
+    sampled->nearest.list = nearest;
+    if (distances && nearest) {
+        fill_cells(scene, sampled, nearest, distances);
+        for (uint32_t i = 0; i < CELLS * CELLS; i++)
+            if (distances[i] > 0 && !space_is_hidden(distances, CELLS, CELLS, i))
+                nearest[sampled->nearest.count++] = nearest[i];
     }
-    fill_cells(scene, sampled, cells);
-    for (uint32_t i = 0; i < CELLS * CELLS; i++)
-        if (cells[i].distance > 0 && !is_occluded(cells, i / CELLS, i % CELLS))
-            sampled->nearest.list[sampled->nearest.count++] = cells[i].point;
-    free(cells);
-    return VKN_OK;
+    free(distances);
+    return distances && nearest ? VKN_OK : VKN_ERROR;
 }
 
 /* ---- the sample ------------------------------------------------------------------------------ */

@@ -16,6 +16,7 @@ struct scene_options scene_options_of(const char *path, const struct vkn_config 
         .scale = config->scene.scale,
         .aabb_scale = config->scene.aabb_scale,
         .is_fixed = config->scene.fixed_transform,
+        .unit_length = config->scene.unit_length,
         .test_views = config->scene.test_views,
     };
     memcpy(options.offset, config->scene.offset, sizeof options.offset);

@@ -126,9 +126,16 @@ enum scene_depth_kind {
 extern const char *const scene_depth_kinds[SCENE_DEPTH_KINDS]; /* keys of inspect_json */
 /* The training views' known depths. */
 struct scene_depths {
-    bool are_known; /* scene_find_depths has been called */
+    bool are_known[SCENE_SPLITS]; /* scene_find_depths has been called */
     size_t counts[SCENE_DEPTH_KINDS];
     double sigma; /* median of sigma / depth */
+};
+
+/* What training images show above the horizon, as shares of pixels; 0: unknown. */
+struct scene_sky {
+    bool is_known;   /* scene_find_sky has been called */
+    double compared; /* of all pixels: those in directions that several views show */
+    double same;     /* of these: those with the colour that most views show in their direction */
 };
 
 /* A scene. In training space the reconstructed region is the cube with centre (0.5, 0.5, 0.5) and
@@ -140,6 +147,7 @@ struct vkn_scene {
     struct scene_split splits[SCENE_SPLITS];
     double scale, offset[3];
     uint32_t aabb_scale;        /* power of two, 1..128 */
+    double unit_length;         /* metres of a dataset unit; 0: unknown */
     struct scene_point *points; /* of a COLMAP model or nerfstudio's ply_file_path; NULL: none */
     size_t point_count;
     float near;                   /* depth of the nearest content in training units; 0: unknown */
@@ -150,6 +158,7 @@ struct vkn_scene {
     struct scene_background background; /* set by scene_find_background */
     struct scene_exposures exposures;   /* set by scene_find_exposures */
     struct scene_depths depths;         /* set by scene_find_depths */
+    struct scene_sky sky;               /* set by scene_find_sky */
     _Atomic uint32_t references;        /* reference count minus 1 */
 };
 
@@ -183,6 +192,7 @@ struct scene_options {
     double offset[3];
     uint32_t aabb_scale;             /* 0: from the file or the dialect's default */
     bool is_fixed;                   /* scale, offset and aabb_scale are all given */
+    double unit_length;              /* 0: from the file, else unknown */
     enum vkn_test_views test_views;  /* the default means FILES */
     struct scene_findings *findings; /* NULL: missing and broken images are errors */
 };
@@ -457,9 +467,21 @@ enum vkn_appearance scene_default_appearance(const struct vkn_scene *scene);
 /* Writes "exposures differ: by 2.3 stops in the image files". Returns whether they differ. */
 bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
 
-/* Lists the known depths of all views, unless they are known already: of points that two training
- * views see, and of depth pictures. Every eighth point is held out from training. (depth.c) */
-vkn_status scene_find_depths(struct vkn_scene *scene);
+/* Lists the known depths of a split's views, unless they are known already: of points that two
+ * training views see, and of depth pictures. Every eighth point is held out from training.
+ * (depth.c) */
+vkn_status scene_find_depths(struct vkn_scene *scene, enum scene_split_name split);
+
+/* ---- the sky (sky.c) ------------------------------------------------------------------------- */
+
+/* Sets scene->sky, unless it is known already. Reads up to 32 training views, from memory if they
+ * are loaded; views that cannot be read do not count. */
+void scene_find_sky(struct vkn_scene *scene);
+/* Returns whether the images show a sky. */
+bool scene_shows_sky(const struct vkn_scene *scene);
+/* Writes "images show a sky: 93 % of what is above the horizon depends on the direction alone".
+ * Returns whether they do. */
+bool scene_describe_sky(const struct vkn_scene *scene, char text[128]);
 
 #define SCENE_POSE   6 /* parameters of a pose's change: rotation vector, translation */
 #define SCENE_GAUGES 7 /* translations, rotations and change of scale of all cameras together */

@@ -11,8 +11,21 @@
 #define CONTENT_SHARE 0.98 /* fraction of the content that the cube contains */
 #define UNKNOWN_SIDE  16u  /* side of the cube when no content is known */
 #define LARGEST_SIDE  128u
+#define HIDDEN        0.9 /* share of a distance within which a neighbour hides a point */
 
 /* ---- helpers --------------------------------------------------------------------------------- */
+
+bool space_is_hidden(const double *distances, uint32_t columns, uint32_t rows, uint32_t at)
+{
+    uint32_t column = at % columns, row = at / columns;
+    for (uint32_t y = row > 0 ? row - 1 : 0; y <= row + 1 && y < rows; y++)
+        for (uint32_t x = column > 0 ? column - 1 : 0; x <= column + 1 && x < columns; x++) {
+            double other = distances[y * columns + x];
+            if (other > 0 && other < HIDDEN * distances[at])
+                return true;
+        }
+    return false;
+}
 
 double space_quantile(double *values, size_t count, double share)
 {

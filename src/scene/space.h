@@ -43,6 +43,10 @@ vkn_status space_nearest_depth(const struct transforms_frame *const *frames, siz
  * distances or only equal ones. */
 void space_set_bounds(struct transforms_frame *frame, double *distances, size_t count);
 
+/* Returns whether a neighbour of cell `at` has a point at less than 0.9 of its distance. Each cell
+ * of an image, row by row, has the distance of its nearest point; 0: it has none. */
+bool space_is_hidden(const double *distances, uint32_t columns, uint32_t rows, uint32_t at);
+
 /* Returns the quantile `share` (0..1) of at least one value. Sorts the values. */
 double space_quantile(double *values, size_t count, double share);
 

@@ -77,6 +77,7 @@ struct transforms {
     bool has_scale, has_offset;
     double scale, offset[3];
     uint32_t aabb_scale;  /* 0: not given */
+    double unit_length;   /* metres; 0: not given */
     bool mitsuba;         /* in the file cameras have x left, y up and z forwards */
     bool reads_ray_files; /* instant-ngp reads rays from files beside the images
                              (enable_ray_loading) */
@@ -220,6 +221,9 @@ bool scene_camera_project(const struct scene_camera *camera, const double point[
  * scene_camera_limit(camera). */
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
                                  const double point[3], double *x, double *y);
+/* Returns whether a known depth is at a pixel of the camera, and whether its square and that of its
+ * standard deviation are finite in single precision. (depth.c) */
+bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth *depth);
 /* Adds known depths from a view's depth picture (scene_camera.depth_path) to a list of struct
  * scene_depth. VKN_BAD_INPUT if the picture is missing, broken or of another shape than the image,
  * or if it has no 16 bits or no depth. (depth_picture.c) */

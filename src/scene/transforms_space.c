@@ -137,6 +137,8 @@ vkn_status transforms_read_space(const struct cJSON *json, struct transforms *tr
     BASE_TRY(
         base_json_number(json, "scale", transforms->file, false, 1e-9, 1e9, &transforms->scale));
     transforms->has_scale = transforms->scale > 0;
+    BASE_TRY(base_json_number(json, "unit_length", transforms->file, false, 1e-9, 1e9,
+                              &transforms->unit_length));
     BASE_TRY(read_offset(json, transforms));
     return read_box(json, transforms);
 }

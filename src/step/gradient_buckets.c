@@ -91,8 +91,8 @@ struct step_span ranks_cells(const struct step *step)
     return (struct step_span){values, cells->size / sizeof(float), false};
 }
 
-/* Returns the bytes of the error map, and of the gradients of cameras, that devices exchange; 0 for
- * a single device, whose virtual ranks add to the same sums. */
+/* Returns the bytes of the sums of sky, error map, cameras and exposures that devices exchange; 0
+ * for a single device, whose virtual ranks add to the same sums. */
 static uint64_t exchanged_sums(const struct setup *setup, uint64_t summed_cells)
 {
     bool has_devices = setup->constants.ranks > setup_virtual_ranks(&setup->config);

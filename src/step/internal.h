@@ -93,8 +93,8 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
 /* Create and destroy the buffers and command buffers of synchronous data parallelism. */
 vkn_status step_ranks_create(struct step *step);
 void step_ranks_destroy(struct step_ranks **ranks);
-/* Returns the bytes of the buffers of synchronous data parallelism, for an error map and
- * refined cameras of `summed_cells` struct ErrorCell; 0 for a single rank. */
+/* Returns the bytes of the buffers of synchronous data parallelism, for `summed_cells` struct
+ * ErrorCell in BIND_STATE; 0 for a single rank. */
 uint64_t step_ranks_memory(const struct setup *setup, uint64_t summed_cells);
 /* Create and destroy the buffers and command buffers of parameter averaging. */
 vkn_status step_average_create(struct step *step);

@@ -35,6 +35,7 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= setup->config.loss.robust == VKN_SWITCH_ON ? PASS_ROBUST : 0u;
     holds |= rays_error_cells(&setup->config, 1) > 0 ? PASS_MAPS_ERRORS : 0u;
     holds |= volume_appearance_kind(&setup->config) ? PASS_APPEARANCE : 0u;
+    holds |= volume_sky_cells(&setup->config) ? PASS_SKY : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
@@ -64,6 +65,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_INTERVAL_GRID, &rays_errors, PASS_MAPS_ERRORS, SET_STEP},
         {STEP_INTERVAL_GRID, &rays_views, PASS_REFINED, SET_STEP},
         {STEP_INTERVAL_GRID, &volume_appearance, PASS_APPEARANCE, SET_STEP},
+        {STEP_INTERVAL_GRID, &volume_sky, PASS_SKY, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
@@ -95,6 +97,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &optim_export_coarse, PASS_PROPOSAL | PASS_SYNCHRONOUS, SET_COARSE},
         {STEP_EVERY, &volume_compositing, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &volume_appearance_gradients, PASS_APPEARANCE, SET_STEP},
+        {STEP_EVERY, &volume_sum_sky, PASS_SKY, SET_STEP},
         {STEP_EVERY, &kind->backward, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_pack, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &kind->input_gradients, PASS_REFINED, SET_STEP},

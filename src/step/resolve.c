@@ -27,8 +27,10 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .scale = scene->scale,
         .aabb_scale = scene->aabb_scale,
         .fixed_transform = true,
+        .unit_length = scene->unit_length,
         .near = scene->near,
         .background = scene_plain_background(scene),
+        .sky = scene_shows_sky(scene) && !scene->background.has_alpha,
         .appearance = scene_default_appearance(scene),
         .views = scene->splits[SCENE_TRAIN].camera_count,
         .depths =
@@ -63,6 +65,11 @@ vkn_status setup_check_resumed(const char *path, const struct vkn_config *then,
 {
     BASE_TRY(check_kept(path, "scene.refine", config_refinement_names, VKN_REFINEMENT_OFF,
                         VKN_REFINEMENT_ALL, then->scene.refine, now->scene.refine));
+    /* A sky is found by the first steps, before the field is opaque in front of it. */
+    if (then->scene.sky > VKN_SWITCH_DEFAULT && now->scene.sky != then->scene.sky)
+        return base_fail(VKN_BAD_INPUT, "%s: scene.sky: trained with %s: resume with %s too", path,
+                         config_switch_names[then->scene.sky],
+                         config_switch_names[then->scene.sky]);
     return check_kept(path, "scene.appearance", config_appearance_names, VKN_APPEARANCE_OFF,
                       VKN_APPEARANCE_FULL, then->scene.appearance, now->scene.appearance);
 }

@@ -14,6 +14,7 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
     counts.cameras = images->views + images->slots;
     counts.pixels = images->pixels;
     counts.depths = images->depths;
+    counts.sky_cells = volume_sky_cells(&setup->config);
     counts.error_cells =
         rays_error_cells(&setup->config, (uint64_t)images->views * images->view_cells);
     if (setup->constants.error_share > 0)
@@ -28,7 +29,7 @@ static struct buffer_counts count_all(const struct setup *setup, const struct st
 /* Returns the number of struct ErrorCell after struct State. */
 static uint64_t summed_cells(const struct buffer_counts *counts)
 {
-    return counts->error_cells + VIEW_SUMS * counts->refined_views +
+    return counts->sky_cells + counts->error_cells + VIEW_SUMS * counts->refined_views +
            APPEARANCE_PARAMETERS * counts->appearances;
 }
 
@@ -81,9 +82,9 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
 }
 
 /* Returns the host memory that writing a checkpoint takes for copies of its tensors. */
-static uint64_t copied_bytes(const struct setup *setup)
+static uint64_t copied_bytes(const struct setup *setup, const struct step_images *images)
 {
-    const struct buffer_counts counts = setup_counts(setup);
+    const struct buffer_counts counts = count_all(setup, images);
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     size_t count = buffers_list_saved(optim_buffer_mask(&setup->config), false, saved);
     uint64_t bytes = 0;
@@ -101,8 +102,9 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
     size_t count = step_list_memory(setup, images, needs);
     needs[count++] = (struct gpu_need){"streaming of images", exchange_bytes,
                                        "scene.image_budget (--image-memory)"};
-    needs[count++] = (struct gpu_need){"copies for checkpoints", on_host ? copied_bytes(setup) : 0,
-                                       "grid.log2_entries (grid.levels, proposal.log2_entries)"};
+    needs[count++] =
+        (struct gpu_need){"copies for checkpoints", on_host ? copied_bytes(setup, images) : 0,
+                          "grid.log2_entries (grid.levels, proposal.log2_entries)"};
     for (size_t i = 0; i < count; i++)
         needs[i].size = needs[i].size > UINT64_MAX / ranks ? UINT64_MAX : needs[i].size * ranks;
     return gpu_memory_check(device, needs, count, ranks > 1 ? "training on all ranks" : "training");
@@ -292,6 +294,7 @@ static void choose_views(const struct step_images *images, struct Config *consta
     constants->refine_rate *= images->view_size;
     constants->refine_final_rate *= images->view_size;
     constants->refine_limit *= images->view_size;
+    memcpy(constants->sky_up, images->up, sizeof constants->sky_up);
     constants->slot_turns = constants->view_stride > 1 && share.count > 0 ? share.count : 1;
 }
 
@@ -301,9 +304,9 @@ static void place_sums(const struct step_images *images, struct setup *setup)
     const struct buffer_counts counts = count_all(setup, images);
     struct Config *constants = &setup->constants;
     uint64_t sums = summed_cells(&counts) * sizeof(struct ErrorCell);
-    constants->first_sum = (uint32_t)counts.error_cells;
+    constants->first_sum = (uint32_t)(counts.sky_cells + counts.error_cells);
     constants->first_appearance_sum =
-        (uint32_t)(counts.error_cells + VIEW_SUMS * counts.refined_views);
+        constants->first_sum + (uint32_t)(VIEW_SUMS * counts.refined_views);
     constants->first_view_word = (uint32_t)((sizeof(struct State) + sums) / 4);
     constants->first_appearance_word =
         constants->first_view_word + (uint32_t)(VIEW_WORDS * counts.refined_views);
@@ -328,13 +331,15 @@ vkn_status step_upload_saved(const struct step *step, const struct saved_buffer 
     const struct gpu_buffer *buffer = step_saved(step, saved);
     if (size == buffer->size)
         return gpu_upload(step->device, buffer, 0, data, size);
-    uint64_t before = step_view_sums_offset(step);
-    char *all = base_alloc(before, 1); /* zeros */
-    if (!all)
-        return VKN_ERROR;
-    memcpy(all, data, size < sizeof(struct State) ? size : sizeof(struct State));
-    vkn_status status = gpu_upload(step->device, buffer, 0, all, before);
-    free(all);
+    uint64_t map = step_error_map_offset(step), before = step_view_sums_offset(step) - map;
+    struct State state = {0};
+    memcpy(&state, data, size < sizeof state ? size : sizeof state);
+    BASE_TRY(gpu_upload(step->device, buffer, 0, &state, sizeof state));
+    if (before == 0)
+        return VKN_OK;
+    void *zeros = base_alloc(before, 1);
+    vkn_status status = zeros ? gpu_upload(step->device, buffer, map, zeros, before) : VKN_ERROR;
+    free(zeros);
     return status;
 }
 

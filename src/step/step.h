@@ -107,6 +107,7 @@ struct step_images {
     uint32_t view_cells, slot_cells; /* most cells of the error map in a view, and in a slot */
     uint64_t depths;                 /* known depths of the training views, with loss.depth */
     float times[2];                  /* first and last time of the training views */
+    float up[3];                     /* scene_up of the training views */
     float view_size;                 /* mean of the longer sides of the training images, pixels */
     struct scene_share share; /* without streaming: the share of the views that a virtual rank draws
                                  from; share.of 0: all views */
@@ -197,6 +198,11 @@ struct step_outliers {
 };
 /* Reads the refinement of the training views [first, first + count) into views[count]. */
 vkn_status step_read_views(const struct step *step, size_t first, size_t count, struct View *views);
+/* Returns the byte of BIND_STATE where the error map begins. */
+static inline uint64_t step_error_map_offset(const struct step *step)
+{
+    return sizeof(struct State) + sizeof(struct ErrorCell) * step->setup.constants.sky_cells;
+}
 /* Finds the `count` training views in a checkpoint's state, after an error map of `error_cells`
  * cells. VKN_BAD_INPUT names the checkpoint when the state is of another number of views, or when a
  * camera or an appearance is not finite. */

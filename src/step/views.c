@@ -47,17 +47,19 @@ static bool is_finite(const struct View *view)
     return finite;
 }
 
-/* What follows the error map in a state, and the bytes of it. */
+/* What follows the error map in a state, and the bytes of it; `before`: bytes before the map. */
 struct tail {
     struct step_views views;
     const struct ErrorCell *view_sums, *appearance_sums;
-    uint64_t size;
+    uint64_t size, before;
 };
 
 /* Returns the tail of a state of `count` views; without pointers if the state is too short. */
 static struct tail find_tail(const struct saved_state *saved, uint64_t count)
 {
-    struct tail tail = {0};
+    struct tail tail = {.before = sizeof(struct State)};
+    if (saved->has_sky)
+        tail.before += SKY_CELLS * sizeof(struct ErrorCell);
     uint64_t views = saved->has_views ? count : 0;
     uint64_t appearances = saved->has_appearances ? count : 0;
     tail.size = views * (VIEW_SUMS * sizeof(struct ErrorCell) + sizeof(struct View)) +
@@ -76,7 +78,7 @@ static struct tail find_tail(const struct saved_state *saved, uint64_t count)
 static vkn_status check_tail(const char *path, const struct saved_state *saved, uint64_t count,
                              uint64_t error_cells, const struct tail *tail)
 {
-    if (saved->size != sizeof(struct State) + error_cells * sizeof(struct ErrorCell) + tail->size)
+    if (saved->size != tail->before + error_cells * sizeof(struct ErrorCell) + tail->size)
         return base_fail(VKN_BAD_INPUT, "%s: state: %s of other views than the scene's", path,
                          saved->has_views         ? "refined cameras"
                          : saved->has_appearances ? "appearances"
@@ -100,6 +102,19 @@ vkn_status step_find_views(const char *path, const struct saved_state *saved, ui
     return VKN_OK;
 }
 
+/* Uploads the sky, which does not depend on the views. */
+static vkn_status upload_sky(const struct step *step, const char *path,
+                             const struct saved_state *saved)
+{
+    const uint64_t begin = sizeof(struct State), size = SKY_CELLS * sizeof(struct ErrorCell);
+    if (!saved->has_sky || step->setup.constants.sky_cells == 0)
+        return VKN_OK;
+    if (saved->size < begin + size)
+        return base_fail(VKN_BAD_INPUT, "%s: state: the sky is incomplete", path);
+    return gpu_upload(step->device, &step->buffers.at[BIND_STATE], begin,
+                      (const char *)saved->data + begin, size);
+}
+
 vkn_status step_upload_views(const struct step *step, const char *path,
                              const struct saved_state *saved, uint64_t error_cells,
                              bool weights_only)
@@ -107,16 +122,18 @@ vkn_status step_upload_views(const struct step *step, const char *path,
     const struct Config *c = &step->setup.constants;
     const uint64_t count = c->camera_count, cell = sizeof(struct ErrorCell);
     const struct tail tail = find_tail(saved, count);
-    if (!saved->has_views && !saved->has_appearances)
-        return VKN_OK;
-    if (weights_only && saved->size != step->buffers.at[BIND_STATE].size) {
+    bool has_tail = saved->has_views || saved->has_appearances;
+    bool is_other = weights_only && saved->size != step->buffers.at[BIND_STATE].size;
+    if (has_tail && is_other)
         base_log(BASE_LOG_WARNING,
                  "%s: cameras and exposures of its views are not taken over: the views or settings "
                  "are others",
                  path);
+    if (has_tail && !is_other)
+        BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
+    BASE_TRY(upload_sky(step, path, saved));
+    if (!has_tail || is_other)
         return VKN_OK;
-    }
-    BASE_TRY(check_tail(path, saved, count, error_cells, &tail));
     const struct {
         bool is_trained;
         uint64_t offset;

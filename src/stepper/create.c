@@ -18,6 +18,8 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
     memset(&config->parallel, 0, sizeof config->parallel);
     if (config->scene.appearance == VKN_APPEARANCE_DEFAULT)
         config->scene.appearance = VKN_APPEARANCE_OFF;
+    if (config->scene.sky == VKN_SWITCH_DEFAULT)
+        config->scene.sky = VKN_SWITCH_OFF;
     if (config->march.visibility == VKN_SWITCH_DEFAULT)
         config->march.visibility = VKN_SWITCH_OFF;
     BASE_TRY(setup_resolve_config(config, s->scene, gpu_device_capabilities(s->device)));
@@ -25,13 +27,16 @@ static vkn_status resolve_config(const struct vkn_stepper *s, struct vkn_config 
         return base_fail(VKN_BAD_INPUT,
                          "config: march.sampling: a stepper supports only occupancy and uniform");
     if (rays_error_cells(config, 1) > 0)
-        return base_fail(VKN_BAD_INPUT, "config: %s: a stepper does not know the losses of its rays",
+        return base_fail(VKN_BAD_INPUT,
+                         "config: %s: a stepper does not know the losses of its rays",
                          config->batch.by_error > 0.0F ? "batch.by_error" : "loss.robust");
     if (rays_refine(config))
         return base_fail(VKN_BAD_INPUT, "config: scene.refine: a stepper does not refine cameras");
     if (volume_appearance_kind(config))
         return base_fail(VKN_BAD_INPUT,
                          "config: scene.appearance: a stepper does not estimate appearances");
+    if (volume_sky_cells(config))
+        return base_fail(VKN_BAD_INPUT, "config: scene.sky: a stepper does not train a sky");
     return VKN_OK;
 }
 

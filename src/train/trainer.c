@@ -141,7 +141,7 @@ vkn_status train_write_errors(const vkn_trainer *trainer, const char *path,
                               struct step_outliers *found)
 {
     *found = (struct step_outliers){0};
-    if (trainer->step.setup.constants.first_sum > 0)
+    if (trainer->step.setup.constants.first_sum > trainer->step.setup.constants.sky_cells)
         return images_write_errors(&trainer->step, &trainer->images,
                                    &trainer->scene->splits[SCENE_TRAIN], path, found);
     (void)remove(path); /* of an earlier training; mostly there is none */

@@ -146,7 +146,7 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
 {
     cJSON *json = cJSON_CreateObject();
     char *run_word = vkn_shell_word(viewer->run);
-    bool white = viewer->background == VKN_BACKGROUND_WHITE;
+    static const char *const backgrounds[] = {"default", "", "white", "black"};
     bool complete =
         json && run_word && answer_add_text(json, "run", viewer->run) &&
         answer_add_text(json, "run_word", run_word) &&
@@ -160,7 +160,7 @@ static char *write_facts(const struct viewer *viewer, const char *model, const s
         cJSON_AddNumberToObject(json, "fov", look->fov) &&
         cJSON_AddNumberToObject(json, "width", look->width) &&
         cJSON_AddNumberToObject(json, "height", look->height) &&
-        cJSON_AddStringToObject(json, "background", white ? "white" : "black") &&
+        cJSON_AddStringToObject(json, "background", backgrounds[viewer->background]) &&
         add_views(json, viewer->scene);
     char *text = complete ? cJSON_PrintUnformatted(json) : NULL;
     cJSON_Delete(json);
@@ -198,8 +198,9 @@ vkn_status facts_find(struct viewer *viewer, const char *run, const char *scene,
     open_scene(viewer, scene, format, config);
     find_view(viewer->scene, &look);
     viewer->focus_distance = look.from.distance;
-    viewer->background = facts_config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK
-                                                                        : VKN_BACKGROUND_WHITE;
+    viewer->background = facts_config_is(config, "scene.sky", "on")       ? VKN_BACKGROUND_DEFAULT
+                         : facts_config_is(config, "background", "black") ? VKN_BACKGROUND_BLACK
+                                                                          : VKN_BACKGROUND_WHITE;
     viewer->run = strdup(run);
     vkn_status status = viewer->run ? vkn_config_get(config, "model", &model) : VKN_ERROR;
     char *facts = status == VKN_OK ? write_facts(viewer, model, &look) : NULL;

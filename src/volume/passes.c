@@ -82,7 +82,9 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double subgroups = m->constants->forward_groups * m->local_size / m->subgroup_size;
     double busy_subgroups = fmin(n->rays, subgroups);
     double known = m->config->loss.depth > 0.0F ? 1 : 0;
-    ray += 8 * known;
+    bool takes_photograph = volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE;
+    bool has_sky = m->config->scene.sky == VKN_SWITCH_ON && n->pass->rows != COMPOSITE_COARSE;
+    ray += 8 * known + (has_sky && !takes_photograph ? 16 : 0); /* result for sum_sky */
     double again = m->cpu_kernels || m->config->loss.distortion > 0.0F ? sample : 0;
     double reached = n->pass->rows == COMPOSITE_COARSE
                          ? n->live
@@ -93,7 +95,7 @@ static struct cost cost_composite(const struct cost_model *m, const struct cost_
     double by_error = maps_errors ? 2 : 0; /* loss and number of rays */
     double per_subgroup = (deterministic ? busy_subgroups : n->rays) + busy_subgroups;
     struct cost appearance = {0};
-    if (volume_appearance_kind(m->config) && n->pass->rows != COMPOSITE_COARSE) {
+    if (takes_photograph) {
         appearance = cost_appearance(m, n);
         appearance.flops += BY_TRANSMITTANCE * n->rays;
     }
@@ -200,6 +202,45 @@ static const struct pass update_appearance[] = {
 };
 const struct pass_list volume_appearance = PASS_LIST(update_appearance);
 
+/* Operations of sum_sky for a ray besides the sky's colour, without appearance and sums, and for
+ * its texel in a map; of update_sky for a texel. */
+#define SKY_RAY     30
+#define SKY_TEXEL   27
+#define SKY_UPDATED 20
+
+/* Counts all rays as rays that add to the sums. */
+static struct cost cost_sum_sky(const struct cost_model *m, const struct cost_counts *n)
+{
+    struct cost cost = {0};
+    double sums = 4 * SKY_LEVELS;
+    if (volume_appearance_kind(m->config))
+        cost = cost_appearance(m, n);
+    else
+        cost.bytes = cost.memory = 16 * n->rays; /* colour and transmittance */
+    double ray = 4 + 16 + 12 + COST_SKY_BYTES;   /* end, pixel, direction */
+    cost.flops += (COST_SKY_FLOPS + SKY_RAY + SKY_TEXEL * SKY_LEVELS + 8 * sums) * n->rays;
+    cost.bytes += ray * n->rays;
+    cost.memory += ray * n->rays;
+    cost.atomics = sums * n->rays; /* sums of positive numbers rarely carry */
+    return cost;
+}
+
+static struct cost cost_update_sky(const struct cost_model *m, const struct cost_counts *n)
+{
+    (void)m, (void)n;
+    return cost_streaming(SKY_UPDATED * SKY_TEXELS, 2.0 * sizeof(struct ErrorCell) * SKY_CELLS);
+}
+
+static const struct pass sum_sky[] = {
+    {"sum_sky", .dispatch = DISPATCH_RAYS, .cost = cost_sum_sky},
+};
+const struct pass_list volume_sum_sky = PASS_LIST(sum_sky);
+
+static const struct pass update_sky[] = {
+    {"update_sky", .dispatch = DISPATCH_OCCUPANCY, .cost = cost_update_sky},
+};
+const struct pass_list volume_sky = PASS_LIST(update_sky);
+
 /* These passes have no cost formulas, because pictures are not profiled. On devices without CPU
  * kernels they work with any number of workgroups. */
 static const struct pass viewing[] = {
@@ -269,6 +310,11 @@ uint32_t volume_appearance_kind(const struct vkn_config *config)
                : 0;
 }
 
+uint32_t volume_sky_cells(const struct vkn_config *config)
+{
+    return config->scene.sky == VKN_SWITCH_ON ? SKY_CELLS : 0;
+}
+
 void volume_configure(const struct vkn_config *config, struct Config *constants,
                       struct gpu_constants *specialization)
 {
@@ -282,6 +328,8 @@ void volume_configure(const struct vkn_config *config, struct Config *constants,
     configure_keep(config, constants);
     constants->appearance_rate = config->appearance.initial_rate;
     constants->appearance_final_rate = config->appearance.final_rate;
+    constants->sky_cells = volume_sky_cells(config);
+    specialization->values[SPEC_SKY] = constants->sky_cells > 0;
     specialization->values[SPEC_APPEARANCE] = volume_appearance_kind(config);
     specialization->values[SPEC_DEPTH] = config->loss.depth > 0.0F;
     specialization->values[SPEC_KEEP] = volume_drops_rays(config);

@@ -16,6 +16,9 @@ extern const struct pass_list volume_interlevel;
 /* Estimate the appearance of training views: volume_appearance_gradients adds up the gradients of a
  * step after composite, volume_appearance changes the appearance once per update interval. */
 extern const struct pass_list volume_appearance_gradients, volume_appearance;
+/* Find the sky: volume_sum_sky adds up the colours of a step's pixels after composite, volume_sky
+ * changes the sky once per update interval. */
+extern const struct pass_list volume_sum_sky, volume_sky;
 /* Passes that composite pictures. VOLUME_VIEW writes colour, opacity and depth; VOLUME_NORMALS also
  * writes normals. VOLUME_HITS and VOLUME_DISTANCES write the median depth (the distance at which
  * the transmittance falls to 0.5) instead of the depth, with and without normals. */
@@ -28,6 +31,8 @@ bool volume_finds_visible(const struct vkn_config *config);
 bool volume_drops_rays(const struct vkn_config *config);
 /* Returns what training estimates of the images' appearance: APPEARANCE_*; 0: nothing. */
 uint32_t volume_appearance_kind(const struct vkn_config *config);
+/* Returns the number of cells of the sky; 0 without scene.sky. */
+uint32_t volume_sky_cells(const struct vkn_config *config);
 /* Returns the live samples of all rays of a step in which `live` samples carry a gradient and
  * `marched` are evaluated. */
 double volume_reached_samples(const struct vkn_config *config, double live, double marched);

@@ -399,4 +399,15 @@ struct reference_appearance {
 void reference_update_appearance(bool is_full, const struct Config *config, uint32_t step,
                                  double time_progress, struct reference_appearance *views);
 
+/* ---- the sky (sky.c) ------------------------------------------------------------------------- */
+
+/* Returns the number of the texel that a direction goes through in the map of a level, 0..3. */
+uint32_t reference_sky_texel(int level, const double direction[3]);
+/* Computes the colour of the sky, texels [SKY_TEXELS][red, green, blue, weight], in a direction. */
+void reference_sky(const struct ErrorCell (*texels)[4], const double direction[3], double color[3]);
+/* Returns the difference within which a pixel may show the sky. */
+double reference_sky_tolerance(uint32_t step);
+/* Returns the weight of a pixel that differs from the sky. */
+double reference_sky_weight(const double difference[3], double transmittance, uint32_t step);
+
 #endif

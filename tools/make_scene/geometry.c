@@ -220,6 +220,11 @@ geometry_scene geometry_room(void)
     return (geometry_scene){.first = PART_GLOBE, .end = PART_THROWN, .room = 1};
 }
 
+geometry_scene geometry_outdoors(void)
+{
+    return (geometry_scene){.first = PART_BOARD, .end = PART_GLASS, .outdoors = 1};
+}
+
 double geometry_scene_distance(const geometry_scene *scene, vec3 p)
 {
     double d = 1e9;

@@ -35,11 +35,15 @@ typedef struct geometry_scene {
     geometry_part first, end; /* its opaque parts: first .. end - 1 */
     int glass;                /* whether it also has PART_GLASS */
     int room;                 /* whether it stands on a table in a room */
+    int outdoors;             /* whether it stands on a meadow under the sky */
     double time;
 } geometry_scene;
 
 /* z of the board's top, on which everything stands. */
 #define GEOMETRY_FLOOR (-0.5)
+
+/* z of the meadow below the board. */
+#define GEOMETRY_GROUND (-0.62)
 
 /* Position and orientation of a part. */
 typedef struct geometry_frame {
@@ -63,6 +67,10 @@ geometry_scene geometry_moving(double time);
 
 /* Returns globe and die on a white table in a room. Distance functions leave out table and room. */
 geometry_scene geometry_room(void);
+
+/* Returns the park without the glass, on a meadow under the sky. Distance functions leave out the
+ * meadow, a plane at z = GEOMETRY_GROUND. */
+geometry_scene geometry_outdoors(void);
 
 /* Returns the signed distance to the nearest opaque part, without the glass. */
 double geometry_scene_distance(const geometry_scene *scene, vec3 p);

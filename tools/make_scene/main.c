@@ -1,7 +1,8 @@
 /* Renders a bundled scene as a data set in Blender's NeRF format with transparent background: 60
  * training and 12 test views of the windmill park, or 80 and 12 of the moving scene, each at a
- * different time as in D-NeRF. A third scene has no alpha: a small object on a white table in a
- * room, with an exposure of its own in each image. The files are the same on every machine, byte
+ * different time as in D-NeRF. Two more scenes have no alpha: a small object on a white table in a
+ * room, with an exposure of its own in each image; and the park on a meadow under the sky, with the
+ * sky alone as another picture. The files are the same on every machine, byte
  * for byte. */
 #include "output.h"
 #include "view.h"
@@ -12,7 +13,7 @@
 
 typedef struct options {
     const char *folder;
-    int size, check, every, moving, room;
+    int size, check, every, moving, room, outdoors;
 } options;
 
 typedef struct split {
@@ -36,12 +37,17 @@ static double time_test(int index, int count)
 static const split resting[] = {{"train", 60, view_train, NULL}, {"test", 12, view_test, NULL}};
 static const split moving[] = {{"train", 80, view_moving, time_train},
                                {"test", 12, view_test, time_test}};
+static const split outdoors[] = {{"train", 60, view_outdoors, NULL},
+                                 {"test", 12, view_outdoors_test, NULL}};
 
 static const char usage[] =
-    "usage: make_scene [--moving | --room] [--size N] [--check] [--every N] OUTDIR\n"
+    "usage: make_scene [--moving | --room | --outdoors] [--size N] [--check] [--every N] OUTDIR\n"
     "  --moving    renders the moving scene instead of the static one\n"
     "  --room      renders a small object on a white table in a room, without alpha, with an\n"
     "              exposure that drifts from image to image\n"
+    "  --outdoors  renders the park on a meadow under the sky, without alpha, and sky.png, the "
+    "sky\n"
+    "              by azimuth from x to y (columns) and by height from the zenith to the horizon\n"
     "  --size N    width and height of the images; default 128, with --moving 96\n"
     "  --check     writes nothing; exits with 1 if a file in OUTDIR differs from the rendered one\n"
     "  --every N   renders only the first of every N images, for a quick check\n";
@@ -77,12 +83,21 @@ static void print_row(buffer *b, double x, double y, double z, double w, const c
     buffer_print(b, "]%s\n", end);
 }
 
+static geometry_scene scene_at(const options *o, double time)
+{
+    return o->moving     ? geometry_moving(time)
+           : o->room     ? geometry_room()
+           : o->outdoors ? geometry_outdoors()
+                         : geometry_park();
+}
+
 static int emit_cameras(const options *o, const split *s)
 {
+    const geometry_scene scene = scene_at(o, 0.0);
     buffer b = {0};
     char name[64];
-    buffer_print(&b, "{\n    \"camera_angle_x\": %.9f,\n", VIEW_ANGLE_X);
-    if (o->room)
+    buffer_print(&b, "{\n    \"camera_angle_x\": %.9f,\n", view_angle(&scene));
+    if (o->room || o->outdoors)
         buffer_print(&b, "    \"aabb_scale\": 8,\n");
     buffer_print(&b, "    \"frames\": [\n");
     for (int i = 0; i < s->count; i++) {
@@ -112,9 +127,7 @@ static int emit_pictures(const options *o, const split *s)
         char name[64];
         buffer b = {0};
         view camera = s->camera(i, s->count);
-        geometry_scene scene = s->time   ? geometry_moving(s->time(i, s->count))
-                               : o->room ? geometry_room()
-                                         : geometry_park();
+        geometry_scene scene = scene_at(o, s->time ? s->time(i, s->count) : 0.0);
         view_render(&scene, &camera, o->room ? view_gain(i) : 1.0, o->size, rgba);
         buffer_png(&b, rgba, o->size);
         snprintf(name, sizeof name, "%s/r_%d.png", s->name, i);
@@ -140,6 +153,20 @@ static int emit_split(const options *o, const split *s)
     return emit_cameras(o, s) != 0 ? -1 : emit_pictures(o, s);
 }
 
+static int emit_sky(const options *o)
+{
+    unsigned char *rgba = malloc(4 * (size_t)o->size * (size_t)o->size);
+    buffer b = {0};
+    if (!rgba) {
+        fprintf(stderr, "make_scene: out of memory\n");
+        return -1;
+    }
+    view_render_sky(o->size, rgba);
+    buffer_png(&b, rgba, o->size);
+    free(rgba);
+    return emit(o, "sky.png", &b);
+}
+
 static int parse_number(const char *text, int most, int *number)
 {
     char *end;
@@ -159,6 +186,8 @@ static int parse(options *o, int argc, char **argv)
             o->moving = 1;
         } else if (strcmp(argv[i], "--room") == 0) {
             o->room = 1;
+        } else if (strcmp(argv[i], "--outdoors") == 0) {
+            o->outdoors = 1;
         } else if (strcmp(argv[i], "--size") == 0 && i + 1 < argc) {
             if (parse_number(argv[++i], 4096, &o->size) != 0)
                 return -1;
@@ -173,7 +202,7 @@ static int parse(options *o, int argc, char **argv)
     }
     if (o->size == 0)
         o->size = o->moving ? 96 : 128;
-    return o->folder && !(o->moving && o->room) ? 0 : -1;
+    return o->folder && o->moving + o->room + o->outdoors <= 1 ? 0 : -1;
 }
 
 int main(int argc, char **argv)
@@ -185,10 +214,10 @@ int main(int argc, char **argv)
     }
     if (!o.check && output_folder(o.folder) != 0)
         return 1;
-    const split *splits = o.moving ? moving : resting;
+    const split *splits = o.moving ? moving : o.outdoors ? outdoors : resting;
     for (int i = 0; i < 2; i++) {
         if (emit_split(&o, &splits[i]) != 0)
             return 1;
     }
-    return 0;
+    return o.outdoors && emit_sky(&o) != 0 ? 1 : 0;
 }

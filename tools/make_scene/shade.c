@@ -2,13 +2,13 @@
 
 #include "exact.h"
 #include "material.h"
+#include "sky.h"
 
 #define FAR_AWAY     10.0
 #define TABLE_RADIUS 1.5
 #define WALL_RADIUS  9.0
 
-/* Has exact unit length without a rounded square root. */
-static const vec3 sun_direction = {1.0 / 3.0, -2.0 / 3.0, 2.0 / 3.0};
+static const vec3 sun_direction = SKY_SUN_DIRECTION;
 static const vec3 sun_color = {1.02, 0.94, 0.82};
 static const vec3 sky_color = {0.42, 0.46, 0.54};
 static const vec3 ground_color = {0.17, 0.15, 0.12};
@@ -182,6 +182,22 @@ static vec3 surroundings(const geometry_scene *scene, vec3 o, vec3 d)
     return walls(vec_along(o, d, middle + sqrt(WALL_RADIUS * WALL_RADIUS - miss)));
 }
 
+/* Returns the colour of the meadow, whose texture is as coarse as an image's pixels far away and
+ * vanishes in the haze, or of the sky. */
+static vec3 outdoors(const geometry_scene *scene, vec3 o, vec3 d)
+{
+    const vec3 up = {0.0, 0.0, 1.0};
+    if (d.z > -1e-3)
+        return encode(sky_light(d));
+    double t = (GEOMETRY_GROUND - o.z) / d.z;
+    vec3 p = vec_along(o, d, t);
+    double patch = exact_sin(1.9 * p.x + 1.3 * exact_sin(1.1 * p.y)) * exact_sin(2.3 * p.y + 0.7);
+    vec3 grass = vec_mix(vec(0.10, 0.22, 0.05), vec(0.30, 0.33, 0.10), 0.5 + 0.5 * patch);
+    vec3 light = vec_scale(ambient(up), openness(scene, p, up));
+    light = vec_along(light, sun_color, sun_direction.z * sunlight(scene, p));
+    return encode(vec_mix(sky_light(d), vec_mul(grass, light), exact_exp(-t / 12.0)));
+}
+
 radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d)
 {
     radiance sum = {{0.0, 0.0, 0.0}, 0.0};
@@ -192,5 +208,7 @@ radiance shade_ray(const geometry_scene *scene, vec3 o, vec3 d)
         behind(&sum, surface(scene, first, o, d), 1.0);
     else if (scene->room)
         behind(&sum, surroundings(scene, o, d), 1.0);
+    else if (scene->outdoors)
+        behind(&sum, outdoors(scene, o, d), 1.0);
     return sum;
 }

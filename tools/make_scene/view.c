@@ -4,6 +4,7 @@
 #include "shade.h"
 
 #define CAMERA_DISTANCE  4.0
+#define RING_RADIUS      2.6
 #define SAMPLES_PER_SIDE 4
 #define SAMPLES          (SAMPLES_PER_SIDE * SAMPLES_PER_SIDE)
 #define FIRST_SAMPLES    4
@@ -42,6 +43,30 @@ view view_test(int index, int count)
 {
     double t = (index + 0.5) / count;
     return look(2.0 * EXACT_PI * t - 2.0, mix(0.20, 0.75, t));
+}
+
+static view on_ring(double azimuth, int index, int count)
+{
+    static const double sines[] = {0.15, -0.2, -0.8}; /* of how far the camera looks down */
+    view v = look(azimuth, sines[index % 3]);
+    v.position = vec(RING_RADIUS * exact_cos(azimuth), RING_RADIUS * exact_sin(azimuth),
+                     mix(-0.2, 0.5, (index + 0.5) / count));
+    return v;
+}
+
+view view_outdoors(int index, int count)
+{
+    return on_ring(EXACT_PI * (3.0 - sqrt(5.0)) * index, index, count);
+}
+
+view view_outdoors_test(int index, int count)
+{
+    return on_ring(2.0 * EXACT_PI * (index + 0.5) / count, index, count);
+}
+
+double view_angle(const geometry_scene *scene)
+{
+    return scene->outdoors ? 1.2 : 0.6911;
 }
 
 double view_gain(int index)
@@ -114,7 +139,7 @@ static unsigned char to_byte(double v)
 void view_render(const geometry_scene *scene, const view *camera, double gain, int size,
                  unsigned char *rgba)
 {
-    const shot s = {scene, camera, exact_tan(VIEW_ANGLE_X / 2.0), size};
+    const shot s = {scene, camera, exact_tan(view_angle(scene) / 2.0), size};
     for (int y = 0; y < size; y++) {
         for (int x = 0; x < size; x++, rgba += 4) {
             radiance r = pixel(&s, x, y);
@@ -125,6 +150,24 @@ void view_render(const geometry_scene *scene, const view *camera, double gain, i
             rgba[1] = to_byte(r.color.y * scale);
             rgba[2] = to_byte(r.color.z * scale);
             rgba[3] = alpha;
+        }
+    }
+}
+
+void view_render_sky(int size, unsigned char *rgba)
+{
+    const geometry_scene empty = {.outdoors = 1};
+    for (int y = 0; y < size; y++) {
+        double angle = 0.5 * EXACT_PI * (y + 0.5) / size;
+        for (int x = 0; x < size; x++, rgba += 4) {
+            double azimuth = 2.0 * EXACT_PI * (x + 0.5) / size;
+            vec3 d = vec(exact_sin(angle) * exact_cos(azimuth),
+                         exact_sin(angle) * exact_sin(azimuth), exact_cos(angle));
+            radiance r = shade_ray(&empty, vec(0.0, 0.0, 0.0), d);
+            rgba[0] = to_byte(r.color.x);
+            rgba[1] = to_byte(r.color.y);
+            rgba[2] = to_byte(r.color.z);
+            rgba[3] = 255;
         }
     }
 }

@@ -169,7 +169,7 @@ function readAddress() {
   const [fov] = numbers('fov', 1) || [scene.fov], [time] = numbers('time', 1) || [0], crop = numbers('crop', 6);
   if (scene.maps.includes(parts.get('map')))
     settings.map = parts.get('map');
-  if (['white', 'black'].includes(parts.get('background')))
+  if (backgrounds().includes(parts.get('background')))
     settings.background = parts.get('background');
   settings.time = clamp(time, 0, 1);
   if (crop) {

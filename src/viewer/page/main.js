@@ -66,7 +66,7 @@ function shortcut(key, event) {
   const map = scene.maps[Number(key) - 1];
   const actions = {
     h: goHome, f: () => setMode(settings.mode === 'fly' ? 'orbit' : 'fly'),
-    b: () => setBackground(settings.background === 'white' ? 'black' : 'white'),
+    b: () => setBackground(backgrounds()[(backgrounds().indexOf(settings.background) + 1) % backgrounds().length]),
     c: () => setCameras(!settings.cameras), x: () => toggleCrop(!settings.cropOn),
     ',': () => stepCamera(-1), '.': () => stepCamera(1), k: addKey, p: playPath,
     ' ': () => scene.dynamic && playTime(!playStart), i: saveShownPicture, l: copyView, v: () => togglePanel('view'),

@@ -11,6 +11,11 @@ function setMap(map) {
   emit('picture');
 }
 
+// The default is the sky of runs that have one.
+function backgrounds() {
+  return scene.background === 'default' ? ['default', 'white', 'black'] : ['white', 'black'];
+}
+
 function setBackground(background) {
   settings.background = background;
   showBackground($('background-' + background));
@@ -87,7 +92,8 @@ function showFov() {
 
 function startView() {
   const radios = (...ids) => ids.map($);
-  showBackground = choice(radios('background-white', 'background-black'),
+  $('background-default').hidden = !backgrounds().includes('default');
+  showBackground = choice(radios(...backgrounds().map((name) => 'background-' + name)),
     (button) => setBackground(button.id.replace('background-', '')));
   showMode = choice(radios('mode-orbit', 'mode-fly'), (button) => setMode(button.id.replace('mode-', '')));
   $('fov').oninput = (event) => {
