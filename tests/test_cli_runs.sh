@@ -351,7 +351,8 @@ for name in a p s; do
     /usr/bin/python3 -B "$VKNERF_SOURCE_DIR"/tests/doubled.py ${name}2.ply ${name}3.ply || fail "${name}3.ply: not doubled"
 done
 refuses 2 '--unit-length: 0 is not above 0' export run --mesh u.ply --unit-length 0
-refuses 2 'unit_length: 1e+10 is not from 0 to 1e+09' export run --mesh u.ply --unit-length 1e10
+refuses 2 'unit_length: 1e+10 is not from 1e-09 to 1e+09' export run --mesh u.ply --unit-length 1e10
+refuses 2 'unit_length: 1e-300 is not from 1e-09 to 1e+09' export run --mesh u.ply --unit-length 1e-300
 
 # assimp counts vertices and faces, and writes the colours, which are linear in glTF, and the texture.
 succeeds export run --mesh a.glb --resolution 32 --threshold 0.1 --quiet

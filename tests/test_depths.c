@@ -217,12 +217,32 @@ static void write_depths(struct temporary *folder, uint32_t width, uint32_t heig
 
 /* ---- clouds ---------------------------------------------------------------------------------- */
 
-/* Depth pictures of 3 and 4.5 units in front of a wall at 4 are used; with another unit the points
- * are. */
+/* Points at all kinds of depths, which were made up, do not tell the unit of a picture. */
+static void check_made_up(struct temporary *folder)
+{
+    struct base_text text = {0};
+    base_text_add(&text, "ply\nformat ascii 1.0\nelement vertex 900\nproperty float x\nproperty "
+                         "float y\nproperty float z\nend_header\n");
+    for (int i = 0; i < 900; i++) {
+        double depth = 2 + i * 7919 % 899 / 30.0;
+        base_text_add(&text, "%g %g %g\n", 0.45 + depth * (i % 30 - 14.5) / 60,
+        double depth = 2 + (double)(i * 7919 % 899) / 30;
+    }
+    temporary_text(folder, "points.ply", text.data);
+    free(text.data);
+    write_transforms(folder, "\"ply_file_path\": \"points.ply\", ",
+                     "\"depth_file_path\": \"depth.png\",");
+    struct vkn_scene *scene = open_capture(folder, 1);
+    assert_true(scene->depths.counts[SCENE_DEPTH_PICTURES] > 0);
+    assert_int_equal(scene->depths.counts[SCENE_DEPTH_CLOUD], 0);
+    scene_close(&scene);
+}
+
+/* Depth pictures of a wall at 4 units are used; with another unit its points are. */
 static void check_units(struct temporary *folder, size_t of_cloud)
 {
-    static const char *const units[] = {"0.0015", "0.015", "0.00015"};
-    write_depths(folder, 20, 15, 3000);
+    static const char *const units[] = {"0.002", "0.02", "0.0002"};
+    write_depths(folder, 20, 15, 2000);
     for (unsigned i = 0; i < BASE_COUNT(units); i++) {
         char keys[99];
         snprintf(keys, sizeof keys,
@@ -289,6 +309,7 @@ static void test_cloud(void **state)
     assert_int_equal(of_cloud, scene->splits[SCENE_TRAIN].depth_count);
     scene_close(&scene);
     check_units(folder, of_cloud);
+    check_made_up(folder);
 }
 
 /* ---- depth pictures -------------------------------------------------------------------------- */
@@ -385,8 +406,8 @@ static void count_warning(void *context, enum vkn_log_level level, const char *l
     (void)level;
     warnings++;
     assert_non_null(strstr(line, warnings == 1
-                                     ? "depth pictures of 8 of 8 train views are not read"
-                                     : "depth pictures of 2 of 2 test views are not read"));
+                                     ? "depth pictures of 8 of 8 train views are not used"
+                                     : "depth pictures of 2 of 2 test views are not used"));
 }
 
 /* All pictures of a split that are not read make one warning. */

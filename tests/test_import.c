@@ -1162,16 +1162,20 @@ static void test_unit_length(void **state)
     request.params.size = sizeof request.params;
     write_pictures(folder, "given/view %u.png");
     write_realitycapture(folder, RC_TITLES, RC_VALUES);
-    for (int i = 0; i < 2; i++) { /* stages that are complete are skipped */
+    static const double given[] = {0, 0.3048, 0, 2, 0}, kept[] = {0, 0.3048, 0.3048, 2, 0};
+    for (int i = 0; i < 5; i++) { /* stages that are complete are skipped */
         struct vkn_scene *scene = NULL;
-        request.params.unit_length = i * 0.3048;
+        request.params.unit_length = given[i];
+        if (i == 4) /* a damaged one is not kept */
+            temporary_text(folder, "scene/transforms.json", "{\"unit_length\": \"2\"}");
         assert_ok(convert(&request));
         assert_ok(scene_open(&options, &scene));
-        assert_true(scene->unit_length == i * 0.3048);
+        assert_true(scene->unit_length == kept[i]);
         scene_close(&scene);
     }
+    request.params.unit_length = 2;
     assert_int_equal(unlink(temporary_path(folder, "given/scan.csv")), 0);
-    assert_fails(&request, VKN_BAD_INPUT, "unit_length: not used, because COLMAP");
+    assert_fails(&request, VKN_BAD_INPUT, "unit_length (--distance): COLMAP is to find the poses");
 }
 
 /* Training says what such a folder is, and how to convert it. */

@@ -22,7 +22,7 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "volume/loss.glsl"
 
 // Differences that make outlier cells, in units of the difference whose loss is the quantile: of the
-// 5 x 5 cells around, and of the 3 x 3 cells around beside outlier cells. Smaller differences than LEAST_DIFFERENCE do little harm.
+// mean of 5 x 5 cells, and of the mean of 3 x 3 cells of which two neighbours are outlier cells. Smaller differences than LEAST_DIFFERENCE do little harm.
 const float FAR_ABOVE = 1.5, ABOVE = 1.2, LEAST_DIFFERENCE = 0.14;
 const uint LEAST_BESIDE = 2u; // outlier cells beside an outlier cell
 const int REACH = 2;

@@ -38,7 +38,7 @@ static bool is_bytes(const char *name)
     return strstr(name, "memory") != NULL || strstr(name, "range") != NULL;
 }
 
-/* Writes a number to `text`; numbers that users may set exactly. */
+/* Writes a number to `text`, with all digits if users may set it. */
 static void write_number(char text[32], const char *name, int digits, double number)
 {
     if (name && (strcmp(name, "scale") == 0 || strcmp(name, "offset") == 0 ||
@@ -231,9 +231,11 @@ static int scene_info(const struct vkn_scene_info_params *params, bool json)
     free(text);
     if (code != 0 || json || params->unit_length == 0)
         return code;
-    printf("\nto export in metres: vknerf train --set scene.unit_length=%.9g, or vknerf export "
-           "--unit-length %.9g\n",
-           params->unit_length, params->unit_length);
+    char number[32];
+    cli_print_number(number, params->unit_length);
+    printf("\nto export in metres: vknerf train --set scene.unit_length=%s, or vknerf export "
+           "--unit-length %s\n",
+           number, number);
     return cli_finish_output();
 }
 
@@ -341,11 +343,11 @@ int cmd_info(int argc, char **argv)
     if (code != OPTIONS_GO_ON)
         return code;
     vkn_log_quiet(job.quiet);
-    if (prints_glsl)
+    if (prints_glsl && !distance)
         return print_glsl(params.scene);
     if (params.scene == NULL && params.svg != NULL)
         return cli_fail(VKN_BAD_INPUT, "--svg: the name of the scene is missing");
-    if (distance != NULL && (params.scene == NULL || is_run(params.scene)))
+    if (distance != NULL && (params.scene == NULL || prints_glsl || is_run(params.scene)))
         return cli_fail(VKN_BAD_INPUT, "--distance: %s",
                         params.scene ? "name the scene, not a run" : "the scene is missing");
     if (params.scene != NULL && is_run(params.scene))

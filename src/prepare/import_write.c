@@ -5,8 +5,9 @@
 
 #include "prepare/import.h"
 
-#define POINTS "points.ply"
-#define DEPTH  "depth"
+#define POINTS     "points.ply"
+#define DEPTH      "depth"
+#define MOST_BYTES ((size_t)512 << 20) /* of transforms.json */
 
 /* ---- lenses ---------------------------------------------------------------------------------- */
 
@@ -179,6 +180,21 @@ static vkn_status make_depth(const struct preparation *preparation)
     return status;
 }
 
+/* Returns the length of a unit in the scene that is written again; 0: none. */
+static double kept_unit(const struct preparation *preparation)
+{
+    BASE_KEEP_ERROR;
+    double unit_length = 0;
+    cJSON *json = NULL;
+    char *path = base_path_join(preparation->out, "transforms.json");
+    if (path && base_file_exists(path) && base_json_read(path, MOST_BYTES, &json) == VKN_OK &&
+        base_json_number(json, "unit_length", path, false, 1e-9, 1e9, &unit_length) != VKN_OK)
+        unit_length = 0;
+    cJSON_Delete(json);
+    free(path);
+    return unit_length;
+}
+
 static vkn_status write_all(struct preparation *preparation, cJSON *json)
 {
     struct import *import = preparation->import;
@@ -193,8 +209,9 @@ static vkn_status write_all(struct preparation *preparation, cJSON *json)
             status = add_frame(preparation, &source->pictures[i], frames);
         preparation->result.registered++;
     }
-    double unit_length = preparation->params->unit_length > 0 ? preparation->params->unit_length
-                                                              : import->unit_length;
+    double unit_length = preparation->params->unit_length;
+    unit_length = unit_length > 0 ? unit_length : kept_unit(preparation);
+    unit_length = unit_length > 0 ? unit_length : import->unit_length;
     if (unit_length > 0)
         cJSON_AddNumberToObject(json, "unit_length", unit_length);
     if (import->lens_count == 1)

@@ -151,9 +151,11 @@ static vkn_status run(struct preparation *preparation)
 {
     BASE_TRY(import_open(preparation));
     if (preparation->import == NULL && preparation->params->unit_length > 0)
-        return base_fail(VKN_BAD_INPUT,
-                         "unit_length: not used, because COLMAP is to find the poses: measure in "
-                         "its coordinates afterwards (vknerf info SCENE --distance)");
+        return base_fail(
+            VKN_BAD_INPUT,
+            "%s: unit_length (--distance): COLMAP is to find the poses; measure in its "
+            "coordinates afterwards (vknerf info SCENE --distance)",
+            preparation->params->pictures);
     if (preparation->import == NULL)
         BASE_TRY(program_require("colmap", "to find poses"));
     BASE_TRY(source_open(preparation));
@@ -194,7 +196,7 @@ vkn_status vkn_prepare(const struct vkn_prepare_params *given, struct vkn_prepar
     BASE_NEED(result);
     BASE_TRY(BASE_FILL(vkn_prepare_result, &preparation.result, result, seconds));
     BASE_TRY(BASE_READ(__func__, vkn_prepare_params, given, &params, camera_model));
-    BASE_RANGE(&params, unit_length, 0, 1e9);
+    BASE_TRY(scene_check_unit(__func__, params.unit_length));
     BASE_CHOICE(&params, matcher, VKN_MATCHER_SEQUENTIAL);
     BASE_CHOICE(&params, camera_model, VKN_CAMERA_MODEL_OPENCV_FISHEYE);
     BASE_TRY(BASE_READ("vkn_job", vkn_job, params.job, &preparation.job, stop));

@@ -147,7 +147,7 @@ void render_local_origin(const struct vkn_scene *scene, double origin[3]);
 
 /* A mesh, or a point cloud (no triangles). Zero-initialise it, free it with render_mesh_free. */
 struct render_mesh {
-    double origin[3]; /* added to positions to get dataset positions: render_local_origin */
+    double origin[3]; /* added to positions; in their unit: render_local_origin */
     struct MeshVertex *vertices;
     uint32_t (*triangles)[3]; /* vertex indices, counterclockwise seen from outside */
     size_t vertex_count, triangle_count;

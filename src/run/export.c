@@ -29,7 +29,7 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
     };
     for (size_t i = 0; i < BASE_COUNT(numbers); i++)
         BASE_TRY(base_check_range(what, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
-    BASE_TRY(base_check_range(what, "unit_length", params->unit_length, 0, 1e9));
+    BASE_TRY(scene_check_unit(what, params->unit_length));
     BASE_TRY(base_check_choice(what, "format", params->format, VKN_SCENE_NSVF));
     BASE_TRY(base_check_choice(what, "precision", params->precision, VKN_PRECISION_COOPMAT));
     return base_check_choice(what, "unseen", params->unseen, VKN_UNSEEN_KEEP);

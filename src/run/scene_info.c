@@ -35,7 +35,7 @@ vkn_status vkn_scene_info_json(const struct vkn_scene_info_params *given, char *
     BASE_TRY(BASE_READ(__func__, vkn_scene_info_params, given, params, svg));
     BASE_CHOICE(params, format, VKN_SCENE_NSVF);
     BASE_RANGE(params, scale, 0, FLT_MAX);
-    BASE_RANGE(params, unit_length, 0, 1e9);
+    BASE_TRY(scene_check_unit(__func__, params->unit_length));
     if (!params->scene)
         return base_fail(VKN_BAD_INPUT, "no scene is given");
     struct scene_findings findings = {0};

@@ -17,6 +17,8 @@
 #define LEAST_COMPARED 8u
 #define NEAR           0.01 /* of width + height: between a point and a pixel with a known depth */
 #define OTHER_UNIT     2.0  /* ratio of depths from which on units differ */
+#define AGREE          1.3 /* ratios of depths of one unit differ by less from their median, mostly */
+#define MOST_COMPARED  65536u /* points of a cloud that are projected for it */
 
 const char *const scene_depth_kinds[SCENE_DEPTH_KINDS] = {"tracked_points", "cloud_points",
                                                           "picture_pixels"};
@@ -150,7 +152,7 @@ static void list_tracked(const struct finding *finding, const struct scene_camer
 }
 
 static vkn_status list_cloud(const struct finding *finding, const struct scene_camera *camera,
-                             struct base_text *list)
+                             size_t stride, struct base_text *list)
 {
     const struct vkn_scene *scene = finding->scene;
     const double limit = scene_camera_limit(camera);
@@ -161,7 +163,7 @@ static vkn_status list_cloud(const struct finding *finding, const struct scene_c
     size_t *points = base_alloc((size_t)columns * rows, sizeof *points);
     double *distances = base_alloc((size_t)columns * rows, sizeof *distances);
     bool allocated = nearest && points && distances;
-    for (size_t i = 0; i < scene->point_count && allocated; i++) {
+    for (size_t i = 0; i < scene->point_count && allocated; i += stride) {
         struct scene_depth depth;
         if (!see(camera, limit, &scene->points[i], CLOUD_SIGMA, &depth))
             continue;
@@ -189,10 +191,10 @@ static int by_row(const void *a, const void *b)
 }
 
 static vkn_status list_points(const struct finding *finding, const struct scene_camera *camera,
-                              struct base_text *list)
+                              size_t stride, struct base_text *list)
 {
     if (!finding->tracks)
-        return list_cloud(finding, camera, list);
+        return list_cloud(finding, camera, stride, list);
     list_tracked(finding, camera, list);
     return VKN_OK;
 }
@@ -214,7 +216,8 @@ static double ratio_at(const struct scene_camera *camera, const struct scene_dep
     return ratio;
 }
 
-/* Checks that depths of a picture have the unit of a view's points, if there are enough. */
+/* Checks that depths of a picture have the unit of a view's points, if there are enough that tell:
+ * hidden or made-up points have all kinds of ratios. */
 static vkn_status check_unit(const struct scene_camera *camera, const struct base_text *pixels,
                              const struct base_text *points)
 {
@@ -230,27 +233,38 @@ static vkn_status check_unit(const struct scene_camera *camera, const struct bas
             ratios[count++] = ratio;
     }
     double ratio = base_median(ratios, count);
-    if (count < LEAST_COMPARED || (ratio > 1 / OTHER_UNIT && ratio < OTHER_UNIT))
+    size_t agree = 0;
+    for (size_t i = 0; i < count; i++)
+        agree += ratios[i] < AGREE * ratio && ratios[i] > ratio / AGREE ? 1 : 0;
+    bool is_one_unit = count >= LEAST_COMPARED && 4 * agree >= 3 * count;
+    if (!is_one_unit || (ratio > 1 / OTHER_UNIT && ratio < OTHER_UNIT))
         return VKN_OK;
-    return base_fail(VKN_BAD_INPUT, "%s: depths are %.3g times those of the sparse points",
+    return base_fail(VKN_BAD_INPUT,
+                     "%s: its depths are %.3g times those of the sparse points; "
+                     "depth_unit_scale_factor or integer_depth_scale may be wrong",
                      camera->depth_path, ratio);
 }
 
 /* Lists the depths of a view's depth picture. *has_picture: there is one that can be read and does
  * not contradict the points. */
-static vkn_status list_picture(const struct finding *finding, size_t view,
-                               const struct base_text *points, bool *has_picture)
+static vkn_status list_picture(const struct finding *finding, size_t view, bool *has_picture)
 {
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
-    struct base_text *list = &finding->lists[view];
+    struct base_text *list = &finding->lists[view], points = {0};
     struct base_kept_error kept;
     *has_picture = false;
     if (!camera->depth_path)
         return VKN_OK;
     base_error_keep(&kept);
     vkn_status status = depth_picture_read(finding->scene, camera, list);
-    if (status == VKN_OK && !list->failed)
-        status = check_unit(camera, list, points);
+    if (status == VKN_OK)
+        status =
+            list_points(finding, camera, 1 + finding->scene->point_count / MOST_COMPARED, &points);
+    if (status == VKN_OK && !list->failed && !points.failed)
+        status = check_unit(camera, list, &points);
+    if (points.failed)
+        status = VKN_ERROR;
+    free(points.data);
     *has_picture = status == VKN_OK;
     if (status != VKN_BAD_INPUT)
         return status;
@@ -265,16 +279,12 @@ static vkn_status list_view(void *context, size_t view)
 {
     const struct finding *finding = context;
     const struct scene_camera *camera = &finding->scene->splits[finding->split].cameras[view];
-    struct base_text points = {0}, *list = &finding->lists[view];
+    struct base_text *list = &finding->lists[view];
     bool has_picture;
-    vkn_status status = list_points(finding, camera, &points);
-    if (status == VKN_OK && !points.failed)
-        status = list_picture(finding, view, &points, &has_picture);
-    if (status == VKN_OK && !points.failed && !has_picture)
-        base_text_add_bytes(list, points.data, points.size);
-    bool failed = status != VKN_OK || points.failed || list->failed;
-    free(points.data);
-    if (failed)
+    BASE_TRY(list_picture(finding, view, &has_picture));
+    if (!has_picture)
+        BASE_TRY(list_points(finding, camera, 1, list));
+    if (list->failed)
         return VKN_ERROR;
     finding->kinds[view] = has_picture       ? SCENE_DEPTH_PICTURES
                            : finding->tracks ? SCENE_DEPTH_TRACKS
@@ -292,7 +302,7 @@ static vkn_status join(struct vkn_scene *scene, const struct finding *finding)
 {
     struct scene_split *split = &scene->splits[finding->split];
     struct base_text all = {0};
-    free(split->depths); /* of a call that failed later */
+    free(split->depths); /* a call may have failed after this */
     if (finding->split == SCENE_TRAIN)
         memset(scene->depths.counts, 0, sizeof scene->depths.counts);
     for (size_t v = 0; v < split->camera_count; v++) {
@@ -321,7 +331,7 @@ static void warn_of_failures(const struct finding *finding, size_t views)
         }
     if (count > 0)
         base_log(BASE_LOG_WARNING,
-                 "depth pictures of %zu of %zu %s views are not read; the first: %s", count, views,
+                 "depth pictures of %zu of %zu %s views are not used; the first: %s", count, views,
                  scene_split_names[finding->split], first);
 }
 

@@ -7,6 +7,12 @@
 
 /* ---- scenes ---------------------------------------------------------------------------------- */
 
+vkn_status scene_check_unit(const char *what, double unit_length)
+{
+    return unit_length == 0 ? VKN_OK
+                            : base_check_range(what, "unit_length", unit_length, 1e-9, 1e9);
+}
+
 struct scene_options scene_options_of(const char *path, const struct vkn_config *config)
 {
     struct scene_options options = {

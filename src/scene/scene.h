@@ -472,12 +472,15 @@ bool scene_describe_exposures(const struct vkn_scene *scene, char text[128]);
  * (depth.c) */
 vkn_status scene_find_depths(struct vkn_scene *scene, enum scene_split_name split);
 
+/* Checks a parameter `unit_length` of a public function `what`: 0, or as scene.unit_length. */
+vkn_status scene_check_unit(const char *what, double unit_length);
+
 /* ---- the sky (sky.c) ------------------------------------------------------------------------- */
 
 /* Sets scene->sky, unless it is known already. Reads up to 32 training views, from memory if they
  * are loaded; views that cannot be read do not count. */
 void scene_find_sky(struct vkn_scene *scene);
-/* Returns whether the images show a sky. */
+/* Returns whether the images show a sky, and have no alpha. */
 bool scene_shows_sky(const struct vkn_scene *scene);
 /* Writes "images show a sky: 93 % of what is above the horizon depends on the direction alone".
  * Returns whether they do. */

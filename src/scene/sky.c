@@ -164,7 +164,7 @@ void scene_find_sky(struct vkn_scene *scene)
 
 bool scene_shows_sky(const struct vkn_scene *scene)
 {
-    return scene->sky.same > SAME && scene->sky.compared > COMPARED;
+    return scene->sky.same > SAME && scene->sky.compared > COMPARED && !scene->background.has_alpha;
 }
 
 bool scene_describe_sky(const struct vkn_scene *scene, char text[128])

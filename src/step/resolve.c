@@ -30,7 +30,7 @@ static struct config_facts facts_of(const struct vkn_scene *scene)
         .unit_length = scene->unit_length,
         .near = scene->near,
         .background = scene_plain_background(scene),
-        .sky = scene_shows_sky(scene) && !scene->background.has_alpha,
+        .sky = scene_shows_sky(scene),
         .appearance = scene_default_appearance(scene),
         .views = scene->splits[SCENE_TRAIN].camera_count,
         .depths =
