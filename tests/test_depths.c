@@ -224,9 +224,9 @@ static void check_made_up(struct temporary *folder)
     base_text_add(&text, "ply\nformat ascii 1.0\nelement vertex 900\nproperty float x\nproperty "
                          "float y\nproperty float z\nend_header\n");
     for (int i = 0; i < 900; i++) {
-        double depth = 2 + i * 7919 % 899 / 30.0;
-        base_text_add(&text, "%g %g %g\n", 0.45 + depth * (i % 30 - 14.5) / 60,
         double depth = 2 + (double)(i * 7919 % 899) / 30;
+        base_text_add(&text, "%g %g %g\n", 0.45 + depth * (i % 30 - 14.5) / 60,
+                      depth * ((double)i / 30 - 14.5) / 80, -depth);
     }
     temporary_text(folder, "points.ply", text.data);
     free(text.data);
