@@ -49,11 +49,11 @@ float appearance_value(uint first, uint parameter)
 #include "volume/appearance.glsl"
 
 // Returns the colour that the view's photograph shows of the sky. position: Ray.position.
-vec3 photographed_sky(vec3 sky, Camera camera, uint position)
+vec3 photographed_sky(vec3 sky, uint view, uint position)
 {
     if (APPEARANCE == 0u)
         return sky;
-    return photograph(config.first_appearance_word + camera.view * APPEARANCE_WORDS, APPEARANCE == APPEARANCE_FULL,
+    return photograph(config.first_appearance_word + view * APPEARANCE_WORDS, APPEARANCE == APPEARANCE_FULL,
                       unpackSnorm2x16(position), sky).color;
 }
 
@@ -284,19 +284,6 @@ void main()
     ray.view = view;
     ray.position = position_in_image(camera, position);
     ray.has_sky = 0u;
-    if (SKY != 0u) {
-        vec3 sky = sky_color(direction);
-#ifdef TRAIN
-        bool has_sky = target.w == 1.0 && is_skyward(direction) &&
-                       largest(target.rgb - photographed_sky(sky, camera, ray.position)) < sky_tolerance(state.step);
-#else
-        bool has_sky = config.picture_sky != 0u;
-#endif
-        if (has_sky) {
-            ray.background = float[3](sky.x, sky.y, sky.z);
-            ray.has_sky = 1u;
-        }
-    }
     ray.time = camera.time;
     ray.step = to_steps(span.x);
     if (config.ray_samples == 0u) { // a march
@@ -321,4 +308,18 @@ void main()
 #endif
     rays[index] = ray;
     results[index] = RayResult(float[3](0.0, 0.0, 0.0), 1.0, 0.0, 0u, 0u, 0u);
+    if (SKY == 0u)
+        return;
+    // Last, so that little else is in registers.
+    vec3 sky = sky_color(direction);
+#ifdef TRAIN
+    bool has_sky = target.w == 1.0 && is_skyward(direction) &&
+                   largest(target.rgb - photographed_sky(sky, camera.view, ray.position)) < sky_tolerance(state.step);
+#else
+    bool has_sky = config.picture_sky != 0u;
+#endif
+    if (has_sky) {
+        rays[index].background = float[3](sky.x, sky.y, sky.z);
+        rays[index].has_sky = 1u;
+    }
 }

@@ -66,7 +66,9 @@ vec4 sky_of_texel(uint texel)
 vec3 sky_color(vec3 direction)
 {
     vec3 color = vec3(0.5);
-    for (uint level = 0; level < SKY_LEVELS; level++) {
+    // Compilers do not know this number, so that they do not unroll the loop: that takes far more code.
+    uint levels = min(SKY_LEVELS, config.sky_cells);
+    for (uint level = 0; level < levels; level++) {
         vec2 at = octahedral(direction) * float(sky_edge(level)) - 0.5, low = floor(at), share = at - low;
         vec4 sum = vec4(SKY_PRIOR * color, SKY_PRIOR);
         for (int i = 0; i < 4; i++) {

@@ -74,6 +74,10 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
         config->march.visibility = VKN_SWITCH_ON; /* so that its shaders are compiled, too */
         config->parallel.mode = VKN_PARALLEL_AVERAGE;
+    } else {
+        config->loss.robust = VKN_SWITCH_ON;
+        config->loss.depth = 3e-3F;
+        config->scene.sky = VKN_SWITCH_ON;
     }
     if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* likewise */
         config->parallel.ranks_per_device = 2;
@@ -82,9 +86,6 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     if (config->march.sampling == VKN_SAMPLING_PROPOSAL || step >= SAMPLINGS) {
         config->scene.refine = VKN_REFINEMENT_ALL;
         config->scene.appearance = VKN_APPEARANCE_FULL;
-        config->loss.robust = VKN_SWITCH_ON;
-        config->loss.depth = 3e-3F;
-        config->scene.sky = VKN_SWITCH_ON;
     }
     BASE_TRY(setup_resolve_config(config, &scene, device));
     BASE_TRY(setup_create_tuned(config, work->bench->device, &work->steps[step].setup));
