@@ -98,15 +98,21 @@ static void test_resume(void **state)
     tiny_check_resume(*state, &config, "known depths, streamed, virtual ranks");
 }
 
+/* Opens the scene with its known depths. */
+static vkn_scene *open_ball(const struct step_tests *tests)
+{
+    const struct vkn_config config = ball_config(-1);
+    vkn_scene *scene;
+    ok(vkn_scene_open(tests->folder->path, &config, &scene));
+    ok(scene_find_depths(scene, SCENE_TRAIN));
+    return scene;
+}
+
 /* Of the known depths of a view, a quarter is rendered 1 % too far, a quarter 3 % too near, the
  * rest 10 % too far or not at all. */
 static void test_errors(void **state)
 {
-    struct step_tests *tests = *state;
-    struct vkn_config config = ball_config(-1);
-    vkn_scene *scene;
-    ok(vkn_scene_open(tests->folder->path, &config, &scene));
-    ok(scene_find_depths(scene, SCENE_TRAIN));
+    vkn_scene *scene = open_ball(*state);
     const struct scene_split *split = &scene->splits[SCENE_TRAIN];
     const struct scene_camera *camera = &split->cameras[1];
     float rendered[WIDTH * HEIGHT] = {0};
@@ -130,11 +136,7 @@ static void test_errors(void **state)
 /* A strip of an image has the depths of its rows. */
 static void test_strips(void **state)
 {
-    struct step_tests *tests = *state;
-    struct vkn_config config = ball_config(-1);
-    vkn_scene *scene;
-    ok(vkn_scene_open(tests->folder->path, &config, &scene));
-    ok(scene_find_depths(scene, SCENE_TRAIN));
+    vkn_scene *scene = open_ball(*state);
     const struct scene_split *split = &scene->splits[SCENE_TRAIN];
     const struct images_plan plan = {.cell_edge = 1, .depths = split->depth_count};
     for (uint32_t row = 0; row < HEIGHT; row += 2) {

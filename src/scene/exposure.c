@@ -103,13 +103,11 @@ static size_t neighbour_of(const struct scene_split *train, size_t view)
 /* Measures the mean light of a view's pixels that are mostly opaque. Returns false without any. */
 static bool measure_light(const struct vkn_scene *scene, size_t view, double light[3])
 {
-    const struct scene_camera *camera = &scene->splits[SCENE_TRAIN].cameras[view];
-    uint32_t shrink = scene_small_factor(camera, SMALL_IMAGE);
-    size_t count = (size_t)(camera->width / shrink) * (camera->height / shrink), used = 0;
-    uint32_t *pixels = base_alloc(count, sizeof *pixels);
+    struct scene_camera camera;
+    uint32_t *pixels = scene_read_small(scene, view, SMALL_IMAGE, &camera);
+    size_t count = pixels ? (size_t)camera.width * camera.height : 0, used = 0;
     double sums[3] = {0};
-    bool read = pixels && scene_read_view(scene, SCENE_TRAIN, view, shrink, pixels) == VKN_OK;
-    for (size_t i = 0; i < count && read; i++) {
+    for (size_t i = 0; i < count; i++) {
         uint32_t alpha = pixels[i] >> 24;
         if (pixels[i] == SCENE_IGNORED || alpha < 128)
             continue;

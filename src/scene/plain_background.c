@@ -40,12 +40,20 @@ static void copy_border(const uint32_t *pixels, uint32_t width, uint32_t height,
         }
 }
 
-uint32_t scene_small_factor(const struct scene_camera *camera, uint32_t longest)
+uint32_t *scene_read_small(const struct vkn_scene *scene, size_t view, uint32_t longest,
+                           struct scene_camera *camera)
 {
-    uint32_t width = camera->width, height = camera->height;
+    const struct scene_camera *given = &scene->splits[SCENE_TRAIN].cameras[view];
+    uint32_t width = given->width, height = given->height;
     uint32_t longer = width > height ? width : height, shorter = width + height - longer;
     uint32_t factor = longer / longest > 1 ? longer / longest : 1;
-    return factor < shorter ? factor : shorter;
+    factor = factor < shorter ? factor : shorter;
+    *camera = scene_shrink_camera(given, factor);
+    uint32_t *pixels = base_alloc((size_t)camera->width * camera->height, sizeof *pixels);
+    if (pixels && scene_read_view(scene, SCENE_TRAIN, view, factor, pixels) == VKN_OK)
+        return pixels;
+    free(pixels);
+    return NULL;
 }
 
 /* Reads a view's border. Ignores errors, since loading reports broken images. */
@@ -54,16 +62,12 @@ static vkn_status read_border(void *context, size_t number)
     BASE_KEEP_ERROR;
     struct sample *sample = context;
     struct border *border = &sample->borders[number];
-    const struct scene_split *train = &sample->scene->splits[SCENE_TRAIN];
-    size_t view = number * train->camera_count / sample->count;
-    uint32_t shrink = scene_small_factor(&train->cameras[view], SMALL_IMAGE);
-    uint32_t width = train->cameras[view].width / shrink;
-    uint32_t height = train->cameras[view].height / shrink;
-    uint32_t *pixels = base_alloc((size_t)width * height, sizeof *pixels);
-    border->pixels = base_alloc(2 * ((size_t)width + height), sizeof *border->pixels);
-    if (pixels && border->pixels &&
-        scene_read_view(sample->scene, SCENE_TRAIN, view, shrink, pixels) == VKN_OK)
-        copy_border(pixels, width, height, border);
+    size_t view = number * sample->scene->splits[SCENE_TRAIN].camera_count / sample->count;
+    struct scene_camera camera;
+    uint32_t *pixels = scene_read_small(sample->scene, view, SMALL_IMAGE, &camera);
+    border->pixels = base_alloc(2 * ((size_t)camera.width + camera.height), sizeof *border->pixels);
+    if (pixels && border->pixels)
+        copy_border(pixels, camera.width, camera.height, border);
     free(pixels);
     return VKN_OK;
 }

@@ -267,9 +267,11 @@ bool scene_share_has(struct scene_share share, size_t view);
  * when masks hide every pixel of the training images. */
 vkn_status scene_load(struct vkn_scene *scene, enum scene_split_name split,
                       void (*progress)(void *context, size_t done, size_t total), void *context);
-/* Returns the factor that reduces an image to a longer side of `longest` pixels or a few more, and
- * to one pixel at least, for scene_read_view. */
-uint32_t scene_small_factor(const struct scene_camera *camera, uint32_t longest);
+/* Reads a training view, reduced to a longer side of `longest` pixels or a few more and to one
+ * pixel at least. Returns fresh pixels as of scene_read_view and sets the reduced camera; NULL:
+ * failed. */
+uint32_t *scene_read_small(const struct vkn_scene *scene, size_t view, uint32_t longest,
+                           struct scene_camera *camera);
 /* Sets scene->background. Reads up to 16 training views, from memory if they are loaded; views that
  * cannot be read do not count. The background is not plain if a view has alpha. */
 void scene_find_background(struct vkn_scene *scene);

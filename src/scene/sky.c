@@ -83,15 +83,11 @@ static vkn_status read_view(void *context, size_t number)
     BASE_KEEP_ERROR;
     struct sample *sample = context;
     struct seen *seen = &sample->views[number];
-    const struct scene_split *train = &sample->scene->splits[SCENE_TRAIN];
-    size_t view = number * train->camera_count / sample->count;
-    uint32_t shrink = scene_small_factor(&train->cameras[view], SMALL_IMAGE);
-    const struct scene_camera camera = scene_shrink_camera(&train->cameras[view], shrink);
-    size_t count = (size_t)camera.width * camera.height;
-    uint32_t *pixels = base_alloc(count, sizeof *pixels);
-    seen->pixels = base_alloc(count, sizeof *seen->pixels);
-    if (pixels && seen->pixels &&
-        scene_read_view(sample->scene, SCENE_TRAIN, view, shrink, pixels) == VKN_OK)
+    size_t view = number * sample->scene->splits[SCENE_TRAIN].camera_count / sample->count;
+    struct scene_camera camera;
+    uint32_t *pixels = scene_read_small(sample->scene, view, SMALL_IMAGE, &camera);
+    seen->pixels = base_alloc((size_t)camera.width * camera.height, sizeof *seen->pixels);
+    if (pixels && seen->pixels)
         keep_pixels(sample, &camera, pixels, seen);
     free(pixels);
     return VKN_OK;
