@@ -63,10 +63,10 @@ struct vkn_evaluation {
     /* Mean PSNR after the colours of each picture were fitted to the image by least squares: affine
      * or quadratic in the channels. NaN without scene.appearance. */
     double psnr_affine, psnr_quadratic;
-    /* Against the known depths of the views, which are those of sparse points held out from
-     * training and of depth pictures: mean over the views of the median relative error of the
-     * rendered depth; mean share of relative errors up to 5 %; number of known depths. NaN, NaN and
-     * 0 if there are none. */
+    /* Errors of the rendered depths against the views' known depths: sparse points that are held
+     * out from training, depth pictures. Means over the views of the median relative error and of
+     * the share of relative errors up to 5 %; number of known depths. NaN, NaN and 0 without any.
+     */
     double depth_error, depth_inliers;
     size_t depths;
 };

@@ -21,8 +21,9 @@ layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control
 #include "shared/progress.glsl"
 #include "volume/loss.glsl"
 
-// Differences that make outlier cells, in units of the difference whose loss is the quantile: of the
-// mean of 5 x 5 cells, and of the mean of 3 x 3 cells of which two neighbours are outlier cells. Smaller differences than LEAST_DIFFERENCE do little harm.
+// Least differences of an outlier cell, in units of the difference whose loss is the quantile.
+// FAR_ABOVE: of the mean of 5 x 5 cells. ABOVE: of the mean of 3 x 3 cells, beside outlier cells.
+// Smaller differences than LEAST_DIFFERENCE, of 0 to 1, do little harm.
 const float FAR_ABOVE = 1.5, ABOVE = 1.2, LEAST_DIFFERENCE = 0.14;
 const uint LEAST_BESIDE = 2u; // outlier cells beside an outlier cell
 const int REACH = 2;
@@ -38,7 +39,7 @@ bool marking_begins()
     return share >= 1.0;
 }
 
-// Returns the loss above which cells are outliers, whose differences are `times` those of the quantile.
+// Returns the loss of a difference that is `times` the quantile's, and LEAST_DIFFERENCE at least.
 float least_error(float quantile, float times)
 {
     const float typical = 0.1; // the ratio of losses depends little on the difference

@@ -14,7 +14,7 @@
 #define MOST_STRIPS     16u
 #define LEAST_ROWS      4u /* of a strip, after downscaling */
 #define LEAST_CELL_EDGE 16u
-#define LEAST_MASK_EDGE 2u    /* with loss.robust, so that masks follow what they hide */
+#define LEAST_MASK_EDGE 2u    /* with loss.robust: cells are also the pixels of masks */
 #define MOST_VIEW_CELLS 4096u /* a view of 1024 x 1024 pixels has as many with the least edge */
 
 static uint64_t minimum(uint64_t a, uint64_t b)

@@ -80,9 +80,9 @@ struct scene_depth {
 struct scene_split {
     struct scene_camera *cameras;
     size_t camera_count;
-    struct scene_depth *depths; /* view after view, by y in a view; NULL before scene_find_depths.
-                                   Training views have those to train on, others those that are
-                                   held out */
+    /* Known depths, view after view, by y in a view; NULL before scene_find_depths. Training views
+     * have the depths to train on; other views have the depths that are held out. */
+    struct scene_depth *depths;
     size_t depth_count;
     struct scene_share share;
     uint32_t *pixels;     /* R | G << 8 | B << 16 | A << 24, sRGB, premultiplied by alpha, or
