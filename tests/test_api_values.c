@@ -290,7 +290,8 @@ static const struct member camera_members[] = {
     MEMBER(vkn_camera, sy1, REAL)};
 static const struct member picture_members[] = {
     MEMBER(vkn_picture_params, background, CHOICE), MEMBER(vkn_picture_params, supersample, LIMIT),
-    ARRAY(vkn_picture_params, crop, REAL), MEMBER(vkn_picture_params, exposure, REAL)};
+    ARRAY(vkn_picture_params, crop, REAL), MEMBER(vkn_picture_params, exposure, REAL),
+    ARRAY(vkn_picture_params, crop_rotation, REAL)};
 static const struct member run_members[] = {MEMBER(vkn_train_run, until_step, ANY),
                                             MEMBER(vkn_train_run, seconds, AMOUNT),
                                             MEMBER(vkn_train_run, report_seconds, AMOUNT)};
@@ -311,7 +312,8 @@ static const struct member render_members[] = {
     MEMBER(vkn_render_params, background, CHOICE), MEMBER(vkn_render_params, precision, CHOICE),
     MEMBER(vkn_render_params, supersample, LIMIT), MEMBER(vkn_render_params, width, ANY),
     MEMBER(vkn_render_params, height, ANY),        ARRAY(vkn_render_params, crop, REAL),
-    MEMBER(vkn_render_params, lens, CHOICE),       MEMBER(vkn_render_params, exposure, REAL)};
+    MEMBER(vkn_render_params, lens, CHOICE),       MEMBER(vkn_render_params, exposure, REAL),
+    ARRAY(vkn_render_params, crop_rotation, REAL)};
 static const struct member export_members[] = {MEMBER(vkn_export_params, format, CHOICE),
                                                MEMBER(vkn_export_params, precision, CHOICE),
                                                ARRAY(vkn_export_params, crop_low, REAL),
@@ -324,7 +326,8 @@ static const struct member export_members[] = {MEMBER(vkn_export_params, format,
                                                MEMBER(vkn_export_params, point_count, ANY),
                                                MEMBER(vkn_export_params, seed, ANY),
                                                MEMBER(vkn_export_params, texture, ANY),
-                                               MEMBER(vkn_export_params, unit_length, AMOUNT)};
+                                               MEMBER(vkn_export_params, unit_length, AMOUNT),
+                                               ARRAY(vkn_export_params, crop_rotation, REAL)};
 static const struct member prepare_members[] = {MEMBER(vkn_prepare_params, frames, ANY),
                                                 MEMBER(vkn_prepare_params, matcher, CHOICE),
                                                 MEMBER(vkn_prepare_params, camera_model, CHOICE),

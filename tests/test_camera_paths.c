@@ -377,8 +377,24 @@ static void test_nerfstudio_forms(void **state)
     scene_close(&scene);
 }
 
+/* Checks that a box has these corners and no points beyond them. */
+static void check_corners(const struct scene_box *box, const double corners[8][3],
+                          const double center[3])
+{
+    for (int i = 0; i < 8; i++) {
+        double inside[3], outside[3];
+        for (int k = 0; k < 3; k++) {
+            inside[k] = center[k] + 0.9999 * (corners[i][k] - center[k]);
+            outside[k] = center[k] + 1.0001 * (corners[i][k] - center[k]);
+        }
+        assert_true(scene_box_contains(box, inside));
+        assert_false(scene_box_contains(box, outside));
+    }
+}
+
 /* The crop box is mapped back from nerfstudio's space. Its transform (90 degrees about z, plus
- * (1, 2, 3), times 0.25) gives x' = 4 x, then (y - 2, -(x - 1), z - 3). */
+ * (1, 2, 3), times 0.25) gives x' = 4 x, then (y - 2, -(x - 1), z - 3). The corners are those of
+ * Rz(yaw) Ry(pitch) Rx(roll), computed step by step. */
 static void test_crop(void **state)
 {
     struct temporary *folder = *state;
@@ -386,40 +402,47 @@ static void test_crop(void **state)
     temporary_text(folder, "dataparser_transforms.json",
                    "{\"transform\": [[0,-1,0,1],[1,0,0,2],[0,0,1,3]], \"scale\": 0.25}");
     static const struct {
-        const char *rotation, *color;
-        double size[3]; /* along the dataset's axes */
+        double angles[3];
+        const char *color;
         enum vkn_background background;
     } cases[] = {
-        {"", "", {8, 4, 12}, VKN_BACKGROUND_DEFAULT},
-        {", \"crop_rot\": [0, 0, 1.5707963267948966]",
+        {{0, 0, 0}, "", VKN_BACKGROUND_DEFAULT},
+        {{0, 0, 0.5},
          ", \"crop_bg_color\": {\"r\": 255, \"g\": 255, \"b\": 255}",
-         {4, 8, 12},
          VKN_BACKGROUND_WHITE},
-        {", \"crop_rot\": [-1.5707963267948966, 0, 0]",
+        {{-0.4, 1.1, 2.5},
          ", \"crop_bg_color\": {\"r\": 0, \"g\": 0, \"b\": 0}",
-         {12, 4, 8},
          VKN_BACKGROUND_BLACK},
-        {", \"crop_rot\": [0, -1.5707963267948966, 0]",
+        {{2.9, -1.5707963267948966, 0.7},
          ", \"crop_bg_color\": {\"r\": 38, \"g\": 42, \"b\": 55}",
-         {8, 12, 4},
          VKN_BACKGROUND_DEFAULT},
     };
     base_log_threshold(BASE_LOG_NOTHING); /* warns about the colour */
     for (size_t i = 0; i < BASE_COUNT(cases); i++) {
         char text[512];
+        double corners[8][3];
         struct scene_camera_path path;
+        const double *angles = cases[i].angles;
         snprintf(text, sizeof text,
-                 "{" SIZE
-                 "\"crop\": {\"crop_center\": [0.5, 1, 1.5], \"crop_scale\": [1, 2, 3]%s%s},"
-                 "\"camera_path\": [{" WORLD ", \"fov\": 9}]}",
-                 cases[i].rotation, cases[i].color);
+                 "{" SIZE "\"crop\": {\"crop_center\": [0.5, 1, 1.5], \"crop_scale\": [1, 2, 3], "
+                 "\"crop_rot\": [%.17g, %.17g, %.17g]%s},\"camera_path\": [{" WORLD
+                 ", \"fov\": 9}]}",
+                 angles[0], angles[1], angles[2], cases[i].color);
         assert_ok(scene_read_camera_path(scene, temporary_text(folder, "path.json", text), NULL,
                                          NULL, &path));
-        const double center[3] = {4 * 1 - 2, -(4 * 0.5 - 1), 4 * 1.5 - 3};
-        for (int k = 0; k < 3; k++) {
-            assert_near(path.crop[k], center[k] - 0.5 * cases[i].size[k], 1e-9);
-            assert_near(path.crop[3 + k], center[k] + 0.5 * cases[i].size[k], 1e-9);
+        for (int c = 0; c < 8; c++) {
+            double p[3] = {c & 1 ? 0.5 : -0.5, c & 2 ? 1 : -1, c & 4 ? 1.5 : -1.5};
+            for (int k = 0; k < 3; k++) { /* rotates about axis k */
+                double *a = &p[(k + 1) % 3], *b = &p[(k + 2) % 3], old = *a;
+                *a = cos(angles[k]) * old - sin(angles[k]) * *b;
+                *b = sin(angles[k]) * old + cos(angles[k]) * *b;
+            }
+            corners[c][0] = 4 * (p[1] + 1) - 2;
+            corners[c][1] = -(4 * (p[0] + 0.5) - 1);
+            corners[c][2] = 4 * (p[2] + 1.5) - 3;
         }
+        const double center[3] = {4 * 1 - 2, -(4 * 0.5 - 1), 4 * 1.5 - 3};
+        check_corners(&path.crop, (const double(*)[3])corners, center);
         assert_int_equal(path.background, cases[i].background);
         free(path.cameras);
     }
@@ -699,9 +722,7 @@ static void test_bad_files(void **state)
         {"{" SIZE CROP("[1,2]", "[1,1,1]", "0,0,0") "path.json: crop.crop_center: not 3 numbers"},
         {"{" SIZE CROP("[0,0,0]", "[1,-1,1]",
                        "0,0,0") "path.json: crop.crop_scale: -1 is not positive"},
-        {"{" SIZE CROP(
-            "[0,0,0]", "[1,1,1]",
-            "0.5,0,0") "path.json: crop.crop_rot: the box is not parallel to the dataset's"},
+        {"{" SIZE CROP("[0,0,0]", "[1,1,1]", "0.5,0") "path.json: crop.crop_rot: not 3 numbers"},
         {"{\"path\": []}", "path.json: path: no keyframes"},
         {"{\"path\": [1]}", "path.json: path[0].(keyframe): not an object"},
         {"{\"path\": [{\"T\": [0,0,0]}]}", "path.json: path[0].R: missing"},

@@ -155,6 +155,9 @@ refuses 2 'background: .*transparent' train x --background transparent
 refuses 2 '--lens: fisheye is' render x --lens fisheye --out y
 refuses 2 '--crop: 0,0,0,1,1 is not six numbers' export x --mesh y.ply --crop 0,0,0,1,1
 refuses 2 '--crop: 0,0,0,1,0,1: y0 is not below y1' export x --mesh y.ply --crop 0,0,0,1,0,1
+refuses 2 '--crop: 0,0,0,1,1,1,5 is not nine numbers x0,y0,z0,x1,y1,z1,rx,ry,rz' export x --mesh y.ply --crop 0,0,0,1,1,1,5
+refuses 2 '--crop: 0,0,0,1,1,1,0,0,0,0 is not nine numbers' export x --mesh y.ply --crop 0,0,0,1,1,1,0,0,0,0
+refuses 2 '--crop: 0,0,0,1,1,1,0,361,0: ry is not from -360 to 360' export x --mesh y.ply --crop 0,0,0,1,1,1,0,361,0
 refuses 2 '--threshold: inf is not a number' export x --mesh y.ply --threshold inf
 refuses 2 '--min-component: -1 is not above 0' export x --mesh y.ply --min-component=-1
 refuses 2 'x.avi: a video.s name ends in .mp4 or .gif' render x --video x.avi --out y

@@ -161,6 +161,11 @@ EOF
 succeeds render run --path box.json --out boxed --quiet
 succeeds render run --path box.json --crop 50,50,50,51,51,51 --background black --out nothing --quiet
 succeeds render run --path box.json --crop=-99,-99,-99,99,99,99 --background white --out something --quiet
+succeeds render run --orbit 2 --width 24 --crop=-0.2,-0.5,-9,0.2,0.5,9,0,0,90 --out rotated --quiet
+succeeds render run --orbit 2 --width 24 --crop=-0.5,-0.2,-9,0.5,0.2,9 --out swapped --quiet
+succeeds render run --orbit 2 --width 24 --crop=-0.2,-0.5,-9,0.2,0.5,9 --out straight --quiet
+cmp rotated/frame_0000.png swapped/frame_0000.png || fail "a box rotated by 90 degrees is not the box with swapped edges"
+! cmp -s rotated/frame_0000.png straight/frame_0000.png || fail "render ignores the rotation of a box"
 cmp nothing/frame_0000.png nothing/frame_0001.png || fail "a box far away is not empty"
 cmp boxed/frame_0000.png nothing/frame_0000.png || fail "pictures ignore the crop of a camera path"
 ! cmp -s boxed/frame_0000.png something/frame_0000.png || fail "--crop does not override the path's crop"
@@ -430,6 +435,12 @@ for pair in "p.ply again.ply" "m.ply n.ply"; do
     # shellcheck disable=SC2086 # two names
     cmp $pair || fail "export: $box is not the box that was printed"
 done
+# The rotation is printed too, and the printed box gives the same bits.
+succeeds export outside --points p.ply --mesh m.ply --resolution 16 --unseen keep --count 100 --quiet --crop=-1,-0.7,-0.5,0.9,0.8,1.2,10,-25,40.5
+box=$(sed -n 's/.*, --crop \(.*\)$/--crop=\1/p' out)
+case $box in *,10,-25,40.5) ;; *) fail "export: no rotation: $(cat out err)" ;; esac
+succeeds export outside --mesh n.ply --resolution 16 --unseen keep --quiet "$box"
+cmp m.ply n.ply || fail "export: $box is not the box that was printed"
 refuses 2 'export: --all and --crop exclude each other' export run --mesh a.ply --all --crop=-1,-1,-1,1,1,1
 "$bin" export run --mesh /dev/full --quiet >out 2>err
 contains err '^vknerf: /dev/full: ends in neither'

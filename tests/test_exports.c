@@ -329,13 +329,14 @@ static void test_box_round_trip(void **state)
                 random = random * 1664525u + 1013904223u;
                 ends[end] = end + (double)(random >> 8) / 0x1p24 - 0.75;
             }
-            params.low[i] = (ends[0] - scene.offset[i]) / scene.scale;
-            params.high[i] = (ends[1] + 0.01 - scene.offset[i]) / scene.scale;
-            params.high[i] = fmax(params.high[i], params.low[i] + 0.02 / scene.scale);
+            params.box.low[i] = (ends[0] - scene.offset[i]) / scene.scale;
+            params.box.high[i] = (ends[1] + 0.01 - scene.offset[i]) / scene.scale;
+            params.box.high[i] = fmax(params.box.high[i], params.box.low[i] + 0.02 / scene.scale);
+            params.box.rotation[i] = n % 3 == 0 ? 0 : 300 * (ends[1] - 0.5);
         }
         assert_ok(render_mesh_grid(&scene, &config, &params, &grid));
         for (int times = 0; times < 2; times++) {
-            render_mesh_box(&scene, &grid, params.low, params.high);
+            render_mesh_box(&scene, &grid, params.box.rotation, &params.box);
             assert_ok(render_mesh_grid(&scene, &config, &params, &again));
             assert_memory_equal(&again, &grid, sizeof grid);
         }

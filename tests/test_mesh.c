@@ -58,8 +58,11 @@ static vkn_status fill(void *context, uint32_t first, bool *any)
 
 static struct volume create_volume(uint32_t x, uint32_t y, uint32_t z, uint32_t layers)
 {
-    struct volume volume = {
-        .grid = {.points = {x, y, z}, .layers = layers, .origin = {-1, 2, 0.5f}, .spacing = 0.25f}};
+    struct volume volume = {.grid = {.points = {x, y, z},
+                                     .layers = layers,
+                                     .origin = {-1, 2, 0.5f},
+                                     .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1},
+                                     .spacing = 0.25f}};
     volume.values = calloc((size_t)x * y * z, sizeof(float));
     assert_non_null(volume.values);
     return volume;
@@ -545,8 +548,8 @@ static double check_atlas(const struct render_mesh *given, const struct volume *
     size_t charts;
     double density;
     for (int i = 0; i < 3; i++)
-        voxels.low[i] = (double)volume->grid.origin[i];
-    ok(atlas_cut(given, voxels.edge, voxels.low, &atlas));
+        voxels.box.low[i] = (double)volume->grid.origin[i];
+    ok(atlas_cut(given, voxels.edge, voxels.box.low, &atlas));
     ok(atlas_pack(&atlas, size));
     check_charts(given, &atlas);
     mesh.vertices = calloc(mesh.vertex_count, sizeof *mesh.vertices);
@@ -618,7 +621,7 @@ static void test_small_atlas(void **state)
     struct volume volume = create_volume(23, 24, 25, 0);
     set_values(&volume, noise, &random);
     struct render_mesh mesh = march(&volume, 1 << 16);
-    struct render_voxels voxels = {.edge = 0.25, .low = {-1, 2, 0.5}};
+    struct render_voxels voxels = {.edge = 0.25, .box.low = {-1, 2, 0.5}};
     const struct MeshVertex *vertices = mesh.vertices;
     size_t charts, count = mesh.triangle_count;
     double density;

@@ -162,6 +162,7 @@ static struct known {
     struct vkn_config config;
     struct tiny tiny;
     vkn_renderer *renderer;
+    struct scene_box box; /* of meshes and points */
 } known;
 
 static void create_sampled(enum vkn_sampling sampling, uint32_t aabb_scale)
@@ -221,7 +222,7 @@ static int destroy_known(void **state)
 /* Makes a mesh of the unit cube with VOXELS voxels a side. The caller frees it. */
 static struct render_mesh make_mesh(enum vkn_unseen unseen)
 {
-    struct render_mesh_params params = {.resolution = VOXELS};
+    struct render_mesh_params params = {.resolution = VOXELS, .box = known.box};
     struct MeshGrid grid;
     struct render_mesh mesh;
     struct visibility_maps visibility_maps = {0};
@@ -248,6 +249,86 @@ static void test_surface(void **state)
     (void)state;
     set_occupancy(&known.tiny, 1.0);
     check_surface();
+}
+
+/* The rotated box contains the ball, whose axis-parallel bounds reach out of it: its lower corner
+ * is cut off without the rotation. */
+static void test_rotated_surface(void **state)
+{
+    (void)state;
+    const double low[3] = {-1.3, -1.2, -1.1}, high[3] = {1.1, 1.3, 1.4},
+                 rotation[3] = {25, -40, 130};
+    set_occupancy(&known.tiny, 1.0);
+    known.box = scene_box_of(low, high, rotation);
+    check_surface();
+    known.box = (struct scene_box){0};
+}
+
+static struct scene_box enlarged(struct scene_box box, double by)
+{
+    for (int i = 0; i < 3; i++) {
+        box.low[i] -= by;
+        box.high[i] += by;
+    }
+    return box;
+}
+
+static bool is_in(const struct scene_box *box, const struct MeshVertex *vertex)
+{
+    const double p[3] = {vertex->position[0], vertex->position[1], vertex->position[2]};
+    return scene_box_contains(box, p);
+}
+
+/* Half of the rotated box is in the ball: the mesh consists of the ball's surface and the box's
+ * faces, closed and at the places that the printed box gives again. */
+static void test_rotated_cut(void **state)
+{
+    (void)state;
+    struct step_tests *tests = known.tests;
+    const struct vkn_job quiet = {.quiet = true};
+    char *run = tiny_save(tests, &known.tiny, "rotated");
+    struct vkn_export_result result = {.size = sizeof result}, again = result;
+    struct vkn_export_params params = {.size = sizeof params,
+                                       .job = &quiet,
+                                       .run = run,
+                                       .mesh = temporary_path(tests->folder, "rotated.ply"),
+                                       .crop_low = {-0.8, -0.5, 0.3},
+                                       .crop_high = {0.7, 0.6, 1.9},
+                                       .crop_rotation = {30, 15, -50},
+                                       .resolution = 30,
+                                       .unseen = VKN_UNSEEN_KEEP};
+    set_occupancy(&known.tiny, 1.0);
+    known.box = scene_box_of(params.crop_low, params.crop_high, params.crop_rotation);
+    struct render_mesh mesh = make_mesh(VKN_UNSEEN_KEEP), cloud;
+    const double voxel = 1.6 / VOXELS;
+    const struct scene_box around = enlarged(known.box, voxel),
+                           core = enlarged(known.box, -3 * voxel);
+    size_t inside = 0;
+    assert_closed(&mesh);
+    for (size_t v = 0; v < mesh.vertex_count; v++) {
+        assert_true(is_in(&around, &mesh.vertices[v]));
+        if (!is_in(&core, &mesh.vertices[v]))
+            continue;
+        check_vertex(&mesh.vertices[v], LEVEL, 1.0 / VOXELS);
+        inside++;
+    }
+    assert_true(inside > 200 && inside + 200 < mesh.vertex_count);
+    render_mesh_free(&mesh);
+    const struct render_points_params points = {.count = 300, .seed = 3, .box = known.box};
+    ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &cloud));
+    assert_int_equal(cloud.vertex_count, 300);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        assert_true(is_in(&known.box, &cloud.vertices[i]));
+    render_mesh_free(&cloud);
+    known.box = (struct scene_box){0};
+    ok(vkn_run_export(&params, &result));
+    memcpy(params.crop_low, result.crop_low, sizeof params.crop_low);
+    memcpy(params.crop_high, result.crop_high, sizeof params.crop_high);
+    ok(vkn_run_export(&params, &again));
+    assert_memory_equal(again.crop_low, result.crop_low, sizeof result.crop_low);
+    assert_memory_equal(again.crop_high, result.crop_high, sizeof result.crop_high);
+    assert_true(again.vertices == result.vertices && result.vertices > 500);
+    free(run);
 }
 
 /* The mesh is closed at unoccupied cells, and has nothing inside them. */
@@ -434,7 +515,7 @@ static void test_interrupt(void **state)
 static struct render_mesh make_points(uint32_t count, uint32_t seed, double highest)
 {
     struct render_points_params params = {
-        .count = count, .seed = seed, .low = {-9, -9, -9}, .high = {9, 9, highest}};
+        .count = count, .seed = seed, .box = {{-9, -9, -9}, {9, 9, highest}, {0}}};
     struct render_mesh cloud;
     ok(render_points(known.renderer, known.tiny.scene, &params, NULL, NULL, &cloud));
     return cloud;
@@ -704,22 +785,28 @@ static const struct vkn_camera above = {.size = sizeof above,
                                         .pose = {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 4}};
 
 /* Returns the opacity of a pixel's ray within the box, and its mean depth. */
-static double exact_ray_opacity(uint32_t x, uint32_t y, const double box[6], double *depth)
+static double exact_ray_opacity(uint32_t x, uint32_t y, const struct scene_box *box, double *depth)
 {
     const double direction[3] = {(x + 0.5 - 0.5 * CROP_WIDTH) / above.focal_x,
                                  -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
     const double step = 2e-4,
                  length = sqrt(direction[0] * direction[0] + direction[1] * direction[1] + 1);
-    double lost = 0, mean = 0, all = 0;
-    for (int n = 0; n < 12000; n++) {
-        double at = 2.6 + n * step, p[3];
-        bool inside = true;
+    double axes[3][3], lost = 0, mean = 0, all = 0, first = 2.6, last = 5;
+    scene_box_axes(box, axes);
+    for (int k = 0; k < 3; k++) { /* clips the ray to the box */
+        double half = 0.5 * (box->high[k] - box->low[k]), from = 0, way = 0;
         for (int i = 0; i < 3; i++) {
-            double position = direction[i] * at + (i == 2 ? 4 : 0);
-            inside = inside && position >= box[i] && position <= box[3 + i];
-            p[i] = 0.33 * position + 0.5;
+            from += axes[k][i] * (above.pose[4 * i + 3] - 0.5 * (box->low[i] + box->high[i]));
+            way += axes[k][i] * direction[i];
         }
-        double thickness = inside ? exp(raw_density(p, false)) * step * 0.33 * length : 0;
+        first = fmax(first, (-copysign(half, way) - from) / way);
+        last = fmin(last, (copysign(half, way) - from) / way);
+    }
+    for (double at = first; at <= last; at += step) {
+        double p[3];
+        for (int i = 0; i < 3; i++)
+            p[i] = 0.33 * (direction[i] * at + above.pose[4 * i + 3]) + 0.5;
+        double thickness = exp(raw_density(p, false)) * step * 0.33 * length;
         double weight = exp(-lost) * -expm1(-thickness);
         mean += weight * at;
         all += weight;
@@ -729,18 +816,23 @@ static double exact_ray_opacity(uint32_t x, uint32_t y, const double box[6], dou
     return all;
 }
 
-static struct vkn_picture *picture_in(const double box[6])
+static struct vkn_picture *picture_in(const struct scene_box *box)
 {
     struct vkn_picture_params params = {.size = sizeof params};
     struct vkn_picture *picture = NULL;
-    memcpy(params.crop, box, sizeof params.crop);
+    for (int i = 0; i < 3; i++) {
+        params.crop[i] = box->low[i];
+        params.crop[3 + i] = box->high[i];
+        params.crop_rotation[i] = box->rotation[i];
+    }
     ok(vkn_render(known.renderer, &above, &params, &picture));
     return picture;
 }
 
 /* Pixels show the ball's part in the box and nothing else. `depth_slack` is the largest mean error
  * of depths, in dataset units. */
-static void check_in_box(const double box[6], double depth_slack, uint32_t least, uint32_t most)
+static void check_in_box(const struct scene_box *box, double depth_slack, uint32_t least,
+                         uint32_t most)
 {
     struct vkn_picture *picture = picture_in(box);
     uint32_t solid = 0;
@@ -765,24 +857,27 @@ static void check_in_box(const double box[6], double depth_slack, uint32_t least
 /* Checks crops with the sampling of `known`. */
 static void check_crop(double depth_slack)
 {
-    static const double none[6], cube[6] = {-1e4, -1e4, -1e4, 1e4, 1e4, 1e4};
-    static const double boxes[4][6] = {
-        {-2, -2, -2, 2, 2, 0.3},           /* without the upper part */
-        {0, -2, -2, 2, 0.1, 2},            /* a quarter of the ball */
-        {-0.5, -0.5, -0.4, 0.5, 0.5, 0.1}, /* a box inside the ball */
-        {-2, -2, 1.2, 2, 2, 3},            /* above the ball: nothing */
+    static const struct scene_box none, cube = {{-1e4, -1e4, -1e4}, {1e4, 1e4, 1e4}, {0}};
+    static const struct scene_box boxes[] = {
+        {{-2, -2, -2}, {2, 2, 0.3}, {0}},           /* without the upper part */
+        {{0, -2, -2}, {2, 0.1, 2}, {0}},            /* a quarter of the ball */
+        {{-0.5, -0.5, -0.4}, {0.5, 0.5, 0.1}, {0}}, /* a box inside the ball */
+        {{-2, -2, 1.2}, {2, 2, 3}, {0}},            /* above the ball: nothing */
+        {{-3, -3, -3}, {3, 3, 0.1}, {20, -30, 70}}, /* what is below a tilted plane */
+        {{0, -2, -2}, {3, 2, 2}, {0, 0, 200}},      /* a half, turned upside down */
     };
-    static const uint32_t counts[4][2] = {{100, 300}, {15, 120}, {30, 120}, {0, 0}};
-    struct vkn_picture *whole = picture_in(none), *all = picture_in(cube);
+    static const uint32_t counts[][2] = {{100, 300}, {15, 120},  {30, 120},
+                                         {0, 0},     {100, 300}, {30, 250}};
+    struct vkn_picture *whole = picture_in(&none), *all = picture_in(&cube);
     size_t pixels = (size_t)CROP_WIDTH * CROP_HEIGHT;
     assert_memory_equal(whole->color, all->color, 3 * pixels * sizeof(float));
     assert_memory_equal(whole->opacity, all->opacity, pixels * sizeof(float));
     assert_memory_equal(whole->depth, all->depth, pixels * sizeof(float));
     vkn_picture_free(&all);
-    for (int i = 0; i < 4; i++)
-        check_in_box(boxes[i], depth_slack, counts[i][0], counts[i][1]);
+    for (size_t i = 0; i < BASE_COUNT(boxes); i++)
+        check_in_box(&boxes[i], depth_slack, counts[i][0], counts[i][1]);
     /* The crop is of one picture only. */
-    struct vkn_picture *again = picture_in(none);
+    struct vkn_picture *again = picture_in(&none);
     assert_memory_equal(whole->color, again->color, 3 * pixels * sizeof(float));
     vkn_picture_free(&whole);
     vkn_picture_free(&again);
@@ -827,6 +922,13 @@ static void test_crop_errors(void **state)
     assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
     params.crop[4] = (double)INFINITY;
     assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    params.crop[4] = 1;
+    params.crop_rotation[1] = -361;
+    assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    assert_message("crop_rotation: -361 degrees about y is not from -360 to 360");
+    params = (struct vkn_picture_params){.size = sizeof params, .crop_rotation = {0, 0, 5}};
+    assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    assert_message("crop_rotation: only of use with a crop box");
     assert_null(picture);
 }
 
@@ -975,7 +1077,7 @@ static struct render_mesh make_whole(uint32_t resolution, struct render_voxels *
     ok(render_mesh_grid(known.tiny.scene, &known.config, &params, &grid));
     ok(render_mesh(known.renderer, &grid, VKN_UNSEEN_KEEP, NULL, NULL, NULL, &mesh));
     voxels->edge = render_mesh_voxel(&grid);
-    render_mesh_box(known.tiny.scene, &grid, voxels->low, voxels->high);
+    render_mesh_box(known.tiny.scene, &grid, params.box.rotation, &voxels->box);
     return mesh;
 }
 
@@ -1085,8 +1187,8 @@ static struct exported export_all(const double shift[3])
     struct render_voxels voxels;
     struct render_points_params points = {.count = 300, .seed = 5};
     for (int i = 0; i < 3; i++) {
-        points.low[i] = shift[i] - 2;
-        points.high[i] = shift[i] + (i == 0 ? 0 : 2);
+        points.box.low[i] = shift[i] - 2;
+        points.box.high[i] = shift[i] + (i == 0 ? 0 : 2);
     }
     result.mesh = make_whole(24, &voxels);
     ok(render_points(known.renderer, known.tiny.scene, &points, NULL, NULL, &result.cloud));
@@ -1253,7 +1355,8 @@ static void test_grid(void **state)
     struct vkn_config config = {0};
     struct render_mesh_params params = {.resolution = 100};
     struct MeshGrid grid;
-    double low[3], high[3];
+    struct scene_box box;
+    const double *low = box.low, *high = box.high;
     ok(render_mesh_grid(&scene, &config, &params, &grid));
     for (int i = 0; i < 3; i++) {
         assert_int_equal(grid.points[i], 101);
@@ -1262,17 +1365,17 @@ static void test_grid(void **state)
     assert_true(fabs(render_mesh_voxel(&grid) - 0.02) < 1e-7);
     /* Half of the light is lost in 1/128 of the unit cube, 1/64 of a dataset unit. */
     assert_true(fabs(render_mesh_threshold(&grid) / 64 - log(2)) < 1e-6);
-    render_mesh_box(&scene, &grid, low, high);
+    render_mesh_box(&scene, &grid, params.box.rotation, &box);
     assert_true(fabs(low[0] + 1) < 1e-6 && fabs(low[1] + 0.5) < 1e-6 && fabs(high[2] - 2) < 1e-6);
 
     /* 1 x 0.33 x 0.2 in voxels of 0.1. */
     params = (struct render_mesh_params){
-        .low = {-1, 0, 1}, .high = {0, 0.33, 1.2}, .resolution = 10, .threshold = 7};
+        .box = {{-1, 0, 1}, {0, 0.33, 1.2}, {0}}, .resolution = 10, .threshold = 7};
     ok(render_mesh_grid(&scene, &config, &params, &grid));
     assert_int_equal(grid.points[0], 11);
     assert_int_equal(grid.points[1], 5);
     assert_int_equal(grid.points[2], 3);
-    render_mesh_box(&scene, &grid, low, high);
+    render_mesh_box(&scene, &grid, params.box.rotation, &box);
     assert_true(fabs(low[1] + 0.035) < 1e-6 && fabs(high[1] - 0.365) < 1e-6);
     assert_true(fabs(render_mesh_threshold(&grid) - 7) < 1e-5);
 }
@@ -1293,10 +1396,15 @@ static void test_grid_errors(void **state)
     refuse(&params, "resolution: 0 is not from 1 to 2048");
     params.resolution = 2049;
     refuse(&params, "resolution: 2049 is not");
-    params = (struct render_mesh_params){.high = {1, 1, 0}, .resolution = 8};
+    params = (struct render_mesh_params){.box.high = {1, 1, 0}, .resolution = 8};
     refuse(&params, "crop: 0 to 0 along z is empty");
-    params = (struct render_mesh_params){.low = {2, 0, 0}, .high = {3, 1, 1}, .resolution = 8};
+    params = (struct render_mesh_params){.box = {{2, 0, 0}, {3, 1, 1}, {0}}, .resolution = 8};
     refuse(&params, "crop: 2 to 3 along x is outside of what was trained, -2 to 2");
+    params.box.rotation[2] = 45; /* by its corner inside */
+    struct vkn_scene scene = {.scale = 0.5f, .offset = {0.5f, 0.25f, 0}, .aabb_scale = 2};
+    struct vkn_config config = {0};
+    struct MeshGrid grid;
+    ok(render_mesh_grid(&scene, &config, &params, &grid));
     params = (struct render_mesh_params){.resolution = 8, .threshold = (double)INFINITY};
     refuse(&params, "threshold: inf is not a density");
 }
@@ -1307,6 +1415,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_surface),
+        cmocka_unit_test(test_rotated_surface),
+        cmocka_unit_test(test_rotated_cut),
         cmocka_unit_test(test_empty_cells),
         HOLLOW_TEST(test_keep),
         HOLLOW_TEST(test_fill),

@@ -17,7 +17,7 @@
 
 /* The box leaves out the board's underside, which no view sees. */
 static const struct render_mesh_params params = {
-    .low = {-1.3, -1.3, -0.62}, .high = {1.3, 1.3, 1.1}, .resolution = VOXELS};
+    .box = {{-1.3, -1.3, -0.62}, {1.3, 1.3, 1.1}, {0}}, .resolution = VOXELS};
 
 struct trained {
     vkn_context *context;
@@ -85,7 +85,7 @@ static void check_surface(const struct trained *state, const struct render_mesh_
     double voxel = render_mesh_voxel(&grid);
     for (size_t v = 0; v < mesh.vertex_count; v++) {
         const float *at = mesh.vertices[v].position;
-        if ((double)at[2] < box->low[2] + 1.5 * voxel)
+        if ((double)at[2] < box->box.low[2] + 1.5 * voxel)
             continue;
         double off = distance(vec(at[0], at[1], at[2]), time);
         above++;
@@ -189,7 +189,7 @@ static double moving_surface(vec3 p, double time)
 static void test_moving(void **state)
 {
     static const struct render_mesh_params box = {
-        .low = {-1.2, -1.2, -0.55}, .high = {1.2, 1.2, 0.9}, .resolution = VOXELS};
+        .box = {{-1.2, -1.2, -0.55}, {1.2, 1.2, 0.9}, {0}}, .resolution = VOXELS};
     const struct vkn_config config = {.model = VKN_MODEL_DYNAMIC, .steps = MOVING_STEPS};
     (void)state;
     struct trained trained = train("moving", &config);

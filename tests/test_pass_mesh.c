@@ -28,7 +28,8 @@ static struct slab create_slab(struct gpu_device *device, bool contracted)
     slab.space = (struct reference_space){.side = 2, .contracted = contracted};
     slab.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
                                   .layers = LAYERS,
-                                  .origin = {-1.7f, -1.3f, -1.15f},
+                                  .origin = {-1.15f, -0.43f, -2.05f},
+                                  .axes = {0.8f, 0.6f, 0, -0.48f, 0.64f, 0.6f, 0.36f, -0.48f, 0.8f},
                                   .spacing = 0.3137f,
                                   .threshold = 1.5f,
                                   .time = 0.375f};
@@ -56,8 +57,11 @@ static void position_of(const struct slab *slab, size_t i, uint32_t at[3], doubl
     at[0] = (uint32_t)(i % points[0]);
     at[1] = (uint32_t)(i / points[0] % points[1]);
     at[2] = (uint32_t)(i / layer) + NEW_LAYER - MESH_OVERLAP;
-    for (int k = 0; k < 3; k++)
-        position[k] = slab->grid.origin[k] + (double)slab->grid.spacing * at[k];
+    for (int k = 0; k < 3; k++) {
+        position[k] = slab->grid.origin[k];
+        for (int axis = 0; axis < 3; axis++)
+            position[k] += (double)slab->grid.axes[3 * axis + k] * slab->grid.spacing * at[axis];
+    }
 }
 
 static double reach_of(const double position[3])

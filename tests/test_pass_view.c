@@ -86,15 +86,20 @@ static void test_view_rays(void **state)
 static bool clip(const double origin[3], const double direction[3], const struct Config *config,
                  double span[2])
 {
-    for (int i = 0; i < 3; i++) {
-        double low = config->crop_low[i] - origin[i], high = config->crop_high[i] - origin[i];
-        if (fabs(direction[i]) < 1e-12) {
+    for (int k = 0; k < 3; k++) {
+        double from = 0, way = 0;
+        for (int i = 0; i < 3; i++) {
+            from += origin[i] * (double)config->crop_axes[3 * k + i];
+            way += direction[i] * (double)config->crop_axes[3 * k + i];
+        }
+        double low = config->crop_low[k] - from, high = config->crop_high[k] - from;
+        if (fabs(way) < 1e-12) {
             if (low > 0 || high < 0)
                 return false;
             continue;
         }
-        span[0] = fmax(span[0], fmin(low / direction[i], high / direction[i]));
-        span[1] = fmin(span[1], fmax(low / direction[i], high / direction[i]));
+        span[0] = fmax(span[0], fmin(low / way, high / way));
+        span[1] = fmin(span[1], fmax(low / way, high / way));
     }
     return span[1] > span[0];
 }
@@ -141,6 +146,18 @@ static struct Ray *view_rays(struct bench *bench, uint32_t count)
     return bench_read(bench, BIND_RAYS);
 }
 
+/* Sets the box's axes: those of the scene, or rotated by random angles. */
+static void set_axes(struct bench *bench, struct random *random, bool are_rotated)
+{
+    struct scene_box box = {0};
+    double axes[3][3];
+    for (int i = 0; i < 3 && are_rotated; i++)
+        box.rotation[i] = random_between(random, -180, 180);
+    scene_box_axes(&box, axes);
+    for (int i = 0; i < 9; i++)
+        bench->config.crop_axes[i] = (float)axes[i / 3][i % 3];
+}
+
 /* Checks boxes around, next to, behind and across the cameras' views; cameras may be inside. */
 static void check_boxes(struct bench *bench, const struct scene_camera *camera,
                         struct random *random)
@@ -153,8 +170,10 @@ static void check_boxes(struct bench *bench, const struct scene_camera *camera,
         bench->config.crop_low[i] = -FLT_MAX;
         bench->config.crop_high[i] = FLT_MAX;
     }
+    set_axes(bench, random, false);
     struct Ray *whole = view_rays(bench, count);
-    for (int box = 0; box < 8; box++) {
+    for (int box = 0; box < 12; box++) {
+        set_axes(bench, random, box >= 6);
         for (int i = 0; i < 3; i++) {
             bench->config.crop_low[i] = (float)random_between(random, -1.5, 0.6);
             bench->config.crop_high[i] =

@@ -81,6 +81,7 @@ static struct fixture create_fixture(struct gpu_device *device, uint32_t views, 
     fixture.grid = (struct MeshGrid){.points = {points[0], points[1], points[2]},
                                      .layers = LAYERS,
                                      .origin = {-0.31f, -0.27f, -0.33f},
+                                     .axes = {1, 0, 0, 0, 1, 0, 0, 0, 1},
                                      .spacing = 0.1137f};
     bench_allocate(&fixture.bench, views, 1);
     bench_put(&fixture.bench, BIND_MESH, &fixture.grid, sizeof fixture.grid);

@@ -59,6 +59,9 @@ struct vkn_export_params {
     /* Metres of a dataset unit; 0: the scene.unit_length of the run, else of the scene's file. If
      * it is known, positions in all files are in metres. Needs `size`. */
     double unit_length;
+    /* Degrees by which the box of `crop_low` and `crop_high` is rotated about its centre: about the
+     * dataset's x axis, then y, then z, -360 to 360. Needs `size`. */
+    double crop_rotation[3];
 };
 
 /* Result of vkn_run_export. */
@@ -69,7 +72,8 @@ struct vkn_export_result {
     size_t dropped;                   /* vertices removed by VKN_UNSEEN_DROP */
     size_t components, removed;       /* connected components found; components removed */
     uint32_t voxels[3];               /* number of the grid's voxels along each axis */
-    double crop_low[3], crop_high[3]; /* corners of the grid, dataset units */
+    double crop_low[3], crop_high[3]; /* corners of the grid before its rotation,
+                                       * dataset units */
     double voxel;                     /* edge of a voxel, dataset units */
     double threshold;                 /* density of the surface, per dataset unit */
     size_t points;                    /* number of points of the point cloud */

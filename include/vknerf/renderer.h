@@ -61,6 +61,9 @@ struct vkn_picture_params {
     /* Stops by which the picture is brighter than at the mean exposure of the training images, in
      * linear light, -16 to 16. Needs `size`. */
     double exposure;
+    /* Degrees by which `crop` is rotated about its centre: about the dataset's x axis, then y, then
+     * z, -360 to 360. Needs `size`. */
+    double crop_rotation[3];
 };
 
 /* Renders one view. `params` may be NULL. The caller frees *picture with vkn_picture_free.

@@ -315,6 +315,7 @@ struct vkn_render_params {
     enum vkn_lens lens;
     bool transparent; /* writes colours as straight RGBA without background; excludes `video` */
     double exposure;  /* in stops, see vkn_picture_params */
+    double crop_rotation[3]; /* see vkn_picture_params */
 };
 
 /* Result of vkn_run_render. */

@@ -91,9 +91,12 @@ vec2 whole_span(vec3 origin, vec3 direction)
 // which the user sets, and look along the faces, where 0 times infinity would be NaN.
 vec2 crop_span(vec3 origin, vec3 direction)
 {
-    vec3 way = mix(direction, vec3(1e-20), lessThan(abs(direction), vec3(1e-20)));
-    vec3 a = (vec3(config.crop_low[0], config.crop_low[1], config.crop_low[2]) - origin) / way;
-    vec3 b = (vec3(config.crop_high[0], config.crop_high[1], config.crop_high[2]) - origin) / way;
+    const float u[9] = config.crop_axes;
+    mat3 axes = mat3(u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8]);
+    vec3 from = origin * axes, way = direction * axes; // along the box's axes
+    way = mix(way, vec3(1e-20), lessThan(abs(way), vec3(1e-20)));
+    vec3 a = (vec3(config.crop_low[0], config.crop_low[1], config.crop_low[2]) - from) / way;
+    vec3 b = (vec3(config.crop_high[0], config.crop_high[1], config.crop_high[2]) - from) / way;
     vec3 low = min(a, b), high = max(a, b);
     vec2 span = whole_span(origin, direction);
     return vec2(max(span.x, max(max(low.x, low.y), low.z)),

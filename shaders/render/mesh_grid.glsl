@@ -18,10 +18,17 @@ uvec3 slab_point(uint i)
     return uvec3(i % grid.points[0], i / grid.points[0] % grid.points[1], i / layer_points());
 }
 
+// Returns a vector that is given along the grid's axes.
+vec3 grid_vector(vec3 along)
+{
+    const float u[9] = grid.axes;
+    return mat3(u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8]) * along;
+}
+
 // Returns the position in training space of a point whose z counts from the grid's lowest layer.
 vec3 grid_position(vec3 point)
 {
-    return vec3(grid.origin[0], grid.origin[1], grid.origin[2]) + grid.spacing * point;
+    return vec3(grid.origin[0], grid.origin[1], grid.origin[2]) + grid_vector(grid.spacing * point);
 }
 
 // Returns the position of point i of the slab's values, when the slab's first new layer is the grid's

@@ -32,7 +32,7 @@ MeshVertex edge_vertex(ivec3 p, uint axis)
     vec3 outwards = -mix(gradient(p), gradient(p + along), t);
     if (dot(outwards, outwards) < 1e-12)
         outwards = vec3(along) * sign(from - to);
-    vec3 normal = normalize(outwards);
+    vec3 normal = normalize(grid_vector(outwards));
     // The slab's layer z is the grid's layer push.d + z - 1.
     vec3 position = grid_position(vec3(p.xy, p.z + int(push.d) - 1) + t * vec3(along));
     return MeshVertex(float[3](position.x, position.y, position.z),

@@ -365,8 +365,10 @@ struct Config {
     /* batch.keep: the share of live samples that get gradients; the least probability of a ray. */
     SHARED_FLOAT keep_share, keep_least;
 
-    SHARED_FLOAT crop_low[3], crop_high[3]; /* box in training space that pictures show; without a
-                                               crop the largest floats */
+    /* Box in training space that pictures show: limits along its axes, the unit vectors
+     * crop_axes[3 * k] to crop_axes[3 * k + 2]. Without a crop the limits are the largest floats.
+     */
+    SHARED_FLOAT crop_low[3], crop_high[3], crop_axes[9];
 
     /* Error map (shaders/rays/error_map.glsl). A slot holds the pixels of a view or image strip:
      * the slots of the device's `slot_turns` virtual ranks take turns, and slot j has the camera

@@ -2,17 +2,19 @@
 #ifndef SHARED_SURFACE_H
 #define SHARED_SURFACE_H
 
-/* Grid points at which a mesh's density is evaluated: origin + spacing * (x, y, z), in training
- * space. Points on the grid's six faces, and everything beyond, count as empty. */
+/* Grid points at which a mesh's density is evaluated, in training space: origin + spacing * (x *
+ * first axis + y * second + z * third). The axes are unit vectors. Points on the grid's six faces,
+ * and everything beyond, count as empty. */
 struct MeshGrid {
     SHARED_UINT points[3];
     SHARED_UINT layers; /* layers of a slab; at least MESH_OVERLAP */
     SHARED_FLOAT origin[3];
+    SHARED_FLOAT axes[9]; /* the first axis is axes[0] to axes[2] */
     SHARED_FLOAT spacing;
     SHARED_FLOAT threshold;        /* logarithm of the density at the surface */
     SHARED_FLOAT scale, offset[3]; /* training space = dataset space * scale + offset */
     SHARED_FLOAT time;             /* of all samples, 0..1 */
-    SHARED_UINT padding[2];
+    SHARED_UINT padding;
 };
 
 #define MESH_OVERLAP     3   /* layers of values that a slab shares with the slab before */

@@ -44,12 +44,16 @@ static void print_numbers(const double numbers[3], char between)
 }
 
 /* Prints a box as an option, to the end of the line. */
-static void print_crop(const double low[3], const double high[3])
+static void print_crop(const double low[3], const double high[3], const double rotation[3])
 {
     fputs("--crop ", stdout);
     print_numbers(low, ',');
     putchar(',');
     print_numbers(high, ',');
+    if (rotation[0] != 0.0 || rotation[1] != 0.0 || rotation[2] != 0.0) {
+        putchar(',');
+        print_numbers(rotation, ',');
+    }
     putchar('\n');
 }
 
@@ -102,7 +106,7 @@ static void print_mesh(const struct vkn_export_params *params,
            result->voxels[1], result->voxels[2], result->voxel, threshold,
            result->has_object ? "\n" : ", ");
     if (!result->has_object)
-        print_crop(result->crop_low, result->crop_high);
+        print_crop(result->crop_low, result->crop_high, params->crop_rotation);
     if (result->texture)
         printf("texture of %u x %u pixels, %.3g along a voxel, in %zu chart%s\n", result->texture,
                result->texture, result->texture_density, result->charts,
@@ -125,7 +129,7 @@ static int print_result(const struct vkn_export_params *params,
                params->masks, 100 * result->masked_share, result->masked_views);
     if (result->has_object) {
         fputs("only the object that most training views look at (--all: everything): ", stdout);
-        print_crop(result->object_low, result->object_high);
+        print_crop(result->object_low, result->object_high, (const double[3]){0});
     }
     print_unit(params, result->unit_length);
     print_origin(params, result);
@@ -141,7 +145,8 @@ static int check(const struct texts *texts, struct vkn_export_params *params)
 {
     int code = parse_positive("--threshold", texts->threshold, &params->threshold);
     if (code == OPTIONS_GO_ON)
-        code = cli_parse_crop(texts->crop, params->crop_low, params->crop_high);
+        code =
+            cli_parse_crop(texts->crop, params->crop_low, params->crop_high, params->crop_rotation);
     if (code == OPTIONS_GO_ON)
         code = cli_parse_time(texts->time, &params->has_time, &params->time);
     if (code == OPTIONS_GO_ON)
@@ -179,9 +184,10 @@ static int parse(int argc, char **argv, struct vkn_export_params *params, struct
         {OPTION("--threshold", "SIGMA", TEXT, &texts.threshold,
                 "density of the surface, per dataset unit; default: half is absorbed in 1/128 "
                 "of the unit cube")},
-        {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &texts.crop,
-                "box to export, in dataset units; default the object that most training "
-                "views look at, if there is one")},
+        {OPTION("--crop", CLI_CROP, TEXT, &texts.crop,
+                "box to export, in dataset units, rotated about its centre by degrees about x, "
+                "then y, then z; default the object that most training views look at, if there "
+                "is one")},
         {OPTION(
             "--unit-length", "METRES", TEXT, &texts.unit_length,
             "length of a dataset unit: positions are then in metres; default scene.unit_length, "

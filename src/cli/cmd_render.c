@@ -189,8 +189,9 @@ int cmd_render(int argc, char **argv)
                 "width of the images; default that of the views")},
         {OPTION("--height", "PIXELS", COUNT, &params.height,
                 "height of the images; default that of the views")},
-        {OPTION("--crop", "x0,y0,z0,x1,y1,z1", TEXT, &crop,
-                "box to show, in dataset units; default everything")},
+        {OPTION("--crop", CLI_CROP, TEXT, &crop,
+                "box to show, in dataset units, rotated about its centre by degrees about x, then "
+                "y, then z; default everything")},
         CLI_SCENE_OPTIONS(params.scene, params.format),
         CLI_TRUST_OPTION(trust),
         {OPTION("--json", NULL, FLAG, &json, "print the result as one JSON object")},
@@ -217,7 +218,7 @@ int cmd_render(int argc, char **argv)
     params.transparent = background == TRANSPARENT;
     params.background = params.transparent ? 0 : (enum vkn_background)background;
     if (code == OPTIONS_GO_ON)
-        code = cli_parse_crop(crop, &params.crop[0], &params.crop[3]);
+        code = cli_parse_crop(crop, &params.crop[0], &params.crop[3], params.crop_rotation);
     if (code == OPTIONS_GO_ON)
         code = parse_number("--fps", fps, 0.01, 1000, &params.fps);
     if (code == OPTIONS_GO_ON)

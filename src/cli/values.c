@@ -50,7 +50,9 @@ int cli_parse_numbers(const char *name, const char *text, double *numbers, size_
         bool is_last = i + 1 == count;
         if (end == at || !isfinite(numbers[i]) || *end != (is_last ? 0 : ','))
             return cli_fail(VKN_BAD_INPUT, "%s: %s is not %s", name, text,
-                            count == 1 ? "a number" : "six numbers x0,y0,z0,x1,y1,z1");
+                            count == 1   ? "a number"
+                            : count == 6 ? "six numbers x0,y0,z0,x1,y1,z1"
+                                         : "nine numbers x0,y0,z0,x1,y1,z1,rx,ry,rz");
         at = end + 1;
     }
     return OPTIONS_GO_ON;
@@ -64,17 +66,24 @@ void cli_print_number(char text[32], double number)
     while (strtod(text, NULL) != number && digits++ < 17);
 }
 
-int cli_parse_crop(const char *text, double low[3], double high[3])
+int cli_parse_crop(const char *text, double low[3], double high[3], double rotation[3])
 {
-    double box[6] = {0};
+    double box[9] = {0};
+    size_t commas = 0;
     if (!text)
         return OPTIONS_GO_ON;
-    int code = cli_parse_numbers("--crop", text, box, 6);
+    for (const char *at = text; *at; at++)
+        commas += *at == ',';
+    int code = cli_parse_numbers("--crop", text, box, commas > 5 ? 9 : 6);
     for (int i = 0; i < 3 && code == OPTIONS_GO_ON; i++) {
         low[i] = box[i];
         high[i] = box[3 + i];
+        rotation[i] = box[6 + i];
         if (!(low[i] < high[i]))
             return cli_fail(VKN_BAD_INPUT, "--crop: %s: %c0 is not below %c1", text, "xyz"[i],
+                            "xyz"[i]);
+        if (!(fabs(rotation[i]) <= 360))
+            return cli_fail(VKN_BAD_INPUT, "--crop: %s: r%c is not from -360 to 360", text,
                             "xyz"[i]);
     }
     return code;

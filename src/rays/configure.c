@@ -213,6 +213,7 @@ void rays_configure(const struct vkn_config *config, struct Config *constants,
     for (int i = 0; i < 3; i++) {
         constants->crop_low[i] = -FLT_MAX;
         constants->crop_high[i] = FLT_MAX;
+        constants->crop_axes[4 * i] = 1.0F;
     }
     constants->occupancy_decay = config->march.occupancy_decay;
     constants->occupancy_threshold = config->march.occupancy_threshold;

@@ -12,14 +12,6 @@
 
 /* ---- the grid ------------------------------------------------------------------------------ */
 
-bool render_box_given(const double low[3], const double high[3])
-{
-    bool has_box = false;
-    for (int i = 0; i < 3; i++)
-        has_box = has_box || low[i] != 0.0 || high[i] != 0.0;
-    return has_box;
-}
-
 /* Rounds to a multiple of the smallest power of ten that is at least `size`. Single precision can
  * mostly represent such a number exactly. */
 static double round_origin(double position, double size)
@@ -49,37 +41,43 @@ void render_local_offset(const struct vkn_scene *scene, float offset[3])
         offset[i] = (float)(origin[i] * scene->scale + scene->offset[i]);
 }
 
+/* A grid's box in training space: its centre, axes and half edges. */
+struct grid_box {
+    double center[3], axes[3][3], half[3];
+};
+
 /* Transforms the box to training space. Without one, returns the unit cube. */
-static vkn_status place_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
-                            double low[3], double high[3])
+static struct grid_box place_box(const struct vkn_scene *scene, const struct scene_box *box)
 {
-    bool has_box = render_box_given(params->low, params->high);
+    const bool has_box = scene_box_given(box);
+    struct grid_box placed;
+    scene_box_axes(box, placed.axes);
     for (int i = 0; i < 3; i++) {
-        low[i] = has_box ? params->low[i] * scene->scale + scene->offset[i] : 0.0;
-        high[i] = has_box ? params->high[i] * scene->scale + scene->offset[i] : 1.0;
-        if (!(low[i] < high[i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty",
-                             params->low[i], params->high[i], "xyz"[i]);
+        double middle = 0.5 * (box->low[i] + box->high[i]);
+        placed.center[i] = has_box ? middle * scene->scale + scene->offset[i] : 0.5;
+        placed.half[i] = has_box ? 0.5 * (box->high[i] - box->low[i]) * scene->scale : 0.5;
     }
-    return VKN_OK;
+    return placed;
 }
 
-/* Fails unless the box (`low` to `high` in training space) overlaps the trained cube. */
-static vkn_status check_box(const struct vkn_scene *scene, const struct render_mesh_params *params,
-                            const double low[3], const double high[3])
+/* Fails unless the box's extent along each of the dataset's axes overlaps the trained cube's. */
+static vkn_status check_box(const struct vkn_scene *scene, const struct grid_box *box)
 {
-    double reach = 0.5 * scene->aabb_scale;
+    double side = 0.5 * scene->aabb_scale;
     for (int i = 0; i < 3; i++) {
-        const double numbers[4] = {params->low[i], params->high[i],
-                                   (0.5 - reach - scene->offset[i]) / scene->scale,
-                                   (0.5 + reach - scene->offset[i]) / scene->scale};
+        double reach = 0;
+        for (int k = 0; k < 3; k++)
+            reach += fabs(box->axes[k][i]) * box->half[k];
+        if (fabs(box->center[i] - 0.5) < reach + side)
+            continue;
+        const double limits[4] = {box->center[i] - reach, box->center[i] + reach, 0.5 - side,
+                                  0.5 + side};
         char texts[4][40];
         for (int n = 0; n < 4; n++)
-            config_print_number(texts[n], numbers[n], false);
-        if (low[i] >= 0.5 + reach || high[i] <= 0.5 - reach)
-            return base_fail(VKN_BAD_INPUT,
-                             "crop: %s to %s along %c is outside of what was trained, %s to %s",
-                             texts[0], texts[1], "xyz"[i], texts[2], texts[3]);
+            config_print_number(texts[n], (limits[n] - scene->offset[i]) / scene->scale, false);
+        return base_fail(VKN_BAD_INPUT,
+                         "crop: %s to %s along %c is outside of what was trained, %s to %s",
+                         texts[0], texts[1], "xyz"[i], texts[2], texts[3]);
     }
     return VKN_OK;
 }
@@ -100,18 +98,36 @@ static double to_multiple(double value, double step)
     return round(value / step) * step;
 }
 
+/* Sets the points' number, axes and origin: voxels fill the box from its centre. */
+static void set_grid_points(const struct grid_box *box, double spacing, double step,
+                            struct MeshGrid *grid)
+{
+    double origin[3] = {box->center[0], box->center[1], box->center[2]};
+    for (int k = 0; k < 3; k++) {
+        uint32_t voxels = (uint32_t)fmax(1.0, ceil(2 * box->half[k] / spacing - 1e-3));
+        grid->points[k] = voxels + 1;
+        for (int i = 0; i < 3; i++) {
+            grid->axes[3 * k + i] = (float)box->axes[k][i];
+            origin[i] -= box->axes[k][i] * (0.5 * voxels * spacing);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        grid->origin[i] = (float)to_multiple(origin[i], step);
+}
+
 vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params, struct MeshGrid *grid)
 {
-    double low[3] = {0}, high[3] = {0}, longest = 0.0;
-    BASE_TRY(place_box(scene, params, low, high));
+    BASE_TRY(scene_box_check(&params->box));
+    const struct grid_box box = place_box(scene, &params->box);
+    double longest = 0.0;
     if (config->scene.contraction != VKN_CONTRACTION_CUBE)
-        BASE_TRY(check_box(scene, params, low, high));
+        BASE_TRY(check_box(scene, &box));
     if (params->resolution < 1 || params->resolution >= MARCHING_MAX_POINTS)
         return base_fail(VKN_BAD_INPUT, "resolution: %u is not from 1 to %u", params->resolution,
                          MARCHING_MAX_POINTS - 1);
     for (int i = 0; i < 3; i++)
-        longest = fmax(longest, high[i] - low[i]);
+        longest = fmax(longest, 2 * box.half[i]);
     double step = corner_step(scene);
     double spacing = to_multiple(longest / params->resolution, step / MARCHING_MAX_POINTS);
     if (!(spacing > 0))
@@ -120,12 +136,7 @@ vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_conf
                          longest / scene->scale);
     *grid = (struct MeshGrid){.spacing = (float)spacing, .scale = (float)scene->scale};
     render_local_offset(scene, grid->offset);
-    for (int i = 0; i < 3; i++) {
-        uint32_t voxels = (uint32_t)fmax(1.0, ceil((high[i] - low[i]) / spacing - 1e-3));
-        grid->points[i] = voxels + 1;
-        grid->origin[i] =
-            (float)to_multiple(0.5 * (low[i] + high[i]) - 0.5 * voxels * spacing, step);
-    }
+    set_grid_points(&box, spacing, step, grid);
     double threshold = params->threshold > 0.0 ? params->threshold / scene->scale
                                                : SURFACE_SIZE_INVERSE * log(2.0);
     grid->threshold = (float)log(threshold);
@@ -144,12 +155,21 @@ double render_mesh_voxel(const struct MeshGrid *grid)
     return (double)grid->spacing / (double)grid->scale;
 }
 
-void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid, double low[3],
-                     double high[3])
+void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,
+                     const double rotation[3], struct scene_box *box)
 {
+    double axes[3][3], shift[3] = {0}; /* shift: from the grid's origin to the box's low corner */
+    *box = scene_box_of(shift, shift, rotation);
+    scene_box_axes(box, axes);
+    for (int k = 0; k < 3; k++) {
+        double half = 0.5 * (grid->points[k] - 1) * ((double)grid->spacing / scene->scale);
+        shift[k] -= half;
+        for (int i = 0; i < 3; i++)
+            shift[i] += axes[k][i] * half;
+    }
     for (int i = 0; i < 3; i++) {
-        low[i] = ((double)grid->origin[i] - scene->offset[i]) / scene->scale;
-        high[i] = low[i] + (grid->points[i] - 1) * ((double)grid->spacing / scene->scale);
+        box->low[i] = ((double)grid->origin[i] - scene->offset[i]) / scene->scale + shift[i];
+        box->high[i] = box->low[i] + (grid->points[i] - 1) * ((double)grid->spacing / scene->scale);
     }
 }
 

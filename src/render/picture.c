@@ -18,23 +18,30 @@ static vkn_status move_to_caller(struct vkn_picture *made, struct vkn_picture **
     return VKN_OK;
 }
 
-vkn_status render_crop(vkn_renderer *renderer, const double box[6])
+/* Sets the limits of the k-th axis. */
+static void set_crop(const struct vkn_config *config, const struct scene_box *box, int k,
+                     const double axis[3], struct Config *constants)
 {
-    struct Config *constants = &renderer->setup.constants;
-    const struct vkn_config *config = &renderer->setup.config;
-    bool has_box = false;
-    for (int i = 0; i < 6; i++)
-        has_box |= box[i] != 0.0;
-    for (int i = 0; i < 3 && has_box; i++)
-        if (!(box[i] < box[3 + i]) || isinf(box[i]) || isinf(box[3 + i]))
-            return base_fail(VKN_BAD_INPUT, "crop: %.15g to %.15g along %c is empty", box[i],
-                             box[3 + i], "xyz"[i]);
+    double center = 0, half = 0.5 * config->scene.scale * (box->high[k] - box->low[k]);
     for (int i = 0; i < 3; i++) {
-        double scale = config->scene.scale, offset = config->scene.offset[i];
-        constants->crop_low[i] = has_box ? (float)(box[i] * scale + offset) : -FLT_MAX;
-        constants->crop_high[i] = has_box ? (float)(box[3 + i] * scale + offset) : FLT_MAX;
-        renderer->coarse_setup.constants.crop_low[i] = constants->crop_low[i];
-        renderer->coarse_setup.constants.crop_high[i] = constants->crop_high[i];
+        center += axis[i] * (0.5 * (box->low[i] + box->high[i]) * config->scene.scale +
+                             config->scene.offset[i]);
+        constants->crop_axes[3 * k + i] = (float)axis[i];
+    }
+    bool is_given = scene_box_given(box);
+    constants->crop_low[k] = is_given ? (float)(center - half) : -FLT_MAX;
+    constants->crop_high[k] = is_given ? (float)(center + half) : FLT_MAX;
+}
+
+vkn_status render_crop(vkn_renderer *renderer, const struct scene_box *box)
+{
+    const struct vkn_config *config = &renderer->setup.config;
+    double axes[3][3];
+    BASE_TRY(scene_box_check(box));
+    scene_box_axes(box, axes);
+    for (int k = 0; k < 3; k++) {
+        set_crop(config, box, k, axes[k], &renderer->setup.constants);
+        set_crop(config, box, k, axes[k], &renderer->coarse_setup.constants);
     }
     return VKN_OK;
 }
@@ -65,11 +72,13 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
     BASE_TRY(render_set_exposure(renderer, params->exposure));
-    BASE_TRY(render_crop(renderer, params->crop));
+    const struct scene_box box =
+        scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
+    BASE_TRY(render_crop(renderer, &box));
     enum vkn_background background =
         params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
     vkn_status status = render_picture(renderer, &view, background, params->supersample, &made);
-    render_crop(renderer, (const double[6]){0});
+    render_crop(renderer, &(const struct scene_box){0});
     render_set_exposure(renderer, 0);
     if (status == VKN_OK && params->transparent)
         render_unpremultiply(&made);

@@ -51,13 +51,11 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
 
 static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
 {
-    const struct render_points_params *params = cloud->params;
-    bool inside = true;
-    for (int i = 0; i < 3; i++) {
-        double x = (double)point->position[i] + cloud->points->origin[i];
-        inside = inside && x >= params->low[i] && x <= params->high[i];
-    }
-    return point->color != 0 && (inside || !render_box_given(params->low, params->high));
+    const struct scene_box *box = &cloud->params->box;
+    double position[3];
+    for (int i = 0; i < 3; i++)
+        position[i] = (double)point->position[i] + cloud->points->origin[i];
+    return point->color != 0 && (!scene_box_given(box) || scene_box_contains(box, position));
 }
 
 /* Marches `rays` rays of one view and adds the points that they hit until the cloud is complete. */

@@ -36,9 +36,8 @@ void render_unpremultiply(struct vkn_picture *picture);
 /* Lets the next pictures be exposed by `exposure` stops more than the mean of the training images.
  * VKN_BAD_INPUT beyond SCENE_MOST_EXPOSURE. */
 vkn_status render_set_exposure(vkn_renderer *renderer, double exposure);
-/* Restricts all later rays to a box, given as in vkn_picture_params: low corner, high corner, in
- * dataset units; all zero: no box. VKN_BAD_INPUT where the box is empty. */
-vkn_status render_crop(vkn_renderer *renderer, const double box[6]);
+/* Restricts all later rays to a box, or to none. Returns the errors of scene_box_check. */
+vkn_status render_crop(vkn_renderer *renderer, const struct scene_box *box);
 
 /* ---- views --------------------------------------------------------------------------------- */
 
@@ -138,9 +137,6 @@ vkn_status render_frames_end(struct render_frames **frames, vkn_status rendered,
 
 /* ---- meshes and points --------------------------------------------------------------------- */
 
-/* Returns whether a box is given; `low` and `high` all zero: no box. */
-bool render_box_given(const double low[3], const double high[3]);
-
 /* Returns the origin of exported positions: 0 0 0 of the dataset, or a round position near the
  * scene's centre where the scene is far from 0 0 0 (scene_needs_double). */
 void render_local_origin(const struct vkn_scene *scene, double origin[3]);
@@ -164,8 +160,8 @@ void render_mesh_free(struct render_mesh *mesh);
 void render_mesh_scale(struct render_mesh *mesh, double factor);
 
 struct render_mesh_params {
-    double low[3], high[3]; /* box in dataset units; all zero: none */
-    uint32_t resolution;    /* voxels along the box's longest edge, 1 to 2048 */
+    struct scene_box box;
+    uint32_t resolution; /* voxels along the box's longest edge, 1 to 2048 */
     /* Density of the surface per dataset unit. 0: the density at which a path of 1/128 of the unit
      * cube's edge in training space, about the size of an occupancy cell, has transmittance 1/2:
      * denser regions hide what is behind them. */
@@ -177,7 +173,8 @@ struct render_mesh_params {
  * are multiples of the voxel's edge. */
 struct render_voxels {
     uint32_t counts[3];
-    double edge, low[3], high[3];
+    double edge;
+    struct scene_box box;
     double threshold; /* density of the surface */
 };
 
@@ -218,7 +215,7 @@ vkn_status render_mesh_paint(vkn_renderer *renderer, const struct vkn_scene *sce
 struct render_points_params {
     uint32_t count; /* of points; fewer are returned when rays rarely hit a surface */
     uint32_t seed;
-    double low[3], high[3]; /* box in dataset units; all zero: everywhere */
+    struct scene_box box; /* none: everywhere */
 };
 
 /* Samples a point cloud of the surface that the training views see, in dataset space: rays through

@@ -10,16 +10,18 @@ static vkn_status find_box(const struct vkn_scene *scene,
                            struct render_mesh_params *request)
 {
     double outliers = scene->aabb_scale > 1 ? BOX_OUTLIERS : 0.0;
-    return visibility_maps_box(visibility_maps, scene, outliers, request->low, request->high);
+    return visibility_maps_box(visibility_maps, scene, outliers, request->box.low,
+                               request->box.high);
 }
 
-static struct render_voxels voxels_of(const struct vkn_scene *scene, const struct MeshGrid *grid)
+static struct render_voxels voxels_of(const struct vkn_scene *scene, const struct MeshGrid *grid,
+                                      const double rotation[3])
 {
     struct render_voxels voxels = {.edge = render_mesh_voxel(grid),
                                    .threshold = render_mesh_threshold(grid)};
     for (int i = 0; i < 3; i++)
         voxels.counts[i] = grid->points[i] - 1;
-    render_mesh_box(scene, grid, voxels.low, voxels.high);
+    render_mesh_box(scene, grid, rotation, &voxels.box);
     return voxels;
 }
 
@@ -34,7 +36,7 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
     struct render_mesh_params request = *params;
     struct visibility_maps visibility_maps = {0};
     struct MeshGrid grid;
-    bool cropped = render_box_given(request.low, request.high);
+    bool cropped = scene_box_given(&request.box);
     vkn_status status = render_mesh_grid(scene, config, &request, &grid);
     if (status == VKN_OK && (params->unseen != VKN_UNSEEN_KEEP || !cropped))
         status = visibility_maps_create(renderer, scene, progress, stop, &visibility_maps);
@@ -47,7 +49,7 @@ vkn_status render_surface(vkn_renderer *renderer, const struct vkn_scene *scene,
             render_mesh(renderer, &grid, params->unseen, &visibility_maps, progress, stop, mesh);
     render_local_origin(scene, mesh->origin);
     if (status == VKN_OK)
-        *voxels = voxels_of(scene, &grid);
+        *voxels = voxels_of(scene, &grid, request.box.rotation);
     visibility_maps_destroy(&visibility_maps);
     return status;
 }

@@ -73,7 +73,7 @@ vkn_status render_mesh_unwrap(struct render_mesh *mesh, const struct render_voxe
     struct unwrapped work = {.mesh = mesh};
     double corner[3];
     for (int i = 0; i < 3; i++)
-        corner[i] = voxels->low[i] - mesh->origin[i];
+        corner[i] = voxels->box.low[i] - mesh->origin[i];
     vkn_status status = atlas_cut(mesh, voxels->edge, corner, &atlas);
     if (status == VKN_OK)
         status = atlas_pack(&atlas, size);

@@ -22,10 +22,17 @@ static vkn_status check_choices(const char *what, const struct vkn_export_params
         const char *name;
         double value;
     } numbers[] = {
-        {"threshold", params->threshold},    {"min_component", params->min_component},
-        {"crop_low", params->crop_low[0]},   {"crop_low", params->crop_low[1]},
-        {"crop_low", params->crop_low[2]},   {"crop_high", params->crop_high[0]},
-        {"crop_high", params->crop_high[1]}, {"crop_high", params->crop_high[2]},
+        {"threshold", params->threshold},
+        {"min_component", params->min_component},
+        {"crop_low", params->crop_low[0]},
+        {"crop_low", params->crop_low[1]},
+        {"crop_low", params->crop_low[2]},
+        {"crop_high", params->crop_high[0]},
+        {"crop_high", params->crop_high[1]},
+        {"crop_high", params->crop_high[2]},
+        {"crop_rotation", params->crop_rotation[0]},
+        {"crop_rotation", params->crop_rotation[1]},
+        {"crop_rotation", params->crop_rotation[2]},
     };
     for (size_t i = 0; i < BASE_COUNT(numbers); i++)
         BASE_TRY(base_check_range(what, numbers[i].name, numbers[i].value, -DBL_MAX, DBL_MAX));
@@ -64,6 +71,11 @@ static vkn_status check_files(const struct vkn_export_params *params)
     return check_file(RENDER_SPLATS, params->splats);
 }
 
+static struct scene_box box_of(const struct vkn_export_params *params)
+{
+    return scene_box_of(params->crop_low, params->crop_high, params->crop_rotation);
+}
+
 static vkn_status check_params(const struct vkn_export_params *params)
 {
     if (!params->mesh && !params->points && !params->splats && !params->masks)
@@ -72,6 +84,8 @@ static vkn_status check_params(const struct vkn_export_params *params)
         return base_fail(VKN_BAD_INPUT, "min-component: %g is negative", params->min_component);
     if (!(params->threshold >= 0.0))
         return base_fail(VKN_BAD_INPUT, "threshold: %g is negative", params->threshold);
+    const struct scene_box box = box_of(params);
+    BASE_TRY(scene_box_check(&box));
     return check_files(params);
 }
 
@@ -102,13 +116,13 @@ static vkn_status make_texture(const struct vkn_export_params *params, struct ru
 static vkn_status make_mesh(const struct vkn_export_params *params, struct run_opened *opened,
                             struct render_mesh *mesh, struct vkn_export_result *result)
 {
-    struct render_mesh_params request = {.resolution = params->resolution ? params->resolution
-                                                                          : DEFAULT_RESOLUTION,
-                                         .threshold = params->threshold,
-                                         .unseen = params->unseen};
+    const struct render_mesh_params request = {
+        .box = box_of(params),
+        .resolution = params->resolution ? params->resolution : DEFAULT_RESOLUTION,
+        .threshold = params->threshold,
+        .unseen = params->unseen,
+    };
     struct render_voxels voxels;
-    memcpy(request.low, params->crop_low, sizeof request.low);
-    memcpy(request.high, params->crop_high, sizeof request.high);
     BASE_TRY(render_surface(opened->renderer, opened->scene, &request, opened->progress,
                             params->job->stop, mesh, &voxels));
     scene_up(&opened->scene->splits[SCENE_TRAIN], mesh->up);
@@ -124,8 +138,8 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
     result->vertices = mesh->vertex_count;
     result->triangles = mesh->triangle_count;
     memcpy(result->voxels, voxels.counts, sizeof result->voxels);
-    memcpy(result->crop_low, voxels.low, sizeof result->crop_low);
-    memcpy(result->crop_high, voxels.high, sizeof result->crop_high);
+    memcpy(result->crop_low, voxels.box.low, sizeof result->crop_low);
+    memcpy(result->crop_high, voxels.box.high, sizeof result->crop_high);
     result->voxel = voxels.edge;
     result->threshold = voxels.threshold;
     return VKN_OK;
@@ -133,11 +147,11 @@ static vkn_status make_mesh(const struct vkn_export_params *params, struct run_o
 
 static struct render_points_params points_of(const struct vkn_export_params *params)
 {
-    struct render_points_params request = {
-        .count = params->point_count ? params->point_count : DEFAULT_POINTS, .seed = params->seed};
-    memcpy(request.low, params->crop_low, sizeof request.low);
-    memcpy(request.high, params->crop_high, sizeof request.high);
-    return request;
+    return (struct render_points_params){
+        .count = params->point_count ? params->point_count : DEFAULT_POINTS,
+        .seed = params->seed,
+        .box = box_of(params),
+    };
 }
 
 static void warn_of_few(const char *path, size_t count, uint32_t wanted, const char *what)
@@ -224,8 +238,8 @@ static vkn_status crop_to_object(struct run_opened *opened, struct vkn_export_pa
                                  struct vkn_export_result *result)
 {
     const char *problem = NULL;
-    if (!params->object || render_box_given(params->crop_low, params->crop_high) ||
-        opened->scene->aabb_scale == 1)
+    const struct scene_box box = box_of(params);
+    if (!params->object || scene_box_given(&box) || opened->scene->aabb_scale == 1)
         return VKN_OK;
     scene_find_background(opened->scene);
     if (opened->scene->background.has_alpha)
@@ -345,6 +359,7 @@ static void add_mesh(cJSON *object, const struct vkn_export_params *params,
     }
     add_numbers(object, "crop_low", result->crop_low);
     add_numbers(object, "crop_high", result->crop_high);
+    add_numbers(object, "crop_rotation", params->crop_rotation);
 }
 
 char *vkn_export_json(const struct vkn_export_params *given_params,

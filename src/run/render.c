@@ -79,14 +79,13 @@ static vkn_status check_params(const struct vkn_render_params *params)
 static vkn_status apply_path_settings(struct rendering *r)
 {
     const struct vkn_render_params *params = r->params;
-    bool given = false;
-    for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
-        given = given || params->crop[i] != 0;
+    const struct scene_box box =
+        scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
     if (params->background == VKN_BACKGROUND_DEFAULT && !params->transparent &&
         r->views.background != VKN_BACKGROUND_DEFAULT)
         r->background = r->views.background;
     BASE_TRY(render_set_exposure(r->opened.renderer, params->exposure));
-    return render_crop(r->opened.renderer, given ? params->crop : r->views.crop);
+    return render_crop(r->opened.renderer, scene_box_given(&box) ? &box : &r->views.crop);
 }
 
 static vkn_status render_run(struct rendering *r, struct vkn_render_result *result)
@@ -125,6 +124,8 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_RANGE(params, exposure, -(double)SCENE_MOST_EXPOSURE, (double)SCENE_MOST_EXPOSURE);
     for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
         BASE_RANGE(params, crop[i], -DBL_MAX, DBL_MAX);
+    for (size_t i = 0; i < BASE_COUNT(params->crop_rotation); i++)
+        BASE_RANGE(params, crop_rotation[i], -SCENE_MOST_ROTATION, SCENE_MOST_ROTATION);
     BASE_TRY(run_read_job(&params->job, &job));
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));

@@ -73,7 +73,7 @@ vkn_status camera_path_parse_nerfstudio(const struct vkn_scene *scene, const cha
                                         const struct camera_path_space *space,
                                         struct scene_camera_path *camera_path);
 /* Reads the box of `crop`, an object of "crop_center", "crop_scale", "crop_rot" (radians) and
- * "crop_bg_color". Returns VKN_BAD_INPUT when the box does not lie along the dataset's axes. */
+ * "crop_bg_color". */
 vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
                                  const struct camera_path_space *space,
                                  struct scene_camera_path *camera_path);

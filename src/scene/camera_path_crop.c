@@ -7,7 +7,7 @@
 
 #include "scene/camera_path.h"
 
-#define MAX_SINE 1e-3 /* largest sine of a rotation angle that is treated as 0 */
+#define DEGREE (3.14159265358979323846 / 180)
 
 struct crop {
     double center[3], size[3], rotation[3]; /* roll, pitch and yaw in radians */
@@ -39,40 +39,27 @@ static vkn_status read_values(const cJSON *json, const char *where, struct crop 
     return read_color(json, where, crop->color);
 }
 
-/* Computes r = Rz(yaw) Ry(pitch) Rx(roll) from roll, pitch and yaw. */
-static void rotation_matrix(const double rotation[3], double r[3][3])
+/* Converts the box to the dataset's space. */
+static struct scene_box convert_box(const struct crop *crop, const struct camera_path_space *space)
 {
-    double cx = cos(rotation[0]), sx = sin(rotation[0]), cy = cos(rotation[1]),
-           sy = sin(rotation[1]), cz = cos(rotation[2]), sz = sin(rotation[2]);
-    const double made[3][3] = {{cz * cy, cz * sy * sx - sz * cx, cz * sy * cx + sz * sx},
-                               {sz * cy, sz * sy * sx + cz * cx, sz * sy * cx - cz * sx},
-                               {-sy, cy * sx, cy * cx}};
-    for (int i = 0; i < 9; i++)
-        r[i / 3][i % 3] = made[i / 3][i % 3];
-}
-
-/* Converts the box to the dataset's space; its sides must be parallel to the dataset's axes. */
-static vkn_status convert_box(const char *where, const struct crop *crop,
-                              const struct camera_path_space *space, double box[6])
-{
-    double r[3][3];
-    rotation_matrix(crop->rotation, r);
+    struct scene_box box = {0};
+    double own[3][3], axes[3][3] = {{0}};
+    for (int i = 0; i < 3; i++)
+        box.rotation[i] = crop->rotation[i] / DEGREE;
+    scene_box_axes(&box, own);
     for (int i = 0; i < 3; i++) {
         const double *row = space->pose + (ptrdiff_t)4 * i;
-        double center = row[3], half = 0;
+        double center = row[3], half = 0.5 * space->factor * crop->size[i];
         for (int k = 0; k < 3; k++) {
-            double axis = row[0] * r[0][k] + row[1] * r[1][k] + row[2] * r[2][k];
             center += row[k] * space->factor * crop->center[k];
-            half += fabs(axis) * 0.5 * space->factor * crop->size[k];
-            if (fabs(axis) > MAX_SINE && fabs(axis) < 1 - MAX_SINE)
-                return base_json_fail(where, "crop_rot",
-                                      "the box is not parallel to the dataset's axes, which is not "
-                                      "supported; remove `crop` and use --crop");
+            for (int j = 0; j < 3; j++)
+                axes[k][i] += row[j] * own[k][j];
         }
-        box[i] = center - half;
-        box[3 + i] = center + half;
+        box.low[i] = center - half;
+        box.high[i] = center + half;
     }
-    return VKN_OK;
+    scene_box_set_axes((const double(*)[3])axes, &box);
+    return box;
 }
 
 /* Sets the background to black or white. Other colours cannot be rendered and are ignored. */
@@ -106,7 +93,7 @@ vkn_status camera_path_read_crop(const char *file, const struct cJSON *json,
         return VKN_ERROR;
     vkn_status status = read_values(object, where, &crop);
     if (status == VKN_OK)
-        status = convert_box(where, &crop, space, camera_path->crop);
+        camera_path->crop = convert_box(&crop, space);
     if (status == VKN_OK && crop.color[0] >= 0)
         choose_background(file, crop.color, camera_path);
     free(where);

@@ -382,6 +382,27 @@ double inspect_inside(const struct vkn_scene *scene, size_t stride);
  * (photo_consistency.h). Takes a few seconds. */
 void scene_warn_consistency(const struct vkn_scene *scene);
 
+/* ---- boxes ----------------------------------------------------------------------------------- */
+
+#define SCENE_MOST_ROTATION 360.0 /* degrees */
+/* A box, in dataset units: low and high corner before the box is rotated about its centre, by
+ * `rotation` degrees about the dataset's x axis, then y, then z. Corners of zeros: no box. (box.c)
+ */
+struct scene_box {
+    double low[3], high[3], rotation[3];
+};
+struct scene_box scene_box_of(const double low[3], const double high[3], const double rotation[3]);
+bool scene_box_given(const struct scene_box *box);
+/* Returns VKN_BAD_INPUT, with a message on "crop" or "crop_rotation", unless there is no box, or
+ * the box has a volume and its numbers are finite. */
+vkn_status scene_box_check(const struct scene_box *box);
+/* Computes the unit vectors along the box's edges: axes[k] is where rotation takes the k-th axis.
+ */
+void scene_box_axes(const struct scene_box *box, double axes[3][3]);
+/* Sets the rotation from such vectors. */
+void scene_box_set_axes(const double axes[3][3], struct scene_box *box);
+bool scene_box_contains(const struct scene_box *box, const double position[3]);
+
 /* ---- camera paths ---------------------------------------------------------------------------- */
 
 #define SCENE_MAX_FRAMES 100000 /* limit of computed paths: about an hour of video */
@@ -389,7 +410,8 @@ void scene_warn_consistency(const struct vkn_scene *scene);
 struct scene_camera_path {
     struct scene_camera *cameras; /* without image_path; the caller frees the array */
     size_t count;
-    double fps, crop[6]; /* frames per second, 0: not given; box as in vkn_render_params */
+    double fps; /* frames per second, 0: not given */
+    struct scene_box crop;
     enum vkn_background background;
 };
 

@@ -85,8 +85,10 @@ static vkn_status render(struct viewer *viewer, const struct frame_request *requ
         .background = (enum vkn_background)request->background,
         .supersample = part->supersample,
     };
-    if (request->cropped)
+    if (request->cropped) {
         memcpy(params.crop, request->crop, sizeof params.crop);
+        memcpy(params.crop_rotation, request->crop + 6, sizeof params.crop_rotation);
+    }
     vkn_renderer *renderer = NULL;
     vkn_status status = renderers_get(&viewer->renderers, request, &renderer);
     double began = viewer_now();

@@ -54,8 +54,9 @@ enum viewer_map { MAP_RGB, MAP_DEPTH, MAP_NORMAL, MAP_OPACITY };
 
 /* Parameters of /api/frame. */
 struct frame_request {
-    double pose[12], fov, time, crop[6]; /* fov: degrees, vertical */
-    double center[2]; /* principal point: shares of the picture's width and height */
+    double pose[12], fov, time; /* fov: degrees, vertical */
+    double crop[9];             /* corners, and rotation, as in vkn_picture_params */
+    double center[2];           /* principal point: shares of the picture's width and height */
     uint32_t width, height;
     uint32_t map, background; /* enum viewer_map, vkn_background */
     uint32_t cropped, still;  /* flags; still: the camera does not move */

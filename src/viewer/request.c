@@ -74,11 +74,14 @@ static bool read_crop(struct MHD_Connection *connection, struct frame_request *r
     request->cropped = crop != NULL;
     if (!crop)
         return true;
-    if (!read_numbers(crop, request->crop, 6))
-        return fail(problem, "crop", "is not 6 numbers");
-    for (int i = 0; i < 3; i++)
+    if (!read_numbers(crop, request->crop, 6) && !read_numbers(crop, request->crop, 9))
+        return fail(problem, "crop", "is not 6 or 9 numbers");
+    for (int i = 0; i < 3; i++) {
         if (!(request->crop[i] < request->crop[i + 3]))
             return fail(problem, "crop", "its first corner is not less than its second");
+        if (!(fabs(request->crop[i + 6]) <= 360))
+            return fail(problem, "crop", "its rotation is not from -360 to 360 degrees");
+    }
     return true;
 }
 
@@ -161,7 +164,7 @@ static bool same_numbers(const double *a, const double *b, size_t count)
 bool frame_same(const struct frame_request *a, const struct frame_request *b)
 {
     return same_numbers(a->pose, b->pose, 12) && same_numbers(&a->fov, &b->fov, 1) &&
-           same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 6) &&
+           same_numbers(&a->time, &b->time, 1) && same_numbers(a->crop, b->crop, 9) &&
            same_numbers(a->center, b->center, 2) && a->width == b->width &&
            a->height == b->height && a->map == b->map && a->background == b->background &&
            a->cropped == b->cropped;

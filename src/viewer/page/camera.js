@@ -166,7 +166,8 @@ function readAddress() {
     return all.length === count && all.every(Number.isFinite) && parts.get(name) ? all : null;
   };
   const pose = numbers('pose', 12), [distance] = numbers('distance', 1) || [scene.distance];
-  const [fov] = numbers('fov', 1) || [scene.fov], [time] = numbers('time', 1) || [0], crop = numbers('crop', 6);
+  const [fov] = numbers('fov', 1) || [scene.fov], [time] = numbers('time', 1) || [0];
+  const crop = numbers('crop', 9) || (numbers('crop', 6) && [...numbers('crop', 6), 0, 0, 0]);
   if (scene.maps.includes(parts.get('map')))
     settings.map = parts.get('map');
   if (backgrounds().includes(parts.get('background')))

@@ -1,52 +1,64 @@
-// The crop box: its limits in the view panel, its handles in the picture, and the command that exports it.
+// The crop box: its limits and rotation in the view panel, its handles in the picture, and the command that exports it.
+// settings.crop has the low corner, the high corner, and the degrees by which the box is rotated about its centre.
 
 // Returns the first crop box: the whole box of an object; of a room the part around the focus point, because the handles
 // of the whole box are not in view.
-const firstBox = () => scene.box.map((limit, i) => {
+const firstBox = () => [...scene.box.map((limit, i) => {
   const at = clamp(scene.look_at[i % 3], scene.box[i % 3], scene.box[i % 3 + 3]), reach = scene.distance / 2;
   return i < 3 ? Math.max(limit, at - reach) : Math.min(limit, at + reach);
-});
+}), 0, 0, 0];
 
-const sameBox = () => settings.crop.every((x, i) => x === scene.box[i]);
+const wholeBox = () => [...scene.box, 0, 0, 0];
+const sceneSpan = (axis) => scene.box[axis + 3] - scene.box[axis];
+const leastEdge = (axis) => sceneSpan(axis) * 1e-3;
 
-function setCrop(i, value) {
-  const low = i % 3, high = low + 3, crop = settings.crop, least = (scene.box[high] - scene.box[low]) * 1e-3;
-  const within = clamp(value, scene.box[low], scene.box[high]);
-  crop[i] = i < 3 ? Math.min(within, crop[high] - least) : Math.max(within, crop[low] + least);
+function cropChanged() {
   settings.cropOn = true;
   showCrop();
   emit('picture');
 }
 
-// Formats a limit with enough digits for 1/10000 of the box's edge, wherever the box lies.
-function limitText(i) {
-  const span = scene.box[i % 3 + 3] - scene.box[i % 3];
-  return String(+settings.crop[i].toFixed(clamp(Math.ceil(4 - Math.log10(span)), 0, 20)));
+// Sets a limit or, from the seventh number on, an angle.
+function setCrop(i, value) {
+  const low = i % 3, high = low + 3, crop = settings.crop;
+  const within = i < 6 ? clamp(value, scene.box[low], scene.box[high]) : clamp(value, -180, 180);
+  crop[i] = i < 3 ? Math.min(within, crop[high] - leastEdge(low)) :
+    i < 6 ? Math.max(within, crop[low] + leastEdge(low)) : within;
+  cropChanged();
+}
+
+// Formats a limit with enough digits for 1/10000 of the scene's edge, wherever the box lies, or an angle.
+const limitText = (i) =>
+  String(+settings.crop[i].toFixed(i < 6 ? clamp(Math.ceil(4 - Math.log10(sceneSpan(i % 3))), 0, 20) : 2));
+
+function cropText() {
+  const texts = settings.crop.map((_, i) => limitText(i));
+  return texts.slice(0, texts.slice(6).some(Number) ? 9 : 6).join(',');
 }
 
 function showCrop() {
   $('crop-on').checked = settings.cropOn;
   $('crop-export').hidden = !settings.cropOn;
   $('crop-command').textContent =
-    `vknerf export ${scene.run_word} --mesh object.ply --crop=${settings.crop.map((_, i) => limitText(i)).join(',')}`;
-  $('crop-reset').disabled = sameBox();
+    `vknerf export ${scene.run_word} --mesh object.ply --crop=${cropText()}`;
+  $('crop-reset').disabled = wholeBox().every((x, i) => x === settings.crop[i]);
   for (const input of $('crop').querySelectorAll('input')) {
     const i = Number(input.dataset.i), shownValue = input.type === 'range' ? settings.crop[i] : limitText(i);
     if (document.activeElement !== input || input.type === 'range')
       input.value = shownValue;
   }
-  for (const row of $('crop').children) {
-    const axis = Number(row.dataset.axis), span = scene.box[axis + 3] - scene.box[axis];
+  for (const row of $('crop').querySelectorAll('[data-axis]')) {
+    const axis = Number(row.dataset.axis), span = sceneSpan(axis);
     row.style.setProperty('--low', (settings.crop[axis] - scene.box[axis]) / span);
     row.style.setProperty('--high', (settings.crop[axis + 3] - scene.box[axis]) / span);
   }
 }
 
 function cropInput(type, i) {
-  const input = document.createElement('input'), axis = i % 3, end = i < 3 ? 'from' : 'to';
-  Object.assign(input, { type, step: 'any', className: end });
+  const input = document.createElement('input'), axis = i % 3, end = ['from', 'to', 'rotation'][Math.floor(i / 3)];
+  Object.assign(input, { type, step: i < 6 ? 'any' : 1, className: end });
   if (type === 'range') // a number field's rounded value may exceed the limits
-    Object.assign(input, { min: scene.box[axis], max: scene.box[axis + 3] });
+    Object.assign(input, i < 6 ? { min: scene.box[axis], max: scene.box[axis + 3] } : { min: -180, max: 180 });
   input.dataset.i = i;
   input.setAttribute('aria-label', `Crop ${'XYZ'[axis]} ${end}`);
   input[type === 'range' ? 'oninput' : 'onchange'] = () => {
@@ -58,23 +70,32 @@ function cropInput(type, i) {
   return input;
 }
 
+function addCropRow(text, ...inputs) {
+  const row = document.createElement('div'), name = document.createElement('span');
+  row.className = 'crop-row';
+  name.textContent = text;
+  row.append(name, ...inputs);
+  $('crop').append(row);
+  return row;
+}
+
 function startCrop() {
   for (const axis of [0, 1, 2]) {
-    const row = document.createElement('div'), name = document.createElement('span');
     const slider = document.createElement('div');
-    row.dataset.axis = axis;
-    row.className = 'crop-row';
     slider.className = 'double';
-    name.textContent = 'XYZ'[axis];
     slider.append(cropInput('range', axis), cropInput('range', axis + 3));
-    row.append(name, cropInput('number', axis), slider, cropInput('number', axis + 3));
-    $('crop').append(row);
+    const row = addCropRow('XYZ'[axis], cropInput('number', axis), slider, cropInput('number', axis + 3));
+    row.dataset.axis = axis;
+  }
+  for (const axis of [0, 1, 2]) {
+    const row = addCropRow(`${'XYZ'[axis]}°`, cropInput('range', axis + 6), cropInput('number', axis + 6));
+    row.title = `Rotation about ${'XYZ'[axis]} through the box's centre, in degrees`;
   }
   $('crop-copy').onclick = () => copyCommand('crop-command');
   startHandles();
   $('crop-on').onchange = (event) => toggleCrop(event.target.checked);
   $('crop-reset').onclick = () => {
-    settings.crop = scene.box.slice();
+    settings.crop = wholeBox();
     showCrop();
     emit('picture');
   };
@@ -91,22 +112,45 @@ function toggleCrop(crop) {
 // A handle is the middle of a face or a corner: for each axis -1 (low), 1 (high), or 0 (the middle).
 let handles = []; // {element, sides}
 
-const handleAt = (sides) => sides.map((side, i) =>
-  mix(settings.crop[i], settings.crop[i + 3], (side + 1) / 2));
+// Returns the unit vectors along the box's edges: the axes, rotated about X, then Y, then Z.
+const boxAxes = () => UNITS.map((axis) =>
+  UNITS.reduce((v, about, i) => turned(v, about, radians(settings.crop[6 + i])), axis));
 
-// Moves the limits at the handle to the point.
+// Returns the box's point at a handle's sides.
+function handleAt(sides) {
+  const crop = settings.crop, center = [0, 1, 2].map((i) => mix(crop[i], crop[i + 3], 0.5));
+  return boxAxes().reduce((at, axis, k) => add(at, axis, sides[k] * (crop[k + 3] - crop[k]) / 2), center);
+}
+
+// Moves a face by a distance along its axis, within the scene's box and above the opposite face, which stays.
+function moveFace(k, side, distance) {
+  const crop = settings.crop, axis = boxAxes()[k], edge = crop[k + 3] - crop[k];
+  const middle = [0, 1, 2].map((i) => mix(scene.box[i], scene.box[i + 3], 0.5));
+  const reach = axis.reduce((sum, x, i) => sum + Math.abs(x) * sceneSpan(i) / 2, 0);
+  const outside = side * dot(subtract(handleAt(UNITS[k].map((x) => x * side)), middle), axis) - reach;
+  const outwards = clamp(side * distance, leastEdge(k) - edge, Math.max(-outside, 0));
+  for (const i of [0, 1, 2]) {
+    const shift = side * axis[i] * outwards / 2, growth = i === k ? outwards / 2 : 0;
+    crop[i] += shift - growth;
+    crop[i + 3] += shift + growth;
+  }
+}
+
+// Moves the faces at the handle to the point.
 function moveHandle(sides, point) {
-  sides.forEach((side, i) => {
-    if (side)
-      setCrop(side < 0 ? i : i + 3, point[i]);
+  const way = subtract(point, handleAt(sides));
+  boxAxes().forEach((axis, k) => {
+    if (sides[k])
+      moveFace(k, sides[k], dot(way, axis));
   });
+  cropChanged();
 }
 
 // Returns the point to which a pixel moves a handle: on the face's axis next to the pixel's ray, or on the ray in the
 // plane of the picture through the corner. Null where the ray is parallel to the axis or the plane.
 function handlePoint(sides, x, y) {
   const at = handleAt(sides), ray = direction(camera, x, y, stage), from = subtract(at, camera.position);
-  const axis = sides.filter(Boolean).length > 1 ? null : sides.map(Math.abs);
+  const axis = sides.filter(Boolean).length > 1 ? null : boxAxes()[sides.findIndex(Boolean)];
   if (!axis) {
     const along = dot(from, camera.axes[2]) / dot(ray, camera.axes[2]);
     return along > 0 ? add(camera.position, ray, along) : null;
@@ -145,8 +189,8 @@ function keyHandle(event, sides) {
   if (!way)
     return;
   event.preventDefault();
-  const step = way * (event.shiftKey ? 0.1 : 0.01);
-  moveHandle(sides, handleAt(sides).map((x, i) => x + step * (scene.box[i + 3] - scene.box[i])));
+  const step = way * (event.shiftKey ? 0.1 : 0.01), k = sides.findIndex(Boolean);
+  moveHandle(sides, add(handleAt(sides), boxAxes()[k], step * sceneSpan(k)));
 }
 
 function addHandle(sides) {

@@ -8,6 +8,7 @@ const length = (a) => Math.hypot(a[0], a[1], a[2]);
 const unit = (a) => (length(a) > 0 ? times(a, 1 / length(a)) : a);
 const cross = (a, b) => [
   a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]];
+const UNITS = [[1, 0, 0], [0, 1, 0], [0, 0, 1]];
 const clamp = (x, low, high) => Math.min(Math.max(x, low), high);
 const mix = (a, b, t) => a + (b - a) * t;
 const radians = (degrees) => degrees * Math.PI / 180;

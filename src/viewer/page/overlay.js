@@ -153,8 +153,8 @@ function cameraAt(x, y, reach) {
 
 const showsBox = () => settings.cropOn && settings.panel === 'view' && !previewing();
 
-function drawBox(context, box) {
-  const corner = (i) => [box[i & 1 ? 3 : 0], box[i & 2 ? 4 : 1], box[i & 4 ? 5 : 2]];
+function drawBox(context) {
+  const corner = (i) => handleAt([i & 1 ? 1 : -1, i & 2 ? 1 : -1, i & 4 ? 1 : -1]);
   haloed(context, LINES.box, 1.3, () => {
     for (let i = 0; i < 8; i++)
       for (const bit of [1, 2, 4])
@@ -245,7 +245,7 @@ function drawOverlay() {
   if (previewing())
     return;
   if (showsBox())
-    drawBox(context, settings.crop);
+    drawBox(context);
   if (settings.cameras)
     drawCameras(context);
   if (editing)
