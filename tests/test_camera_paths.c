@@ -377,6 +377,27 @@ static void test_nerfstudio_forms(void **state)
     scene_close(&scene);
 }
 
+/* Rotations are found again from the axes, also where x points up or down and only the sum or the
+ * difference of two angles is known. */
+static void test_box_axes(void **state)
+{
+    (void)state;
+    static const double rotations[][3] = {
+        {0, 0, 0}, {30, -70, 160}, {-170, 89, 5}, {40, 90, 70}, {-100, -90, 25}};
+    for (size_t n = 0; n < BASE_COUNT(rotations); n++) {
+        struct scene_box box = {0}, found = {0};
+        double axes[3][3], again[3][3];
+        memcpy(box.rotation, rotations[n], sizeof box.rotation);
+        scene_box_axes(&box, axes);
+        for (int i = 0; i < 9; i++)
+            axes[i / 3][i % 3] = fabs(axes[i / 3][i % 3]) < 1e-12 ? 0 : axes[i / 3][i % 3];
+        scene_box_set_axes((const double(*)[3])axes, &found);
+        scene_box_axes(&found, again);
+        for (int i = 0; i < 9; i++)
+            assert_near(again[i / 3][i % 3], axes[i / 3][i % 3], 1e-9);
+    }
+}
+
 /* Checks that a box has these corners and no points beyond them. */
 static void check_corners(const struct scene_box *box, const double corners[8][3],
                           const double center[3])
@@ -771,10 +792,19 @@ int main(void)
 #define TEST(function) \
     cmocka_unit_test_setup_teardown(function, temporary_setup, temporary_teardown)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spline), TEST(test_keyframes),  TEST(test_loop),
-        TEST(test_nerfstudio),         TEST(test_dataparser), TEST(test_in_order),
-        TEST(test_unordered),          TEST(test_one_camera), TEST(test_bad_files),
-        TEST(test_nerfstudio_forms),   TEST(test_crop),       TEST(test_ngp),
+        cmocka_unit_test(test_spline),
+        TEST(test_keyframes),
+        TEST(test_loop),
+        TEST(test_nerfstudio),
+        TEST(test_dataparser),
+        TEST(test_in_order),
+        TEST(test_unordered),
+        TEST(test_one_camera),
+        TEST(test_bad_files),
+        TEST(test_nerfstudio_forms),
+        TEST(test_crop),
+        TEST(test_box_axes),
+        TEST(test_ngp),
     };
     return cmocka_run_group_tests_name("camera paths", tests, NULL, NULL);
 }
