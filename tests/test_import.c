@@ -603,9 +603,9 @@ static void test_polycam_confidence(void **state)
             assert_ok(scene_find_depths(scene, split));
         const struct scene_camera *camera = camera_of(scene, "1004.png");
         assert_int_equal(camera->depth_count, broken ? 8 * 6 : 6 * 6);
-        assert_true(fabs((double)scene->splits[SCENE_TRAIN].depths[camera->first_depth].depth /
-                             scene->scale -
-                         2) < 1e-5);
+        const struct scene_depth *first = &scene->splits[SCENE_TRAIN].depths[camera->first_depth];
+        assert_true(fabs((double)first->depth / scene->scale - 2) < 1e-5);
+        assert_true(fabs((double)first->x - (broken ? 0.5 : 2.5) * 8) < 1e-5);
         scene_close(&scene);
     }
 }
