@@ -9,6 +9,7 @@
 #include <vknerf/context.h>
 
 #include "captures.h"
+#include "exr.h"
 
 #define WIDTH    40u
 #define HEIGHT   30u
@@ -367,6 +368,61 @@ static void test_pictures(void **state)
     scene_close(&scene);
 }
 
+static void write_exr(struct temporary *folder, const char *name, uint32_t width, uint32_t height,
+                      const float *values)
+{
+    const struct exr_kind kind = {.compression = EXR_ZIP};
+    struct base_text file = exr_file(&kind, width, height, values);
+    temporary_file(folder, name, file.data, file.size);
+    free(file.data);
+}
+
+static void write_array(struct temporary *folder, const char *name, const char *shape,
+                        const float *values, size_t count)
+{
+    struct base_text text = {0};
+    base_text_add_bytes(&text, "\x93NUMPY\1\0\x40\0", 10);
+    base_text_add(&text, "{'descr': '<f4', 'fortran_order': False, 'shape': (%8s), }\n", shape);
+    base_text_add_bytes(&text, values, count * sizeof *values);
+    temporary_file(folder, name, text.data, text.size);
+    free(text.data);
+}
+
+/* Writes 20 x 15 depths as an EXR file or an array: 2 on the left, 3 on the upper right, unknown on
+ * the lower right. */
+static void write_floats(struct temporary *folder, const char *name, bool is_array)
+{
+    static const float unknown[] = {0, NAN, INFINITY, -2, -INFINITY};
+    float values[15 * 20];
+    for (size_t i = 0; i < BASE_COUNT(values); i++)
+        values[i] = i % 20 < 10 ? 2 : i / 20 < 7 ? 3 : unknown[i % BASE_COUNT(unknown)];
+    if (is_array)
+        write_array(folder, name, "15, 20", values, BASE_COUNT(values));
+    else
+        write_exr(folder, name, 20, 15, values);
+}
+
+/* Floats have the unit of the file, too. Values that are not positive and finite are unknown. */
+static void test_float_pictures(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder);
+    for (int i = 0; i < 4; i++) {
+        const char *name = i < 2 ? "depth.exr" : "depth.npy";
+        char frame_keys[64];
+        snprintf(frame_keys, sizeof frame_keys, "\"depth_file_path\": \"%s\",", name);
+        write_floats(folder, name, i >= 2);
+        write_transforms(folder, i % 2 ? "\"depth_unit_scale_factor\": 1," : "", frame_keys);
+        struct vkn_scene *scene = open_capture(folder, 1);
+        const double unit = (i % 2 ? 1 : 1e-3) * scene->scale;
+        assert_int_equal(scene->splits[SCENE_TRAIN].depth_count, 8 * (10 * 15 + 10 * 7));
+        assert_close((double)find_depth(scene, "03.png", 7, 11)->depth, 2 * unit, 1e-5);
+        assert_close((double)find_depth(scene, "08.png", 39, 1)->depth, 3 * unit, 1e-5);
+        assert_null(find_depth(scene, "03.png", 39, 29));
+        scene_close(&scene);
+    }
+}
+
 /* A fisheye's depths are distances along the ray; the picture's are along the axis. */
 static void test_fisheye(void **state)
 {
@@ -425,13 +481,34 @@ static void test_missing_pictures(void **state)
     scene_close(&scene);
 }
 
+/* Writes an EXR file of equal values, `width` x 3 pixels, as if of another channel. */
+static void write_small(struct temporary *folder, float value, uint32_t width, bool has_channels)
+{
+    const float values[12] = {value, value, value, value, value, value,
+                              value, value, value, value, value, value};
+    struct base_text file = exr_file(&(struct exr_kind){0}, width, 3, values);
+    file.data[29] = has_channels ? 'G' : '\0'; /* ends the name of the channel */
+    temporary_file(folder, "depth.png", file.data, file.size);
+    free(file.data);
+}
+
 /* Pictures that cannot be used are refused with one line; the scene then has no depths. */
 static void test_broken_pictures(void **state)
 {
     struct temporary *folder = *state;
     static const char *const messages[] = {
-        "depth.png: No such file", "depth.png: ", "not a 16-bit grey picture of depths",
-        "20x30 pixels do not have the shape of the image of 40x30", "all depths are 0, unknown"};
+        "depth.png: No such file",
+        "depth.png: ",
+        "not a 16-bit grey picture of depths",
+        "20x30 pixels do not have the shape of the image of 40x30",
+        "all depths are unknown (0, negative or not finite)",
+        "all depths are unknown (0, negative or not finite)",
+        "2x3 pixels do not have the shape of the image of 40x30",
+        "depth.png: channels: not exactly one channel",
+        "depth.png: shape: (0, 20) is not the size of a picture",
+        "depth.png: shape: (16385, 1) is not the size of a picture"};
+    static const char *const shapes[] = {"0, 20", "16385, 1"};
+    static const float zeros[16385];
     write_pictures(folder);
     write_transforms(folder, "", "\"depth_file_path\": \"depth.png\",");
     for (unsigned i = 0; i < BASE_COUNT(messages); i++) {
@@ -439,8 +516,12 @@ static void test_broken_pictures(void **state)
             temporary_text(folder, "depth.png", "no picture");
         if (i == 2)
             temporary_picture(folder, "depth.png", WIDTH, HEIGHT, 7);
-        if (i >= 3)
+        if (i == 3 || i == 4)
             write_depths(folder, i == 3 ? 20 : 40, 30, i == 3 ? 3000 : 0);
+        if (i >= 5 && i <= 7)
+            write_small(folder, i == 5 ? INFINITY : 1, i == 5 ? 4 : 2, i == 7);
+        if (i >= 8)
+            write_array(folder, "depth.png", shapes[i - 8], zeros, 16385);
         base_log_threshold(BASE_LOG_NOTHING);
         struct vkn_scene *scene = open_capture(folder, 1);
         struct base_text list = {0};
@@ -499,7 +580,7 @@ int main(void)
         TEST(test_tracks),           TEST(test_order),           TEST(test_cloud),
         TEST(test_pictures),         TEST(test_fisheye),         TEST(test_large_picture),
         TEST(test_missing_pictures), TEST(test_broken_pictures), TEST(test_usable),
-        TEST(test_bad_keys),
+        TEST(test_bad_keys),         TEST(test_float_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

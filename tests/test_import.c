@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "captures.h"
+#include "exr.h"
 #include "prepare/import.h"
 #include "stand_in.h"
 
@@ -565,6 +566,50 @@ static void project_polycam(unsigned camera, const double local[3], double pixel
     pixel[1] = 22.5 + 51.5 * local[1] / local[2];
 }
 
+/* Writes the depth picture of camera 4, of 8 x 6 pixels of 2 m, and its confidence, of half the
+ * size: low, medium and high from the left. */
+static void write_polycam_depth(struct temporary *folder)
+{
+    uint16_t depths[8 * 6];
+    uint8_t levels[4 * 3];
+    for (size_t i = 0; i < BASE_COUNT(depths); i++)
+        depths[i] = 2000;
+    for (size_t i = 0; i < BASE_COUNT(levels); i++)
+        levels[i] = i % 4 == 0 ? 0 : i % 4 == 3 ? 255 : 127;
+    assert_ok(scene_image_write_png16(temporary_path(folder, "given/keyframes/depth/1004.png"),
+                                      depths, 8, 6));
+    assert_ok(scene_image_write_png(temporary_path(folder, "given/keyframes/confidence/1004.png"),
+                                    levels, 4, 3, 1));
+}
+
+/* Depths of low confidence are left out; without a confidence picture all depths are kept. */
+static void test_polycam_confidence(void **state)
+{
+    struct temporary *folder = *state;
+    for (unsigned i = 0; i < CAMERAS; i++)
+        write_polycam(folder, "corrected_cameras", i, "");
+    write_pictures(folder, "given/keyframes/corrected_images/100%u.png");
+    write_polycam_depth(folder);
+    for (int broken = 0; broken < 2; broken++) {
+        remove_tree(temporary_path(folder, "scene"));
+        if (broken)
+            temporary_text(folder, "given/keyframes/confidence/1004.png", "no picture");
+        struct vkn_scene *scene = open_converted(folder);
+        if (broken)
+            assert_logged("confidence/1004.png: not a PNG");
+        else
+            assert_silent("unreliable");
+        for (unsigned split = 0; split < SCENE_SPLITS; split++)
+            assert_ok(scene_find_depths(scene, split));
+        const struct scene_camera *camera = camera_of(scene, "1004.png");
+        assert_int_equal(camera->depth_count, broken ? 8 * 6 : 6 * 6);
+        const struct scene_depth *first = &scene->splits[SCENE_TRAIN].depths[camera->first_depth];
+        assert_true(fabs((double)first->depth / scene->scale - 2) < 1e-5);
+        assert_true(fabs((double)first->x - (broken ? 0.5 : 2.5) * 8) < 1e-5);
+        scene_close(&scene);
+    }
+}
+
 static void test_polycam(void **state)
 {
     struct temporary *folder = *state;
@@ -594,6 +639,7 @@ static void test_polycam(void **state)
     assert_int_equal(given.st_ino, made.st_ino);
     char *text = content(folder, "scene/transforms.json");
     assert_non_null(strstr(text, "\"depth_file_path\":\t\"depth/1004.png\""));
+    assert_non_null(strstr(text, "\"depth_unit_scale_factor\":\t0.001"));
     free(text);
     write_polycam(folder, "corrected_cameras", 3, ", \"fx\": 0");
     temporary_text(folder, "given/keyframes/corrected_cameras/1001.json", "{\"width\": 64");
@@ -638,6 +684,52 @@ static void project_each(unsigned camera, const double local[3], double pixel[2]
 }
 
 #define EACH(focal) "[" #focal ", 50, 30, 24]"
+
+/* Writes depth pictures of 16 x 12 pixels, of camera i in a distance of i + 1.5 metres. */
+static void write_record3d_depths(struct temporary *folder)
+{
+    const struct exr_kind kind = {.compression = EXR_ZIP, .is_half = true};
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        float values[16 * 12];
+        char name[64];
+        for (size_t n = 0; n < BASE_COUNT(values); n++)
+            values[n] = n % 16 < 4 ? NAN : (float)i + 1.5F;
+        struct base_text file = exr_file(&kind, 16, 12, values);
+        snprintf(name, sizeof name, "given/EXR_RGBD/depth/%u.exr", i);
+        temporary_file(folder, name, file.data, file.size);
+        free(file.data);
+    }
+}
+
+/* Depth pictures are read in metres, which are the units of the poses. */
+static void test_record3d_depths(void **state)
+{
+    struct temporary *folder = *state;
+    write_pictures(folder, "given/EXR_RGBD/rgb/%u.png");
+    write_record3d(folder, "\"K\": [52, 0, 0, 0, 53, 0, 31.5, 25.25, 1]", "");
+    write_record3d_depths(folder);
+    struct vkn_scene *scene = open_converted(folder);
+    vkn_log_to(keep_line, NULL);
+    for (unsigned split = 0; split < SCENE_SPLITS; split++)
+        assert_ok(scene_find_depths(scene, split));
+    vkn_log_to(NULL, NULL);
+    assert_silent("are not used");
+    for (unsigned i = 0; i < CAMERAS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u.png", i);
+        const struct scene_camera *camera = camera_of(scene, name);
+        const struct scene_split *train = &scene->splits[SCENE_TRAIN];
+        bool is_train = camera >= train->cameras && camera < train->cameras + train->camera_count;
+        const struct scene_depth *depths =
+            (is_train ? train : &scene->splits[SCENE_TEST])->depths + camera->first_depth;
+        assert_int_equal(camera->depth_count, 12 * 12);
+        for (size_t n = 0; n < camera->depth_count; n++)
+            assert_true(fabs((double)depths[n].depth / scene->scale - (i + 1.5)) < 1e-5);
+        assert_true(fabs((double)depths[0].x - 4.5 * 4) < 1e-5);
+        assert_true(fabs((double)depths[0].y - 0.5 * 4) < 1e-5);
+    }
+    scene_close(&scene);
+}
 
 static void test_record3d(void **state)
 {
@@ -1210,7 +1302,9 @@ int main(void)
         TEST(test_realitycapture),
         TEST(test_realitycapture_refused),
         TEST(test_polycam),
+        TEST(test_polycam_confidence),
         TEST(test_record3d),
+        TEST(test_record3d_depths),
         TEST(test_opensfm),
         TEST(test_opensfm_spherical),
         TEST(test_opensfm_refused),

@@ -82,6 +82,7 @@ void import_close(struct import **pointer)
     for (size_t i = 0; i < import->frame_count; i++) {
         free(import->frames[i].name);
         free(import->frames[i].depth);
+        free(import->frames[i].confidence);
     }
     free(import->lenses);
     free(import->frames);

@@ -26,8 +26,9 @@ struct import_lens {
 
 /* A camera with a pose. */
 struct import_frame {
-    char *name;  /* of its picture: a path or its end, perhaps without extension */
-    char *depth; /* depth picture relative to the capture's folder; NULL: none */
+    char *name;       /* of its picture: a path or its end, perhaps without extension */
+    char *depth;      /* depth picture relative to the capture's folder; NULL: none */
+    char *confidence; /* picture that is 0 where depths are unreliable, likewise */
     size_t lens;
     double pose[12]; /* camera to world, 3 rows x 4 columns, as in transforms.json */
     bool is_found;   /* there is a picture of this name */
@@ -51,6 +52,7 @@ struct import {
     struct base_text unread; /* keys that are not understood, "a, b" */
     size_t unread_count;
     double unit_length; /* metres of a unit of the poses; 0: unknown */
+    double depth_unit;  /* of the depth pictures' values, in units of the poses; 0: unknown */
     uint32_t checksum;  /* of all files that were read */
 };
 
@@ -88,10 +90,9 @@ vkn_status import_add_unposed(struct import *import, const char *name);
 void import_add_point(struct import *import, const double position[3], const double color[3]);
 /* Sets the folder that is searched for pictures to one below the capture's folder. */
 vkn_status import_set_pictures(struct import *import, const char *subfolder);
-/* Sets the depth picture of a frame, SUBFOLDER/NAME.ENDING in the capture's folder, if it exists.
- */
-vkn_status import_find_depth(struct import *import, struct import_frame *frame,
-                             const char *subfolder, const char *ending);
+/* Sets *found, a picture of a frame, to SUBFOLDER/NAME.ENDING if the capture's folder has it. */
+vkn_status import_find_picture(const struct import *import, const struct import_frame *frame,
+                               const char *subfolder, const char *ending, char **found);
 /* Sets the PLY file of the capture if its folder has exactly one. */
 vkn_status import_find_cloud(struct import *import);
 

@@ -38,14 +38,14 @@ vkn_status import_set_pictures(struct import *import, const char *subfolder)
     return import->pictures != NULL ? VKN_OK : VKN_ERROR;
 }
 
-vkn_status import_find_depth(struct import *import, struct import_frame *frame,
-                             const char *subfolder, const char *ending)
+vkn_status import_find_picture(const struct import *import, const struct import_frame *frame,
+                               const char *subfolder, const char *ending, char **found)
 {
     char *name = base_format("%s/%s.%s", subfolder, frame->name, ending);
     char *path = name != NULL ? base_path_join(import->folder, name) : NULL;
     vkn_status status = path != NULL ? VKN_OK : VKN_ERROR;
     if (path != NULL && base_file_exists(path) && !base_is_folder(path)) {
-        frame->depth = name;
+        *found = name;
         name = NULL;
     }
     free(name);

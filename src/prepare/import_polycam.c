@@ -54,7 +54,8 @@ static vkn_status read_camera(struct import *import, const cJSON *json, const ch
     frame->lens = import->lens_count - 1;
     BASE_TRY(read_lens(json, path, lens));
     BASE_TRY(read_pose(json, path, frame));
-    return import_find_depth(import, frame, "keyframes/depth", "png");
+    BASE_TRY(import_find_picture(import, frame, "keyframes/depth", "png", &frame->depth));
+    return import_find_picture(import, frame, "keyframes/confidence", "png", &frame->confidence);
 }
 
 static vkn_status read_file(struct import *import, const char *file)
@@ -75,6 +76,7 @@ static vkn_status read_file(struct import *import, const char *file)
 vkn_status import_polycam(struct import *import)
 {
     import->unit_length = 1; /* ARKit's units are metres */
+    import->depth_unit = 1e-3;
     bool is_corrected = strcmp(base_path_name(import->file), CORRECTED) == 0;
     struct dirent **entries = NULL;
     int count = scandir(import->file, &entries, NULL, alphasort);

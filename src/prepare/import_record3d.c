@@ -1,5 +1,6 @@
-/* Reads metadata.json of Record3D's export "EXR + RGB": frame N is rgb/N.jpg and depth/N.exr. Poses
- * are quaternions x y z w and positions of ARKit's cameras: x right, y up, z backwards. */
+/* Reads metadata.json of Record3D's export "EXR + RGB": frame N is rgb/N.jpg and depth/N.exr, whose
+ * values are metres. Poses are quaternions x y z w and positions of ARKit's cameras: x right, y up,
+ * z backwards. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ static vkn_status read_frame(struct import *import, const cJSON *json, size_t in
         return VKN_ERROR;
     frame->lens = import->lens_count - 1;
     BASE_TRY(read_pose(pose, import->file, field, frame));
-    return import_find_depth(import, frame, "depth", "exr");
+    return import_find_picture(import, frame, "depth", "exr", &frame->depth);
 }
 
 static vkn_status read_frames(struct import *import, const cJSON *json)
@@ -107,8 +108,8 @@ vkn_status import_record3d(struct import *import)
     if (folder == NULL)
         return VKN_ERROR;
     free(import->folder);
-    import->unit_length = 1; /* ARKit's units are metres */
-    import->folder = folder; /* may be the subfolder EXR_RGBD */
+    import->unit_length = import->depth_unit = 1; /* ARKit's units are metres */
+    import->folder = folder;                      /* may be the subfolder EXR_RGBD */
     BASE_TRY(import_set_pictures(import, "rgb"));
     BASE_TRY(import_read_json(import, import->file, &json));
     vkn_status status = read_frames(import, json);

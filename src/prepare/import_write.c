@@ -64,15 +64,32 @@ static void add_pose(cJSON *json, const double pose[12])
             matrix, cJSON_CreateDoubleArray(row < 3 ? pose + (ptrdiff_t)4 * row : last, 4));
 }
 
-/* Links the depth picture of a frame into the scene, named like the frame's picture. */
-static vkn_status add_depth(const struct preparation *preparation, const char *depth,
+/* Links a depth picture or, if there is a confidence picture, copies its reliable depths. */
+static vkn_status copy_depth(const struct import *import, const struct import_frame *frame,
+                             const char *from, const char *to)
+{
+    if (frame->confidence == NULL)
+        return files_link(from, to);
+    char *confidence = base_path_join(import->folder, frame->confidence);
+    vkn_status status = confidence != NULL ? scene_filter_depth(from, confidence, to) : VKN_ERROR;
+    free(confidence);
+    if (status != VKN_BAD_INPUT)
+        return status;
+    base_log(BASE_LOG_WARNING, "%s; %s keeps its unreliable depths", vkn_last_error(), to);
+    return files_link(from, to);
+}
+
+/* Adds the depth picture of a frame to the scene, named like the frame's picture. */
+static vkn_status add_depth(const struct preparation *preparation, const struct import_frame *frame,
                             const char *picture, cJSON *json)
 {
-    char *from = base_path_join(preparation->import->folder, depth);
+    const struct import *import = preparation->import;
+    char *from = base_path_join(import->folder, frame->depth);
     char *name = base_format(DEPTH "/%.*s%s", (int)(strrchr(picture, '.') - picture), picture,
-                             strrchr(depth, '.'));
+                             strrchr(frame->depth, '.'));
     char *to = name != NULL ? base_path_join(preparation->out, name) : NULL;
-    vkn_status status = from != NULL && to != NULL ? files_link(from, to) : VKN_ERROR;
+    vkn_status status =
+        from != NULL && to != NULL ? copy_depth(import, frame, from, to) : VKN_ERROR;
     if (status == VKN_OK)
         cJSON_AddStringToObject(json, "depth_file_path", name);
     free(from);
@@ -104,8 +121,7 @@ static vkn_status add_frame(struct preparation *preparation, const struct source
     if (import->lens_count > 1)
         add_lens(json, &import->lenses[frame->lens]);
     add_pose(json, frame->pose);
-    return frame->depth != NULL ? add_depth(preparation, frame->depth, picture->name, json)
-                                : VKN_OK;
+    return frame->depth != NULL ? add_depth(preparation, frame, picture->name, json) : VKN_OK;
 }
 
 /* ---- points ---------------------------------------------------------------------------------- */
@@ -214,6 +230,8 @@ static vkn_status write_all(struct preparation *preparation, cJSON *json)
     unit_length = unit_length > 0 ? unit_length : import->unit_length;
     if (unit_length > 0)
         cJSON_AddNumberToObject(json, "unit_length", unit_length);
+    if (import->depth_unit > 0)
+        cJSON_AddNumberToObject(json, "depth_unit_scale_factor", import->depth_unit);
     if (import->lens_count == 1)
         add_lens(json, &import->lenses[0]);
     if (status == VKN_OK)

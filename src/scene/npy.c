@@ -82,7 +82,7 @@ static vkn_status read_shape(const char *name, const char *text, struct npy *arr
 static vkn_status read_header(const char *name, const uint8_t *data, size_t size, char **text,
                               struct npy *array)
 {
-    if (size < 10 || memcmp(data, magic, sizeof(magic)) != 0)
+    if (size < 10 || !npy_is(data, size))
         return base_fail(VKN_BAD_INPUT, "%s: not an .npy file (its magic is missing)", name);
     unsigned version = data[6];
     if (version < 1 || version > 3)
@@ -187,6 +187,11 @@ vkn_status npy_read(const char *file, struct npy *array)
     array->data = data;
     array->size = size;
     return status;
+}
+
+bool npy_is(const uint8_t *data, size_t size)
+{
+    return size >= sizeof(magic) && memcmp(data, magic, sizeof(magic)) == 0;
 }
 
 void npy_free(struct npy *array)

@@ -15,6 +15,8 @@ struct npy {
     bool big_endian, fortran_order;
 };
 
+/* Returns whether a file that begins with these bytes is an .npy file. */
+bool npy_is(const uint8_t *data, size_t size);
 /* Parse or read a two-dimensional array of float32 or float64, in either byte order, C or Fortran
  * order, format version 1, 2 or 3 (NumPy Enhancement Proposal 1). `name` is the name of the file
  * for messages. The caller calls npy_free, also after a failure. */

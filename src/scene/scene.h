@@ -51,7 +51,7 @@ struct scene_camera {
     uint64_t first_pixel; /* index in the split's `pixels`; 0 outside of the share */
     char *image_path;     /* image file, or a name for messages; owned by the scene */
     char *mask_path;      /* mask file; NULL: every pixel is used; owned by the scene */
-    char *depth_path;     /* 16-bit picture of depths; NULL: none; owned by the scene */
+    char *depth_path;     /* picture of depths; NULL: none; owned by the scene */
     double depth_unit;    /* of the picture's values, in dataset units */
     bool mask_inverted;   /* the mask is bright at the ignored pixels instead of the used ones */
     unsigned applied_orientation; /* EXIF orientation that is applied to the pixels; 0, 1: none */
@@ -564,6 +564,9 @@ vkn_status scene_copy_smaller(const char *image, const char *mask, const uint32_
  * `segment`, or a PNG when `size` is 0. */
 vkn_status scene_copy_upright(const char *image, unsigned orientation, const void *segment,
                               size_t size, const char *path);
+/* Writes a copy of a 16-bit depth picture with the value 0, unknown, at pixels whose value in the
+ * picture `confidence`, of any size, is 0. (depth_picture.c) */
+vkn_status scene_filter_depth(const char *depth, const char *confidence, const char *filtered);
 /* Checks that a binary COLMAP model can be read; VKN_BAD_INPUT: a file is damaged or cut off. */
 vkn_status scene_check_model(const char *folder);
 /* Finds the mask of the image with the original name `name` in the folder `masks` and writes it in

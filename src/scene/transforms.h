@@ -225,8 +225,9 @@ bool scene_camera_project_within(const struct scene_camera *camera, double limit
  * standard deviation are finite in single precision. (depth.c) */
 bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth *depth);
 /* Adds known depths from a view's depth picture (scene_camera.depth_path) to a list of struct
- * scene_depth. VKN_BAD_INPUT if the picture is missing, broken or of another shape than the image,
- * or if it has no 16 bits or no depth. (depth_picture.c) */
+ * scene_depth: a PNG of 16 bits, an EXR file or an .npy file, whose values that are not positive
+ * or not finite are unknown. VKN_BAD_INPUT if the picture is missing, broken or of another shape
+ * than the image, or has no known depth. (depth_picture.c) */
 vkn_status depth_picture_read(const struct vkn_scene *scene, const struct scene_camera *camera,
                               struct base_text *list);
 /* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to

@@ -1,6 +1,6 @@
 /* Fuzzes the readers of scenes: transforms.json texts become cameras without existing images, which
- * are inspected and drawn, and camera paths; and all bytes are decoded as a picture. All inputs
- * must be refused or give sane values. */
+ * are inspected and drawn, and camera paths; and all bytes are decoded as a picture and as an EXR
+ * file. All inputs must be refused or give sane values. */
 #define _GNU_SOURCE
 #include <math.h>
 
@@ -11,6 +11,7 @@
 
 #include "fuzz.h"
 #include "report/report.h"
+#include "scene/exr.h"
 #include "scene/image.h"
 #include "scene/camera_path.h"
 #include "scene/transforms.h"
@@ -224,11 +225,23 @@ static void fuzz_image(const uint8_t *data, size_t size)
     free(rgba);
 }
 
+static void fuzz_exr(const uint8_t *data, size_t size)
+{
+    float *values = NULL;
+    uint32_t width = 0, height = 0;
+    if (exr_parse("fuzz", data, size, &values, &width, &height) != VKN_OK) {
+        require(values == NULL, "values of a refused file");
+        require_message();
+    }
+    free(values);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     base_log_threshold(BASE_LOG_NOTHING); /* thousands of warnings do not help */
     fuzz_json(data, size);
     fuzz_image(data, size);
+    fuzz_exr(data, size);
     if (size > 8 && data[0] == 0x89) { /* PNG */
         uint8_t *repaired = malloc(size);
         require(repaired != NULL, "out of memory");
