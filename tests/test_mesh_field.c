@@ -251,13 +251,12 @@ static void test_surface(void **state)
     check_surface();
 }
 
-/* The rotated box contains the ball, whose axis-parallel bounds reach out of it: its lower corner
- * is cut off without the rotation. */
+/* The box contains the ball because it is rotated: without the rotation a face cuts the ball. */
 static void test_rotated_surface(void **state)
 {
     (void)state;
-    const double low[3] = {-1.3, -1.2, -1.1}, high[3] = {1.1, 1.3, 1.4},
-                 rotation[3] = {25, -40, 130};
+    const double low[3] = {-1.5, -0.35, -0.85}, high[3] = {1.3, 1.55, 1.15},
+                 rotation[3] = {20, -10, 80};
     set_occupancy(&known.tiny, 1.0);
     known.box = scene_box_of(low, high, rotation);
     check_surface();
@@ -276,7 +275,8 @@ static struct scene_box enlarged(struct scene_box box, double by)
 static bool is_in(const struct scene_box *box, const struct MeshVertex *vertex)
 {
     const double p[3] = {vertex->position[0], vertex->position[1], vertex->position[2]};
-    return scene_box_contains(box, p);
+    const struct scene_box_limits limits = scene_box_limits(box);
+    return scene_box_contains(&limits, p);
 }
 
 /* Half of the rotated box is in the ball: the mesh consists of the ball's surface and the box's
@@ -320,11 +320,22 @@ static void test_rotated_cut(void **state)
     for (size_t i = 0; i < cloud.vertex_count; i++)
         assert_true(is_in(&known.box, &cloud.vertices[i]));
     render_mesh_free(&cloud);
+    const struct render_points_params lower = {
+        .count = 300, .seed = 3, .box = {{-9, -9, -1e30}, {9, 9, 0.1}, {0}}};
+    ok(render_points(known.renderer, known.tiny.scene, &lower, NULL, NULL, &cloud));
+    assert_int_equal(cloud.vertex_count, 300);
+    for (size_t i = 0; i < cloud.vertex_count; i++)
+        assert_true(cloud.vertices[i].position[2] <= 0.1F);
+    render_mesh_free(&cloud);
     known.box = (struct scene_box){0};
     ok(vkn_run_export(&params, &result));
     memcpy(params.crop_low, result.crop_low, sizeof params.crop_low);
     memcpy(params.crop_high, result.crop_high, sizeof params.crop_high);
     ok(vkn_run_export(&params, &again));
+    char *json = vkn_export_json(&params, &again);
+    assert_non_null(json);
+    assert_non_null(strstr(json, "\"crop_rotation\":\t[30, 15, -50]"));
+    vkn_free(json);
     assert_memory_equal(again.crop_low, result.crop_low, sizeof result.crop_low);
     assert_memory_equal(again.crop_high, result.crop_high, sizeof result.crop_high);
     assert_true(again.vertices == result.vertices && result.vertices > 500);
@@ -791,19 +802,20 @@ static double exact_ray_opacity(uint32_t x, uint32_t y, const struct scene_box *
                                  -(y + 0.5 - 0.5 * CROP_HEIGHT) / above.focal_x, -1};
     const double step = 2e-4,
                  length = sqrt(direction[0] * direction[0] + direction[1] * direction[1] + 1);
-    double axes[3][3], lost = 0, mean = 0, all = 0, first = 2.6, last = 5;
-    scene_box_axes(box, axes);
+    const struct scene_box_limits limits = scene_box_limits(box);
+    double lost = 0, mean = 0, all = 0, first = 2.6, last = 5;
     for (int k = 0; k < 3; k++) { /* clips the ray to the box */
-        double half = 0.5 * (box->high[k] - box->low[k]), from = 0, way = 0;
+        double from = 0, way = 0;
         for (int i = 0; i < 3; i++) {
-            from += axes[k][i] * (above.pose[4 * i + 3] - 0.5 * (box->low[i] + box->high[i]));
-            way += axes[k][i] * direction[i];
+            from += limits.axes[k][i] * above.pose[4 * i + 3];
+            way += limits.axes[k][i] * direction[i];
         }
-        first = fmax(first, (-copysign(half, way) - from) / way);
-        last = fmin(last, (copysign(half, way) - from) / way);
+        double low = (limits.low[k] - from) / way, high = (limits.high[k] - from) / way;
+        first = fmax(first, fmin(low, high));
+        last = fmin(last, fmax(low, high));
     }
-    for (double at = first; at <= last; at += step) {
-        double p[3];
+    for (int n = 0; first + n * step <= last; n++) {
+        double at = first + n * step, p[3];
         for (int i = 0; i < 3; i++)
             p[i] = 0.33 * (direction[i] * at + above.pose[4 * i + 3]) + 0.5;
         double thickness = exp(raw_density(p, false)) * step * 0.33 * length;
@@ -863,11 +875,12 @@ static void check_crop(double depth_slack)
         {{0, -2, -2}, {2, 0.1, 2}, {0}},            /* a quarter of the ball */
         {{-0.5, -0.5, -0.4}, {0.5, 0.5, 0.1}, {0}}, /* a box inside the ball */
         {{-2, -2, 1.2}, {2, 2, 3}, {0}},            /* above the ball: nothing */
+        {{-2, -2, -1e30}, {2, 2, 0.3}, {0}},        /* without the upper part */
         {{-3, -3, -3}, {3, 3, 0.1}, {20, -30, 70}}, /* what is below a tilted plane */
         {{0, -2, -2}, {3, 2, 2}, {0, 0, 200}},      /* a half, turned upside down */
     };
-    static const uint32_t counts[][2] = {{100, 300}, {15, 120},  {30, 120},
-                                         {0, 0},     {100, 300}, {30, 250}};
+    static const uint32_t counts[][2] = {{100, 300}, {15, 120},  {30, 120}, {0, 0},
+                                         {100, 300}, {100, 300}, {30, 250}};
     struct vkn_picture *whole = picture_in(&none), *all = picture_in(&cube);
     size_t pixels = (size_t)CROP_WIDTH * CROP_HEIGHT;
     assert_memory_equal(whole->color, all->color, 3 * pixels * sizeof(float));
@@ -928,6 +941,11 @@ static void test_crop_errors(void **state)
     assert_message("crop_rotation: -361 degrees about y is not from -360 to 360");
     params = (struct vkn_picture_params){.size = sizeof params, .crop_rotation = {0, 0, 5}};
     assert_int_equal(vkn_render(known.renderer, &above, &params, &picture), VKN_BAD_INPUT);
+    assert_message("crop_rotation: only of use with a crop box");
+    const struct vkn_render_params frames = {
+        .size = sizeof frames, .run = "nowhere", .out = "nowhere", .crop_rotation = {0, 0, 5}};
+    struct vkn_render_result result = {.size = sizeof result};
+    assert_int_equal(vkn_run_render(&frames, &result), VKN_BAD_INPUT);
     assert_message("crop_rotation: only of use with a crop box");
     assert_null(picture);
 }

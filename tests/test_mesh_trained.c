@@ -16,8 +16,8 @@
 #define VOXELS     48u
 
 /* The box leaves out the board's underside, which no view sees. */
-static const struct render_mesh_params params = {
-    .box = {{-1.3, -1.3, -0.62}, {1.3, 1.3, 1.1}, {0}}, .resolution = VOXELS};
+static const struct render_mesh_params params = {.box = {{-1.3, -1.3, -0.62}, {1.3, 1.3, 1.1}, {0}},
+                                                 .resolution = VOXELS};
 
 struct trained {
     vkn_context *context;

@@ -390,37 +390,41 @@ def drag_handles(page, box):
     quiet(page)
 
 
-def face_of(box, side):
-    """Returns the middle of the face across the axis that X is rotated to about Z, and the axis."""
-    angle = math.radians(box[8])
-    axis = [math.cos(angle), math.sin(angle), 0]
-    return [(box[i] + box[i + 3]) / 2 + side * axis[i] * (box[3] - box[0]) / 2 for i in range(3)], axis
+def face_of(box, k, side):
+    """Returns the middle of a face of a rotated box, and the rotated axis across the face."""
+    axis = [float(i == k) for i in range(3)]
+    for about, angle in enumerate(box[6:]):
+        a, b = (about + 1) % 3, (about + 2) % 3
+        sine, cosine = math.sin(math.radians(angle)), math.cos(math.radians(angle))
+        axis[a], axis[b] = cosine * axis[a] - sine * axis[b], sine * axis[a] + cosine * axis[b]
+    return [(box[i] + box[i + 3]) / 2 + side * axis[i] * (box[k + 3] - box[k]) / 2 for i in range(3)], axis
 
 
 def rotate_box(page, inner):
-    """Checks a box that is rotated about Z: a dragged face moves along its axis, and the opposite face stays."""
+    """Checks a rotated box: a dragged face moves along its axis, and the opposite face stays."""
     progress('rotate_box')
     for i in range(6):
         choose(page, f'#crop [aria-label="Crop {"XYZ"[i % 3]} {"from" if i < 3 else "to"}"][type=number]', str(inner[i]), 'change')
     before = refined(page)
-    choose(page, '#crop [aria-label="Crop Z rotation"][type=number]', '30', 'change')
+    for axis, angle in zip('XYZ', (20, -35, 30)):
+        choose(page, f'#crop [aria-label="Crop {axis} rotation"][type=number]', str(angle), 'change')
     until(lambda: difference(pixels(page), before) > 0.1, 'a rotated box in the picture')
     old = limits(page)
-    if not near(old, inner + [0, 0, 30]):
-        fail(f'the box {old} instead of {inner} rotated by 30 degrees')
-    until(lambda: view_parameters(page)['crop'].endswith(',0,0,30'), 'the rotation in the address')
-    handle = '.handle[aria-label="Face of the crop box, X to"]'
-    x, y = page.script(HANDLE, handle, 0)
-    if math.dist((x, y), pixel_of(page, face_of(old, 1)[0])) > 2:
-        fail(f'the rotated handle is at {x}, {y}')
-    further = [a + b / 10 for a, b in zip(*face_of(old, 1))]
-    to = [round(v) for v in pixel_of(page, further)]
+    if not near(old, inner + [20, -35, 30]):
+        fail(f'the box {old} instead of {inner}, rotated')
+    until(lambda: view_parameters(page)['crop'].endswith(',20,-35,30'), 'the rotation in the address')
+    for k in range(3):
+        at = page.script(HANDLE, f'.handle[aria-label="Face of the crop box, {"XYZ"[k]} to"]', 0)
+        if math.dist(at, pixel_of(page, face_of(old, k, 1)[0])) > 2:
+            fail(f'the rotated handle {k} is at {at}')
+    x, y = page.script(HANDLE, '.handle[aria-label="Face of the crop box, X to"]', 0)
+    to = [round(v) for v in pixel_of(page, [a + b / 10 for a, b in zip(*face_of(old, 0, 1))])]
     page.pointers([(x, y), ((x + to[0]) // 2, (y + to[1]) // 2), to])
     until(lambda: limits(page) != old, 'a rotated face is dragged')
     new = limits(page)
-    if math.dist(pixel_of(page, face_of(new, 1)[0]), to) > 3:
+    if math.dist(pixel_of(page, face_of(new, 0, 1)[0]), to) > 3:
         fail(f'the rotated face is not under the pointer: {new}')
-    if math.dist(face_of(new, -1)[0], face_of(old, -1)[0]) > 1e-3 * (old[3] - old[0]):
+    if math.dist(face_of(new, 0, -1)[0], face_of(old, 0, -1)[0]) > 1e-3 * (old[3] - old[0]):
         fail(f'the opposite face moves: {old}, {new}')
     if not abs(new[3] - new[0] - (old[3] - old[0])) > 1e-3 or abs(new[4] - new[1] - (old[4] - old[1])) > 1e-3:
         fail(f'other edges change: {old}, {new}')

@@ -60,7 +60,7 @@ struct vkn_export_params {
      * it is known, positions in all files are in metres. Needs `size`. */
     double unit_length;
     /* Degrees by which the box of `crop_low` and `crop_high` is rotated about its centre: about the
-     * dataset's x axis, then y, then z, -360 to 360. Needs `size`. */
+     * dataset's x axis, then y, then z, -360 to 360. Refused without a box. Needs `size`. */
     double crop_rotation[3];
 };
 

@@ -62,7 +62,7 @@ struct vkn_picture_params {
      * linear light, -16 to 16. Needs `size`. */
     double exposure;
     /* Degrees by which `crop` is rotated about its centre: about the dataset's x axis, then y, then
-     * z, -360 to 360. Needs `size`. */
+     * z, -360 to 360. Refused without `crop`. Needs `size`. */
     double crop_rotation[3];
 };
 

@@ -18,7 +18,7 @@ uvec3 slab_point(uint i)
     return uvec3(i % grid.points[0], i / grid.points[0] % grid.points[1], i / layer_points());
 }
 
-// Returns a vector that is given along the grid's axes.
+// Rotates a vector from the grid's axes to training space.
 vec3 grid_vector(vec3 along)
 {
     const float u[9] = grid.axes;

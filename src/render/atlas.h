@@ -16,7 +16,7 @@ struct atlas_chart {
 };
 
 struct atlas {
-    double cell, origin[3]; /* edge of a cell (voxel); corner of a cell */
+    double cell, origin[3]; /* edge of a cell (voxel); origin of the cells */
     uint32_t *order;        /* [triangle]: the mesh's triangles, chart by chart */
     struct atlas_chart *charts;
     uint32_t count;

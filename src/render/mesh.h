@@ -16,8 +16,8 @@ void render_local_offset(const struct vkn_scene *scene, float offset[3]);
  * VKN_BAD_INPUT names the wrong parameter: "crop", "resolution" or "threshold". */
 vkn_status render_mesh_grid(const struct vkn_scene *scene, const struct vkn_config *config,
                             const struct render_mesh_params *params, struct MeshGrid *grid);
-/* Return a grid's surface density, voxel edge and box, in dataset units. `rotation`: that of the box
- * that the grid was made of, since the grid's axes are rounded. */
+/* Return a grid's surface density, voxel edge and box, in dataset units. The caller passes the
+ * box's rotation, because the grid's axes are rounded to f32. */
 double render_mesh_threshold(const struct MeshGrid *grid);
 double render_mesh_voxel(const struct MeshGrid *grid);
 void render_mesh_box(const struct vkn_scene *scene, const struct MeshGrid *grid,

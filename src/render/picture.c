@@ -2,6 +2,7 @@
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "render/internal.h"
 #include "render/write_view.h"
@@ -18,31 +19,26 @@ static vkn_status move_to_caller(struct vkn_picture *made, struct vkn_picture **
     return VKN_OK;
 }
 
-/* Sets the limits of the k-th axis. */
-static void set_crop(const struct vkn_config *config, const struct scene_box *box, int k,
-                     const double axis[3], struct Config *constants)
-{
-    double center = 0, half = 0.5 * config->scene.scale * (box->high[k] - box->low[k]);
-    for (int i = 0; i < 3; i++) {
-        center += axis[i] * (0.5 * (box->low[i] + box->high[i]) * config->scene.scale +
-                             config->scene.offset[i]);
-        constants->crop_axes[3 * k + i] = (float)axis[i];
-    }
-    bool is_given = scene_box_given(box);
-    constants->crop_low[k] = is_given ? (float)(center - half) : -FLT_MAX;
-    constants->crop_high[k] = is_given ? (float)(center + half) : FLT_MAX;
-}
-
 vkn_status render_crop(vkn_renderer *renderer, const struct scene_box *box)
 {
+    struct Config *constants = &renderer->setup.constants,
+                  *coarse = &renderer->coarse_setup.constants;
     const struct vkn_config *config = &renderer->setup.config;
-    double axes[3][3];
     BASE_TRY(scene_box_check(box));
-    scene_box_axes(box, axes);
+    const struct scene_box_limits limits = scene_box_limits(box);
+    bool is_given = scene_box_given(box);
     for (int k = 0; k < 3; k++) {
-        set_crop(config, box, k, axes[k], &renderer->setup.constants);
-        set_crop(config, box, k, axes[k], &renderer->coarse_setup.constants);
+        double scale = config->scene.scale, offset = 0;
+        for (int i = 0; i < 3; i++) {
+            offset += limits.axes[k][i] * config->scene.offset[i];
+            constants->crop_axes[3 * k + i] = (float)limits.axes[k][i];
+        }
+        constants->crop_low[k] = is_given ? (float)(limits.low[k] * scale + offset) : -FLT_MAX;
+        constants->crop_high[k] = is_given ? (float)(limits.high[k] * scale + offset) : FLT_MAX;
     }
+    memcpy(coarse->crop_low, constants->crop_low, sizeof coarse->crop_low);
+    memcpy(coarse->crop_high, constants->crop_high, sizeof coarse->crop_high);
+    memcpy(coarse->crop_axes, constants->crop_axes, sizeof coarse->crop_axes);
     return VKN_OK;
 }
 
@@ -71,9 +67,10 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     struct scene_camera view;
     BASE_TRY(scene_camera_from_public(camera, config->scene.scale, config->scene.offset, &view));
     struct vkn_picture made;
-    BASE_TRY(render_set_exposure(renderer, params->exposure));
     const struct scene_box box =
         scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
+    BASE_TRY(scene_box_check(&box));
+    BASE_TRY(render_set_exposure(renderer, params->exposure));
     BASE_TRY(render_crop(renderer, &box));
     enum vkn_background background =
         params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);

@@ -19,6 +19,7 @@ struct cloud {
     const struct vkn_scene *scene;
     struct scene_camera *cameras; /* of the training views */
     const struct render_points_params *params;
+    const struct scene_box_limits *box; /* NULL: everywhere */
     struct gpu_pipeline *generate_rays, *composite, *finish;
     struct render_mesh *points;
 };
@@ -51,11 +52,10 @@ static void record(const struct cloud *cloud, struct gpu_recording *recording, u
 
 static bool wanted(const struct cloud *cloud, const struct MeshVertex *point)
 {
-    const struct scene_box *box = &cloud->params->box;
     double position[3];
     for (int i = 0; i < 3; i++)
         position[i] = (double)point->position[i] + cloud->points->origin[i];
-    return point->color != 0 && (!scene_box_given(box) || scene_box_contains(box, position));
+    return point->color != 0 && (!cloud->box || scene_box_contains(cloud->box, position));
 }
 
 /* Marches `rays` rays of one view and adds the points that they hit until the cloud is complete. */
@@ -138,7 +138,12 @@ vkn_status render_points(vkn_renderer *renderer, const struct vkn_scene *scene,
 {
     *cloud = (struct render_mesh){0};
     render_local_origin(scene, cloud->origin);
-    struct cloud work = {.renderer = renderer, .scene = scene, .params = params, .points = cloud};
+    const struct scene_box_limits box = scene_box_limits(&params->box);
+    struct cloud work = {.renderer = renderer,
+                         .scene = scene,
+                         .params = params,
+                         .box = scene_box_given(&params->box) ? &box : NULL,
+                         .points = cloud};
     vkn_status status = prepare(&work);
     if (status == VKN_OK)
         status = collect_points(&work, progress, stop);

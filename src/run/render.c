@@ -50,6 +50,11 @@ static vkn_status check_video(const char *path, bool shown, const char *map)
     return VKN_OK;
 }
 
+static struct scene_box box_of(const struct vkn_render_params *params)
+{
+    return scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
+}
+
 static vkn_status check_params(const struct vkn_render_params *params)
 {
     int sources = (params->split != VKN_SPLIT_DEFAULT) + (params->orbit > 0) +
@@ -72,15 +77,15 @@ static vkn_status check_params(const struct vkn_render_params *params)
         return base_fail(VKN_BAD_INPUT, "frames per second: only of use with a video");
     if (!params->out)
         return base_fail(VKN_BAD_INPUT, "no folder is given for the pictures");
-    return VKN_OK;
+    const struct scene_box box = box_of(params);
+    return scene_box_check(&box);
 }
 
 /* Applies crop box and background of a camera path, unless the caller gives them. */
 static vkn_status apply_path_settings(struct rendering *r)
 {
     const struct vkn_render_params *params = r->params;
-    const struct scene_box box =
-        scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
+    const struct scene_box box = box_of(params);
     if (params->background == VKN_BACKGROUND_DEFAULT && !params->transparent &&
         r->views.background != VKN_BACKGROUND_DEFAULT)
         r->background = r->views.background;
@@ -124,8 +129,6 @@ vkn_status vkn_run_render(const struct vkn_render_params *given, struct vkn_rend
     BASE_RANGE(params, exposure, -(double)SCENE_MOST_EXPOSURE, (double)SCENE_MOST_EXPOSURE);
     for (size_t i = 0; i < BASE_COUNT(params->crop); i++)
         BASE_RANGE(params, crop[i], -DBL_MAX, DBL_MAX);
-    for (size_t i = 0; i < BASE_COUNT(params->crop_rotation); i++)
-        BASE_RANGE(params, crop_rotation[i], -SCENE_MOST_ROTATION, SCENE_MOST_ROTATION);
     BASE_TRY(run_read_job(&params->job, &job));
     struct rendering r = {.params = params};
     BASE_TRY(check_params(params));

@@ -1,4 +1,4 @@
-/* Boxes that limit what is rendered and exported. */
+/* Computes axes and limits of crop boxes, which may be rotated. */
 #include <math.h>
 
 #include "scene/scene.h"
@@ -30,8 +30,8 @@ vkn_status scene_box_check(const struct scene_box *box)
     for (int i = 0; i < 3; i++) {
         if (!(fabs(box->rotation[i]) <= SCENE_MOST_ROTATION))
             return base_fail(VKN_BAD_INPUT,
-                             "crop_rotation: %.15g degrees about %c is not from -360 to 360",
-                             box->rotation[i], "xyz"[i]);
+                             "crop_rotation: %.15g degrees about %c is not from -%g to %g",
+                             box->rotation[i], "xyz"[i], SCENE_MOST_ROTATION, SCENE_MOST_ROTATION);
         if (!is_given && box->rotation[i] != 0.0)
             return base_fail(VKN_BAD_INPUT, "crop_rotation: only of use with a crop box");
         if (is_given &&
@@ -59,24 +59,37 @@ void scene_box_axes(const struct scene_box *box, double axes[3][3])
 
 void scene_box_set_axes(const double axes[3][3], struct scene_box *box)
 {
-    double level = hypot(axes[1][2], axes[2][2]);
-    bool is_upright = level < 1e-9; /* only the difference of the two other angles matters */
+    double cosine = hypot(axes[1][2], axes[2][2]);
+    /* Only the sum or the difference of the two other angles is known. */
+    bool is_gimbal_locked = cosine < 1e-9;
     box->rotation[0] =
-        (is_upright ? atan2(-axes[2][1], axes[1][1]) : atan2(axes[1][2], axes[2][2])) / DEGREE;
-    box->rotation[1] = atan2(-axes[0][2], level) / DEGREE;
-    box->rotation[2] = is_upright ? 0 : atan2(axes[0][1], axes[0][0]) / DEGREE;
+        (is_gimbal_locked ? atan2(-axes[2][1], axes[1][1]) : atan2(axes[1][2], axes[2][2])) /
+        DEGREE;
+    box->rotation[1] = atan2(-axes[0][2], cosine) / DEGREE;
+    box->rotation[2] = is_gimbal_locked ? 0 : atan2(axes[0][1], axes[0][0]) / DEGREE;
 }
 
-bool scene_box_contains(const struct scene_box *box, const double position[3])
+struct scene_box_limits scene_box_limits(const struct scene_box *box)
+{
+    struct scene_box_limits limits;
+    scene_box_axes(box, limits.axes);
+    for (int k = 0; k < 3; k++) {
+        double moved = 0; /* by the rotation, of the centre along the axis */
+        for (int i = 0; i < 3; i++)
+            moved += (limits.axes[k][i] - (i == k)) * (0.5 * box->low[i] + 0.5 * box->high[i]);
+        limits.low[k] = box->low[k] + moved;
+        limits.high[k] = box->high[k] + moved;
+    }
+    return limits;
+}
+
+bool scene_box_contains(const struct scene_box_limits *limits, const double position[3])
 {
     bool is_inside = true;
-    double axes[3][3];
-    scene_box_axes(box, axes);
     for (int k = 0; k < 3; k++) {
-        double along = 0;
-        for (int i = 0; i < 3; i++)
-            along += axes[k][i] * (position[i] - 0.5 * (box->low[i] + box->high[i]));
-        is_inside = is_inside && fabs(along) <= 0.5 * (box->high[k] - box->low[k]);
+        const double *axis = limits->axes[k];
+        double along = axis[0] * position[0] + axis[1] * position[1] + axis[2] * position[2];
+        is_inside = is_inside && along >= limits->low[k] && along <= limits->high[k];
     }
     return is_inside;
 }

@@ -391,17 +391,26 @@ void scene_warn_consistency(const struct vkn_scene *scene);
 struct scene_box {
     double low[3], high[3], rotation[3];
 };
+/* Returns the box of these corners and this rotation. */
 struct scene_box scene_box_of(const double low[3], const double high[3], const double rotation[3]);
+/* Returns whether a corner is not 0 0 0. */
 bool scene_box_given(const struct scene_box *box);
-/* Returns VKN_BAD_INPUT, with a message on "crop" or "crop_rotation", unless there is no box, or
- * the box has a volume and its numbers are finite. */
+/* Returns VKN_BAD_INPUT, with a message on "crop" or "crop_rotation", unless there is no box and no
+ * rotation, or the box has a volume and its numbers are finite. */
 vkn_status scene_box_check(const struct scene_box *box);
 /* Computes the unit vectors along the box's edges: axes[k] is where rotation takes the k-th axis.
  */
 void scene_box_axes(const struct scene_box *box, double axes[3][3]);
-/* Sets the rotation from such vectors. */
+/* Sets the rotation whose axes, as scene_box_axes computes them, are `axes`: a right-handed system.
+ */
 void scene_box_set_axes(const double axes[3][3], struct scene_box *box);
-bool scene_box_contains(const struct scene_box *box, const double position[3]);
+/* A box by its axes: it contains the positions p with low[k] <= p . axes[k] <= high[k]. Without a
+ * rotation the limits are exactly those of the box. */
+struct scene_box_limits {
+    double axes[3][3], low[3], high[3];
+};
+struct scene_box_limits scene_box_limits(const struct scene_box *box);
+bool scene_box_contains(const struct scene_box_limits *limits, const double position[3]);
 
 /* ---- camera paths ---------------------------------------------------------------------------- */
 

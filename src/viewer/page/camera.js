@@ -174,7 +174,7 @@ function readAddress() {
     settings.background = parts.get('background');
   settings.time = clamp(time, 0, 1);
   if (crop) {
-    settings.crop = crop;
+    settings.crop = crop.map((x, i) => (i < 6 ? x : clamp(x, -180, 180)));
     settings.cropOn = true;
   }
   if (!pose)

@@ -49,8 +49,9 @@ function showCrop() {
   }
   for (const row of $('crop').querySelectorAll('[data-axis]')) {
     const axis = Number(row.dataset.axis), span = sceneSpan(axis);
-    row.style.setProperty('--low', (settings.crop[axis] - scene.box[axis]) / span);
-    row.style.setProperty('--high', (settings.crop[axis + 3] - scene.box[axis]) / span);
+    const share = (i) => clamp((settings.crop[i] - scene.box[axis]) / span, 0, 1); // a rotated box may reach further
+    row.style.setProperty('--low', share(axis));
+    row.style.setProperty('--high', share(axis + 3));
   }
 }
 
@@ -183,7 +184,7 @@ function dragHandle(element, sides) {
   element.addEventListener('wheel', wheel, { passive: false });
 }
 
-// Arrow keys move a face by a hundredth of the whole box, with shift by a tenth.
+// Arrow keys move a face by a hundredth of the scene's box, with shift by a tenth.
 function keyHandle(event, sides) {
   const way = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
   if (!way)
@@ -226,6 +227,7 @@ function placeHandles() {
     const [x, y, z] = project(camera, handleAt(sides), stage);
     element.hidden = z < camera.distance * 1e-3;
     element.style.transform = `translate(${x}px, ${y}px)`;
-    element.setAttribute('aria-valuenow', limitText(sides[axis] < 0 ? axis : axis + 3));
+    element.setAttribute('aria-valuenow',
+      clamp(limitText(sides[axis] < 0 ? axis : axis + 3), scene.box[axis], scene.box[axis + 3]));
   }
 }
