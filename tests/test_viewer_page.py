@@ -412,7 +412,7 @@ def rotate_box(page, inner):
     old = limits(page)
     if not near(old, inner + [20, -35, 30]):
         fail(f'the box {old} instead of {inner}, rotated')
-    until(lambda: view_parameters(page)['crop'].endswith(',20,-35,30'), 'the rotation in the address')
+    until(lambda: view_parameters(page).get('crop', '').endswith(',20,-35,30'), 'the rotation in the address')
     for k in range(3):
         at = page.script(HANDLE, f'.handle[aria-label="Face of the crop box, {"XYZ"[k]} to"]', 0)
         if math.dist(at, pixel_of(page, face_of(old, k, 1)[0])) > 2:
