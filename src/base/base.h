@@ -119,7 +119,17 @@ struct base_c_locale {
 void base_c_locale_enter(struct base_c_locale *scope);
 void base_c_locale_leave(struct base_c_locale *scope);
 
-/* ---- checksums ------------------------------------------------------------------------------- */
+/* ---- bytes ----------------------------------------------------------------------------------- */
+
+/* Returns the integer in `size` bytes of a file, 8 at most, of which the first is the lowest, or
+ * the highest if is_big_endian. */
+static inline uint64_t base_integer_of(const uint8_t *bytes, size_t size, bool is_big_endian)
+{
+    uint64_t value = 0;
+    for (size_t i = 0; i < size; i++)
+        value |= (uint64_t)bytes[is_big_endian ? size - 1 - i : i] << (8 * i);
+    return value;
+}
 
 /* Compute checksums. base_crc32c continues the CRC-32C `crc` of preceding data (0: none);
  * base_sha256 writes SHA-256 in hexadecimal. */

@@ -34,9 +34,7 @@ static uint64_t read_integer(struct bytes *bytes, size_t size)
         bytes->left = 0;
         return 0;
     }
-    uint64_t value = 0;
-    for (size_t i = 0; i < size; i++)
-        value |= (uint64_t)bytes->at[i] << (8 * i);
+    uint64_t value = base_integer_of(bytes->at, size, false);
     bytes->at += size;
     bytes->left -= size;
     return value;

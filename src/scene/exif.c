@@ -27,12 +27,9 @@ struct tiff {
 /* Returns an integer of `bytes` bytes; 0 beyond the end. */
 static uint32_t read_integer(const struct tiff *tiff, size_t at, size_t bytes)
 {
-    uint32_t value = 0;
     if (at > tiff->size || tiff->size - at < bytes)
         return 0;
-    for (size_t i = 0; i < bytes; i++)
-        value = value << 8 | tiff->data[at + (tiff->little_endian ? bytes - 1 - i : i)];
-    return value;
+    return (uint32_t)base_integer_of(tiff->data + at, bytes, !tiff->little_endian);
 }
 
 /* Returns the offset of the entry with this tag and type (0: any) of a directory; 0: none. */

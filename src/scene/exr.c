@@ -21,7 +21,7 @@ static const uint8_t magic[4] = {0x76, 0x2f, 0x31, 0x01};
 struct exr {
     const char *name; /* for messages */
     const uint8_t *data;
-    size_t size, at;     /* bytes of the file, and of these those that have been parsed */
+    size_t size, at;     /* bytes of the file; bytes that have been parsed */
     uint32_t value_size; /* bytes; 0: not given yet */
     uint32_t compression, chunk_rows;
     int64_t first_row;
@@ -30,17 +30,9 @@ struct exr {
 
 /* ---- the header ------------------------------------------------------------------------------ */
 
-static uint64_t read_number(const uint8_t *data, unsigned bytes)
-{
-    uint64_t number = 0;
-    for (unsigned i = 0; i < bytes; i++)
-        number |= (uint64_t)data[i] << (8 * i);
-    return number;
-}
-
 static int64_t read_signed(const uint8_t *data)
 {
-    return (int32_t)(uint32_t)read_number(data, 4);
+    return (int32_t)(uint32_t)base_integer_of(data, 4, false);
 }
 
 static vkn_status fail_truncated(const struct exr *exr)
@@ -54,10 +46,10 @@ static vkn_status read_channels(struct exr *exr, const uint8_t *value, size_t si
     if (size != name + 1 + 16 + 1)
         return base_json_fail(exr->name, "channels", "not exactly one channel");
     const uint8_t *channel = value + name + 1;
-    uint64_t type = read_number(channel, 4);
+    uint64_t type = base_integer_of(channel, 4, false);
     if (type != HALF && type != FLOAT)
         return base_json_fail(exr->name, "channels", "values are not floats");
-    if (read_number(channel + 8, 4) != 1 || read_number(channel + 12, 4) != 1)
+    if (base_integer_of(channel + 8, 4, false) != 1 || base_integer_of(channel + 12, 4, false) != 1)
         return base_json_fail(exr->name, "channels", "pixels are left out (subsampling)");
     exr->value_size = type == HALF ? 2 : 4;
     return VKN_OK;
@@ -115,7 +107,7 @@ static vkn_status read_attribute(struct exr *exr)
     const char *name = read_string(exr), *type = name != NULL ? read_string(exr) : NULL;
     if (type == NULL || exr->size - exr->at < 4)
         return fail_truncated(exr);
-    size_t size = (size_t)read_number(exr->data + exr->at, 4);
+    size_t size = (size_t)base_integer_of(exr->data + exr->at, 4, false);
     exr->at += 4;
     if (size > exr->size - exr->at)
         return fail_truncated(exr);
@@ -133,7 +125,7 @@ static vkn_status read_header(struct exr *exr)
         return base_fail(VKN_BAD_INPUT, "%s: not an EXR file", exr->name);
     if (exr->size < 8)
         return fail_truncated(exr);
-    if ((read_number(exr->data + 4, 4) & ~(uint64_t)LONG_NAMES) != VERSION)
+    if ((base_integer_of(exr->data + 4, 4, false) & ~(uint64_t)LONG_NAMES) != VERSION)
         return base_fail(VKN_BAD_INPUT,
                          "%s: EXR files with tiles, several parts or deep pixels are not read",
                          exr->name);
@@ -178,11 +170,12 @@ static vkn_status read_chunk(const struct exr *exr, uint32_t first, uint8_t *wor
 {
     uint32_t left = exr->height - first, rows = left < exr->chunk_rows ? left : exr->chunk_rows;
     size_t count = (size_t)rows * exr->width;
-    uint64_t start = read_number(exr->data + exr->at + (size_t)first / exr->chunk_rows * 8, 8);
+    uint64_t start =
+        base_integer_of(exr->data + exr->at + (size_t)first / exr->chunk_rows * 8, 8, false);
     if (start > exr->size - 8)
         return fail_truncated(exr);
     const uint8_t *chunk = exr->data + start;
-    size_t size = (size_t)read_number(chunk + 4, 4);
+    size_t size = (size_t)base_integer_of(chunk + 4, 4, false);
     if (size > exr->size - 8 - start)
         return fail_truncated(exr);
     int status = read_signed(chunk) == exr->first_row + first
@@ -193,7 +186,8 @@ static vkn_status read_chunk(const struct exr *exr, uint32_t first, uint8_t *wor
     if (status != Z_OK)
         return base_fail(VKN_BAD_INPUT, "%s: damaged rows from %u on", exr->name, first);
     for (size_t i = 0; i < count; i++) {
-        uint32_t bits = (uint32_t)read_number(bytes + i * exr->value_size, exr->value_size);
+        uint32_t bits =
+            (uint32_t)base_integer_of(bytes + i * exr->value_size, exr->value_size, false);
         values[(size_t)first * exr->width + i] =
             exr->value_size == 2 ? base_from_f16(bits) : base_float_of(bits);
     }

@@ -112,9 +112,7 @@ static vkn_status read_header(const char *name, const uint8_t *data, size_t size
 
 static double read_number(const struct npy *array, const uint8_t *data)
 {
-    uint64_t bits = 0;
-    for (size_t i = 0; i < array->item_size; i++)
-        bits |= (uint64_t)data[array->big_endian ? array->item_size - 1 - i : i] << (8 * i);
+    uint64_t bits = base_integer_of(data, array->item_size, array->big_endian);
     if (array->item_size == 4) {
         uint32_t low = (uint32_t)bits;
         float single = 0;

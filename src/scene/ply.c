@@ -83,9 +83,7 @@ static const char *read_value(struct values *values, enum ply_type type, double 
     if (size > (size_t)(values->end - values->at))
         return "cut off";
     const uint8_t *bytes = (const uint8_t *)values->at;
-    uint64_t bits = 0;
-    for (size_t i = 0; i < size; i++)
-        bits |= (uint64_t)bytes[values->format == PLY_BIG ? size - 1 - i : i] << (8 * i);
+    uint64_t bits = base_integer_of(bytes, size, values->format == PLY_BIG);
     values->at += size;
     *value = decode(bits, type);
     return NULL;
