@@ -32,8 +32,7 @@ int cli_parse_numbers(const char *name, const char *text, double *numbers, size_
 /* Writes the shortest decimal that reads back as the same number. */
 void cli_print_number(char text[32], double number);
 #define CLI_CROP "x0,y0,z0,x1,y1,z1[,rx,ry,rz]"
-/* Parses the value of --crop, x0,y0,z0,x1,y1,z1[,rx,ry,rz]; NULL: not given. Returns OPTIONS_GO_ON
- * or an exit code. */
+/* Parses the value of --crop, CLI_CROP; NULL: not given. Returns OPTIONS_GO_ON or an exit code. */
 int cli_parse_crop(const char *text, double low[3], double high[3], double rotation[3]);
 /* Parses the value of --distance and computes the metres of a dataset unit; NULL: not given.
  * Returns OPTIONS_GO_ON or an exit code. */

@@ -69,12 +69,13 @@ vkn_status vkn_render(vkn_renderer *renderer, const struct vkn_camera *camera,
     struct vkn_picture made;
     const struct scene_box box =
         scene_box_of(params->crop, params->crop + 3, params->crop_rotation);
-    BASE_TRY(scene_box_check(&box));
-    BASE_TRY(render_set_exposure(renderer, params->exposure));
-    BASE_TRY(render_crop(renderer, &box));
     enum vkn_background background =
         params->transparent ? VKN_BACKGROUND_BLACK : render_background(params->background, config);
-    vkn_status status = render_picture(renderer, &view, background, params->supersample, &made);
+    vkn_status status = render_set_exposure(renderer, params->exposure);
+    if (status == VKN_OK)
+        status = render_crop(renderer, &box);
+    if (status == VKN_OK)
+        status = render_picture(renderer, &view, background, params->supersample, &made);
     render_crop(renderer, &(const struct scene_box){0});
     render_set_exposure(renderer, 0);
     if (status == VKN_OK && params->transparent)

@@ -240,7 +240,7 @@ static vkn_status check_unit(const struct scene_camera *camera, const struct bas
     if (!is_one_unit || (ratio > 1 / OTHER_UNIT && ratio < OTHER_UNIT))
         return VKN_OK;
     return base_fail(VKN_BAD_INPUT,
-                     "%s: its depths are %.3g times those of the sparse points; "
+                     "%s: its depths are %.3g times the depths of the sparse points; "
                      "depth_unit_scale_factor or integer_depth_scale may be wrong",
                      camera->depth_path, ratio);
 }

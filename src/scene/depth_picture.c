@@ -96,6 +96,11 @@ vkn_status scene_filter_depth(const char *depth, const char *confidence, const c
 
 /* ---- known depths ---------------------------------------------------------------------------- */
 
+static bool is_known(float value)
+{
+    return value > 0 && isfinite(value);
+}
+
 /* Checks that the picture has the shape of the view's image, and any depth. */
 static vkn_status check(const char *path, const struct scene_camera *camera,
                         const struct depth_picture *picture)
@@ -111,7 +116,7 @@ static vkn_status check(const char *path, const struct scene_camera *camera,
                          "%s: %ux%u pixels do not have the shape of the image of %ux%u", path,
                          picture->width, picture->height, camera->width, camera->height);
     for (size_t i = 0; i < count; i++)
-        known += picture->values[i] > 0 && isfinite(picture->values[i]) ? 1 : 0;
+        known += is_known(picture->values[i]) ? 1 : 0;
     return known > 0 ? VKN_OK
                      : base_fail(VKN_BAD_INPUT,
                                  "%s: all depths are unknown (0, negative or not finite)", path);
@@ -121,15 +126,15 @@ static vkn_status check(const char *path, const struct scene_camera *camera,
 static void add_pixel(const struct scene_camera *camera, const struct depth_picture *picture,
                       uint32_t column, uint32_t row, double unit, struct base_text *list)
 {
-    const double value = (double)picture->values[(size_t)row * picture->width + column];
+    const float value = picture->values[(size_t)row * picture->width + column];
     double x = (column + 0.5) / picture->width * camera->width;
     double y = (row + 0.5) / picture->height * camera->height;
     double origin[3], direction[3], along = 0;
-    if (value == 0 || !scene_camera_ray(camera, x, y, origin, direction))
+    if (!is_known(value) || !scene_camera_ray(camera, x, y, origin, direction))
         return;
     for (int i = 0; i < 3; i++)
         along -= direction[i] * (double)camera->pose[4 * i + 2];
-    double depth = value * unit / along * scene_camera_depth_scale(camera, direction);
+    double depth = (double)value * unit / along * scene_camera_depth_scale(camera, direction);
     const struct scene_depth known = {(float)x, (float)y, (float)depth,
                                       (float)(PICTURE_SIGMA * depth)};
     if (along > 0 && depth_is_usable(camera, &known))

@@ -405,7 +405,7 @@ void scene_box_axes(const struct scene_box *box, double axes[3][3]);
  */
 void scene_box_set_axes(const double axes[3][3], struct scene_box *box);
 /* A box by its axes: it contains the positions p with low[k] <= p . axes[k] <= high[k]. Without a
- * rotation the limits are exactly those of the box. */
+ * rotation, low and high exactly equal the box's low and high. */
 struct scene_box_limits {
     double axes[3][3], low[3], high[3];
 };
