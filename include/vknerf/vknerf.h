@@ -22,6 +22,7 @@
 #include <vknerf/api.h>
 #include <vknerf/bench.h>
 #include <vknerf/camera.h>
+#include <vknerf/certify.h>
 #include <vknerf/choices.h>
 #include <vknerf/config.h>
 #include <vknerf/context.h>

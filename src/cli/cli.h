@@ -178,6 +178,7 @@ int cmd_render(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_export(int argc, char **argv);
 int cmd_bench(int argc, char **argv);
+int cmd_certify(int argc, char **argv);
 int cmd_demo(int argc, char **argv);
 int cmd_view(int argc, char **argv);
 

@@ -29,6 +29,7 @@ static const struct command {
     {"report", "write a page about a run, or compare several on one page", cmd_report},
     {"export", "write a mesh, points or splats from a run", cmd_export},
     {"bench", "measure the device: matrix products, MLPs, hash grid, training step", cmd_bench},
+    {"certify", "test the device, and write its certificate", cmd_certify},
     {"demo", "train and render the bundled scene", cmd_demo},
 };
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))

@@ -122,6 +122,10 @@ char *report_camera_drawing(const struct inspection *inspection);
  * and PSNR over seconds of a comparison of samplings. */
 char *report_bench_chart(const char *json);
 
+/* Writes the page of a device's certificate (`json`, see docs/gpus.md). */
+struct cJSON;
+vkn_status report_write_certificate(const struct cJSON *json, const char *path);
+
 /* ---- refinement of cameras (vknerf refine) --------------------------------------------------- */
 
 /* A view before and after. */
