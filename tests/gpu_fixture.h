@@ -14,14 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "certify/check.h"
 #include "gpu/gpu.h"
 #include "remove_tree.h"
-
-/* Returns whether slow tests run too, such as tests whose shaders lavapipe compiles for minutes. */
-static inline bool tries_all(void)
-{
-    return getenv("VKNERF_TEST_ALL") != NULL;
-}
 
 static char cache_dir[] = "/tmp/vknerf-test-gpu-XXXXXX";
 

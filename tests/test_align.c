@@ -199,9 +199,9 @@ static void test_photographs(void **state)
     print_message("%.2f dB, aligned %.2f dB; disturbed %.2f dB, aligned %.2f dB\n",
                   evaluation[0]->psnr, evaluation[0]->psnr_aligned, evaluation[1]->psnr,
                   evaluation[1]->psnr_aligned);
-    assert_close(evaluation[0]->psnr_aligned, evaluation[0]->psnr, 0.1, 1, "exact", 0);
+    check_close(evaluation[0]->psnr_aligned, evaluation[0]->psnr, 0.1, 1, "exact", 0);
     assert_true(evaluation[1]->psnr < evaluation[0]->psnr - 5);
-    assert_close(evaluation[1]->psnr_aligned, evaluation[0]->psnr_aligned, 0.2, 1, "disturbed", 0);
+    check_close(evaluation[1]->psnr_aligned, evaluation[0]->psnr_aligned, 0.2, 1, "disturbed", 0);
     vkn_evaluation_free(&evaluation[0]);
     vkn_evaluation_free(&evaluation[1]);
 }
@@ -260,7 +260,7 @@ static void test_halves(void **state)
         const struct render_aligned masked = align(2);
         assert_true(same_pose(&masked.cameras[1 - half], &before.cameras[1 - half]));
         assert_true(same_pose(&masked.cameras[half], &field.test->cameras[2]));
-        assert_close(masked.psnr, psnr_as_given(2), 1e-6, 1, "half", (int)half);
+        check_close(masked.psnr, psnr_as_given(2), 1e-6, 1, "half", (int)half);
     }
     fill_half(2, 0, SCENE_IGNORED);
     assert_true(isnan(align(2).psnr));
@@ -292,8 +292,8 @@ static void test_evaluation(void **state)
         }
     }
     assert_true(aligned > 1 && aligned <= 3 && aligned < count);
-    assert_close(evaluation->psnr_aligned, evaluation->psnr + gain / (double)aligned, 1e-9, 1,
-                 "aligned views", (int)aligned);
+    check_close(evaluation->psnr_aligned, evaluation->psnr + gain / (double)aligned, 1e-9, 1,
+                "aligned views", (int)aligned);
     vkn_evaluation_free(&evaluation);
     char *after = tiny_save(tests, &tiny, "after");
     assert_true(same_checkpoints(before, after));

@@ -427,7 +427,7 @@ static void test_cameras(void **state)
     ok(vkn_scene_camera(tiny.scene, VKN_SPLIT_TRAIN, 1, &camera));
     ok(vkn_camera_look_at(&looking, eye, target, up));
     for (size_t i = 0; i < 12; i++)
-        assert_close(looking.pose[i], camera.pose[i], 1e-6, 1, "pose", i);
+        check_close(looking.pose[i], camera.pose[i], 1e-6, 1, "pose", i);
     assert_true(camera.width == 12 && camera.height == 10 && camera.time == 0.5);
     refuses(vkn_camera_look_at(&looking, eye, eye, up), "the target equals the eye");
 
@@ -455,7 +455,7 @@ static void test_cameras(void **state)
     ok(vkn_render(renderer, &camera, &black, &picture));
     ok(vkn_render(renderer, &looking, &black, &same));
     for (size_t i = 0; i < 3 * 120; i++)
-        assert_close((double)same->color[i], (double)picture->color[i], 1e-3, 1, "color", i);
+        check_close((double)same->color[i], (double)picture->color[i], 1e-3, 1, "color", i);
 
     static const struct {
         const char *part;
@@ -495,9 +495,9 @@ static void test_cameras(void **state)
 
     /* The scene's image is premultiplied and composited on white. */
     ok(vkn_scene_image(tiny.scene, VKN_SPLIT_TRAIN, 1, VKN_BACKGROUND_WHITE, &picture));
-    assert_close((double)picture->opacity[0], 60.0 / 255, 1e-6, 1, "opacity", 0);
-    assert_close((double)picture->color[3 * 5], 100.0 / 255, 1e-6, 1, "red", 5);
-    assert_close((double)picture->color[3 * 0], 1 - 60.0 / 255, 1e-2, 1, "white behind", 0);
+    check_close((double)picture->opacity[0], 60.0 / 255, 1e-6, 1, "opacity", 0);
+    check_close((double)picture->color[3 * 5], 100.0 / 255, 1e-6, 1, "red", 5);
+    check_close((double)picture->color[3 * 0], 1 - 60.0 / 255, 1e-2, 1, "white behind", 0);
     assert_true(picture->used[7] == 1 && !picture->depth && !picture->normal);
     refuses(vkn_picture_write(picture, VKN_MAP_DEPTH, "d.png"),
             "d.png: the picture has no such map");

@@ -221,7 +221,7 @@ static void test_default(void **state)
         train->cameras[n].exposure = 3 + 0.02F * (float)n;
     }
     assert_int_equal(default_of(scene, "by 1.2 stops in the image files"), VKN_APPEARANCE_EXPOSURE);
-    assert_close(scene_relative_exposure(train, &train->cameras[0]), -0.59, 0.03, 1, "exposure", 0);
+    check_close(scene_relative_exposure(train, &train->cameras[0]), -0.59, 0.03, 1, "exposure", 0);
     assert_true(scene_relative_exposure(train, &train->cameras[7]) == 0);
     for (size_t n = 2; n < train->camera_count; n++)
         train->cameras[n].has_exposure = false; /* of two views only */
@@ -473,7 +473,7 @@ static void test_exposure(void **state)
     for (size_t i = 0; i < 3 * (size_t)plain->width * plain->height; i++) {
         double expected = encode(decode((double)plain->color[i]) * exp2(-0.5));
         if (plain->opacity[i / 3] > 0.01F)
-            assert_close(bright->color[i], expected, 1e-3, 1, "colour", i);
+            check_close(bright->color[i], expected, 1e-3, 1, "colour", i);
         assert_true(again->color[i] == plain->color[i]);
     }
     vkn_picture_free(&again);

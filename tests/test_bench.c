@@ -246,7 +246,7 @@ static void test_gemm(void **state)
 static void test_gemm_gpu_shaped(void **state)
 {
     (void)state;
-    const bool all = tries_all();
+    const bool all = check_everything();
     struct vkn_bench_params params =
         quick(VKN_BENCH_GEMM, all ? VKN_PRECISION_AUTO : VKN_PRECISION_FP32);
     setenv("VKNERF_DISABLE", "cpu_kernels", 1);
@@ -264,7 +264,7 @@ static bool compiles_all(void)
     struct gpu_device *device = open_device();
     bool gpu = gpu_device_capabilities(device)->type != GPU_CPU;
     gpu_close(&device);
-    return gpu || tries_all();
+    return gpu || check_everything();
 }
 
 /* A CPU device runs only fp16, unless VKNERF_TEST_ALL is set: test_gemm and test_flexible cover the

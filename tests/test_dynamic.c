@@ -192,7 +192,7 @@ static void check_densities(const struct tiny *tiny)
     for (uint32_t i = 0; i < POINTS; i++) {
         assert_true(colored[i][0] > 0);
         assert_true(densities[i][0] == 0);
-        assert_close(densities[i][3], colored[i][3], 1e-5, colored[i][3], "density of point", i);
+        check_close(densities[i][3], colored[i][3], 1e-5, colored[i][3], "density of point", i);
     }
     gpu_bindings_destroy(&bindings);
     field_query_destroy(&query);
@@ -220,7 +220,7 @@ static void test_steps(void **state)
     config.precision = VKN_PRECISION_COOPMAT;
     config.dynamic.curriculum = -1;
     config.parallel.ranks_per_device = config.parallel.buckets = 2;
-    if (tries_all()) {
+    if (check_everything()) {
         config.precision = VKN_PRECISION_FP16;
         struct trained ranks = train(tests, &config, false);
         assert_deforms(&ranks);
@@ -300,7 +300,7 @@ static void test_proposal(void **state)
 {
     static const enum vkn_precision precisions[] = {VKN_PRECISION_FP32, VKN_PRECISION_FP32,
                                                     VKN_PRECISION_COOPMAT, VKN_PRECISION_FP16};
-    const size_t count = BASE_COUNT(precisions) - (tries_all() ? 0 : 1);
+    const size_t count = BASE_COUNT(precisions) - (check_everything() ? 0 : 1);
     float *params[BASE_COUNT(precisions)][2];
     double losses[BASE_COUNT(precisions)];
     const struct step_tests *tests = *state;

@@ -313,7 +313,7 @@ static void test_precisions(void **state)
         {VKN_PRECISION_FP32, VKN_SUMS_CAS},   {VKN_PRECISION_FP16, VKN_SUMS_F16},
         {VKN_PRECISION_FP16, VKN_SUMS_F32},   {VKN_PRECISION_COOPMAT, VKN_SUMS_FIXED},
     };
-    const size_t count = BASE_COUNT(backends) - (tries_all() ? 0 : 2);
+    const size_t count = BASE_COUNT(backends) - (check_everything() ? 0 : 2);
     const struct step_tests *tests = *state;
     const struct gpu_capabilities *device = gpu_device_capabilities(tests->context->device);
     struct vkn_config config = tiny_config(false);
@@ -333,7 +333,7 @@ static void test_precisions(void **state)
         float loss = loss_of(&tiny, 17);
         first = i == 0 ? loss : first;
         assert_true(loss < 0.9f * loss_of(&tiny, 1));
-        assert_close(loss, first, 0.1, first, "loss", (int)i);
+        check_close(loss, first, 0.1, first, "loss", (int)i);
         assert_int_equal(tiny.trainer->monitor.skips.state_skipped, 0);
         tiny_destroy(&tiny);
     }
@@ -685,7 +685,7 @@ static double check_ply(const vkn_scene *scene, const char *path, size_t bytes, 
         for (size_t k = 0; k < 6; k++)
             assert_true(isfinite(values[k]));
         double distance = distance_from_center(scene, values, &cosine);
-        assert_close(distance, RADIUS, 0.03, 1, "distance from the middle", (int)i);
+        check_close(distance, RADIUS, 0.03, 1, "distance from the middle", (int)i);
         if (cosine < least_cosine)
             fail_msg("%s: normal %zu: cosine %g", path, i, cosine);
         sum += distance;
@@ -711,7 +711,7 @@ static void check_grey_splat(const char *vertex)
     for (int i = 0; i < 62; i++)
         assert_true(isfinite(values[i]));
     for (int i = 6; i < 54; i++)
-        assert_close((double)values[i], 0, 0.02, 1, "harmonic", i);
+        check_close((double)values[i], 0, 0.02, 1, "harmonic", i);
     assert_true(values[54] > 0);
 }
 
@@ -736,7 +736,7 @@ static void check_exports(const struct step_tests *tests, const vkn_scene *scene
     double points = check_ply(scene, params.points, 27, 0.5, &count, check_grey);
     assert_int_equal(count, 400);
     assert_int_equal(result.points, 400);
-    assert_close(points, mesh, 0.02, 1, "radius of points beside the mesh's", 0);
+    check_close(points, mesh, 0.02, 1, "radius of points beside the mesh's", 0);
     check_ply(scene, params.splats, 248, 0.5, &count, check_grey_splat);
     assert_int_equal(count, 400);
 }

@@ -151,7 +151,7 @@ static void test_estimate(void **state)
                                                     VKN_PRECISION_COOPMAT};
     const struct step_tests *tests = *state;
     const struct gpu_device *device = tests->context->device;
-    const size_t count = BASE_COUNT(precisions) - (tries_all() ? 0 : 1);
+    const size_t count = BASE_COUNT(precisions) - (check_everything() ? 0 : 1);
     uint64_t held[BASE_COUNT(precisions)];
     for (size_t i = 0; i < count; i++) {
         struct vkn_config config = tiny_config(false);

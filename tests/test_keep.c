@@ -57,8 +57,8 @@ static struct figures train(struct step_tests *tests, const struct vkn_config *c
     assert_true(reported.keep_weight == (double)stats[STEPS].keep_weight);
     assert_true(stats[STEPS].loss < 0.7f * stats[1].loss);
     if (config->batch.keep < 1 && config->batch.keep > 0) {
-        assert_close(stats[STEPS].kept_share, (double)state->live_count / state->reached_count,
-                     1e-6, 1, "share", STEPS);
+        check_close(stats[STEPS].kept_share, (double)state->live_count / state->reached_count, 1e-6,
+                    1, "share", STEPS);
         assert_true(state->live_count < state->reached_count);
         assert_true(state->reached_count <= state->sample_count);
         assert_true(stats[1].kept_share == 1); /* no loss is known yet */
@@ -78,7 +78,7 @@ static void check_share(struct step_tests *tests, struct vkn_config config)
     struct figures all = train(tests, &config);
     config.batch.keep = KEEP;
     struct figures kept = train(tests, &config);
-    assert_close(kept.share, (double)KEEP, 0.1, (double)KEEP, "share", 0);
+    check_close(kept.share, (double)KEEP, 0.1, (double)KEEP, "share", 0);
     /* With a proposal all rays have equally many samples, and no more rays fit. */
     assert_true(config.march.sampling == VKN_SAMPLING_PROPOSAL ? kept.rays >= all.rays
                                                                : kept.rays > all.rays);

@@ -119,7 +119,7 @@ static const struct mode modes[] = {
  * in every precision, and fp32 covers it. */
 static size_t mode_count(void)
 {
-    return BASE_COUNT(modes) - (tries_all() ? 0 : 1);
+    return BASE_COUNT(modes) - (check_everything() ? 0 : 1);
 }
 
 static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
@@ -136,7 +136,7 @@ static struct vkn_config config_of(const struct mode *mode, enum vkn_loss loss)
  * compiles f16 shaders slowly. */
 static bool is_varied(const struct mode *mode)
 {
-    return mode->precision == VKN_PRECISION_FP32 || tries_all();
+    return mode->precision == VKN_PRECISION_FP32 || check_everything();
 }
 
 /* Whether the device supports the mode; lavapipe supports all. */
@@ -394,8 +394,8 @@ static void assert_rate(const struct tiny *tiny, uint32_t step, double factor)
 {
     double rate =
         reference_learning_rate(&tiny->trainer->step.setup.constants, step - 1, 0) * factor;
-    assert_close(stats_of(tiny, step)->learning_rate, rate, 1e-5, rate, "learning rate of step",
-                 step);
+    check_close(stats_of(tiny, step)->learning_rate, rate, 1e-5, rate, "learning rate of step",
+                step);
 }
 
 static struct vkn_config falling_config(void)

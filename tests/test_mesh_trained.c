@@ -230,6 +230,6 @@ int main(void)
     const struct CMUnitTest all[] = {cmocka_unit_test(test_quality),
                                      cmocka_unit_test(test_distance), cmocka_unit_test(test_splats),
                                      cmocka_unit_test(test_moving)};
-    return tries_all() ? cmocka_run_group_tests(all, set_up, tear_down)
-                       : cmocka_run_group_tests(some, set_up, tear_down);
+    return check_everything() ? cmocka_run_group_tests(all, set_up, tear_down)
+                              : cmocka_run_group_tests(some, set_up, tear_down);
 }

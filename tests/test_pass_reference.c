@@ -7,7 +7,7 @@
 static void assert_derivative(double analytic, double above, double below, double scale,
                               const char *what, size_t index)
 {
-    assert_close((above - below) / (2 * STEP), analytic, 1e-6, scale, what, index);
+    check_close((above - below) / (2 * STEP), analytic, 1e-6, scale, what, index);
 }
 
 /* ---- the field ----------------------------------------------------------------------------- */
@@ -98,7 +98,7 @@ static void test_frequencies(void **state)
     (void)state;
     assert_int_equal(reference_frequencies(2, x, values), 32);
     for (size_t i = 0; i < 32; i++)
-        assert_close(values[i], i < BASE_COUNT(expected) ? expected[i] : 0, 1e-14, 1, "wave", i);
+        check_close(values[i], i < BASE_COUNT(expected) ? expected[i] : 0, 1e-14, 1, "wave", i);
     double wide[128];
     assert_int_equal(reference_frequencies(10, x, wide), 64);
     assert_int_equal(reference_frequencies(16, x, wide), 128);
@@ -179,9 +179,9 @@ static void test_composite_uniform(void **state)
     for (int i = 0; i < 200; i++)
         samples[i] = (struct reference_sample){1, 0.01, {0.2, 0.5, 1}, 0.75, 0, 0, 0};
     reference_composite(&ray, samples, 200, 1e-4);
-    assert_close(ray.transmittance, exp(-1.5), 1e-12, 1, "transmittance", 0);
-    assert_close(ray.color[1], 0.5 * (1 - exp(-1.5)), 1e-12, 1, "colour", 0);
-    assert_close(ray.depth, 1 - exp(-1.5), 1e-12, 1, "depth", 0);
+    check_close(ray.transmittance, exp(-1.5), 1e-12, 1, "transmittance", 0);
+    check_close(ray.color[1], 0.5 * (1 - exp(-1.5)), 1e-12, 1, "colour", 0);
+    check_close(ray.depth, 1 - exp(-1.5), 1e-12, 1, "depth", 0);
     assert_int_equal(ray.live, 200);
 }
 
@@ -197,13 +197,13 @@ static void test_distortion(void **state)
     for (int i = 0; i < 2; i++)
         reference_normalize(&cube, 0.4, &samples[i]);
     double own = (0.75 * 0.75 + 0.25 * 0.25) * 0.1 / 3;
-    assert_close(reference_distortion(&ray, samples, 0, NULL), 2 * 0.75 * 0.25 * 7 / 4 + own, 1e-12,
-                 1, "distortion", 0);
+    check_close(reference_distortion(&ray, samples, 0, NULL), 2 * 0.75 * 0.25 * 7 / 4 + own, 1e-12,
+                1, "distortion", 0);
     reference_normalize(&all, 0, &samples[0]);
     reference_normalize(&all, 16, &samples[1]); /* from 0 to 16: a radius of 8 */
-    assert_close(samples[0].middle, 0.25, 1e-12, 1, "middle", 0);
-    assert_close(samples[1].middle, 0.875, 1e-12, 1, "middle", 1);
-    assert_close(samples[1].extent, 0.9375, 1e-12, 1, "extent", 1);
+    check_close(samples[0].middle, 0.25, 1e-12, 1, "middle", 0);
+    check_close(samples[1].middle, 0.875, 1e-12, 1, "middle", 1);
+    check_close(samples[1].extent, 0.9375, 1e-12, 1, "extent", 1);
 }
 
 /* By hand: with a near distance of 1 the ladder 5 - 5 (1 + 0.4 t)^(-1/4) is 5 / 2 at t = 37.5,
@@ -219,11 +219,11 @@ static void test_ladder(void **state)
     };
     struct reference_space space = reference_space(&config);
     double end = pow(1.4, -0.25);
-    assert_close(reference_normalized(&space, 1), 0, 1e-12, 1, "near", 0);
-    assert_close(reference_normalized(&space, 37.5), 1 - 0.5 / end, 1e-12, 1, "middle", 0);
-    assert_close(reference_normalized(&space, 1e60), 1, 1e-12, 1, "far", 0);
+    check_close(reference_normalized(&space, 1), 0, 1e-12, 1, "near", 0);
+    check_close(reference_normalized(&space, 37.5), 1 - 0.5 / end, 1e-12, 1, "middle", 0);
+    check_close(reference_normalized(&space, 1e60), 1, 1e-12, 1, "far", 0);
     space.farthest = 37.5;
-    assert_close(reference_normalized(&space, 37.5), 1, 1e-12, 1, "far", 1);
+    check_close(reference_normalized(&space, 37.5), 1, 1e-12, 1, "far", 1);
     for (int i = 0; i < 14; i++) {
         double t = pow(1.5, i);
         double apart = reference_normalized(&space, 2 * t) - reference_normalized(&space, t);
@@ -242,13 +242,13 @@ static void test_stepping(void **state)
     for (size_t n = 0; n < BASE_COUNT(all); n++)
         for (int i = 0; i < 700; i++) {
             double steps = i + 0.25, t = reference_distance_after(&all[n], steps);
-            assert_close(reference_steps_to(&all[n], t), steps, 1e-10, steps, "steps", n);
+            check_close(reference_steps_to(&all[n], t), steps, 1e-10, steps, "steps", n);
             double step = reference_distance_after(&all[n], steps + 1) - t;
             double size = reference_step_size(&all[n], t);
             double next = reference_step_size(&all[n], t + step);
             /* The step has the rule's size, except at the transition between two ranges. */
             bool passes = size != next && (size == all[n].shortest || next == all[n].longest);
-            assert_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)i);
+            check_close(step, size, passes ? all[n].cone : 1e-9, size, "step", (size_t)i);
         }
 }
 
@@ -263,12 +263,12 @@ static void test_stepping_contracted(void **state)
         double steps = (double)n + 0.25, little = 1e-6;
         double t = reference_distance_after(&stepping, steps);
         double grown = reference_distance_after(&stepping, steps + little) - t;
-        assert_close(reference_steps_to(&stepping, t), steps, 1e-10, steps, "steps", n);
-        assert_close(grown / little, reference_step_size(&stepping, t), 0.01, grown / little,
-                     "step", n);
+        check_close(reference_steps_to(&stepping, t), steps, 1e-10, steps, "steps", n);
+        check_close(grown / little, reference_step_size(&stepping, t), 0.01, grown / little, "step",
+                    n);
     }
-    assert_close(reference_distance_after(&stepping, onset + 32), 2 * 12.8, 1e-9, 1, "half", 0);
-    assert_close(reference_distance_after(&stepping, onset + 63), 64 * 12.8, 1e-6, 1, "last", 0);
+    check_close(reference_distance_after(&stepping, onset + 32), 2 * 12.8, 1e-9, 1, "half", 0);
+    check_close(reference_distance_after(&stepping, onset + 63), 64 * 12.8, 1e-6, 1, "last", 0);
 }
 
 /* Values of equation 10, continuity, and the inverse. */
@@ -280,15 +280,15 @@ static void test_contraction(void **state)
                  far[3] = {0.5, 0.5, 1e9};
     double unit[3], back[3];
     reference_to_unit(&space, inner, unit); /* norm 0.75: unchanged, in a cube of twice the side */
-    assert_close(unit[0], 0.5 + 0.75 / 4, 1e-12, 1, "inner", 0);
-    assert_close(unit[2], 0.5 - 0.75 / 4, 1e-12, 1, "inner", 2);
+    check_close(unit[0], 0.5 + 0.75 / 4, 1e-12, 1, "inner", 0);
+    check_close(unit[2], 0.5 - 0.75 / 4, 1e-12, 1, "inner", 2);
     reference_to_unit(&space, twice, unit); /* norm 2: contracted to 2 - 1 / 2 */
-    assert_close(unit[1], 0.5 - 1.5 / 4, 1e-12, 1, "outer", 1);
-    assert_close(unit[2], 0.5 + 0.75 / 4, 1e-12, 1, "outer", 2);
+    check_close(unit[1], 0.5 - 1.5 / 4, 1e-12, 1, "outer", 1);
+    check_close(unit[2], 0.5 + 0.75 / 4, 1e-12, 1, "outer", 2);
     reference_to_unit(&space, far, unit);
-    assert_close(unit[2], 1, 1e-8, 1, "far", 2);
+    check_close(unit[2], 1, 1e-8, 1, "far", 2);
     reference_to_unit(&cube, twice, unit);
-    assert_close(unit[1], 0, 1e-12, 1, "cube", 1);
+    check_close(unit[1], 0, 1e-12, 1, "cube", 1);
     struct random random = {12};
     for (size_t n = 0; n < 1000; n++) {
         double position[3], distance = pow(10, random_between(&random, -1, 3));
@@ -298,7 +298,7 @@ static void test_contraction(void **state)
         reference_to_unit(&space, position, unit);
         reference_from_unit(&space, unit, back);
         for (int i = 0; i < 3; i++)
-            assert_close(back[i], position[i], 1e-9, distance, "way back", n);
+            check_close(back[i], position[i], 1e-9, distance, "way back", n);
         double shrinking = reference_shrinking(&space, position), norm = 0, longer[3];
         for (int i = 0; i < 3; i++)
             norm = fmax(norm, fabs(unit[i] - 0.5) * 4);
@@ -310,7 +310,7 @@ static void test_contraction(void **state)
             radius = fmax(radius, fabs(position[i] - 0.5));
             grown = fmax(grown, fabs(back[i] - 0.5) * 4 - norm);
         }
-        assert_close(grown / (1e-6 * radius), shrinking, 1e-4, shrinking, "shrinking", n);
+        check_close(grown / (1e-6 * radius), shrinking, 1e-4, shrinking, "shrinking", n);
     }
 }
 
@@ -348,11 +348,11 @@ static void test_harmonics(void **state)
     }
     for (int a = 0; a < REFERENCE_HARMONICS; a++)
         for (int b = 0; b < REFERENCE_HARMONICS; b++)
-            assert_close(matmul[a][b], a == b, 5e-3, 1, "product of harmonics", 16 * a + b);
+            check_close(matmul[a][b], a == b, 5e-3, 1, "product of harmonics", 16 * a + b);
     const double up[3] = {0, 0, 1};
     double values[REFERENCE_HARMONICS];
     reference_harmonics(2, up, values);
-    assert_close(values[2], sqrt(3 / (4 * M_PI)), 1e-12, 1, "harmonic", 2);
+    check_close(values[2], sqrt(3 / (4 * M_PI)), 1e-12, 1, "harmonic", 2);
     for (int i = 4; i < REFERENCE_HARMONICS; i++)
         assert_true(values[i] == 0);
 }
@@ -378,7 +378,7 @@ static void test_half(void **state)
                  {-0x1p-24, 0x8001}};
     for (size_t i = 0; i < BASE_COUNT(known); i++)
         assert_true(reference_round_to_f16(known[i].exact) == reference_f16(known[i].bits));
-    assert_close(reference_f16(0x3555), 1.0 / 3, 0x1p-13, 1, "half", 0);
+    check_close(reference_f16(0x3555), 1.0 / 3, 0x1p-13, 1, "half", 0);
     assert_true(reference_f16(0x7bff) == 65504 && isnan(reference_f16(0x7e00)));
     assert_true(reference_round_to_bf16(1 + 0x1p-8) == 1 &&
                 reference_round_to_bf16(1 + 0x3p-8) == 1 + 0x1p-6 &&

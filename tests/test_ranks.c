@@ -485,17 +485,17 @@ static void check_first(const struct step_tests *tests, struct vkn_config *confi
     config->batch.samples = 4096;
     config->parallel.ranks_per_device = 2;
     *both = run_first(tests, config);
-    assert_close(both->loss, single->loss, 1e-6, single->loss, "loss", 0);
+    check_close(both->loss, single->loss, 1e-6, single->loss, "loss", 0);
     if (config->loss.distortion < 0)
         assert_true(isnan(both->distortion_loss));
     else
-        assert_close(both->distortion_loss, single->distortion_loss, 1e-5, single->distortion_loss,
-                     "distortion loss", 0);
+        check_close(both->distortion_loss, single->distortion_loss, 1e-5, single->distortion_loss,
+                    "distortion loss", 0);
     if (config->march.sampling == VKN_SAMPLING_PROPOSAL)
-        assert_close(both->interlevel_loss, single->interlevel_loss, 1e-5, single->interlevel_loss,
-                     "interlevel loss", 0);
-    assert_close(both->psnr, single->psnr, 1e-6, single->psnr, "psnr", 0);
-    assert_close(both->grad_norm, single->grad_norm, 1e-5, single->grad_norm, "gradient", 0);
+        check_close(both->interlevel_loss, single->interlevel_loss, 1e-5, single->interlevel_loss,
+                    "interlevel loss", 0);
+    check_close(both->psnr, single->psnr, 1e-6, single->psnr, "psnr", 0);
+    check_close(both->grad_norm, single->grad_norm, 1e-5, single->grad_norm, "gradient", 0);
     /* The first step keeps all rays: each rank has as many kept as live samples and rays. */
     assert_true(both->kept_share == single->kept_share && both->keep_weight == single->keep_weight);
 }
@@ -512,9 +512,9 @@ static void test_first_step_of_two(void **state)
     config.loss.interlevel = 1e-9f;
     struct vkn_train_stats less = run_first(*state, &config);
     assert_true(less.grad_norm < 0.9 * single.grad_norm);
-    assert_close(less.loss, single.loss, 1e-6, single.loss, "loss", 0);
-    assert_close(less.interlevel_loss, 1e-12 * single.interlevel_loss, 1e-4, less.interlevel_loss,
-                 "interlevel loss", 0);
+    check_close(less.loss, single.loss, 1e-6, single.loss, "loss", 0);
+    check_close(less.interlevel_loss, 1e-12 * single.interlevel_loss, 1e-4, less.interlevel_loss,
+                "interlevel loss", 0);
 }
 
 static void test_first_step(void **state)
@@ -531,12 +531,12 @@ static void test_first_step(void **state)
     config.loss_scale.initial = 65536; /* high enough for the gradients of few rays */
     config.parallel.communication_type = VKN_COMMUNICATION_F16;
     struct vkn_train_stats rounded = run_first(*state, &config);
-    assert_close(rounded.loss, single.loss, 1e-6, single.loss, "loss", 0);
-    assert_close(rounded.grad_norm, single.grad_norm, 1e-3, single.grad_norm, "gradient", 0);
+    check_close(rounded.loss, single.loss, 1e-6, single.loss, "loss", 0);
+    check_close(rounded.grad_norm, single.grad_norm, 1e-3, single.grad_norm, "gradient", 0);
     assert_true(rounded.grad_norm != both.grad_norm);
     config.gradient_sums = VKN_SUMS_F16;
     struct vkn_train_stats f16_sums = run_first(*state, &config);
-    assert_close(f16_sums.grad_norm, single.grad_norm, 3e-3, single.grad_norm, "gradient", 0);
+    check_close(f16_sums.grad_norm, single.grad_norm, 3e-3, single.grad_norm, "gradient", 0);
     config.gradient_sums = VKN_SUMS_DEFAULT;
     config.parallel.ranks_per_device = 1;
     struct vkn_train_stats half = run_first(*state, &config);
@@ -649,12 +649,12 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
         double n = touched ? n0 + n1 : 1, a = (touched ? n0 : 1) / n, b = n1 / n;
         double weight = a * (double)ranks[0].params[i] + b * (double)ranks[1].params[i];
         double moment = a * (double)ranks[0].moment1[i] + b * (double)ranks[1].moment1[i];
-        assert_close(both.params[i], weight, 1e-6,
-                     fabs((double)ranks[0].params[i]) + fabs((double)ranks[1].params[i]), "weight",
-                     i);
-        assert_close(both.moment1[i], moment, 1e-6,
-                     fabs((double)ranks[0].moment1[i]) + fabs((double)ranks[1].moment1[i]),
-                     "moment", i);
+        check_close(both.params[i], weight, 1e-6,
+                    fabs((double)ranks[0].params[i]) + fabs((double)ranks[1].params[i]), "weight",
+                    i);
+        check_close(both.moment1[i], moment, 1e-6,
+                    fabs((double)ranks[0].moment1[i]) + fabs((double)ranks[1].moment1[i]), "moment",
+                    i);
         if (grid)
             assert_int_equal(both.counts[entry], (uint32_t)ceil((n0 + n1) / 2));
         by_one += (n0 > 0) != (n1 > 0);

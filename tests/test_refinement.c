@@ -384,7 +384,7 @@ static void free_products(struct products *made)
     render_mesh_free(&made->cloud);
 }
 
-static void check_equal(const struct products *made, const struct products *expected)
+static void check_products(const struct products *made, const struct products *expected)
 {
     const struct render_mesh *cloud = &made->cloud;
     for (size_t v = 0; v < 3; v++) {
@@ -435,7 +435,7 @@ static void check_shown(const struct step_tests *tests, const struct vkn_config 
     struct products expected = make_products(renderers[2], moved);
     for (size_t i = 0; i < 2; i++) {
         struct products made = make_products(renderers[i], tiny.scene);
-        check_equal(&made, &expected);
+        check_products(&made, &expected);
         free_products(&made);
     }
     free_products(&expected);
@@ -680,7 +680,7 @@ static void test_file(void **state)
         assert_true(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(view, "at_limit")));
         assert_true(number_of(view, "pixels") == cameras[v].pixels && cameras[v].pixels < 2e-3);
         assert_true(number_of(view, "degrees") == cameras[v].degrees);
-        assert_close(number_of(view, "distance"), cameras[v].distance / 0.33, 1e-6, 1, "view", v);
+        check_close(number_of(view, "distance"), cameras[v].distance / 0.33, 1e-6, 1, "view", v);
         const struct scene_camera *camera = &cameras[v].camera;
         assert_true(number_of(view, "fl_x") == 2 * (double)camera->focal_x);
         assert_true(number_of(view, "fl_y") == 2 * (double)camera->focal_y);
@@ -693,7 +693,7 @@ static void test_file(void **state)
             double expected = cameras[v].camera.pose[i];
             if (i % 4 == 3)
                 expected = (expected - 0.5) / 0.33;
-            assert_close(value, expected, 1e-6, 4, "element", i);
+            check_close(value, expected, 1e-6, 4, "element", i);
         }
     }
     cJSON_Delete(json);

@@ -38,7 +38,7 @@ static void check_figures(const struct tiny *tiny)
     double marched = sampling.evaluated - sampling.coarse;
     assert_true(marched > 1);
     if (step->setup.constants.fine_samples > 0)
-        assert_close(sampling.coarse, share * marched, 1e-6, marched, "coarse samples", 0);
+        check_close(sampling.coarse, share * marched, 1e-6, marched, "coarse samples", 0);
 }
 
 /* All rays that meet the cube have equally many samples; the ray count keeps the number of live
@@ -83,8 +83,8 @@ static double picture_error(const struct tiny *tiny)
     return sum;
 }
 
-static void check_equal(const struct tiny *a, const struct tiny *b, const struct gpu_buffer *of_a,
-                        const struct gpu_buffer *of_b)
+static void check_all_equal(const struct tiny *a, const struct tiny *b,
+                            const struct gpu_buffer *of_a, const struct gpu_buffer *of_b)
 {
     float *first = tiny_read(a, of_a), *second = tiny_read(b, of_b);
     assert_memory_equal(first, second, of_a->size);
@@ -113,11 +113,11 @@ static void check_sampling(struct step_tests *tests, struct vkn_config config)
         check_counts(&runs[run]);
     }
     const struct step *steps[2] = {&runs[0].trainer->step, &runs[1].trainer->step};
-    check_equal(&runs[0], &runs[1], &steps[0]->buffers.at[BIND_PARAMS],
-                &steps[1]->buffers.at[BIND_PARAMS]);
+    check_all_equal(&runs[0], &runs[1], &steps[0]->buffers.at[BIND_PARAMS],
+                    &steps[1]->buffers.at[BIND_PARAMS]);
     if (steps[0]->coarse.arena)
-        check_equal(&runs[0], &runs[1], &steps[0]->coarse.at[BIND_PARAMS],
-                    &steps[1]->coarse.at[BIND_PARAMS]);
+        check_all_equal(&runs[0], &runs[1], &steps[0]->coarse.at[BIND_PARAMS],
+                        &steps[1]->coarse.at[BIND_PARAMS]);
     for (int run = 0; run < 2; run++)
         tiny_destroy(&runs[run]);
 }
@@ -195,7 +195,7 @@ static void check_sums(const struct tiny *tiny, bool both)
     assert_true(sums[REDUCE_COARSE] > 0 && sums[REDUCE_COARSE + 1] > 0);
     if (both) {
         double coarse = sums[REDUCE_COARSE] / now->live_rays;
-        assert_close(last->coarse_loss, coarse, 1e-6, coarse, "coarse loss", now->step);
+        check_close(last->coarse_loss, coarse, 1e-6, coarse, "coarse loss", now->step);
         squares = sums[REDUCE_COARSE + 1];
     }
     assert_true(both || last->coarse_loss < 0);
@@ -203,13 +203,13 @@ static void check_sums(const struct tiny *tiny, bool both)
         loss += sums[REDUCE_LOSS + 2 * i];
         distortion += has_distortion ? sums[REDUCE_DISTORTION + i] : 0;
     }
-    assert_close(last->distortion_loss, distortion / now->live_rays, 1e-4, last->distortion_loss,
-                 "distortion", now->step);
+    check_close(last->distortion_loss, distortion / now->live_rays, 1e-4, last->distortion_loss,
+                "distortion", now->step);
     uint32_t groups = groups_for(step, step->setup.constants.param_count, MAX_PARAM_WORKGROUPS);
     for (uint32_t i = 0; i < groups; i++)
         squares += sums[REDUCE_GRADIENT + i];
-    assert_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", now->step);
-    assert_close(last->grad_norm, sqrt(squares), 1e-4, last->grad_norm, "norm", now->step);
+    check_close(last->loss, loss / now->live_rays, 1e-4, last->loss, "loss", now->step);
+    check_close(last->grad_norm, sqrt(squares), 1e-4, last->grad_norm, "norm", now->step);
     free(sums);
     free(now);
 }
@@ -321,7 +321,7 @@ static void check_distortion(struct step_tests *tests, struct vkn_config config)
     const struct step *a = &plain.trainer->step, *b = &drawn.trainer->step;
     tiny_run(&plain, 1);
     tiny_run(&drawn, 1);
-    check_equal(&plain, &drawn, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    check_all_equal(&plain, &drawn, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
     float *fine = tiny_read(&plain, &a->buffers.at[BIND_PARAMS]);
     assert_true(squared_change(&drawn, &b->buffers.at[BIND_PARAMS], fine) > 1e-9);
     free(fine);
@@ -359,8 +359,8 @@ static void check_checkpoint(struct step_tests *tests, struct vkn_config config)
     const struct step *a = &whole.trainer->step, *b = &resumed.trainer->step;
     static const uint32_t numbers[] = {BIND_PARAMS, BIND_AVERAGE, BIND_MOMENT1, BIND_MOMENT2};
     for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
-        check_equal(&whole, &resumed, &a->buffers.at[numbers[i]], &b->buffers.at[numbers[i]]);
-        check_equal(&whole, &resumed, &a->coarse.at[numbers[i]], &b->coarse.at[numbers[i]]);
+        check_all_equal(&whole, &resumed, &a->buffers.at[numbers[i]], &b->buffers.at[numbers[i]]);
+        check_all_equal(&whole, &resumed, &a->coarse.at[numbers[i]], &b->coarse.at[numbers[i]]);
     }
     for (int i = 0; i < 2; i++)
         render_picture_free(&pictures[i]);
@@ -386,8 +386,8 @@ static void check_visibility(struct step_tests *tests, struct vkn_config config,
     tiny_run(&seen, STEPS);
     /* Passes for densities, and find_visible. */
     assert_int_equal(b->pass_count, a->pass_count + 2 * fields);
-    check_equal(&whole, &seen, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
-    check_equal(&whole, &seen, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    check_all_equal(&whole, &seen, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
+    check_all_equal(&whole, &seen, &a->coarse.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
     tiny_destroy(&whole);
     tiny_destroy(&seen);
 }
@@ -410,9 +410,9 @@ static void test_init(void **state)
     ok(vkn_trainer_save(from.trainer, path));
     ok(vkn_trainer_init(to.trainer, path));
     const struct step *a = &from.trainer->step, *b = &to.trainer->step;
-    check_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
-    check_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
-    check_equal(&from, &to, &a->buffers.at[BIND_AVERAGE], &b->coarse.at[BIND_AVERAGE]);
+    check_all_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->buffers.at[BIND_PARAMS]);
+    check_all_equal(&from, &to, &a->buffers.at[BIND_PARAMS], &b->coarse.at[BIND_PARAMS]);
+    check_all_equal(&from, &to, &a->buffers.at[BIND_AVERAGE], &b->coarse.at[BIND_AVERAGE]);
     free(path);
     tiny_destroy(&from);
     tiny_destroy(&to);
@@ -445,10 +445,10 @@ static void test_init_proposal(void **state)
         struct tiny to = begin_from(tests, &from, config);
         const struct tiny *source = n == 2 ? &from : &fresh;
         for (size_t i = 0; i < BASE_COUNT(numbers); i++) {
-            check_equal(&from, &to, &from.trainer->step.buffers.at[numbers[i]],
-                        &to.trainer->step.buffers.at[numbers[i]]);
-            check_equal(source, &to, &source->trainer->step.coarse.at[numbers[i]],
-                        &to.trainer->step.coarse.at[numbers[i]]);
+            check_all_equal(&from, &to, &from.trainer->step.buffers.at[numbers[i]],
+                            &to.trainer->step.buffers.at[numbers[i]]);
+            check_all_equal(source, &to, &source->trainer->step.coarse.at[numbers[i]],
+                            &to.trainer->step.coarse.at[numbers[i]]);
         }
         tiny_run(&to, 2); /* can be trained */
         tiny_destroy(&from);
@@ -466,8 +466,8 @@ static void test_init_from_proposal(void **state)
     tiny_run(&from, STEPS);
     struct tiny to = begin_from(tests, &from, hierarchical());
     const struct gpu_buffer *params = &from.trainer->step.buffers.at[BIND_PARAMS];
-    check_equal(&from, &to, params, &to.trainer->step.buffers.at[BIND_PARAMS]);
-    check_equal(&from, &to, params, &to.trainer->step.coarse.at[BIND_PARAMS]);
+    check_all_equal(&from, &to, params, &to.trainer->step.buffers.at[BIND_PARAMS]);
+    check_all_equal(&from, &to, params, &to.trainer->step.coarse.at[BIND_PARAMS]);
     tiny_destroy(&from);
     tiny_destroy(&to);
 }

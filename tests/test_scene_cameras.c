@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "config/config.h"
-#include "lenses.h"
+#include "certify/lenses.h"
 #include "reference/reference.h"
 #include "scene/transforms.h"
 #include "scenes.h"
@@ -259,8 +259,8 @@ static void check_model(const struct scene_camera *camera, double x, double y)
 static void test_inverse(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
-        struct scene_camera camera = test_lenses[i].camera;
+    for (size_t i = 0; i < BASE_COUNT(certify_lenses); i++) {
+        struct scene_camera camera = certify_lenses[i].camera;
         assert_true(scene_camera_invertible(&camera));
         for (unsigned corner = 0; corner < 4; corner++) {
             random_pose(camera.pose);
@@ -372,8 +372,8 @@ static void test_focus(void **state)
 static void test_undistortion_converges(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
-        struct scene_camera camera = test_lenses[i].camera;
+    for (size_t i = 0; i < BASE_COUNT(certify_lenses); i++) {
+        struct scene_camera camera = certify_lenses[i].camera;
         memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
         const int margin = camera.lens == VKN_LENS_EQUIRECTANGULAR ? 1 : 0;
         for (int row = margin; row <= 21 - margin; row++)
@@ -420,8 +420,8 @@ static void test_lenses_in_memory(void **state)
     (void)state;
     static const uint8_t pixels[8 * 6 * 4];
     const double origin[3] = {0};
-    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++) {
-        struct scene_camera camera = test_lenses[i].camera, again;
+    for (size_t i = 0; i < BASE_COUNT(certify_lenses); i++) {
+        struct scene_camera camera = certify_lenses[i].camera, again;
         camera.width = 8;
         camera.height = 6;
         memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
@@ -506,8 +506,8 @@ static void test_every_coefficient_is_undone(void **state)
 static void test_short_of_the_corners(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < BASE_COUNT(test_short_lenses); i++) {
-        struct scene_camera camera = test_short_lenses[i];
+    for (size_t i = 0; i < BASE_COUNT(certify_short_lenses); i++) {
+        struct scene_camera camera = certify_short_lenses[i];
         size_t reached = 0, unreached = 0;
         memcpy(camera.pose, pinhole.pose, sizeof camera.pose);
         assert_false(scene_camera_invertible(&camera));

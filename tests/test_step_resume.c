@@ -19,7 +19,7 @@ struct reported {
 
 static void assert_figure(const char *what, double reported, double expected)
 {
-    assert_close(reported, expected, 1e-9, fabs(expected), what, 0);
+    check_close(reported, expected, 1e-9, fabs(expected), what, 0);
 }
 
 /* Checks means over the steps since the last report, and the last step's state. */
@@ -294,7 +294,7 @@ static void check_schedule(const struct step_tests *tests, enum vkn_rate_schedul
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     for (uint32_t step = 1; step <= 60; step++) {
         double rate = rate_by_hand(schedule, step);
-        assert_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
+        check_close(stats[step].learning_rate, rate, 3e-6, rate, "learning rate of step", step);
     }
     char *whole = tiny_save(tests, &tiny, "whole");
     char *resumed = tiny_train(tests, &recorded, checkpoint, 60, "resumed");
@@ -351,7 +351,7 @@ static void test_formats(void **state)
     run_and_check(&tiny, 17, 1);
     const struct Stats *stats = tiny.trainer->step.buffers.at[BIND_STATS].mapped;
     assert_true(half ? stats[17].underflowed > 0.02f : stats[17].underflowed == 0);
-    assert_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
+    check_close(stats[17].learning_rate, 1e-2 * 0.33, 1e-6, 1e-2, "learning rate", 17);
     tiny_destroy(&tiny);
     free(data);
     free(path);

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "lenses.h"
+#include "certify/lenses.h"
 #include "reference/reference.h"
 
 #define EDGE         8 /* points along an edge of the image */
@@ -168,10 +168,10 @@ static struct views *all_lenses(void)
 {
     static struct views views;
     size_t count = 0;
-    for (size_t i = 0; i < BASE_COUNT(test_lenses); i++)
-        views.cameras[count++] = test_lenses[i].camera;
-    for (size_t i = 0; i < BASE_COUNT(test_short_lenses); i++)
-        views.cameras[count++] = test_short_lenses[i];
+    for (size_t i = 0; i < BASE_COUNT(certify_lenses); i++)
+        views.cameras[count++] = certify_lenses[i].camera;
+    for (size_t i = 0; i < BASE_COUNT(certify_short_lenses); i++)
+        views.cameras[count++] = certify_short_lenses[i];
     for (size_t v = 0; v < count; v++)
         place(&views, v, 3 * random_number(), 1 + random_number(), 2 * random_number());
     whiten(&views, count);
@@ -185,7 +185,7 @@ static struct views *in_one_place(size_t count, double x, double y, double z)
 {
     static struct views views;
     for (size_t v = 0; v < count; v++) {
-        views.cameras[v] = test_lenses[0].camera;
+        views.cameras[v] = certify_lenses[0].camera;
         place(&views, v, x, y, z);
     }
     whiten(&views, count);
@@ -393,7 +393,7 @@ static void test_lens(void **state)
     struct views *views = all_lenses();
     for (size_t v = 0; v < views->split.camera_count; v++) {
         assert_int_equal(views->whitening[v].group, v);
-        if (v < BASE_COUNT(test_lenses)) /* others do not reach all points after a change */
+        if (v < BASE_COUNT(certify_lenses)) /* others do not reach all points after a change */
             check_lens(views, v);
     }
 }
@@ -403,7 +403,7 @@ static void test_change(void **state)
 {
     (void)state;
     struct views *views = all_lenses();
-    for (size_t v = 0; v < BASE_COUNT(test_lenses) && has(&views->cameras[v], 0); v++) {
+    for (size_t v = 0; v < BASE_COUNT(certify_lenses) && has(&views->cameras[v], 0); v++) {
         const struct scene_camera *camera = &views->cameras[v];
         struct scene_camera changed = *camera;
         const double change[SCENE_LENS] = {0.05,

@@ -54,7 +54,8 @@ static void show_progress(struct certificate *c)
     report_progress_count(c->progress, what, c->done, c->total);
 }
 
-void certificate_read(struct certificate *c, const char *line)
+/* Reads an event of the running part. */
+static void read_event(struct certificate *c, const char *line)
 {
     cJSON *event = NULL;
     if (base_json_parse("certify", line, strlen(line), &event) != VKN_OK)
@@ -124,7 +125,7 @@ static vkn_status run_process(struct certificate *c, const char *name, const cha
             arguments[count++] = options[i].value;
     }
     c->test[0] = c->error[0] = '\0';
-    BASE_TRY(certify_run(c, arguments, true, how));
+    BASE_TRY(certify_run(c, arguments, read_event, how));
     *again = c->test[0] != '\0';
     if (*again)
         add_lost_test(c, how);

@@ -6,7 +6,7 @@
  * sum of the products' sizes; then everything with the reference: values by sample, gradients by
  * layer in the Euclidean norm. Memory is NaN before every chunk. */
 #include "certify/backends.h"
-#include "field/layers.h"
+#include "field/field.h"
 
 struct model_case {
     uint32_t width, layers, geometry, color_width, color_layers, skip_layer;

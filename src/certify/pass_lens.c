@@ -2,7 +2,6 @@
  * reference's formulas, and pixels out of a lens's reach get no ray. */
 #include "certify/lenses.h"
 #include "certify/rays.h"
-#include "scene/transforms.h"
 
 #define RAYS 3000u
 

@@ -2,7 +2,6 @@
 #include "certify/lenses.h"
 #include "certify/backends.h"
 #include "rays/rays.h"
-#include "scene/transforms.h"
 
 static uint32_t cells_of(const struct fixture *fixture)
 {

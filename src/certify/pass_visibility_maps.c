@@ -1,7 +1,6 @@
 /* Tests finish_distances, mesh_hidden and mesh_seen against double precision: what training views
  * see of a mesh's grid points and vertices, for all lenses and depth maps of a sphere. */
 #include "certify/fixture.h"
-#include "scene/transforms.h"
 
 #define WIDTH      26u
 #define HEIGHT     22u

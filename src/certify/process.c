@@ -18,7 +18,8 @@
 #define GPU_LIMIT         120.0
 
 struct reader {
-    struct certificate *certificate; /* receives lines; NULL: nothing does */
+    struct certificate *certificate;
+    certify_line *read; /* NULL: nothing reads lines */
     int pipe, log;
     char line[1 << 16];
     size_t size;
@@ -32,8 +33,8 @@ static void split_lines(struct reader *reader)
     char *begin = reader->line, *end;
     while ((end = memchr(begin, '\n', reader->size - (size_t)(begin - reader->line)))) {
         *end = '\0';
-        if (reader->certificate)
-            certificate_read(reader->certificate, begin);
+        if (reader->read)
+            reader->read(reader->certificate, begin);
         begin = end + 1;
     }
     reader->size -= (size_t)(begin - reader->line);
@@ -110,8 +111,8 @@ static char **join_words(const struct vkn_certify_params *params, const char *co
     return words;
 }
 
-vkn_status certify_run(struct certificate *certificate, const char *const *arguments, bool events,
-                       char how[BASE_HOW_SIZE])
+vkn_status certify_run(struct certificate *certificate, const char *const *arguments,
+                       certify_line *read, char how[BASE_HOW_SIZE])
 {
     int ends[2];
     pid_t process = 0;

@@ -68,7 +68,7 @@ static vkn_status train(struct certificate *c, const char *folder, const char *p
         arguments[count++] = "--shader-dir";
         arguments[count++] = c->job->shader_dir;
     }
-    return certify_run(c, arguments, false, how);
+    return certify_run(c, arguments, NULL, how);
 }
 
 /* Reads a file of a folder. */
@@ -231,7 +231,7 @@ vkn_status certify_bench(struct certificate *c)
         arguments[5] = c->job->device;
     }
     report_progress_count(c->progress, CERTIFY_BENCH, c->done, c->total);
-    vkn_status status = folder ? certify_run(c, arguments, false, how) : VKN_ERROR;
+    vkn_status status = folder ? certify_run(c, arguments, NULL, how) : VKN_ERROR;
     if (status == VKN_OK && how[0] == '\0' && read_json(folder, "bench.json", &bench) == VKN_OK) {
         add_result(tests, "bench", NULL);
         cJSON_AddItemToObject(c->part, "bench", bench);

@@ -1,5 +1,5 @@
 /* Reference of the appearance of images, in double precision, written from docs/appearance.md. */
-#include "reference.h"
+#include "reference/reference.h"
 
 #include <math.h>
 #include <string.h>

@@ -130,6 +130,9 @@ def program_of(test, root):
     program = test.removesuffix("_gpu_shaped")  # the same program with GPU kernels, see tests/CMakeLists.txt
     if os.path.isfile(f"{root}/tests/{program}.c"):
         return program
+    part = re.fullmatch(r"test_pass_(\w+)", program)
+    if part and os.path.isfile(f"{root}/src/certify/pass_{part[1]}.c"):
+        return "vknerf"  # a part of vknerf certify
     if test in ("test_manual", "test_package"):
         return "installed"
     if test == "test_cli_viewer":
