@@ -475,6 +475,14 @@ bool scene_is_perspective(enum vkn_lens lens), scene_is_panoramic(enum vkn_lens 
  * perspective lens is a radius in undistorted ideal coordinates, or SCENE_NO_LIMIT; the range of
  * other lenses is an angle of at most pi. */
 double scene_camera_limit(const struct scene_camera *camera);
+/* Projects a point in training space to an image position, which may be outside of the image: the
+ * inverse of scene_camera_ray. Returns false behind a perspective lens and beyond its range. */
+bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
+                          double *y);
+/* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to
+ * the viewing axis for perspective lenses; 1 for other lenses, whose depths are distances because a
+ * ray at 90 degrees has no depth along the axis. */
+double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 /* Returns whether the lens reaches the image's corners, so that its distortion is invertible. */
 bool scene_camera_invertible(const struct scene_camera *camera);
 /* Returns the 1 % quantile of the distances from the camera to the sparse points in its image; 0

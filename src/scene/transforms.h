@@ -213,10 +213,6 @@ vkn_status scene_find_focus(const struct scene_split *train, bool *found, double
 /* Returns the mean distance of the training cameras from a point. */
 double scene_mean_distance(const struct scene_split *train, const double point[3]);
 
-/* Projects a point in training space to an image position, which may be outside of the image: the
- * inverse of scene_camera_ray. Returns false behind a perspective lens and beyond its range. */
-bool scene_camera_project(const struct scene_camera *camera, const double point[3], double *x,
-                          double *y);
 /* Projects like scene_camera_project, but faster, with a precomputed `limit` =
  * scene_camera_limit(camera). */
 bool scene_camera_project_within(const struct scene_camera *camera, double limit,
@@ -230,9 +226,5 @@ bool depth_is_usable(const struct scene_camera *camera, const struct scene_depth
  * than the image, or has no known depth. (depth_picture.c) */
 vkn_status depth_picture_read(const struct vkn_scene *scene, const struct scene_camera *camera,
                               struct base_text *list);
-/* Returns the factor from distance along `direction` (of scene_camera_ray) to depth: the cosine to
- * the viewing axis for perspective lenses; 1 for other lenses, whose depths are distances because a
- * ray at 90 degrees has no depth along the axis. */
-double scene_camera_depth_scale(const struct scene_camera *camera, const double direction[3]);
 
 #endif
