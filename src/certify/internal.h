@@ -59,11 +59,11 @@ struct certificate {
     int log; /* descriptor for the standard error of processes */
 };
 /* Runs "COMMAND ARGUMENT ..." until it ends, is stopped, or makes no progress for the limit; calls
- * `read` (may be NULL) for every line of its output. Writes how the process ended: "" for success.
- * Returns VKN_INTERRUPTED if the job was stopped. */
+ * `on_line` (may be NULL) for every line of its output. Writes how the process ended: "" for
+ * success. Returns VKN_INTERRUPTED if the job was stopped. */
 typedef void certify_line(struct certificate *certificate, const char *line);
 vkn_status certify_run(struct certificate *certificate, const char *const *arguments,
-                       certify_line *read, char how[BASE_HOW_SIZE]);
+                       certify_line *on_line, char how[BASE_HOW_SIZE]);
 #define CERTIFY_TRAINING_COUNT 4u /* most trainings that the progress counts */
 /* Train the bundled scene and run vknerf bench; add their results to the certificate. */
 vkn_status certify_trainings(struct certificate *certificate);

@@ -19,7 +19,7 @@
 
 struct reader {
     struct certificate *certificate;
-    certify_line *read; /* NULL: nothing reads lines */
+    certify_line *on_line; /* NULL: nothing reads lines */
     int pipe, log;
     char line[1 << 16];
     size_t size;
@@ -33,8 +33,8 @@ static void split_lines(struct reader *reader)
     char *begin = reader->line, *end;
     while ((end = memchr(begin, '\n', reader->size - (size_t)(begin - reader->line)))) {
         *end = '\0';
-        if (reader->read)
-            reader->read(reader->certificate, begin);
+        if (reader->on_line)
+            reader->on_line(reader->certificate, begin);
         begin = end + 1;
     }
     reader->size -= (size_t)(begin - reader->line);
@@ -112,7 +112,7 @@ static char **join_words(const struct vkn_certify_params *params, const char *co
 }
 
 vkn_status certify_run(struct certificate *certificate, const char *const *arguments,
-                       certify_line *read, char how[BASE_HOW_SIZE])
+                       certify_line *on_line, char how[BASE_HOW_SIZE])
 {
     int ends[2];
     pid_t process = 0;
@@ -127,7 +127,7 @@ vkn_status certify_run(struct certificate *certificate, const char *const *argum
     int error = base_program_start(words[0], words, streams, -1, &process);
     close(ends[1]);
     *reader = (struct reader){
-        .certificate = events ? certificate : NULL, .pipe = ends[0], .log = certificate->log};
+        .certificate = certificate, .on_line = on_line, .pipe = ends[0], .log = certificate->log};
     vkn_status status =
         error == 0 ? follow(certificate, reader, process, how)
                    : base_fail(VKN_ERROR, "%s cannot be started: %s", words[0], strerror(error));
