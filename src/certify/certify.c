@@ -309,6 +309,19 @@ static vkn_status open_log(struct certificate *c)
     return status;
 }
 
+/* Fails if the folder has trainings, which are not repeated into the same folders. */
+static vkn_status check_out(const struct certificate *c)
+{
+    char *path = base_path_join(c->params->out, CERTIFY_TRAININGS);
+    bool exists = path && base_is_folder(path);
+    free(path);
+    if (exists && is_wanted(c, CERTIFY_TRAININGS))
+        return base_fail(VKN_BAD_INPUT,
+                         "%s: this folder has a certificate; choose a new folder for --out",
+                         c->params->out);
+    return path ? VKN_OK : VKN_ERROR;
+}
+
 /* Checks the names of `only` against those of the parts. */
 static vkn_status check_only(const char *only)
 {
@@ -328,6 +341,7 @@ static vkn_status check_only(const char *only)
 static vkn_status run(struct certificate *c, char **json)
 {
     BASE_TRY(check_only(c->params->only));
+    BASE_TRY(check_out(c));
     BASE_TRY(open_log(c));
     double start = base_seconds();
     describe(c);

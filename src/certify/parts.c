@@ -8,26 +8,40 @@
 #include "certify/internal.h"
 #include "step/step.h"
 
-/* In the order of the training step, then those of rendering. */
-extern const struct certify_part certify_rays, certify_lens, certify_errors, certify_outliers,
-    certify_march, certify_times, certify_proposal, certify_grid, certify_inputs, certify_field,
-    certify_layers, certify_composite, certify_appearance, certify_sky, certify_interlevel,
-    certify_optim, certify_weights, certify_begin_step, certify_occupancy, certify_views,
-    certify_view, certify_visibility_maps, certify_mesh, certify_texture;
+/* What all passes rely on, then passes in the order of the training step, then those of rendering.
+ */
+extern const struct certify_part certify_basics, certify_rays, certify_lens, certify_errors,
+    certify_outliers, certify_march, certify_times, certify_proposal, certify_grid, certify_inputs,
+    certify_field, certify_layers, certify_composite, certify_appearance, certify_sky,
+    certify_interlevel, certify_optim, certify_weights, certify_begin_step, certify_occupancy,
+    certify_views, certify_view, certify_visibility_maps, certify_mesh, certify_texture;
 
 const struct certify_part *const certify_parts[] = {
-    &certify_rays,       &certify_lens,
-    &certify_errors,     &certify_outliers,
-    &certify_march,      &certify_times,
-    &certify_proposal,   &certify_grid,
-    &certify_inputs,     &certify_field,
-    &certify_layers,     &certify_composite,
-    &certify_appearance, &certify_sky,
-    &certify_interlevel, &certify_optim,
-    &certify_weights,    &certify_begin_step,
-    &certify_occupancy,  &certify_views,
-    &certify_view,       &certify_visibility_maps,
-    &certify_mesh,       &certify_texture,
+    &certify_basics,
+    &certify_rays,
+    &certify_lens,
+    &certify_errors,
+    &certify_outliers,
+    &certify_march,
+    &certify_times,
+    &certify_proposal,
+    &certify_grid,
+    &certify_inputs,
+    &certify_field,
+    &certify_layers,
+    &certify_composite,
+    &certify_appearance,
+    &certify_sky,
+    &certify_interlevel,
+    &certify_optim,
+    &certify_weights,
+    &certify_begin_step,
+    &certify_occupancy,
+    &certify_views,
+    &certify_view,
+    &certify_visibility_maps,
+    &certify_mesh,
+    &certify_texture,
 };
 const size_t certify_part_count = BASE_COUNT(certify_parts);
 

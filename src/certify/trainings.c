@@ -207,6 +207,10 @@ static vkn_status train_precision(struct certificate *c, cJSON *tests,
 
 vkn_status certify_trainings(struct certificate *c)
 {
+    char *parent = base_path_join(c->params->out, CERTIFY_TRAININGS);
+    vkn_status made = parent ? base_make_folder(parent) : VKN_ERROR;
+    free(parent);
+    BASE_TRY(made);
     cJSON *tests = begin_part(c, CERTIFY_TRAININGS);
     for (size_t i = 0; i < BASE_COUNT(trainings); i++)
         if (offers(c, trainings[i].needs))
