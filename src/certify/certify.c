@@ -263,6 +263,20 @@ static vkn_status write_files(const struct certificate *c, const char *text)
     return status;
 }
 
+/* Keeps the verdict for vknerf info and later runs on this device; a failure is only reported. */
+static void keep_verdict(struct certificate *c)
+{
+    cJSON *parts = cJSON_DetachItemViaPointer(c->json, c->parts);
+    char *text = base_json_print(c->json), *folder = base_path_folder(c->cache);
+    cJSON_Delete(parts);
+    if (!text || !folder || base_make_folder(folder) != VKN_OK ||
+        base_file_replace(c->cache, text, strlen(text)) != VKN_OK)
+        base_log(BASE_LOG_WARNING, "the certificate is not kept for vknerf info: %s",
+                 vkn_last_error());
+    free(folder);
+    free(text);
+}
+
 static vkn_status finish(struct certificate *c, vkn_status status, char **json)
 {
     add_verdict(c, status == VKN_OK);
@@ -270,10 +284,8 @@ static vkn_status finish(struct certificate *c, vkn_status status, char **json)
     if (!*json)
         return VKN_ERROR;
     BASE_TRY(write_files(c, *json));
-    bool keep = c->cache && status == VKN_OK && !c->params->only;
-    if (keep && base_file_replace(c->cache, *json, strlen(*json)) != VKN_OK)
-        base_log(BASE_LOG_WARNING, "the certificate is not kept for vknerf info: %s",
-                 vkn_last_error());
+    if (c->cache && status == VKN_OK && !c->params->only)
+        keep_verdict(c);
     return status;
 }
 

@@ -2,6 +2,7 @@
  * writes what it found as one JSON object per line. */
 #include <inttypes.h>
 #include <math.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -207,6 +208,21 @@ void check_backend(const char *backend, const char *feature)
     snprintf(running->feature, sizeof running->feature, "%s", feature);
 }
 
+/* Hangs or crashes in a test that VKNERF_SELF_TEST_BREAK names, to test what follows. */
+static void inject_fault(const char *test)
+{
+    char name[NAME_SIZE];
+    snprintf(name, sizeof name, "hang_%s", test);
+    while (gpu_fault_injected(name))
+        poll(NULL, 0, 1000);
+    snprintf(name, sizeof name, "crash_%s", test);
+    if (gpu_fault_injected(name))
+        abort();
+    snprintf(name, sizeof name, "fail_%s", test);
+    if (gpu_fault_injected(name))
+        check_fail("injected");
+}
+
 /* ---- running --------------------------------------------------------------------------------- */
 
 static cJSON *figures_json(void)
@@ -262,6 +278,7 @@ bool check_run(const struct certify_test *test, struct gpu_device *device, FILE 
     volatile bool passed = false;
     if (setjmp(run->failed) == 0) {
         test->run(device);
+        inject_fault(test->name);
         if (gpu_validation_messages() != messages)
             check_fail("the validation layer has sent messages");
         passed = true;

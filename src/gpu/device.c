@@ -89,7 +89,9 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
     BASE_TRY(gpu_cache_open(device, options->cache_dir));
     struct gpu_buffer_request dummy = {&device->dummy, "unbound", 0, GPU_DEVICE};
     BASE_TRY(gpu_arena_create(device, &dummy, 1, &device->dummy_arena));
-    return gpu_self_test_run(device);
+    BASE_TRY(gpu_self_test_run(device));
+    gpu_apply_certificate(device);
+    return VKN_OK;
 }
 
 /* Opens the requested device, else the best one that is not skipped. If opening fails, adds the

@@ -164,7 +164,7 @@ static const struct optional_feature {
 /* Further names for VKNERF_DISABLE, which are not device features. */
 static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
                                              "owned_sums",     "cpu_kernels", "self_test",
-                                             "mapped_memory"};
+                                             "mapped_memory",  "certificate"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

@@ -104,7 +104,10 @@ bool gpu_cpu_kernels(const struct gpu_capabilities *device);
  * cache folder for results that depend on device and driver. NULL: caching is off or memory
  * is short. */
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension);
-#define GPU_CERTIFICATE "certificate" /* kind of the certificate of vknerf certify */
+#define GPU_CERTIFICATE "certificate" /* kind of the file of vknerf certify */
+/* Returns what vknerf certify has found on this device and driver, without single tests; the caller
+ * deletes it. NULL: nothing. */
+struct cJSON *gpu_certificate(const struct gpu_device *device);
 /* Returns the bytes that this process has allocated on the device. */
 uint64_t gpu_memory_allocated(const struct gpu_device *device);
 /* Lists the allocated bytes by buffer name, largest first, each including the padding after the

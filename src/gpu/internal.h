@@ -351,6 +351,9 @@ const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);
 
 /* Tests the device and adjusts its capabilities; see struct gpu_self_test. */
 vkn_status gpu_self_test_run(struct gpu_device *device);
+void gpu_remove_matrix_shape(struct gpu_device *device, uint32_t index);
+/* Switches off features whose tests have failed in the device's certificate, with warnings. */
+void gpu_apply_certificate(struct gpu_device *device);
 
 /* ---- object names (in choose.c) -------------------------------------------------------------- */
 

@@ -105,7 +105,7 @@ static void check_product(const struct matrix_test *test, char *fault, size_t si
             }
 }
 
-static void remove_shape(struct gpu_device *device, uint32_t index)
+void gpu_remove_matrix_shape(struct gpu_device *device, uint32_t index)
 {
     struct gpu_capabilities *capabilities = &device->support.capabilities;
     uint32_t following = --capabilities->shape_count - index;
@@ -143,7 +143,7 @@ static vkn_status test_matrix(struct gpu_device *device, uint32_t index, bool *r
              "\"%s\": %ux%ux%u matrices of f16 with %s accumulation are switched off: %s: %s",
              device->support.capabilities.name, shape->m, shape->n, shape->k, shape->c_type,
              test.shader_name, fault);
-    remove_shape(device, index);
+    gpu_remove_matrix_shape(device, index);
     *removed = true;
     return VKN_OK;
 }

@@ -127,6 +127,7 @@ static void add_backend(cJSON *json, const struct field_choice *choice)
 struct tested {
     struct gpu_capabilities capabilities; /* without capabilities that failed the self-test */
     struct gpu_self_test self_test;
+    cJSON *certificate;     /* owned; NULL: none */
     char error[ERROR_SIZE]; /* why the device cannot be used; empty: it can */
 };
 
@@ -146,6 +147,8 @@ static void keep_tested(struct tested *tested, const struct gpu_device *device)
 {
     tested->capabilities = *gpu_device_capabilities(device);
     tested->self_test = *gpu_self_test_result(device);
+    cJSON_Delete(tested->certificate);
+    tested->certificate = gpu_certificate(device);
 }
 
 /* Opens a device to run its self-test, keeps the result, and closes the device. */
@@ -214,6 +217,20 @@ static void add_self_test(cJSON *json, const struct gpu_self_test *test)
     cJSON_AddBoolToObject(self_test, "float_atomics", test->float_atomics);
 }
 
+/* Returns the parts of a certificate that the description of a device has. */
+static cJSON *certificate_json(const cJSON *certificate)
+{
+    static const char *const members[] = {"date",  "vknerf", "commit",      "full",
+                                          "tests", "failed", "switched_off"};
+    cJSON *json = cJSON_CreateObject();
+    for (size_t i = 0; i < BASE_COUNT(members); i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(certificate, members[i]);
+        if (item)
+            cJSON_AddItemToObject(json, members[i], cJSON_Duplicate(item, true));
+    }
+    return json;
+}
+
 static cJSON *device_json(const struct survey *survey, size_t index)
 {
     const struct tested *tested = &survey->devices[index];
@@ -225,6 +242,8 @@ static cJSON *device_json(const struct survey *survey, size_t index)
     add_issues(json, &tested->capabilities);
     if (!tested->error[0])
         add_self_test(json, &tested->self_test);
+    if (tested->certificate)
+        cJSON_AddItemToObject(json, "certificate", certificate_json(tested->certificate));
     if (chosen) {
         add_backend(json, &survey->choice);
         cJSON_AddNumberToObject(json, "memory_available",
@@ -290,6 +309,8 @@ vkn_status vkn_info_json(const struct vkn_context_params *params, char **json)
             status = VKN_ERROR;
     }
     gpu_close(&survey->chosen);
+    for (size_t i = 0; i < survey->count; i++)
+        cJSON_Delete(survey->devices[i].certificate);
     free(survey);
     return status;
 }

@@ -1,0 +1,81 @@
+/* Reads the certificate of a device (vknerf certify), and switches off the features whose tests
+ * have failed. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+
+#include "gpu/internal.h"
+
+#define CERTIFICATE_LIMIT ((size_t)1 << 20)
+
+cJSON *gpu_certificate(const struct gpu_device *device)
+{
+    BASE_KEEP_ERROR;
+    cJSON *json = NULL;
+    if (gpu_disabled("certificate"))
+        return NULL;
+    char *path = gpu_cache_path(device, GPU_CERTIFICATE, "json");
+    if (path && base_file_exists(path) && base_json_read(path, CERTIFICATE_LIMIT, &json) != VKN_OK)
+        base_log(BASE_LOG_DEBUG, "%s", vkn_last_error());
+    free(path);
+    return json;
+}
+
+/* Removes the matrix shapes of this size. Returns whether there were any. */
+static bool remove_shapes(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k)
+{
+    struct gpu_capabilities *capabilities = &device->support.capabilities;
+    uint32_t before = capabilities->shape_count;
+    for (uint32_t i = capabilities->shape_count; i-- > 0;) {
+        const struct gpu_matrix_shape *shape = &capabilities->shapes[i];
+        if (shape->m == m && shape->n == n && shape->k == k)
+            gpu_remove_matrix_shape(device, i);
+    }
+    return capabilities->shape_count < before;
+}
+
+static bool switch_off(bool *capability)
+{
+    bool before = *capability;
+    *capability = false;
+    return before;
+}
+
+/* Returns whether the feature was on. */
+static bool switch_off_feature(struct gpu_device *device, const char *feature)
+{
+    struct gpu_capabilities *capabilities = &device->support.capabilities;
+    unsigned m, n, k;
+    if (sscanf(feature, "matrix_%ux%ux%u", &m, &n, &k) == 3)
+        return remove_shapes(device, m, n, k);
+    if (strcmp(feature, "float16") == 0)
+        return switch_off(&capabilities->float16);
+    if (strcmp(feature, "float_atomics") == 0)
+        return switch_off(&capabilities->float_atomic_add);
+    if (strcmp(feature, "packed_f16_atomics") == 0)
+        return switch_off(&capabilities->packed_f16_atomics);
+    return false;
+}
+
+static const char *text_of(const cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+void gpu_apply_certificate(struct gpu_device *device)
+{
+    cJSON *json = gpu_certificate(device);
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, cJSON_GetObjectItemCaseSensitive(json, "switched_off")) {
+        const char *feature = text_of(entry, "feature");
+        if (switch_off_feature(device, feature))
+            base_log(BASE_LOG_WARNING,
+                     "\"%s\": %s is switched off: in the certificate of %.10s %s has failed in %s; "
+                     "vknerf certify tests again",
+                     device->support.capabilities.name, feature, text_of(json, "date"),
+                     text_of(entry, "test"), text_of(entry, "pass"));
+    }
+    cJSON_Delete(json);
+}
