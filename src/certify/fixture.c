@@ -250,28 +250,6 @@ void fixture_allocate(struct fixture *fixture, uint32_t cameras, uint64_t pixels
     fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
 }
 
-const struct gpu_pipeline *fixture_pipeline(struct fixture *fixture, const char *pass,
-                                            enum field_variant variant)
-{
-    char name[FIELD_SHADER_NAME];
-    uint32_t i = 0;
-    field_backend_shader_name(&fixture->backend, pass, variant, name);
-    while (i < FIXTURE_PIPELINES && fixture->names[i][0] && strcmp(fixture->names[i], name) != 0)
-        i++;
-    check_that(i < FIXTURE_PIPELINES);
-    if (!fixture->names[i][0]) {
-        if (fixture->bound)
-            setenv("VKNERF_DISABLE", "buffer_addresses", 1);
-        check_ok(field_backend_create_pipeline(fixture->device, &fixture->backend, pass, variant,
-                                               fixture->local_size, &fixture->constants,
-                                               &fixture->pipelines[i]));
-        if (fixture->bound)
-            unsetenv("VKNERF_DISABLE");
-        memcpy(fixture->names[i], name, sizeof name);
-    }
-    return fixture->pipelines[i];
-}
-
 /* Returns the feature that the backend's gradient sums need. */
 static const char *feature_of_sums(enum vkn_gradient_sums sums)
 {
@@ -304,13 +282,33 @@ static void describe_backend(const struct fixture *fixture, const char *shader, 
     check_backend(of_backend ? text : "", of_backend ? feature : "");
 }
 
+const struct gpu_pipeline *fixture_pipeline(struct fixture *fixture, const char *pass,
+                                            enum field_variant variant)
+{
+    char name[FIELD_SHADER_NAME];
+    uint32_t i = 0;
+    field_backend_shader_name(&fixture->backend, pass, variant, name);
+    describe_backend(fixture, name, strcmp(name, pass) != 0);
+    while (i < FIXTURE_PIPELINES && fixture->names[i][0] && strcmp(fixture->names[i], name) != 0)
+        i++;
+    check_that(i < FIXTURE_PIPELINES);
+    if (!fixture->names[i][0]) {
+        if (fixture->bound)
+            setenv("VKNERF_DISABLE", "buffer_addresses", 1);
+        check_ok(field_backend_create_pipeline(fixture->device, &fixture->backend, pass, variant,
+                                               fixture->local_size, &fixture->constants,
+                                               &fixture->pipelines[i]));
+        if (fixture->bound)
+            unsetenv("VKNERF_DISABLE");
+        memcpy(fixture->names[i], name, sizeof name);
+    }
+    return fixture->pipelines[i];
+}
+
 void fixture_run_variant(struct fixture *fixture, const char *pass, enum field_variant variant,
                          struct Push push, uint32_t groups)
 {
     struct gpu_recording *recording;
-    char name[FIELD_SHADER_NAME];
-    field_backend_shader_name(&fixture->backend, pass, variant, name);
-    describe_backend(fixture, name, strcmp(name, pass) != 0);
     const struct gpu_pipeline *pipeline = fixture_pipeline(fixture, pass, variant);
     check_ok(gpu_record_begin(fixture->device, pass, 0, &recording));
     gpu_record_dispatch(recording, pipeline, fixture->bindings, &push, sizeof push, groups);
