@@ -39,8 +39,11 @@ struct contention {
 };
 
 static void check_contention(struct fixture *fixture, const char *shader,
-                             enum vkn_gradient_sums kind, const struct contention *c)
+                             enum vkn_gradient_sums kind, const char *feature,
+                             const struct contention *c)
 {
+    char text[64];
+    snprintf(text, sizeof text, "%s sums", config_gradient_sums_names[kind]);
     const struct State state = {.ray_count = 1, .loss_scale = 1};
     uint32_t binding =
         kind == VKN_SUMS_FIXED || kind == VKN_SUMS_F16 ? BIND_ACCUMULATORS : BIND_GRADIENTS;
@@ -51,6 +54,7 @@ static void check_contention(struct fixture *fixture, const char *shader,
     fixture_put(fixture, binding, zeros, size);
     fixture_run(fixture, shader, (struct Push){.a = c->pairs, .b = c->each},
                 fixture_groups(fixture, c->invocations));
+    check_backend(text, feature);
     uint32_t invocations = fixture_groups(fixture, c->invocations) * fixture->local_size;
     void *sums = fixture_read(fixture, binding);
     expect_sums(c->pairs, invocations * c->each, expected);
@@ -69,13 +73,10 @@ static void check_sums_of(struct gpu_device *device, const char *shader,
     static const struct contention cases[] = {{1, 4096, 1}, {500, 65536, 1}, {2, 64, 500}},
                                    small[] = {{1, 1024, 1}, {500, 65536, 1}, {2, 64, 16}};
     struct fixture fixture = basic_fixture(device);
-    char text[64];
-    snprintf(text, sizeof text, "%s sums", config_gradient_sums_names[kind]);
     for (size_t i = 0; i < BASE_COUNT(cases); i++)
         for (uint32_t round = 0; round < ROUNDS; round++) {
-            fixture_pipeline(&fixture, shader, FIELD_NO_VARIANT);
-            check_backend(text, feature);
-            check_contention(&fixture, shader, kind, kind == VKN_SUMS_F16 ? &small[i] : &cases[i]);
+            check_contention(&fixture, shader, kind, feature,
+                             kind == VKN_SUMS_F16 ? &small[i] : &cases[i]);
         }
     fixture_destroy(&fixture);
 }

@@ -26,7 +26,7 @@ struct training {
 };
 static const struct training trainings[] = {
     {"fp32", "fp32", NULL},
-    {"fp16", "fp16", "storage16"},
+    {"fp16", "fp16", "float16"},
     {"coopmat", "coopmat", "cooperative_matrix"},
 };
 

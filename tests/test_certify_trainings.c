@@ -1,0 +1,163 @@
+/* Tests how vkn_certify judges trainings and vknerf bench, with a script instead of the program. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <cjson/cJSON.h>
+#include <vknerf/certify.h>
+
+#include "remove_tree.h"
+#include "safetensors/safetensors.h"
+
+static char folder[] = "/tmp/vknerf-test-certify-XXXXXX";
+
+static void write_checkpoint(const char *name, float value)
+{
+    const struct safetensors_tensor tensor = {.name = "params",
+                                              .type = SAFETENSORS_F32,
+                                              .rank = 1,
+                                              .shape = {1},
+                                              .data = &value,
+                                              .size = sizeof value};
+    char path[128];
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, name);
+    assert_int_equal(safetensors_write(path, &tensor, 1, NULL, 0), VKN_OK);
+}
+
+/* Makes a certificate, which the caller deletes. */
+static cJSON *certify(const char *only)
+{
+    char script[512], out[128], *text = NULL;
+    static int number;
+    snprintf(script, sizeof script, "%s/tests/fake_vknerf.sh", getenv("VKNERF_SOURCE_DIR"));
+    snprintf(out, sizeof out, "%s/%d", folder, number++);
+    const char *const command[] = {script};
+    const struct vkn_job job = {.size = sizeof job, .quiet = true};
+    const struct vkn_certify_params params = {.size = sizeof params,
+                                              .job = &job,
+                                              .command = command,
+                                              .command_count = 1,
+                                              .only = only,
+                                              .scene = "scene",
+                                              .out = out};
+    vkn_status status = vkn_certify(&params, &text);
+    if (status != VKN_OK)
+        fail_msg("%s", vkn_last_error());
+    cJSON *json = cJSON_Parse(text);
+    vkn_free(text);
+    return json;
+}
+
+/* Checks the message of a test of the first part; NULL: it has passed. */
+static void check_test(const cJSON *certificate, const char *name, const char *message)
+{
+    const cJSON *part = cJSON_GetArrayItem(cJSON_GetObjectItem(certificate, "parts"), 0), *test;
+    cJSON_ArrayForEach (test, cJSON_GetObjectItem(part, "tests")) {
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(test, "test")), name) != 0)
+            continue;
+        const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(test, "message"));
+        assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(test, "result")),
+                            message ? "failed" : "passed");
+        if (message)
+            assert_string_equal(found, message);
+        return;
+    }
+    fail_msg("no test %s", name);
+}
+
+static void check_failed(cJSON *certificate, int failed)
+{
+    assert_int_equal(cJSON_GetNumberValue(cJSON_GetObjectItem(certificate, "failed")), failed);
+    cJSON_Delete(certificate);
+}
+
+static void test_good(void **state)
+{
+    (void)state;
+    setenv("FAKE_PSNR", "22.5", 1);
+    cJSON *json = certify("trainings");
+    check_test(json, "fp32", NULL);
+    check_test(json, "fp16", NULL);
+    check_test(json, "same bits", NULL);
+    check_failed(json, 0);
+}
+
+static void test_low_psnr(void **state)
+{
+    (void)state;
+    setenv("FAKE_PSNR", "21.5", 1);
+    cJSON *json = certify("trainings");
+    check_test(json, "fp32", "PSNR of 21.50 dB, at least 22.00 dB expected");
+    check_failed(json, 2);
+    setenv("FAKE_PSNR", "null", 1); /* as after NaN */
+    json = certify("trainings");
+    check_failed(json, 2);
+}
+
+static void test_other_bits(void **state)
+{
+    (void)state;
+    setenv("FAKE_PSNR", "22.5", 1);
+    setenv("FAKE_BITS", "1", 1);
+    cJSON *json = certify("trainings");
+    check_test(json, "same bits", "two trainings with the same seed differ in the tensor params");
+    check_failed(json, 1);
+    unsetenv("FAKE_BITS");
+}
+
+static void test_no_training(void **state)
+{
+    (void)state;
+    unsetenv("FAKE_PSNR");
+    cJSON *json = certify("trainings");
+    check_test(json, "fp16", "exit status 3");
+    check_test(json, "same bits", "exit status 3");
+    check_failed(json, 3);
+}
+
+static void test_bench(void **state)
+{
+    (void)state;
+    cJSON *json = certify("bench");
+    check_test(json, "bench", NULL);
+    check_failed(json, 0);
+    setenv("FAKE_STATUS", "1", 1);
+    json = certify("bench");
+    check_test(json, "bench", "exit status 1");
+    check_failed(json, 1);
+}
+
+/* A part whose process ends without a word has failed. */
+static void test_no_part(void **state)
+{
+    (void)state;
+    cJSON *json = certify("lens");
+    const cJSON *part = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "parts"), 0);
+    assert_string_equal(cJSON_GetStringValue(cJSON_GetObjectItem(part, "error")),
+                        "0 of 5 tests have run");
+    check_failed(json, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),       cmocka_unit_test(test_low_psnr),
+        cmocka_unit_test(test_other_bits), cmocka_unit_test(test_no_training),
+        cmocka_unit_test(test_bench),      cmocka_unit_test(test_no_part),
+    };
+    if (!mkdtemp(folder))
+        return 1;
+    setenv("FAKE_CHECKPOINTS", folder, 1);
+    write_checkpoint("first", 1);
+    write_checkpoint("second", 2);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    remove_tree(folder);
+    return failed;
+}
