@@ -42,12 +42,6 @@ static void random_appearance(struct random *random, struct Appearance *appearan
         appearance->values[k] = (float)random_between(random, -0.3, 0.3);
 }
 
-static void widen(const float *from, size_t count, double *to)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = (double)from[i];
-}
-
 static void position_of(const struct Ray *ray, double position[2])
 {
     position[0] = (int16_t)(ray->position & 0xffff) / 32767.0;
@@ -130,7 +124,7 @@ static double loss_of_color(const struct fixture *fixture, const struct Ray *ray
 {
     double position[2], background[3], pixel[3], loss = 0, slope;
     position_of(ray, position);
-    widen(ray->background, 3, background);
+    widen_floats(ray->background, 3, background);
     reference_pixel(p, is_full(fixture), position, color, transmittance, background, pixel);
     if (fixture->constants.values[SPEC_SKY] && ray->has_sky) {
         for (int c = 0; c < 3; c++)
@@ -161,7 +155,7 @@ static double loss_of_field(const struct fixture *fixture, const struct inputs *
                             const double (*field)[4])
 {
     double color[3], transmittance, p[APPEARANCE_PARAMETERS];
-    widen(appearance_of(inputs, &inputs->rays[r])->values, APPEARANCE_PARAMETERS, p);
+    widen_floats(appearance_of(inputs, &inputs->rays[r])->values, APPEARANCE_PARAMETERS, p);
     composite(inputs->results[r].count, field, color, &transmittance);
     double loss = loss_of_color(fixture, &inputs->rays[r], p, color, transmittance);
     for (uint32_t s = 0; s < inputs->results[r].count; s++)
@@ -176,7 +170,7 @@ static void check_ray(const struct fixture *fixture, const struct inputs *inputs
 {
     double field[SAMPLES][4], color[3], transmittance;
     for (uint32_t s = 0; s < SAMPLES; s++)
-        widen(inputs->field[r * SAMPLES + s], 4, field[s]);
+        widen_floats(inputs->field[r * SAMPLES + s], 4, field[s]);
     composite(inputs->results[r].count, (const double(*)[4])field, color, &transmittance);
     check_close(result->transmittance, transmittance, 1e-5, 1, "transmittance of ray", r);
     for (int c = 0; c < 3; c++)
@@ -272,8 +266,8 @@ static void add_gradient(const struct fixture *fixture, const struct inputs *inp
     int parameters = !is_full(fixture)         ? 1
                      : is_complete(fixture, r) ? APPEARANCE_PARAMETERS
                                                : 3; /* exposure and gains */
-    widen(appearance_of(inputs, ray)->values, APPEARANCE_PARAMETERS, p);
-    widen(result->color, 3, color);
+    widen_floats(appearance_of(inputs, ray)->values, APPEARANCE_PARAMETERS, p);
+    widen_floats(result->color, 3, color);
     for (int k = 0; k < parameters; k++) {
         double before = p[k], transmittance = (double)result->transmittance;
         p[k] = before - STEP;
@@ -283,11 +277,6 @@ static void add_gradient(const struct fixture *fixture, const struct inputs *inp
                    (loss_of_color(fixture, ray, p, color, transmittance) - low) / (2 * STEP);
         p[k] = before;
     }
-}
-
-static double sum_of(const struct ErrorCell *cell)
-{
-    return (double)(int64_t)((uint64_t)cell->high << 32 | cell->low) / GRADIENT_UNITS;
 }
 
 static void check_sums(struct gpu_device *device, enum vkn_appearance kind)
@@ -321,8 +310,8 @@ static void check_sums(struct gpu_device *device, enum vkn_appearance kind)
     fixture_get(&fixture, BIND_STATE, &after, sizeof after);
     for (uint32_t v = 0; v < VIEWS; v++) {
         for (int k = 0; k < APPEARANCE_PARAMETERS; k++)
-            check_close(sum_of(&after.sums[v][k]), expected[v][k], 1e-4, 1, "gradient of view",
-                        100 * v + k);
+            check_close(gradient_sum(&after.sums[v][k]), expected[v][k], 1e-4, 1,
+                        "gradient of view", 100 * v + k);
         check_equal(after.sums[v][0].rays, rays[v]);
         check_equal(after.sums[v][APPEARANCE_IMAGE].rays, complete[v]);
     }
@@ -379,11 +368,11 @@ static struct reference_appearance reference_of(const struct contents *contents,
                                           .group = view->group,
                                           .given = (double)view->given,
                                           .has_rays = contents->sums[v][0].rays > 0};
-    widen(view->values, APPEARANCE_PARAMETERS, result.values);
-    widen(view->moment1, APPEARANCE_PARAMETERS, result.moment1);
-    widen(view->moment2, APPEARANCE_PARAMETERS, result.moment2);
+    widen_floats(view->values, APPEARANCE_PARAMETERS, result.values);
+    widen_floats(view->moment1, APPEARANCE_PARAMETERS, result.moment1);
+    widen_floats(view->moment2, APPEARANCE_PARAMETERS, result.moment2);
     for (int k = 0; k < APPEARANCE_PARAMETERS; k++)
-        result.gradient[k] = sum_of(&contents->sums[v][k]);
+        result.gradient[k] = gradient_sum(&contents->sums[v][k]);
     for (int i = 0; i < 3; i++)
         result.axis[i] = (double)camera->pose[4 * i + 2];
     return result;
@@ -473,7 +462,7 @@ static void check_picture(struct gpu_device *device, uint32_t kind, uint32_t per
     random_appearance(&random, &appearance);
     memcpy(fixture.config.picture_appearance, appearance.values, sizeof appearance.values);
     fixture.config.picture_kind = kind;
-    widen(appearance.values, APPEARANCE_PARAMETERS, p);
+    widen_floats(appearance.values, APPEARANCE_PARAMETERS, p);
     for (uint32_t r = 0; r < RAYS; r++) {
         inputs->results[r].transmittance = (float)random_between(&random, 0, 0.9);
         for (int c = 0; c < 3; c++)

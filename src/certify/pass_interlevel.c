@@ -118,12 +118,6 @@ static void make_bins(struct inputs *inputs, uint32_t r, uint32_t kind, struct r
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Consecutive samples along the whole ray or a part; their edges are far enough from bins' edges
  * that rounding does not decide. */
 static void make_samples(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
@@ -133,7 +127,7 @@ static void make_samples(struct inputs *inputs, uint32_t r, uint32_t kind, struc
     reach = r % 3 == 0 ? (reach + 1) / 2 : reach;
     for (uint32_t k = 0; k <= inputs->fine; k++)
         edges[k] = from + random_below(random, reach) + random_between(random, 0.02, 0.98);
-    qsort(edges, inputs->fine + 1, sizeof *edges, by_size);
+    qsort(edges, inputs->fine + 1, sizeof *edges, compare_doubles);
     if (r % 3 == 1) { /* as if drawn evenly */
         edges[0] = 0;
         edges[inputs->fine] = inputs->bins;

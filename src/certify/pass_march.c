@@ -584,12 +584,6 @@ static double wanted_weight(uint32_t kind, uint32_t bin, uint32_t bins, struct r
 
 static const struct coarse_weights coarse_weights = {KINDS, wanted_weight};
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Lists the positions, in bins, where all samples of a ray belong, in order. */
 static void list_positions(const struct fixture *fixture, const struct inputs *inputs, uint32_t r,
                            const double *weights, bool middle, double positions[MAX_RAY_SAMPLES])
@@ -603,7 +597,7 @@ static void list_positions(const struct fixture *fixture, const struct inputs *i
             reference_random_unit(fixture->config.seed, STEP, r * fine + i, 33, unit);
         positions[bins + i] = reference_coarse_quantile(weights, bins, (i + unit[0]) / fine);
     }
-    qsort(positions, bins + fine, sizeof *positions, by_size);
+    qsort(positions, bins + fine, sizeof *positions, compare_doubles);
 }
 
 /* Checks samples from number `begin` of a ray on against the reference. Coarse samples are exact;

@@ -33,12 +33,6 @@ static double difference(const struct ErrorCell *a, const struct ErrorCell *b)
     return (double)(int64_t)units / GRADIENT_UNITS;
 }
 
-static void widen(const float *from, size_t count, double *to)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = (double)from[i];
-}
-
 /* ---- gradients ----------------------------------------------------------------------------- */
 
 #define SAMPLES 2000u
@@ -147,7 +141,7 @@ static struct scene_camera moved_camera(const struct scene_camera *camera, const
         }
         moved.pose[4 * i + 3] += view->shift[i];
     }
-    widen(view->lens, LENS_PARAMETERS, change);
+    widen_floats(view->lens, LENS_PARAMETERS, change);
     scene_change_lens(change, &moved);
     return moved;
 }
@@ -435,26 +429,25 @@ static void random_views(struct refined *refined, struct random *random)
 
 static struct reference_view reference_of(const struct refined *refined, uint32_t v)
 {
-    static const struct ErrorCell zero;
     const struct View *view = &refined->views[v];
     struct reference_view result = {.updates = view->updates,
                                     .lens_updates = view->lens_updates,
                                     .group = group_of(view),
                                     .has_rays = refined->sums[v][0].rays > 0};
-    widen(view->turn, 3, result.pose);
-    widen(view->shift, 3, &result.pose[3]);
-    widen(view->latent, VIEW_PARAMETERS, result.latent);
-    widen(view->moment1, VIEW_PARAMETERS, result.moment1);
-    widen(view->moment2, VIEW_PARAMETERS, result.moment2);
-    widen(view->whitening, BASE_COUNT(view->whitening), result.whitening[0]);
-    widen(view->gauge, BASE_COUNT(view->gauge), result.gauge[0]);
-    widen(view->lens, LENS_PARAMETERS, result.lens);
-    widen(view->lens_latent, LENS_PARAMETERS, result.lens_latent);
-    widen(view->lens_moment1, LENS_PARAMETERS, result.lens_moment1);
-    widen(view->lens_moment2, LENS_PARAMETERS, result.lens_moment2);
-    widen(view->lens_whitening, BASE_COUNT(view->lens_whitening), result.lens_whitening[0]);
+    widen_floats(view->turn, 3, result.pose);
+    widen_floats(view->shift, 3, &result.pose[3]);
+    widen_floats(view->latent, VIEW_PARAMETERS, result.latent);
+    widen_floats(view->moment1, VIEW_PARAMETERS, result.moment1);
+    widen_floats(view->moment2, VIEW_PARAMETERS, result.moment2);
+    widen_floats(view->whitening, BASE_COUNT(view->whitening), result.whitening[0]);
+    widen_floats(view->gauge, BASE_COUNT(view->gauge), result.gauge[0]);
+    widen_floats(view->lens, LENS_PARAMETERS, result.lens);
+    widen_floats(view->lens_latent, LENS_PARAMETERS, result.lens_latent);
+    widen_floats(view->lens_moment1, LENS_PARAMETERS, result.lens_moment1);
+    widen_floats(view->lens_moment2, LENS_PARAMETERS, result.lens_moment2);
+    widen_floats(view->lens_whitening, BASE_COUNT(view->lens_whitening), result.lens_whitening[0]);
     for (int k = 0; k < VIEW_SUMS; k++)
-        result.gradient[k] = difference(&refined->sums[v][k], &zero);
+        result.gradient[k] = gradient_sum(&refined->sums[v][k]);
     return result;
 }
 
