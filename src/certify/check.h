@@ -25,9 +25,12 @@ struct certify_test {
     void (*run)(struct gpu_device *device);
     unsigned kernels; /* CERTIFY_..._KERNELS */
 };
-#define TEST(function)      {#function, function, CERTIFY_CPU_KERNELS}
-#define TEST_GPU(function)  {#function, function, CERTIFY_GPU_KERNELS}
-#define TEST_BOTH(function) {#function, function, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
+#define TEST(function)           {#function, function, CERTIFY_CPU_KERNELS}
+#define TEST_GPU(function)       {#function, function, CERTIFY_GPU_KERNELS}
+#define TEST_BOTH(function)      {#function, function, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
+/* Tests in another file of the part, whose functions are named PART_TEST. */
+#define TEST_OF(part, test)      {#test, part##_##test, CERTIFY_CPU_KERNELS}
+#define TEST_BOTH_OF(part, test) {#test, part##_##test, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
 
 /* Tests of one group of passes. */
 struct certify_part {

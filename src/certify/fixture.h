@@ -123,6 +123,7 @@ void fixture_destroy(struct fixture *fixture);
 /* Returns the Euclidean norm of the difference over the norm of the expected values. */
 double relative_error(const float *device, const double *expected, size_t count);
 
+/* Copies floats into doubles. */
 void widen_floats(const float *from, size_t count, double *to);
 
 /* Compares two doubles for qsort(), in ascending order. */
