@@ -50,7 +50,9 @@ _Noreturn void check_fail_at(const char *file, int line, const char *condition);
 #define check_equal(a, b) check_integers((uint64_t)(a), (uint64_t)(b), #a, __FILE__, __LINE__)
 void check_integers(uint64_t a, uint64_t b, const char *what, const char *file, int line);
 /* Checks that `size` bytes are equal. */
-#define check_memory(a, b, size) check_that(memcmp(a, b, size) == 0)
+#define check_memory(a, b, size) check_bytes(a, b, size, #a " differs from " #b, __FILE__, __LINE__)
+void check_bytes(const void *a, const void *b, size_t size, const char *what, const char *file,
+                 int line);
 void check_ok(vkn_status status);
 /* Checks that |device - expected| <= tolerance * scale; NaN fails. The largest error of each `what`
  * is a figure of the certificate. */
