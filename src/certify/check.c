@@ -90,6 +90,13 @@ void check_integers(uint64_t a, uint64_t b, const char *what, const char *file, 
                    b);
 }
 
+void check_bytes(const void *a, const void *b, size_t size, const char *what, const char *file,
+                 int line)
+{
+    if (memcmp(a, b, size) != 0)
+        check_fail_at(file, line, what);
+}
+
 void check_ok(vkn_status status)
 {
     if (status != VKN_OK)

@@ -25,9 +25,12 @@ struct certify_test {
     void (*run)(struct gpu_device *device);
     unsigned kernels; /* CERTIFY_..._KERNELS */
 };
-#define TEST(function)      {#function, function, CERTIFY_CPU_KERNELS}
-#define TEST_GPU(function)  {#function, function, CERTIFY_GPU_KERNELS}
-#define TEST_BOTH(function) {#function, function, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
+#define TEST(function)           {#function, function, CERTIFY_CPU_KERNELS}
+#define TEST_GPU(function)       {#function, function, CERTIFY_GPU_KERNELS}
+#define TEST_BOTH(function)      {#function, function, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
+/* Tests in another file of the part, whose functions are named PART_TEST. */
+#define TEST_OF(part, test)      {#test, part##_##test, CERTIFY_CPU_KERNELS}
+#define TEST_BOTH_OF(part, test) {#test, part##_##test, CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS}
 
 /* Tests of one group of passes. */
 struct certify_part {
@@ -47,7 +50,9 @@ _Noreturn void check_fail_at(const char *file, int line, const char *condition);
 #define check_equal(a, b) check_integers((uint64_t)(a), (uint64_t)(b), #a, __FILE__, __LINE__)
 void check_integers(uint64_t a, uint64_t b, const char *what, const char *file, int line);
 /* Checks that `size` bytes are equal. */
-#define check_memory(a, b, size) check_that(memcmp(a, b, size) == 0)
+#define check_memory(a, b, size) check_bytes(a, b, size, #a " differs from " #b, __FILE__, __LINE__)
+void check_bytes(const void *a, const void *b, size_t size, const char *what, const char *file,
+                 int line);
 void check_ok(vkn_status status);
 /* Checks that |device - expected| <= tolerance * scale; NaN fails. The largest error of each `what`
  * is a figure of the certificate. */

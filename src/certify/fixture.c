@@ -352,6 +352,8 @@ void fixture_destroy(struct fixture *fixture)
     gpu_arena_destroy(&fixture->arena);
 }
 
+/* ---- numbers ------------------------------------------------------------------------------- */
+
 double relative_error(const float *device, const double *expected, size_t count)
 {
     double difference = 0, size = 0;
@@ -360,4 +362,21 @@ double relative_error(const float *device, const double *expected, size_t count)
         size += expected[i] * expected[i];
     }
     return size > 0 ? sqrt(difference / size) : sqrt(difference);
+}
+
+void widen_floats(const float *from, size_t count, double *to)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] = (double)from[i];
+}
+
+int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double gradient_sum(const struct ErrorCell *cell)
+{
+    return (double)(int64_t)((uint64_t)cell->high << 32 | cell->low) / GRADIENT_UNITS;
 }

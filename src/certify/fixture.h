@@ -118,7 +118,18 @@ uint32_t fixture_subgroups(const struct fixture *fixture, uint32_t rays);
 
 void fixture_destroy(struct fixture *fixture);
 
+/* ---- numbers ------------------------------------------------------------------------------- */
+
 /* Returns the Euclidean norm of the difference over the norm of the expected values. */
 double relative_error(const float *device, const double *expected, size_t count);
+
+/* Copies floats into doubles. */
+void widen_floats(const float *from, size_t count, double *to);
+
+/* Compares two doubles for qsort(), in ascending order. */
+int compare_doubles(const void *a, const void *b);
+
+/* Returns a fixed-point sum of gradients. */
+double gradient_sum(const struct ErrorCell *cell);
 
 #endif

@@ -1,214 +1,27 @@
 /* Tests the appearance of images against the reference: compositing with it, the gradients with
  * respect to its parameters, its update, and pictures. */
-#include "certify/fixture.h"
-
-#define VIEWS   90u /* more than one for each invocation of update_appearance */
-#define CELLS   3u  /* of the error map, which precedes the sums */
-#define RAYS    96u
-#define SAMPLES 3u   /* of a ray */
-#define STEP    1e-5 /* of numerical derivatives */
-#define RATIO   (RAYS / 128.0)
-
-/* The contents of BIND_STATE. */
-struct contents {
-    struct State state;
-    struct ErrorCell map[CELLS], sums[VIEWS][APPEARANCE_PARAMETERS];
-    struct Appearance views[VIEWS];
-};
-
-static struct fixture fixture_of(struct gpu_device *device, enum vkn_appearance kind)
-{
-    const struct vkn_config settings = {.scene.appearance = kind, .loss.kind = VKN_LOSS_L2};
-    struct fixture fixture = fixture_configure(device, settings);
-    fixture.config.error_cells = fixture.config.first_appearance_sum = CELLS;
-    fixture.config.first_appearance_word = offsetof(struct contents, views) / 4;
-    fixture.config.early_stop = 0;
-    fixture.config.loss_near = fixture.config.loss_distortion = 0;
-    fixture_allocate(&fixture, VIEWS, 1);
-    check_that(fixture.buffers[BIND_STATE].size >= sizeof(struct contents));
-    return fixture;
-}
-
-static bool is_full(const struct fixture *fixture)
-{
-    return fixture->settings.scene.appearance == VKN_APPEARANCE_FULL;
-}
-
-/* Draws parameters that saturate no colour up to 0.5. */
-static void random_appearance(struct random *random, struct Appearance *appearance)
-{
-    *appearance = (struct Appearance){.values[0] = (float)random_between(random, -1, 0.2)};
-    for (int k = 1; k < APPEARANCE_PARAMETERS; k++)
-        appearance->values[k] = (float)random_between(random, -0.3, 0.3);
-}
-
-static void widen(const float *from, size_t count, double *to)
-{
-    for (size_t i = 0; i < count; i++)
-        to[i] = (double)from[i];
-}
-
-static void position_of(const struct Ray *ray, double position[2])
-{
-    position[0] = (int16_t)(ray->position & 0xffff) / 32767.0;
-    position[1] = (int16_t)(ray->position >> 16) / 32767.0;
-}
+#include "certify/appearance.h"
 
 /* ---- compositing ------------------------------------------------------------------------------
  */
-
-struct inputs {
-    struct contents contents;
-    struct Camera cameras[VIEWS];
-    struct Ray rays[RAYS];
-    struct RayResult results[RAYS];
-    struct Sample samples[RAYS * SAMPLES];
-    float field[RAYS * SAMPLES][4];
-};
-
-static void random_ray(struct inputs *inputs, struct random *random, uint32_t r)
-{
-    struct Ray *ray = &inputs->rays[r];
-    memset(ray, 0xff, sizeof *ray); /* NaN in members that must not be read */
-    ray->view = random_below(random, VIEWS);
-    ray->position = ((random_word(random) >> 17) - 16384) & 0xffff;
-    ray->position |= ((random_word(random) >> 17) - 16384) << 16;
-    ray->weight = (float)random_between(random, 0.5, 2);
-    ray->last = r % 8 == 3 ? -3 : 10;
-    ray->target[3] = r % 3 ? 1 : (float)random_between(random, 0, 1);
-    ray->has_sky = r % 3 == 1;
-    for (int c = 0; c < 3; c++) {
-        ray->target[c] = ray->target[3] * (float)random_between(random, 0, 1);
-        ray->background[c] = (float)random_between(random, 0, 1);
-    }
-    inputs->results[r] =
-        (struct RayResult){.transmittance = 1, .first = r * SAMPLES, .count = r % 16 ? SAMPLES : 0};
-    for (uint32_t s = r * SAMPLES; s < (r + 1) * SAMPLES; s++) {
-        inputs->samples[s] = (struct Sample){.t = (float)s, .width = 0.5F, .ray = r};
-        for (int c = 0; c < 3; c++)
-            inputs->field[s][c] = (float)random_between(random, 0.05, 0.5);
-        inputs->field[s][3] = (float)exp(random_between(random, -1, 2));
-    }
-}
-
-/* Cameras are strips: camera n shows pixels of view 3 n / 4. */
-static struct inputs *inputs_create(uint64_t seed)
-{
-    struct inputs *inputs = base_alloc(1, sizeof *inputs);
-    struct random random = {seed};
-    check_that(inputs != NULL);
-    inputs->contents.state = (struct State){.ray_count = RAYS, .loss_scale = 128};
-    for (uint32_t v = 0; v < VIEWS; v++) {
-        random_appearance(&random, &inputs->contents.views[v]);
-        inputs->cameras[v].view = 3 * v / 4;
-    }
-    for (uint32_t r = 0; r < RAYS; r++)
-        random_ray(inputs, &random, r);
-    return inputs;
-}
-
-static void put_inputs(struct fixture *fixture, const struct inputs *inputs)
-{
-    fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    fixture_put(fixture, BIND_STATE, &inputs->contents, sizeof inputs->contents);
-    fixture_put(fixture, BIND_CAMERAS, inputs->cameras, sizeof inputs->cameras);
-    fixture_put(fixture, BIND_RAYS, inputs->rays, sizeof inputs->rays);
-    fixture_put(fixture, BIND_RESULTS, inputs->results, sizeof inputs->results);
-    fixture_put(fixture, BIND_SAMPLES, inputs->samples, sizeof inputs->samples);
-    fixture_put(fixture, BIND_FIELD, inputs->field, sizeof inputs->field);
-}
-
-static const struct Appearance *appearance_of(const struct inputs *inputs, const struct Ray *ray)
-{
-    return &inputs->contents.views[inputs->cameras[ray->view].view];
-}
-
-/* Returns the loss of a ray's colour. */
-static double loss_of_color(const struct fixture *fixture, const struct Ray *ray,
-                            const double p[APPEARANCE_PARAMETERS], const double color[3],
-                            double transmittance)
-{
-    double position[2], background[3], pixel[3], loss = 0, slope;
-    position_of(ray, position);
-    widen(ray->background, 3, background);
-    reference_pixel(p, is_full(fixture), position, color, transmittance, background, pixel);
-    if (fixture->constants.values[SPEC_SKY] && ray->has_sky) {
-        for (int c = 0; c < 3; c++)
-            background[c] = color[c] + transmittance * background[c];
-        reference_photograph(p, is_full(fixture), position, background, pixel);
-    }
-    for (int c = 0; c < 3; c++) {
-        double target = ray->target[c] + (1.0 - ray->target[3]) * background[c];
-        loss += reference_loss(VKN_LOSS_L2, 1, pixel[c] - target, &slope) / 3;
-    }
-    return loss;
-}
-
-static void composite(uint32_t count, const double (*field)[4], double color[3],
-                      double *transmittance)
-{
-    *transmittance = 1;
-    memset(color, 0, 3 * sizeof *color);
-    for (uint32_t s = 0; s < count; s++) {
-        double alpha = -expm1(-field[s][3] * 0.5);
-        for (int c = 0; c < 3; c++)
-            color[c] += *transmittance * alpha * field[s][c];
-        *transmittance *= 1 - alpha;
-    }
-}
-
-static double loss_of_field(const struct fixture *fixture, const struct inputs *inputs, uint32_t r,
-                            const double (*field)[4])
-{
-    double color[3], transmittance, p[APPEARANCE_PARAMETERS];
-    widen(appearance_of(inputs, &inputs->rays[r])->values, APPEARANCE_PARAMETERS, p);
-    composite(inputs->results[r].count, field, color, &transmittance);
-    double loss = loss_of_color(fixture, &inputs->rays[r], p, color, transmittance);
-    for (uint32_t s = 0; s < inputs->results[r].count; s++)
-        if (fixture->constants.values[SPEC_SKY] && inputs->rays[r].has_sky)
-            loss += (double)SKY_LOSS * field[s][3] * 0.5;
-    return loss;
-}
-
-/* Checks the gradients of a ray's samples, and the colour that composite keeps of the ray. */
-static void check_ray(const struct fixture *fixture, const struct inputs *inputs, uint32_t r,
-                      const float (*gradients)[4], const struct RayResult *result)
-{
-    double field[SAMPLES][4], color[3], transmittance;
-    for (uint32_t s = 0; s < SAMPLES; s++)
-        widen(inputs->field[r * SAMPLES + s], 4, field[s]);
-    composite(inputs->results[r].count, (const double(*)[4])field, color, &transmittance);
-    check_close(result->transmittance, transmittance, 1e-5, 1, "transmittance of ray", r);
-    for (int c = 0; c < 3; c++)
-        check_close(result->color[c], color[c], 1e-5, 1, "colour of ray", r);
-    for (uint32_t i = 0; i < 4 * inputs->results[r].count; i++) {
-        double *value = &field[i / 4][i % 4], before = *value;
-        *value = before - STEP;
-        double low = loss_of_field(fixture, inputs, r, (const double(*)[4])field);
-        *value = before + STEP;
-        double high = loss_of_field(fixture, inputs, r, (const double(*)[4])field);
-        *value = before;
-        check_close(gradients[r * SAMPLES + i / 4][i % 4] * RATIO, (high - low) / (2 * STEP), 1e-4,
-                    1, "gradient of ray", 100 * r + i);
-    }
-}
 
 /* With a sky the background of some rays is photographed, too. */
 static void test_composite(struct gpu_device *device)
 {
     for (uint32_t n = 0; n < 4; n++) {
         struct fixture fixture =
-            fixture_of(device, n % 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE);
+            appearance_fixture(device, n % 2 ? VKN_APPEARANCE_FULL : VKN_APPEARANCE_EXPOSURE);
         fixture_set_constant(&fixture, SPEC_SKY, n / 2);
-        struct inputs *inputs = inputs_create(7);
-        put_inputs(&fixture, inputs);
+        struct inputs *inputs = appearance_inputs_create(7);
+        appearance_put_inputs(&fixture, inputs);
         fixture_run(&fixture, "composite", (struct Push){.e = COMPOSITE_ALL},
                     fixture_groups(&fixture, RAYS));
         float(*gradients)[4] = fixture_read(&fixture, BIND_FIELD_GRADIENTS);
         struct RayResult *results = fixture_read(&fixture, BIND_RESULTS);
         for (uint32_t r = 0; r < RAYS; r++)
             if (r % 8 != 3)
-                check_ray(&fixture, inputs, r, (const float(*)[4])gradients, &results[r]);
+                appearance_check_ray(&fixture, inputs, r, (const float(*)[4])gradients,
+                                     &results[r]);
         free(gradients);
         free(results);
         free(inputs);
@@ -220,8 +33,8 @@ static void test_composite(struct gpu_device *device)
  * such a colour down if it is not saturated. Coarse samples are composited without appearance. */
 static void test_saturation(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, VKN_APPEARANCE_EXPOSURE);
-    struct inputs *inputs = inputs_create(8);
+    struct fixture fixture = appearance_fixture(device, VKN_APPEARANCE_EXPOSURE);
+    struct inputs *inputs = appearance_inputs_create(8);
     for (uint32_t r = 0; r < RAYS; r++) {
         float target = r % 2 ? 1 : 0.9F;
         inputs->rays[r].last = 10;
@@ -231,10 +44,10 @@ static void test_saturation(struct gpu_device *device)
     }
     for (uint32_t v = 0; v < VIEWS; v++)
         inputs->contents.views[v].values[0] = 9;
-    put_inputs(&fixture, inputs);
+    appearance_put_inputs(&fixture, inputs);
     fixture_run(&fixture, "composite", (struct Push){0}, fixture_groups(&fixture, RAYS));
     float(*bright)[4] = fixture_read(&fixture, BIND_FIELD_GRADIENTS);
-    put_inputs(&fixture, inputs);
+    appearance_put_inputs(&fixture, inputs);
     fixture_run(&fixture, "composite", (struct Push){.e = COMPOSITE_COARSE},
                 fixture_groups(&fixture, RAYS));
     float(*coarse)[4] = fixture_read(&fixture, BIND_FIELD_GRADIENTS);
@@ -269,31 +82,27 @@ static void add_gradient(const struct fixture *fixture, const struct inputs *inp
     const struct Ray *ray = &inputs->rays[r];
     const struct RayResult *result = &inputs->results[r];
     double p[APPEARANCE_PARAMETERS], color[3];
-    int parameters = !is_full(fixture)         ? 1
-                     : is_complete(fixture, r) ? APPEARANCE_PARAMETERS
-                                               : 3; /* exposure and gains */
-    widen(appearance_of(inputs, ray)->values, APPEARANCE_PARAMETERS, p);
-    widen(result->color, 3, color);
+    int parameters = !appearance_is_full(fixture) ? 1
+                     : is_complete(fixture, r)    ? APPEARANCE_PARAMETERS
+                                                  : 3; /* exposure and gains */
+    widen_floats(appearance_of_ray(inputs, ray)->values, APPEARANCE_PARAMETERS, p);
+    widen_floats(result->color, 3, color);
     for (int k = 0; k < parameters; k++) {
         double before = p[k], transmittance = (double)result->transmittance;
         p[k] = before - STEP;
-        double low = loss_of_color(fixture, ray, p, color, transmittance);
+        double low = appearance_loss_of_color(fixture, ray, p, color, transmittance);
         p[k] = before + STEP;
         sums[k] += (double)ray->weight *
-                   (loss_of_color(fixture, ray, p, color, transmittance) - low) / (2 * STEP);
+                   (appearance_loss_of_color(fixture, ray, p, color, transmittance) - low) /
+                   (2 * STEP);
         p[k] = before;
     }
 }
 
-static double sum_of(const struct ErrorCell *cell)
-{
-    return (double)(int64_t)((uint64_t)cell->high << 32 | cell->low) / GRADIENT_UNITS;
-}
-
 static void check_sums(struct gpu_device *device, enum vkn_appearance kind)
 {
-    struct fixture fixture = fixture_of(device, kind);
-    struct inputs *inputs = inputs_create(9);
+    struct fixture fixture = appearance_fixture(device, kind);
+    struct inputs *inputs = appearance_inputs_create(9);
     struct contents after;
     double expected[VIEWS][APPEARANCE_PARAMETERS] = {{0}};
     uint32_t rays[VIEWS] = {0}, complete[VIEWS] = {0};
@@ -311,18 +120,18 @@ static void check_sums(struct gpu_device *device, enum vkn_appearance kind)
             continue;
         uint32_t view = inputs->cameras[inputs->rays[r].view].view;
         rays[view]++;
-        complete[view] += is_full(&fixture) && is_complete(&fixture, r) ? 1 : 0;
+        complete[view] += appearance_is_full(&fixture) && is_complete(&fixture, r) ? 1 : 0;
         add_gradient(&fixture, inputs, r, expected[view]);
     }
     inputs->contents.sums[5][0].low = 100; /* sums are added to */
     expected[5][0] += 100 / GRADIENT_UNITS;
-    put_inputs(&fixture, inputs);
+    appearance_put_inputs(&fixture, inputs);
     fixture_run(&fixture, "appearance_gradients", (struct Push){0}, fixture_groups(&fixture, RAYS));
     fixture_get(&fixture, BIND_STATE, &after, sizeof after);
     for (uint32_t v = 0; v < VIEWS; v++) {
         for (int k = 0; k < APPEARANCE_PARAMETERS; k++)
-            check_close(sum_of(&after.sums[v][k]), expected[v][k], 1e-4, 1, "gradient of view",
-                        100 * v + k);
+            check_close(gradient_sum(&after.sums[v][k]), expected[v][k], 1e-4, 1,
+                        "gradient of view", 100 * v + k);
         check_equal(after.sums[v][0].rays, rays[v]);
         check_equal(after.sums[v][APPEARANCE_IMAGE].rays, complete[v]);
     }
@@ -349,7 +158,7 @@ static void random_update(struct contents *contents, bool full, struct random *r
         struct Appearance *view = &contents->views[v];
         double size = pow(10, random_between(random, 0, 4));
         bool has_rays = v % 7 != 2 && v != 2;
-        random_appearance(random, view);
+        appearance_random(random, view);
         view->updates = random_below(random, 40);
         view->camera_updates = random_below(random, 40);
         view->group = v % 7 == 2 ? 2 : v % 2;
@@ -379,11 +188,11 @@ static struct reference_appearance reference_of(const struct contents *contents,
                                           .group = view->group,
                                           .given = (double)view->given,
                                           .has_rays = contents->sums[v][0].rays > 0};
-    widen(view->values, APPEARANCE_PARAMETERS, result.values);
-    widen(view->moment1, APPEARANCE_PARAMETERS, result.moment1);
-    widen(view->moment2, APPEARANCE_PARAMETERS, result.moment2);
+    widen_floats(view->values, APPEARANCE_PARAMETERS, result.values);
+    widen_floats(view->moment1, APPEARANCE_PARAMETERS, result.moment1);
+    widen_floats(view->moment2, APPEARANCE_PARAMETERS, result.moment2);
     for (int k = 0; k < APPEARANCE_PARAMETERS; k++)
-        result.gradient[k] = sum_of(&contents->sums[v][k]);
+        result.gradient[k] = gradient_sum(&contents->sums[v][k]);
     for (int i = 0; i < 3; i++)
         result.axis[i] = (double)camera->pose[4 * i + 2];
     return result;
@@ -409,14 +218,14 @@ static void check_view(const struct Appearance *after, const struct reference_ap
 static void check_update(struct gpu_device *device, enum vkn_appearance kind, uint32_t step,
                          uint32_t count)
 {
-    struct fixture fixture = fixture_of(device, kind);
+    struct fixture fixture = appearance_fixture(device, kind);
     static struct contents before, after;
     struct Camera cameras[VIEWS] = {{.width = 0}};
     struct reference_appearance expected[VIEWS];
     static const struct ErrorCell cleared[APPEARANCE_PARAMETERS];
     const struct Control control = {.time_progress = 0};
     struct random random = {step + count};
-    random_update(&before, is_full(&fixture), &random);
+    random_update(&before, appearance_is_full(&fixture), &random);
     before.state.step = step;
     for (uint32_t v = 0; v < VIEWS; v++) {
         double axis[3];
@@ -430,7 +239,7 @@ static void check_update(struct gpu_device *device, enum vkn_appearance kind, ui
     fixture.config.camera_count = count;
     fixture.config.appearance_rate = 0.3F;
     fixture.config.appearance_final_rate = 0.01F;
-    reference_update_appearance(is_full(&fixture), &fixture.config, step, 0, expected);
+    reference_update_appearance(appearance_is_full(&fixture), &fixture.config, step, 0, expected);
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
     fixture_put(&fixture, BIND_CONTROL, &control, sizeof control);
     fixture_put(&fixture, BIND_CAMERAS, cameras, sizeof cameras);
@@ -464,16 +273,16 @@ static void test_update(struct gpu_device *device)
 
 static void check_picture(struct gpu_device *device, uint32_t kind, uint32_t per_pixel)
 {
-    struct fixture fixture = fixture_of(device, VKN_APPEARANCE_EXPOSURE);
-    struct inputs *inputs = inputs_create(11);
+    struct fixture fixture = appearance_fixture(device, VKN_APPEARANCE_EXPOSURE);
+    struct inputs *inputs = appearance_inputs_create(11);
     struct random random = {12 + kind};
     struct Appearance appearance;
     double p[APPEARANCE_PARAMETERS], position[2], pixel[3];
     const double background[3] = {1, 0.5, 0};
-    random_appearance(&random, &appearance);
+    appearance_random(&random, &appearance);
     memcpy(fixture.config.picture_appearance, appearance.values, sizeof appearance.values);
     fixture.config.picture_kind = kind;
-    widen(appearance.values, APPEARANCE_PARAMETERS, p);
+    widen_floats(appearance.values, APPEARANCE_PARAMETERS, p);
     for (uint32_t r = 0; r < RAYS; r++) {
         inputs->results[r].transmittance = (float)random_between(&random, 0, 0.9);
         for (int c = 0; c < 3; c++)
@@ -482,7 +291,7 @@ static void check_picture(struct gpu_device *device, uint32_t kind, uint32_t per
         for (int c = 0; c < 3; c++)
             inputs->rays[r].background[c] = (float)background[c];
     }
-    put_inputs(&fixture, inputs);
+    appearance_put_inputs(&fixture, inputs);
     fixture_run(&fixture, "finish_pixels", (struct Push){.a = RAYS / per_pixel, .b = per_pixel},
                 fixture_groups(&fixture, RAYS));
     struct Output *output = fixture_read(&fixture, BIND_OUTPUT);
@@ -493,7 +302,7 @@ static void check_picture(struct gpu_device *device, uint32_t kind, uint32_t per
             for (int c = 0; c < 3; c++)
                 color[c] += (double)inputs->results[r].color[c] / per_pixel;
         }
-        position_of(&inputs->rays[i * per_pixel], position);
+        appearance_position_of(&inputs->rays[i * per_pixel], position);
         reference_pixel(p, kind == APPEARANCE_FULL, position, color, transmittance, background,
                         pixel);
         for (int c = 0; c < 3; c++)

@@ -1,82 +1,28 @@
 /* Tests begin_step: dispatch sizes, schedules, ray count, and updates of the average. */
-#include "certify/fixture.h"
-
-#define NO_LIMIT UINT32_MAX
-
-static const struct State usual = {
-    .ray_count = 128,
-    .sample_count = 3000,
-    .live_count = 1000,
-    .live_rays = 128,
-    .reached_count = 2000,
-    .kept_rays = 64,
-    .keep_gain = 0.5f,
-    .mean_loss = 0.25f,
-    .loss_scale = 16,
-    .good_steps = 7,
-    .skipped_steps = 2,
-    .updates = 90,
-    .nonfinite = 1,
-    .underflowed = 5,
-    .rounded = 80,
-};
-
-static struct fixture fixture_of(struct gpu_device *device, bool deterministic)
-{
-    struct vkn_config settings = {.scene.aabb_scale = 4, .march.resolution = 64};
-    struct fixture fixture = fixture_configure(device, settings);
-    fixture_set_constant(&fixture, SPEC_DETERMINISTIC, deterministic);
-    fixture_allocate(&fixture, 1, 1);
-    return fixture;
-}
-
-/* Runs begin_step as slot `slot` of an update interval; returns the state. */
-static struct State run_begin(struct fixture *fixture, struct State before, uint32_t slot,
-                              uint32_t step_limit, float time_progress)
-{
-    const struct Control control = {.time_progress = time_progress, .step_limit = step_limit};
-    struct State after;
-    fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    fixture_put(fixture, BIND_CONTROL, &control, sizeof control);
-    fixture_put(fixture, BIND_STATE, &before, sizeof before);
-    fixture_run(fixture, "begin_step", (struct Push){.a = slot, .b = fixture->local_size}, 1);
-    fixture_get(fixture, BIND_STATE, &after, sizeof after);
-    return after;
-}
+#include "certify/begin_step.h"
 
 /* ---- learning rate ------------------------------------------------------------------------- */
-
-static void check_rate(struct fixture *fixture, uint32_t step, float time_progress)
-{
-    struct State before = usual;
-    before.step = step;
-    struct State after =
-        run_begin(fixture, before, step % UPDATE_INTERVAL, NO_LIMIT, time_progress);
-    double rate = reference_learning_rate(&fixture->config, step, time_progress);
-    check_equal(after.step, step + 1);
-    check_close(after.learning_rate, rate, 2e-6, rate, "learning rate of step", step);
-}
 
 static void test_learning_rate(struct gpu_device *device)
 {
     static const uint32_t steps[] = {0, 1, 98, 99, 100, 499, 500, 749, 750, 899, 900, 999};
     static const uint32_t late[] = {0, 50, 19999, 20000, 29999, 30000, 39999, 40000, 123456};
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     fixture.config.warmup_steps = 100;
     fixture.config.total_steps = 1000;
     for (size_t i = 0; i < BASE_COUNT(steps); i++)
-        check_rate(&fixture, steps[i], 0);
+        begin_step_check_rate(&fixture, steps[i], 0);
     fixture.config.warmup_steps = 0;
-    check_rate(&fixture, 0, 0);
+    begin_step_check_rate(&fixture, 0, 0);
     fixture.config.total_steps = NO_LIMIT;
     for (size_t i = 0; i < BASE_COUNT(late); i++)
-        check_rate(&fixture, late[i], 0.95f);
+        begin_step_check_rate(&fixture, late[i], 0.95f);
     fixture.config.time_schedule = 1; /* milestones by time */
     for (int i = 0; i < 10; i++)
-        check_rate(&fixture, 25000, 0.11f * (float)i);
+        begin_step_check_rate(&fixture, 25000, 0.11f * (float)i);
     fixture.config.total_steps = 30000; /* the further of steps and time counts */
-    check_rate(&fixture, 16000, 0.2f);
-    check_rate(&fixture, 1000, 0.8f);
+    begin_step_check_rate(&fixture, 16000, 0.2f);
+    begin_step_check_rate(&fixture, 1000, 0.8f);
     fixture_destroy(&fixture);
 }
 
@@ -84,7 +30,7 @@ static void test_learning_rate(struct gpu_device *device)
 static void test_final_rates(struct gpu_device *device)
 {
     static const uint32_t steps[] = {0, 1, 49, 50, 250, 500, 777, 999};
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     fixture.config.learning_rate = 2e-2f;
     fixture.config.final_rate = 3e-5f;
     fixture.config.warmup_steps = 50;
@@ -93,14 +39,15 @@ static void test_final_rates(struct gpu_device *device)
         fixture.config.total_steps = 1000;
         fixture.config.time_schedule = 0;
         for (size_t i = 0; i < BASE_COUNT(steps); i++)
-            check_rate(&fixture, steps[i], 0.9f); /* time does not count */
+            begin_step_check_rate(&fixture, steps[i], 0.9f); /* time does not count */
         fixture.config.total_steps = NO_LIMIT;
         fixture.config.time_schedule = 1;
         for (int i = 0; i <= 11; i++)
-            check_rate(&fixture, 200, 0.1f * (float)i); /* the last update interval ends late */
+            begin_step_check_rate(&fixture, 200,
+                                  0.1f * (float)i); /* the last update interval ends late */
         fixture.config.total_steps = 1000;
-        check_rate(&fixture, 400, 0.2f);
-        check_rate(&fixture, 400, 0.6f);
+        begin_step_check_rate(&fixture, 400, 0.2f);
+        begin_step_check_rate(&fixture, 400, 0.6f);
     }
     fixture_destroy(&fixture);
 }
@@ -109,7 +56,7 @@ static void test_final_rates(struct gpu_device *device)
 static void test_rate_points(struct gpu_device *device)
 {
     static const uint32_t steps[] = {0, 9, 10, 11, 55, 100, 101, 1000, 5000, 1u << 31};
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     fixture.config.rate_kind = RATE_POINTS;
     fixture.config.warmup_steps = 1;
     fixture.config.rates[0] = (struct SchedulePoint){10, 1e-4f};
@@ -119,27 +66,27 @@ static void test_rate_points(struct gpu_device *device)
     fixture.config.rate_points = 4;
     fixture.config.total_steps = NO_LIMIT;
     for (size_t i = 0; i < BASE_COUNT(steps); i++)
-        check_rate(&fixture, steps[i], 0);
+        begin_step_check_rate(&fixture, steps[i], 0);
     fixture.config.rate_points = 1;
-    check_rate(&fixture, 0, 0);
-    check_rate(&fixture, 700, 0);
+    begin_step_check_rate(&fixture, 0, 0);
+    begin_step_check_rate(&fixture, 700, 0);
     fixture.config.rate_points = MAX_SCHEDULE_POINTS;
     for (uint32_t i = 0; i < MAX_SCHEDULE_POINTS; i++)
         fixture.config.rates[i] = (struct SchedulePoint){10 * i, 1e-3f * (float)(i % 3 + 1)};
-    check_rate(&fixture, 10 * MAX_SCHEDULE_POINTS - 17, 0);
-    check_rate(&fixture, 10 * MAX_SCHEDULE_POINTS, 0);
+    begin_step_check_rate(&fixture, 10 * MAX_SCHEDULE_POINTS - 17, 0);
+    begin_step_check_rate(&fixture, 10 * MAX_SCHEDULE_POINTS, 0);
     fixture_destroy(&fixture);
 }
 
 /* Each cut by back-offs of the loss scale multiplies the scheduled rate by the factor. */
 static void test_rate_cuts(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
-    struct State before = usual;
+    struct fixture fixture = begin_step_fixture(device, false);
+    struct State before = begin_step_usual;
     fixture.config.rate_cut_factor = 0.4f;
     before.step = 200;
     for (before.rate_cuts = 0; before.rate_cuts <= MAX_RATE_CUTS; before.rate_cuts++) {
-        struct State after = run_begin(&fixture, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
+        struct State after = begin_step_run(&fixture, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
         double rate = reference_learning_rate(&fixture.config, 200, 0) *
                       pow(fixture.config.rate_cut_factor, before.rate_cuts);
         check_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts",
@@ -148,7 +95,7 @@ static void test_rate_cuts(struct gpu_device *device)
     }
     /* A corrupt count takes no longer than the maximum. */
     before.rate_cuts = UINT32_MAX;
-    struct State after = run_begin(&fixture, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
+    struct State after = begin_step_run(&fixture, before, 200 % UPDATE_INTERVAL, NO_LIMIT, 0);
     double rate = reference_learning_rate(&fixture.config, 200, 0) *
                   pow(fixture.config.rate_cut_factor, MAX_RATE_CUTS);
     check_close(after.learning_rate, rate, 3e-6, rate, "learning rate after cuts", UINT32_MAX);
@@ -157,43 +104,34 @@ static void test_rate_cuts(struct gpu_device *device)
 
 /* ---- loss scale ---------------------------------------------------------------------------- */
 
-static void check_scale(struct fixture *fixture, uint32_t step, double expected)
-{
-    struct State before = usual;
-    before.step = step;
-    struct State after = run_begin(fixture, before, step % UPDATE_INTERVAL, NO_LIMIT, 0);
-    check_that(reference_scheduled_scale(&fixture->config, step, before.loss_scale) == expected);
-    check_that(after.loss_scale == expected);
-}
-
 static void test_scheduled_scale(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     fixture.config.schedule[0] = (struct SchedulePoint){3, 8};
     fixture.config.schedule[1] = (struct SchedulePoint){4, 0.25f};
     fixture.config.schedule[2] = (struct SchedulePoint){1000, 4096};
     fixture.config.scale_points = 3;
     fixture.config.total_steps = NO_LIMIT;
     fixture.config.scale_kind = SCALE_SCHEDULE;
-    check_scale(&fixture, 0, 16); /* unchanged */
-    check_scale(&fixture, 2, 16);
-    check_scale(&fixture, 3, 8);
-    check_scale(&fixture, 4, 0.25);
-    check_scale(&fixture, 999, 0.25);
-    check_scale(&fixture, 1000, 4096);
-    check_scale(&fixture, 1u << 31, 4096);
+    begin_step_check_scale(&fixture, 0, 16); /* unchanged */
+    begin_step_check_scale(&fixture, 2, 16);
+    begin_step_check_scale(&fixture, 3, 8);
+    begin_step_check_scale(&fixture, 4, 0.25);
+    begin_step_check_scale(&fixture, 999, 0.25);
+    begin_step_check_scale(&fixture, 1000, 4096);
+    begin_step_check_scale(&fixture, 1u << 31, 4096);
     for (uint32_t i = 0; i < MAX_SCHEDULE_POINTS; i++)
         fixture.config.schedule[i] = (struct SchedulePoint){10 * i, (float)(i + 1)};
     fixture.config.scale_points = MAX_SCHEDULE_POINTS;
-    check_scale(&fixture, 10 * MAX_SCHEDULE_POINTS - 11, MAX_SCHEDULE_POINTS - 1);
-    check_scale(&fixture, 10 * MAX_SCHEDULE_POINTS - 10, MAX_SCHEDULE_POINTS);
+    begin_step_check_scale(&fixture, 10 * MAX_SCHEDULE_POINTS - 11, MAX_SCHEDULE_POINTS - 1);
+    begin_step_check_scale(&fixture, 10 * MAX_SCHEDULE_POINTS - 10, MAX_SCHEDULE_POINTS);
     /* Without a schedule points are ignored; an idle step changes nothing. */
-    struct State before = usual;
+    struct State before = begin_step_usual;
     before.step = 37;
-    struct State after = run_begin(&fixture, before, 4, NO_LIMIT, 0);
+    struct State after = begin_step_run(&fixture, before, 4, NO_LIMIT, 0);
     check_that(after.loss_scale == before.loss_scale);
     fixture.config.scale_kind = SCALE_DYNAMIC;
-    after = run_begin(&fixture, before, 5, NO_LIMIT, 0);
+    after = begin_step_run(&fixture, before, 5, NO_LIMIT, 0);
     check_that(after.running && after.loss_scale == before.loss_scale);
     fixture_destroy(&fixture);
 }
@@ -232,53 +170,43 @@ static void test_schedule_by_hand(struct gpu_device *device)
 
 /* ---- ray count ----------------------------------------------------------------------------- */
 
-static void check_rays(struct fixture *fixture, struct State before, uint32_t expected)
-{
-    struct State after = run_begin(fixture, before, 0, NO_LIMIT, 0);
-    check_equal(reference_ray_count(&fixture->config, &before), expected);
-    check_equal(after.ray_count, expected);
-    uint32_t groups = (expected + fixture->local_size - 1) / fixture->local_size;
-    check_equal(after.dispatches[DISPATCH_RAYS].x, groups);
-    check_equal(after.dispatches[DISPATCH_MARCH].x, fixture_subgroups(fixture, expected));
-}
-
 static void test_ray_count(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     fixture.config.target_samples = 10000;
     fixture.config.sample_capacity = 40000;
     fixture.config.ray_capacity = 6400;
     struct State last = {.ray_count = 640, .live_rays = 640};
     last.sample_count = 12800; /* 20 per ray: 0.9 * 40000 / 20 = 1800 rays fit */
     last.live_count = 6400;    /* 10 per ray: 1000 rays make 10000 */
-    check_rays(&fixture, last, 960);
+    begin_step_check_rays(&fixture, last, 960);
     last.live_count = 64; /* at most doubles */
-    check_rays(&fixture, last, 1280);
+    begin_step_check_rays(&fixture, last, 1280);
     last.sample_count = 64000; /* 100 per ray: 360 fit */
-    check_rays(&fixture, last, 320);
+    begin_step_check_rays(&fixture, last, 320);
     fixture.config.ranks = 2; /* the samples are of two ranks: twice as many rays fit on each */
-    check_rays(&fixture, last, 704);
+    begin_step_check_rays(&fixture, last, 704);
     fixture.config.ranks = 1;
     last.live_rays = 200; /* live samples are counted for these rays only */
     last.live_count = 20000;
     last.sample_count = 12800;
-    check_rays(&fixture, last, 64); /* 100 rays, in multiples of 64 */
+    begin_step_check_rays(&fixture, last, 64); /* 100 rays, in multiples of 64 */
     last.live_count = 2000000;
-    check_rays(&fixture, last, 64);          /* the minimum */
-    last.live_count = last.sample_count = 0; /* no samples */
-    check_rays(&fixture, last, 1280);
+    begin_step_check_rays(&fixture, last, 64); /* the minimum */
+    last.live_count = last.sample_count = 0;   /* no samples */
+    begin_step_check_rays(&fixture, last, 1280);
     last.ray_count = 6336;
-    check_rays(&fixture, last, 6400); /* the ray capacity */
-    last.live_rays = 0;               /* first step, or no ray's samples fitted */
+    begin_step_check_rays(&fixture, last, 6400); /* the ray capacity */
+    last.live_rays = 0;                          /* first step, or no ray's samples fitted */
     last.ray_count = 448;
-    check_rays(&fixture, last, 448);
+    begin_step_check_rays(&fixture, last, 448);
     struct random random = {910};
     for (int i = 0; i < 20; i++) {
         last.ray_count = 64 * (1 + random_below(&random, 100));
         last.live_rays = 1 + random_below(&random, last.ray_count);
         last.sample_count = random_below(&random, 100000);
         last.live_count = random_below(&random, 50000);
-        struct State after = run_begin(&fixture, last, 0, NO_LIMIT, 0);
+        struct State after = begin_step_run(&fixture, last, 0, NO_LIMIT, 0);
         check_equal(after.ray_count, reference_ray_count(&fixture.config, &last));
     }
     fixture_destroy(&fixture);
@@ -297,75 +225,33 @@ static void test_uniform_ray_count(struct gpu_device *device)
     check_equal(fixture.config.ray_capacity, 400);
     struct State last = {
         .ray_count = 320, .live_rays = 320, .sample_count = 32000, .live_count = 3200};
-    check_rays(&fixture, last, 384); /* not 0.9 * 40000 / 100 */
+    begin_step_check_rays(&fixture, last, 384); /* not 0.9 * 40000 / 100 */
     last.live_count = 32000;
-    check_rays(&fixture, last, 64); /* 100 rays have 10000 live samples */
+    begin_step_check_rays(&fixture, last, 64); /* 100 rays have 10000 live samples */
     last.live_count = 320;
     last.sample_count = 10000; /* of a third of the rays; others miss the cube */
-    check_rays(&fixture, last, 384);
+    begin_step_check_rays(&fixture, last, 384);
     last.ray_count = 128;
-    check_rays(&fixture, last, 256);
+    begin_step_check_rays(&fixture, last, 256);
     fixture_destroy(&fixture);
 }
 
 /* ---- dispatches ---------------------------------------------------------------------------- */
 
-static void check_runs(const struct State *state, bool runs)
-{
-    for (int i = DISPATCH_RAYS; i <= DISPATCH_ONE; i++)
-        if (i != DISPATCH_SCAN) {
-            check_that((state->dispatches[i].x > 0) == runs);
-            check_equal(state->dispatches[i].y, 1);
-            check_equal(state->dispatches[i].z, 1);
-        }
-}
-
-static void check_groups(const struct fixture *fixture, const struct State *state, uint32_t which,
-                         uint32_t invocations, uint32_t most)
-{
-    uint32_t groups = fixture_groups(fixture, invocations);
-    check_equal(state->dispatches[which].x, groups < most ? groups : most);
-}
-
-#define MOST_GROUPS 65535u /* the guaranteed limit of Vulkan devices */
-
-/* Checks that each pass has one invocation per item, as far as the device's limits and the buffer
- * of partial sums allow. */
-static void check_dispatches(struct fixture *fixture, const struct State *state)
-{
-    const struct Config *c = &fixture->config;
-    Dispatch downloaded[DISPATCH_COUNT];
-    fixture_get(fixture, BIND_DISPATCHES, downloaded, sizeof downloaded);
-    check_memory(downloaded, state->dispatches, sizeof downloaded);
-    check_groups(fixture, state, DISPATCH_SUMMED, c->summed_params, c->group_limit);
-    check_groups(fixture, state, DISPATCH_ENTRIES, c->entry_count, c->group_limit);
-    uint64_t groups = fixture_groups(fixture, c->entry_count);
-    check_equal(state->dispatches[DISPATCH_ENTRIES].y,
-                (groups + c->group_limit - 1) / c->group_limit);
-    check_groups(fixture, state, DISPATCH_FORWARD, c->sample_capacity, c->forward_groups);
-    check_equal(state->dispatches[DISPATCH_BACKWARD].x, c->backward_groups);
-    check_equal(state->dispatches[DISPATCH_ONE].x, 1);
-    uint32_t params = state->dispatches[DISPATCH_PARAMS].x;
-    check_that(params <= REDUCE_GROUPS);
-    check_that(params == fixture_groups(fixture, c->param_count) || params == MAX_PARAM_WORKGROUPS);
-    if (state->dispatches[DISPATCH_AVERAGE].x > 0)
-        check_groups(fixture, state, DISPATCH_AVERAGE, c->param_count, MOST_GROUPS);
-}
-
 /* Dispatch sizes at the end of an update interval, for models of all sizes. */
 static void test_dispatches(struct gpu_device *device)
 {
     static const uint32_t params[] = {3000, 200000, 1u << 24, 1u << 31};
-    struct fixture fixture = fixture_of(device, false);
-    struct State before = usual;
+    struct fixture fixture = begin_step_fixture(device, false);
+    struct State before = begin_step_usual;
     before.step = 31;
     for (size_t i = 0; i < BASE_COUNT(params); i++) {
         fixture.config.param_count = params[i];
         fixture.config.summed_params = 2000 + 500 * (uint32_t)i;
         fixture.config.entry_count = params[i] / 2 - 700;
         fixture.config.forward_groups = i % 2 ? 7 : 1u << 20;
-        struct State after = run_begin(&fixture, before, 15, NO_LIMIT, 0);
-        check_dispatches(&fixture, &after);
+        struct State after = begin_step_run(&fixture, before, 15, NO_LIMIT, 0);
+        begin_step_check_dispatches(&fixture, &after);
         check_that(after.dispatches[DISPATCH_AVERAGE].x > 0);
     }
     fixture_destroy(&fixture);
@@ -374,8 +260,8 @@ static void test_dispatches(struct gpu_device *device)
 /* A device with a small limit of workgroups; entries are then dispatched in several rows. */
 static void test_few_groups(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
-    struct State before = usual;
+    struct fixture fixture = begin_step_fixture(device, false);
+    struct State before = begin_step_usual;
     before.ray_count = before.live_rays = 64 * 20;
     before.step = 31;
     fixture.config.group_limit = 7;
@@ -383,14 +269,14 @@ static void test_few_groups(struct gpu_device *device)
     fixture.config.param_count = fixture.config.summed_params = 200000;
     fixture.config.entry_count = 100000;
     fixture.config.forward_groups = fixture.config.backward_groups = 7;
-    struct State after = run_begin(&fixture, before, 15, NO_LIMIT, 0);
+    struct State after = begin_step_run(&fixture, before, 15, NO_LIMIT, 0);
     check_equal(after.dispatches[DISPATCH_MARCH].x, 7);
     check_equal(after.dispatches[DISPATCH_SUMMED].x, 7);
     check_that(after.dispatches[DISPATCH_ENTRIES].y * 7 >= fixture_groups(&fixture, 100000));
     for (int i = 0; i < DISPATCH_COUNT; i++)
         check_that(after.dispatches[i].x <= 7);
     before.step = 32;
-    after = run_begin(&fixture, before, UPDATE_INTERVAL, NO_LIMIT, 0);
+    after = begin_step_run(&fixture, before, UPDATE_INTERVAL, NO_LIMIT, 0);
     check_equal(after.dispatches[DISPATCH_OCCUPANCY].x, 7);
     fixture_destroy(&fixture);
 }
@@ -398,15 +284,15 @@ static void test_few_groups(struct gpu_device *device)
 static void test_runs(struct gpu_device *device)
 {
     for (int deterministic = 0; deterministic < 2; deterministic++) {
-        struct fixture fixture = fixture_of(device, deterministic);
-        struct State before = usual;
+        struct fixture fixture = begin_step_fixture(device, deterministic);
+        struct State before = begin_step_usual;
         before.step = 37; /* slot 5 of its update interval */
-        struct State after = run_begin(&fixture, before, 5, NO_LIMIT, 0);
+        struct State after = begin_step_run(&fixture, before, 5, NO_LIMIT, 0);
         check_equal(after.step, 38);
         check_equal(after.running, 1);
-        check_runs(&after, true);
+        begin_step_check_runs(&after, true);
         check_equal(after.dispatches[DISPATCH_SCAN].x, deterministic);
-        check_dispatches(&fixture, &after);
+        begin_step_check_dispatches(&fixture, &after);
         check_equal(after.sample_count | after.live_count | after.live_rays | after.nonfinite |
                         after.underflowed | after.rounded,
                     0);
@@ -430,14 +316,14 @@ static void test_idle(struct gpu_device *device)
                 {5, 37, NO_LIMIT},
                 {5, NO_LIMIT, 37},
                 {5, NO_LIMIT, 12}};
-    struct fixture fixture = fixture_of(device, true);
-    struct State before = usual;
+    struct fixture fixture = begin_step_fixture(device, true);
+    struct State before = begin_step_usual;
     before.step = 37;
     before.learning_rate = 0.125f;
     for (size_t i = 0; i < BASE_COUNT(idle); i++) {
         fixture.config.total_steps = idle[i].total;
-        struct State after = run_begin(&fixture, before, idle[i].slot, idle[i].limit, 0);
-        check_runs(&after, false);
+        struct State after = begin_step_run(&fixture, before, idle[i].slot, idle[i].limit, 0);
+        begin_step_check_runs(&after, false);
         check_equal(after.dispatches[DISPATCH_SCAN].x, 0);
         check_equal(after.running, 0);
         memcpy(after.dispatches, before.dispatches, sizeof after.dispatches);
@@ -448,12 +334,12 @@ static void test_idle(struct gpu_device *device)
 
 static void test_occupancy_update(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
+    struct fixture fixture = begin_step_fixture(device, false);
     uint32_t cascade = 64 * 64 * 64, cells = cascade * fixture.constants.values[SPEC_CASCADES];
-    struct State before = usual;
+    struct State before = begin_step_usual;
     for (uint32_t step = 0; step < 64; step++) {
         before.step = step;
-        struct State after = run_begin(&fixture, before, UPDATE_INTERVAL, 48, 0);
+        struct State after = begin_step_run(&fixture, before, UPDATE_INTERVAL, 48, 0);
         bool due = step % 16 == 0 && step < 48;
         check_equal(after.step, step);
         check_equal(after.dispatches[DISPATCH_OCCUPANCY].x,
@@ -470,15 +356,15 @@ static void test_occupancy_update(struct gpu_device *device)
  * every step; it is refreshed after steps 16, 32 and 40. */
 static void test_average(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, false);
-    struct State now = usual;
+    struct fixture fixture = begin_step_fixture(device, false);
+    struct State now = begin_step_usual;
     double decay = fixture.config.average_decay, kept = 0; /* weight of all updates so far */
     fixture.config.total_steps = 40;
     now.step = 0;
     for (uint32_t step = 1; step <= 40; step++) {
         if (step % 16 == 1) /* an update interval begins */
-            now = run_begin(&fixture, now, UPDATE_INTERVAL, NO_LIMIT, 0);
-        now = run_begin(&fixture, now, (step - 1) % 16, NO_LIMIT, 0);
+            now = begin_step_run(&fixture, now, UPDATE_INTERVAL, NO_LIMIT, 0);
+        now = begin_step_run(&fixture, now, (step - 1) % 16, NO_LIMIT, 0);
         kept = decay * kept + (1 - decay);
         bool due = step % 16 == 0 || step == 40;
         if (!due) {
@@ -492,9 +378,9 @@ static void test_average(struct gpu_device *device)
         check_close(now.average_weight, fresh, 1e-5, fresh, "average's weight after step", step);
     }
     /* The remaining slots of the update interval are idle but keep the dispatches at its end. */
-    now = run_begin(&fixture, now, 9, NO_LIMIT, 0);
+    now = begin_step_run(&fixture, now, 9, NO_LIMIT, 0);
     check_that(now.dispatches[DISPATCH_AVERAGE].x > 0);
-    now = run_begin(&fixture, now, UPDATE_INTERVAL, NO_LIMIT, 0);
+    now = begin_step_run(&fixture, now, UPDATE_INTERVAL, NO_LIMIT, 0);
     check_equal(now.dispatches[DISPATCH_AVERAGE].x, 0);
     fixture_destroy(&fixture);
 }
@@ -513,13 +399,13 @@ static void test_proposal(struct gpu_device *device)
     fixture.config.proposal_entries = 100000;
     fixture.config.group_limit = 1000;
     for (uint32_t number = 1; number <= 10; number++) {
-        struct State before = usual;
+        struct State before = begin_step_usual;
         Dispatch all[2 * DISPATCH_COUNT];
         const Dispatch *proposal = all + DISPATCH_PROPOSAL;
         before.step = number - 1;
         bool stops = number == 9; /* the step that would train the proposal */
         struct State after =
-            run_begin(&fixture, before, before.step, stops ? before.step : NO_LIMIT, 0);
+            begin_step_run(&fixture, before, before.step, stops ? before.step : NO_LIMIT, 0);
         bool learns = !stops && (number <= 4 || number % 3 == 0);
         fixture_get(&fixture, BIND_DISPATCHES, all, sizeof all);
         check_equal(proposal[DISPATCH_BACKWARD].x, learns ? fixture.config.proposal_groups : 0);

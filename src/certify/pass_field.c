@@ -6,7 +6,7 @@
  *
  * Takes more than 20 s with CPU kernels and again with GPU kernels: lavapipe compiles pipelines for
  * every precision, kernel and model. */
-#include "certify/backends.h"
+#include "certify/field.h"
 
 static const struct shape shapes[] = {
     {64, 1, 64, 2, 16, 16, 2, 4, 1, 777, false}, {16, 1, 16, 1, 16, 1, 2, 1, 1, 1, false},
@@ -27,333 +27,8 @@ static uint32_t shape_count(struct gpu_device *device)
     return check_everything() ? BASE_COUNT(shapes) : 3;
 }
 
-/* Shapes for tests where widths do not matter; they compile in a tenth of the default's time. */
-static const struct shape narrow = {16, 1, 16, 1, 16, 16, 2, 4, 1, 777, false};
-static const struct shape four_features = {16, 1, 16, 1, 16, 3, 4, 4, 16, 321, true};
-/* As four_features, but pipelines unroll more layers. */
+/* As field_four_features, but pipelines unroll more layers. */
 static const struct shape deep = {16, 2, 16, 2, 16, 3, 4, 4, 16, 321, true};
-
-static double forward_tolerance(const struct fixture *fixture)
-{
-    return fixture->backend.f16 ? 2e-3 : 1e-5;
-}
-
-static double backward_tolerance(const struct fixture *fixture)
-{
-    return fixture->backend.f16 || fixture->backend.sums == VKN_SUMS_F16 ? 1e-2 : 1e-4;
-}
-
-struct inputs {
-    struct Ray *rays;
-    struct Sample *samples;
-    float *params;
-    uint32_t ray_count, sample_count;
-    double (*positions)[3];
-    double (*gradients)[4]; /* by rgb and density */
-    float (*field)[4];      /* the same for the device */
-    uint32_t *live;         /* samples with a gradient, in random order */
-    uint32_t live_count;
-};
-
-/* A field without a colour MLP is a proposal's, which has densities only. */
-static bool is_colored(const struct fixture *fixture)
-{
-    return fixture->settings.mlp.color_layers > 0;
-}
-
-/* Replaces the settings by a proposal's of the given shape, without a colour MLP. */
-static void become_proposal(struct fixture *fixture, const struct shape *shape)
-{
-    fixture->settings.proposal.levels = shape->levels;
-    fixture->settings.proposal.log2_entries = 10;
-    fixture->settings.proposal.finest = 64;
-    fixture->settings.proposal.width = shape->density_width;
-    fixture->settings = field_proposal_config(&fixture->settings);
-    fixture->settings.mlp.density_layers = shape->density_layers;
-    fixture_set_up(fixture);
-}
-
-static struct fixture fixture_of(struct gpu_device *device, const struct backend_case *backend,
-                                 const struct shape *shape, enum vkn_gradient_sums sums)
-{
-    struct vkn_config settings = settings_of(backend, shape);
-    settings.gradient_sums = sums;
-    settings.deterministic = sums == VKN_SUMS_FIXED;
-    struct fixture fixture = fixture_configure(device, settings);
-    if (shape->color_layers == 0)
-        become_proposal(&fixture, shape);
-    force_backend(&fixture, backend);
-    if (backend->atomics) {
-        fixture.backend.scatter_suffix = "float";
-        fixture.backend.sums_size = 0;
-        fixture_set_constant(&fixture, SPEC_SAMPLE_LANES, 4); /* what most GPUs choose */
-    }
-    fixture_allocate(&fixture, 1, 1);
-    return fixture;
-}
-
-/* Relative error of an activation after several layers. */
-static double kink_margin(bool half)
-{
-    return half ? 4e-3 : 1e-5;
-}
-
-/* Moves a sample to distance t on its ray; returns its distance from a ReLU's kink. */
-static double move_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
-                          uint32_t of_ray, double t)
-{
-    const struct Ray *ray = &inputs->rays[of_ray];
-    double direction[3], *position = inputs->positions[s];
-    inputs->samples[s] = (struct Sample){.t = (float)t, .ray = of_ray};
-    for (int i = 0; i < 3; i++) {
-        direction[i] = ray->direction[i];
-        position[i] = ray->origin[i] + (double)inputs->samples[s].t * ray->direction[i];
-    }
-    return reference_field_kink(field, position, direction);
-}
-
-/* Moves samples whose ReLUs rounding might switch, because their gradients cannot be compared. */
-static void place_sample(struct inputs *inputs, const struct reference_field *field, uint32_t s,
-                         double margin, struct random *random)
-{
-    double kink;
-    int tries = 0;
-    double farthest = (field->space.contracted ? 8 : 0.4) * field->space.side;
-    do {
-        kink = move_sample(inputs, field, s, s % inputs->ray_count,
-                           random_between(random, 0, farthest));
-        check_that(++tries < 10000);
-    } while (kink < margin);
-}
-
-/* Random rays with samples in the cube, sometimes a little outside, or far outside in contracted
- * space. */
-static void random_samples(struct inputs *inputs, const struct reference_field *field,
-                           double margin, struct random *random)
-{
-    double side = field->space.side;
-    for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        double direction[3];
-        random_direction(random, direction);
-        memset(&inputs->rays[r], 0xff, sizeof inputs->rays[r]); /* NaN where nothing is read */
-        for (int i = 0; i < 3; i++) {
-            inputs->rays[r].origin[i] = (float)(0.5 + side * random_between(random, -0.52, 0.52));
-            inputs->rays[r].direction[i] = (float)direction[i];
-        }
-    }
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        place_sample(inputs, field, s, margin, random);
-}
-
-/* Puts samples in ray order, several in each cell of a coarse level. */
-static void line_up_samples(struct inputs *inputs, const struct reference_field *field,
-                            struct random *random)
-{
-    uint32_t each = (inputs->sample_count + inputs->ray_count - 1) / inputs->ray_count;
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        while (move_sample(inputs, field, s, s / each,
-                           0.004 * (s % each + random_between(random, 0, 0.5))) <
-               kink_margin(false))
-            continue;
-}
-
-/* Lists samples with a gradient in sample order. */
-static void line_up_gradients(struct inputs *inputs)
-{
-    inputs->live_count = 0;
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        if (inputs->gradients[s][3] != 0)
-            inputs->live[inputs->live_count++] = s;
-}
-
-/* A quarter of the samples gets no gradient; the others' gradients are of equal size at the MLPs'
- * outputs. */
-static void random_gradients(struct inputs *inputs, const struct reference_field *field,
-                             bool colored, struct random *random)
-{
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        bool live = s == 0 || random_below(random, 4) > 0;
-        double direction[3], slopes[4];
-        for (int i = 0; i < 3; i++)
-            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
-        reference_field_slopes(field, inputs->positions[s], direction, slopes);
-        for (int i = 0; i < 4; i++) {
-            /* Where a ReLU's slope is zero any gradient ends there. */
-            inputs->field[s][i] =
-                live
-                    ? (float)(random_between(random, -0.02, 0.02) / (slopes[i] > 0 ? slopes[i] : 1))
-                    : 0;
-            inputs->gradients[s][i] = colored || i == 3 ? inputs->field[s][i] : 0;
-        }
-        if (!live)
-            continue;
-        uint32_t at = random_below(random, ++inputs->live_count);
-        inputs->live[inputs->live_count - 1] = inputs->live[at];
-        inputs->live[at] = s;
-    }
-}
-
-/* `steepness` scales the logarithm of the density. */
-static struct inputs create_inputs(const struct fixture *fixture, uint32_t samples, bool along_rays,
-                                   float steepness, uint32_t seed)
-{
-    struct random random = {seed};
-    struct inputs inputs = {.ray_count = samples < 40 ? samples : 40, .sample_count = samples};
-    inputs.rays = base_alloc(inputs.ray_count, sizeof *inputs.rays);
-    inputs.samples = base_alloc(samples, sizeof *inputs.samples);
-    inputs.positions = base_alloc(samples, sizeof *inputs.positions);
-    inputs.gradients = base_alloc(samples, sizeof *inputs.gradients);
-    inputs.field = base_alloc(samples, sizeof *inputs.field);
-    inputs.live = base_alloc(samples, sizeof *inputs.live);
-    inputs.params = base_alloc(fixture->model.param_count, sizeof *inputs.params);
-    struct vkn_config settings = fixture->settings;
-    settings.seed = seed;
-    field_initialize(&settings, &fixture->model, inputs.params);
-    for (uint32_t i = fixture->model.mlp_params; i < fixture->model.param_count; i++)
-        inputs.params[i] = (float)random_between(&random, -1, 1);
-    const struct field_layer *last = &fixture->model.layers[fixture->settings.mlp.density_layers];
-    for (uint32_t i = 0; i < last->inputs; i++)
-        inputs.params[reference_weight(last, i, 0)] *= steepness;
-    struct reference_field field =
-        reference_field(&fixture->settings, &fixture->model, inputs.params);
-    random_samples(&inputs, &field, kink_margin(fixture->backend.f16), &random);
-    if (along_rays)
-        line_up_samples(&inputs, &field, &random);
-    random_gradients(&inputs, &field, is_colored(fixture), &random);
-    if (along_rays)
-        line_up_gradients(&inputs);
-    reference_field_destroy(&field);
-    return inputs;
-}
-
-static struct inputs inputs_create(const struct fixture *fixture, uint32_t samples, bool along_rays,
-                                   uint32_t seed)
-{
-    return create_inputs(fixture, samples, along_rays, 1, seed);
-}
-
-static void inputs_destroy(struct inputs *inputs)
-{
-    void *all[] = {inputs->rays,  inputs->samples, inputs->positions, inputs->gradients,
-                   inputs->field, inputs->live,    inputs->params};
-    for (size_t i = 0; i < BASE_COUNT(all); i++)
-        free(all[i]);
-}
-
-static void put_samples(struct fixture *fixture, const struct inputs *inputs)
-{
-    struct State state = {
-        .sample_count = inputs->sample_count,
-        .live_count = inputs->live_count,
-        .ray_count = 64,
-        .loss_scale = 8,
-    };
-    fixture_put(fixture, BIND_STATE, &state, sizeof state);
-    fixture_put(fixture, BIND_RAYS, inputs->rays, inputs->ray_count * sizeof *inputs->rays);
-    fixture_put(fixture, BIND_SAMPLES, inputs->samples,
-                inputs->sample_count * sizeof *inputs->samples);
-    fixture_put(fixture, BIND_PARAMS, inputs->params, 4ull * fixture->model.param_count);
-    if (fixture->backend.f16)
-        fixture_run(fixture, "round_parameters", (struct Push){0}, 3);
-}
-
-/* ---- forward ------------------------------------------------------------------------------- */
-
-static void check_forward(struct fixture *fixture, const struct inputs *inputs,
-                          const float (*device)[4])
-{
-    struct reference_field field =
-        reference_field(&fixture->settings, &fixture->model, inputs->params);
-    double(*expected)[4] = base_alloc(inputs->sample_count, sizeof *expected), squared = 0;
-    bool logarithms = field.activation == VKN_DENSITY_EXP; /* errors grow with it */
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        double direction[3];
-        for (int i = 0; i < 3; i++)
-            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
-        reference_field_forward(&field, inputs->positions[s], direction, expected[s]);
-        if (logarithms)
-            expected[s][3] = log(expected[s][3]);
-        for (int i = 0; i < 3 && !is_colored(fixture); i++)
-            expected[s][i] = 0;
-        squared += expected[s][3] * expected[s][3];
-    }
-    double scale = fmax(1, sqrt(squared / inputs->sample_count));
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        for (int i = 0; i < 4; i++)
-            check_close(i < 3 || !logarithms ? device[s][i] : log((double)device[s][i]),
-                        expected[s][i], forward_tolerance(fixture), scale,
-                        i < 3 ? "colour of sample" : "density of sample", s);
-    free(expected);
-    reference_field_destroy(&field);
-}
-
-static void run_forward(struct fixture *fixture, uint32_t groups)
-{
-    fixture_run_variant(fixture, "encode_samples", FIELD_F16_PARAMS, (struct Push){0}, groups);
-    fixture_run_variant(fixture, "field_forward", FIELD_FORWARD, (struct Push){0}, groups);
-}
-
-static float (*run_rows(struct fixture *fixture, uint32_t rows, uint32_t groups))[4]
-{
-    fixture_run_variant(fixture, "field_forward", FIELD_FORWARD, (struct Push){.e = rows}, groups);
-    return fixture_read(fixture, BIND_FIELD);
-}
-
-/* Computes densities of all samples, then colours of the listed ones, whose densities stay. The
- * device already holds complete values. */
-static void check_densities_first(struct fixture *fixture, const struct inputs *inputs,
-                                  uint32_t groups)
-{
-    bool all = fixture->settings.deterministic; /* without a list */
-    bool *listed = base_alloc(inputs->sample_count, sizeof *listed);
-    float(*values)[4] = fixture_read(fixture, BIND_FIELD);
-    for (uint32_t i = 0; i < inputs->live_count; i++)
-        listed[inputs->live[i]] = true;
-    fixture_put(fixture, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
-    fixture_poison(fixture, BIND_FIELD);
-    float(*before)[4] = run_rows(fixture, ROWS_DENSITIES, groups);
-    check_poisoned(before, 4ull * inputs->sample_count, 4ull * fixture->config.sample_capacity);
-    float(*after)[4] = run_rows(fixture, ROWS_LIVE, groups);
-    check_poisoned(after, 4ull * inputs->sample_count, 4ull * fixture->config.sample_capacity);
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        values[s][3] = before[s][3];
-        check_memory(&before[s][3], &after[s][3], sizeof(float));
-        for (int i = 0; i < 3; i++) {
-            check_that(before[s][i] == 0);
-            check_that(all || listed[s] || after[s][i] == 0);
-            values[s][i] = all || listed[s] ? after[s][i] : values[s][i];
-        }
-    }
-    check_forward(fixture, inputs, (const float(*)[4])values);
-    free(values);
-    free(before);
-    free(after);
-    free(listed);
-}
-
-static void check_forwards(struct fixture *fixture, const struct inputs *inputs)
-{
-    put_samples(fixture, inputs);
-    /* Fewer workgroups than tiles of samples, and more. */
-    const uint32_t groups[] = {2, fixture_groups(fixture, inputs->sample_count) + 3};
-    for (size_t g = 0; g < BASE_COUNT(groups); g++) {
-        fixture_poison(fixture, BIND_FIELD);
-        fixture_poison(fixture, BIND_FEATURES);
-        run_forward(fixture, groups[g]);
-        float(*values)[4] = fixture_read(fixture, BIND_FIELD);
-        check_forward(fixture, inputs, (const float(*)[4])values);
-        check_poisoned(values, 4ull * inputs->sample_count, 4ull * fixture->config.sample_capacity);
-        free(values);
-    }
-    check_densities_first(fixture, inputs, groups[0]);
-    struct State none = {.sample_count = 0};
-    fixture_put(fixture, BIND_STATE, &none, sizeof none);
-    fixture_poison(fixture, BIND_FIELD);
-    run_forward(fixture, 9);
-    void *untouched = fixture_read(fixture, BIND_FIELD);
-    check_poisoned(untouched, 0, 4ull * fixture->config.sample_capacity);
-    free(untouched);
-}
 
 /* More samples are requested than the capacity. */
 static void test_forward_overflow(struct gpu_device *device)
@@ -361,137 +36,20 @@ static void test_forward_overflow(struct gpu_device *device)
     struct backend_case backends[MAX_CASES];
     size_t count = list_backends(device, backends);
     for (uint32_t p = 0; p < count && p < 2; p++) {
-        struct fixture fixture = fixture_of(device, &backends[p], &narrow, VKN_SUMS_DEFAULT);
-        struct inputs inputs = inputs_create(&fixture, fixture.config.sample_capacity, false, 7);
-        put_samples(&fixture, &inputs);
+        struct fixture fixture =
+            field_fixture(device, &backends[p], &field_narrow, VKN_SUMS_DEFAULT);
+        struct inputs inputs =
+            field_inputs_create(&fixture, fixture.config.sample_capacity, false, 7);
+        field_put_samples(&fixture, &inputs);
         struct State counts = {.sample_count = fixture.config.sample_capacity + 12345};
         fixture_put(&fixture, BIND_STATE, &counts, sizeof counts);
-        run_forward(&fixture, 9);
+        field_run_forward(&fixture, 9);
         float(*values)[4] = fixture_read(&fixture, BIND_FIELD);
-        check_forward(&fixture, &inputs, (const float(*)[4])values);
+        field_check_forward(&fixture, &inputs, (const float(*)[4])values);
         free(values);
-        inputs_destroy(&inputs);
+        field_inputs_destroy(&inputs);
         fixture_destroy(&fixture);
     }
-}
-
-/* ---- backward ------------------------------------------------------------------------------ */
-
-static double *sum_gradients(const struct fixture *fixture, const struct inputs *inputs,
-                             const struct reference_field *field)
-{
-    double *gradients = base_alloc(fixture->model.param_count, sizeof *gradients);
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        double direction[3];
-        for (int i = 0; i < 3; i++)
-            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
-        reference_field_backward(field, inputs->positions[s], direction, inputs->gradients[s],
-                                 gradients);
-    }
-    return gradients;
-}
-
-static double *expected_gradients(const struct fixture *fixture, const struct inputs *inputs)
-{
-    struct reference_field field =
-        reference_field(&fixture->settings, &fixture->model, inputs->params);
-    double *gradients = sum_gradients(fixture, inputs, &field);
-    reference_field_destroy(&field);
-    return gradients;
-}
-
-static void check_part(const char *what, uint32_t index, const float *device,
-                       const double *expected, uint32_t first, uint32_t count, double tolerance)
-{
-    double error = relative_error(device + first, expected + first, count), size = 0;
-    for (uint32_t i = first; i < first + count; i++)
-        size += fabs(expected[i]);
-    check_that(size > 0);
-    if (!(error < tolerance))
-        check_fail("gradient of %s %u: relative error %.3g", what, index, error);
-}
-
-static void check_gradients(const struct fixture *fixture, const float *device,
-                            const double *expected)
-{
-    const struct field_layer *layers = fixture->model.layers;
-    for (uint32_t i = 0; i < fixture->model.layer_count; i++)
-        check_part("layer", i, device, expected, layers[i].first,
-                   layers[i].inputs * layers[i].outputs, backward_tolerance(fixture));
-    for (uint32_t i = 0; i < fixture->model.levels; i++)
-        check_part("level", i, device, expected, fixture->model.level[i].first,
-                   fixture->model.level[i].entries * fixture->model.features,
-                   backward_tolerance(fixture));
-}
-
-/* Spoils values of samples without a gradient: no pass may read them. */
-static void spoil_values(struct fixture *fixture, const struct inputs *inputs)
-{
-    float(*values)[4] = fixture_read(fixture, BIND_FIELD);
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        for (int i = 0; i < 4 && inputs->field[s][3] == 0; i++)
-            values[s][i] = NAN;
-    fixture_put(fixture, BIND_FIELD, values, inputs->sample_count * sizeof *values);
-    free(values);
-}
-
-/* Runs the backward passes; they leave gradient sums as in a training step. */
-static void run_backward(struct fixture *fixture, const struct inputs *inputs, uint32_t groups)
-{
-    bool fixed = fixture->backend.sums == VKN_SUMS_FIXED;
-    uint32_t *zeros = base_alloc(2ull * fixture->model.param_count, sizeof *zeros);
-    put_samples(fixture, inputs);
-    fixture_poison(fixture, BIND_PARTIALS);
-    fixture_poison(fixture, BIND_FIELD);
-    fixture_poison(fixture, BIND_FIELD_GRADIENTS);
-    fixture_poison(fixture, BIND_LIVE);
-    fixture_poison(fixture, BIND_FEATURES);
-    fixture_put(fixture, BIND_ACCUMULATORS, zeros, 8ull * fixture->model.param_count);
-    fixture_put(fixture, BIND_GRADIENTS, zeros, 4ull * fixture->model.param_count);
-    free(zeros);
-    fixture_put(fixture, BIND_FIELD_GRADIENTS, inputs->field,
-                inputs->sample_count * sizeof *inputs->field);
-    if (!fixed)
-        fixture_put(fixture, BIND_LIVE, inputs->live, 4ull * inputs->live_count);
-    fixture->config.backward_groups = groups;
-    fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    run_forward(fixture, groups);
-    spoil_values(fixture, inputs);
-    fixture_run_variant(fixture, "field_backward", FIELD_BACKWARD, (struct Push){0}, groups);
-    fixture_run_variant(fixture, "scatter_gradients", FIELD_SCATTER, (struct Push){0}, groups);
-}
-
-/* Compares the results of the backward passes with the reference. */
-static void check_summed(struct fixture *fixture, const struct inputs *inputs, uint32_t groups,
-                         const double *expected)
-{
-    run_backward(fixture, inputs, groups);
-    fixture_run_variant(fixture, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *gradients = fixture_read_gradients(fixture);
-    check_gradients(fixture, gradients, expected);
-    free(gradients);
-}
-
-static void check_backwards(struct fixture *fixture, const struct inputs *inputs)
-{
-    double *expected = expected_gradients(fixture, inputs);
-    const uint32_t groups[] = {5, 1};
-    for (size_t g = 0; g < BASE_COUNT(groups); g++)
-        check_summed(fixture, inputs, groups[g], expected);
-    free(expected);
-}
-
-/* Cases that lavapipe compiles longest and that other tests cover on CPU devices: matrices in
- * test_rounded and test_backward_repeats; f16 in test_sums, with weights through bindings in
- * test_tuned; with GPU kernels f16 rows in memory in test_f32_products. */
-static bool is_covered_elsewhere(struct gpu_device *device, const struct backend_case *backend)
-{
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    if (backend->precision == VKN_PRECISION_FP32 || capabilities->type != GPU_CPU ||
-        check_everything())
-        return false;
-    return gpu_cpu_kernels(capabilities) ||
-           (backend->precision == VKN_PRECISION_FP16 && backend->memory);
 }
 
 /* With GPU kernels lavapipe unrolls every matrix product, so only one case has a colour MLP.
@@ -512,13 +70,13 @@ static struct shape matrix_shape_for(struct gpu_device *device, const struct bac
 static void check_passes(struct gpu_device *device, const struct backend_case *backend,
                          const struct shape *shape, enum vkn_gradient_sums sums, uint32_t seed)
 {
-    struct fixture fixture = fixture_of(device, backend, shape, sums);
-    struct inputs inputs = inputs_create(&fixture, shape->samples, backend->along_rays, seed);
+    struct fixture fixture = field_fixture(device, backend, shape, sums);
+    struct inputs inputs = field_inputs_create(&fixture, shape->samples, backend->along_rays, seed);
     if (differs_forward(backend))
-        check_forwards(&fixture, &inputs);
+        field_check_forwards(&fixture, &inputs);
     if (differs_backward(backend))
-        check_backwards(&fixture, &inputs);
-    inputs_destroy(&inputs);
+        field_check_backwards(&fixture, &inputs);
+    field_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 
@@ -529,7 +87,7 @@ static void test_passes(struct gpu_device *device)
     for (uint32_t n = 0; n < shape_count(device); n++)
         check_passes(device, &backends[0], &shapes[n], VKN_SUMS_DEFAULT, 200 + n);
     for (uint32_t p = 1; p < count; p++) {
-        if (is_covered_elsewhere(device, &backends[p]))
+        if (field_is_covered_elsewhere(device, &backends[p]))
             continue;
         const struct shape random = matrix_shape_for(device, &backends[p], random_shape(220 + p));
         check_passes(device, &backends[p], &random, VKN_SUMS_DEFAULT, 220 + p);
@@ -540,8 +98,8 @@ static void test_passes(struct gpu_device *device)
 static void test_steep_densities(struct gpu_device *device)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
-    struct fixture fixture = fixture_of(device, &backend, &shapes[0], VKN_SUMS_DEFAULT);
-    struct inputs inputs = create_inputs(&fixture, 500, false, 100, 600);
+    struct fixture fixture = field_fixture(device, &backend, &shapes[0], VKN_SUMS_DEFAULT);
+    struct inputs inputs = field_inputs_of_steepness(&fixture, 500, false, 100, 600);
     struct reference_field field =
         reference_field(&fixture.settings, &fixture.model, inputs.params);
     uint32_t below = 0, above = 0;
@@ -551,260 +109,11 @@ static void test_steep_densities(struct gpu_device *device)
         above += logarithm > 20;
     }
     check_that(below > 20 && above > 20 && below + above < 450);
-    double *expected = expected_gradients(&fixture, &inputs);
-    check_summed(&fixture, &inputs, 5, expected);
+    double *expected = field_expected_gradients(&fixture, &inputs);
+    field_check_summed(&fixture, &inputs, 5, expected);
     free(expected);
     reference_field_destroy(&field);
-    inputs_destroy(&inputs);
-    fixture_destroy(&fixture);
-}
-
-/* Results of both shaders with SPEC_ROUNDED: values of samples, partial sums of three workgroups.
- */
-struct rounded_results {
-    float (*values)[4];
-    float *partials;
-    uint32_t partial_count;
-};
-
-/* Gradients that mostly survive f16 at the outputs and mostly underflow before the last layer. */
-static void check_underflow(struct fixture *fixture, struct inputs *inputs)
-{
-    struct State state;
-    for (uint32_t s = 0; s < inputs->sample_count; s++)
-        for (int i = 0; i < 4; i++)
-            inputs->field[s][i] *= 0x1p-18f; /* of 0.02 raw: half a step of 2^-24 */
-    run_backward(fixture, inputs, 3);
-    fixture_get(fixture, BIND_STATE, &state, sizeof state);
-    check_that(state.underflowed > state.rounded / 8 && state.underflowed < state.rounded);
-}
-
-static struct rounded_results run_rounded(struct gpu_device *device,
-                                          const struct backend_case *backend, uint32_t rounded)
-{
-    struct fixture fixture = fixture_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
-    struct inputs inputs = inputs_create(&fixture, narrow.samples, false, 15);
-    fixture_set_constant(&fixture, SPEC_ROUNDED, rounded);
-    if (is_covered_elsewhere(device, backend) && !(rounded & ROUND_SUMS) && rounded < ROUND_BF16)
-        check_forwards(&fixture, &inputs);
-    run_backward(&fixture, &inputs, 3);
-    fixture_run_variant(&fixture, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    double *expected = expected_gradients(&fixture, &inputs);
-    float *gradients = fixture_read_gradients(&fixture);
-    for (uint32_t i = 0; i < fixture.model.layer_count; i++) {
-        const struct field_layer *layer = &fixture.model.layers[i];
-        check_part("layer", i, gradients, expected, layer->first, layer->inputs * layer->outputs,
-                   rounded < ROUND_BF16 ? 2e-2 : 0.1);
-    }
-    struct rounded_results rounded_results = {fixture_read(&fixture, BIND_FIELD),
-                                              fixture_read(&fixture, BIND_PARTIALS),
-                                              3 * fixture.model.mlp_params};
-    run_forward(&fixture, 3); /* overwrites what spoil_values wrote */
-    fixture_get(&fixture, BIND_FIELD, rounded_results.values,
-                inputs.sample_count * sizeof *rounded_results.values);
-    if (fixture.backend.f16)
-        check_underflow(&fixture, &inputs);
-    free(expected);
-    free(gradients);
-    inputs_destroy(&inputs);
-    fixture_destroy(&fixture);
-    return rounded_results;
-}
-
-static uint32_t count_unrounded(const struct rounded_results *rounded_results)
-{
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < rounded_results->partial_count; i++)
-        count += (double)rounded_results->partials[i] !=
-                 reference_round_to_f16((double)rounded_results->partials[i]);
-    return count;
-}
-
-/* Returns the largest difference of the values from values with unrounded sums. */
-static double rounded_by(struct gpu_device *device, const struct backend_case *backend,
-                         const struct rounded_results *rounded)
-{
-    struct fixture fixture = fixture_of(device, backend, &narrow, VKN_SUMS_DEFAULT);
-    struct inputs inputs = inputs_create(&fixture, narrow.samples, false, 15);
-    double difference = 0;
-    put_samples(&fixture, &inputs);
-    run_forward(&fixture, 3);
-    float(*values)[4] = fixture_read(&fixture, BIND_FIELD);
-    for (uint32_t s = 0; s < narrow.samples; s++)
-        difference = fmax(difference, fabs((double)rounded->values[s][0] - (double)values[s][0]));
-    free(values);
-    inputs_destroy(&inputs);
-    fixture_destroy(&fixture);
-    return difference;
-}
-
-/* Sums rounded to f16: weight gradients in every precision, products in fp16. Unless all cases run,
- * matrices use CPU kernels only, which round in the same place, and unrounded fp32 only the kernels
- * that test_sums compiles anyway. */
-static void test_rounded(struct gpu_device *device)
-{
-    struct backend_case backends[MAX_CASES];
-    size_t count = list_backends(device, backends);
-    bool done[VKN_PRECISION_COOPMAT + 1] = {false};
-    const bool elsewhere = has_slow_gpu_kernels(device);
-    done[VKN_PRECISION_COOPMAT] = elsewhere;
-    for (uint32_t p = 0; p < count; p++) {
-        enum vkn_precision precision = backends[p].precision;
-        if (done[precision])
-            continue;
-        done[precision] = true;
-        bool sums = precision == VKN_PRECISION_FP16;
-        backends[p].through_partials |= precision == VKN_PRECISION_COOPMAT;
-        struct rounded_results rounded =
-            run_rounded(device, &backends[p], ROUND_WEIGHT_SUMS | (sums ? ROUND_SUMS : 0));
-        check_equal(count_unrounded(&rounded), 0);
-        if (precision == VKN_PRECISION_FP32 && !elsewhere) {
-            struct rounded_results plain = run_rounded(device, &backends[p], 0);
-            check_that(count_unrounded(&plain) > plain.partial_count / 2);
-            free(plain.values);
-            free(plain.partials);
-        }
-        if (sums) {
-            double difference = rounded_by(device, &backends[p], &rounded);
-            check_that(difference > 1e-6 && difference < 1e-2);
-        }
-        free(rounded.values);
-        free(rounded.partials);
-    }
-}
-
-/* Activations, their gradients and all sums of fp32, rounded to bf16. */
-static void test_bf16(struct gpu_device *device)
-{
-    const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
-    struct rounded_results rounded =
-        run_rounded(device, &backend,
-                    ROUND_BF16 * (ROUND_ACTIVATIONS | ROUND_ACTIVATION_GRADIENTS | ROUND_SUMS |
-                                  ROUND_WEIGHT_SUMS));
-    double difference = rounded_by(device, &backend, &rounded);
-    check_that(difference > 1e-4 && difference < 5e-2);
-    for (uint32_t i = 0; i < rounded.partial_count; i++)
-        check_that((double)rounded.partials[i] ==
-                   reference_round_to_bf16((double)rounded.partials[i]));
-    free(rounded.values);
-    free(rounded.partials);
-}
-
-/* ---- f32 products of f16 ------------------------------------------------------------------- */
-
-/* Relative error in the Euclidean norm. The reference stores f16 and computes in double precision.
- */
-static double value_error(const struct reference_field *field, const struct inputs *inputs,
-                          const float (*device)[4])
-{
-    double squared = 0, size = 0;
-    for (uint32_t s = 0; s < inputs->sample_count; s++) {
-        double direction[3], expected[4];
-        for (int i = 0; i < 3; i++)
-            direction[i] = inputs->rays[inputs->samples[s].ray].direction[i];
-        reference_field_forward(field, inputs->positions[s], direction, expected);
-        for (int i = 0; i < 4; i++) {
-            double given = i < 3 ? (double)device[s][i] : log((double)device[s][i]);
-            double right = i < 3 ? expected[i] : log(expected[i]);
-            squared += (given - right) * (given - right);
-            size += right * right;
-        }
-    }
-    return sqrt(squared / size);
-}
-
-/* Returns the largest relative error of a layer's weight gradients. */
-static double layer_error(const struct fixture *fixture, const struct inputs *inputs,
-                          const struct reference_field *field, const float *device)
-{
-    double *expected = sum_gradients(fixture, inputs, field), largest = 0;
-    for (uint32_t i = 0; i < fixture->model.layer_count; i++) {
-        const struct field_layer *layer = &fixture->model.layers[i];
-        largest = fmax(largest, relative_error(device + layer->first, expected + layer->first,
-                                               layer->inputs * layer->outputs));
-    }
-    free(expected);
-    return largest;
-}
-
-/* Returns the derivative by one parameter of the sum over samples of gradients times values, by
- * central differences. */
-static double difference_of(const struct reference_field *field, const struct inputs *inputs,
-                            uint32_t parameter)
-{
-    const double reach = 1e-4, before = field->params[parameter];
-    double sums[2] = {0};
-    for (int side = 0; side < 2; side++) {
-        field->params[parameter] = before + (side ? reach : -reach);
-        for (uint32_t i = 0; i < inputs->live_count; i++) {
-            uint32_t s = inputs->live[i];
-            double direction[3];
-            for (int k = 0; k < 3; k++)
-                direction[k] = inputs->rays[inputs->samples[s].ray].direction[k];
-            sums[side] += reference_field_weighted(field, inputs->positions[s], direction,
-                                                   inputs->gradients[s]);
-        }
-    }
-    field->params[parameter] = before;
-    return (sums[1] - sums[0]) / (2 * reach);
-}
-
-/* Compares a few weights of each layer with finite differences of a field that rounds nothing. */
-static void check_differences(const struct fixture *fixture, const struct inputs *inputs,
-                              const float *device)
-{
-    struct reference_field field =
-        reference_field(&fixture->settings, &fixture->model, inputs->params);
-    for (uint32_t i = 0; i < fixture->model.layer_count; i++) {
-        const struct field_layer *layer = &fixture->model.layers[i];
-        uint32_t count = layer->inputs * layer->outputs;
-        double largest = 0;
-        for (uint32_t w = 0; w < count; w++)
-            largest = fmax(largest, fabs((double)device[layer->first + w]));
-        for (uint32_t n = 0; n < 4; n++) {
-            uint32_t output = 5 * n % layer->used_outputs, input = 7 * n % layer->used_inputs;
-            size_t weight = reference_weight(layer, input, output);
-            check_close(device[weight], difference_of(&field, inputs, (uint32_t)weight), 1e-2,
-                        largest, "gradient of weight", (uint32_t)weight);
-        }
-    }
-    reference_field_destroy(&field);
-}
-
-/* Packed f16 products have five times the error in values and twice in gradients. CPU kernels use
- * fixed-point sums, whose pipelines other tests compile too; GPU kernels on a CPU device keep rows
- * in device memory. */
-static void test_f32_products(struct gpu_device *device)
-{
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    const bool cpu = gpu_cpu_kernels(capabilities), memory = capabilities->type == GPU_CPU && !cpu;
-    const struct backend_case backend = {.precision = VKN_PRECISION_FP16,
-                                         .matmul = VKN_POLICY_F32,
-                                         .memory = memory,
-                                         .through_partials = memory};
-    if (!capabilities->float16)
-        return;
-    enum vkn_gradient_sums sums = cpu ? VKN_SUMS_FIXED : VKN_SUMS_DEFAULT;
-    struct fixture fixture = fixture_of(device, &backend, &four_features, sums);
-    struct inputs inputs = inputs_create(&fixture, four_features.samples, false, 16);
-    struct reference_field field =
-        reference_field(&fixture.settings, &fixture.model, inputs.params);
-    reference_field_round(&field);
-    put_samples(&fixture, &inputs);
-    run_forward(&fixture, 3);
-    float(*values)[4] = fixture_read(&fixture, BIND_FIELD);
-    double error = value_error(&field, &inputs, (const float(*)[4])values);
-    run_backward(&fixture, &inputs, 3);
-    fixture_run_variant(&fixture, "reduce_gradients", FIELD_REDUCE, (struct Push){0}, 3);
-    float *gradients = fixture_read_gradients(&fixture);
-    double layers = layer_error(&fixture, &inputs, &field, gradients);
-    check_note("f32 products: errors %.2g of values, %.2g of gradients\n", error, layers);
-    check_that(error < 1e-4 && layers < 6e-4);
-    check_differences(&fixture, &inputs, gradients);
-    free(values);
-    free(gradients);
-    reference_field_destroy(&field);
-    inputs_destroy(&inputs);
+    field_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 
@@ -862,14 +171,14 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
 {
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
     struct backend_case other = backend;
-    check_passes(device, &backend, &narrow, sums, 300);
+    check_passes(device, &backend, &field_narrow, sums, 300);
     if (sums != VKN_SUMS_FIXED || check_everything())
-        check_passes(device, &backend, &four_features, sums, 304);
+        check_passes(device, &backend, &field_four_features, sums, 304);
     other.atomics = sums == VKN_SUMS_F32; /* what a GPU chooses */
     if (other.atomics)
-        check_passes(device, &other, &narrow, sums, 310);
+        check_passes(device, &other, &field_narrow, sums, 310);
     other.along_rays = true;
-    check_passes(device, &other, &narrow, sums, 320);
+    check_passes(device, &other, &field_narrow, sums, 320);
 }
 
 static void check_f16_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
@@ -878,7 +187,7 @@ static void check_f16_sums(struct gpu_device *device, enum vkn_gradient_sums sum
     if (sums == VKN_SUMS_FIXED) {
         backend.activation = VKN_DENSITY_DEFAULT;
         backend = with_f32_products(backend);
-        check_passes(device, &backend, &four_features, sums, 304);
+        check_passes(device, &backend, &field_four_features, sums, 304);
         return;
     }
     check_passes(device, &backend, &deep, sums, 304);
@@ -942,7 +251,7 @@ static void test_tuned(struct gpu_device *device)
             /* With CPU kernels each invocation has a row of its own, whatever the layers. */
             const struct shape wider = {32, 2, 48, 1, 16, 5, 4, 2, 2, 900, false};
             struct shape shape =
-                gpu || check_everything() ? shape_for(device, &backend, wider) : narrow;
+                gpu || check_everything() ? shape_for(device, &backend, wider) : field_narrow;
             check_passes(device, &backend, &shape, VKN_SUMS_DEFAULT, (uint32_t)(410 + i));
             break; /* the first backend of that precision */
         }
@@ -953,7 +262,7 @@ static void test_wide(struct gpu_device *device)
 {
     const struct shape wide = {256, 1, 256, 1, 16, 2, 2, 1, 1, 70, false};
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
-    struct fixture fixture = fixture_of(device, &backend, &wide, VKN_SUMS_DEFAULT);
+    struct fixture fixture = field_fixture(device, &backend, &wide, VKN_SUMS_DEFAULT);
     check_that(!fixture.backend.hold_sums);
     fixture_destroy(&fixture);
     check_passes(device, &backend, &wide, VKN_SUMS_DEFAULT, 601);
@@ -980,16 +289,16 @@ static void shuffle(struct inputs *inputs, uint32_t seed)
 static void check_repeats(struct gpu_device *device, const struct backend_case *backend,
                           const struct shape *shape)
 {
-    struct fixture fixture = fixture_of(device, backend, shape, VKN_SUMS_FIXED);
-    struct inputs inputs = inputs_create(&fixture, shape->samples, false, 11);
-    if (is_covered_elsewhere(device, backend))
-        check_forwards(&fixture, &inputs);
-    check_backwards(&fixture, &inputs);
-    run_backward(&fixture, &inputs, 4);
+    struct fixture fixture = field_fixture(device, backend, shape, VKN_SUMS_FIXED);
+    struct inputs inputs = field_inputs_create(&fixture, shape->samples, false, 11);
+    if (field_is_covered_elsewhere(device, backend))
+        field_check_forwards(&fixture, &inputs);
+    field_check_backwards(&fixture, &inputs);
+    field_run_backward(&fixture, &inputs, 4);
     void *sums = fixture_read(&fixture, BIND_ACCUMULATORS),
          *partials = fixture_read(&fixture, BIND_PARTIALS);
     for (int run = 0; run < 3; run++) {
-        run_backward(&fixture, &inputs, 4);
+        field_run_backward(&fixture, &inputs, 4);
         void *again = fixture_read(&fixture, BIND_ACCUMULATORS),
              *parts = fixture_read(&fixture, BIND_PARTIALS);
         check_memory(again, sums, fixture.buffers[BIND_ACCUMULATORS].size);
@@ -998,13 +307,13 @@ static void check_repeats(struct gpu_device *device, const struct backend_case *
         free(parts);
     }
     shuffle(&inputs, 12);
-    run_backward(&fixture, &inputs, 5);
+    field_run_backward(&fixture, &inputs, 5);
     void *shuffled = fixture_read(&fixture, BIND_ACCUMULATORS);
     check_memory(shuffled, sums, fixture.buffers[BIND_ACCUMULATORS].size);
     free(shuffled);
     free(sums);
     free(partials);
-    inputs_destroy(&inputs);
+    field_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 
@@ -1014,7 +323,8 @@ static void test_backward_repeats(struct gpu_device *device)
     size_t count = list_backends(device, backends);
     for (uint32_t p = 0; p < count && p < 3; p++) {
         /* The shapes of test_sums, to share its pipelines. */
-        struct shape shape = backends[p].precision == VKN_PRECISION_FP16 ? four_features : narrow;
+        struct shape shape =
+            backends[p].precision == VKN_PRECISION_FP16 ? field_four_features : field_narrow;
         backends[p] = with_f32_products(backends[p]);
         if (backends[p].precision == VKN_PRECISION_COOPMAT) {
             const struct shape two_layers = {16, 2, 16, 1, 16, 3, 4, 3, 4, 210, false};
@@ -1035,17 +345,17 @@ static void test_backward_overflow(struct gpu_device *device)
     const struct backend_case backend = {.precision = VKN_PRECISION_FP32};
     const float bad[] = {NAN, INFINITY, 1e30f};
     for (size_t n = 0; n < BASE_COUNT(bad); n++) {
-        struct fixture fixture = fixture_of(device, &backend, &narrow, VKN_SUMS_FIXED);
-        struct inputs inputs = inputs_create(&fixture, 100, false, 13);
+        struct fixture fixture = field_fixture(device, &backend, &field_narrow, VKN_SUMS_FIXED);
+        struct inputs inputs = field_inputs_create(&fixture, 100, false, 13);
         struct State after;
-        run_backward(&fixture, &inputs, 2);
+        field_run_backward(&fixture, &inputs, 2);
         fixture_get(&fixture, BIND_STATE, &after, sizeof after);
         check_equal(after.nonfinite, 0);
         inputs.field[50][3] = bad[n];
-        run_backward(&fixture, &inputs, 2);
+        field_run_backward(&fixture, &inputs, 2);
         fixture_get(&fixture, BIND_STATE, &after, sizeof after);
         check_equal(after.nonfinite, 1);
-        inputs_destroy(&inputs);
+        field_inputs_destroy(&inputs);
         fixture_destroy(&fixture);
     }
 }
@@ -1055,9 +365,9 @@ static const struct certify_test tests[] = {
     TEST(test_forward_overflow),
     TEST(test_steep_densities),
     TEST(test_deep),
-    TEST(test_bf16),
-    TEST_BOTH(test_rounded),
-    TEST_BOTH(test_f32_products),
+    TEST_OF(field, test_bf16),
+    TEST_BOTH_OF(field, test_rounded),
+    TEST_BOTH_OF(field, test_f32_products),
     TEST_BOTH(test_densities_alone),
     TEST(test_sums),
     TEST_BOTH(test_tuned),

@@ -1,242 +1,5 @@
 /* Tests the pass interlevel, which computes the loss of a proposal, against the reference. */
-#include "certify/fixture.h"
-
-#define LOSS_SCALE 64.0
-#define WEIGHT     0.7 /* of the loss */
-#define KINDS      6u  /* of rays, by their densities */
-
-/* Every ray has `bins` bins and `fine` samples. */
-struct inputs {
-    uint32_t ray_count, bins, fine;
-    struct reference_space space;
-    struct reference_stepping stepping;
-    struct Ray *rays;
-    double (*spans)[2];                                  /* in steps */
-    struct RayResult *results, *fine_results;            /* of bins and of samples */
-    struct Sample *samples, *fine_samples;               /* one sample in each bin */
-    float (*field)[4], (*fine_field)[4];                 /* colours are not read */
-    struct reference_interval *expected, *fine_expected; /* bins and samples in double precision */
-};
-
-/* The expected result of the pass. */
-struct outcome {
-    double loss;        /* sum over the rays */
-    double slack;       /* tolerance of the loss */
-    double *gradients;  /* by each bin's density */
-    double *tolerances; /* of each gradient */
-};
-
-/* ---- inputs -------------------------------------------------------------------------------- */
-
-/* Makes a ray from around the cube towards its centre. */
-static void random_ray(struct inputs *inputs, const struct Config *config, uint32_t r,
-                       struct random *random)
-{
-    struct Ray *ray = &inputs->rays[r];
-    double side = config->aabb_scale, from[3], aim[3], direction[3], length = 0, span[2];
-    random_direction(random, direction);
-    for (int i = 0; i < 3; i++) {
-        from[i] = ray->origin[i] = (float)(0.5 + 1.2 * side * direction[i]);
-        aim[i] = 0.5 + side * random_between(random, -0.2, 0.2) - from[i];
-        length += aim[i] * aim[i];
-    }
-    for (int i = 0; i < 3; i++)
-        direction[i] = ray->direction[i] = (float)(aim[i] / sqrt(length));
-    check_that(reference_cube(from, direction, side, span));
-    if (inputs->space.contracted) {
-        span[0] = config->near_distance;
-        span[1] = config->far_distance;
-    }
-    inputs->spans[r][0] = reference_steps_to(&inputs->stepping, span[0]);
-    inputs->spans[r][1] = reference_steps_to(&inputs->stepping, span[1]);
-    ray->step = (float)inputs->spans[r][0];
-    ray->last = (float)inputs->spans[r][1];
-}
-
-static double distance_at(const struct inputs *inputs, uint32_t r, double position)
-{
-    const double *span = inputs->spans[r];
-    return reference_distance_after(&inputs->stepping,
-                                    span[0] + (span[1] - span[0]) * position / inputs->bins);
-}
-
-/* Returns a sample's width in the unit of density. */
-static double width_of(const struct inputs *inputs, const struct Sample *sample)
-{
-    const struct Ray *ray = &inputs->rays[sample->ray];
-    double position[3];
-    for (int i = 0; i < 3; i++)
-        position[i] = ray->origin[i] + (double)sample->t * ray->direction[i];
-    return sample->width * reference_shrinking(&inputs->space, position);
-}
-
-static void put_sample(const struct inputs *inputs, uint32_t r, double t, double width,
-                       double thickness, struct Sample *sample, float field[4],
-                       struct reference_interval *interval)
-{
-    *sample = (struct Sample){(float)t, (float)width, r};
-    double seen = width_of(inputs, sample);
-    field[3] = (float)(thickness / seen);
-    *interval = (struct reference_interval){.begin = sample->t - 0.5 * sample->width,
-                                            .end = sample->t + 0.5 * sample->width,
-                                            .width = seen,
-                                            .density = field[3]};
-}
-
-/* Returns the optical thickness of a bin or sample, one of `of`, at relative distance `at`. */
-static double thickness_of(uint32_t kind, bool bin, double at, uint32_t of, struct random *random)
-{
-    double haze = exp(random_between(random, -3, 1)) / of, wall = at > 0.45 && at < 0.55 ? 3 : 0;
-    switch (kind) {
-    case 0: /* samples are opaque, bins empty */
-        return bin ? 0 : 4 * haze;
-    case 1: /* bins miss the wall */
-        return bin ? haze : haze + 10 * wall / of;
-    case 2: /* bins hide the wall */
-        return bin && at < 0.3 ? 20.0 / of : wall;
-    case 3: /* all opaque */
-        return 40 * haze;
-    case 4: /* samples are empty */
-        return bin ? haze : 0;
-    default:
-        return haze;
-    }
-}
-
-static void make_bins(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
-{
-    for (uint32_t i = 0; i < inputs->bins; i++) {
-        uint32_t at = inputs->results[r].first + i;
-        double begin = distance_at(inputs, r, i), end = distance_at(inputs, r, i + 1);
-        double t = distance_at(inputs, r, i + random_between(random, 0, 1));
-        put_sample(inputs, r, t, end - begin,
-                   thickness_of(kind, true, (i + 0.5) / inputs->bins, inputs->bins, random),
-                   &inputs->samples[at], inputs->field[at], &inputs->expected[at]);
-        /* The sample stands for its whole bin, wherever in the bin it lies. */
-        inputs->expected[at].begin = begin;
-        inputs->expected[at].end = end;
-    }
-}
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-/* Consecutive samples along the whole ray or a part; their edges are far enough from bins' edges
- * that rounding does not decide. */
-static void make_samples(struct inputs *inputs, uint32_t r, uint32_t kind, struct random *random)
-{
-    double edges[MAX_RAY_SAMPLES];
-    uint32_t from = r % 3 == 0 ? inputs->bins / 3 : 0, reach = inputs->bins - from;
-    reach = r % 3 == 0 ? (reach + 1) / 2 : reach;
-    for (uint32_t k = 0; k <= inputs->fine; k++)
-        edges[k] = from + random_below(random, reach) + random_between(random, 0.02, 0.98);
-    qsort(edges, inputs->fine + 1, sizeof *edges, by_size);
-    if (r % 3 == 1) { /* as if drawn evenly */
-        edges[0] = 0;
-        edges[inputs->fine] = inputs->bins;
-    }
-    for (uint32_t k = 0; k < inputs->fine; k++) {
-        uint32_t at = inputs->fine_results[r].first + k;
-        double begin = distance_at(inputs, r, edges[k]), end = distance_at(inputs, r, edges[k + 1]);
-        double middle = 0.5 * (edges[k] + edges[k + 1]) / inputs->bins;
-        double thickness = thickness_of(kind, false, middle, inputs->fine, random);
-        put_sample(inputs, r, 0.5 * (begin + end), end - begin, thickness,
-                   &inputs->fine_samples[at], inputs->fine_field[at], &inputs->fine_expected[at]);
-    }
-}
-
-/* Makes rays, some without samples and some whose samples did not fit after the bins; they are
- * stored in another order. */
-static void make_rays(struct inputs *inputs, const struct Config *config, struct random *random)
-{
-    for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        uint32_t slot = inputs->ray_count - 1 - r, kind = random_below(random, KINDS);
-        bool none = r % 7 == 3, left_out = r % 7 == 5;
-        random_ray(inputs, config, r, random);
-        inputs->results[r].first = slot * inputs->bins;
-        inputs->results[r].count = none ? 0 : inputs->bins;
-        inputs->fine_results[r].first = slot * inputs->fine;
-        inputs->fine_results[r].count = none || left_out ? 0 : inputs->fine;
-        make_bins(inputs, r, kind, random);
-        make_samples(inputs, r, kind, random);
-        if (none || left_out)
-            inputs->rays[r].last = none ? -1 : -2; /* the marks that earlier passes set */
-    }
-}
-
-static struct inputs inputs_create(const struct fixture *fixture, uint32_t rays, uint32_t seed)
-{
-    const struct Config *config = &fixture->config;
-    struct random random = {seed};
-    struct inputs inputs = {
-        .ray_count = rays,
-        .bins = config->ray_samples,
-        .fine = config->fine_samples,
-        .space = reference_space(&fixture->settings),
-        .stepping = reference_stepping(config, fixture_contracts(fixture)),
-    };
-    uint32_t bins = rays * inputs.bins, fine = rays * inputs.fine;
-    if (fixture->constants.values[SPEC_SPACING] == SPACING_LINEAR)
-        inputs.stepping.cone = 0;
-    check_that(bins <= config->sample_capacity && fine <= config->sample_capacity);
-    inputs.rays = base_alloc(rays, sizeof *inputs.rays);
-    inputs.spans = base_alloc(rays, sizeof *inputs.spans);
-    inputs.results = base_alloc(rays, sizeof *inputs.results);
-    inputs.fine_results = base_alloc(rays, sizeof *inputs.fine_results);
-    inputs.samples = base_alloc(bins, sizeof *inputs.samples);
-    inputs.fine_samples = base_alloc(fine, sizeof *inputs.fine_samples);
-    inputs.field = base_alloc(bins, sizeof *inputs.field);
-    inputs.fine_field = base_alloc(fine, sizeof *inputs.fine_field);
-    inputs.expected = base_alloc(bins, sizeof *inputs.expected);
-    inputs.fine_expected = base_alloc(fine, sizeof *inputs.fine_expected);
-    make_rays(&inputs, config, &random);
-    return inputs;
-}
-
-static void inputs_destroy(struct inputs *inputs)
-{
-    void *all[] = {inputs->rays,     inputs->spans,        inputs->results, inputs->fine_results,
-                   inputs->samples,  inputs->fine_samples, inputs->field,   inputs->fine_field,
-                   inputs->expected, inputs->fine_expected};
-    for (size_t i = 0; i < BASE_COUNT(all); i++)
-        free(all[i]);
-}
-
-static struct reference_ray_bins bins_of(const struct inputs *inputs, uint32_t r)
-{
-    return (struct reference_ray_bins){inputs->expected + inputs->results[r].first,
-                                       inputs->results[r].count};
-}
-
-static struct outcome expect(const struct inputs *inputs)
-{
-    uint32_t count = inputs->ray_count * inputs->bins;
-    double factor = WEIGHT * LOSS_SCALE / inputs->ray_count;
-    struct outcome outcome = {.gradients = base_alloc(count, sizeof(double)),
-                              .tolerances = base_alloc(count, sizeof(double))};
-    for (uint32_t r = 0; r < inputs->ray_count; r++) {
-        const struct reference_ray_bins ray = bins_of(inputs, r);
-        uint32_t first = inputs->results[r].first, fine = inputs->fine_results[r].count;
-        outcome.loss += WEIGHT * reference_interlevel(
-                                     &ray, inputs->fine_expected + inputs->fine_results[r].first,
-                                     fine, outcome.gradients + first, outcome.tolerances + first);
-        outcome.slack += 2 * REFERENCE_INTERLEVEL_ERROR * fine;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        outcome.gradients[i] *= factor;
-        outcome.tolerances[i] *= factor;
-    }
-    return outcome;
-}
-
-static void outcome_destroy(struct outcome *outcome)
-{
-    free(outcome->gradients);
-    free(outcome->tolerances);
-}
+#include "certify/interlevel.h"
 
 /* ---- the pass ------------------------------------------------------------------------------ */
 
@@ -393,14 +156,14 @@ static void check_live_list(struct fixture *fixture, const struct inputs *inputs
 static double check(struct fixture *fixture, const struct inputs *inputs, uint32_t groups,
                     bool deterministic)
 {
-    struct outcome outcome = expect(inputs);
+    struct outcome outcome = interlevel_expect(inputs);
     struct State state = run(fixture, inputs, groups);
     double loss = check_losses(fixture, &outcome, groups);
     check_gradients(fixture, inputs, &outcome, deterministic);
     check_live_list(fixture, inputs, state.live_count, deterministic);
     check_that(deterministic ? state.live_count == 0 : state.live_count > 0);
     check_equal(state.live_rays, 0); /* composite counts live rays */
-    outcome_destroy(&outcome);
+    interlevel_outcome_destroy(&outcome);
     return loss;
 }
 
@@ -425,12 +188,12 @@ static void test_against_reference(struct gpu_device *device)
     for (uint32_t n = 0; n < BASE_COUNT(cases); n++) {
         struct fixture fixture = fixture_of(device, cases[n].bins, cases[n].fine,
                                             cases[n].deterministic, cases[n].space);
-        struct inputs inputs = inputs_create(&fixture, cases[n].rays, 100 + n);
+        struct inputs inputs = interlevel_inputs_create(&fixture, cases[n].rays, 100 + n);
         uint32_t most = fixture_subgroups(&fixture, cases[n].rays);
         check_that(check(&fixture, &inputs, n % 3 == 2 ? 1 : most, cases[n].deterministic) > 0.1);
         /* With more workgroups than rays the extra ones write a loss of zero. */
         check_that(check(&fixture, &inputs, most + 2, cases[n].deterministic) > 0.1);
-        inputs_destroy(&inputs);
+        interlevel_inputs_destroy(&inputs);
         fixture_destroy(&fixture);
     }
 }
@@ -473,7 +236,7 @@ static uint32_t count_gradients(struct fixture *fixture, const struct inputs *in
 static void test_bounded(struct gpu_device *device)
 {
     struct fixture fixture = fixture_of(device, 64, 24, false, (struct space){.side = 1});
-    struct inputs inputs = inputs_create(&fixture, 60, 7);
+    struct inputs inputs = interlevel_inputs_create(&fixture, 60, 7);
     for (uint32_t r = 0; r < inputs.ray_count; r++) {
         for (uint32_t k = 0; k < inputs.fine; k++) { /* thin: all bins remain visible */
             uint32_t at = inputs.fine_results[r].first + k;
@@ -495,7 +258,7 @@ static void test_bounded(struct gpu_device *device)
     check_that(check(&fixture, &inputs, groups, false) > 0);
     check_that(count_gradients(&fixture, &inputs) > 0);
     free(reduce);
-    inputs_destroy(&inputs);
+    interlevel_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 
@@ -505,15 +268,17 @@ static void test_bounded(struct gpu_device *device)
 static void test_by_hand(struct gpu_device *device)
 {
     struct fixture fixture = fixture_of(device, 5, 3, true, (struct space){.side = 1});
-    struct inputs inputs = inputs_create(&fixture, 1, 9);
+    struct inputs inputs = interlevel_inputs_create(&fixture, 1, 9);
     static const double weights[] = {0.25, 0.0625, 0.0625, 0.3, 0.1};
     double transmittance = 1, slope = -2 * (0.5 - 0.125) / (0.5 + 1e-7),
            factor = WEIGHT * LOSS_SCALE;
     float gradients[5][4], loss;
     inputs.fine_results[0].count = 1;
-    put_sample(&inputs, 0, 0.5 * (distance_at(&inputs, 0, 1.1) + distance_at(&inputs, 0, 2.9)),
-               distance_at(&inputs, 0, 2.9) - distance_at(&inputs, 0, 1.1), log(2),
-               &inputs.fine_samples[0], inputs.fine_field[0], &inputs.fine_expected[0]);
+    interlevel_put_sample(
+        &inputs, 0,
+        0.5 * (interlevel_distance_at(&inputs, 0, 1.1) + interlevel_distance_at(&inputs, 0, 2.9)),
+        interlevel_distance_at(&inputs, 0, 2.9) - interlevel_distance_at(&inputs, 0, 1.1), log(2),
+        &inputs.fine_samples[0], inputs.fine_field[0], &inputs.fine_expected[0]);
     for (uint32_t i = 0; i < 5; i++) {
         set_density(&inputs, i, -log1p(-weights[i] / transmittance) / inputs.expected[i].width);
         transmittance -= weights[i];
@@ -529,13 +294,13 @@ static void test_by_hand(struct gpu_device *device)
                     factor * inputs.expected[i].width, "gradient", i);
     check_that(gradients[0][3] > 0 && gradients[1][3] < 0 && gradients[2][3] < 0);
     check_that(gradients[3][3] == 0 && gradients[4][3] == 0);
-    inputs_destroy(&inputs);
+    interlevel_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 
 static double loss_of(const struct inputs *inputs, uint32_t r)
 {
-    const struct reference_ray_bins ray = bins_of(inputs, r);
+    const struct reference_ray_bins ray = interlevel_bins_of(inputs, r);
     return reference_interlevel(&ray, inputs->fine_expected + inputs->fine_results[r].first,
                                 inputs->fine_results[r].count, NULL, NULL);
 }
@@ -544,8 +309,8 @@ static double loss_of(const struct inputs *inputs, uint32_t r)
 static void test_reference(struct gpu_device *device)
 {
     struct fixture fixture = fixture_of(device, 43, 29, true, (struct space){.side = 1});
-    struct inputs inputs = inputs_create(&fixture, 30, 11);
-    struct outcome outcome = expect(&inputs);
+    struct inputs inputs = interlevel_inputs_create(&fixture, 30, 11);
+    struct outcome outcome = interlevel_expect(&inputs);
     double factor = WEIGHT * LOSS_SCALE / inputs.ray_count, largest = 0;
     for (uint32_t i = 0; i < inputs.ray_count * inputs.bins; i++)
         largest = fmax(largest, fabs(outcome.gradients[i]) / inputs.expected[i].width);
@@ -561,8 +326,8 @@ static void test_reference(struct gpu_device *device)
         check_close(outcome.gradients[i], factor * (above - below) / (2 * step), 2e-5,
                     largest * bin->width, "reference's gradient of bin", i);
     }
-    outcome_destroy(&outcome);
-    inputs_destroy(&inputs);
+    interlevel_outcome_destroy(&outcome);
+    interlevel_inputs_destroy(&inputs);
     fixture_destroy(&fixture);
 }
 

@@ -1,90 +1,8 @@
 /* Tests the occupancy grid's passes: update, threshold, packing, and cells that no camera sees. */
 #include "certify/lenses.h"
-#include "certify/backends.h"
-#include "rays/rays.h"
-
-static uint32_t cells_of(const struct fixture *fixture)
-{
-    uint32_t n = fixture->constants.values[SPEC_RESOLUTION];
-    return n * n * n;
-}
-
-static uint32_t cascades_of(const struct fixture *fixture)
-{
-    return fixture->constants.values[SPEC_CASCADES];
-}
-
-/* A cube of side aabb_scale, or all of space contracted around it. */
-struct space_case {
-    uint32_t aabb_scale;
-    bool contracted;
-    enum vkn_density_activation activation; /* 0: the default */
-};
-
-static struct fixture fixture_on(struct gpu_device *device, const struct backend_case *path,
-                                 struct space_case space, uint32_t resolution)
-{
-    struct shape shape =
-        shape_for(device, path, (struct shape){32, 2, 64, 2, 16, 6, 2, 4, 0, 0, 0});
-    shape.aabb_scale = space.aabb_scale;
-    shape.contracted = space.contracted;
-    struct vkn_config settings = settings_of(path, &shape);
-    settings.mlp.density_activation = space.activation;
-    settings.march.resolution = resolution;
-    settings.seed = 77;
-    struct fixture fixture = fixture_configure(device, settings);
-    fixture_allocate(&fixture, 3, 1);
-    return fixture;
-}
-
-static struct fixture fixture_of_layers(struct gpu_device *device, const struct backend_case *path,
-                                        struct space_case space)
-{
-    const struct shape shape = {32, 2, 32, 1, 32, 1, 2, 1, space.aabb_scale, 1, space.contracted};
-    struct vkn_config settings = settings_of(path, &shape);
-    settings.model = VKN_MODEL_VANILLA;
-    settings.mlp.skip_layer = 2;
-    settings.mlp.position_octaves = 4;
-    settings.mlp.density_activation = space.activation;
-    settings.march.resolution = 16;
-    settings.seed = 78;
-    struct fixture fixture = fixture_configure(device, settings);
-    check_that(fixture.config.cells_per_chunk < cells_of(&fixture)); /* several chunks */
-    fixture_allocate(&fixture, 3, 1);
-    return fixture;
-}
-
-static struct fixture fixture_of(struct gpu_device *device, struct space_case space,
-                                 uint32_t resolution)
-{
-    const struct backend_case path = {.precision = VKN_PRECISION_FP32};
-    return fixture_on(device, &path, space, resolution);
-}
+#include "certify/occupancy.h"
 
 /* ---- update and threshold ------------------------------------------------------------------ */
-
-/* Makes values of unseen, empty, thin and thick cells. */
-static float *random_values(uint32_t count, uint32_t seed)
-{
-    struct random random = {seed};
-    float *values = base_alloc(count, sizeof *values);
-    for (uint32_t i = 0; i < count; i++) {
-        const double kinds[4] = {-1, 0, random_between(&random, 0, 0.02),
-                                 random_between(&random, 0, 2)};
-        values[i] = (float)kinds[random_below(&random, 4)];
-    }
-    return values;
-}
-
-static float *random_params(const struct fixture *fixture)
-{
-    struct random random = {9};
-    float *params = base_alloc(fixture->model.param_count, sizeof *params);
-    field_initialize(&fixture->settings, &fixture->model, params);
-    for (uint32_t i = fixture->model.mlp_params; i < fixture->model.param_count; i++)
-        params[i] = (float)random_between(&random, -2, 2);
-    return params;
-}
 
 /* Returns the optical thickness of a smallest step at the cell's random point. */
 static double thickness(const struct fixture *fixture, const struct reference_field *field,
@@ -94,8 +12,9 @@ static double thickness(const struct fixture *fixture, const struct reference_fi
     uint32_t resolution = fixture->constants.values[SPEC_RESOLUTION], cell[3];
     double inside[3], position[3];
     reference_random_unit(fixture->config.seed, step, index / 4, 3u + 1u + index % 4, inside);
-    reference_morton_cell(index % cells_of(fixture), cell);
-    reference_cell_position(&space, resolution, index / cells_of(fixture), cell, inside, position);
+    reference_morton_cell(index % occupancy_cells_of(fixture), cell);
+    reference_cell_position(&space, resolution, index / occupancy_cells_of(fixture), cell, inside,
+                            position);
     return reference_density(field, position) * fixture->config.step_min;
 }
 
@@ -125,11 +44,11 @@ static void expect_group(const struct fixture *fixture, const struct reference_f
 static double check_update(const struct fixture *fixture, const struct reference_field *field,
                            const struct State *state, const float *before, const float *device)
 {
-    uint32_t cells = cells_of(fixture);
+    uint32_t cells = occupancy_cells_of(fixture);
     /* A ReLU's output near its kink is a rounding error. */
     double least = field->activation == VKN_DENSITY_RELU ? (double)fixture->config.step_min : 0;
     double sum = 0;
-    for (uint32_t first = 0; first < cells * cascades_of(fixture); first += 4) {
+    for (uint32_t first = 0; first < cells * occupancy_cascades_of(fixture); first += 4) {
         double after[4];
         expect_group(fixture, field, state, before, first, after);
         for (uint32_t k = 0; k < 4; k++) {
@@ -152,35 +71,6 @@ static void check_threshold(struct fixture *fixture, double mean, float configur
     check_close(state.threshold, fmin(configured, mean), 1e-4, mean, "threshold", 0);
 }
 
-static void put_params(struct fixture *fixture, const float *params)
-{
-    fixture_put(fixture, BIND_PARAMS, params, 4ull * fixture->model.param_count);
-    if (fixture->backend.copies)
-        fixture_run(fixture, "round_parameters", (struct Push){0}, 3);
-}
-
-/* Runs the model's passes: a single one, or several for each chunk of cells. */
-static void run_update(struct fixture *fixture, uint32_t groups)
-{
-    const struct pass *passes[FIELD_MAX_PASSES];
-    size_t count = field_list_passes(&fixture->model, &fixture->model.kind->occupancy, passes);
-    const struct setup setup = fixture_setup(fixture);
-    const struct repeats repeats = setup_repeats(&setup);
-    for (size_t first = 0, end; first < count; first = end) {
-        end = first + 1;
-        while (end < count && passes[first]->by_chunk && passes[end]->by_chunk)
-            end++;
-        uint32_t chunks = pass_chunks(passes[first], &repeats);
-        for (uint32_t chunk = 0; chunk < chunks; chunk++)
-            for (size_t i = first; i < end; i++) {
-                fixture_choose_product(fixture, passes[i]->name);
-                fixture_run_pass(fixture, passes[i], chunk, groups);
-            }
-    }
-    if (!fixture->model.kind->sums_cells)
-        fixture_run_pass(fixture, &rays_sums.passes[0], 0, groups);
-}
-
 #define VARIANTS 12u
 
 /* Variants: cubes with one and three cascades and contracted space, each with its own activation of
@@ -191,19 +81,20 @@ static void check_path(struct gpu_device *device, const struct backend_case *pat
     static const struct space_case spaces[] = {
         {1, false, VKN_DENSITY_EXP}, {4, false, VKN_DENSITY_SOFTPLUS}, {2, true, VKN_DENSITY_RELU}};
     static const uint32_t steps[] = {0, 240, 256, 1008};
-    struct fixture fixture = layers ? fixture_of_layers(device, path, spaces[n / 4])
-                                    : fixture_on(device, path, spaces[n / 4], 16);
-    uint32_t count = cells_of(&fixture) * cascades_of(&fixture);
+    struct fixture fixture = layers ? occupancy_fixture_of_layers(device, path, spaces[n / 4])
+                                    : occupancy_fixture_on(device, path, spaces[n / 4], 16);
+    uint32_t count = occupancy_cells_of(&fixture) * occupancy_cascades_of(&fixture);
     /* Odd variants have fewer workgroups than groups of cells: each takes several groups. */
     uint32_t groups = n % 2 ? 3 : fixture_groups(&fixture, count / 4);
     /* With a threshold of 0, as before training, empty cells must not count as occupied. */
     struct State counts = {.step = steps[n % 4], .threshold = n % 4 == 3 ? 0 : 0.01f};
     counts.dispatches[DISPATCH_OCCUPANCY].x = groups;
-    float *before = random_values(count, 600 + n), *params = random_params(&fixture);
+    float *before = occupancy_random_values(count, 600 + n),
+          *params = occupancy_random_params(&fixture);
     fixture_put(&fixture, BIND_STATE, &counts, sizeof counts);
     fixture_put(&fixture, BIND_OCCUPANCY, before, 4ull * count);
-    put_params(&fixture, params);
-    run_update(&fixture, groups);
+    occupancy_put_params(&fixture, params);
+    occupancy_run_update(&fixture, groups);
     float *values = fixture_read(&fixture, BIND_OCCUPANCY);
     struct reference_field field = reference_field(&fixture.settings, &fixture.model, params);
     double mean = check_update(&fixture, &field, &counts, before, values);
@@ -246,23 +137,25 @@ static void test_layers(struct gpu_device *device)
 static float *update_share(struct fixture *fixture, const float *before, uint32_t share,
                            uint32_t shares)
 {
-    uint32_t count = cells_of(fixture) * cascades_of(fixture);
+    uint32_t count = occupancy_cells_of(fixture) * occupancy_cascades_of(fixture);
     const struct State counts = {.step = 0, .threshold = 0.01f};
     fixture->config.cell_share = share;
     fixture->config.cell_shares = shares;
     fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
     fixture_put(fixture, BIND_STATE, &counts, sizeof counts);
     fixture_put(fixture, BIND_OCCUPANCY, before, 4ull * count);
-    run_update(fixture, fixture_groups(fixture, count / 4));
+    occupancy_run_update(fixture, fixture_groups(fixture, count / 4));
     return fixture_read(fixture, BIND_OCCUPANCY);
 }
 
 /* Each cell is raised in one share and only decayed in the others; shares are of similar size. */
 static void check_shares(struct fixture fixture)
 {
-    uint32_t count = cells_of(&fixture) * cascades_of(&fixture), raised[SHARES] = {0}, all = 0;
-    float *before = random_values(count, 700), *params = random_params(&fixture);
-    put_params(&fixture, params);
+    uint32_t count = occupancy_cells_of(&fixture) * occupancy_cascades_of(&fixture),
+             raised[SHARES] = {0}, all = 0;
+    float *before = occupancy_random_values(count, 700),
+          *params = occupancy_random_params(&fixture);
+    occupancy_put_params(&fixture, params);
     float *whole = update_share(&fixture, before, 0, 1), *shares[SHARES];
     for (uint32_t i = 0; i < SHARES; i++)
         shares[i] = update_share(&fixture, before, i, SHARES);
@@ -292,16 +185,16 @@ static void check_shares(struct fixture fixture)
 static void test_shares(struct gpu_device *device)
 {
     const struct backend_case path = {.precision = VKN_PRECISION_FP32};
-    check_shares(fixture_of(device, (struct space_case){1, false, 0}, 32));
-    check_shares(fixture_of_layers(device, &path, (struct space_case){4, false, 0}));
+    check_shares(occupancy_fixture(device, (struct space_case){1, false, 0}, 32));
+    check_shares(occupancy_fixture_of_layers(device, &path, (struct space_case){4, false, 0}));
 }
 
 /* After the warm-up every seen cell is raised at some time. */
 static void test_every_cell(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, (struct space_case){1, false, 0}, 16);
-    uint32_t cells = cells_of(&fixture);
-    float *values = base_alloc(cells, sizeof *values), *params = random_params(&fixture);
+    struct fixture fixture = occupancy_fixture(device, (struct space_case){1, false, 0}, 16);
+    uint32_t cells = occupancy_cells_of(&fixture);
+    float *values = base_alloc(cells, sizeof *values), *params = occupancy_random_params(&fixture);
     fixture_put(&fixture, BIND_PARAMS, params, 4ull * fixture.model.param_count);
     fixture_put(&fixture, BIND_OCCUPANCY, values, 4ull * cells);
     for (uint32_t step = 256; step < 256 + 80 * 16; step += 16) {
@@ -326,7 +219,7 @@ static void test_every_cell(struct gpu_device *device)
 static void check_pack(struct fixture *fixture, uint32_t seed)
 {
     struct random random = {seed};
-    uint32_t count = cells_of(fixture) * cascades_of(fixture);
+    uint32_t count = occupancy_cells_of(fixture) * occupancy_cascades_of(fixture);
     const struct State state = {.threshold = 0.25f};
     float *values = base_alloc(count, sizeof *values);
     for (uint32_t i = 0; i < count; i++) {
@@ -338,19 +231,20 @@ static void check_pack(struct fixture *fixture, uint32_t seed)
     fixture_put(fixture, BIND_STATE, &state, sizeof state);
     fixture_put(fixture, BIND_OCCUPANCY, values, 4ull * count);
     fixture_poison(fixture, BIND_OCCUPANCY_BITS);
-    for (uint32_t cascade = 0; cascade < cascades_of(fixture); cascade++)
+    for (uint32_t cascade = 0; cascade < occupancy_cascades_of(fixture); cascade++)
         fixture_run(fixture, "pack_occupancy",
                     (struct Push){.b = fixture->local_size, .c = cascade},
                     fixture_groups(fixture, count / 512) + 1);
     uint32_t *device = fixture_read(fixture, BIND_OCCUPANCY_BITS);
     const struct reference_space space = reference_space(&fixture->settings);
-    struct reference_grid grid = reference_grid(&space, fixture->constants.values[SPEC_RESOLUTION],
-                                                cascades_of(fixture), values, state.threshold);
+    struct reference_grid grid =
+        reference_grid(&space, fixture->constants.values[SPEC_RESOLUTION],
+                       occupancy_cascades_of(fixture), values, state.threshold);
     bool any = false;
     for (uint32_t i = 0; i < count; i++) {
         if (grid.occupied[i] != reference_grid_bit(device, i))
-            check_fail("cell %u of cascade %u: bit %d", i % cells_of(fixture),
-                       i / cells_of(fixture), reference_grid_bit(device, i));
+            check_fail("cell %u of cascade %u: bit %d", i % occupancy_cells_of(fixture),
+                       i / occupancy_cells_of(fixture), reference_grid_bit(device, i));
         any = (i % 512 && any) || grid.occupied[i];
         if (i % 512 == 511)
             check_equal(device[count / 32 + i / 512] != 0, any);
@@ -366,129 +260,13 @@ static void test_pack(struct gpu_device *device)
         {1, false, 0}, {2, false, 0}, {8, false, 0}, {2, true, 0}};
     static const uint32_t resolutions[] = {16, 32};
     for (uint32_t n = 0; n < 8; n++) {
-        struct fixture fixture = fixture_of(device, spaces[n / 2], resolutions[n % 2]);
+        struct fixture fixture = occupancy_fixture(device, spaces[n / 2], resolutions[n % 2]);
         check_pack(&fixture, 700 + n);
         fixture_destroy(&fixture);
     }
 }
 
 /* ---- unseen cells -------------------------------------------------------------------------- */
-
-enum seen { UNSEEN, SEEN, MAYBE };
-
-/* Returns the distance from a camera to the nearest point of a cell's bounding box. */
-static double distance_of(const struct reference_space *space, const struct scene_camera *camera,
-                          uint32_t resolution, uint32_t cascade, const uint32_t cell[3])
-{
-    double low[3], high[3], squared = 0;
-    for (uint32_t k = 0; k < 8; k++) {
-        const double inside[3] = {k & 1, k >> 1 & 1, k >> 2};
-        double corner[3];
-        reference_cell_position(space, resolution, cascade, cell, inside, corner);
-        for (int i = 0; i < 3; i++) {
-            low[i] = k ? fmin(low[i], corner[i]) : corner[i];
-            high[i] = k ? fmax(high[i], corner[i]) : corner[i];
-        }
-    }
-    for (int i = 0; i < 3; i++) {
-        double at = camera->pose[4 * i + 3], beyond = fmax(fmax(low[i] - at, at - high[i]), 0);
-        squared += beyond * beyond;
-    }
-    return sqrt(squared);
-}
-
-/* A camera sees a point if the point projects into the picture and the ray through that pixel leads
- * back to the point: a strong distortion can fold far points into the picture. */
-static enum seen camera_sees(const struct scene_camera *camera, const double point[3])
-{
-    double x, y, origin[3], direction[3], along = 0, squared = 0;
-    if (!scene_camera_project(camera, point, &x, &y))
-        return UNSEEN;
-    double margin = fmin(fmin(x, camera->width - x), fmin(y, camera->height - y));
-    if (margin < -2e-3)
-        return UNSEEN;
-    scene_camera_ray(camera, x, y, origin, direction);
-    for (int i = 0; i < 3; i++) {
-        along += direction[i] * (point[i] - origin[i]);
-        squared += (point[i] - origin[i]) * (point[i] - origin[i]);
-    }
-    double cosine = along / sqrt(squared);
-    if (cosine < 0.99)
-        return UNSEEN;
-    return cosine > 0.999999 && margin > 2e-3 ? SEEN : MAYBE;
-}
-
-/* Tests a cell's corners and centre, from cameras not further than `far`. Points inside the cube do
- * not count for the contracted cascade. */
-static enum seen cell_seen(const struct reference_space *space, const struct scene_camera *cameras,
-                           uint32_t count, uint32_t resolution, uint32_t cascade,
-                           const uint32_t cell[3], double far)
-{
-    enum seen seen = UNSEEN;
-    bool outside = false;
-    for (int i = 0; i < 3; i++)
-        outside = outside || cell[i] < resolution / 4 || cell[i] >= resolution / 4 * 3;
-    if (cascade == reference_cubes(space) && !outside)
-        return UNSEEN;
-    for (uint32_t k = 0; k < 9; k++) {
-        const double inside[3] = {k & 1, k >> 1 & 1, k >> 2 & 1}, middle[3] = {0.5, 0.5, 0.5};
-        double position[3];
-        reference_cell_position(space, resolution, cascade, cell, k == 8 ? middle : inside,
-                                position);
-        for (uint32_t i = 0; i < count; i++) {
-            double away = distance_of(space, &cameras[i], resolution, cascade, cell) / far - 1;
-            enum seen one = away > 1e-5 ? UNSEEN : camera_sees(&cameras[i], position);
-            if (one == SEEN && away > -1e-5)
-                one = MAYBE;
-            if (one == SEEN)
-                return SEEN;
-            seen = one == MAYBE ? MAYBE : seen;
-        }
-    }
-    return seen;
-}
-
-static void check_unseen(struct gpu_device *device, struct space_case space_case,
-                         const struct scene_camera *views, uint32_t cameras_used, uint32_t groups,
-                         float far)
-{
-    struct fixture fixture = fixture_of(device, space_case, 16);
-    const struct reference_space space = reference_space(&fixture.settings);
-    struct Camera cameras[3];
-    for (uint32_t i = 0; i < cameras_used; i++)
-        cameras[i] = setup_camera(&views[i]);
-    fixture.config.camera_count = cameras_used;
-    if (far > 0)
-        fixture.config.far_distance = far;
-    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    fixture_put(&fixture, BIND_CAMERAS, cameras, cameras_used * sizeof *cameras);
-    uint32_t counts[3] = {0}, cells = cells_of(&fixture), total = cells * cascades_of(&fixture);
-    /* In parts; the last one ends with the grid. */
-    const uint32_t ends[] = {0, 777, total / 3, UINT32_MAX};
-    for (size_t i = 1; i < BASE_COUNT(ends); i++)
-        fixture_run(&fixture, "mark_unseen_cells",
-                    (struct Push){.a = ends[i - 1], .b = fixture.local_size, .d = ends[i]}, groups);
-    float *values = fixture_read(&fixture, BIND_OCCUPANCY);
-    for (uint32_t i = 0; i < total; i++) {
-        uint32_t cell[3];
-        reference_morton_cell(i % cells, cell);
-        enum seen seen = cell_seen(&space, views, cameras_used, 16, i / cells, cell,
-                                   (double)fixture.config.far_distance);
-        counts[seen]++;
-        check_that(values[i] == 0 || values[i] == -1);
-        if (seen != MAYBE && (values[i] == 0) != (seen == SEEN))
-            check_fail("cell %u of cascade %u: %g", i % cells, i / cells, values[i]);
-    }
-    /* A whole panorama sees everything. */
-    bool whole = views->lens == VKN_LENS_EQUIRECTANGULAR && far == 0 &&
-                 2 * M_PI * (double)views->focal_x < 1.001 * views->width;
-    for (uint32_t i = 0; i < total && whole; i++)
-        check_that(values[i] == 0);
-    check_that(counts[SEEN] > total / 500 && (whole || counts[UNSEEN] > total / 20));
-    check_that(counts[MAYBE] < total / 100);
-    free(values);
-    fixture_destroy(&fixture);
-}
 
 static void test_unseen(struct gpu_device *device)
 {
@@ -499,12 +277,13 @@ static void test_unseen(struct gpu_device *device)
                                     random_camera(&random, 20, 20, 0.3, true)};
     views[0].focal_x *= 20; /* so narrow that it sees a cell's centre but no corner */
     views[0].focal_y *= 20;
-    check_unseen(device, cube, views, 1, 5, 0);
-    check_unseen(device, cube, views, 3, 1024, 0); /* far more than cells, as in training */
-    check_unseen(device, contracted, views, 1, 5, 0);
-    check_unseen(device, contracted, views, 3, 1024, 0);
-    check_unseen(device, cube, views, 3, 1024, 1.3f);
-    check_unseen(device, contracted, views, 3, 1024, 5);
+    occupancy_check_unseen(device, cube, views, 1, 5, 0);
+    occupancy_check_unseen(device, cube, views, 3, 1024,
+                           0); /* far more than cells, as in training */
+    occupancy_check_unseen(device, contracted, views, 1, 5, 0);
+    occupancy_check_unseen(device, contracted, views, 3, 1024, 0);
+    occupancy_check_unseen(device, cube, views, 3, 1024, 1.3f);
+    occupancy_check_unseen(device, contracted, views, 3, 1024, 5);
 }
 
 /* A fisheye inside the cube also sees cells behind it, except beyond its range. */
@@ -516,7 +295,7 @@ static void test_unseen_by_fisheye(struct gpu_device *device)
     view.k2 = -0.004F; /* reaches 1 / (0.02)^(1/4) = 2.66 = 152 degrees */
     view.focal_x = view.focal_y = 12;
     check_that(scene_camera_limit(&view) > 2.5 && scene_camera_limit(&view) < 2.7);
-    check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+    occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
 }
 
 /* A whole panorama sees everything, also directly behind and above it; a partial one does not. */
@@ -528,15 +307,15 @@ static void test_unseen_by_panorama(struct gpu_device *device)
     view.focal_x = view.focal_y = (float)(32 / M_PI);
     view.center_x = 32;
     view.center_y = 16;
-    check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
-    check_unseen(device, (struct space_case){4, true, 0}, &view, 1, 50, 5);
+    occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+    occupancy_check_unseen(device, (struct space_case){4, true, 0}, &view, 1, 50, 5);
     view.focal_x = view.focal_y = 14;
-    check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+    occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
     /* In the grid's centre, along its axes: cells' corners are in the seam and at the poles. */
     view.focal_x = view.focal_y = (float)(32 / M_PI);
     const float straight[12] = {1, 0, 0, 0.5F, 0, 1, 0, 0.5F, 0, 0, 1, 0.5F};
     memcpy(view.pose, straight, sizeof straight);
-    check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+    occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
 }
 
 /* Every lens in the grid's centre, along its axes, with cells' corners directly behind it, and in
@@ -548,10 +327,10 @@ static void test_unseen_by_every_lens(struct gpu_device *device)
     for (size_t i = 0; i < BASE_COUNT(certify_lenses); i++) {
         struct scene_camera view = certify_lenses[i].camera;
         memcpy(view.pose, straight, sizeof straight);
-        check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+        occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
         const struct scene_camera placed = random_camera(&random, 8, 8, 0.3, false);
         memcpy(view.pose, placed.pose, sizeof view.pose);
-        check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
+        occupancy_check_unseen(device, (struct space_case){4, false, 0}, &view, 1, 50, 0);
     }
 }
 

@@ -1,33 +1,5 @@
 /* Tests reduce_gradients, and check_gradients with the loss scale. */
-#include "certify/fixture.h"
-
-static struct fixture fixture_of_sums(struct gpu_device *device, uint32_t features,
-                                      enum vkn_gradient_sums sums)
-{
-    struct vkn_config settings = {
-        .gradient_sums = sums, .grid = {.levels = 3, .features = features}, .loss.distortion = -1};
-    struct fixture fixture = fixture_configure(device, settings);
-    fixture.config.backward_groups = 7;
-    fixture_allocate(&fixture, 1, 1);
-    return fixture;
-}
-
-static struct fixture fixture_of(struct gpu_device *device, uint32_t features)
-{
-    return fixture_of_sums(device, features, VKN_SUMS_DEFAULT);
-}
-
-static void put_state(struct fixture *fixture, struct State state)
-{
-    fixture_put(fixture, BIND_STATE, &state, sizeof state);
-}
-
-static struct State get_state(struct fixture *fixture)
-{
-    struct State state;
-    fixture_get(fixture, BIND_STATE, &state, sizeof state);
-    return state;
-}
+#include "certify/optim.h"
 
 /* ---- reduce_gradients ---------------------------------------------------------------------- */
 
@@ -43,7 +15,7 @@ static void check_sums(const struct fixture *fixture, const float *partials, con
 
 static void test_reduce_float(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     struct random random = {800};
     uint32_t mlp = fixture.model.mlp_params;
     float *partials = random_floats(&random, 7ull * mlp, -1, 1);
@@ -60,7 +32,7 @@ static void test_reduce_float(struct gpu_device *device)
 /* Rounded to f16 after each workgroup, a sum of 2048 does not change by the others' 0.9. */
 static void test_reduce_rounded(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     struct random random = {802};
     uint32_t mlp = fixture.model.mlp_params;
     fixture_set_constant(&fixture, SPEC_ROUNDED, ROUND_WEIGHT_SUMS);
@@ -99,7 +71,7 @@ static void test_reduce_fixed(struct gpu_device *device)
         INT64_MAX,
         INT64_MIN,
     };
-    struct fixture fixture = fixture_of(device, 4);
+    struct fixture fixture = optim_fixture(device, 4);
     struct random random = {801};
     uint32_t mlp = fixture.model.mlp_params, count = fixture.model.param_count;
     float *partials = random_floats(&random, 7ull * mlp, -1, 1);
@@ -110,7 +82,7 @@ static void test_reduce_fixed(struct gpu_device *device)
             sums[i] = (int64_t)bits >> random_below(&random, 60);
         }
     memcpy(sums + mlp, edges, sizeof edges);
-    put_state(&fixture, (struct State){.loss_scale = 128, .ray_count = 960});
+    optim_put_state(&fixture, (struct State){.loss_scale = 128, .ray_count = 960});
     fixture_put(&fixture, BIND_PARTIALS, partials, 28ull * mlp);
     fixture_put(&fixture, BIND_ACCUMULATORS, sums, 8ull * count);
     fixture_run(&fixture, "reduce_gradients_fixed", (struct Push){.b = fixture.local_size}, 5);
@@ -131,43 +103,6 @@ static void test_reduce_fixed(struct gpu_device *device)
 
 /* ---- check_gradients ----------------------------------------------------------------------- */
 
-#define GROUPS 11u
-
-/* Sets the number of workgroups that wrote loss sums, as composite does. */
-static void put_losses(const struct fixture *fixture, struct State *state, uint32_t losses)
-{
-    bool per_invocation = fixture->constants.values[SPEC_CPU_KERNELS];
-    state->dispatches[per_invocation ? DISPATCH_RAYS : DISPATCH_FORWARD].x = losses;
-}
-
-/* Reads the state after the last workgroup, which resets the count of finished ones. */
-static struct State get_finished(struct fixture *fixture)
-{
-    struct State state = get_state(fixture);
-    check_equal(state.dispatches[DISPATCH_PARAMS].finished, 0);
-    return state;
-}
-
-/* Runs the pass on these gradients, with `losses` partial sums of loss (1) and squared error (2);
- * returns the state. */
-static struct State run_checks(struct fixture *fixture, const float *gradients, struct State before,
-                               uint32_t losses)
-{
-    float pairs[2 * 300];
-    for (uint32_t i = 0; i < losses; i++) {
-        pairs[2 * i] = 1;
-        pairs[2 * i + 1] = 2;
-    }
-    put_losses(fixture, &before, losses);
-    put_state(fixture, before);
-    fixture_poison(fixture, BIND_REDUCE);
-    fixture_poison(fixture, BIND_STATS);
-    fixture_put(fixture, BIND_REDUCE, pairs, 8ull * losses);
-    fixture_put(fixture, BIND_GRADIENTS, gradients, 4ull * fixture->model.param_count);
-    fixture_run(fixture, "check_gradients", (struct Push){.b = fixture->local_size}, GROUPS);
-    return get_finished(fixture);
-}
-
 static double norm_of(const float *gradients, uint32_t count, double scale)
 {
     double sum = 0;
@@ -175,70 +110,6 @@ static double norm_of(const float *gradients, uint32_t count, double scale)
         sum += gradients[i] / scale * (gradients[i] / scale);
     return sqrt(sum);
 }
-
-static void check_state(const struct fixture *fixture, const struct State *before,
-                        const struct State *after, double norm)
-{
-    struct State expected = *before;
-    bool finite = isfinite(norm) && !before->nonfinite;
-    double clip = fixture->config.clip_norm;
-    reference_loss_scale(&fixture->config, finite, &expected);
-    check_equal(after->nonfinite, !finite);
-    check_equal(after->updates, expected.updates);
-    check_equal(after->good_steps, expected.good_steps);
-    check_equal(after->skipped_steps, expected.skipped_steps);
-    check_that(after->loss_scale == expected.loss_scale);
-    check_equal(after->settled, expected.settled);
-    check_equal(after->backoffs, expected.backoffs);
-    check_equal(after->rate_cuts, expected.rate_cuts);
-    if (!finite)
-        return;
-    check_close(after->grad_norm, norm, 1e-5, norm, "gradient norm", 0);
-    double factor = (clip > 0 && norm > clip ? clip / norm : 1) / before->loss_scale;
-    check_close(after->gradient_factor, factor, 1e-5, factor, "gradient factor", 0);
-}
-
-/* Checks that only the step's entry of the ring is written. */
-static void check_stats(struct fixture *fixture, const struct State *before,
-                        const struct State *after, uint32_t losses)
-{
-    struct Stats *ring = fixture_read(fixture, BIND_STATS),
-                 *stats = &ring[before->step % STATS_RING];
-    size_t words = sizeof *ring / 4, at = (size_t)(stats - ring) * words;
-    check_equal(stats->step, before->step);
-    check_equal(stats->rays, before->ray_count);
-    check_equal(stats->samples, before->sample_count);
-    check_equal(stats->live, before->live_count);
-    check_equal(stats->skipped_steps, after->skipped_steps);
-    check_close(stats->loss, 1.0 * losses / before->live_rays, 1e-6, 1, "loss", 0);
-    check_close(stats->square, 2.0 * losses / before->live_rays, 1e-6, 1, "square", 0);
-    check_that(stats->learning_rate == before->learning_rate);
-    check_that(stats->loss_scale == before->loss_scale); /* the scale that the step used */
-    check_equal(stats->rate_cuts, after->rate_cuts);
-    check_that(stats->kept_share == 0 && stats->keep_weight == 0); /* no ray is dropped */
-    check_that(after->keep_gain == 0 && after->mean_loss == 0);
-    double underflowed = before->rounded > 0 ? (double)before->underflowed / before->rounded : 0;
-    check_close(stats->underflowed, underflowed, 1e-6, underflowed, "underflowed share of step",
-                before->step);
-    if (!after->nonfinite)
-        check_that(stats->grad_norm == after->grad_norm);
-    check_poisoned(ring, 0, at);
-    check_poisoned(ring, at + words, STATS_RING * words);
-    free(ring);
-}
-
-static const struct State usual = {
-    .step = 1000,
-    .ray_count = 640,
-    .sample_count = 9000,
-    .live_count = 7000,
-    .live_rays = 600,
-    .learning_rate = 0.01f,
-    .loss_scale = 1024,
-    .good_steps = 3,
-    .skipped_steps = 5,
-    .updates = 42,
-};
 
 struct scaling {
     uint32_t kind, interval, good_steps;
@@ -267,7 +138,7 @@ static const struct scaling scalings[] = {
 static void test_loss_scale(struct gpu_device *device)
 {
     struct random random = {810};
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     uint32_t count = fixture.model.param_count;
     fixture.config.scale_growth = 2;
     fixture.config.scale_backoff = 0.5f;
@@ -282,7 +153,7 @@ static void test_loss_scale(struct gpu_device *device)
         fixture.config.scale_interval = scaling->interval;
         fixture.config.clip_norm = scaling->clip;
         fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-        struct State before = usual;
+        struct State before = optim_usual;
         before.good_steps = scaling->good_steps;
         before.loss_scale = scaling->scale;
         before.nonfinite = scaling->nonfinite;
@@ -292,9 +163,9 @@ static void test_loss_scale(struct gpu_device *device)
         /* A square beyond FLT_MAX makes the norm infinite too. */
         double norm = norm_of(gradients, count, scaling->scale);
         norm = norm * norm > FLT_MAX ? INFINITY : norm;
-        struct State after = run_checks(&fixture, gradients, before, losses);
-        check_state(&fixture, &before, &after, norm);
-        check_stats(&fixture, &before, &after, losses);
+        struct State after = optim_run_checks(&fixture, gradients, before, losses);
+        optim_check_state(&fixture, &before, &after, norm);
+        optim_check_stats(&fixture, &before, &after, losses);
         free(gradients);
     }
     fixture_destroy(&fixture);
@@ -304,7 +175,7 @@ static void test_loss_scale(struct gpu_device *device)
  * them. Words where f32 gradients would be are not read. */
 static void test_f16_sums(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of_sums(device, 4, VKN_SUMS_F16);
+    struct fixture fixture = optim_fixture_of_sums(device, 4, VKN_SUMS_F16);
     struct random random = {811};
     uint32_t count = fixture.model.param_count, mlp = fixture.model.mlp_params;
     const uint32_t bad[] = {count, mlp, mlp + 1, count - 1};
@@ -316,12 +187,12 @@ static void test_f16_sums(struct gpu_device *device)
             sums[i] = i != bad[n] ? sums[i] : n == 2 ? 0x7e00 : 0xfc00;
             gradients[i] = (float)reference_f16(sums[i]);
         }
-        double norm = norm_of(gradients, count, usual.loss_scale);
+        double norm = norm_of(gradients, count, optim_usual.loss_scale);
         check_that(isfinite(norm) == (n == 0));
         for (uint32_t i = mlp; i < count; i++)
             gradients[i] = NAN;
         fixture_put(&fixture, BIND_ACCUMULATORS, sums, 2ull * count);
-        struct State after = run_checks(&fixture, gradients, usual, 1);
+        struct State after = optim_run_checks(&fixture, gradients, optim_usual, 1);
         check_equal(after.nonfinite, n > 0);
         if (n == 0)
             check_close(after.grad_norm, norm, 1e-5, norm, "gradient norm", 0);
@@ -331,46 +202,26 @@ static void test_f16_sums(struct gpu_device *device)
     fixture_destroy(&fixture);
 }
 
-/* Runs the pass on partial sums of loss, squared error and distortion loss. */
-static struct State run_losses(struct fixture *fixture, struct State before, const float sums[3])
-{
-    float *reduce = base_alloc(REDUCE_SIZE, sizeof *reduce);
-    for (uint32_t i = 0; i < REDUCE_SIZE; i++)
-        reduce[i] = NAN; /* not read */
-    reduce[REDUCE_LOSS] = sums[0];
-    reduce[REDUCE_LOSS + 1] = sums[1];
-    reduce[REDUCE_DISTORTION] = sums[2];
-    float *gradients = base_alloc(fixture->model.param_count, sizeof *gradients);
-    gradients[5] = 1;
-    put_losses(fixture, &before, 1);
-    put_state(fixture, before);
-    fixture_put(fixture, BIND_REDUCE, reduce, REDUCE_SIZE * sizeof *reduce);
-    fixture_put(fixture, BIND_GRADIENTS, gradients, 4ull * fixture->model.param_count);
-    fixture_run(fixture, "check_gradients", (struct Push){.b = fixture->local_size}, GROUPS);
-    free(gradients);
-    free(reduce);
-    return get_finished(fixture);
-}
-
 /* A loss that is not finite skips the step; a squared error that is not finite only spoils PSNR. */
 static void test_nan_loss(struct gpu_device *device)
 {
     static const float losses[][3] = {{NAN, 1},  {INFINITY, 1}, {1e38f, 1},       {1, INFINITY},
                                       {1, 1, 3}, {1, 1, NAN},   {1, 1, INFINITY}, {NAN, 1, 1}};
-    struct fixture plain = fixture_of(device, 2), drawn = fixture_of(device, 2);
+    struct fixture plain = optim_fixture(device, 2), drawn = optim_fixture(device, 2);
     fixture_set_constant(&drawn, SPEC_DISTORTION, DISTORTION_LINEAR);
     for (size_t i = 0; i < BASE_COUNT(losses); i++) {
         bool is_finite = isfinite(losses[i][0] + losses[i][2]);
         struct fixture *fixture = i < 4 ? &plain : &drawn;
-        struct State after = run_losses(fixture, usual, losses[i]);
+        struct State after = optim_run_losses(fixture, optim_usual, losses[i]);
         struct Stats *ring = fixture_read(fixture, BIND_STATS);
-        const struct Stats *stats = &ring[usual.step % STATS_RING];
+        const struct Stats *stats = &ring[optim_usual.step % STATS_RING];
         check_equal(after.nonfinite, !is_finite);
-        check_equal(after.skipped_steps, usual.skipped_steps + !is_finite);
+        check_equal(after.skipped_steps, optim_usual.skipped_steps + !is_finite);
         check_that(stats->coarse_loss < 0); /* there is no coarse field */
         if (is_finite) {
-            check_close(stats->loss, losses[i][0] / usual.live_rays, 1e-6, stats->loss, "loss", i);
-            check_close(stats->distortion_loss, losses[i][2] / usual.live_rays, 1e-6,
+            check_close(stats->loss, losses[i][0] / optim_usual.live_rays, 1e-6, stats->loss,
+                        "loss", i);
+            check_close(stats->distortion_loss, losses[i][2] / optim_usual.live_rays, 1e-6,
                         stats->distortion_loss, "distortion loss", i);
         }
         free(ring);
@@ -382,12 +233,12 @@ static void test_nan_loss(struct gpu_device *device)
 /* The mean over no rays is 0, and does not skip the step. */
 static void test_no_rays(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
-    struct State before = usual;
+    struct fixture fixture = optim_fixture(device, 2);
+    struct State before = optim_usual;
     before.live_rays = 0;
-    struct State after = run_losses(&fixture, before, (const float[3]){0, 0, 0});
+    struct State after = optim_run_losses(&fixture, before, (const float[3]){0, 0, 0});
     struct Stats *ring = fixture_read(&fixture, BIND_STATS),
-                 *stats = &ring[usual.step % STATS_RING];
+                 *stats = &ring[optim_usual.step % STATS_RING];
     check_that(stats->loss == 0 && stats->square == 0 && after.nonfinite == 0);
     free(ring);
     fixture_destroy(&fixture);
@@ -412,7 +263,7 @@ static void test_keep_gain(struct gpu_device *device)
         {0, 7000, 1000, 0.1f},     /* the largest gain */
         {7000, 7000, 1e-3f, 0.1f}, /* the smallest */
     };
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     fixture_set_constant(&fixture, SPEC_KEEP, 1);
     fixture_set_constant(&fixture, SPEC_DISTORTION, DISTORTION_LINEAR);
     fixture.config.keep_share = 0.25f;
@@ -420,13 +271,14 @@ static void test_keep_gain(struct gpu_device *device)
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
     for (size_t n = 0; n < 2 * BASE_COUNT(cases); n++) {
         bool good = n % 2 == 0;
-        struct State before = usual;
+        struct State before = optim_usual;
         before.live_count = cases[n / 2].live;
         before.reached_count = cases[n / 2].reached;
         before.kept_rays = 150;
         before.keep_gain = cases[n / 2].gain;
         before.mean_loss = cases[n / 2].mean_loss;
-        struct State after = run_losses(&fixture, before, (const float[3]){good ? 24 : NAN, 1, 6});
+        struct State after =
+            optim_run_losses(&fixture, before, (const float[3]){good ? 24 : NAN, 1, 6});
         double gain = good ? reference_keep_gain(&fixture.config, &before) : before.keep_gain;
         check_close(after.keep_gain, gain, 1e-6, fmax(gain, 1e-3), "gain", n);
         check_close(after.mean_loss, good ? 30.0 / 600 : before.mean_loss, 1e-6, 1, "loss", n);
@@ -442,121 +294,62 @@ static void test_keep_gain(struct gpu_device *device)
 
 /* ---- back-offs ----------------------------------------------------------------------------- */
 
-/* Copies the parts of the state that reference and device must agree on. */
-static void copy_scale(const struct State *from, struct State *to)
-{
-    to->loss_scale = from->loss_scale;
-    to->good_steps = from->good_steps;
-    to->skipped_steps = from->skipped_steps;
-    to->updates = from->updates;
-    to->settled = from->settled;
-    to->backoffs = from->backoffs;
-    to->tolerated = from->tolerated;
-    to->rate_cuts = from->rate_cuts;
-}
-
-/* Runs good (g) and bad (b) steps, and good ones in which more than 1 % of the gradients underflow
- * (u), from `start`; returns the state, in which both sides agree. */
-static struct State run_steps(struct fixture *fixture, struct State start, const char *steps)
-{
-    float *gradients = base_alloc(fixture->model.param_count, sizeof *gradients);
-    struct State expected = start, device = start;
-    fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    for (; *steps; steps++) {
-        bool finite = *steps != 'b';
-        device.rounded = expected.rounded = 1000;
-        device.underflowed = expected.underflowed = *steps == 'u' ? 11 : 9;
-        gradients[77] = finite ? 1 : INFINITY;
-        struct State after = run_checks(fixture, gradients, device, 1);
-        reference_loss_scale(&fixture->config, finite, &expected);
-        copy_scale(&after, &device);
-        check_equal(after.nonfinite, !finite);
-    }
-    free(gradients);
-    struct State both = start;
-    copy_scale(&expected, &both);
-    device.rounded = start.rounded;
-    device.underflowed = start.underflowed;
-    check_memory(&device, &both, sizeof both);
-    return device;
-}
-
-static void check_backoffs(struct fixture *fixture, const char *steps, uint32_t backoffs,
-                           uint32_t cuts, double scale)
-{
-    const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
-    struct State state = run_steps(fixture, start, steps);
-    if (state.backoffs != backoffs || state.rate_cuts != cuts || state.loss_scale != scale)
-        check_fail("after %s: %u back-offs, %u rate cuts, scale %g", steps, state.backoffs,
-                   state.rate_cuts, state.loss_scale);
-}
-
 /* max_backoffs back-offs without growth of the scale between cut the learning rate. */
 static void test_backoffs(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     fixture.config.scale_kind = SCALE_DYNAMIC;
     fixture.config.scale_growth = 2;
     fixture.config.scale_backoff = 0.5f;
     fixture.config.scale_interval = 3;
     fixture.config.max_backoffs = 3;
     fixture.config.rate_cut_factor = 0.5f;
-    check_backoffs(&fixture, "bbbbbbbb", 0, 0, 4); /* started too high: no step yet */
-    check_backoffs(&fixture, "bbbbg", 0, 0, 64);
-    check_backoffs(&fixture, "gbb", 2, 0, 256);
-    check_backoffs(&fixture, "gbbb", 0, 1, 128);     /* consecutive */
-    check_backoffs(&fixture, "gbgbggb", 0, 1, 128);  /* with good steps between */
-    check_backoffs(&fixture, "gbgbgggb", 1, 0, 256); /* the scale grew between */
-    check_backoffs(&fixture, "bbgbgb", 2, 0, 64);
-    check_backoffs(&fixture, "gbbbbbb", 0, 1, 16); /* no second cut before a good step */
-    check_backoffs(&fixture, "gbbbbgbbb", 0, 2, 8);
-    check_backoffs(&fixture, "gbbbggggggggg", 0, 1, 1024); /* stays cut when the scale recovers */
+    optim_check_backoffs(&fixture, "bbbbbbbb", 0, 0, 4); /* started too high: no step yet */
+    optim_check_backoffs(&fixture, "bbbbg", 0, 0, 64);
+    optim_check_backoffs(&fixture, "gbb", 2, 0, 256);
+    optim_check_backoffs(&fixture, "gbbb", 0, 1, 128);     /* consecutive */
+    optim_check_backoffs(&fixture, "gbgbggb", 0, 1, 128);  /* with good steps between */
+    optim_check_backoffs(&fixture, "gbgbgggb", 1, 0, 256); /* the scale grew between */
+    optim_check_backoffs(&fixture, "bbgbgb", 2, 0, 64);
+    optim_check_backoffs(&fixture, "gbbbbbb", 0, 1, 16); /* no second cut before a good step */
+    optim_check_backoffs(&fixture, "gbbbbgbbb", 0, 2, 8);
+    optim_check_backoffs(&fixture, "gbbbggggggggg", 0, 1,
+                         1024); /* stays cut when the scale recovers */
     fixture.config.rate_cut_factor = 1;
-    check_backoffs(&fixture, "gbbbgbbb", 0, 0, 16);
+    optim_check_backoffs(&fixture, "gbbbgbbb", 0, 0, 16);
     fixture.config.rate_cut_factor = 0.5f;
     struct State last = {.live_rays = 1, .loss_scale = 1, .rate_cuts = MAX_RATE_CUTS};
-    last = run_steps(&fixture, last, "gbbb");
+    last = optim_run_steps(&fixture, last, "gbbb");
     check_equal(last.rate_cuts, MAX_RATE_CUTS);
     fixture.config.scale_kind = SCALE_STATIC;
-    check_backoffs(&fixture, "gbbbgbbb", 0, 0, 1024);
+    optim_check_backoffs(&fixture, "gbbbgbbb", 0, 0, 1024);
     fixture.config.scale_kind = SCALE_SCHEDULE;
-    check_backoffs(&fixture, "gbbbgbbb", 0, 0, 1024);
+    optim_check_backoffs(&fixture, "gbbbgbbb", 0, 0, 1024);
     fixture_destroy(&fixture);
-}
-
-/* Checks a scale that starts at 1024 and doubles after three good steps, and the number of
- * tolerated overflows. */
-static void check_scale(struct fixture *fixture, const char *steps, double scale,
-                        uint32_t tolerated)
-{
-    const struct State start = {.step = 7, .live_rays = 1, .loss_scale = 1024};
-    struct State state = run_steps(fixture, start, steps);
-    if (state.loss_scale != scale || state.tolerated != tolerated)
-        check_fail("after %s: scale %g, %u tolerated", steps, state.loss_scale, state.tolerated);
 }
 
 /* The scale is lowered after `scale_hysteresis` overflows, and by each one after them. Good steps
  * do not reset that count; growth of the scale does. */
 static void test_hysteresis(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     fixture.config.scale_kind = SCALE_DYNAMIC;
     fixture.config.scale_growth = 2;
     fixture.config.scale_backoff = 0.5f;
     fixture.config.scale_interval = 3;
     fixture.config.max_backoffs = 3;
     fixture.config.rate_cut_factor = 0.5f;
-    check_scale(&fixture, "b", 512, 0); /* default: at once */
+    optim_check_scale(&fixture, "b", 512, 0); /* default: at once */
     fixture.config.scale_hysteresis = 3;
-    check_scale(&fixture, "bb", 1024, 2);
-    check_scale(&fixture, "bbbb", 256, 2);
-    check_scale(&fixture, "bgbggb", 512, 2); /* not consecutive */
-    check_scale(&fixture, "bbbgggbb", 1024, 2);
-    check_scale(&fixture, "bbgggbb", 2048, 2);
-    check_backoffs(&fixture, "gbbbb", 2, 0, 256); /* no back-off, no cut */
-    check_backoffs(&fixture, "gbbbbb", 0, 1, 128);
+    optim_check_scale(&fixture, "bb", 1024, 2);
+    optim_check_scale(&fixture, "bbbb", 256, 2);
+    optim_check_scale(&fixture, "bgbggb", 512, 2); /* not consecutive */
+    optim_check_scale(&fixture, "bbbgggbb", 1024, 2);
+    optim_check_scale(&fixture, "bbgggbb", 2048, 2);
+    optim_check_backoffs(&fixture, "gbbbb", 2, 0, 256); /* no back-off, no cut */
+    optim_check_backoffs(&fixture, "gbbbbb", 0, 1, 128);
     fixture.config.scale_kind = SCALE_STATIC;
-    check_scale(&fixture, "bbbbgggg", 1024, 0);
+    optim_check_scale(&fixture, "bbbbgggg", 1024, 0);
     fixture_destroy(&fixture);
 }
 
@@ -566,35 +359,36 @@ static void test_early_growth(struct gpu_device *device)
 {
 #define U15 "uuuuuuuuuuuuuuu"
 #define G15 "ggggggggggggggg"
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     check_that(fixture.config.scale_underflow == 0.01f);
     fixture.config.scale_kind = SCALE_DYNAMIC;
     fixture.config.scale_growth = 2;
     fixture.config.scale_backoff = 0.5f;
     fixture.config.scale_interval = 40;
     fixture.config.max_backoffs = 3;
-    check_scale(&fixture, U15, 1024, 0);
-    check_scale(&fixture, U15 "g", 1024, 0); /* the 16th step decides */
-    check_scale(&fixture, G15 "u", 2048, 0);
-    check_scale(&fixture, U15 "u" U15 "u", 4096, 0);
-    check_scale(&fixture, U15 "u" U15 "b", 1024, 0);
-    check_scale(&fixture, U15 "bu" U15, 512, 0);              /* would overflow again */
-    check_scale(&fixture, "b" U15 U15 "uuuuuuuuuu", 2048, 0); /* no back-off: no good step yet */
+    optim_check_scale(&fixture, U15, 1024, 0);
+    optim_check_scale(&fixture, U15 "g", 1024, 0); /* the 16th step decides */
+    optim_check_scale(&fixture, G15 "u", 2048, 0);
+    optim_check_scale(&fixture, U15 "u" U15 "u", 4096, 0);
+    optim_check_scale(&fixture, U15 "u" U15 "b", 1024, 0);
+    optim_check_scale(&fixture, U15 "bu" U15, 512, 0); /* would overflow again */
+    optim_check_scale(&fixture, "b" U15 U15 "uuuuuuuuuu", 2048,
+                      0); /* no back-off: no good step yet */
     fixture.config.scale_hysteresis = 2;
-    check_scale(&fixture, "gb" U15 U15, 1024, 1); /* tolerated, but an overflow */
-    check_scale(&fixture, "gb" U15 U15 U15, 2048, 0);
-    check_scale(&fixture, "gb" U15 U15 "uuuuuuuuuu" U15 "u", 4096, 0);
+    optim_check_scale(&fixture, "gb" U15 U15, 1024, 1); /* tolerated, but an overflow */
+    optim_check_scale(&fixture, "gb" U15 U15 U15, 2048, 0);
+    optim_check_scale(&fixture, "gb" U15 U15 "uuuuuuuuuu" U15 "u", 4096, 0);
     fixture.config.scale_maximum = 1500;
-    check_scale(&fixture, U15 "u" U15 "u", 1500, 0);
+    optim_check_scale(&fixture, U15 "u" U15 "u", 1500, 0);
     fixture.config.scale_underflow = 1;
-    check_scale(&fixture, U15 "u" U15 "u", 1024, 0);
+    optim_check_scale(&fixture, U15 "u" U15 "u", 1024, 0);
     fixture_destroy(&fixture);
 }
 
 /* A scale stops at its limits; overflows still count there, and growth starts a new interval. */
 static void test_scale_limits(struct gpu_device *device)
 {
-    struct fixture fixture = fixture_of(device, 2);
+    struct fixture fixture = optim_fixture(device, 2);
     /* By default the scale and its reciprocal must be normal numbers. */
     check_that(fixture.config.scale_minimum == 0x1p-126f &&
                fixture.config.scale_maximum == 0x1p126f);
@@ -605,15 +399,15 @@ static void test_scale_limits(struct gpu_device *device)
     fixture.config.scale_minimum = 100;
     fixture.config.scale_maximum = 5000;
     fixture.config.scale_hysteresis = 2;
-    check_scale(&fixture, "bbb", 100, 1);
-    check_scale(&fixture, "bbbbb", 100, 1);
-    check_scale(&fixture, "bbbbbgg", 300, 0);
-    check_scale(&fixture, "gggg", 5000, 0);
-    check_scale(&fixture, "ggggbgg", 5000, 0);
+    optim_check_scale(&fixture, "bbb", 100, 1);
+    optim_check_scale(&fixture, "bbbbb", 100, 1);
+    optim_check_scale(&fixture, "bbbbbgg", 300, 0);
+    optim_check_scale(&fixture, "gggg", 5000, 0);
+    optim_check_scale(&fixture, "ggggbgg", 5000, 0);
     fixture.config.max_backoffs = 4;
     fixture.config.rate_cut_factor = 0.5f;
-    check_backoffs(&fixture, "gbbbb", 3, 0, 100);
-    check_backoffs(&fixture, "gbbbbb", 0, 1, 100); /* counts at the limit */
+    optim_check_backoffs(&fixture, "gbbbb", 3, 0, 100);
+    optim_check_backoffs(&fixture, "gbbbbb", 0, 1, 100); /* counts at the limit */
     fixture_destroy(&fixture);
 }
 

@@ -1,134 +1,19 @@
 /* Tests generate_rays: every ray goes through a pixel of a camera, and all pixels are equally
  * likely. */
-#include "certify/rays.h"
+#include "certify/rays_inputs.h"
 
-#define CAMERAS 3u
-#define RAYS    4000u
-#define STEPS   40u
-
-static const uint32_t sizes[CAMERAS][2] = {{37, 23}, {64, 48}, {5, 9}};
-#define PIXELS (37u * 23 + 64 * 48 + 5 * 9)
-
-struct views {
-    struct scene_camera cameras[CAMERAS];
-    uint32_t pixels[PIXELS]; /* red and green encode the pixel's index */
-};
-
-static struct views views_create(double distance)
-{
-    struct views views = {0};
-    struct random random = {5};
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < CAMERAS; i++) {
-        views.cameras[i] = random_camera(&random, sizes[i][0], sizes[i][1], distance, i > 0);
-        views.cameras[i].first_pixel = first;
-        views.cameras[i].time = 0.25f * (float)(i + 1);
-        first += sizes[i][0] * sizes[i][1];
-    }
-    for (uint32_t i = 0; i < PIXELS; i++)
-        views.pixels[i] = i | (i * 2654435761u & 0xffff0000u);
-    return views;
-}
-
-static struct fixture fixture_of(struct gpu_device *device, const struct views *views,
-                                 enum vkn_background background, uint32_t aabb_scale,
-                                 enum vkn_contraction contraction, uint64_t seed)
-{
-    struct vkn_config settings = {
-        .background = background,
-        .scene = {.aabb_scale = aabb_scale, .contraction = contraction},
-        .batch.max_rays = RAYS + 100,
-        .seed = seed,
-    };
-    struct fixture fixture = fixture_configure(device, settings);
-    struct Camera cameras[CAMERAS];
-    fixture_allocate(&fixture, CAMERAS, PIXELS);
-    for (uint32_t i = 0; i < CAMERAS; i++) {
-        cameras[i] = setup_camera(&views->cameras[i]);
-        cameras[i].view = i;
-    }
-    fixture_put(&fixture, BIND_CAMERAS, cameras, sizeof cameras);
-    fixture_put(&fixture, BIND_PIXELS, views->pixels, sizeof views->pixels);
-    return fixture;
-}
-
-/* Runs a step; returns its rays, which the caller frees. */
-static struct Ray *run_step(struct fixture *fixture, uint32_t step, uint32_t rays)
-{
-    struct State state = {.step = step, .ray_count = rays};
-    fixture_put(fixture, BIND_STATE, &state, sizeof state);
-    fixture_poison(fixture, BIND_RAYS);
-    fixture_poison(fixture, BIND_RESULTS);
-    fixture_run(fixture, "generate_rays", (struct Push){.b = fixture->local_size},
-                fixture_groups(fixture, rays));
-    return fixture_read(fixture, BIND_RAYS);
-}
-
-/* Returns the pixel whose colour is the ray's target. */
-static uint32_t pixel_of(const struct views *views, const struct Ray *ray, size_t index)
-{
-    uint32_t word = 0;
-    for (int c = 0; c < 4; c++) {
-        double byte = ray->target[c] * 255.0;
-        check_close(byte, round(byte), 1e-4, 1, "byte of ray", index);
-        word |= (uint32_t)round(byte) << (8 * c);
-    }
-    uint32_t pixel = word & 0xffffu;
-    check_that(pixel < PIXELS);
-    check_equal(word, views->pixels[pixel]);
-    return pixel;
-}
-
-static uint32_t camera_of(uint32_t pixel)
-{
-    uint32_t camera = 0, end = sizes[0][0] * sizes[0][1];
-    while (pixel >= end && camera + 1 < CAMERAS) {
-        camera++;
-        end += sizes[camera][0] * sizes[camera][1];
-    }
-    return camera;
-}
-
-static void check_rays(const struct fixture *fixture, const struct views *views,
-                       const struct Ray *rays, uint32_t count, uint32_t *hits)
-{
-    for (uint32_t r = 0; r < count; r++) {
-        uint32_t pixel = pixel_of(views, &rays[r], r);
-        const struct scene_camera *camera = &views->cameras[camera_of(pixel)];
-        check_equal(rays[r].view, camera_of(pixel));
-        check_that(rays[r].time == camera->time);
-        uint32_t pixel_index = pixel - (uint32_t)camera->first_pixel;
-        uint32_t x = pixel_index % camera->width, y = pixel_index / camera->width;
-        check_camera_ray(&rays[r], camera, x + 0.5, y + 0.5, &fixture->config,
-                         fixture_contracts(fixture), 0, 1, r);
-        check_ray_position(&rays[r], camera->width, camera->height, x + 0.5, y + 0.5, r);
-        hits[pixel]++;
-    }
-}
-
-/* Pearson's chi-square test, at 5 standard deviations. */
-static void check_uniform(const uint32_t *hits, size_t count, const char *what)
-{
-    double total = 0, sum = 0;
-    for (size_t i = 0; i < count; i++)
-        total += hits[i];
-    double mean = total / (double)count, freedom = (double)count - 1;
-    for (size_t i = 0; i < count; i++)
-        sum += (hits[i] - mean) * (hits[i] - mean) / mean;
-    if (!(fabs(sum - freedom) < 5 * sqrt(2 * freedom) + 5))
-        check_fail("%s: chi-square %.1f for %.0f degrees of freedom", what, sum, freedom);
-}
+#define STEPS 40u
 
 static void test_pixels(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 1);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 1);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
     for (uint32_t step = 1; step <= STEPS; step++) {
-        struct Ray *rays = run_step(&fixture, step, RAYS);
+        struct Ray *rays = rays_run_step(&fixture, step, RAYS);
         struct RayResult *results = fixture_read(&fixture, BIND_RESULTS);
-        check_rays(&fixture, &views, rays, RAYS, hits);
+        rays_check(&fixture, &views, rays, RAYS, hits);
         for (uint32_t r = 0; r < RAYS; r++)
             check_fresh_result(&results[r]);
         uint32_t capacity = fixture.config.ray_capacity;
@@ -138,10 +23,11 @@ static void test_pixels(struct gpu_device *device)
         free(rays);
     }
     for (uint32_t i = 0; i < PIXELS; i++)
-        by_camera[camera_of(i)] += hits[i];
-    check_uniform(by_camera, CAMERAS, "cameras");
+        by_camera[rays_camera_of(i)] += hits[i];
+    rays_check_uniform(by_camera, CAMERAS, "cameras");
     for (uint32_t i = 0; i < CAMERAS; i++)
-        check_uniform(hits + views.cameras[i].first_pixel, sizes[i][0] * sizes[i][1], "pixels");
+        rays_check_uniform(hits + views.cameras[i].first_pixel, rays_sizes[i][0] * rays_sizes[i][1],
+                           "pixels");
     free(hits);
     fixture_destroy(&fixture);
 }
@@ -151,16 +37,16 @@ static void test_pixels(struct gpu_device *device)
 static void check_cone(struct gpu_device *device, uint32_t aabb_scale,
                        enum vkn_contraction contraction, float far)
 {
-    struct views views = views_create(0.8);
+    struct views views = rays_views_create(0.8);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
+        rays_fixture(device, &views, VKN_BACKGROUND_BLACK, aabb_scale, contraction, 2);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits);
     check_that(fixture.config.cone_angle > 0);
     if (far > 0)
         fixture.config.far_distance = far;
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct Ray *rays = run_step(&fixture, 1, 777);
-    check_rays(&fixture, &views, rays, 777, hits);
+    struct Ray *rays = rays_run_step(&fixture, 1, 777);
+    rays_check(&fixture, &views, rays, 777, hits);
     free(rays);
     free(hits);
     fixture_destroy(&fixture);
@@ -177,7 +63,7 @@ static void test_cone(struct gpu_device *device)
 /* Masked pixels get no ray while others exist; the others get equally many rays. */
 static void test_ignored_pixels(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct random random = {7};
     bool ignored[PIXELS];
     for (uint32_t i = 0; i < PIXELS; i++) {
@@ -186,26 +72,26 @@ static void test_ignored_pixels(struct gpu_device *device)
             views.pixels[i] = SCENE_IGNORED;
     }
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), counts[PIXELS], kept = 0, missed = 0;
     for (uint32_t step = 1; step <= STEPS; step++) {
-        struct Ray *rays = run_step(&fixture, step, RAYS);
+        struct Ray *rays = rays_run_step(&fixture, step, RAYS);
         for (uint32_t r = 0; r < RAYS; r++) {
             if (rays[r].last == -3.0f)
                 missed++;
             else
-                hits[pixel_of(&views, &rays[r], r)]++;
+                hits[rays_pixel_of(&views, &rays[r], r)]++;
         }
         free(rays);
     }
     check_that(missed < STEPS * RAYS / 500); /* 0.6 ^ 16 is 0.0003 */
     for (uint32_t camera = 0, i = 0; camera < CAMERAS; camera++, kept = 0) {
-        for (uint32_t n = 0; n < sizes[camera][0] * sizes[camera][1]; n++, i++) {
+        for (uint32_t n = 0; n < rays_sizes[camera][0] * rays_sizes[camera][1]; n++, i++) {
             check_that(!ignored[i] || hits[i] == 0);
             if (!ignored[i])
                 counts[kept++] = hits[i];
         }
-        check_uniform(counts, kept, "pixels that count");
+        rays_check_uniform(counts, kept, "pixels that count");
     }
     free(hits);
     fixture_destroy(&fixture);
@@ -215,9 +101,9 @@ static void test_ignored_pixels(struct gpu_device *device)
  * row and column of the third view, from its row 20 on. */
 static void test_strip(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
     struct Camera cameras[CAMERAS];
     fixture_get(&fixture, BIND_CAMERAS, cameras, sizeof cameras);
     cameras[1].view = 2;
@@ -229,9 +115,10 @@ static void test_strip(struct gpu_device *device)
     fixture.config.first_view = 1;
     fixture.config.view_count = 1;
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct Ray *rays = run_step(&fixture, 1, 500);
+    struct Ray *rays = rays_run_step(&fixture, 1, 500);
     for (uint32_t r = 0; r < 500; r++) {
-        uint32_t pixel = pixel_of(&views, &rays[r], r) - (uint32_t)views.cameras[1].first_pixel;
+        uint32_t pixel =
+            rays_pixel_of(&views, &rays[r], r) - (uint32_t)views.cameras[1].first_pixel;
         uint32_t column = pixel % 64, row = pixel / 64;
         check_ray_position(&rays[r], 128, 116, 2 * column + 1, 20 + 2 * row + 1, r);
     }
@@ -242,19 +129,19 @@ static void test_strip(struct gpu_device *device)
 /* With a subset of the views, as when images are streamed, only their pixels get rays. */
 static void test_some_views(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
     uint32_t *hits = base_alloc(PIXELS, sizeof *hits), by_camera[CAMERAS] = {0};
     fixture.config.first_view = 1;
     fixture.config.view_count = 2;
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct Ray *rays = run_step(&fixture, 4, RAYS);
-    check_rays(&fixture, &views, rays, RAYS, hits);
+    struct Ray *rays = rays_run_step(&fixture, 4, RAYS);
+    rays_check(&fixture, &views, rays, RAYS, hits);
     for (uint32_t i = 0; i < PIXELS; i++)
-        by_camera[camera_of(i)] += hits[i];
+        by_camera[rays_camera_of(i)] += hits[i];
     check_equal(by_camera[0], 0);
-    check_uniform(by_camera + 1, 2, "cameras");
+    rays_check_uniform(by_camera + 1, 2, "cameras");
     free(rays);
     /* Every second view: the first and the third. */
     memset(hits, 0, PIXELS * sizeof *hits);
@@ -262,13 +149,13 @@ static void test_some_views(struct gpu_device *device)
     fixture.config.first_view = 0;
     fixture.config.view_stride = 2;
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    rays = run_step(&fixture, 5, RAYS);
-    check_rays(&fixture, &views, rays, RAYS, hits);
+    rays = rays_run_step(&fixture, 5, RAYS);
+    rays_check(&fixture, &views, rays, RAYS, hits);
     for (uint32_t i = 0; i < PIXELS; i++)
-        by_camera[camera_of(i)] += hits[i];
+        by_camera[rays_camera_of(i)] += hits[i];
     check_equal(by_camera[1], 0);
     by_camera[1] = by_camera[2];
-    check_uniform(by_camera, 2, "every other camera");
+    rays_check_uniform(by_camera, 2, "every other camera");
     free(rays);
     free(hits);
     fixture_destroy(&fixture);
@@ -284,19 +171,19 @@ static void check_curriculum(struct fixture *fixture, const struct views *views,
     fixture->config.view_stride = chosen[1];
     fixture->config.view_count = chosen[2];
     fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    struct Ray *rays = run_step(fixture, step, RAYS);
+    struct Ray *rays = rays_run_step(fixture, step, RAYS);
     for (uint32_t r = 0; r < RAYS; r++)
         check_that(rays[r].last != -3.0f);
-    check_rays(fixture, views, rays, RAYS, hits);
+    rays_check(fixture, views, rays, RAYS, hits);
     for (uint32_t i = 0; i < PIXELS; i++)
-        by_camera[camera_of(i)] += hits[i];
+        by_camera[rays_camera_of(i)] += hits[i];
     for (uint32_t n = 0; n < drawn; n++) {
         by_camera[n] = by_camera[chosen[0] + n * chosen[1]];
         count += by_camera[n];
     }
     check_equal(count, RAYS);
     if (drawn > 1)
-        check_uniform(by_camera, drawn, "cameras whose time has come");
+        rays_check_uniform(by_camera, drawn, "cameras whose time has come");
     free(rays);
     free(hits);
 }
@@ -304,9 +191,9 @@ static void check_curriculum(struct fixture *fixture, const struct views *views,
 static void test_curriculum(struct gpu_device *device)
 {
     static const uint32_t all[] = {0, 1, 3}, later[] = {1, 1, 2}, every_other[] = {0, 2, 2};
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 9);
     fixture.config.curriculum = 0.5f;
     fixture.config.total_steps = 1000;
     fixture.config.first_time = 0.25f;
@@ -337,7 +224,7 @@ static void check_starts(struct fixture *fixture, uint32_t step, double first, d
     double far = reference_steps_to(&stepping, first), slack = 1e-3;
     uint32_t counts[2] = {0};
     fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
-    struct Ray *rays = run_step(fixture, step, RAYS);
+    struct Ray *rays = rays_run_step(fixture, step, RAYS);
     for (uint32_t r = 0; r < RAYS; r++) {
         bool is_far = rays[r].step > near + jitter + slack;
         double from = is_far ? far : near;
@@ -346,7 +233,7 @@ static void check_starts(struct fixture *fixture, uint32_t step, double first, d
         counts[is_far]++;
     }
     if (far > near + jitter)
-        check_uniform(counts, 2, "rays that begin further away");
+        rays_check_uniform(counts, 2, "rays that begin further away");
     else
         check_equal(counts[0], RAYS);
     free(rays);
@@ -355,9 +242,9 @@ static void check_starts(struct fixture *fixture, uint32_t step, double first, d
 /* Cameras inside a cube of side 16: rays begin neither at its faces nor beyond them. */
 static void test_near_start(struct gpu_device *device)
 {
-    struct views views = views_create(0.8);
+    struct views views = rays_views_create(0.8);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 16, VKN_CONTRACTION_NONE, 9);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 16, VKN_CONTRACTION_NONE, 9);
     fixture.config.near_distance = 0.25f;
     fixture.config.near_start = 1.25f;
     fixture.config.near_steps = 100;
@@ -382,7 +269,7 @@ static void test_near_start(struct gpu_device *device)
 /* If all pixels are masked, or none is in the lens's reach, no ray is in the loss. */
 static void test_nothing_counts(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     for (int lens = 0; lens < 2; lens++) {
         for (uint32_t i = 0; i < PIXELS && lens == 0; i++)
             views.pixels[i] = SCENE_IGNORED;
@@ -391,35 +278,24 @@ static void test_nothing_counts(struct gpu_device *device)
             views.cameras[i].center_x = -views.cameras[i].focal_x;
         }
         struct fixture fixture =
-            fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
-        struct Ray *rays = run_step(&fixture, 1, 640);
+            rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 8);
+        struct Ray *rays = rays_run_step(&fixture, 1, 640);
         for (uint32_t r = 0; r < 640; r++)
             check_that(rays[r].last == -3.0f);
         free(rays);
         fixture_destroy(&fixture);
-        views = views_create(1.6);
+        views = rays_views_create(1.6);
     }
-}
-
-/* Checks that values are uniformly distributed over 0..1. */
-static void check_uniform_values(const double *values, size_t count, const char *what)
-{
-    uint32_t bins[20] = {0};
-    for (size_t i = 0; i < count; i++) {
-        check_that(values[i] > -1e-3 && values[i] < 1 + 1e-3);
-        bins[(size_t)fmin(fmax(values[i] * 20, 0), 19)]++;
-    }
-    check_uniform(bins, BASE_COUNT(bins), what);
 }
 
 static void test_backgrounds(struct gpu_device *device)
 {
     static const enum vkn_background kinds[] = {VKN_BACKGROUND_WHITE, VKN_BACKGROUND_BLACK};
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     double values[RAYS];
     for (size_t n = 0; n < BASE_COUNT(kinds); n++) {
-        struct fixture fixture = fixture_of(device, &views, kinds[n], 1, VKN_CONTRACTION_NONE, 3);
-        struct Ray *rays = run_step(&fixture, 9, 500);
+        struct fixture fixture = rays_fixture(device, &views, kinds[n], 1, VKN_CONTRACTION_NONE, 3);
+        struct Ray *rays = rays_run_step(&fixture, 9, 500);
         for (uint32_t r = 0; r < 500; r++)
             for (int c = 0; c < 3; c++)
                 check_that(rays[r].background[c] ==
@@ -428,12 +304,12 @@ static void test_backgrounds(struct gpu_device *device)
         fixture_destroy(&fixture);
     }
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
-    struct Ray *rays = run_step(&fixture, 9, RAYS);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 3);
+    struct Ray *rays = rays_run_step(&fixture, 9, RAYS);
     for (int c = 0; c < 3; c++) {
         for (uint32_t r = 0; r < RAYS; r++)
             values[r] = rays[r].background[c];
-        check_uniform_values(values, RAYS, "background");
+        rays_check_uniform_values(values, RAYS, "background");
     }
     free(rays);
     fixture_destroy(&fixture);
@@ -442,11 +318,11 @@ static void test_backgrounds(struct gpu_device *device)
 /* The random start within a ray's first step is uniform, and independent of the background. */
 static void test_jitter(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 4);
     struct reference_stepping stepping = reference_stepping(&fixture.config, false);
-    struct Ray *rays = run_step(&fixture, 3, RAYS);
+    struct Ray *rays = rays_run_step(&fixture, 3, RAYS);
     double values[RAYS], matmul[3] = {0};
     size_t count = 0;
     for (uint32_t r = 0; r < RAYS; r++) {
@@ -463,7 +339,7 @@ static void test_jitter(struct gpu_device *device)
         count++;
     }
     check_that(count > 1000);
-    check_uniform_values(values, count, "jitter");
+    rays_check_uniform_values(values, count, "jitter");
     for (int c = 0; c < 3; c++) /* a correlation's standard deviation is 1 / sqrt(count) */
         check_that(fabs(matmul[c] / (double)count) < 5 / sqrt((double)count));
     free(rays);
@@ -473,20 +349,20 @@ static void test_jitter(struct gpu_device *device)
 /* The same step gives the same rays, another step or seed gives others. */
 static void test_repeats(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
+    struct views views = rays_views_create(1.6);
     struct fixture fixture =
-        fixture_of(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 6);
-    struct Ray *rays = run_step(&fixture, 5, 640), *again = run_step(&fixture, 5, 640);
-    struct Ray *next = run_step(&fixture, 6, 640);
+        rays_fixture(device, &views, VKN_BACKGROUND_RANDOM, 1, VKN_CONTRACTION_NONE, 6);
+    struct Ray *rays = rays_run_step(&fixture, 5, 640), *again = rays_run_step(&fixture, 5, 640);
+    struct Ray *next = rays_run_step(&fixture, 6, 640);
     fixture.config.seed++;
     fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct Ray *seeded = run_step(&fixture, 5, 640);
+    struct Ray *seeded = rays_run_step(&fixture, 5, 640);
     uint32_t same_next = 0, same_seeded = 0;
     check_memory(rays, again, 640 * sizeof *rays);
     for (uint32_t r = 0; r < 640; r++) {
-        uint32_t pixel = pixel_of(&views, &rays[r], r);
-        same_next += pixel == pixel_of(&views, &next[r], r);
-        same_seeded += pixel == pixel_of(&views, &seeded[r], r);
+        uint32_t pixel = rays_pixel_of(&views, &rays[r], r);
+        same_next += pixel == rays_pixel_of(&views, &next[r], r);
+        same_seeded += pixel == rays_pixel_of(&views, &seeded[r], r);
     }
     check_that(same_next < 64 && same_seeded < 64);
     free(rays);
@@ -496,80 +372,24 @@ static void test_repeats(struct gpu_device *device)
     fixture_destroy(&fixture);
 }
 
-/* Known depths of the second camera; of the rows from 2 * 3 on of the third, whose pixels are every
- * second row and column of a view. */
-#define DEPTHS 7u
-static const struct Depth depths[DEPTHS] = {
-    {0.5f, 0.2f, 0.7f, 0.01f},    {63.9f, 11.3f, 0.9f, 0.02f}, {20.0f, 47.5f, 1.1f, 0.03f},
-    {31.2f, 47.99f, 1.3f, 0.04f}, {0.1f, 6.0f, 1.5f, 0.05f},   {7.4f, 12.9f, 1.7f, 0.06f},
-    {9.99f, 23.99f, 1.9f, 0.07f}, /* the last row and column */
-};
-static const uint32_t depth_pixels[DEPTHS][3] = {{1, 0, 0}, {1, 63, 11}, {1, 20, 47}, {1, 31, 47},
-                                                 {2, 0, 0}, {2, 3, 3},   {2, 4, 8}};
-
-/* Returns a fixture whose rays go through the known depths with a probability of 0.4. */
-static struct fixture fixture_of_depths(struct gpu_device *device, struct views *views)
-{
-    struct vkn_config settings = {.scene.aabb_scale = 1, .batch.max_rays = RAYS + 100, .seed = 3};
-    struct fixture fixture = fixture_configure(device, settings);
-    struct Camera cameras[CAMERAS];
-    fixture_set_constant(&fixture, SPEC_DEPTH, 1);
-    fixture.config.depth_share = 0.4f;
-    fixture.config.first_depth_word = CAMERAS * sizeof(struct Camera) / 4;
-    fixture_allocate(&fixture, CAMERAS + DEPTHS,
-                     PIXELS); /* the depths take less than as many cameras */
-    fixture.config.camera_count = fixture.config.view_count = CAMERAS;
-    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    for (uint32_t i = 0; i < CAMERAS; i++) {
-        cameras[i] = setup_camera(&views->cameras[i]);
-        cameras[i].view = i;
-        cameras[i].first_depth = i == 2 ? 4 : 0;
-        cameras[i].depth_count = i == 2 ? 3 : i == 1 ? 4 : 0;
-    }
-    cameras[2].first_row = 6;
-    cameras[2].shrink = 2;
-    char all[sizeof cameras + sizeof depths];
-    memcpy(all, cameras, sizeof cameras);
-    memcpy(all + sizeof cameras, depths, sizeof depths);
-    fixture_put(&fixture, BIND_CAMERAS, all, sizeof all);
-    fixture_put(&fixture, BIND_PIXELS, views->pixels, sizeof views->pixels);
-    return fixture;
-}
-
-/* Returns the known depth of a ray by its standard deviation, and checks distance and pixel. */
-static uint32_t depth_of_ray(const struct views *views, const struct Ray *ray, size_t index)
-{
-    uint32_t depth = 0;
-    while (depth < DEPTHS - 1 &&
-           fabsf(ray->known_sigma * ray->distance_scale / depths[depth].sigma - 1) > 1e-5f)
-        depth++;
-    const uint32_t *at = depth_pixels[depth];
-    check_close(ray->known_sigma * ray->distance_scale, depths[depth].sigma, 1e-6, 1, "sigma",
-                index);
-    check_close(ray->known_t * ray->distance_scale, depths[depth].depth, 1e-6, 1, "depth", index);
-    check_equal(pixel_of(views, ray, index),
-                views->cameras[at[0]].first_pixel + at[2] * sizes[at[0]][0] + at[1]);
-    return depth;
-}
-
 /* Rays go through the pixels of known depths, which are equally likely in a view, with the given
  * probability; views without known depths have other rays; masked pixels have none. */
 static void test_known_depths(struct gpu_device *device)
 {
-    struct views views = views_create(1.6);
-    const uint32_t hidden = (uint32_t)views.cameras[2].first_pixel + 3 * sizes[2][0] + 3;
+    struct views views = rays_views_create(1.6);
+    const uint32_t hidden = (uint32_t)views.cameras[2].first_pixel + 3 * rays_sizes[2][0] + 3;
     for (int masked = 0; masked < 2; masked++) {
         if (masked)
             views.pixels[hidden] = SCENE_IGNORED;
-        struct fixture fixture = fixture_of_depths(device, &views);
+        struct fixture fixture = rays_fixture_of_depths(device, &views);
         uint32_t hits[DEPTHS] = {0}, known = 0;
         for (uint32_t step = 1; step <= STEPS; step++) {
-            struct Ray *rays = run_step(&fixture, step, RAYS);
+            struct Ray *rays = rays_run_step(&fixture, step, RAYS);
             for (uint32_t r = 0; r < RAYS; r++) {
                 if (rays[r].last == -3.0f || rays[r].known_sigma == 0)
                     continue;
                 known++;
-                hits[depth_of_ray(&views, &rays[r], r)]++;
+                hits[rays_depth_of_ray(&views, &rays[r], r)]++;
             }
             free(rays);
         }
@@ -577,10 +397,10 @@ static void test_known_depths(struct gpu_device *device)
         const double each = 1.0 / 3 / MANY_DEPTHS;
         double share = masked ? 0.4 * 6 * each / (1 - 0.4 * each) : 0.4 * 7 * each;
         check_close(known / (double)(STEPS * RAYS), share, 0.002, 1, "share", 0);
-        check_uniform(hits, 4, "depths of the second view");
+        rays_check_uniform(hits, 4, "depths of the second view");
         check_that((hits[5] == 0) == masked);
         hits[5] = hits[6];
-        check_uniform(hits + 4, 3, "depths of the third view");
+        rays_check_uniform(hits + 4, 3, "depths of the third view");
         fixture_destroy(&fixture);
     }
 }

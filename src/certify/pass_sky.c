@@ -279,11 +279,6 @@ static void add_ray(const struct fixture *fixture, const struct contents *conten
     }
 }
 
-static double sum_of(const struct ErrorCell *cell)
-{
-    return (double)(int64_t)((uint64_t)cell->high << 32 | cell->low) / GRADIENT_UNITS;
-}
-
 static void check_sums(struct gpu_device *device, enum vkn_appearance kind, uint32_t step)
 {
     static struct contents contents, after;
@@ -307,7 +302,8 @@ static void check_sums(struct gpu_device *device, enum vkn_appearance kind, uint
     fixture_get(&fixture, BIND_STATE, &after, sizeof(struct State) + sizeof after.texels);
     for (uint32_t t = 0; t < SKY_TEXELS; t++)
         for (int c = 0; c < 4; c++) {
-            check_close(sum_of(&after.texels[t][c]), expected[t][c], 2e-3, 1, "sum", 4 * t + c);
+            check_close(gradient_sum(&after.texels[t][c]), expected[t][c], 2e-3, 1, "sum",
+                        4 * t + c);
             check_that(after.texels[t][c].error == contents.texels[t][c].error);
         }
     fixture_destroy(&fixture);
@@ -339,13 +335,14 @@ static void test_update(struct gpu_device *device)
     fixture_run(&fixture, "update_sky", (struct Push){0}, 7);
     fixture_get(&fixture, BIND_STATE, &after, sizeof(struct State) + sizeof after.texels);
     for (uint32_t t = 0; t < SKY_TEXELS; t++) {
-        double had = (double)before.texels[t][3].error, added = sum_of(&before.texels[t][3]);
+        double had = (double)before.texels[t][3].error, added = gradient_sum(&before.texels[t][3]);
         for (int c = 0; c < 4; c++) {
             const struct ErrorCell *cell = &after.texels[t][c];
             double expected = (double)before.texels[t][c].error;
             if (added > 0)
-                expected = c == 3 ? fmin(had + added, 8)
-                                  : (had * expected + sum_of(&before.texels[t][c])) / (had + added);
+                expected =
+                    c == 3 ? fmin(had + added, 8)
+                           : (had * expected + gradient_sum(&before.texels[t][c])) / (had + added);
             check_close(cell->error, expected, 1e-5, 1, "value", 4 * t + c);
             check_that(cell->low == 0 && cell->high == 0 && cell->rays == 0);
         }
