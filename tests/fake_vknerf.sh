@@ -1,6 +1,7 @@
 #!/bin/sh
 # Stands for the program vknerf in test_certify_trainings: a device without matrices, and trainings whose PSNR is
-# $FAKE_PSNR. $FAKE_BITS=1: the checkpoint of the folder "second" is another one. $FAKE_STATUS: exit status of bench.
+# $FAKE_PSNR. $FAKE_BITS=1: the checkpoint of the folder "second" is another one. $FAKE_FAULT: of a
+# case of bench. $FAKE_STATUS: exit status of bench.
 command=$1 out=
 [ "$command $2 $3" = "certify --part device" ] &&
     echo '{"device": {"name": "fake", "type": "cpu", "driver": "none", "float16": true, "cooperative_matrix": false}}'
@@ -19,7 +20,7 @@ case $command in
         ;;
     bench)
         mkdir -p "$out"
-        echo '{"results": []}' >"$out/bench.json"
+        echo "{\"results\": [{\"case\": \"c\", \"path\": \"p\", \"fault\": \"${FAKE_FAULT:-}\"}]}" >"$out/bench.json"
         exit "${FAKE_STATUS:-0}"
         ;;
 esac

@@ -81,7 +81,7 @@ static void check_failed(cJSON *certificate, int failed)
 static void test_good(void **state)
 {
     (void)state;
-    setenv("FAKE_PSNR", "22.5", 1);
+    setenv("FAKE_PSNR", "19.5", 1);
     cJSON *json = certify("trainings");
     check_test(json, "fp32", NULL);
     check_test(json, "fp16", NULL);
@@ -92,9 +92,9 @@ static void test_good(void **state)
 static void test_low_psnr(void **state)
 {
     (void)state;
-    setenv("FAKE_PSNR", "21.5", 1);
+    setenv("FAKE_PSNR", "17.5", 1);
     cJSON *json = certify("trainings");
-    check_test(json, "fp32", "PSNR of 21.50 dB, at least 22.00 dB expected");
+    check_test(json, "fp32", "PSNR of 17.50 dB, at least 18.50 dB expected");
     check_failed(json, 2);
     setenv("FAKE_PSNR", "null", 1); /* as after NaN */
     json = certify("trainings");
@@ -104,7 +104,7 @@ static void test_low_psnr(void **state)
 static void test_other_bits(void **state)
 {
     (void)state;
-    setenv("FAKE_PSNR", "22.5", 1);
+    setenv("FAKE_PSNR", "19.5", 1);
     setenv("FAKE_BITS", "1", 1);
     cJSON *json = certify("trainings");
     check_test(json, "same bits", "two trainings with the same seed differ in the tensor params");
@@ -128,6 +128,11 @@ static void test_bench(void **state)
     cJSON *json = certify("bench");
     check_test(json, "bench", NULL);
     check_failed(json, 0);
+    setenv("FAKE_FAULT", "wrong: 1 instead of 2", 1);
+    json = certify("bench");
+    check_test(json, "bench", "c of p: wrong: 1 instead of 2");
+    check_failed(json, 1);
+    unsetenv("FAKE_FAULT");
     setenv("FAKE_STATUS", "1", 1);
     json = certify("bench");
     check_test(json, "bench", "exit status 1");

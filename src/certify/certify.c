@@ -13,7 +13,7 @@
 
 /* ---- events of a part ------------------------------------------------------------------------ */
 
-static const char *text_of(const cJSON *object, const char *name)
+const char *certify_text(const cJSON *object, const char *name)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
     return cJSON_IsString(item) ? item->valuestring : "";
@@ -41,16 +41,16 @@ static void add_note(struct certificate *c, const char *note)
 static void read_device(struct certificate *c, cJSON *event)
 {
     cJSON *device = cJSON_DetachItemFromObjectCaseSensitive(event, "device");
-    c->is_cpu = strcmp(text_of(device, "type"), "cpu") == 0;
+    c->is_cpu = strcmp(certify_text(device, "type"), "cpu") == 0;
     cJSON_AddItemToObject(c->json, "device", device);
     if (cJSON_HasObjectItem(event, "cache"))
-        c->cache = base_format("%s", text_of(event, "cache"));
+        c->cache = base_format("%s", certify_text(event, "cache"));
 }
 
 static void show_progress(struct certificate *c)
 {
     char what[160];
-    snprintf(what, sizeof what, "%s: %s", text_of(c->part, "part"), c->test);
+    snprintf(what, sizeof what, "%s: %s", certify_text(c->part, "part"), c->test);
     report_progress_count(c->progress, what, c->done, c->total);
 }
 
@@ -61,18 +61,18 @@ static void read_event(struct certificate *c, const char *line)
     if (base_json_parse("certify", line, strlen(line), &event) != VKN_OK)
         return; /* what a driver prints */
     if (cJSON_HasObjectItem(event, "begin")) {
-        snprintf(c->test, sizeof c->test, "%s", text_of(event, "begin"));
+        snprintf(c->test, sizeof c->test, "%s", certify_text(event, "begin"));
         c->pass[0] = '\0';
         show_progress(c);
     } else if (cJSON_HasObjectItem(event, "pass")) {
-        snprintf(c->pass, sizeof c->pass, "%s", text_of(event, "pass"));
+        snprintf(c->pass, sizeof c->pass, "%s", certify_text(event, "pass"));
     }
     if (cJSON_HasObjectItem(event, "note"))
-        add_note(c, text_of(event, "note"));
+        add_note(c, certify_text(event, "note"));
     if (cJSON_HasObjectItem(event, "device"))
         read_device(c, event);
     if (cJSON_HasObjectItem(event, "error"))
-        snprintf(c->error, sizeof c->error, "%s", text_of(event, "error"));
+        snprintf(c->error, sizeof c->error, "%s", certify_text(event, "error"));
     if (cJSON_HasObjectItem(event, "result"))
         add_test(c, event);
     else
@@ -164,7 +164,7 @@ static vkn_status run_part(struct certificate *c, const char *name, const char *
         BASE_TRY(run_process(c, name, after[0] ? after : NULL, &again));
         const cJSON *tests = cJSON_GetObjectItemCaseSensitive(c->part, "tests");
         const cJSON *last = cJSON_GetArrayItem(tests, cJSON_GetArraySize(tests) - 1);
-        snprintf(after, sizeof after, "%s", text_of(last, "test"));
+        snprintf(after, sizeof after, "%s", certify_text(last, "test"));
     }
     check_complete(c, name);
     return VKN_OK;
@@ -177,7 +177,7 @@ static vkn_status run_device(struct certificate *c)
     bool again;
     c->part = cJSON_CreateObject();
     vkn_status status = run_process(c, CERTIFY_DEVICE, NULL, &again);
-    snprintf(how, sizeof how, "%s", text_of(c->part, "error"));
+    snprintf(how, sizeof how, "%s", certify_text(c->part, "error"));
     cJSON_Delete(c->part);
     c->part = NULL;
     if (status == VKN_OK && !cJSON_HasObjectItem(c->json, "device"))
@@ -220,15 +220,15 @@ static void count_tests(struct certificate *c)
 /* Adds a feature that a failed test needs, once. */
 static void switch_off(cJSON *list, const cJSON *test)
 {
-    const char *feature = text_of(test, "feature");
+    const char *feature = certify_text(test, "feature");
     const cJSON *item;
     cJSON_ArrayForEach (item, list)
-        if (strcmp(text_of(item, "feature"), feature) == 0)
+        if (strcmp(certify_text(item, "feature"), feature) == 0)
             return;
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "feature", feature);
-    cJSON_AddStringToObject(entry, "test", text_of(test, "test"));
-    cJSON_AddStringToObject(entry, "pass", text_of(test, "pass"));
+    cJSON_AddStringToObject(entry, "test", certify_text(test, "test"));
+    cJSON_AddStringToObject(entry, "pass", certify_text(test, "pass"));
     cJSON_AddItemToArray(list, entry);
 }
 
@@ -241,10 +241,10 @@ static void add_verdict(struct certificate *c, bool complete)
     cJSON_ArrayForEach (part, c->parts) {
         failed += cJSON_HasObjectItem(part, "error");
         cJSON_ArrayForEach (test, cJSON_GetObjectItemCaseSensitive(part, "tests")) {
-            bool passed = strcmp(text_of(test, "result"), "passed") == 0;
+            bool passed = strcmp(certify_text(test, "result"), "passed") == 0;
             tests++;
             failed += !passed;
-            if (!passed && text_of(test, "feature")[0])
+            if (!passed && certify_text(test, "feature")[0])
                 switch_off(off, test);
         }
     }

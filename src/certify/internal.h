@@ -58,6 +58,8 @@ struct certificate {
     bool is_cpu;
     int log; /* descriptor for the standard error of processes */
 };
+/* Returns a text of an object; "" if there is none. */
+const char *certify_text(const struct cJSON *object, const char *name);
 /* Runs "COMMAND ARGUMENT ..." until it ends, is stopped, or makes no progress for the limit; calls
  * `on_line` (may be NULL) for every line of its output. Writes how the process ended: "" for
  * success. Returns VKN_INTERRUPTED if the job was stopped. */

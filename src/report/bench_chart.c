@@ -96,8 +96,7 @@ static void add_text(struct chart *chart, double x, double y, const char *kind, 
     chart_text(&chart->svg, x, y, kind, text);
 }
 
-/* Formats "12.3 GFLOP/s". */
-static void write_rate(double rate, const char *unit, char *text, size_t size)
+void chart_rate(double rate, const char *unit, char *text, size_t size)
 {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P"};
     size_t prefix = 0;
@@ -160,7 +159,7 @@ static void add_axes(struct chart *chart)
         double y = to_y(chart, pow(10, decade));
         base_text_add(&chart->svg, "<path class=\"grid\" d=\"M%.1f %.1fH%.1f\"/>\n", LEFT, y,
                       ROOF_RIGHT);
-        write_rate(pow(10, decade), "", text, sizeof text);
+        chart_rate(pow(10, decade), "", text, sizeof text);
         add_text(chart, LEFT - 6, y + 4, "end", text);
     }
     add_text(chart, (LEFT + ROOF_RIGHT) / 2, ROOF_BOTTOM + 34, "middle",
@@ -215,7 +214,7 @@ static void add_points(struct chart *chart)
                 &chart->svg,
                 "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
                 color, x, y);
-        write_rate(chart_number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
+        chart_rate(chart_number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
         page_text(&chart->svg, chart_text_of(result, "suite"));
         base_text_add(&chart->svg, " ");
         page_text(&chart->svg, chart_text_of(result, "case"));
@@ -332,7 +331,7 @@ static void add_bar(struct chart *chart, const cJSON *result, double most, doubl
 {
     char label[96], rate[32];
     double width = BAR_WIDTH * chart_number_of(result, "rate") / most;
-    write_rate(chart_number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
+    chart_rate(chart_number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
     if (chart_number_of(result, "share") > 0)
         snprintf(label, sizeof label, "%s, %.0f%% of peak", rate,
                  100 * chart_number_of(result, "share"));

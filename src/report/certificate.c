@@ -187,9 +187,11 @@ static void add_parts(struct base_text *page, const cJSON *json)
     base_text_add(page, "</section>\n");
 }
 
-static void add_figure(struct base_text *page, const char *part, const cJSON *figure)
+static void add_figure(struct base_text *page, const char *part, const char *test,
+                       const cJSON *figure)
 {
     begin_row(page, part);
+    add_text_cell(page, test);
     add_text_cell(page, chart_text_of(figure, "what"));
     add_text_cell(page, chart_text_of(figure, "backend"));
     add_text_cell(page, chart_text_of(figure, "precision"));
@@ -200,8 +202,8 @@ static void add_figure(struct base_text *page, const char *part, const cJSON *fi
 
 static void add_errors(struct base_text *page, const cJSON *json)
 {
-    static const char *const titles[] = {"Part",      "Quantity", "Backend",
-                                         "Precision", "#Error",   "#Tolerance"};
+    static const char *const titles[] = {"Part",      "Test",   "Quantity",  "Backend",
+                                         "Precision", "#Error", "#Tolerance"};
     const cJSON *part, *test, *figure;
     page_section(page, "errors", "Errors");
     base_text_add(page, "<p>Largest errors relative to the size of each quantity, in units of the "
@@ -211,7 +213,7 @@ static void add_errors(struct base_text *page, const cJSON *json)
     cJSON_ArrayForEach (part, member(json, "parts"))
         cJSON_ArrayForEach (test, member(part, "tests"))
             cJSON_ArrayForEach (figure, member(test, "figures"))
-                add_figure(page, chart_text_of(part, "part"), figure);
+                add_figure(page, chart_text_of(part, "part"), chart_text_of(test, "test"), figure);
     end_table(page);
     base_text_add(page, "</section>\n");
 }
@@ -276,20 +278,25 @@ static void add_trainings(struct base_text *page, const cJSON *json)
 
 static void add_bench(struct base_text *page, const cJSON *json)
 {
-    static const char *const titles[] = {"Suite", "Case", "Backend", "Operation", "#Rate", "Unit"};
+    static const char *const titles[] = {"Suite", "Case", "Backend", "#Rate"};
     const cJSON *results = member(member(find_part(json, "bench"), "bench"), "results"), *result;
     if (!results)
         return;
     page_section(page, "bench", "Speed (vknerf bench)");
     begin_table(page, "Speed", titles, BASE_COUNT(titles));
     cJSON_ArrayForEach (result, results) {
+        char rate[64] = "";
+        double number = chart_number_of(result, "rate");
+        if (number > 0)
+            chart_rate(number, chart_text_of(result, "unit"), rate, sizeof rate);
+        else
+            snprintf(rate, sizeof rate, "%s", chart_text_of(result, "fault"));
         begin_row(page, chart_text_of(result, "suite"));
         add_text_cell(page, chart_text_of(result, "case"));
-        add_text_cell(page, chart_text_of(result, "backend"));
-        add_text_cell(page, chart_text_of(result, "operation"));
-        page_number_cell(page, 1e-9 * chart_number_of(result, "rate"), 3, " G");
-        add_text_cell(page, chart_text_of(result, "unit"));
-        base_text_add(page, "</tr>\n");
+        add_text_cell(page, chart_text_of(result, "path"));
+        base_text_add(page, "<td class=\"number\">");
+        page_text(page, rate);
+        base_text_add(page, "</td></tr>\n");
     }
     end_table(page);
     base_text_add(page, "</section>\n");
@@ -297,7 +304,21 @@ static void add_bench(struct base_text *page, const cJSON *json)
 
 /* ---- device ---------------------------------------------------------------------------------- */
 
-/* Adds what vknerf info says, one fact per simple member. */
+/* Adds a list of texts as one fact. */
+static void add_list(struct base_text *page, const cJSON *list)
+{
+    struct base_text text = {0};
+    const cJSON *item;
+    cJSON_ArrayForEach (item, list)
+        if (cJSON_IsString(item))
+            base_text_add(&text, "%s%s", text.size > 0 ? ", " : "", item->valuestring);
+    page_fact(page, list->string, text.data);
+    page->failed |= text.failed;
+    free(text.data);
+}
+
+/* Adds what vknerf info says of the device: a fact per number, text, truth value or list of texts.
+ */
 static void add_device(struct base_text *page, const cJSON *json)
 {
     const cJSON *item;
@@ -305,13 +326,15 @@ static void add_device(struct base_text *page, const cJSON *json)
     base_text_add(page, "<dl class=\"facts\">\n");
     cJSON_ArrayForEach (item, member(json, "device")) {
         char number[32];
-        if (cJSON_IsNumber(item))
-            snprintf(number, sizeof number, "%.15g", item->valuedouble);
-        page_fact(page, item->string,
-                  cJSON_IsString(item)   ? item->valuestring
-                  : cJSON_IsNumber(item) ? number
-                  : cJSON_IsBool(item)   ? (cJSON_IsTrue(item) ? "yes" : "no")
-                                         : NULL);
+        snprintf(number, sizeof number, "%.15g", item->valuedouble);
+        if (cJSON_IsArray(item))
+            add_list(page, item);
+        else if (cJSON_IsNumber(item))
+            page_fact(page, item->string, number);
+        else if (cJSON_IsBool(item))
+            page_fact(page, item->string, cJSON_IsTrue(item) ? "yes" : "no");
+        else if (cJSON_IsString(item))
+            page_fact(page, item->string, item->valuestring);
     }
     base_text_add(page, "</dl>\n</section>\n");
 }
