@@ -28,7 +28,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree
 
-CODE = re.compile(r"(src|include|shaders/shared|tests/reference)/.*\.[ch]$")
+CODE = re.compile(r"(src|include|shaders/shared)/.*\.[ch]$")
 SHADER = re.compile(r"(shaders|tests)/.*\.(comp|glsl|h)$")
 TEXT_OF_TESTS = ("tests/*.sh", "tests/*.py", "tests/test_*.c", "tests/faults/**/*.py", "tools/*.sh", "tools/*.py",
                  "tools/vendors/*")
