@@ -22,14 +22,17 @@ cJSON *gpu_certificate(const struct gpu_device *device)
     return json;
 }
 
-/* Removes the matrix shapes of this size. Returns whether there were any. */
-static bool remove_shapes(struct gpu_device *device, uint32_t m, uint32_t n, uint32_t k)
+/* Removes the matrix shapes that a feature "matrix_MxNxK" stands for. Returns whether there were
+ * any. */
+static bool remove_shapes(struct gpu_device *device, const char *feature)
 {
     struct gpu_capabilities *capabilities = &device->support.capabilities;
     uint32_t before = capabilities->shape_count;
-    for (uint32_t i = capabilities->shape_count; i-- > 0;) {
+    for (uint32_t i = before; i-- > 0;) {
         const struct gpu_matrix_shape *shape = &capabilities->shapes[i];
-        if (shape->m == m && shape->n == n && shape->k == k)
+        char name[64];
+        snprintf(name, sizeof name, "matrix_%ux%ux%u", shape->m, shape->n, shape->k);
+        if (strcmp(name, feature) == 0)
             gpu_remove_matrix_shape(device, i);
     }
     return capabilities->shape_count < before;
@@ -46,16 +49,13 @@ static bool switch_off(bool *capability)
 static bool switch_off_feature(struct gpu_device *device, const char *feature)
 {
     struct gpu_capabilities *capabilities = &device->support.capabilities;
-    unsigned m, n, k;
-    if (sscanf(feature, "matrix_%ux%ux%u", &m, &n, &k) == 3)
-        return remove_shapes(device, m, n, k);
     if (strcmp(feature, "float16") == 0)
         return switch_off(&capabilities->float16);
     if (strcmp(feature, "float_atomics") == 0)
         return switch_off(&capabilities->float_atomic_add);
     if (strcmp(feature, "packed_f16_atomics") == 0)
         return switch_off(&capabilities->packed_f16_atomics);
-    return false;
+    return remove_shapes(device, feature);
 }
 
 static const char *text_of(const cJSON *object, const char *name)
