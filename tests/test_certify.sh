@@ -48,6 +48,9 @@ run certify --out wrong --only basics --shader-dir shaders --quiet
 [ "$code" = 1 ] || fail "wrong: exit status $code instead of 1: $(cat err)"
 contains out '^FAILED: basics: test_float_sums: sum 0: .*; last pass: certify_sums_float, f32 sums; switched off: float_atomics$'
 
+# ---- a device without f16, matrices and float atomics ----
+VKNERF_DISABLE=float16,storage16,cooperative_matrix,float_atomics succeeds certify --out few --only basics,grid,inputs --quiet
+
 # ---- Ctrl-C ----
 VKNERF_SELF_TEST_BREAK=hang_test_panorama "$bin" certify --out stopped --only lens --quiet >out 2>err &
 child=$!

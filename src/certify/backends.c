@@ -62,7 +62,7 @@ size_t list_backends(struct gpu_device *device, struct backend_case cases[MAX_CA
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     size_t count = 0, conversions = 0;
     cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32};
-    if (capabilities->float16 && capabilities->storage16)
+    if (fixture_has_f16(device))
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16};
     for (int shape = VKN_SHAPE_8X8X8; shape <= VKN_SHAPE_16X16X16; shape++) {
         for (int variant = PLAIN; variant < MATRIX_VARIANTS; variant++) {
@@ -111,9 +111,10 @@ size_t list_backends(struct gpu_device *device, struct backend_case cases[MAX_CA
                                                    .through_partials = true};
     if (gpu_cpu_kernels(capabilities)) {
         cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP32, .bound = true};
-        cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
+        if (fixture_has_f16(device))
+            cases[count++] = (struct backend_case){.precision = VKN_PRECISION_FP16, .bound = true};
     }
-    if (capabilities->type == GPU_CPU) {
+    if (capabilities->type == GPU_CPU && capabilities->cooperative_matrix) {
         /* 8x8x16 has no f16 accumulation; conversions need at most as many rows as lanes. Matrices
          * crash lavapipe with 512-bit vectors (src/gpu/matrix_shapes.c). */
         bool matrices = capabilities->subgroup_size == 8;

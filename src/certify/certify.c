@@ -300,7 +300,8 @@ static vkn_status finish(struct certificate *c, vkn_status status, char **json)
     if (!*json)
         return VKN_ERROR;
     BASE_TRY(write_files(c, *json));
-    if (c->cache && status == VKN_OK && !c->params->only)
+    bool is_plain = !c->params->only && !c->job->shader_dir && !gpu_fault_injected(NULL);
+    if (c->cache && status == VKN_OK && is_plain)
         keep_verdict(c);
     return status;
 }

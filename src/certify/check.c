@@ -31,7 +31,7 @@ struct running {
     char message[512];
     char passes[MAX_PASSES][NAME_SIZE], pass[NAME_SIZE], backend[NAME_SIZE], feature[NAME_SIZE];
     uint32_t pass_count, figure_count;
-    bool f16;
+    bool f16, is_gpu;
     struct figure figures[MAX_FIGURES];
 };
 static _Thread_local struct running *running;
@@ -135,6 +135,14 @@ static void keep_figure(const char *what, double error, double tolerance)
 
 void check_close(double device, double expected, double tolerance, double scale, const char *what,
                  size_t index)
+{
+    if (running && running->is_gpu && !running->f16)
+        tolerance *= CHECK_GPU_SLACK;
+    check_statistic(device, expected, tolerance, scale, what, index);
+}
+
+void check_statistic(double device, double expected, double tolerance, double scale,
+                     const char *what, size_t index)
 {
     double error = fabs(device - expected);
     if (!(error <= tolerance * scale))
@@ -278,6 +286,7 @@ bool check_run(const struct certify_test *test, struct gpu_device *device, FILE 
     if (!run)
         return false;
     run->events = events;
+    run->is_gpu = gpu_device_capabilities(device)->type != GPU_CPU;
     running = run;
     check_text_event(events, "begin", test->name);
     const double start = base_seconds();

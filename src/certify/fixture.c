@@ -7,6 +7,12 @@ enum vkn_optimizer next_optimizer(enum vkn_optimizer kind)
                                             : VKN_OPTIMIZER_DEFAULT;
 }
 
+bool fixture_has_f16(struct gpu_device *device)
+{
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    return capabilities->float16 && capabilities->storage16;
+}
+
 bool has_slow_gpu_kernels(struct gpu_device *device)
 {
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
@@ -112,6 +118,10 @@ struct fixture fixture_configure(struct gpu_device *device, struct vkn_config se
     struct fixture fixture = {.device = device, .settings = settings, .local_size = 64};
     const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
     fixture.subgroup_size = capabilities->subgroup_size;
+    /* Tests that leave the precision open do not depend on it; they are the same on every device.
+     */
+    if (!settings.precision)
+        fixture.settings.precision = VKN_PRECISION_FP32;
     if (!settings.grid.log2_entries)
         fixture.settings.grid.log2_entries = 10;
     if (!settings.grid.finest)

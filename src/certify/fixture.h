@@ -21,6 +21,9 @@ enum vkn_optimizer next_optimizer(enum vkn_optimizer kind);
  * does not depend on the kernels. */
 bool has_slow_gpu_kernels(struct gpu_device *device);
 
+/* Returns whether the device computes and stores f16. */
+bool fixture_has_f16(struct gpu_device *device);
+
 /* ---- random inputs ------------------------------------------------------------------------- */
 
 struct random {

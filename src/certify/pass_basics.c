@@ -311,8 +311,7 @@ static void check_numbers(const float *numbers, const uint16_t (*results)[4])
 
 static void test_f16_numbers(struct gpu_device *device)
 {
-    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
-    if (!capabilities->float16 || !capabilities->storage16) {
+    if (!fixture_has_f16(device)) {
         check_note("the device has no f16");
         return;
     }

@@ -175,7 +175,7 @@ static void check_drawing(struct fixture *fixture, const struct drawn_views *vie
     check_that(total > 0.999 * STEPS * RAYS);
     check_density(hits, drawn, pixels, total);
     double deviation = sqrt((square - mean * mean / total) / total / total);
-    check_close(mean / total, expected, 5 * deviation, 1, "mean of even drawing", 0);
+    check_statistic(mean / total, expected, 5 * deviation, 1, "mean of even drawing", 0);
 }
 
 static void test_drawing(struct gpu_device *device)
@@ -268,7 +268,7 @@ static void test_turns(struct gpu_device *device)
             check_equal(rays[r].view % 2, turn);
             weight += (double)rays[r].weight / RAYS;
         }
-        check_close(weight, 1, 0.05, 1, "mean weight of turn", turn);
+        check_statistic(weight, 1, 0.05, 1, "mean weight of turn", turn);
         free(rays);
     }
     fixture_destroy(&fixture);
