@@ -19,6 +19,7 @@ static struct gpu_capabilities fake(enum gpu_device_type type, uint32_t subgroup
         .subgroup_max = subgroup,
         .subgroup_pinnable = true,
         .float_atomic_add = true,
+        .cas_sums = true,
         .float16 = true,
         .storage16 = true,
         .max_shared_memory = 49152,
@@ -250,6 +251,15 @@ static void test_sums(void **state)
         field_backend_shader_name(&backend, "scatter_gradients", FIELD_SCATTER, name);
         assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_cas");
     }
+    /* Without compare-and-swap, f16 sums need the instruction. */
+    without.cas_sums = false;
+    ok(create(config, &without, &backend));
+    without.packed_f16_atomics = false;
+    assert_refused(config, &without,
+                   "gradient_sums: f16: \"fake\" adds wrongly by compare-and-swap");
+    config.gradient_sums = VKN_SUMS_CAS;
+    assert_refused(config, &without,
+                   "gradient_sums: cas: \"fake\" adds wrongly by compare-and-swap");
     config.gradient_sums = VKN_SUMS_F32;
     assert_refused(config, &without, "gradient_sums: \"fake\" has no atomic f32 addition");
     config.deterministic = true;

@@ -256,6 +256,9 @@ cp out info.json
 is_json info.json
 contains info.json '"devices"'
 contains info.json '"commit":'
+contains info.json '"cas_sums":	true'
+contains info.json '"f16_subnormals":	true'
+contains info.json '"f16_rounds_to_even":	true'
 for part in '"policy"' '"operation":.*"MLP products"' '"coopmat":.*"f16 matrices"' \
     '"candidates"' '"uses":' '"why":.*"the same in every precision"'; do
     contains info.json "$part"

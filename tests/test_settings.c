@@ -44,6 +44,7 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
         .subgroup_min = 32,
         .subgroup_max = 32,
         .float_atomic_add = true,
+        .cas_sums = true,
         .float16 = true,
         .storage16 = true,
         .cooperative_matrix = true,

@@ -351,6 +351,10 @@ const VkDescriptorSet *gpu_bindings_sets(const struct gpu_bindings *bindings);
 
 /* Tests the device and adjusts its capabilities; see struct gpu_self_test. */
 vkn_status gpu_self_test_run(struct gpu_device *device);
+/* Test f32 sums (self_test_sums.c) and f16 numbers (self_test_f16.c), as parts of
+ * gpu_self_test_run. */
+vkn_status gpu_self_test_sums(struct gpu_device *device);
+vkn_status gpu_self_test_f16(struct gpu_device *device);
 
 /* ---- object names (in choose.c) -------------------------------------------------------------- */
 
