@@ -162,9 +162,9 @@ static const struct optional_feature {
 };
 
 /* Further names for VKNERF_DISABLE, which are not device features. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
-                                             "owned_sums",     "cpu_kernels", "self_test",
-                                             "mapped_memory"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps",   "tuning",
+                                             "owned_sums",     "cpu_kernels",  "self_test",
+                                             "float_controls", "mapped_memory"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

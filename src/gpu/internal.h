@@ -30,7 +30,10 @@ struct gpu_support {
     bool maintenance4;  /* needed by shaders that use VK_NV_cooperative_matrix2 */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
-    bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
+    bool maximal_reconvergence, subgroup_uniform_control_flow; /* see execution_modes.c */
+    /* Widths of floats (16, or 16 | 32) for which modules that use f16 ask to keep subnormal
+     * numbers, and to round to nearest, ties to even; 0: none. */
+    uint32_t denorm_preserve, round_to_even;
     bool non_semantic_info;   /* debug builds name their source files in SPIR-V */
     bool subgroup_required;   /* pipelines can require a subgroup size */
     bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, if requested */
@@ -277,12 +280,14 @@ uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
 /* Converts ticks of the device clock to seconds. */
 double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
-/* ---- reconverge.c ---------------------------------------------------------------------------- */
+/* ---- execution_modes.c ----------------------------------------------------------------------- */
 
-/* Returns a copy of the module (*count words of SPIR-V) that requires reconvergence of subgroups:
- * maximal reconvergence, else subgroup uniform control flow, as the device offers. Sets *count to
- * the copy's length. NULL: unchanged. The caller frees the copy. */
-uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
+/* Returns a copy of the module (*count words of SPIR-V) with execution modes that the device
+ * offers: maximal reconvergence of subgroups, else subgroup uniform control flow, except on CPU
+ * devices; and float controls if the module uses f16. Sets *count to the copy's length. NULL:
+ * unchanged. The caller frees the copy. */
+uint32_t *gpu_add_execution_modes(const struct gpu_support *support, const uint32_t *words,
+                                  size_t *count);
 
 /* ---- executable.c ---------------------------------------------------------------------------- */
 
