@@ -13,7 +13,7 @@ struct model_case {
     uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
     bool contracted, refined;
     enum vkn_density_activation activation;
-    bool flushed; /* as on a device that flushes subnormal f16 numbers */
+    bool no_subnormals; /* as on a device that flushes subnormal f16 numbers */
 };
 
 /* Narrow and wide models, with a skip at the first, a middle or the last layer, or none; chunks
@@ -100,7 +100,7 @@ static double stored_tolerance(const struct bench *bench)
 /* Returns the smallest f16 number that the device keeps. */
 static double least_kept(const struct bench *bench)
 {
-    return bench->constants.values[SPEC_ROUNDED] & F16_FLUSHED ? 0x1p-14 : LEAST_STEP;
+    return bench->constants.values[SPEC_ROUNDED] & F16_NO_SUBNORMALS ? 0x1p-14 : LEAST_STEP;
 }
 
 /* Whether activations of all samples are recomputed or kept. With DENSITIES_FIRST the colour pass
@@ -137,8 +137,8 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
     bench.config.kept_rows = bench.model.kept_rows =
         kept == KEPT ? (model->samples + 63) / 64 * 64 : 0;
     bench_set_constant(&bench, SPEC_VISIBILITY, kept == DENSITIES_FIRST);
-    if (model->flushed)
-        bench_set_constant(&bench, SPEC_ROUNDED, bench.backend.rounded | F16_FLUSHED);
+    if (model->no_subnormals)
+        bench_set_constant(&bench, SPEC_ROUNDED, bench.backend.rounded | F16_NO_SUBNORMALS);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -914,12 +914,12 @@ static void test_f32_products(void **state)
 }
 
 /* On a device that flushes subnormal f16 numbers, they count as underflowed too. */
-static void test_flushed(void **state)
+static void test_no_subnormals(void **state)
 {
     struct backend_case backends[MAX_CASES];
     size_t count = list_products(*state, backends);
     struct model_case model = models[1];
-    model.flushed = true;
+    model.no_subnormals = true;
     for (uint32_t p = 0; p < count; p++)
         if (backends[p].precision == VKN_PRECISION_FP16 ||
             (backends[p].shape == VKN_SHAPE_8X8X8 && backends[p].accumulate == VKN_ACCUMULATE_F32))
@@ -984,7 +984,7 @@ int main(void)
         cmocka_unit_test(test_layers),        cmocka_unit_test(test_kept),
         cmocka_unit_test(test_deterministic), cmocka_unit_test(test_nothing_live),
         cmocka_unit_test(test_visibility),    cmocka_unit_test(test_f32_products),
-        cmocka_unit_test(test_bf16),          cmocka_unit_test(test_flushed),
+        cmocka_unit_test(test_bf16),          cmocka_unit_test(test_no_subnormals),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);

@@ -1501,7 +1501,7 @@ static void test_flushing_device(void **state)
             ok(setup_resolve_config(&config, &scene, &device));
             ok(setup_create(&config, &device, &made));
             assert_int_equal(made.specialization.values[SPEC_ROUNDED],
-                             flushes && precision == VKN_PRECISION_FP16 ? F16_FLUSHED : 0);
+                             flushes && precision == VKN_PRECISION_FP16 ? F16_NO_SUBNORMALS : 0);
         }
 }
 
