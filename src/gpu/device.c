@@ -81,6 +81,7 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
 {
     BASE_TRY(create_device(device));
     BASE_TRY(create_layouts(device));
+    BASE_TRY(gpu_markers_open(device));
     if (options->shader_dir) {
         device->shader_dir = base_format("%s", options->shader_dir);
         if (!device->shader_dir)
@@ -150,6 +151,7 @@ void gpu_close(struct gpu_device **closed)
         gpu_cache_close(device);
         gpu_transfer_destroy(device);
         gpu_arena_destroy(&device->dummy_arena);
+        gpu_markers_close(device);
         device->vk.vkDestroyPipelineLayout(device->handle, device->pipeline_layout, NULL);
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);

@@ -144,6 +144,25 @@ static const struct optional_feature {
         .flag = SUPPORT(shader_objects),
     },
     {
+        .name = "device_fault",
+        .extension = VK_EXT_DEVICE_FAULT_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
+        .structure = FEATURES(fault),
+        .bools = {FEATURES(fault.deviceFault)},
+        .bool_count = 1,
+        .flag = SUPPORT(device_fault),
+    },
+    {
+        .name = "buffer_markers",
+        .extension = VK_AMD_BUFFER_MARKER_EXTENSION_NAME,
+        .flag = SUPPORT(buffer_markers),
+    },
+    {
+        .name = "checkpoints",
+        .extension = VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME,
+        .flag = SUPPORT(checkpoints),
+    },
+    {
         .name = "memory_budget",
         .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
         .flag = SUPPORT(memory_budget),

@@ -30,6 +30,7 @@ struct gpu_support {
     bool maintenance4;  /* needed by shaders that use VK_NV_cooperative_matrix2 */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
+    bool device_fault, buffer_markers, checkpoints;            /* see fault.c */
     bool maximal_reconvergence, subgroup_uniform_control_flow; /* see execution_modes.c */
     /* Widths of floats (16, or 16 | 32) for which modules that use f16 ask to keep subnormal
      * numbers, and to round to nearest, ties to even; 0: none. */
@@ -83,7 +84,7 @@ typedef struct VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR {
 #endif
 
 /* Feature structures and extensions passed to vkCreateDevice. */
-#define GPU_MAX_EXTENSIONS 16
+#define GPU_MAX_EXTENSIONS 24
 struct gpu_features {
     VkPhysicalDeviceFeatures2 base;
     VkPhysicalDeviceVulkan11Features vulkan11;
@@ -98,6 +99,7 @@ struct gpu_features {
     VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
     VkPhysicalDeviceShaderObjectFeaturesEXT shader_object;
+    VkPhysicalDeviceFaultFeaturesEXT fault;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };
@@ -109,6 +111,14 @@ struct gpu_transfer {
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
+};
+
+/* Markers of a device's command buffers, see fault.c. */
+struct gpu_markers {
+    struct gpu_arena *arena;    /* of `reached`; NULL: the device writes no markers to a buffer */
+    struct gpu_buffer reached;  /* number of the last marker; 0: no command is running */
+    struct gpu_marker *entries; /* by number - 1 */
+    uint32_t count;
 };
 
 /* Number of unused pipelines that a device keeps. A training run with its evaluation needs about
@@ -147,6 +157,7 @@ struct gpu_device {
     bool statistics;     /* see gpu_options */
     uint64_t cache_hash; /* hash of the cache file's data when it was read */
     struct gpu_transfer transfer;
+    struct gpu_markers markers;
     struct gpu_pipeline_list pipelines;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a pipeline has no buffer */
@@ -272,6 +283,23 @@ extern double gpu_stop_timeout;
 /* Returns the limit of waits, in seconds, on a device that runs a user's snippet:
  * VKNERF_FIELD_SECONDS, or 600. */
 double gpu_snippet_seconds(void);
+
+/* ---- fault.c --------------------------------------------------------------------------------- */
+
+vkn_status gpu_markers_open(struct gpu_device *device);
+void gpu_markers_close(struct gpu_device *device);
+/* Records a marker, on devices that have them: `recording` begins `command` ("pass") `object`. The
+ * texts live as long as the device. */
+void gpu_mark(struct gpu_device *device, VkCommandBuffer commands, const char *recording,
+              const char *command, const char *object);
+/* Records that all commands have finished. */
+void gpu_mark_end(struct gpu_device *device, VkCommandBuffer commands);
+/* Like gpu_vulkan_fail; if the device was lost, the message names the command that was running and
+ * has the driver's description, where the device offers them. */
+vkn_status gpu_device_fail(const struct gpu_device *device, VkResult result, const char *call,
+                           const char *subject);
+/* Adds the command that is running on a hung device to the last error. Returns VKN_NO_DEVICE. */
+vkn_status gpu_hang_fail(const struct gpu_device *device);
 
 /* ---- clock.c --------------------------------------------------------------------------------- */
 
