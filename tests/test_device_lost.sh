@@ -32,6 +32,9 @@ lose 90
 export VKFAULT_OFFER=1
 lose 90 "$pass$fault"
 lose 1 "$filled$fault"
+grep -q 'fill of unbound' err || fail "not the first fill: $(cat err)"
+lose 3 "$filled$fault"
+grep -q 'fill of unbound' err && fail "the first fill is over: $(cat err)"
 lose -1 "$fault"
 VKNERF_DISABLE=self_test,device_fault lose 90 "$pass"
 VKNERF_DISABLE=self_test,buffer_markers lose 90 "$fault"

@@ -81,7 +81,11 @@ static vkn_status open_device(struct gpu_device *device, const struct gpu_option
 {
     BASE_TRY(create_device(device));
     BASE_TRY(create_layouts(device));
-    BASE_TRY(gpu_markers_open(device));
+    const struct gpu_buffer_request reached = {&device->markers.reached, "markers",
+                                               sizeof(uint32_t), GPU_HOST};
+    /* Host memory, which outlives the device. */
+    if (device->support.buffer_markers)
+        BASE_TRY(gpu_arena_create(device, &reached, 1, &device->markers.arena));
     if (options->shader_dir) {
         device->shader_dir = base_format("%s", options->shader_dir);
         if (!device->shader_dir)
@@ -151,13 +155,14 @@ void gpu_close(struct gpu_device **closed)
         gpu_cache_close(device);
         gpu_transfer_destroy(device);
         gpu_arena_destroy(&device->dummy_arena);
-        gpu_markers_close(device);
+        gpu_arena_destroy(&device->markers.arena);
         device->vk.vkDestroyPipelineLayout(device->handle, device->pipeline_layout, NULL);
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
     if (!device->hung)
         gpu_instance_release(device->instance);
+    free(device->markers.entries);
     free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);

@@ -11,23 +11,6 @@ struct gpu_marker {
     const char *recording, *command, *object; /* "training step", "pass", "field_backward" */
 };
 
-vkn_status gpu_markers_open(struct gpu_device *device)
-{
-    const struct gpu_buffer_request request = {&device->markers.reached, "markers",
-                                               sizeof(uint32_t), GPU_HOST};
-    /* Host memory, which outlives the device. */
-    if (device->support.buffer_markers)
-        BASE_TRY(gpu_arena_create(device, &request, 1, &device->markers.arena));
-    return VKN_OK;
-}
-
-void gpu_markers_close(struct gpu_device *device)
-{
-    gpu_arena_destroy(&device->markers.arena);
-    free(device->markers.entries);
-    device->markers.entries = NULL;
-}
-
 /* ---- recording ------------------------------------------------------------------------------- */
 
 /* Returns the number of a marker, from 1; 0: out of memory. */

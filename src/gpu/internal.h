@@ -286,8 +286,6 @@ double gpu_snippet_seconds(void);
 
 /* ---- fault.c --------------------------------------------------------------------------------- */
 
-vkn_status gpu_markers_open(struct gpu_device *device);
-void gpu_markers_close(struct gpu_device *device);
 /* Records a marker, on devices that have them: `recording` begins `command` ("pass") `object`. The
  * texts live as long as the device. */
 void gpu_mark(struct gpu_device *device, VkCommandBuffer commands, const char *recording,
