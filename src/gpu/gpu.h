@@ -158,7 +158,8 @@ vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_ne
 
 /* Allocates one block for each kind of memory (several where the device limits a block's size) and
  * places all buffers in the blocks, filled with zeros. Errors as gpu_check_range and
- * gpu_memory_check. If device memory is full, falls back to host memory with a warning. */
+ * gpu_memory_check. If device memory is full, the last device buffers of the array are placed in
+ * host memory, with a warning that lists them. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
