@@ -251,6 +251,10 @@ refuses 3 'fails the self-test' train "$demo" --quiet --out never
 unset VKNERF_SELF_TEST_BREAK
 succeeds info
 contains out '(chosen)'
+export VKNERF_DISABLE=global_priority
+succeeds info --low-priority
+contains err '^warning: ".*" has no priorities of programs.*--low-priority has no effect$'
+unset VKNERF_DISABLE
 succeeds info --json
 cp out info.json
 is_json info.json

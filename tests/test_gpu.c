@@ -507,6 +507,49 @@ static void test_optional_parts(void **state)
     gpu_close(&device);
 }
 
+static PFN_vkCreateDevice driver_create_device;
+static VkQueueGlobalPriorityKHR asked_priority; /* 0: none */
+
+static VKAPI_ATTR VkResult VKAPI_CALL note_priority(VkPhysicalDevice physical,
+                                                    const VkDeviceCreateInfo *info,
+                                                    const VkAllocationCallbacks *allocator,
+                                                    VkDevice *device)
+{
+    const VkDeviceQueueGlobalPriorityCreateInfoKHR *priority = info->pQueueCreateInfos[0].pNext;
+    asked_priority = (VkQueueGlobalPriorityKHR)0;
+    if (priority &&
+        priority->sType == VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR)
+        asked_priority = priority->globalPriority;
+    return driver_create_device(physical, info, allocator, device);
+}
+
+/* The queue has a low priority if it is asked for and the device has priorities. */
+static void test_low_priority(void **state)
+{
+    (void)state;
+    struct gpu_device *first = open_device(), *device; /* `first` keeps the Vulkan functions */
+    bool offered = first->support.global_priority_khr || first->support.global_priority_ext;
+    driver_create_device = vkCreateDevice;
+    vkCreateDevice = note_priority;
+    for (int i = 0; i < 3; i++) {
+        const struct gpu_options options = {.cache_dir = cache_dir, .low_priority = i > 0};
+        struct capture capture = capture_begin();
+        if (i == 2)
+            setenv("VKNERF_DISABLE", "global_priority", 1);
+        vkn_status status = gpu_open(&options, &device);
+        unsetenv("VKNERF_DISABLE");
+        char *log = capture_end(&capture);
+        ok(status);
+        gpu_close(&device);
+        bool is_low = i == 1 && offered;
+        assert_int_equal(asked_priority, is_low ? VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR : 0);
+        assert_true((strstr(log, "--low-priority has no effect") != NULL) == (i > 0 && !is_low));
+        free(log);
+    }
+    vkCreateDevice = driver_create_device;
+    gpu_close(&first);
+}
+
 static void test_self_test(void **state)
 {
     (void)state;
@@ -639,21 +682,14 @@ static void test_cache(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_choice),
-        cmocka_unit_test(test_portability),
-        cmocka_unit_test(test_no_driver),
-        cmocka_unit_test(test_kill_switches),
-        cmocka_unit_test(test_cpu_kernels),
-        cmocka_unit_test(test_optional_parts),
-        cmocka_unit_test(test_self_test),
-        cmocka_unit_test(test_matrices),
-        cmocka_unit_test(test_cache),
-        cmocka_unit_test(test_next_device),
-        cmocka_unit_test(test_driver_issues),
-        cmocka_unit_test(test_incomplete_device),
-        cmocka_unit_test(test_issue_matrices),
-        cmocka_unit_test(test_issue_is_named),
+        cmocka_unit_test(test_list),           cmocka_unit_test(test_choice),
+        cmocka_unit_test(test_portability),    cmocka_unit_test(test_no_driver),
+        cmocka_unit_test(test_kill_switches),  cmocka_unit_test(test_cpu_kernels),
+        cmocka_unit_test(test_optional_parts), cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_low_priority),   cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_cache),          cmocka_unit_test(test_next_device),
+        cmocka_unit_test(test_driver_issues),  cmocka_unit_test(test_incomplete_device),
+        cmocka_unit_test(test_issue_matrices), cmocka_unit_test(test_issue_is_named),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

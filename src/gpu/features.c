@@ -144,6 +144,16 @@ static const struct optional_feature {
         .flag = SUPPORT(shader_objects),
     },
     {
+        .name = "global_priority",
+        .extension = VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME,
+        .flag = SUPPORT(global_priority_khr),
+    },
+    {
+        .name = "global_priority",
+        .extension = VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME,
+        .flag = SUPPORT(global_priority_ext),
+    },
+    {
         .name = "device_fault",
         .extension = VK_EXT_DEVICE_FAULT_EXTENSION_NAME,
         .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,

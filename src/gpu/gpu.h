@@ -59,6 +59,7 @@ struct gpu_options {
     const char *shader_dir; /* folder of GLSL to compile at run time; NULL: embedded SPIR-V */
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
     bool statistics;        /* collect gpu_pipeline_statistics; disables the pipeline cache */
+    bool low_priority;      /* other programs' work comes first; a warning if the device cannot */
 };
 
 /* Lists the devices: fills up to `capacity` entries, by index, and sets *count to the number of

@@ -30,7 +30,8 @@ struct gpu_support {
     bool maintenance4;  /* needed by shaders that use VK_NV_cooperative_matrix2 */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
-    bool device_fault, buffer_markers, checkpoints;            /* see fault.c */
+    bool device_fault, buffer_markers, checkpoints; /* see fault.c */
+    bool global_priority_khr, global_priority_ext;  /* queues have a priority among programs */
     bool maximal_reconvergence, subgroup_uniform_control_flow; /* see execution_modes.c */
     /* Widths of floats (16, or 16 | 32) for which modules that use f16 ask to keep subnormal
      * numbers, and to round to nearest, ties to even; 0: none. */
