@@ -204,7 +204,9 @@ static void test_fake_devices(void **state)
     assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation, conversions)");
     assert_owned_rows(coopmat, &device);
     device.cooperative_matrix2 = false;
-    assert_refused(coopmat, &device, "matrix.conversions: needs VK_NV_cooperative_matrix2");
+    assert_refused(coopmat, &device,
+                   "matrix.conversions: needs conversions and flexible dimensions of "
+                   "VK_NV_cooperative_matrix2");
 
     device = intel_dg2();
     coopmat = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT};
@@ -616,7 +618,10 @@ static void test_switches(void **state)
         {"memory_model", "no cooperative matrices: VKNERF_DISABLE=memory_model", 2},
         {"subgroup_size_control", "no cooperative matrices: VKNERF_DISABLE=subgroup_size_control",
          2},
-        {"cooperative_matrix2", "VK_NV_cooperative_matrix2: VKNERF_DISABLE=cooperative_matrix2", 3},
+        {"cooperative_matrix2",
+         "no conversions of matrices by VK_NV_cooperative_matrix2: "
+         "VKNERF_DISABLE=cooperative_matrix2",
+         3},
     };
     for (size_t i = 0; i < BASE_COUNT(switches); i++) {
         struct gpu_device *whole = open_device();

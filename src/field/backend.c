@@ -92,7 +92,8 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
         (!device->cooperative_matrix2 || backend->shape.n != backend->shape.k ||
          backend->f16_accumulate || backend->shape.m > device->subgroup_size))
         return base_fail(VKN_BAD_INPUT,
-                         "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
+                         "config: matrix.conversions: needs conversions and flexible dimensions of "
+                         "VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
     /* RDNA3 loads matrices by the widest loads if weights are stored by output. An H100 is faster
