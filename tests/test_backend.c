@@ -19,6 +19,7 @@ static struct gpu_capabilities fake(enum gpu_device_type type, uint32_t subgroup
         .subgroup_max = subgroup,
         .subgroup_pinnable = true,
         .float_atomic_add = true,
+        .cas_sums = true,
         .float16 = true,
         .storage16 = true,
         .max_shared_memory = 49152,
@@ -203,7 +204,9 @@ static void test_fake_devices(void **state)
     assert_path(coopmat, &device, "coopmat 16x16x16 (f32 accumulation, conversions)");
     assert_owned_rows(coopmat, &device);
     device.cooperative_matrix2 = false;
-    assert_refused(coopmat, &device, "matrix.conversions: needs VK_NV_cooperative_matrix2");
+    assert_refused(coopmat, &device,
+                   "matrix.conversions: needs conversions and flexible dimensions of "
+                   "VK_NV_cooperative_matrix2");
 
     device = intel_dg2();
     coopmat = (struct vkn_config){.precision = VKN_PRECISION_COOPMAT};
@@ -250,6 +253,15 @@ static void test_sums(void **state)
         field_backend_shader_name(&backend, "scatter_gradients", FIELD_SCATTER, name);
         assert_string_equal(name, packed ? "scatter_gradients_f16" : "scatter_gradients_f16_cas");
     }
+    /* Without compare-and-swap, f16 sums need the instruction. */
+    without.cas_sums = false;
+    ok(create(config, &without, &backend));
+    without.packed_f16_atomics = false;
+    assert_refused(config, &without,
+                   "gradient_sums: f16: \"fake\" adds wrongly by compare-and-swap");
+    config.gradient_sums = VKN_SUMS_CAS;
+    assert_refused(config, &without,
+                   "gradient_sums: cas: \"fake\" adds wrongly by compare-and-swap");
     config.gradient_sums = VKN_SUMS_F32;
     assert_refused(config, &without, "gradient_sums: \"fake\" has no atomic f32 addition");
     config.deterministic = true;
@@ -606,7 +618,10 @@ static void test_switches(void **state)
         {"memory_model", "no cooperative matrices: VKNERF_DISABLE=memory_model", 2},
         {"subgroup_size_control", "no cooperative matrices: VKNERF_DISABLE=subgroup_size_control",
          2},
-        {"cooperative_matrix2", "VK_NV_cooperative_matrix2: VKNERF_DISABLE=cooperative_matrix2", 3},
+        {"cooperative_matrix2",
+         "no conversions of matrices by VK_NV_cooperative_matrix2: "
+         "VKNERF_DISABLE=cooperative_matrix2",
+         3},
     };
     for (size_t i = 0; i < BASE_COUNT(switches); i++) {
         struct gpu_device *whole = open_device();

@@ -1,4 +1,5 @@
 /* Tests src/base: errors, log, memory, paths, atomic file replacement, JSON, threads. */
+#define _GNU_SOURCE /* attributes of running threads */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -689,6 +691,43 @@ static void test_memory_check(void **state)
     assert_in_range(available, most / 2, most);
 }
 
+struct stack_check {
+    pthread_t caller;
+    size_t default_size; /* bytes */
+};
+
+static vkn_status check_stack(void *context, size_t index)
+{
+    const struct stack_check *check = context;
+    pthread_attr_t attributes;
+    size_t size = 0;
+    (void)index;
+    if (pthread_equal(check->caller, pthread_self()) ||
+        pthread_getattr_np(pthread_self(), &attributes))
+        return base_fail(VKN_ERROR, "not a thread of its own");
+    pthread_attr_getstacksize(&attributes, &size);
+    pthread_attr_destroy(&attributes);
+    return size >= (size_t)8 << 20 && size >= check->default_size
+               ? VKN_OK
+               : base_fail(VKN_ERROR, "a stack of %zu bytes", size);
+}
+
+/* Threads have 8 MiB of stack, or the default if it is larger. */
+static void test_stacks(void **state)
+{
+    (void)state;
+    pthread_t caller = pthread_self();
+    pthread_attr_t before, other;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    for (size_t size = (size_t)256 << 10; size <= (size_t)16 << 20; size *= 64) {
+        pthread_attr_init(&other);
+        pthread_attr_setstacksize(&other, size);
+        assert_int_equal(pthread_setattr_default_np(&other), 0);
+        assert_ok(base_parallel(4, check_stack, &(struct stack_check){caller, size}, NULL));
+    }
+    assert_int_equal(pthread_setattr_default_np(&before), 0);
+}
+
 static void test_parallel_failure(void **state)
 {
     (void)state;
@@ -768,6 +807,7 @@ int main(void)
         cmocka_unit_test(test_memory_check),
         cmocka_unit_test(test_parallel),
         cmocka_unit_test(test_parallel_failure),
+        cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
         cmocka_unit_test_setup_teardown(test_remove_temporaries, temporary_setup,

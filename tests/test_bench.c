@@ -457,8 +457,8 @@ static uint32_t count_cases(enum vkn_bench_suite suite, const struct vkn_bench_p
                                                            [VKN_BENCH_MLP] = bench_mlp,
                                                            [VKN_BENCH_GRID] = bench_grid,
                                                            [VKN_BENCH_STEP] = bench_step};
-    const struct gpu_capabilities device = {.type = cpu ? GPU_CPU : GPU_DISCRETE,
-                                            .float_atomic_add = true};
+    const struct gpu_capabilities device = {
+        .type = cpu ? GPU_CPU : GPU_DISCRETE, .float_atomic_add = true, .cas_sums = true};
     struct bench bench = {.params = params,
                           .capabilities = &device,
                           .is_cpu = cpu,

@@ -251,11 +251,18 @@ refuses 3 'fails the self-test' train "$demo" --quiet --out never
 unset VKNERF_SELF_TEST_BREAK
 succeeds info
 contains out '(chosen)'
+export VKNERF_DISABLE=global_priority
+succeeds info --low-priority
+contains err '^warning: ".*" has no priorities of programs.*--low-priority has no effect$'
+unset VKNERF_DISABLE
 succeeds info --json
 cp out info.json
 is_json info.json
 contains info.json '"devices"'
 contains info.json '"commit":'
+contains info.json '"cas_sums":	true'
+contains info.json '"f16_subnormals":	true'
+contains info.json '"f16_rounds_to_even":	true'
 for part in '"policy"' '"operation":.*"MLP products"' '"coopmat":.*"f16 matrices"' \
     '"candidates"' '"uses":' '"why":.*"the same in every precision"'; do
     contains info.json "$part"

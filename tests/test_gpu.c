@@ -457,26 +457,106 @@ static void test_cpu_kernels(void **state)
     assert_false(gpu_cpu_kernels(&device));
 }
 
+/* Opens a device whose self-test finds `fault`, and checks the warning; NULL: there is none. */
+static struct gpu_device *open_broken(const char *fault, const char *warning)
+{
+    struct gpu_device *device;
+    vkn_status status;
+    char *log = log_of_open("VKNERF_SELF_TEST_BREAK", fault, &status, &device);
+    ok(status);
+    assert_true(warning ? strstr(log, warning) != NULL : log[0] == 0);
+    free(log);
+    return device;
+}
+
+/* Each optional part of the self-test switches off what it tests. */
+static void test_optional_parts(void **state)
+{
+    (void)state;
+    struct gpu_device *device = open_device();
+    const struct gpu_capabilities *capabilities = gpu_device_capabilities(device);
+    const struct gpu_self_test *result = gpu_self_test_result(device);
+    bool has_float_atomics = capabilities->float_atomic_add;
+    bool has_f16 = capabilities->float16 && capabilities->storage16;
+    assert_true(result->subgroups && result->integer_atomics);
+    assert_true(result->float_atomics == has_float_atomics);
+    assert_true(result->cas_sums && capabilities->cas_sums);
+    assert_true(result->f16_rounding == has_f16 && capabilities->f16_rounding == has_f16);
+    if (capabilities->type == GPU_CPU)
+        assert_true(result->f16_subnormals == has_f16 && capabilities->f16_subnormals == has_f16);
+    gpu_close(&device);
+
+    device =
+        open_broken("float_atomics", has_float_atomics ? "float atomics are switched off" : NULL);
+    assert_false(gpu_device_capabilities(device)->float_atomic_add);
+    assert_false(gpu_self_test_result(device)->float_atomics);
+    gpu_close(&device);
+
+    device = open_broken("cas_sums", "(gradient_sums=cas) are switched off: the self-test's sum 1");
+    assert_false(gpu_device_capabilities(device)->cas_sums);
+    assert_false(gpu_self_test_result(device)->cas_sums);
+    assert_true(gpu_device_capabilities(device)->float_atomic_add == has_float_atomics);
+    gpu_close(&device);
+
+    device = open_broken("f16_subnormals", NULL);
+    assert_false(gpu_device_capabilities(device)->f16_subnormals);
+    assert_true(gpu_device_capabilities(device)->f16_rounding == has_f16);
+    gpu_close(&device);
+    device = open_broken("f16_rounding", NULL);
+    assert_false(gpu_device_capabilities(device)->f16_rounding);
+    gpu_close(&device);
+}
+
+static PFN_vkCreateDevice driver_create_device;
+static VkQueueGlobalPriorityKHR asked_priority; /* 0: none */
+
+static VKAPI_ATTR VkResult VKAPI_CALL note_priority(VkPhysicalDevice physical,
+                                                    const VkDeviceCreateInfo *info,
+                                                    const VkAllocationCallbacks *allocator,
+                                                    VkDevice *device)
+{
+    const VkDeviceQueueGlobalPriorityCreateInfoKHR *priority = info->pQueueCreateInfos[0].pNext;
+    asked_priority = (VkQueueGlobalPriorityKHR)0;
+    if (priority &&
+        priority->sType == VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR)
+        asked_priority = priority->globalPriority;
+    return driver_create_device(physical, info, allocator, device);
+}
+
+/* The queue has a low priority if it is asked for and the device has priorities. */
+static void test_low_priority(void **state)
+{
+    (void)state;
+    struct gpu_device *first = open_device(), *device; /* `first` keeps the Vulkan functions */
+    bool offered = first->support.global_priority_khr || first->support.global_priority_ext;
+    driver_create_device = vkCreateDevice;
+    vkCreateDevice = note_priority;
+    for (int i = 0; i < 3; i++) {
+        const struct gpu_options options = {.cache_dir = cache_dir, .low_priority = i > 0};
+        struct capture capture = capture_begin();
+        if (i == 2)
+            setenv("VKNERF_DISABLE", "global_priority", 1);
+        vkn_status status = gpu_open(&options, &device);
+        unsetenv("VKNERF_DISABLE");
+        char *log = capture_end(&capture);
+        ok(status);
+        gpu_close(&device);
+        bool is_low = i == 1 && offered;
+        assert_int_equal(asked_priority, is_low ? VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR : 0);
+        assert_true((strstr(log, "--low-priority has no effect") != NULL) == (i > 0 && !is_low));
+        free(log);
+    }
+    vkCreateDevice = driver_create_device;
+    gpu_close(&first);
+}
+
 static void test_self_test(void **state)
 {
     (void)state;
     struct gpu_device *device = open_device();
     bool has_float_atomics = gpu_device_capabilities(device)->float_atomic_add;
-    assert_true(gpu_self_test_result(device)->subgroups);
-    assert_true(gpu_self_test_result(device)->integer_atomics);
-    assert_true(gpu_self_test_result(device)->float_atomics == has_float_atomics);
     gpu_close(&device);
-
     vkn_status status;
-    char *log = log_of_open("VKNERF_SELF_TEST_BREAK", "float_atomics", &status, &device);
-    ok(status);
-    assert_false(gpu_device_capabilities(device)->float_atomic_add);
-    assert_false(gpu_self_test_result(device)->float_atomics);
-    if (has_float_atomics)
-        assert_non_null(strstr(log, "float atomics are switched off"));
-    free(log);
-    gpu_close(&device);
-
     static const char *const fatal[] = {"subgroups", "integer_atomics"};
     for (size_t i = 0; i < BASE_COUNT(fatal); i++) {
         free(log_of_open("VKNERF_SELF_TEST_BREAK", fatal[i], &status, &device));
@@ -486,12 +566,13 @@ static void test_self_test(void **state)
     }
 
     /* A disabled self-test cannot fail. */
-    setenv("VKNERF_SELF_TEST_BREAK", "subgroups,integer_atomics,float_atomics", 1);
+    setenv("VKNERF_SELF_TEST_BREAK", "subgroups,integer_atomics,float_atomics,cas_sums", 1);
     free(log_of_open("VKNERF_DISABLE", "self_test", &status, &device));
     unsetenv("VKNERF_SELF_TEST_BREAK");
     ok(status);
     assert_true(gpu_self_test_result(device)->subgroups);
     assert_true(gpu_device_capabilities(device)->float_atomic_add == has_float_atomics);
+    assert_true(gpu_device_capabilities(device)->cas_sums);
     gpu_close(&device);
 }
 
@@ -604,7 +685,8 @@ int main(void)
         cmocka_unit_test(test_list),           cmocka_unit_test(test_choice),
         cmocka_unit_test(test_portability),    cmocka_unit_test(test_no_driver),
         cmocka_unit_test(test_kill_switches),  cmocka_unit_test(test_cpu_kernels),
-        cmocka_unit_test(test_self_test),      cmocka_unit_test(test_matrices),
+        cmocka_unit_test(test_optional_parts), cmocka_unit_test(test_self_test),
+        cmocka_unit_test(test_low_priority),   cmocka_unit_test(test_matrices),
         cmocka_unit_test(test_cache),          cmocka_unit_test(test_next_device),
         cmocka_unit_test(test_driver_issues),  cmocka_unit_test(test_incomplete_device),
         cmocka_unit_test(test_issue_matrices), cmocka_unit_test(test_issue_is_named),

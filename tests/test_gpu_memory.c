@@ -3,6 +3,7 @@
 
 #include "gpu/internal.h"
 #include "memory_limit.h"
+#include "passes/passes.h"
 
 static void test_transfers(void **state)
 {
@@ -250,12 +251,137 @@ static void test_fallback(void **state)
     gpu_arena_destroy(&arena);
 }
 
+static PFN_vkAllocateMemory driver_allocate;
+static uint64_t local_room; /* bytes that memory type 0 has left */
+
+/* Allocates from a device with two memory types, of which the local one is small. */
+static VkResult allocate_limited(VkDevice device, const VkMemoryAllocateInfo *info,
+                                 const VkAllocationCallbacks *callbacks, VkDeviceMemory *memory)
+{
+    VkMemoryAllocateInfo changed = *info;
+    changed.memoryTypeIndex = 0;
+    if (info->memoryTypeIndex == 0) {
+        if (info->allocationSize > local_room)
+            return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+        local_room -= info->allocationSize;
+    }
+    return driver_allocate(device, &changed, callbacks, memory);
+}
+
+static PFN_vkGetBufferMemoryRequirements driver_needs;
+
+static void need_100_kb(VkDevice device, VkBuffer buffer, VkMemoryRequirements *needs)
+{
+    (void)device, (void)buffer;
+    *needs = (VkMemoryRequirements){.size = 100000, .alignment = 64, .memoryTypeBits = 3};
+}
+
+/* Gives the device a local memory type with `room` bytes, and one in host memory. */
+static VkPhysicalDeviceMemoryProperties crowd(struct gpu_device *device, uint64_t room)
+{
+    const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_COHERENT_BIT |
+                                       VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+    VkPhysicalDeviceMemoryProperties before = device->memory;
+    device->memory.memoryTypeCount = 2;
+    device->memory.memoryTypes[1] = (VkMemoryType){host, before.memoryTypes[0].heapIndex};
+    driver_allocate = device->vk.vkAllocateMemory;
+    driver_needs = device->vk.vkGetBufferMemoryRequirements;
+    device->vk.vkAllocateMemory = allocate_limited;
+    device->vk.vkGetBufferMemoryRequirements = need_100_kb;
+    local_room = room;
+    return before;
+}
+
+static void uncrowd(struct gpu_device *device, const VkPhysicalDeviceMemoryProperties *before)
+{
+    device->memory = *before;
+    device->vk.vkAllocateMemory = driver_allocate;
+    device->vk.vkGetBufferMemoryRequirements = driver_needs;
+}
+
+#define CROWD 5u
+
+/* Creates five buffers of 100 kB when device memory has `room` bytes. Returns the log. */
+static char *create_crowded(struct gpu_device *device, uint64_t room)
+{
+    static const char *const names[CROWD] = {"weights", "gradients", "samples", "moments",
+                                             "photographs"};
+    struct gpu_buffer buffers[CROWD];
+    struct gpu_buffer_request requests[CROWD];
+    struct gpu_arena *arena;
+    for (size_t i = 0; i < CROWD; i++)
+        requests[i] = (struct gpu_buffer_request){&buffers[i], names[i], 100000, GPU_DEVICE};
+    VkPhysicalDeviceMemoryProperties before = crowd(device, room);
+    struct capture capture = capture_begin();
+    vkn_status status = gpu_arena_create(device, requests, CROWD, &arena);
+    char *log = capture_end(&capture);
+    uncrowd(device, &before);
+    ok(status);
+    for (uint32_t i = 0; i < CROWD; i++) {
+        uint32_t back = 0;
+        ok(gpu_upload(device, &buffers[i], 400, &i, sizeof i));
+        ok(gpu_download(device, &buffers[i], 400, &back, sizeof back));
+        assert_int_equal(back, i);
+    }
+    gpu_arena_destroy(&arena);
+    return log;
+}
+
+/* If device memory holds some of an arena's buffers, the last ones are in host memory. */
+static void test_crowded(void **state)
+{
+    static const struct {
+        uint64_t room;
+        const char *listed; /* NULL: all fit */
+    } cases[] = {
+        {1000000, NULL},
+        {450000, "0.1 MiB lie in host memory, which is slower: photographs 0.1 MiB\n"},
+        {290000, "slower: samples 0.1 MiB, moments 0.1 MiB, photographs 0.1 MiB\n"},
+        {0, "0.5 MiB lie in host memory, which is slower: weights 0.1 MiB, gradients"},
+    };
+    for (size_t i = 0; i < BASE_COUNT(cases); i++) {
+        char *log = create_crowded(*state, cases[i].room);
+        assert_true(cases[i].listed ? strstr(log, cases[i].listed) != NULL : log[0] == 0);
+        assert_true(!cases[i].listed || strstr(log, "warning: device memory of"));
+        free(log);
+    }
+}
+
+/* Training images leave device memory before the parameters' average, and moments before
+ * parameters. */
+static void test_crowded_training(void **state)
+{
+    struct gpu_device *device = *state;
+    const struct buffer_counts counts = {.params = 100, .pixels = 100, .moments = {100, 100}};
+    struct buffers buffers;
+    for (uint32_t kept = 2; kept < 5; kept++) {
+        VkPhysicalDeviceMemoryProperties before = crowd(device, kept * 110000);
+        struct capture capture = capture_begin();
+        vkn_status status = buffers_create(device, BUFFERS_OF_STEP,
+                                           BUFFERS(PARAMS) | BUFFERS(AVERAGE) | BUFFERS(PIXELS) |
+                                               BUFFERS(MOMENT1) | BUFFERS(MOMENT2),
+                                           &counts, &buffers);
+        char *log = capture_end(&capture);
+        uncrowd(device, &before);
+        ok(status);
+        buffers_destroy(&buffers);
+        assert_non_null(strstr(log, "training images"));
+        assert_true((strstr(log, "average parameters") != NULL) == (kept < 4));
+        assert_true((strstr(log, "second moments") != NULL) == (kept < 3));
+        assert_null(strstr(log, "first moments"));
+        assert_null(strstr(log, ": parameters"));
+        free(log);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transfers),    cmocka_unit_test(test_memory_limits),
         cmocka_unit_test(test_fallback),     cmocka_unit_test(test_split_arena),
         cmocka_unit_test(test_memory_check), cmocka_unit_test(test_memory_uses),
+        cmocka_unit_test(test_crowded),      cmocka_unit_test(test_crowded_training),
         cmocka_unit_test(test_no_messages),
     };
     if (!prepare_tests())

@@ -315,7 +315,7 @@ static void test_size(void **state)
     assert_in_range(bytes, 1, MOST_BYTES);
 }
 
-/* ---- reconvergence --------------------------------------------------------------------------- */
+/* ---- execution modes ------------------------------------------------------------------------- */
 
 /* vkCreateShaderModule runs the validation layer on the module. */
 static void validate_module(struct gpu_device *device, const uint32_t *words, size_t count)
@@ -352,10 +352,10 @@ static void test_reconvergence(void **state)
         ok(gpu_shader_unpack(source));
         for (int k = 0; k < 3; k++) {
             size_t count = source->count;
-            uint32_t *rewritten = gpu_reconverge(k == 0   ? &maximal
-                                                 : k == 1 ? &uniform
-                                                          : &neither,
-                                                 source->words, &count);
+            uint32_t *rewritten = gpu_add_execution_modes(k == 0   ? &maximal
+                                                          : k == 1 ? &uniform
+                                                                   : &neither,
+                                                          source->words, &count);
             assert_true((rewritten != NULL) == (k < 2));
             if (!rewritten)
                 continue;
@@ -369,7 +369,56 @@ static void test_reconvergence(void **state)
         }
     }
     size_t count = BASE_COUNT(broken);
-    assert_null(gpu_reconverge(&maximal, broken, &count));
+    assert_null(gpu_add_execution_modes(&maximal, broken, &count));
+}
+
+/* Returns the number of instructions OP with the operand, at word `at`. */
+static uint32_t count_instructions(const uint32_t *words, size_t count, uint32_t op, size_t at,
+                                   uint32_t operand)
+{
+    uint32_t found = 0;
+    for (size_t i = 5; i < count; i += words[i] >> 16)
+        found += (words[i] & 0xffffu) == op && words[i] >> 16 > at && words[i + at] == operand;
+    return found;
+}
+
+/* Float controls: capabilities and modes in modules that use f16 alone, for f32 too where a device
+ * cannot set f16 alone, beside reconvergence and on CPU devices. */
+static void test_float_controls(void **state)
+{
+    struct gpu_device *device = *state;
+    static const struct gpu_support cases[] = {
+        {.denorm_preserve = 16, .round_to_even = 16, .maximal_reconvergence = true},
+        {.denorm_preserve = 48},
+        {.round_to_even = 16, .maximal_reconvergence = true, .capabilities.type = GPU_CPU},
+    };
+    static const char *const names[] = {"field_forward_fp16", "march_rays",
+                                        "scatter_gradients_f16_cas"}; /* unpacks f16 */
+    for (size_t i = 0; i < BASE_COUNT(cases) * BASE_COUNT(names); i++) {
+        const struct gpu_support *support = &cases[i / BASE_COUNT(names)];
+        const struct gpu_shader *source = gpu_shaders;
+        while (strcmp(source->name, names[i % BASE_COUNT(names)]) != 0)
+            source++;
+        ok(gpu_shader_unpack(source));
+        size_t count = source->count;
+        uint32_t *made = gpu_add_execution_modes(support, source->words, &count);
+        bool f16 = strstr(source->name, "f16") || strstr(source->name, "fp16"),
+             reconverges = i / BASE_COUNT(names) == 0;
+        assert_true((made != NULL) == (f16 || reconverges));
+        if (!made)
+            continue;
+        bool preserves = f16 && support->denorm_preserve, rounds = f16 && support->round_to_even;
+        bool both = support->denorm_preserve == 48;
+        assert_int_equal(count_instructions(made, count, 17, 1, 4464), preserves);
+        assert_int_equal(count_instructions(made, count, 17, 1, 4467), rounds);
+        assert_int_equal(count_instructions(made, count, 16, 2, 4459), preserves * (both ? 2 : 1));
+        assert_int_equal(count_instructions(made, count, 16, 3, 32), both && f16);
+        assert_int_equal(count_instructions(made, count, 16, 2, 4462), rounds);
+        assert_int_equal(count_instructions(made, count, 16, 2, 6023), reconverges);
+        if (device->support.round_to_even == 16 && !support->denorm_preserve)
+            validate_module(device, made, count);
+        free(made);
+    }
 }
 
 /* The device accepts such a shader, if it has the extension. */
@@ -393,12 +442,13 @@ int main(void)
     if (!prepare_tests())
         return 1;
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),        cmocka_unit_test(test_shared),
-        cmocka_unit_test(test_limit),         cmocka_unit_test(test_two_devices),
-        cmocka_unit_test(test_threads),       cmocka_unit_test(test_several),
-        cmocka_unit_test(test_reconvergence), cmocka_unit_test(test_reconverged_device),
-        cmocka_unit_test(test_report),        cmocka_unit_test(test_no_messages),
-        cmocka_unit_test(test_damaged),       cmocka_unit_test(test_size),
+        cmocka_unit_test(test_errors),         cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_limit),          cmocka_unit_test(test_two_devices),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_several),
+        cmocka_unit_test(test_reconvergence),  cmocka_unit_test(test_reconverged_device),
+        cmocka_unit_test(test_float_controls), cmocka_unit_test(test_report),
+        cmocka_unit_test(test_no_messages),    cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_size),
     };
     int failed = cmocka_run_group_tests(tests, open_shared, close_shared);
     clean_up_tests();

@@ -44,8 +44,10 @@ static struct gpu_capabilities make_device(enum gpu_device_type type)
         .subgroup_min = 32,
         .subgroup_max = 32,
         .float_atomic_add = true,
+        .cas_sums = true,
         .float16 = true,
         .storage16 = true,
+        .f16_subnormals = true,
         .cooperative_matrix = true,
         .cooperative_matrix2 = true,
         .packed_f16_atomics = true,
@@ -1485,6 +1487,24 @@ static int teardown(void **state)
     return temporary_teardown(&folder);
 }
 
+/* Shaders that store f16 know whether the device flushes subnormal numbers. */
+static void test_flushing_device(void **state)
+{
+    (void)state;
+    const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
+    for (int flushes = 0; flushes < 2; flushes++)
+        for (int precision = VKN_PRECISION_FP32; precision <= VKN_PRECISION_FP16; precision++) {
+            struct gpu_capabilities device = make_device(GPU_DISCRETE);
+            struct vkn_config config = {.precision = (enum vkn_precision)precision};
+            struct setup made;
+            device.f16_subnormals = !flushes;
+            ok(setup_resolve_config(&config, &scene, &device));
+            ok(setup_create(&config, &device, &made));
+            assert_int_equal(made.specialization.values[SPEC_ROUNDED],
+                             flushes && precision == VKN_PRECISION_FP16 ? F16_NO_SUBNORMALS : 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1498,6 +1518,7 @@ int main(void)
         cmocka_unit_test(test_defaults_by_views),
         cmocka_unit_test(test_help_tells_defaults),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_flushing_device),
     };
     return cmocka_run_group_tests_name("settings", tests, setup, teardown);
 }

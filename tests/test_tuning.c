@@ -19,6 +19,7 @@ static struct gpu_capabilities feigned(enum gpu_device_type type, uint32_t subgr
         .type = type,
         .subgroup_size = subgroup,
         .float_atomic_add = true,
+        .cas_sums = true,
         .float16 = true,
         .storage16 = true,
         .cooperative_matrix = true,

@@ -43,6 +43,13 @@ done
 awk '/"gpu_memory_bytes"/ { gsub(/[^0-9]/, ""); exit !($0 > 500e6 && $0 < 700e6) }' "$work/run/summary.json" ||
     fail "memory on nvidia-172: $(grep gpu_memory "$work/run/summary.json" "$work/said")"
 
+# info: times of 0 are not compared, and a device with a part of an extension is not said to lack the extension.
+"$source/tools/vendors.sh" intel-bmg -- info >"$work/said" 2>&1 || fail "info: $(cat "$work/said")"
+grep -q 'nan\|measured 0 times' "$work/said" && fail "info on intel-bmg compares times of 0: $(cat "$work/said")"
+grep -q '^ *why *its measured time is 0' "$work/said" || fail "info on intel-bmg: $(cat "$work/said")"
+grep -q 'with conversions *not offered *the device has no conversions of matrices by VK_NV_cooperative_matrix2' \
+    "$work/said" || fail "info on intel-bmg: $(cat "$work/said")"
+
 # Use the scripts' own functions, and leave no bytecode among the sources.
 export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 

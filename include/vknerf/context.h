@@ -18,6 +18,8 @@ struct vkn_context_params {
     const char *shader_dir; /* folder of shaders to compile at run time; NULL: embedded shaders */
     bool statistics; /* collect the driver's compiler statistics, for vkn_bench; pipelines are then
                         compiled without the pipeline cache */
+    bool low_priority; /* lets other programs use the device first, such as the desktop; a warning
+                          if the device has no such priority. Needs `size` */
 };
 
 /* Opens a device. `params` may be NULL: all defaults. The caller owns *context. Objects that are

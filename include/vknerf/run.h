@@ -20,6 +20,7 @@ struct vkn_job {
     bool quiet;                        /* no progress */
     const volatile sig_atomic_t *stop; /* set by a signal handler, or atomically by a thread: the
                                           job ends soon with VKN_INTERRUPTED; may be NULL */
+    bool low_priority;                 /* as in vkn_context_params. Needs `size` */
 };
 
 /* ---- quality ------------------------------------------------------------------------------- */

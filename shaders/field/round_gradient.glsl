@@ -1,5 +1,6 @@
 // Rounds gradients of activations to the type in which they are stored, and counts how many underflow
-// in f16. The including file declares `state`.
+// in f16. Underflow is detected before rounding, because drivers may elide a rounding that is followed
+// by a comparison. The including file declares `state`.
 // Passes: field_backward; backward passes of layer-by-layer models.
 
 uvec2 rounded_gradients = uvec2(0u); // counts of gradients that are not 0 after, and before, rounding
@@ -8,7 +9,7 @@ STORAGE_T round_gradient(float x)
 {
     STORAGE_T rounded = to_storage(ROUND_ACTIVATION_GRADIENTS, x);
 #ifdef F16_STORAGE
-    rounded_gradients += uvec2(rounded != STORAGE_T(0.0), x != 0.0); // without a branch, for speed
+    rounded_gradients += uvec2(abs(x) > F16_UNDERFLOW_LIMIT, x != 0.0); // without a branch, for speed
 #endif
     return rounded;
 }

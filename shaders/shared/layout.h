@@ -56,7 +56,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
 #define SPEC_TRANSPOSED         28 /* first f16 parameter of the weights stored by output; 0: none */
-#define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS: shaders/shared/rounding.glsl */
+#define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS, F16_NO_SUBNORMALS: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
 #define SPEC_ALPHA_THRESHOLD    32 /* 1: samples below Config.alpha_threshold count as empty */
@@ -94,6 +94,8 @@ typedef struct Dispatch Dispatch;
 /* Stored values: rounded to bf16 only, because f16 precisions store them as f16 anyway. */
 #define ROUND_ACTIVATIONS          64
 #define ROUND_ACTIVATION_GRADIENTS 128
+/* The device flushes subnormal f16 numbers to zero. */
+#define F16_NO_SUBNORMALS          256
 /* Factor from the bit that rounds to f16 to the bit that rounds to bf16. */
 #define ROUND_BF16                 65536
 

@@ -7,6 +7,10 @@
 
 layout(constant_id = SPEC_ROUNDED) const uint ROUNDED = 0; // ROUND_* for f16; times ROUND_BF16 for bf16
 
+// The largest number that becomes zero in f16: 2^-25 rounds to zero, and a device that flushes
+// subnormal numbers keeps none below 2^-14.
+#define F16_UNDERFLOW_LIMIT ((ROUNDED & F16_NO_SUBNORMALS) != 0u ? 6.10351526e-5 : 2.98023224e-8)
+
 // Rounds an f32 to bf16, its upper half, to nearest, ties to even; NaN stays NaN.
 float round_bf16(float x)
 {

@@ -10,6 +10,10 @@
 
 #define MAX_THREADS 64
 
+/* Least stack of a thread, in bytes: compilers of drivers recurse deeply, and the default is less
+ * in some C libraries (musl: 128 KiB). */
+#define LEAST_STACK ((size_t)8 << 20)
+
 double base_seconds(void)
 {
     struct timespec now;
@@ -69,18 +73,29 @@ static void *run_indices(void *argument)
     return NULL;
 }
 
+static void set_stack(pthread_attr_t *attributes)
+{
+    size_t size = 0;
+    if (pthread_attr_getstacksize(attributes, &size) == 0 && size < LEAST_STACK)
+        pthread_attr_setstacksize(attributes, LEAST_STACK);
+}
+
 /* Starts up to `wanted` threads and returns their number. The threads block signals, so that Ctrl-C
  * interrupts the waits of the calling thread and not a worker's write. */
 static size_t start_threads(void *(*run)(void *argument), void *argument, size_t wanted,
                             pthread_t *threads)
 {
     sigset_t all, previous;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    set_stack(&attributes);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &previous);
     size_t started = 0;
-    while (started < wanted && pthread_create(&threads[started], NULL, run, argument) == 0)
+    while (started < wanted && pthread_create(&threads[started], &attributes, run, argument) == 0)
         started++;
     pthread_sigmask(SIG_SETMASK, &previous, NULL);
+    pthread_attr_destroy(&attributes);
     return started;
 }
 

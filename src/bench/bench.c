@@ -178,8 +178,10 @@ static vkn_status begin(struct bench *bench)
     if (params->out)
         BASE_TRY(base_make_last_folder(params->out));
     const struct vkn_context_params context = {
+        .size = sizeof context,
         .device = params->job->device,
         .shader_dir = params->job->shader_dir,
+        .low_priority = params->job->low_priority,
         .statistics = !params->tune && params->suite == VKN_BENCH_PROGRAMS,
     };
     BASE_TRY(vkn_context_create(&context, &bench->context));

@@ -272,6 +272,8 @@ static bool offered(const struct bench *bench, const struct kind *kind)
         return false;
     if (kind->sums && strcmp(kind->sums, "float") == 0)
         return device->float_atomic_add;
+    if (kind->sums && strstr(kind->sums, "cas"))
+        return device->cas_sums;
     return !kind->sums || strcmp(kind->sums, "f16") != 0 || device->packed_f16_atomics;
 }
 

@@ -265,7 +265,7 @@ static const char *feature_of_sums(enum vkn_gradient_sums sums)
 {
     return sums == VKN_SUMS_F32   ? "float_atomics"
            : sums == VKN_SUMS_F16 ? "packed_f16_atomics"
-           : sums == VKN_SUMS_CAS ? "compare_and_swap"
+           : sums == VKN_SUMS_CAS ? "cas_sums"
                                   : "";
 }
 

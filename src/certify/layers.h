@@ -14,6 +14,7 @@ struct model_case {
     uint32_t position_octaves, direction_octaves, aabb_scale, chunk, samples;
     bool contracted, refined;
     enum vkn_density_activation activation;
+    bool no_subnormals; /* as on a device that flushes subnormal f16 numbers */
 };
 
 /* Whether activations of all samples are recomputed or kept. With DENSITIES_FIRST the colour pass

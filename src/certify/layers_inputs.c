@@ -90,6 +90,8 @@ struct fixture layers_fixture(struct gpu_device *device, const struct backend_ca
     fixture.config.kept_rows = fixture.model.kept_rows =
         kept == KEPT ? (model->samples + 63) / 64 * 64 : 0;
     fixture_set_constant(&fixture, SPEC_VISIBILITY, kept == DENSITIES_FIRST);
+    if (model->no_subnormals)
+        fixture_set_constant(&fixture, SPEC_ROUNDED, fixture.backend.rounded | F16_NO_SUBNORMALS);
     fixture_allocate(&fixture, 1, 1);
     return fixture;
 }

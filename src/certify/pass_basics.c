@@ -96,14 +96,14 @@ static void test_float_sums(struct gpu_device *device)
 
 static void test_cas_sums(struct gpu_device *device)
 {
-    check_sums_of(device, "certify_sums_cas", VKN_SUMS_CAS, "compare_and_swap");
+    check_sums_of(device, "certify_sums_cas", VKN_SUMS_CAS, "cas_sums");
 }
 
 static void test_f16_sums(struct gpu_device *device)
 {
     if (gpu_device_capabilities(device)->packed_f16_atomics)
         check_sums_of(device, "certify_sums_f16", VKN_SUMS_F16, "packed_f16_atomics");
-    check_sums_of(device, "certify_sums_f16_cas", VKN_SUMS_F16, "compare_and_swap");
+    check_sums_of(device, "certify_sums_f16_cas", VKN_SUMS_F16, "cas_sums");
 }
 
 /* ---- subgroups ------------------------------------------------------------------------------- */

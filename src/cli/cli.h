@@ -103,21 +103,25 @@ int cli_print_object(struct cJSON *object, bool complete);
  * Returns OPTIONS_GO_ON or an exit code; the library refuses GLSL that is not trusted. */
 int cli_trust(const char *given, const char *run);
 
-/* --device, --shader-dir and --quiet of commands that use a device. */
-#define CLI_JOB_OPTIONS(job)                                                               \
-    {.name = "--device",                                                                   \
-     .value = "INDEX|NAME",                                                                \
-     .help = "Vulkan device, as listed by vknerf info; default the one chosen there",      \
-     .kind = OPTION_TEXT,                                                                  \
-     .target = (void *)&(job).device},                                                     \
-        {.name = "--shader-dir",                                                           \
-         .value = "DIR",                                                                   \
-         .help = "compile the shaders of this folder instead of the embedded ones",        \
-         .kind = OPTION_TEXT,                                                              \
-         .target = (void *)&(job).shader_dir},                                             \
-    {                                                                                      \
-        .name = "--quiet", .help = "print only warnings and results", .kind = OPTION_FLAG, \
-        .target = &(job).quiet                                                             \
+/* --device, --low-priority, --shader-dir and --quiet of commands that use a device. */
+#define CLI_JOB_OPTIONS(job)                                                                \
+    {.name = "--device",                                                                    \
+     .value = "INDEX|NAME",                                                                 \
+     .help = "Vulkan device, as listed by vknerf info; default the one chosen there",       \
+     .kind = OPTION_TEXT,                                                                   \
+     .target = (void *)&(job).device},                                                      \
+        {.name = "--low-priority",                                                          \
+         .help = "let other programs use the device first, so that a desktop stays usable", \
+         .kind = OPTION_FLAG,                                                               \
+         .target = &(job).low_priority},                                                    \
+        {.name = "--shader-dir",                                                            \
+         .value = "DIR",                                                                    \
+         .help = "compile the shaders of this folder instead of the embedded ones",         \
+         .kind = OPTION_TEXT,                                                               \
+         .target = (void *)&(job).shader_dir},                                              \
+    {                                                                                       \
+        .name = "--quiet", .help = "print only warnings and results", .kind = OPTION_FLAG,  \
+        .target = &(job).quiet                                                              \
     }
 
 /* Viewer of a command, and its options. */

@@ -352,6 +352,9 @@ int cmd_info(int argc, char **argv)
                         params.scene ? "name the scene, not a run" : "the scene is missing");
     if (params.scene != NULL && is_run(params.scene))
         return run_info(params.scene, json);
-    const struct vkn_context_params context = {.device = job.device, .shader_dir = job.shader_dir};
+    const struct vkn_context_params context = {.size = sizeof context,
+                                               .device = job.device,
+                                               .shader_dir = job.shader_dir,
+                                               .low_priority = job.low_priority};
     return params.scene != NULL ? scene_info(&params, json) : device_info(&context, json);
 }

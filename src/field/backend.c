@@ -92,7 +92,8 @@ static vkn_status choose_matrices(const struct vkn_config *config, const struct 
         (!device->cooperative_matrix2 || backend->shape.n != backend->shape.k ||
          backend->f16_accumulate || backend->shape.m > device->subgroup_size))
         return base_fail(VKN_BAD_INPUT,
-                         "config: matrix.conversions: needs VK_NV_cooperative_matrix2, f32 "
+                         "config: matrix.conversions: needs conversions and flexible dimensions of "
+                         "VK_NV_cooperative_matrix2, f32 "
                          "accumulation and a shape with N = K and M up to the subgroup size %u",
                          device->subgroup_size);
     /* RDNA3 loads matrices by the widest loads if weights are stored by output. An H100 is faster
@@ -126,9 +127,16 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
                          names[backend->sums]);
     if (backend->sums == VKN_SUMS_F32 && !has_f32_sums)
         return base_fail(VKN_BAD_INPUT,
-                         "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed and cas "
-                         "work everywhere",
+                         "config: gradient_sums: \"%s\" has no atomic f32 addition; fixed works "
+                         "everywhere",
                          device->name);
+    bool by_cas = backend->sums == VKN_SUMS_CAS ||
+                  (backend->sums == VKN_SUMS_F16 && !device->packed_f16_atomics);
+    if (by_cas && !device->cas_sums)
+        return base_fail(VKN_BAD_INPUT,
+                         "config: gradient_sums: %s: \"%s\" adds wrongly by compare-and-swap; "
+                         "fixed works everywhere",
+                         names[backend->sums], device->name);
     backend->f16_sums = config->parallel.communication_type == VKN_COMMUNICATION_F16 ||
                         backend->sums == VKN_SUMS_F16;
     backend->scatter_suffix = names[backend->sums];
@@ -136,7 +144,7 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
      * save in memory requests. CPU devices take four lanes if they test the GPUs' kernels. */
     bool tests_gpu_kernels = device->type == GPU_CPU && !backend->cpu_kernels;
     backend->sample_lanes = device->subgroup_size >= 32 || tests_gpu_kernels ? 4 : 1;
-    if (backend->sums == VKN_SUMS_F16 && !device->packed_f16_atomics)
+    if (backend->sums == VKN_SUMS_F16 && by_cas)
         backend->scatter_suffix = "f16_cas";
     if (backend->sums == VKN_SUMS_F32 && owned) {
         backend->scatter_suffix = "owned";

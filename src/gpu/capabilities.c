@@ -158,6 +158,28 @@ static bool read_queues(VkPhysicalDevice physical, struct gpu_support *support)
     return best >= 0;
 }
 
+/* Returns the widths of floats for which a module has to set an execution mode to have it for f16;
+ * 0: the device does not offer the mode. `independence`: whether f16 may differ from f32. */
+static uint32_t control_widths(VkShaderFloatControlsIndependence independence, VkBool32 f16,
+                               VkBool32 f32)
+{
+    bool is_independent = independence != VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+    if (gpu_disabled("float_controls") || !f16 || (!is_independent && !f32))
+        return 0;
+    return is_independent ? 16u : 16u | 32u;
+}
+
+static void read_float_controls(const VkPhysicalDeviceVulkan12Properties *properties,
+                                struct gpu_support *support)
+{
+    support->denorm_preserve = control_widths(properties->denormBehaviorIndependence,
+                                              properties->shaderDenormPreserveFloat16,
+                                              properties->shaderDenormPreserveFloat32);
+    support->round_to_even = control_widths(properties->roundingModeIndependence,
+                                            properties->shaderRoundingModeRTEFloat16,
+                                            properties->shaderRoundingModeRTEFloat32);
+}
+
 static const char *why_unusable(const struct gpu_support *support, bool has_queue,
                                 VkSubgroupFeatureFlags operations)
 {
@@ -218,6 +240,7 @@ static vkn_status read_support(VkPhysicalDevice physical, bool statistics,
     if (!support->timestamp_bits || gpu_disabled("timestamps"))
         capabilities->timestamp_period = 0;
     read_subgroups(&all, support);
+    read_float_controls(&all.vulkan12, support);
     capabilities->unusable =
         why_unusable(support, has_queue, all.vulkan11.subgroupSupportedOperations);
     if (!(all.matrix.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT))

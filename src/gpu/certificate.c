@@ -53,6 +53,8 @@ static bool switch_off_feature(struct gpu_device *device, const char *feature)
         return switch_off(&capabilities->float16);
     if (strcmp(feature, "float_atomics") == 0)
         return switch_off(&capabilities->float_atomic_add);
+    if (strcmp(feature, "cas_sums") == 0)
+        return switch_off(&capabilities->cas_sums);
     if (strcmp(feature, "packed_f16_atomics") == 0)
         return switch_off(&capabilities->packed_f16_atomics);
     return remove_shapes(device, feature);

@@ -11,11 +11,29 @@ static const char *name_of(const struct gpu_device *device)
     return device->support.capabilities.name;
 }
 
-static vkn_status create_device(struct gpu_device *device)
+/* Returns whether the queue gets a low priority; warns if it should and the device has none. */
+static bool takes_low_priority(const struct gpu_device *device, const struct gpu_options *options)
+{
+    const struct gpu_support *support = &device->support;
+    if (!options->low_priority || support->global_priority_khr || support->global_priority_ext)
+        return options->low_priority;
+    base_log(BASE_LOG_WARNING,
+             "\"%s\" has no priorities of programs (VK_KHR_global_priority), so --low-priority has "
+             "no effect",
+             name_of(device));
+    return false;
+}
+
+static vkn_status create_device(struct gpu_device *device, const struct gpu_options *options)
 {
     float priority = 1;
+    VkDeviceQueueGlobalPriorityCreateInfoKHR low = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_GLOBAL_PRIORITY_CREATE_INFO_KHR,
+        .globalPriority = VK_QUEUE_GLOBAL_PRIORITY_LOW_KHR,
+    };
     VkDeviceQueueCreateInfo queue = {
         .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .pNext = takes_low_priority(device, options) ? &low : NULL,
         .queueFamilyIndex = device->support.queue_family,
         .queueCount = 1,
         .pQueuePriorities = &priority,
@@ -79,8 +97,13 @@ static vkn_status create_layouts(struct gpu_device *device)
 
 static vkn_status open_device(struct gpu_device *device, const struct gpu_options *options)
 {
-    BASE_TRY(create_device(device));
+    BASE_TRY(create_device(device, options));
     BASE_TRY(create_layouts(device));
+    const struct gpu_buffer_request reached = {&device->markers.reached, "markers",
+                                               sizeof(uint32_t), GPU_HOST};
+    /* Host memory, which outlives the device. */
+    if (device->support.buffer_markers)
+        BASE_TRY(gpu_arena_create(device, &reached, 1, &device->markers.arena));
     if (options->shader_dir) {
         device->shader_dir = base_format("%s", options->shader_dir);
         if (!device->shader_dir)
@@ -152,12 +175,14 @@ void gpu_close(struct gpu_device **closed)
         gpu_cache_close(device);
         gpu_transfer_destroy(device);
         gpu_arena_destroy(&device->dummy_arena);
+        gpu_arena_destroy(&device->markers.arena);
         device->vk.vkDestroyPipelineLayout(device->handle, device->pipeline_layout, NULL);
         device->vk.vkDestroyDescriptorSetLayout(device->handle, device->set_layout, NULL);
         device->vk.vkDestroyDevice(device->handle, NULL);
     }
     if (!device->hung)
         gpu_instance_release(device->instance);
+    free(device->markers.entries);
     free(device->cache_folder);
     free(device->cache_path);
     free(device->shader_dir);

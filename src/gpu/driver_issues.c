@@ -64,7 +64,8 @@ static const struct row rows[] = {
      0,
      {"is not a conformant Vulkan driver: results may be wrong",
       "use the GPU's own driver, or the CPU with --device llvmpipe", true, false}},
-    /* Seen on one card, in f32 sums by compare-and-swap, with an unknown driver. */
+    /* Seen on one card, in f32 sums by compare-and-swap, with an unknown driver. The self-test sums
+     * so under contention, but need not meet the fault. */
     {VK_DRIVER_ID_AMD_PROPRIETARY,
      GPU_DISCRETE,
      RX_6800_XT,

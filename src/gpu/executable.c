@@ -18,20 +18,25 @@ uint32_t gpu_pipeline_constants(const struct gpu_pipeline_options *options, uint
     return count > GPU_FIRST_CONSTANT ? count : GPU_FIRST_CONSTANT;
 }
 
+/* Returns the changed module, or the module before if `changed` is NULL; frees the other. */
+static uint32_t *replace(uint32_t *changed, uint32_t *before)
+{
+    if (!changed)
+        return before;
+    free(before);
+    return changed;
+}
+
 uint32_t *gpu_fit_module(const struct gpu_support *support, bool has_snippet,
                          const uint32_t *values, uint32_t value_count, const uint32_t *words,
                          size_t *count)
 {
-    uint32_t *specialized = gpu_specialize(words, count, values, value_count), *fitting = NULL;
-    words = specialized ? specialized : words;
-    /* On CPU devices, the lanes of a subgroup are lanes of a vector and never diverge. */
-    if (support->capabilities.type != GPU_CPU)
-        fitting = gpu_reconverge(support, words, count);
-    else if (has_snippet)
-        fitting = gpu_disable_unrolling(words, *count);
-    if (!fitting)
-        return specialized;
-    free(specialized);
+    uint32_t *fitting = gpu_specialize(words, count, values, value_count);
+    words = fitting ? fitting : words;
+    fitting = replace(gpu_add_execution_modes(support, words, count), fitting);
+    words = fitting ? fitting : words;
+    if (has_snippet && support->capabilities.type == GPU_CPU)
+        fitting = replace(gpu_disable_unrolling(words, *count), fitting);
     return fitting;
 }
 

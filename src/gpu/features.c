@@ -144,6 +144,35 @@ static const struct optional_feature {
         .flag = SUPPORT(shader_objects),
     },
     {
+        .name = "global_priority",
+        .extension = VK_KHR_GLOBAL_PRIORITY_EXTENSION_NAME,
+        .flag = SUPPORT(global_priority_khr),
+    },
+    {
+        .name = "global_priority",
+        .extension = VK_EXT_GLOBAL_PRIORITY_EXTENSION_NAME,
+        .flag = SUPPORT(global_priority_ext),
+    },
+    {
+        .name = "device_fault",
+        .extension = VK_EXT_DEVICE_FAULT_EXTENSION_NAME,
+        .type = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT,
+        .structure = FEATURES(fault),
+        .bools = {FEATURES(fault.deviceFault)},
+        .bool_count = 1,
+        .flag = SUPPORT(device_fault),
+    },
+    {
+        .name = "buffer_markers",
+        .extension = VK_AMD_BUFFER_MARKER_EXTENSION_NAME,
+        .flag = SUPPORT(buffer_markers),
+    },
+    {
+        .name = "checkpoints",
+        .extension = VK_NV_DEVICE_DIAGNOSTIC_CHECKPOINTS_EXTENSION_NAME,
+        .flag = SUPPORT(checkpoints),
+    },
+    {
         .name = "memory_budget",
         .extension = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME,
         .flag = SUPPORT(memory_budget),
@@ -162,9 +191,9 @@ static const struct optional_feature {
 };
 
 /* Further names for VKNERF_DISABLE, which are not device features. */
-static const char *const other_switches[] = {"pipeline_cache", "timestamps",  "tuning",
-                                             "owned_sums",     "cpu_kernels", "self_test",
-                                             "mapped_memory",  "certificate"};
+static const char *const other_switches[] = {"pipeline_cache", "timestamps",    "tuning",
+                                             "owned_sums",     "cpu_kernels",   "self_test",
+                                             "float_controls", "mapped_memory", "certificate"};
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {

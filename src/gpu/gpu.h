@@ -36,6 +36,8 @@ struct gpu_capabilities {
     bool subgroup_pinnable;              /* the size requested is exact, and subgroups are full */
     bool float_atomic_add;               /* f32 atomic add on storage buffers */
     bool float16, storage16;             /* f16 arithmetic; f16 in storage buffers */
+    /* Results of the self-test of an open device, else false; see struct gpu_self_test. */
+    bool cas_sums, f16_subnormals, f16_rounding;
     bool cooperative_matrix, cooperative_matrix2, packed_f16_atomics;
     bool buffer_addresses; /* shaders can read storage buffers by 64-bit address */
     struct gpu_matrix_shape shapes[GPU_MAX_MATRIX_SHAPES];
@@ -57,6 +59,7 @@ struct gpu_options {
     const char *shader_dir; /* folder of GLSL to compile at run time; NULL: embedded SPIR-V */
     const char *cache_dir;  /* folder of the pipeline cache; NULL: the user's cache folder */
     bool statistics;        /* collect gpu_pipeline_statistics; disables the pipeline cache */
+    bool low_priority;      /* other programs' work comes first; a warning if the device cannot */
 };
 
 /* Lists the devices: fills up to `capacity` entries, by index, and sets *count to the number of
@@ -160,7 +163,8 @@ vkn_status gpu_memory_check(const struct gpu_device *device, const struct gpu_ne
 
 /* Allocates one block for each kind of memory (several where the device limits a block's size) and
  * places all buffers in the blocks, filled with zeros. Errors as gpu_check_range and
- * gpu_memory_check. If device memory is full, falls back to host memory with a warning. */
+ * gpu_memory_check. If device memory is full, the last device buffers of the array are placed in
+ * host memory, with a warning that lists them. */
 struct gpu_arena;
 vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_request *requests,
                             size_t count, struct gpu_arena **arena);
@@ -321,6 +325,9 @@ uint64_t gpu_validation_messages(void);
  * operations or integer atomics give VKN_NO_DEVICE. */
 struct gpu_self_test {
     bool subgroups, integer_atomics, float_atomics; /* whether the test passed */
+    bool cas_sums; /* f32 sums by compare-and-swap are right: also under contention */
+    /* f16: subnormal numbers are kept; conversions from f32 round to nearest, ties to even */
+    bool f16_subnormals, f16_rounding;
 };
 const struct gpu_self_test *gpu_self_test_result(const struct gpu_device *device);
 /* Tests products of f16 matrices of the shape m x n x k once, before its first use, with every

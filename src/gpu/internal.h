@@ -30,7 +30,12 @@ struct gpu_support {
     bool maintenance4;  /* needed by shaders that use VK_NV_cooperative_matrix2 */
     bool memory_budget; /* VK_EXT_memory_budget */
     bool calibrated_timestamps;
-    bool maximal_reconvergence, subgroup_uniform_control_flow; /* see gpu_reconverge */
+    bool device_fault, buffer_markers, checkpoints; /* see fault.c */
+    bool global_priority_khr, global_priority_ext;  /* queues have a priority among programs */
+    bool maximal_reconvergence, subgroup_uniform_control_flow; /* see execution_modes.c */
+    /* Widths of floats (16, or 16 | 32) for which modules that use f16 ask to keep subnormal
+     * numbers, and to round to nearest, ties to even; 0: none. */
+    uint32_t denorm_preserve, round_to_even;
     bool non_semantic_info;   /* debug builds name their source files in SPIR-V */
     bool subgroup_required;   /* pipelines can require a subgroup size */
     bool pipeline_statistics; /* VK_KHR_pipeline_executable_properties, if requested */
@@ -80,7 +85,7 @@ typedef struct VkPhysicalDeviceShaderMaximalReconvergenceFeaturesKHR {
 #endif
 
 /* Feature structures and extensions passed to vkCreateDevice. */
-#define GPU_MAX_EXTENSIONS 16
+#define GPU_MAX_EXTENSIONS 24
 struct gpu_features {
     VkPhysicalDeviceFeatures2 base;
     VkPhysicalDeviceVulkan11Features vulkan11;
@@ -95,6 +100,7 @@ struct gpu_features {
     VkPhysicalDeviceShaderSubgroupUniformControlFlowFeaturesKHR uniform_control_flow;
     VkPhysicalDevicePipelineExecutablePropertiesFeaturesKHR executables;
     VkPhysicalDeviceShaderObjectFeaturesEXT shader_object;
+    VkPhysicalDeviceFaultFeaturesEXT fault;
     const char *extensions[GPU_MAX_EXTENSIONS];
     uint32_t extension_count;
 };
@@ -106,6 +112,14 @@ struct gpu_transfer {
     VkCommandPool pool;
     VkCommandBuffer commands;
     VkFence fence;
+};
+
+/* Markers of a device's command buffers, see fault.c. */
+struct gpu_markers {
+    struct gpu_arena *arena;    /* of `reached`; NULL: the device writes no markers to a buffer */
+    struct gpu_buffer reached;  /* number of the last marker; 0: no command is running */
+    struct gpu_marker *entries; /* by number - 1 */
+    uint32_t count;
 };
 
 /* Number of unused pipelines that a device keeps. A training run with its evaluation needs about
@@ -144,6 +158,7 @@ struct gpu_device {
     bool statistics;     /* see gpu_options */
     uint64_t cache_hash; /* hash of the cache file's data when it was read */
     struct gpu_transfer transfer;
+    struct gpu_markers markers;
     struct gpu_pipeline_list pipelines;
     struct gpu_arena *dummy_arena;
     struct gpu_buffer dummy; /* bound where a pipeline has no buffer */
@@ -270,6 +285,21 @@ extern double gpu_stop_timeout;
  * VKNERF_FIELD_SECONDS, or 600. */
 double gpu_snippet_seconds(void);
 
+/* ---- fault.c --------------------------------------------------------------------------------- */
+
+/* Records a marker, on devices that have them: `recording` begins `command` ("pass") `object`. The
+ * texts live as long as the device. */
+void gpu_mark(struct gpu_device *device, VkCommandBuffer commands, const char *recording,
+              const char *command, const char *object);
+/* Records that all commands have finished. */
+void gpu_mark_end(struct gpu_device *device, VkCommandBuffer commands);
+/* Like gpu_vulkan_fail; if the device was lost, the message names the command that was running and
+ * has the driver's description, where the device offers them. */
+vkn_status gpu_device_fail(const struct gpu_device *device, VkResult result, const char *call,
+                           const char *subject);
+/* Adds the command that is running on a hung device to the last error. Returns VKN_NO_DEVICE. */
+vkn_status gpu_hang_fail(const struct gpu_device *device);
+
 /* ---- clock.c --------------------------------------------------------------------------------- */
 
 /* Extends a reading of the device clock, which may have wrapped, to a count that never wraps. */
@@ -277,12 +307,14 @@ uint64_t gpu_extend_ticks(struct gpu_device *device, uint64_t ticks);
 /* Converts ticks of the device clock to seconds. */
 double gpu_tick_seconds(const struct gpu_device *device, uint64_t ticks);
 
-/* ---- reconverge.c ---------------------------------------------------------------------------- */
+/* ---- execution_modes.c ----------------------------------------------------------------------- */
 
-/* Returns a copy of the module (*count words of SPIR-V) that requires reconvergence of subgroups:
- * maximal reconvergence, else subgroup uniform control flow, as the device offers. Sets *count to
- * the copy's length. NULL: unchanged. The caller frees the copy. */
-uint32_t *gpu_reconverge(const struct gpu_support *support, const uint32_t *words, size_t *count);
+/* Returns a copy of the module (*count words of SPIR-V) with execution modes that the device
+ * offers: maximal reconvergence of subgroups, else subgroup uniform control flow, except on CPU
+ * devices; and float controls if the module uses f16. Sets *count to the copy's length. NULL:
+ * unchanged. The caller frees the copy. */
+uint32_t *gpu_add_execution_modes(const struct gpu_support *support, const uint32_t *words,
+                                  size_t *count);
 
 /* ---- executable.c ---------------------------------------------------------------------------- */
 
@@ -354,6 +386,10 @@ vkn_status gpu_self_test_run(struct gpu_device *device);
 void gpu_remove_matrix_shape(struct gpu_device *device, uint32_t index);
 /* Switches off features whose tests have failed in the device's certificate, with warnings. */
 void gpu_apply_certificate(struct gpu_device *device);
+/* Test f32 sums (self_test_sums.c) and f16 numbers (self_test_f16.c), as parts of
+ * gpu_self_test_run. */
+vkn_status gpu_self_test_sums(struct gpu_device *device);
+vkn_status gpu_self_test_f16(struct gpu_device *device);
 
 /* ---- object names (in choose.c) -------------------------------------------------------------- */
 

@@ -14,6 +14,8 @@ struct gpu_arena {
     uint32_t block_count;
     struct gpu_memory_use *uses; /* one per buffer */
     size_t use_count;
+    struct base_text displaced; /* device buffers in host memory, while the arena is created */
+    uint64_t displaced_bytes;
     struct gpu_arena *next, **link; /* in the device's list; link: the pointer to this arena */
 };
 
@@ -140,20 +142,41 @@ static vkn_status fail_memory(const struct gpu_device *device, const struct bloc
                      (unsigned long long)largest->size);
 }
 
-/* Allocates from the best memory type with enough memory left; warns if device memory falls back to
- * host memory. */
+static bool is_local(const struct gpu_device *device, int type)
+{
+    return device->memory.memoryTypes[type].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+}
+
+/* Returns whether the heap of a memory type has room. Without the check, drivers that move memory
+ * to the host themselves would choose the buffers to move. */
+static bool has_room(const struct gpu_device *device, int type, uint64_t size)
+{
+    uint32_t heap = device->memory.memoryTypes[type].heapIndex;
+    bool discrete = device->support.capabilities.type == GPU_DISCRETE;
+    return size <= device->memory.memoryHeaps[heap].size &&
+           !(discrete && is_local(device, type) && device->support.memory_budget &&
+             size > gpu_memory_available(device));
+}
+
+/* Allocates from the best memory type with enough memory left. A block of several buffers does not
+ * fall back from device memory to host memory: *memory stays VK_NULL_HANDLE then, and the caller
+ * divides the block. *local: whether the memory is the device's. */
 static vkn_status allocate_memory(struct gpu_device *device, const struct block *block,
-                                  VkDeviceMemory *memory)
+                                  VkDeviceMemory *memory, bool *local)
 {
     const struct gpu_buffer_request *first = block->placed[0].request;
     uint32_t allowed = block->allowed_types;
+    bool local_is_full = false;
     for (;;) {
         int type = pick_type(device, allowed, first->kind);
         if (type < 0)
             return fail_memory(device, block);
+        *local = is_local(device, type);
+        if (first->kind == GPU_DEVICE && !*local && local_is_full && block->count > 1)
+            return VKN_OK;
         allowed &= ~(1u << type);
-        const VkMemoryType *picked = &device->memory.memoryTypes[type];
-        if (block->size > device->memory.memoryHeaps[picked->heapIndex].size)
+        local_is_full = local_is_full || *local;
+        if (!has_room(device, type, block->size))
             continue;
         VkMemoryAllocateFlagsInfo flags = {
             .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_FLAGS_INFO,
@@ -168,17 +191,29 @@ static vkn_status allocate_memory(struct gpu_device *device, const struct block 
         VkResult result = device->vk.vkAllocateMemory(device->handle, &info, NULL, memory);
         if (result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY)
             continue;
-        if (result < 0)
-            return gpu_vulkan_fail(result, "vkAllocateMemory", first->name);
-        if (first->kind == GPU_DEVICE &&
-            !(picked->propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
-            base_log(BASE_LOG_WARNING,
-                     "%s and the buffers placed with it (%.1f MiB) do not fit into the memory of "
-                     "\"%s\"; host memory is used instead, which is slower",
-                     largest_of(block)->name, base_mib(block->size),
-                     device->support.capabilities.name);
-        return VKN_OK;
+        return result < 0 ? gpu_vulkan_fail(result, "vkAllocateMemory", first->name) : VKN_OK;
     }
+}
+
+/* Adds the buffers of a block to the list of those that lie in host memory. */
+static void note_displaced(struct gpu_arena *arena, const struct block *block)
+{
+    for (size_t i = 0; i < block->count; i++)
+        base_text_add(&arena->displaced, "%s%s %.1f MiB", arena->displaced.size ? ", " : "",
+                      block->placed[i].request->name, base_mib(block->placed[i].request->size));
+    arena->displaced_bytes += block->size;
+}
+
+static void warn_of_displaced(struct gpu_arena *arena, vkn_status status)
+{
+    if (status == VKN_OK && arena->displaced_bytes)
+        base_log(
+            BASE_LOG_WARNING,
+            "device memory of \"%s\" is full: %.1f MiB lie in host memory, which is slower: %s",
+            arena->device->support.capabilities.name, base_mib(arena->displaced_bytes),
+            arena->displaced.data && !arena->displaced.failed ? arena->displaced.data : "...");
+    free(arena->displaced.data);
+    arena->displaced = (struct base_text){0};
 }
 
 /* Stores the size of each buffer of the block, including the gap after the buffer. */
@@ -195,12 +230,20 @@ static void note_uses(struct gpu_arena *arena, const struct block *block)
     }
 }
 
-static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block)
+/* Allocates and binds the memory of a block. *refused: device memory is full, nothing was done, and
+ * the block has to be divided. */
+static vkn_status allocate_block(struct gpu_arena *arena, const struct block *block, bool *refused)
 {
     struct gpu_device *device = arena->device;
     const struct gpu_buffer_request *first = block->placed[0].request;
     VkDeviceMemory memory = VK_NULL_HANDLE;
-    BASE_TRY(allocate_memory(device, block, &memory));
+    bool local = true;
+    BASE_TRY(allocate_memory(device, block, &memory, &local));
+    *refused = memory == VK_NULL_HANDLE;
+    if (*refused)
+        return VKN_OK;
+    if (first->kind == GPU_DEVICE && !local)
+        note_displaced(arena, block);
     arena->blocks[arena->block_count] = memory;
     arena->block_sizes[arena->block_count++] = block->size;
     device->allocated += block->size;
@@ -229,6 +272,25 @@ static vkn_status allocate_block(struct gpu_arena *arena, const struct block *bl
     return VKN_OK;
 }
 
+/* Allocates the memory of buffers of one kind. If device memory is full, halves blocks, so that the
+ * first buffers still get device memory, and the last ones get host memory. */
+static vkn_status allocate_blocks(struct gpu_arena *arena, struct placed *placed, size_t count)
+{
+    size_t most = count;
+    for (size_t done = 0; done < count;) {
+        struct block block;
+        bool refused;
+        size_t left = count - done;
+        fill_block(arena->device, placed + done, left < most ? left : most, &block);
+        BASE_TRY(allocate_block(arena, &block, &refused));
+        if (refused)
+            most = block.count / 2;
+        else
+            done += block.count;
+    }
+    return VKN_OK;
+}
+
 /* Creates the buffers of one kind and their memory. `placed` is an array of `count` entries. */
 static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
                               size_t count, enum gpu_memory_kind kind, struct placed *placed)
@@ -241,13 +303,7 @@ static vkn_status create_kind(struct gpu_arena *arena, const struct gpu_buffer_r
         BASE_TRY(create_buffer(arena, &placed[placed_count]));
         placed_count++;
     }
-    for (size_t done = 0; done < placed_count;) {
-        struct block block;
-        fill_block(arena->device, placed + done, placed_count - done, &block);
-        BASE_TRY(allocate_block(arena, &block));
-        done += block.count;
-    }
-    return VKN_OK;
+    return allocate_blocks(arena, placed, placed_count);
 }
 
 static vkn_status zero_buffers(struct gpu_arena *arena, const struct gpu_buffer_request *requests,
@@ -340,6 +396,7 @@ vkn_status gpu_arena_create(struct gpu_device *device, const struct gpu_buffer_r
     if (arena->uses && arena->buffers && arena->blocks && arena->block_sizes && placed)
         status = allocate_all(arena, requests, count, placed);
     free(placed);
+    warn_of_displaced(arena, status);
     if (status == VKN_OK)
         *created = arena;
     else

@@ -101,8 +101,8 @@ vkn_status gpu_queue_submit(struct gpu_device *device, VkCommandBuffer commands,
         .pCommandBuffers = &commands,
     };
     BASE_TRY(gpu_check_hung(device, name));
-    GPU_CALL(name, device->vk.vkQueueSubmit, device->queue, 1, &info, fence);
-    return VKN_OK;
+    VkResult result = device->vk.vkQueueSubmit(device->queue, 1, &info, fence);
+    return result < 0 ? gpu_device_fail(device, result, "vkQueueSubmit", name) : VKN_OK;
 }
 
 /* ---- begin and end --------------------------------------------------------------------------- */
@@ -137,6 +137,7 @@ static vkn_status begin_commands(struct gpu_recording *recording)
 
 static vkn_status end_commands(struct gpu_recording *recording)
 {
+    gpu_mark_end(recording->device, recording->commands);
     gpu_label_end(recording->commands);
     GPU_CALL(recording->name, recording->device->vk.vkEndCommandBuffer, recording->commands);
     return VKN_OK;
@@ -261,6 +262,11 @@ static void bind(const struct gpu_recording *recording, const struct gpu_pipelin
                               executable.pipeline);
 }
 
+static void mark(const struct gpu_recording *recording, const char *command, const char *object)
+{
+    gpu_mark(recording->device, recording->commands, recording->name, command, object);
+}
+
 static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_pipeline *pipeline,
                              const struct gpu_bindings *bindings, const void *push,
                              uint32_t push_size)
@@ -285,6 +291,7 @@ static bool prepare_dispatch(struct gpu_recording *recording, const struct gpu_p
     device->vk.vkCmdPushConstants(recording->commands, device->pipeline_layout,
                                   VK_SHADER_STAGE_COMPUTE_BIT, 0, GPU_PUSH_BYTES, bytes);
     gpu_label_begin(recording->commands, gpu_pipeline_name(pipeline));
+    mark(recording, "pass", gpu_pipeline_name(pipeline));
     return true;
 }
 
@@ -342,9 +349,10 @@ void gpu_record_fill(struct gpu_recording *recording, const struct gpu_buffer *b
                              (unsigned long long)offset, (unsigned long long)size, buffer->name));
         return;
     }
-    if (size)
-        recording->device->vk.vkCmdFillBuffer(recording->commands, buffer->handle, offset, size,
-                                              value);
+    if (!size)
+        return;
+    mark(recording, "fill of", buffer->name);
+    recording->device->vk.vkCmdFillBuffer(recording->commands, buffer->handle, offset, size, value);
 }
 
 void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *from,
@@ -361,9 +369,11 @@ void gpu_record_copy(struct gpu_recording *recording, const struct gpu_buffer *f
         return;
     }
     VkBufferCopy region = {.srcOffset = from_offset, .dstOffset = to_offset, .size = size};
-    if (size)
-        recording->device->vk.vkCmdCopyBuffer(recording->commands, from->handle, to->handle, 1,
-                                              &region);
+    if (!size)
+        return;
+    mark(recording, "copy of", from->name);
+    recording->device->vk.vkCmdCopyBuffer(recording->commands, from->handle, to->handle, 1,
+                                          &region);
 }
 
 void gpu_record_timestamp(struct gpu_recording *recording, const char *label)

@@ -1,5 +1,5 @@
-/* Tests subgroup operations and atomics of a device with small problems, whose results are computed
- * on the host. */
+/* Tests a device with small problems, whose results are computed on the host. This file tests
+ * subgroup operations and integer atomics. */
 #include "gpu/internal.h"
 
 #include <stdlib.h>
@@ -22,20 +22,17 @@ struct bin {
 struct results {
     struct slot slots[MAX_LOCAL_SIZE];
     struct bin bins[BINS];
-    float sums[BINS];
 };
 
 struct test {
     struct gpu_device *device;
     uint32_t local_size, subgroup_size;
-    bool float_atomics; /* whether to test them */
     struct gpu_arena *arena;
-    struct gpu_buffer values, slots, bins, sums, readback;
-    struct gpu_pipeline *pipeline, *pipeline_float;
+    struct gpu_buffer values, slots, bins, readback;
+    struct gpu_pipeline *pipeline;
     struct gpu_bindings *bindings;
 };
 
-/* Returns an input, small enough that every f32 sum of quarters of inputs is exact. */
 static uint32_t value_at(uint32_t index)
 {
     return (index * 2654435761u >> 13) % 1000u;
@@ -56,7 +53,6 @@ static vkn_status create_buffers(struct test *test)
         {&test->values, "self-test values", GROUPS * test->local_size * sizeof(uint32_t), GPU_HOST},
         {&test->slots, "self-test slots", sizeof(struct slot) * MAX_LOCAL_SIZE, GPU_DEVICE},
         {&test->bins, "self-test bins", sizeof(struct bin) * BINS, GPU_DEVICE},
-        {&test->sums, "self-test sums", sizeof(float) * BINS, GPU_DEVICE},
         {&test->readback, "self-test results", sizeof(struct results), GPU_HOST},
     };
     BASE_TRY(gpu_arena_create(test->device, requests, BASE_COUNT(requests), &test->arena));
@@ -67,46 +63,24 @@ static vkn_status create_buffers(struct test *test)
         &test->values,
         &test->slots,
         &test->bins,
-        &test->sums,
     };
     return gpu_bindings_create(test->device, buffers, &test->bindings);
-}
-
-static vkn_status create_pipelines(struct test *test)
-{
-    struct gpu_pipeline_options options = {.name = "gpu_self_test", .local_size = test->local_size};
-    BASE_TRY(gpu_pipeline_create(test->device, &options, &test->pipeline));
-    if (!test->float_atomics)
-        return VKN_OK;
-    options.name = "gpu_self_test_float";
-    vkn_status status = gpu_pipeline_create(test->device, &options, &test->pipeline_float);
-    if (status != VKN_OK && status != VKN_NO_DEVICE) {
-        base_log(BASE_LOG_WARNING, "\"%s\": float atomics are switched off: %s",
-                 test->device->support.capabilities.name, vkn_last_error());
-        test->float_atomics = false;
-        status = VKN_OK;
-    }
-    return status;
 }
 
 static vkn_status run(struct test *test)
 {
     const uint32_t bin_count = BINS;
     BASE_TRY(create_buffers(test));
-    BASE_TRY(create_pipelines(test));
+    struct gpu_pipeline_options options = {.name = "gpu_self_test", .local_size = test->local_size};
+    BASE_TRY(gpu_pipeline_create(test->device, &options, &test->pipeline));
     GPU_ONCE(test->device, "self-test");
     gpu_record_dispatch(recording, test->pipeline, test->bindings, &bin_count, sizeof bin_count,
                         GROUPS);
-    if (test->pipeline_float)
-        gpu_record_dispatch(recording, test->pipeline_float, test->bindings, &bin_count,
-                            sizeof bin_count, GROUPS);
     gpu_record_barrier(recording);
     gpu_record_copy(recording, &test->slots, 0, &test->readback, offsetof(struct results, slots),
                     sizeof(struct slot) * MAX_LOCAL_SIZE);
     gpu_record_copy(recording, &test->bins, 0, &test->readback, offsetof(struct results, bins),
                     sizeof(struct bin) * BINS);
-    gpu_record_copy(recording, &test->sums, 0, &test->readback, offsetof(struct results, sums),
-                    sizeof(float) * BINS);
     return gpu_run_once(&recording);
 }
 
@@ -183,27 +157,6 @@ static bool check_bins(const struct test *test, struct bin *bins)
     return true;
 }
 
-/* Returns whether the f32 sums are right; else warns. */
-static bool check_sums(const struct test *test, const float *sums)
-{
-    double expected[BINS] = {0};
-    for (uint32_t i = 0; i < GROUPS * test->local_size; i++)
-        expected[value_at(i) % BINS] += 0.25 * value_at(i);
-    if (gpu_fault_injected("float_atomics"))
-        expected[1] += 0.25;
-    for (uint32_t i = 0; i < BINS; i++) {
-        if ((double)sums[i] == expected[i])
-            continue;
-        base_log(
-            BASE_LOG_WARNING,
-            "\"%s\": float atomics are switched off: the self-test's sum %u is %.2f, not %.2f; "
-            "gradients are summed in fixed point instead",
-            test->device->support.capabilities.name, i, (double)sums[i], expected[i]);
-        return false;
-    }
-    return true;
-}
-
 static vkn_status check_results(struct test *test)
 {
     struct gpu_self_test *result = &test->device->self_test;
@@ -212,17 +165,17 @@ static vkn_status check_results(struct test *test)
     if (!result->subgroups)
         return VKN_NO_DEVICE;
     result->integer_atomics = check_bins(test, results->bins);
-    if (!result->integer_atomics)
-        return VKN_NO_DEVICE;
-    result->float_atomics = test->float_atomics && check_sums(test, results->sums);
-    test->device->support.capabilities.float_atomic_add = result->float_atomics;
-    return VKN_OK;
+    return result->integer_atomics ? VKN_OK : VKN_NO_DEVICE;
 }
 
 static vkn_status skip_tests(struct gpu_device *device)
 {
-    bool float_atomics = device->support.capabilities.float_atomic_add;
-    device->self_test = (struct gpu_self_test){true, true, float_atomics};
+    struct gpu_capabilities *capabilities = &device->support.capabilities;
+    bool f16 = capabilities->float16 && capabilities->storage16;
+    capabilities->cas_sums = true;
+    capabilities->f16_subnormals = capabilities->f16_rounding = f16;
+    device->self_test =
+        (struct gpu_self_test){true, true, capabilities->float_atomic_add, true, f16, f16};
     return VKN_OK;
 }
 
@@ -235,7 +188,6 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
         .device = device,
         .subgroup_size = capabilities->subgroup_size,
         .local_size = 4 * capabilities->subgroup_size,
-        .float_atomics = capabilities->float_atomic_add,
     };
     uint32_t most = gpu_largest_workgroup(capabilities, test.subgroup_size);
     while (test.local_size > most || test.local_size > MAX_LOCAL_SIZE)
@@ -245,7 +197,8 @@ vkn_status gpu_self_test_run(struct gpu_device *device)
         status = check_results(&test);
     gpu_bindings_destroy(&test.bindings);
     gpu_pipeline_destroy(&test.pipeline);
-    gpu_pipeline_destroy(&test.pipeline_float);
     gpu_arena_destroy(&test.arena);
-    return status;
+    if (status == VKN_OK)
+        status = gpu_self_test_sums(device);
+    return status == VKN_OK ? gpu_self_test_f16(device) : status;
 }

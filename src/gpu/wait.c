@@ -90,20 +90,21 @@ static void give_up(struct gpu_device *device)
 static vkn_status fail_stopped(struct gpu_device *device, const char *name)
 {
     give_up(device);
-    return base_fail(
-        VKN_NO_DEVICE,
-        "%s: the device did not finish within %g seconds after the stop request; progress "
-        "since the last checkpoint is lost",
-        name, gpu_stop_timeout);
+    base_fail(VKN_NO_DEVICE,
+              "%s: the device did not finish within %g seconds after the stop request; progress "
+              "since the last checkpoint is lost",
+              name, gpu_stop_timeout);
+    return gpu_hang_fail(device);
 }
 
 static vkn_status fail_endless(struct gpu_device *device, const char *name)
 {
     give_up(device);
-    return base_fail(VKN_NO_DEVICE,
-                     "%s: not finished after %g seconds: a loop in the field's GLSL may never end "
-                     "(VKNERF_FIELD_SECONDS allows more)",
-                     name, device->wait_limit);
+    base_fail(VKN_NO_DEVICE,
+              "%s: not finished after %g seconds: a loop in the field's GLSL may never end "
+              "(VKNERF_FIELD_SECONDS allows more)",
+              name, device->wait_limit);
+    return gpu_hang_fail(device);
 }
 
 /* Fails on a device that shares its threads with a hung device of the process. */
@@ -154,7 +155,7 @@ vkn_status gpu_wait_for(struct gpu_device *device, VkFence fence, const char *na
             return fail_shared_threads(device, name);
     }
     if (result < 0)
-        return gpu_vulkan_fail(result, "vkWaitForFences", name);
+        return gpu_device_fail(device, result, "vkWaitForFences", name);
     GPU_CALL(name, device->vk.vkResetFences, device->handle, 1, &fence);
     return VKN_OK;
 }

@@ -148,6 +148,25 @@ size_t buffers_list(enum buffer_user user, uint32_t mask, const struct buffer_co
     return count;
 }
 
+/* Numbers of all buffers, in the order of the bytes that a training step reads and writes per byte
+ * of the buffer: the last ones are placed in host memory if device memory is full. */
+/* clang-format off */
+static const uint8_t by_traffic[] = {
+    /* small */
+    BIND_CONFIG, BIND_STATE, BIND_CONTROL, BIND_DISPATCHES, BIND_ADDRESSES, BIND_STATS,
+    BIND_CAMERAS, BIND_REDUCE, BIND_OCCUPANCY_BITS,
+    /* random reads and atomics, or several times per step */
+    BIND_F16_PARAMS, BIND_PARAMS, BIND_ACCUMULATORS, BIND_GRADIENTS, BIND_SCRATCH, BIND_FEATURES,
+    BIND_PARTIALS, BIND_FIELD, BIND_FIELD_GRADIENTS, BIND_SAMPLES, BIND_LIVE, BIND_RAYS,
+    BIND_RESULTS, BIND_INPUT_GRADIENTS,
+    /* read and written once per step */
+    BIND_MOMENT1, BIND_MOMENT2, BIND_STEP_COUNTS,
+    /* seldom, or a few pixels per ray */
+    BIND_AVERAGE, BIND_F16_AVERAGE, BIND_OCCUPANCY, BIND_PIXELS,
+};
+/* clang-format on */
+_Static_assert(sizeof by_traffic == GPU_BINDINGS, "each buffer has a place");
+
 vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint32_t mask,
                           const struct buffer_counts *counts, struct buffers *buffers)
 {
@@ -158,7 +177,8 @@ vkn_status buffers_create(struct gpu_device *device, enum buffer_user user, uint
     for (size_t i = 0; i < needed; i++)
         BASE_TRY(gpu_check_range(device, &needs[i]));
     BASE_TRY(gpu_memory_check(device, needs, needed, user_names[user]));
-    for (uint32_t number = 0; number < GPU_BINDINGS; number++) {
+    for (size_t i = 0; i < GPU_BINDINGS; i++) {
+        uint32_t number = by_traffic[i];
         const struct row *row = mask >> number & 1 ? find_row(user, number) : NULL;
         if (row)
             requests[count++] = (struct gpu_buffer_request){&buffers->at[number], row->names[user],

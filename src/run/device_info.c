@@ -215,6 +215,9 @@ static void add_self_test(cJSON *json, const struct gpu_self_test *test)
     cJSON_AddBoolToObject(self_test, "subgroups", test->subgroups);
     cJSON_AddBoolToObject(self_test, "integer_atomics", test->integer_atomics);
     cJSON_AddBoolToObject(self_test, "float_atomics", test->float_atomics);
+    cJSON_AddBoolToObject(self_test, "cas_sums", test->cas_sums);
+    cJSON_AddBoolToObject(self_test, "f16_subnormals", test->f16_subnormals);
+    cJSON_AddBoolToObject(self_test, "f16_rounds_to_even", test->f16_rounding);
 }
 
 /* Returns the parts of a certificate that the description of a device has. */

@@ -43,13 +43,20 @@ vkn_status context_options(const struct vkn_context_params *params, struct gpu_o
     struct vkn_context_params read;
     BASE_TRY(BASE_READ("vkn_context_params", vkn_context_params, params, &read, statistics));
     *options = (struct gpu_options){
-        .device = read.device, .shader_dir = read.shader_dir, .statistics = read.statistics};
+        .device = read.device,
+        .shader_dir = read.shader_dir,
+        .statistics = read.statistics,
+        .low_priority = read.low_priority,
+    };
     return VKN_OK;
 }
 
 vkn_status context_of_job(const struct vkn_job *job, vkn_context **context)
 {
-    const struct vkn_context_params params = {.device = job->device, .shader_dir = job->shader_dir};
+    const struct vkn_context_params params = {.size = sizeof params,
+                                              .device = job->device,
+                                              .shader_dir = job->shader_dir,
+                                              .low_priority = job->low_priority};
     return vkn_context_create(&params, context);
 }
 

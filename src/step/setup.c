@@ -242,7 +242,9 @@ vkn_status setup_create(const struct vkn_config *config, const struct gpu_capabi
     BASE_TRY(create_proposal(setup, device));
     constants->seed = (uint32_t)(config->seed ^ (config->seed >> 32));
     specialization->values[SPEC_DETERMINISTIC] = config->deterministic;
-    specialization->values[SPEC_ROUNDED] = setup->backend.rounded;
+    specialization->values[SPEC_ROUNDED] =
+        setup->backend.rounded |
+        (setup->backend.f16 && !device->f16_subnormals ? F16_NO_SUBNORMALS : 0);
     return check_passes(setup);
 }
 

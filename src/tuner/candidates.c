@@ -126,7 +126,7 @@ static void explain_absence(const struct gpu_capabilities *device,
         what = "cooperative matrices";
         features = matrix_features;
     } else if (candidate->conversions && !device->cooperative_matrix2) {
-        what = "VK_NV_cooperative_matrix2";
+        what = "conversions of matrices by VK_NV_cooperative_matrix2";
         features = matrix2_features;
     }
     const char *off = features ? switched_off(features) : NULL;

@@ -190,8 +190,12 @@ static void explain_fastest(struct field_choice *choice, const char *prefix)
     }
     const struct field_candidate *other =
         &others[choice->chosen ? 0 : field_fastest(others, count)];
-    snprintf(choice->why, sizeof choice->why, "%smeasured %.2g times as fast as %s", prefix,
-             other->milliseconds / chosen->milliseconds, other->name);
+    if (chosen->milliseconds > 0)
+        snprintf(choice->why, sizeof choice->why, "%smeasured %.2g times as fast as %s", prefix,
+                 other->milliseconds / chosen->milliseconds, other->name);
+    else /* devices that execute nothing: tools/vendors.sh */
+        snprintf(choice->why, sizeof choice->why, "%sits measured time is 0, which says nothing",
+                 prefix);
 }
 
 /* Creates the timed candidates from `begin` on, and adds the number that the device offers to

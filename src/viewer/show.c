@@ -94,7 +94,11 @@ static vkn_status open_run(struct show *show)
     const struct viewer_run *run = show->run;
     struct renderers *renderers = &show->viewer->renderers;
     const struct vkn_context_params device = {
-        .size = sizeof device, .device = run->job->device, .shader_dir = run->job->shader_dir};
+        .size = sizeof device,
+        .device = run->job->device,
+        .shader_dir = run->job->shader_dir,
+        .low_priority = run->job->low_priority,
+    };
     vkn_status status = find_files(show);
     if (status == VKN_OK)
         status = vkn_context_create(&device, &show->context);

@@ -9,6 +9,10 @@
  *     VKFAULT_STICKY=1            fails all later calls of the function as well
  *     VKFAULT_HANG=SECONDS        sleeps before the call
  *     VKFAULT_COUNTS=FILE         writes lines "function calls" at the end
+ *     VKFAULT_MARKERS=5           executes only the first 5 marker commands that are recorded, as if
+ *                                 the device then stopped; negative: all
+ *     VKFAULT_OFFER=1             offers VK_EXT_device_fault and VK_AMD_buffer_marker, which the
+ *                                 manifest has to list as device_extensions, too
  *
  * When a submission or a wait fails the layer waits for the device, because a lost device would
  * stop, but this one would go on using memory that the program rightly frees. A process may have
@@ -172,6 +176,103 @@ DEVICE_CALLS(X)
 INSTANCE_CALLS(X)
 #undef X
 
+/* ---- extensions that the layer offers ------------------------------------------------------- */
+
+static PFN_vkCmdFillBuffer next_fill;
+static PFN_vkGetPhysicalDeviceFeatures2 next_features;
+static atomic_long markers;
+
+/* The driver's memory fill executes in the order of commands as well. */
+static VKAPI_ATTR void VKAPI_CALL write_marker(VkCommandBuffer commands,
+                                               VkPipelineStageFlagBits stage, VkBuffer buffer,
+                                               VkDeviceSize offset, uint32_t marker)
+{
+    (void)stage;
+    long most = number("VKFAULT_MARKERS", -1);
+    if (most < 0 || atomic_fetch_add(&markers, 1) < most)
+        next_fill(commands, buffer, offset, sizeof marker, marker);
+}
+
+static VKAPI_ATTR VkResult VKAPI_CALL get_fault(VkDevice device, VkDeviceFaultCountsEXT *counts,
+                                                VkDeviceFaultInfoEXT *info)
+{
+    (void)device;
+    if (info) {
+        snprintf(info->description, sizeof info->description, "the layer lost it");
+        info->pAddressInfos[0] = (VkDeviceFaultAddressInfoEXT){
+            VK_DEVICE_FAULT_ADDRESS_TYPE_WRITE_INVALID_EXT, 0xdead000, 4096};
+        info->pVendorInfos[0] = (VkDeviceFaultVendorInfoEXT){"ring 3 stalled", 7, 0x2a};
+    }
+    counts->addressInfoCount = counts->vendorInfoCount = 1;
+    return VK_SUCCESS;
+}
+
+static VKAPI_ATTR void VKAPI_CALL get_features(VkPhysicalDevice physical,
+                                               VkPhysicalDeviceFeatures2 *features)
+{
+    next_features(physical, features);
+    for (VkBaseOutStructure *at = features->pNext; at; at = at->pNext)
+        if (at->sType == VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT)
+            ((VkPhysicalDeviceFaultFeaturesEXT *)at)->deviceFault = VK_TRUE;
+}
+
+static const char *const offered[] = {VK_EXT_DEVICE_FAULT_EXTENSION_NAME,
+                                      VK_AMD_BUFFER_MARKER_EXTENSION_NAME};
+#define OFFERED (sizeof offered / sizeof offered[0])
+
+static bool is_offered(const char *extension)
+{
+    for (size_t i = 0; i < OFFERED; i++)
+        if (strcmp(offered[i], extension) == 0)
+            return true;
+    return false;
+}
+
+/* Adds the layer's extensions to those of the driver. */
+static VKAPI_ATTR VkResult VKAPI_CALL list_extensions(VkPhysicalDevice physical, const char *layer,
+                                                      uint32_t *count,
+                                                      VkExtensionProperties *entries)
+{
+    uint32_t capacity = *count, more = layer || !number("VKFAULT_OFFER", 0) ? 0 : OFFERED;
+    if (entries && capacity >= more)
+        *count = capacity - more;
+    VkResult result = my_vkEnumerateDeviceExtensionProperties(physical, layer, count, entries);
+    for (uint32_t i = 0; entries && result == VK_SUCCESS && i < more; i++) {
+        VkExtensionProperties *entry = &entries[*count + i];
+        *entry = (VkExtensionProperties){.specVersion = 1};
+        snprintf(entry->extensionName, sizeof entry->extensionName, "%s", offered[i]);
+    }
+    *count += more;
+    return result;
+}
+
+#define MOST_EXTENSIONS 64
+
+/* Creates the device without the extensions that only the layer has. */
+static VkResult create_without_offered(PFN_vkCreateDevice create, VkPhysicalDevice physical,
+                                       const VkDeviceCreateInfo *info,
+                                       const VkAllocationCallbacks *callbacks, VkDevice *device)
+{
+    const char *kept[MOST_EXTENSIONS];
+    VkDeviceCreateInfo changed = *info;
+    changed.enabledExtensionCount = 0;
+    changed.ppEnabledExtensionNames = kept;
+    for (uint32_t i = 0; i < info->enabledExtensionCount && i < MOST_EXTENSIONS; i++)
+        if (!is_offered(info->ppEnabledExtensionNames[i]))
+            kept[changed.enabledExtensionCount++] = info->ppEnabledExtensionNames[i];
+    VkBaseOutStructure *before = (VkBaseOutStructure *)&changed, *fault;
+    while (before->pNext &&
+           before->pNext->sType != VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FAULT_FEATURES_EXT)
+        before = before->pNext;
+    fault = before->pNext;
+    before->pNext = fault ? fault->pNext : NULL;
+    VkResult result = create(physical, &changed, callbacks, device);
+    before->pNext = fault;
+    if (result == VK_SUCCESS)
+        next_fill = (PFN_vkCmdFillBuffer)next.vkGetDeviceProcAddr(*device, "vkCmdFillBuffer");
+    return result;
+}
+
 /* ---- the layer chain ----------------------------------------------------------------------- */
 
 static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateInstance(const VkInstanceCreateInfo *info,
@@ -198,6 +299,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateInstance(const VkInstanceCreate
     next.name = (PFN_##name)next.vkGetInstanceProcAddr(*instance, #name);
     INSTANCE_CALLS(X)
 #undef X
+    next_features = (PFN_vkGetPhysicalDeviceFeatures2)next.vkGetInstanceProcAddr(
+        *instance, "vkGetPhysicalDeviceFeatures2");
     return result;
 }
 
@@ -219,7 +322,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL my_vkCreateDevice(VkPhysicalDevice physica
     next.vkGetDeviceProcAddr = link->u.pLayerInfo->pfnNextGetDeviceProcAddr;
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     PFN_vkCreateDevice create = (PFN_vkCreateDevice)find(NULL, "vkCreateDevice");
-    result = create(physical, info, callbacks, device);
+    result = create_without_offered(create, physical, info, callbacks, device);
     if (result != VK_SUCCESS)
         return result;
 #define X(name, parameters, arguments) \
@@ -237,6 +340,10 @@ static PFN_vkVoidFunction find_device_call(const char *name)
         return next.function ? (PFN_vkVoidFunction)my_##function : NULL;
     DEVICE_CALLS(X)
 #undef X
+    if (strcmp(name, "vkCmdWriteBufferMarkerAMD") == 0)
+        return (PFN_vkVoidFunction)write_marker;
+    if (strcmp(name, "vkGetDeviceFaultInfoEXT") == 0)
+        return (PFN_vkVoidFunction)get_fault;
     return NULL;
 }
 
@@ -268,6 +375,10 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL find_of_instance(VkInstance inst
         return (PFN_vkVoidFunction)my_vkCreateInstance;
     if (strcmp(name, "vkCreateDevice") == 0)
         return (PFN_vkVoidFunction)my_vkCreateDevice;
+    if (strcmp(name, "vkEnumerateDeviceExtensionProperties") == 0)
+        return (PFN_vkVoidFunction)list_extensions;
+    if (strcmp(name, "vkGetPhysicalDeviceFeatures2") == 0)
+        return (PFN_vkVoidFunction)get_features;
     PFN_vkVoidFunction found = find_instance_call(name);
     if (found || !next.vkGetInstanceProcAddr)
         return found;
