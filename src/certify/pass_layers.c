@@ -336,8 +336,8 @@ static void test_nothing_live(struct gpu_device *device)
 }
 
 static const struct certify_test tests[] = {
-    TEST_BOTH(test_layers),       TEST(test_kept),          TEST(test_deterministic),
-    TEST_BOTH(test_nothing_live), TEST(test_visibility),    TEST(test_f32_products),
-    TEST_BOTH(test_bf16),         TEST(test_no_subnormals),
+    TEST_BOTH(test_layers),       TEST_BOTH(test_kept),          TEST_BOTH(test_deterministic),
+    TEST_BOTH(test_nothing_live), TEST_BOTH(test_visibility),    TEST_BOTH(test_f32_products),
+    TEST_BOTH(test_bf16),         TEST_BOTH(test_no_subnormals),
 };
 const struct certify_part certify_layers = {"layers", tests, BASE_COUNT(tests)};
