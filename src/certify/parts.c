@@ -87,7 +87,9 @@ static void set_environment(unsigned kernels, bool full)
         disable("cpu_kernels");
         disable("shader_objects");
     }
-    disable("certificate"); /* features that an earlier one switches off are tested again */
+    /* Features that an earlier certificate or the self-test would switch off are tested, too. */
+    disable("certificate");
+    disable("self_test");
     if (!full)
         setenv("GALLIVM_PERF", "nopt", 0);
     check_include_everything(full);
