@@ -53,7 +53,8 @@ contains "$work/tree/build/about.json" '"basics"'
 "${VKNERF_BIN:?}" certify --out "$work/none" --only "$passes" --device none >"$work/said" 2>&1
 [ $? = 3 ] || fail "certify --only $passes: $(cat "$work/said")"
 
-# A launcher of two words, which stops the tuner after 4 s: its results so far are enough. A test of vknerf certify fails.
+# A launcher of two words, which stops the tuner after 4 s, because its results so far are enough, and lets a test of
+# vknerf certify fail.
 cat >"$work/launch" <<'LAUNCHER'
 #!/bin/sh
 export VKNERF_SELF_TEST_BREAK=fail_test_panorama
