@@ -210,9 +210,6 @@ def check_links(folder):
 
 
 def main():
-    if not os.path.exists(f"{BUILD}/cmake_install.cmake"):
-        print("skipped: test_manual: nothing was built here")
-        return 77
     folder = tempfile.mkdtemp()
     try:
         prefix, place = f"{folder}/prefix", f"{folder}/place"

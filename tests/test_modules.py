@@ -263,9 +263,6 @@ def check_checker(tree):
 
 def main():
     top = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    if not os.path.isdir(os.path.join(top, "src")):
-        print("skipped: test_modules: no sources")
-        return 77
     tree = read_tree(top)
     calls = read_calls(top, os.environ["VKNERF_BUILD_DIR"])
     findings = check(tree, calls)

@@ -19,7 +19,6 @@ skip() {
     exit 77
 }
 
-[ -d "$source/tools/vendors" ] || skip "no sources"
 "$source/tools/vendors.sh" ${VKNERF_TEST_ALL:+--all} --quick --check --slack --report "$work/report" --json "$work" >"$work/said" 2>"$work/err"
 code=$?
 [ $code != 77 ] || skip "$(sed -n 's/^skipped: [^ ]* //p' "$work/err")"

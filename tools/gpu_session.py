@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""tools/gpu_session.py pack DIR [--build BUILD] [--tests REGEX] [--scene PATH]
-    Packs programs and tests for a session on another machine into DIR: gpu_session.py and tree.tar.xz, at most
-    64 MiB. Builds first, unless --build names a build folder with tests. --scene is the scene to train at full
-    size; default: the bundled one.
+"""tools/gpu_session.py pack DIR [--build BUILD] [--scene PATH]
+    Packs the program and a scene for a session on another machine into DIR: gpu_session.py and tree.tar.xz, at most
+    64 MiB. Builds first, unless --build names a build folder. --scene is the scene to train at full size; default:
+    the bundled one.
 DIR/gpu_session.py run --out OUT [OPTION ...]
     Measures on the other machine, the most important parts first in case time runs out:
       smoke     half a minute of training, to see that training works
@@ -12,10 +12,10 @@ DIR/gpu_session.py run --out OUT [OPTION ...]
       variants  matrix shapes, f16 accumulation, conversions, f16 atomics, 8 levels of 4 features, batch sizes
       peer      the PyTorch trainer of tools/peers
       bench     the suites of vknerf bench
-      tests     all tests, including the validation layers
+      certify   vknerf certify for all passes
       programs  the driver's compiler statistics for every pipeline
-    Writes at most eight files into OUT: results.json, results.md, session.log and charts. Every training has
-    seed 1 and otherwise default settings, so that sessions can be compared.
+    Writes six files into OUT: results.json, results.md, session.log, bench.html, certificate.json and
+    certificate.html. Every training has seed 1 and otherwise default settings, so that sessions can be compared.
 tools/gpu_session.py table OUT
     Writes results.md again from results.json.
 
@@ -30,21 +30,17 @@ Options of run, with their defaults:
   --profile yes         no: the part train does not time passes
   --downscale K         factor by which the scenes' images are reduced
   --suites LIST         quick,step,mlp,gemm,grid: quick is the smallest case of each kind
-  --tests REGEX         only tests whose names match
-  --test-limit 150      seconds for one test
-  --jobs N              tests at the same time; default: one for each processor, at most 12
   --loaders DIR         unpacks DIR/*.deb (such as the Vulkan loader) for the session's programs only
   --launcher "CMD"      command that runs every Vulkan program, such as tools/lavapipe.sh
   --python "CMD"        Python that has torch; default: python3
-  --bench-options, --tune-options, --train-options, --peer-options "..."    further options of these commands
+  --bench-options, --certify-options, --tune-options, --train-options, --peer-options "..."
+                        further options of these commands
 VK_DRIVER_FILES and MESA_SHADER_CACHE_DIR are passed on to the programs. Ctrl-C ends a session and writes all
 results so far. Needs only Python's standard library.
 """
-import concurrent.futures
 import datetime
 import glob
 import json
-import lzma
 import os
 import platform
 import re
@@ -62,14 +58,14 @@ SOURCE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SAMPLES = 1 << 18
 MAX_MIB = 64  # limit of the packed session
 # The parts in their order, with their relative shares of the time.
-PARTS = {"smoke": 5, "speed": 10, "train": 15, "tune": 10, "variants": 10, "peer": 10, "bench": 15, "tests": 25,
+PARTS = {"smoke": 5, "speed": 10, "train": 15, "tune": 10, "variants": 10, "peer": 10, "bench": 15, "certify": 25,
          "programs": 5}
-PACK = {"build": "", "tests": ".", "scene": ""}
+PACK = {"build": "", "scene": ""}
 RUN = {"out": "", "budget": "540", "only": ",".join(PARTS), "scene": [], "repeats": "3", "variants": "",
        "precisions": "fp32,fp16,coopmat", "seconds": "20", "profile": "yes", "downscale": "",
-       "suites": "quick,step,mlp,gemm,grid", "tests": ".", "test-limit": "150", "jobs": "", "loaders": "",
-       "launcher": os.environ.get("VKNERF_TEST_LAUNCHER", ""), "python": "python3", "bench-options": "",
-       "tune-options": "", "train-options": "", "peer-options": ""}
+       "suites": "quick,step,mlp,gemm,grid", "loaders": "", "launcher": os.environ.get("VKNERF_TEST_LAUNCHER", ""),
+       "python": "python3", "bench-options": "", "certify-options": "", "tune-options": "", "train-options": "",
+       "peer-options": ""}
 # Options of further trainings; vknerf exits with 2 if the device does not support them.
 VARIANTS = {
     "16x16x16": "--precision coopmat --set matrix.shape=16x16x16",
@@ -83,8 +79,6 @@ VARIANTS = {
     "512 K samples": "--set batch.samples=524288",
     "1 M samples": "--set batch.samples=1048576",
 }
-# Tests that measure times or the device's free memory: nothing else runs at the same time.
-EXCLUSIVE = ("test_bench", "test_find_batch", "test_profile")
 
 
 def say(text):
@@ -162,52 +156,30 @@ with tarfile.open(os.path.dirname(os.path.abspath(__file__)) + "/tree.tar.xz") a
     archive.extractall(folder)
 os.execv(sys.executable, [sys.executable, folder + "/tools/gpu_session.py"] + sys.argv[1:])
 '''
-# Text of build/tests/vknerf, the program that tests call.
-PROGRAM = """#!/bin/sh
-tests=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
-exec "$tests/../../tools/run_test.sh" "$tests/../vknerf" "$@"
-"""
 
 
-def list_tests(build, regex):
-    """Names and commands of the tests, without repetitions for lavapipe's other vector width. The session sets the
-    environment variables that all tests share."""
-    listed = json.loads(output_of("ctest", "--test-dir", build, "--show-only=json-v1", "-R", regex) or "{}")
-    for test in listed.get("tests", []):
-        properties = {one["name"]: one["value"] for one in test.get("properties", [])}
-        if "command" in test and not any(variable.startswith("LP_NATIVE_VECTOR_WIDTH=")
-                                         for variable in properties.get("ENVIRONMENT", [])):
-            yield [test["name"]] + [word.replace(build + "/", "@ROOT@/build/").replace(SOURCE + "/", "@ROOT@/")
-                                    for word in test["command"]]
+def copy_program(build, folder):
+    """Copies the program, without debug information, and the library of cJSON."""
+    source = build + "/vknerf"
+    if not os.path.isfile(source):
+        die(f"{source}: no such file")
+    os.makedirs(folder)
+    if subprocess.run(["strip", "-o", folder + "/vknerf", source], stderr=subprocess.DEVNULL, check=False).returncode:
+        shutil.copy(source, folder)
+    for library in re.findall(r"libcjson\S* => (\S+) ", output_of("ldd", source)):
+        shutil.copy(library, folder)
 
 
-def copy_programs(build, stage, tests):
-    """Copies the programs that the tests name, without debug information, and their libraries (cJSON, cmocka)."""
-    named = {word[len("@ROOT@/build/"):] for test in tests for word in test if word.startswith("@ROOT@/build/")}
-    libraries = set()
-    for name in sorted(named | {"vknerf", "tests/libfake_cublaslt.so"}):
-        source, target = os.path.join(build, name), os.path.join(stage, "build", name)
-        if not os.path.isfile(source):
-            die(f"{source}: no such file; build with -DVKNERF_TESTS=ON")
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        if subprocess.run(["strip", "-o", target, source], stderr=subprocess.DEVNULL, check=False).returncode:
-            shutil.copy(source, target)
-        libraries |= set(re.findall(r"(?:libcjson|libcmocka)\S* => (\S+) ", output_of("ldd", source)))
-    os.makedirs(os.path.join(stage, "build/lib"))
-    for library in libraries:
-        shutil.copy(library, os.path.join(stage, "build/lib"))
-    write_file(os.path.join(stage, "build/tests/vknerf"), PROGRAM, 0o755)
-
-
-def describe_build(stage, count):
+def describe_build(folder):
     """The object "build" of results.json."""
     versions = set()
-    for path in [stage + "/build/vknerf"] + glob.glob(stage + "/build/tests/*"):
+    for path in glob.glob(folder + "/*"):
         with open(path, "rb") as file:
             versions |= set(re.findall(rb"GLIBC_2\.\d+", file.read()))
     newest = max(versions, key=lambda version: int(version.split(b".")[1]), default=b"").decode()
     commit = output_of("git", "-C", SOURCE, "describe", "--always", "--dirty").strip() or "unknown"
-    return {"commit": commit, "packed": utc_now(), "needs": newest, "tests": count}
+    passes = [os.path.basename(path)[len("pass_"):-len(".c")] for path in glob.glob(SOURCE + "/src/certify/pass_*.c")]
+    return {"commit": commit, "packed": utc_now(), "needs": newest, "passes": sorted(passes)}
 
 
 def pack(arguments):
@@ -216,37 +188,29 @@ def pack(arguments):
         usage()
     build = options["build"]
     if not build:
-        subprocess.run([SOURCE + "/tools/setup.sh", "-DVKNERF_TESTS=ON"], check=True)
+        subprocess.run([SOURCE + "/tools/setup.sh", "--program"], check=True)
         build = os.environ.get("VKNERF_BUILD_DIR", SOURCE + "/build")
     build, target = os.path.realpath(build), rest[0]
     os.makedirs(target, exist_ok=True)
     with tempfile.TemporaryDirectory() as stage:
         shutil.copytree(SOURCE + "/assets/demo", stage + "/assets/demo")
-        shutil.copytree(SOURCE + "/tests/fuzz/corpus", stage + "/tests/fuzz/corpus")
         if options["scene"]:
             shutil.copytree(options["scene"],
                             os.path.join(stage, "scene", os.path.basename(os.path.realpath(options["scene"]))))
-        for pattern in ("tests/*.sh", "tests/*.py", "tools/*.sh", "tools/*.py", "tools/peers/*.py",
-                        "tools/peers/ngp_torch/*.py"):
+        for pattern in ("tools/gpu_session.py", "tools/peers/*.py", "tools/peers/ngp_torch/*.py"):
             os.makedirs(os.path.join(stage, os.path.dirname(pattern)), exist_ok=True)
             for path in glob.glob(os.path.join(SOURCE, pattern)):
                 shutil.copy(path, os.path.join(stage, os.path.dirname(pattern)))
-        tests = list(list_tests(build, options["tests"]))
-        if not tests:
-            die(f"{build}: ctest lists no test")
-        copy_programs(build, stage, tests)
-        write_file(stage + "/build/session.list", "".join("\t".join(test) + "\n" for test in tests))
-        write_file(stage + "/build/about.json", json.dumps(describe_build(stage, len(tests))) + "\n")
+        copy_program(build, stage + "/build")
+        write_file(stage + "/build/about.json", json.dumps(describe_build(stage + "/build")) + "\n")
         archive = os.path.join(target, "tree.tar.xz")
-        # All test programs contain the same code and shaders: a window wider than a program stores them once.
-        wide = [{"id": lzma.FILTER_LZMA2, "preset": 2, "dict_size": 512 << 20}]
-        with lzma.open(archive, "w", filters=wide) as compressed, tarfile.open(fileobj=compressed, mode="w|") as tar:
+        with tarfile.open(archive, "w:xz", preset=2) as tar:
             tar.add(stage, ".")
     packed = os.path.getsize(archive) / 1024
     if packed > MAX_MIB * 1024:
         die(f"{archive}: {packed:.0f} KiB, limit {MAX_MIB} MiB; use a smaller scene")
     write_file(os.path.join(target, "gpu_session.py"), START, 0o755)
-    say(f"{target}: gpu_session.py, tree.tar.xz ({packed:.0f} KiB, {len(tests)} tests)")
+    say(f"{target}: gpu_session.py, tree.tar.xz ({packed:.0f} KiB)")
 
 
 # ---- a session: processes and time limits ------------------------------------------------------------------------
@@ -254,16 +218,14 @@ def pack(arguments):
 class Session:
     def __init__(self, options):
         self.options, self.work, self.out = options, tempfile.mkdtemp(), os.path.realpath(options["out"])
-        self.budget, self.repeats, self.test_limit = (
-            positive(options[name]) for name in ("budget", "repeats", "test-limit"))
+        self.budget, self.repeats = positive(options["budget"]), positive(options["repeats"])
         self.seconds = positive(options["seconds"], float)
-        self.jobs = positive(options["jobs"] or str(min(12, os.cpu_count())))
         self.scenes = [os.path.realpath(scene) for scene in options["scene"]] or \
             (sorted(glob.glob(SOURCE + "/scene/*")) + [SOURCE + "/assets/demo"])[:1]
         self.only = [name for name in PARTS if name in options["only"].split(",")]
         self.began = time.monotonic()
         self.part, self.part_began, self.part_end = "", 0.0, 0.0
-        self.children, self.interrupted, self.on_cpu, self.chosen = set(), False, True, []
+        self.child, self.interrupted, self.on_cpu = None, False, True
         self.overhead = {}  # by trainer: longest time of a run so far beyond its training
         os.makedirs(self.out, exist_ok=True)
         write_file(self.out + "/session.log", "")
@@ -272,22 +234,19 @@ class Session:
             "machine": {"system": " ".join((platform.system(), platform.release(), platform.machine())),
                         "processors": os.cpu_count()},
             "build": load(SOURCE + "/build/about.json"), "info": None, "parts": {}, "smoke": None, "speed": [],
-            "variants": [], "tune": None, "programs": None, "tests": None, "bench": {}, "train": [], "peer": []}
-        self.environment = dict(
-            os.environ, VKNERF_TEST_LAUNCHER=options["launcher"], PYTHONDONTWRITEBYTECODE="1",
-            VKNERF_BIN=SOURCE + "/build/tests/vknerf", VKNERF_SOURCE_DIR=SOURCE, VKNERF_BUILD_DIR=SOURCE + "/build",
-            XDG_CACHE_HOME=self.work + "/cache", **({} if options["launcher"] else {"VKNERF_TEST_NATIVE": "1"}))
+            "variants": [], "tune": None, "programs": None, "certify": None, "bench": {}, "train": [], "peer": []}
+        self.environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", XDG_CACHE_HOME=self.work + "/cache")
         self.find_driver_file()
         # Only the session's programs use the packed libraries and loaders.
         self.programs = dict(self.environment, LD_LIBRARY_PATH=":".join(
-            [SOURCE + "/build/lib"] + self.unpack_loaders() + [os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":"))
+            [SOURCE + "/build"] + self.unpack_loaders() + [os.environ.get("LD_LIBRARY_PATH", "")]).rstrip(":"))
 
     def find_driver_file(self):
         """Sets VK_DRIVER_FILES in containers that mount NVIDIA's driver where the Vulkan loader does not look."""
         mounted = "/usr/local/nvidia/share/vulkan/icd.d/nvidia_icd.json"
         found = glob.glob("/etc/vulkan/icd.d/nvidia*.json") + glob.glob("/usr/share/vulkan/icd.d/nvidia*.json")
-        is_set = any(self.environment.get(name) for name in ("VKNERF_TEST_LAUNCHER", "VK_DRIVER_FILES",
-                                                           "VK_ICD_FILENAMES"))
+        is_set = self.options["launcher"] or any(self.environment.get(name)
+                                                 for name in ("VK_DRIVER_FILES", "VK_ICD_FILENAMES"))
         if os.path.isfile(mounted) and not found and not is_set:
             self.environment["VK_DRIVER_FILES"] = mounted
 
@@ -309,11 +268,11 @@ class Session:
         self.append("== " + text)
 
     def stop(self, *_):
-        """Handles SIGINT and SIGTERM: signals all children (tests handle only SIGTERM) and starts nothing more."""
-        kind = signal.SIGTERM if self.interrupted or self.part == "tests" else signal.SIGINT
+        """Handles SIGINT and SIGTERM: signals the running process and starts no other."""
+        kind = signal.SIGTERM if self.interrupted else signal.SIGINT
         self.interrupted = self.results["interrupted"] = True
-        for child in list(self.children):
-            self.end(child, kind)
+        if self.child:
+            self.end(self.child, kind)
 
     @staticmethod
     def end(child, kind):
@@ -322,16 +281,8 @@ class Session:
         except ProcessLookupError:
             pass
 
-    def execute(self, limit, kind, command, **options):
-        """Runs a command and returns its exit status as a shell does; 124: a signal ended it after `limit` seconds."""
-        try:
-            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, **options)
-        except OSError as error:
-            self.append(str(error))
-            return 127
-        self.children.add(child)
-        if self.interrupted:
-            self.end(child, signal.SIGTERM)
+    def wait(self, child, limit, kind):
+        """Returns the process's exit status as a shell does; 124: a signal ended the process after `limit` seconds."""
         late = False
         for patience, next_kind in ((max(limit, 1), kind), (10, signal.SIGKILL), (None, None)):
             try:
@@ -340,7 +291,6 @@ class Session:
             except subprocess.TimeoutExpired:
                 late = True
                 self.end(child, next_kind)
-        self.children.discard(child)
         return 124 if late else code if code >= 0 else 128 - code
 
     def supervise(self, limit, kind, command, capture=None, env=None):
@@ -350,12 +300,20 @@ class Session:
         self.append("$ " + " ".join(command))
         began = time.monotonic()
         with open(self.out + "/session.log", "ab") as log, open(capture or os.devnull, "wb") as captured:
-            code = self.execute(limit, kind, command, stdout=captured if capture else log, stderr=log,
-                                env=env or self.environment)
+            try:
+                self.child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stderr=log,
+                                              stdout=captured if capture else log, env=env or self.environment)
+            except OSError as error:
+                self.append(str(error))
+                return 127, 0.0
+            if self.interrupted:  # before `stop` knew the process
+                self.end(self.child, signal.SIGTERM)
+            code = self.wait(self.child, limit, kind)
+            self.child = None
         return code, time.monotonic() - began
 
     def vknerf(self, limit, arguments, capture=None):
-        return self.supervise(limit, signal.SIGINT, [SOURCE + "/tools/run_test.sh", SOURCE + "/build/vknerf"] +
+        return self.supervise(limit, signal.SIGINT, self.options["launcher"].split() + [SOURCE + "/build/vknerf"] +
                               arguments, capture, self.programs)
 
     # ---- parts ---------------------------------------------------------------------------------------------------
@@ -517,7 +475,7 @@ class Session:
     def run_bench(self):
         if not self.on_cpu:
             self.find_vendor_library()
-        suites, complete = self.options["suites"].split(","), 0
+        suites, complete, charts = self.options["suites"].split(","), 0, ""
         for suite, share in self.with_time_limits(suites):
             folder = f"{self.work}/bench.{suite}"
             code, _ = self.vknerf(share, ["bench", "--quiet", "--out", folder] + self.words("bench") +
@@ -525,7 +483,9 @@ class Session:
             complete += code == 0
             self.log(f"bench {suite}: exit status {code}")
             if os.path.exists(folder + "/bench.svg"):
-                shutil.copy(folder + "/bench.svg", f"{self.out}/bench{'' if suite == 'quick' else '-' + suite}.svg")
+                with open(folder + "/bench.svg", encoding="utf-8") as file:
+                    charts += f"<h2>{suite}</h2>\n{file.read()}"
+                write_file(self.out + "/bench.html", "<!doctype html>\n<title>vknerf bench</title>\n" + charts)
                 self.results["bench"][suite] = load(folder + "/bench.json")
             self.write()
         return self.outcome(complete, len(suites), "suites complete")
@@ -543,55 +503,31 @@ class Session:
     def run_programs(self):
         return self.run_bench_json("programs", ["--suite", "programs"] + self.words("bench"))
 
-    # ---- tests ---------------------------------------------------------------------------------------------------
+    # ---- certify -------------------------------------------------------------------------------------------------
 
-    def run_test(self, test, end):
-        """Runs a test and adds its result, unless the time for all tests ended before the test's own limit."""
-        began, path = time.monotonic(), f"{self.work}/{test[0]}.log"
-        if self.interrupted or began >= end:
-            return
-        with open(path, "wb") as log:
-            code = self.execute(min(self.test_limit, end - began), signal.SIGTERM, test[1:], stdout=log, stderr=log,
-                                cwd=SOURCE, env=self.programs)
-        if self.interrupted or (code == 124 and end - began < self.test_limit):
-            return
-        status = {0: "passed", 77: "skipped", 124: "out of time"}.get(code, "failed")
-        self.results["tests"]["list"].append({"name": test[0], "status": status, "exit": code,
-                                              "seconds": round(time.monotonic() - began, 2)})
-        if status in ("failed", "out of time"):
-            self.log(json.dumps(self.results["tests"]["list"][-1]))
-            with open(path, encoding="utf-8", errors="replace") as log:
-                self.append(log.read()[-8000:])
-
-    def run_parallel(self, tests, jobs, seconds):
-        end = time.monotonic() + seconds
-        with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
-            for one in [pool.submit(self.run_test, test, end) for test in tests]:
-                one.result()
-
-    def run_tests(self):
-        with open(SOURCE + "/build/session.list", encoding="utf-8") as file:
-            tests = [line.rstrip("\n").replace("@ROOT@", SOURCE).split("\t") for line in file]
-        tests = [test for test in tests if re.search(self.options["tests"], test[0])]
-        if not tests:
-            return "failed", f"no test matches {self.options['tests']}"
-        self.chosen, self.results["tests"] = [test[0] for test in tests], {"list": []}
-        exclusive = [test for test in tests if test[0] in EXCLUSIVE]
-        left = self.part_end - time.monotonic()
-        shared = [test for test in tests if test not in exclusive]
-        self.run_parallel(shared, self.jobs, left * (0.75 if exclusive else 1))
-        self.run_parallel(exclusive, 1, self.part_end - time.monotonic())
-        counts = self.count_tests()
-        status = "failed" if counts["failed"] + counts["out_of_time"] else "partial" if counts["not_run"] else "done"
-        return status, ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in counts.items())
-
-    def count_tests(self):
-        listed = sorted(self.results["tests"]["list"], key=lambda test: self.chosen.index(test["name"]))
-        counts = {status.replace(" ", "_"): sum(test["status"] == status for test in listed)
-                  for status in ("passed", "failed", "skipped", "out of time")}
-        counts["not_run"] = len(self.chosen) - len(listed)
-        self.results["tests"] = {**counts, "list": listed}
-        return counts
+    def run_certify(self):
+        """Tests all passes, and keeps the certificate and the messages about failed tests."""
+        folder, printed = self.work + "/certificate", self.work + "/certify.txt"
+        # vknerf certify takes up to 10 s to end a process that hangs.
+        code, _ = self.vknerf(self.part_end - time.monotonic() - 5, [
+            "certify", "--out", folder, "--quiet", "--only", ",".join(self.results["build"]["passes"])] +
+                              self.words("certify"), printed)
+        certificate = load(folder + "/certificate.json")
+        if not certificate:
+            return "failed", f"exit status {code}"
+        for name in ("certificate.json", "certificate.html"):
+            shutil.copy(f"{folder}/{name}", self.out)
+        with open(printed, encoding="utf-8", errors="replace") as file:
+            failures = [line.rstrip("\n") for line in file if line.startswith("FAILED: ")]
+        for line in failures:
+            self.log(line)
+        with open(folder + "/certify.log", encoding="utf-8", errors="replace") as file:
+            self.append(file.read()[-8000:])
+        tests, failed = certificate["tests"], certificate["failed"]
+        self.results["certify"] = {"tests": tests, "failed": failed, "switched_off": certificate["switched_off"],
+                                   "failures": failures}
+        return ("failed" if failed else "done" if code == 0 else "partial",
+                f"{tests} tests, {failed} failed, exit status {code}")
 
     # ---- a session -----------------------------------------------------------------------------------------------
 
@@ -645,7 +581,7 @@ def sample_clocks(clocks, stopped):
 
 
 def run(arguments):
-    if not os.path.isfile(SOURCE + "/build/session.list"):
+    if not os.path.isfile(SOURCE + "/build/about.json"):
         die("run needs a packed session: call DIR/gpu_session.py run --out OUT")
     options, rest = parse(arguments, RUN)
     if rest or not options["out"]:
@@ -865,22 +801,12 @@ def write_head(session):
                  for name, p in session["parts"].items()])
 
 
-def write_tests(tests):
-    if not tests:
+def write_certificate(certificate):
+    if not certificate:
         return []
-    lines = ["## Tests", "", f"{tests['passed']} passed, {tests['failed']} failed, {tests['skipped']} skipped, "
-             f"{tests['out_of_time']} out of time, {tests['not_run']} not run.", ""]
-    bad = [t for t in tests["list"] if t["status"] not in ("passed", "skipped")]
-    skipped = [t["name"] for t in tests["list"] if t["status"] == "skipped"]
-    slow = sorted(tests["list"], key=lambda t: -t["seconds"])[:5]
-    if bad:
-        lines += table(("test", "outcome", "exit status", "seconds"),
-                       [(t["name"], t["status"], t["exit"], number(t["seconds"], 1)) for t in bad])
-    if skipped:
-        lines += ["Skipped: " + ", ".join(skipped) + ".", ""]
-    if slow:
-        lines += ["Slowest: " + ", ".join(f"{t['name']} {t['seconds']:.1f} s" for t in slow) + ".", ""]
-    return lines
+    off = ", ".join(entry["feature"] for entry in certificate["switched_off"])
+    return ["## Tests of passes", "", f"{certificate['tests']} tests, {certificate['failed']} failed; switched off: "
+            f"{off or '-'}.", ""] + [f"- {line}" for line in certificate["failures"]] + [""]
 
 
 def write_training(runs, peers):
@@ -977,7 +903,7 @@ def write_tables(session, out):
     lines += write_unprofiled("Smoke", [session["smoke"]] if session["smoke"] else [])
     lines += write_unprofiled("Speed", session["speed"]) + write_training(runs, peers)
     lines += write_tuning(session["tune"]) + write_unprofiled("Variants", session["variants"])
-    lines += write_bench(session["bench"], results) + write_tests(session["tests"])
+    lines += write_bench(session["bench"], results) + write_certificate(session["certify"])
     lines += write_programs(session["programs"])
     write_file(out + "/results.md", "\n".join(lines).rstrip() + "\n")
     write_file(out + "/results.json", json.dumps(session, indent=1) + "\n")
