@@ -56,7 +56,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_PAIRED             26 /* 1: all entries have SPEC_ENTRY_SIZE parameters, even and aligned */
 #define SPEC_F16_SUMS           27 /* 1: the hash grid's gradients are f16 pairs in BIND_ACCUMULATORS */
 #define SPEC_TRANSPOSED         28 /* first f16 parameter of the weights stored by output; 0: none */
-#define SPEC_ROUNDED            29 /* ROUND_*, F32_PRODUCTS, F16_NO_SUBNORMALS: shaders/shared/rounding.glsl */
+#define SPEC_ROUNDED            29 /* ROUND_* and further bits: shaders/shared/rounding.glsl */
 #define SPEC_SAMPLING           30 /* SAMPLING_* */
 #define SPEC_DENSITY_ACTIVATION 31 /* DENSITY_* */
 #define SPEC_ALPHA_THRESHOLD    32 /* 1: samples below Config.alpha_threshold count as empty */

@@ -40,6 +40,10 @@ def first_failure(lines):
     return "failed"
 
 
+# Further targets that scripts run.
+HELPERS = {"test_make_scene": "make_scene", "test_device_lost": "vkfault"}
+
+
 class Tree:
     """A copy of the checkout with its own build folder inside."""
 
@@ -90,7 +94,7 @@ class Tree:
     def ninja(self, tests, jobs):
         # Test programs may run vknerf.
         targets = sorted({program_of(test, self.root) for test in tests} | {"vknerf"} |
-                         ({"make_scene"} if "test_make_scene" in tests else set()))
+                         {HELPERS[test] for test in tests if test in HELPERS})
         return ["ninja", "-C", self.build, "-j", str(jobs)] + targets
 
     def prepare(self, files, tests):
