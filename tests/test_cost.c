@@ -576,14 +576,19 @@ static void test_optimizer(void **state)
                 4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
     /* Sums of all workgroups, written and read; two losses of each of 2 groups; step statistics. */
     double groups = ceil(PARAMS / 64.0), sums = 8 * groups + 16 + sizeof(struct Stats);
-    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4,
-                4 * PARAMS + sums, 4 * PARAMS + sums, 0);
+    double norm = PARAMS / 16.0; /* in one step of 16, with clipping in each */
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * norm + groups + 4, 4 * norm + sums,
+                4 * norm + sums, 0);
     cpu_kernels = false; /* ten workgroups share both */
     sums = 80 + 80 + sizeof(struct Stats);
-    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
-                4 * PARAMS + sums, 0);
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * norm + 10 + 20, 4 * norm + sums,
+                4 * norm + sums, 0);
     cpu_kernels = true;
-    double checked = cost_of(&config, false, "check_gradients").bytes;
+    settings = config;
+    settings.optimizer.clip_norm = 1;
+    double checked = cost_of(&settings, false, "check_gradients").bytes;
+    assert_same(checked - cost_of(&config, false, "check_gradients").bytes, 4 * 15 * norm);
+    settings = config;
     double updated = cost_of(&config, false, "update_weights").bytes;
     settings.gradient_sums = VKN_SUMS_F16; /* grid accumulators of two bytes instead of four */
     assert_same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);

@@ -267,7 +267,7 @@ static void test_nan_pixel(void **state)
 /* ---- overflow ------------------------------------------------------------------------------ */
 
 #define STRETCH        1e6f
-#define OVERFLOW_STEPS 60u
+#define OVERFLOW_STEPS 96u
 
 /* The scale halves with every skipped step until gradients fit; then training goes on. */
 static void check_overflow(const struct step_tests *tests, const struct mode *mode)
@@ -283,7 +283,7 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     assert_skips(&tiny, 1, 1, 0.5);
     assert_skips(&tiny, 3, 2, 0.25);
     uint32_t step = 3;
-    while (read_state(&tiny).updates == 0 && step < 60)
+    while (read_state(&tiny).updates == 0 && step < OVERFLOW_STEPS)
         tiny_run(&tiny, ++step);
     for (uint32_t i = 1; i <= step; i++) {
         assert_true(stats_of(&tiny, i)->loss_scale ==

@@ -253,6 +253,25 @@ static void test_range(void **state)
     bench_destroy(&bench);
 }
 
+/* In each way of adding up, one gradient that is not finite raises nonfinite. */
+static void test_overflow(void **state)
+{
+    static const char *const ways[] = {"float", "owned", "cas", "fixed"};
+    static const double bad[] = {NAN, INFINITY, -0x1p100, 8};
+    for (size_t n = 0; n < BASE_COUNT(ways) * BASE_COUNT(bad); n++) {
+        struct bench bench = bench_of(*state, &plain);
+        limit_capacity(&bench);
+        bench.backend.scatter_suffix = ways[n / BASE_COUNT(bad)];
+        struct inputs *inputs = inputs_create(&bench, 50);
+        double gradients[RAYS][LEVELS * 2] = {{0}};
+        gradients[RAYS - 1 - n][n] = bad[n % BASE_COUNT(bad)];
+        bool held = run_scatter(&bench, (const double(*)[LEVELS * 2]) gradients);
+        assert_int_equal(held, bad[n % BASE_COUNT(bad)] == 8);
+        inputs_destroy(inputs);
+        bench_destroy(&bench);
+    }
+}
+
 /* ---- rounding to 16 bits ------------------------------------------------------------------- */
 
 /* Makes one level whose points lie at odd multiples of 1/32, so that positions and weights are
@@ -421,7 +440,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_features),     cmocka_unit_test(test_cancelling),
         cmocka_unit_test(test_range),        cmocka_unit_test(test_rounded_features),
-        cmocka_unit_test(test_rounded_sums), cmocka_unit_test(test_no_messages),
+        cmocka_unit_test(test_rounded_sums), cmocka_unit_test(test_overflow),
+        cmocka_unit_test(test_no_messages),
     };
     return RUN_PASS_TESTS(tests);
 }

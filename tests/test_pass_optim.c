@@ -8,6 +8,7 @@ static struct bench bench_of_sums(struct gpu_device *device, uint32_t features,
         .gradient_sums = sums, .grid = {.levels = 3, .features = features}, .loss.distortion = -1};
     struct bench bench = bench_configure(device, settings);
     bench.config.backward_groups = 7;
+    bench.config.norm_interval = 1;
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -53,6 +54,27 @@ static void test_reduce_float(void **state)
     check_sums(&bench, partials, device);
     assert_poisoned(device, mlp, bench.model.param_count); /* not the grid's */
     free(device);
+    free(partials);
+    bench_destroy(&bench);
+}
+
+/* A sum that is not finite, or too large for sums of sums, raises nonfinite, of whichever
+ * parameter. */
+static void test_reduce_overflow(void **state)
+{
+    static const float bad[] = {NAN, INFINITY, -INFINITY, -0x1p96f, 0x1p94f};
+    struct bench bench = bench_of(*state, 2);
+    uint32_t mlp = bench.model.mlp_params;
+    float *partials = base_alloc(7ull * mlp, sizeof *partials);
+    for (uint32_t n = 0; n < BASE_COUNT(bad); n++) {
+        uint32_t at = n % 2 ? 7 * mlp - 1 : n * 77;
+        partials[at] = bad[n];
+        bench_put(&bench, BIND_PARTIALS, partials, 28ull * mlp);
+        put_state(&bench, (struct State){.loss_scale = 128, .ray_count = 960});
+        bench_run(&bench, "reduce_gradients", (struct Push){.b = bench.local_size}, 3);
+        assert_int_equal(get_state(&bench).nonfinite, bad[n] != 0x1p94f);
+        partials[at] = 0;
+    }
     free(partials);
     bench_destroy(&bench);
 }
@@ -238,6 +260,46 @@ static const struct State usual = {
     .skipped_steps = 5,
     .updates = 42,
 };
+
+/* Without clipping the norm is computed in every 16th step and in the last one; a step without it
+ * keeps the state's norm, and relies on the passes before it to find gradients that are not
+ * finite. */
+static void test_norm_interval(void **state)
+{
+    static const struct {
+        uint32_t step, limit, total;
+        bool has_norm;
+    } cases[] = {{1008, 2000, 3000, true},
+                 {1007, 2000, 3000, false},
+                 {1007, 1007, 3000, true},
+                 {1007, 2000, 1007, true},
+                 {1009, 2000, UINT32_MAX, false}};
+    struct random random = {811};
+    struct bench bench = bench_of(*state, 2);
+    uint32_t count = bench.model.param_count;
+    float *gradients = random_floats(&random, count, -1, 1);
+    bench.config.norm_interval = UPDATE_INTERVAL;
+    for (size_t n = 0; n < BASE_COUNT(cases); n++) {
+        const struct Control control = {.step_limit = cases[n].limit};
+        bench.config.total_steps = cases[n].total;
+        bench_put(&bench, BIND_CONFIG, &bench.config, sizeof bench.config);
+        bench_put(&bench, BIND_CONTROL, &control, sizeof control);
+        struct State before = usual;
+        before.step = cases[n].step;
+        before.grad_norm = 7;
+        gradients[3] = cases[n].has_norm ? 0.5f : NAN; /* is not read without the norm */
+        struct State after = run_checks(&bench, gradients, before, 5);
+        struct Stats *ring = bench_read(&bench, BIND_STATS);
+        double norm = norm_of(gradients, count, before.loss_scale);
+        assert_int_equal(after.nonfinite, 0);
+        assert_close(after.grad_norm, cases[n].has_norm ? norm : 7, 1e-5, 7, "norm of case", n);
+        assert_close(ring[before.step % STATS_RING].grad_norm, cases[n].has_norm ? norm : -1, 1e-5,
+                     1, "reported norm of case", n);
+        free(ring);
+    }
+    free(gradients);
+    bench_destroy(&bench);
+}
 
 struct scaling {
     uint32_t kind, interval, good_steps;
@@ -622,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_no_rays),        cmocka_unit_test(test_keep_gain),
         cmocka_unit_test(test_backoffs),       cmocka_unit_test(test_hysteresis),
         cmocka_unit_test(test_scale_limits),   cmocka_unit_test(test_early_growth),
+        cmocka_unit_test(test_norm_interval),  cmocka_unit_test(test_reduce_overflow),
         cmocka_unit_test(test_no_messages),
     };
     return RUN_WITH_BOTH_KERNELS(tests);

@@ -24,6 +24,7 @@
 #include "field/unit_cube.glsl"
 #include "field/features.glsl"
 #include "shared/f16.glsl"
+#include "shared/finite.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 
@@ -108,6 +109,8 @@ void scatter(uint level, uint i, bool has_sample)
     uint index = gradient_sample(i);
     vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
     bool has_gradient = gradient != vec4(0.0); // true for NaN
+    if (overflows(gradient))
+        state.nonfinite = 1u;
     gradient = own_features(gradient);
     vec3 inside;
     uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);

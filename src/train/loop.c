@@ -75,8 +75,11 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
     char line[MONITOR_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
         struct Stats stats = ring[step % STATS_RING];
+        float last_norm = loop->window.last.grad_norm;
         step_add_stats(&loop->window.sums, &stats);
         loop->window.last = stats;
+        if (stats.grad_norm < 0) /* the step has no norm */
+            loop->window.last.grad_norm = last_norm;
         t->profile.rays += stats.rays;
         if (++t->profile.steps == UPDATE_INTERVAL) { /* see loop_elapsed */
             loop->began = base_seconds();
@@ -152,7 +155,7 @@ void loop_report(struct loop *loop)
         report(loop, &stats);
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }
-    *window = (struct window){.began = now};
+    *window = (struct window){.began = now, .last.grad_norm = window->last.grad_norm};
 }
 
 bool loop_ended_early(const struct loop *loop)
