@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "field/internal.h"
+#include "optim/optim.h"
 #include "step/step.h"
 
 /* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: 4 inputs, stored as 16. Layers (stored as): 4x16
@@ -76,6 +77,9 @@ static struct cost cost_on(const struct vkn_config *settings, const struct field
                       .view_count = 3},
     };
     struct cost cost;
+    optim_configure(settings, &setup.constants);
+    if (settings->gradient_sums == VKN_SUMS_F16) /* as in setup_create */
+        setup.constants.norm_interval = 1;
     assert_int_equal(field_model_create(settings, &setup.model), VKN_OK);
     assert_int_equal(setup.model.mlp_params, STORED);
     assert_int_equal(setup.model.param_count, PARAMS);
@@ -490,8 +494,11 @@ static struct setup proposed_setup(bool deterministic, bool half)
     all->proposal.interval = 4;
     const struct vkn_config small = field_proposal_config(all);
     setup.backend = setup.proposal_backend = backend_of(all, half);
-    setup.constants = (struct Config){
-        .ray_capacity = 100, .ray_samples = 20, .fine_samples = 9, .group_limit = 65535};
+    setup.constants = (struct Config){.ray_capacity = 100,
+                                      .ray_samples = 20,
+                                      .fine_samples = 9,
+                                      .group_limit = 65535,
+                                      .norm_interval = 16};
     setup.proposal_backend.backward_groups = 24;
     assert_int_equal(field_model_create(all, &setup.model), VKN_OK);
     assert_int_equal(field_model_create(&small, &setup.proposal_model), VKN_OK);
