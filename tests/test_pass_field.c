@@ -88,6 +88,8 @@ static struct bench bench_of(struct gpu_device *device, const struct backend_cas
         bench.backend.sums_size = 0;
         bench_set_constant(&bench, SPEC_SAMPLE_LANES, 4); /* what most GPUs choose */
     }
+    if (backend->sample_lanes)
+        bench_set_constant(&bench, SPEC_SAMPLE_LANES, backend->sample_lanes);
     bench_allocate(&bench, 1, 1);
     return bench;
 }
@@ -859,6 +861,9 @@ static void check_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
         check_passes(device, &other, &narrow, sums, 310);
     other.along_rays = true;
     check_passes(device, &other, &narrow, sums, 320);
+    other.sample_lanes = 2; /* AMD */
+    check_passes(device, &other, &narrow, sums, 330);
+    check_passes(device, &other, &four_features, sums, 334);
 }
 
 static void check_f16_sums(struct gpu_device *device, enum vkn_gradient_sums sums)
