@@ -150,10 +150,19 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
     struct cost cost;
     if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
         return;
+    /* Drivers of other vendors may have atomics of f32 where Mesa has none. */
+    struct setup with_floats = *setup;
+    if (with_floats.backend.sums == VKN_SUMS_FIXED)
+        with_floats.backend.sums = VKN_SUMS_F32;
+    struct cost float_cost;
+    if (!setup_cost(&with_floats, subgroup_size, &assumed, pass, &float_cost))
+        return;
     const struct {
         const char *name;
         double value;
     } fields[] = {
+        {"float_memory_bytes", float_cost.memory},
+        {"float_atomics", float_cost.atomics},
         {"flops", cost.flops},
         {"bytes", cost.bytes},
         {"memory_bytes", cost.memory},
