@@ -392,7 +392,7 @@ static struct State count_rounded(const struct step_tests *tests, const struct m
     return state;
 }
 
-/* Matrices count two gradients in the place of four or eight. fp16 on CPUs counts each, also those
+/* Matrices count two gradients instead of four or eight. fp16 on CPUs counts each, also those
  * of the directions, which coopmat does not compute. */
 static void test_rounded_counts(void **state)
 {

@@ -91,7 +91,7 @@ import sys
 import memory_requests as m
 apart = [[4096 * (8 * lane + k // 2) + k % 2 for k in range(8)] for lane in range(32)]  # x corners in one sector
 other = [(lane, 0, 0) for lane in range(32)]
-assert m.encode_lines(apart, 2) == 8 * 32 and m.encode_lines_by_blocks(apart, 2) == 4 * 32
+assert m.encode_lines(apart, 2) == 8 * 32 and m.encode_lines_by_blocks(apart, 2) == 4 * (32 + 1)
 assert m.scatter_requests(apart, other, 2, 1, 16, 32) == 2 * 8 * 32
 assert m.scatter_requests(apart, other, 2, 2, 16, 32) == 8 * 32
 assert m.scatter_requests(apart, other, 2, 4, 16, 32) == 4 * 32

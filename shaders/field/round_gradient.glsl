@@ -5,7 +5,7 @@
 uvec2 rounded_gradients = uvec2(0u); // counts of gradients that are not 0 after, and before, rounding
 
 // Counts a gradient `weight` times. Counting all gradients takes up to a tenth of field_backward, so
-// the matrices and blocks of GPUs count one gradient in the place of `weight` equally frequent ones,
+// the matrices and blocks of GPUs count one gradient instead of `weight` equally frequent ones,
 // and the counts are estimates. Has no branch, for speed.
 void count_gradient(bool is_nonzero_after, bool is_nonzero_before, uint weight)
 {

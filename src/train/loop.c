@@ -74,12 +74,10 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
     const struct Stats *ring = t->step.buffers.at[BIND_STATS].mapped;
     char line[MONITOR_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
-        struct Stats stats = ring[step % STATS_RING];
-        float last_norm = loop->window.last.grad_norm;
+        struct Stats stats = ring[step % STATS_RING], *last = &loop->window.last;
+        float norm = stats.grad_norm < 0 ? last->grad_norm : stats.grad_norm;
         step_add_stats(&loop->window.sums, &stats);
-        loop->window.last = stats;
-        if (stats.grad_norm < 0) /* the step has no norm */
-            loop->window.last.grad_norm = last_norm;
+        *last = stats, last->grad_norm = norm; /* the last that was computed */
         t->profile.rays += stats.rays;
         if (++t->profile.steps == UPDATE_INTERVAL) { /* see loop_elapsed */
             loop->began = base_seconds();

@@ -65,9 +65,9 @@ RUNS = {
     # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
-# Counted by tools/vendors/memory_requests.py for real rays: 128-byte lines that encode_samples loads per marched sample,
-# one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by lanes of a sample.
-LINES = 90
+# Counted by tools/vendors/memory_requests.py for real rays: 128-byte lines that encode_samples loads (by blocks) per
+# marched sample, one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by lanes of a sample.
+LINES = 59
 REQUESTS = {1: 185, 2: 101, 4: 60}
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # seconds between two passes

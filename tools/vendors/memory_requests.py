@@ -49,13 +49,13 @@ def encode_lines(entries, features):
 
 
 def encode_lines_by_blocks(entries, features):
-    """The same where one aligned load of 16 bytes gets both corners in x, unless they lie in two blocks."""
-    block, lines = 16 // (features * HALF), 0
+    """The same where one aligned load of 16 bytes gets both corners in x. Another load gets the second corner if it lies
+    in another block, else the first word."""
+    entry, lines = features * HALF, 0
     for k in range(0, 8, 2):
-        near = [lane[k] // block for lane in entries]
-        far = [lane[k + 1] // block for lane in entries]
-        lines += distinct([b * 16 for b in near], LINE)
-        lines += distinct([f * 16 for n, f in zip(near, far) if f != n], LINE)
+        pairs = [(lane[k] * entry, lane[k + 1] * entry) for lane in entries]
+        lines += distinct([near for near, _ in pairs], LINE)
+        lines += distinct([0 if near // 16 == far // 16 else far for near, far in pairs], LINE)
     return lines
 
 
