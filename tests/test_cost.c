@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "field/internal.h"
+#include "optim/optim.h"
 #include "step/step.h"
 
 /* Two levels of 4^3 = 64 and 8^3 > 2^8 entries: 4 inputs, stored as 16. Layers (stored as): 4x16
@@ -76,6 +77,9 @@ static struct cost cost_on(const struct vkn_config *settings, const struct field
                       .view_count = 3},
     };
     struct cost cost;
+    optim_configure(settings, &setup.constants);
+    if (settings->gradient_sums == VKN_SUMS_F16) /* as in setup_create */
+        setup.constants.norm_interval = 1;
     assert_int_equal(field_model_create(settings, &setup.model), VKN_OK);
     assert_int_equal(setup.model.mlp_params, STORED);
     assert_int_equal(setup.model.param_count, PARAMS);
@@ -490,8 +494,11 @@ static struct setup proposed_setup(bool deterministic, bool half)
     all->proposal.interval = 4;
     const struct vkn_config small = field_proposal_config(all);
     setup.backend = setup.proposal_backend = backend_of(all, half);
-    setup.constants = (struct Config){
-        .ray_capacity = 100, .ray_samples = 20, .fine_samples = 9, .group_limit = 65535};
+    setup.constants = (struct Config){.ray_capacity = 100,
+                                      .ray_samples = 20,
+                                      .fine_samples = 9,
+                                      .group_limit = 65535,
+                                      .norm_interval = 16};
     setup.proposal_backend.backward_groups = 24;
     assert_int_equal(field_model_create(all, &setup.model), VKN_OK);
     assert_int_equal(field_model_create(&small, &setup.proposal_model), VKN_OK);
@@ -576,14 +583,19 @@ static void test_optimizer(void **state)
                 4.0 * (GROUPS + 1) * STORED + grid * (8 + 4) + 400 * 8);
     /* Sums of all workgroups, written and read; two losses of each of 2 groups; step statistics. */
     double groups = ceil(PARAMS / 64.0), sums = 8 * groups + 16 + sizeof(struct Stats);
-    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + groups + 4,
-                4 * PARAMS + sums, 4 * PARAMS + sums, 0);
+    double norm = PARAMS / 16.0; /* in one step of 16, with clipping in each */
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * norm + groups + 4, 4 * norm + sums,
+                4 * norm + sums, 0);
     cpu_kernels = false; /* ten workgroups share both */
     sums = 80 + 80 + sizeof(struct Stats);
-    assert_cost(cost_of(&config, false, "check_gradients"), 3 * PARAMS + 10 + 20, 4 * PARAMS + sums,
-                4 * PARAMS + sums, 0);
+    assert_cost(cost_of(&config, false, "check_gradients"), 3 * norm + 10 + 20, 4 * norm + sums,
+                4 * norm + sums, 0);
     cpu_kernels = true;
-    double checked = cost_of(&config, false, "check_gradients").bytes;
+    settings = config;
+    settings.optimizer.clip_norm = 1;
+    double checked = cost_of(&settings, false, "check_gradients").bytes;
+    assert_same(checked - cost_of(&config, false, "check_gradients").bytes, 4 * 15 * norm);
+    settings = config;
     double updated = cost_of(&config, false, "update_weights").bytes;
     settings.gradient_sums = VKN_SUMS_F16; /* grid accumulators of two bytes instead of four */
     assert_same(cost_of(&settings, false, "reduce_gradients").bytes, 4.0 * (GROUPS + 1) * STORED);

@@ -267,7 +267,7 @@ static void test_nan_pixel(void **state)
 /* ---- overflow ------------------------------------------------------------------------------ */
 
 #define STRETCH        1e6f
-#define OVERFLOW_STEPS 60u
+#define OVERFLOW_STEPS 96u
 
 /* The scale halves with every skipped step until gradients fit; then training goes on. */
 static void check_overflow(const struct step_tests *tests, const struct mode *mode)
@@ -283,7 +283,7 @@ static void check_overflow(const struct step_tests *tests, const struct mode *mo
     assert_skips(&tiny, 1, 1, 0.5);
     assert_skips(&tiny, 3, 2, 0.25);
     uint32_t step = 3;
-    while (read_state(&tiny).updates == 0 && step < 60)
+    while (read_state(&tiny).updates == 0 && step < OVERFLOW_STEPS)
         tiny_run(&tiny, ++step);
     for (uint32_t i = 1; i <= step; i++) {
         assert_true(stats_of(&tiny, i)->loss_scale ==
@@ -375,6 +375,37 @@ static void test_underflow(void **state)
         if (modes[i].precision != VKN_PRECISION_FP32 && !modes[i].deterministic &&
             modes[i].sums == VKN_SUMS_DEFAULT && offers(*state, &modes[i]))
             check_underflow(*state, &modes[i]);
+}
+
+/* Returns the state after one step at a loss scale at which some gradients underflow. */
+static struct State count_rounded(const struct step_tests *tests, const struct mode *mode)
+{
+    struct vkn_config config = config_of(mode, VKN_LOSS_HUBER);
+    config.loss_scale.kind = VKN_LOSS_SCALE_STATIC;
+    config.loss_scale.initial = 4;
+    if (mode->precision == VKN_PRECISION_FP16)
+        config.policy.matmul = VKN_POLICY_F32; /* so that it counts the gradients of all layers */
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    tiny_run(&tiny, 1);
+    struct State state = read_state(&tiny);
+    tiny_destroy(&tiny);
+    return state;
+}
+
+/* Matrices count two gradients instead of four or eight. fp16 on CPUs counts each, also those
+ * of the directions, which coopmat does not compute. */
+static void test_rounded_counts(void **state)
+{
+    const struct mode fp16 = {.precision = VKN_PRECISION_FP16},
+                      coopmat = {.precision = VKN_PRECISION_COOPMAT};
+    if (!offers(*state, &fp16) || !offers(*state, &coopmat))
+        skip();
+    struct State all = count_rounded(*state, &fp16), some = count_rounded(*state, &coopmat);
+    print_message("rounded %u and %u, underflowed %u and %u\n", all.rounded, some.rounded,
+                  all.underflowed, some.underflowed);
+    assert_true(some.rounded > 0.5 * all.rounded && some.rounded < 1.1 * all.rounded);
+    assert_true(some.underflowed > 0.5 * all.underflowed &&
+                some.underflowed < 1.1 * all.underflowed);
 }
 
 /* f32 does not underflow and needs no scale. */
@@ -670,7 +701,8 @@ int main(void)
         cmocka_unit_test(test_resumed_scale), cmocka_unit_test(test_divergence_ends),
         cmocka_unit_test(test_skipping_ends), cmocka_unit_test(test_search_without_end),
         cmocka_unit_test(test_schedule),      cmocka_unit_test(test_schedule_overflows),
-        cmocka_unit_test(test_underflow),     cmocka_unit_test(test_f32),
+        cmocka_unit_test(test_underflow),     cmocka_unit_test(test_rounded_counts),
+        cmocka_unit_test(test_f32),
     };
     tiny_groups = TINY_GROUPS;
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);

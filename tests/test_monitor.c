@@ -40,6 +40,27 @@ static void assert_silent(const struct statistics *fake)
     assert_false(monitor_summary(&fake->monitor, line));
 }
 
+/* A norm that is computed every 16th step counts for the steps before it. */
+static void test_rare_norms(void **state)
+{
+    (void)state;
+    struct statistics zero = begin(), jump = begin();
+    for (uint32_t i = 0; i < 4; i++) {
+        add(&zero, 15, -1, 0);
+        assert_int_equal(zero.warnings, 0);
+        add(&zero, 1, 0, 0);
+        add(&jump, 15, -1, 0);
+        add(&jump, 1, 2, 0);
+    }
+    assert_int_equal(zero.warnings, 1);
+    assert_summary(&zero, "in 64 of 64 steps the gradient was zero");
+    assert_silent(&jump);
+    add(&jump, 15, -1, 0);
+    add(&jump, 1, 300, 0);
+    assert_int_equal(jump.warnings, 1);
+    assert_non_null(strstr(jump.line, "step 80: the gradient's norm jumps to 300, 150 times"));
+}
+
 /* One warning when most of the last steps underflow a lot, and none for a few such steps. */
 static void test_underflowed(void **state)
 {
@@ -534,6 +555,7 @@ static void test_exploding_field(void **state)
     struct vkn_config config = tiny_config(false);
     struct warnings warnings = {0};
     config.steps = 112;
+    config.optimizer.clip_norm = 1e30f; /* needs the norm of every step */
     struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
     tiny_run_watched(&tiny, 80, &warnings);
     assert_int_equal(warnings.count, 0);
@@ -547,6 +569,7 @@ static void test_exploding_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rare_norms),
         cmocka_unit_test(test_underflowed),
         cmocka_unit_test(test_underflowed_dynamic),
         cmocka_unit_test(test_zero),

@@ -52,6 +52,10 @@ grep -q 'with conversions *not offered *the device has no conversions of matrice
 # Use the scripts' own functions, and leave no bytecode among the sources.
 export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 
+# The document's tables are those of these drivers. With --all they would be of the same devices.
+(cd "$work" && python3 "$source/tools/vendors/cost.py" --check amd-navi31.json nvidia-172.json intel-bmg.json) ||
+    fail "docs/cost_model.md is old"
+
 # Predictions use the same compiled shaders: no pass is faster than its floor, and more cycles take longer.
 python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py"
 import glob, sys
@@ -65,8 +69,51 @@ for gpu in cost.GPUS:
         assert cost.predict(gpu, program) > cost.floor_seconds(gpu, program) >= 0, (gpu.name, program)
     backward = programs["field_backward"]
     assert backward["work"]["flops"] > 1e10, backward["work"]
+    scatter = programs["scatter_gradients"]
+    if scatter["program"].endswith("_fixed"): # half of the words, atomics and requests
+        fixed = cost.Gpu("x", gpu.compiled, 1, 1, 1e9, 1e9, 1e15, 1e15, 1e9, 1, floats=False)
+        floats = cost.Gpu("x", gpu.compiled, 1, 1, 1e9, 1e9, 1e15, 1e15, 1e9, 1)
+        assert cost.floor_seconds(fixed, scatter) > 1.2 * cost.floor_seconds(floats, scatter)
     slower = dict(backward, cycles=1000 * backward["cycles"])
     assert cost.predict(gpu, slower) > 100 * cost.predict(gpu, backward) > 0 or cost.issue_seconds(gpu, backward) == 0
+PYTHON
+
+# A table of another step is found, one of other drivers is not compared.
+python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py --check"
+import sys
+import cost
+_, lines, _ = cost.split_document()
+assert cost.check(lines) == []
+changed = lines[:-1] + [lines[-1].replace("1", "2")]
+assert len(cost.check(changed)) == 1, cost.check(changed)
+assert cost.check(["Compiled by Mesa 1.2."] + changed[1:]) == []
+PYTHON
+
+# Requests of samples that are counted by hand, and of real samples.
+"$source/tools/lavapipe.sh" "${VKNERF_BUILD_DIR:-$source/build}/tools/vendors/dump_samples" "$source/assets/demo" 16 \
+    "$work/samples" batch.samples 4096 >"$work/said" 2>&1 || fail "dump_samples: $(cat "$work/said")"
+python3 - "$work/samples" <<'PYTHON' || fail "tools/vendors/memory_requests.py"
+import sys
+import memory_requests as m
+apart = [[4096 * (8 * lane + k // 2) + k % 2 for k in range(8)] for lane in range(32)]  # x corners in one sector
+other = [(lane, 0, 0) for lane in range(32)]
+assert m.encode_lines(apart, 2) == 8 * 32 and m.encode_lines_by_blocks(apart, 2) == 4 * (32 + 1)
+assert m.scatter_requests(apart, other, 2, 1, 16, 32) == 2 * 8 * 32
+assert m.scatter_requests(apart, other, 2, 2, 16, 32) == 8 * 32
+assert m.scatter_requests(apart, other, 2, 4, 16, 32) == 4 * 32
+assert m.scatter_requests(apart, other, 4, 4, 16, 32) == 8 * 32  # four features: an instruction for each corner
+same = [apart[0]] * 32
+assert m.scatter_requests(same, [(0, 0, 0)] * 32, 2, 4, 16, 32) == 4 * 4  # a sum for each eight samples
+assert m.scatter_requests(same, [(0, 0, 0)] * 32, 2, 4, 2048, 32) == 4 * 4  # not summed, but in one sector
+assert m.adding([(0, 0, 0)] * 8, 4, 16) == [7] and len(m.adding([(0, 0, 0)] * 8, 4, 2048)) == 8
+level = m.Level(0, 16)
+assert level.dense and level.cell((0.5, 0.0, 1.0)) == (8, 0, 15) and level.entry((15, 0, 0), (1, 0, 0)) == 15
+assert m.Level(15, 16).resolution == 2048 and not m.Level(15, 16).dense
+positions, live = m.read(sys.argv[1])
+assert 1000 < len(live) <= len(positions) and max(live) < len(positions)
+assert all(-0.01 < x < 1.01 for p in positions for x in p)
+found = m.count(m.choose([positions[i] for i in live], 32, 8), 16, 2, 32, True)
+assert 8 < found["scatter, 4 lanes"] < found["scatter, 2 lanes"] < found["scatter, 1 lanes"] < 256, found
 PYTHON
 
 # The check finds a device whose field_backward spills, and an unneeded exception.

@@ -65,7 +65,8 @@ void add_by_output(uint block, uint spread, uint row, uint at, uint weight, uint
     }
 }
 
-void store_sums(vec4 x, uint at, uint kind)
+// `weight`: of each value among the counts of gradients.
+void store_sums(vec4 x, uint at, uint kind, uint weight)
 {
     if (kind == RECTIFY)
         x = max(x, 0.0);
@@ -73,8 +74,8 @@ void store_sums(vec4 x, uint at, uint kind)
         x = mix(vec4(0.0), x, greaterThan(tile_four(at), STORAGE_T4(0.0)));
 #ifdef BACKWARD
     if (kind >= INPUT) {
-        tile4[at / 4u] = STORAGE_T4(round_gradient(x.x), round_gradient(x.y), round_gradient(x.z),
-                                    round_gradient(x.w));
+        tile4[at / 4u] = STORAGE_T4(round_gradient(x.x, weight), round_gradient(x.y, weight),
+                                    round_gradient(x.z, weight), round_gradient(x.w, weight));
         return;
     }
 #endif
@@ -98,7 +99,8 @@ void product(uint from, uint inputs, uint to, uint outputs, uint weight, uint st
     rows_barrier();
     if (row < spread)
         [[unroll]] for (uint r = 0; r < block; r++)
-            store_sums(block_sums[r], TILE_FIRST + (row + r * spread) * ROW_STRIDE + to + column, kind);
+            store_sums(block_sums[r], TILE_FIRST + (row + r * spread) * ROW_STRIDE + to + column, kind,
+                       r == 0u ? block : 0u);
     rows_barrier();
 }
 

@@ -114,10 +114,8 @@ void store_sum(MATRIX_SUM(ACCUM_T) sum, uint m, uint n, uint first_value, uint k
 #endif
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
 #ifdef BACKWARD
-    if (kind >= INPUT) {
-        for (int i = 0; i < sum.length(); i++)
-            rounded_gradients += uvec2(abs(sum[i]) > ACCUM_T(F16_UNDERFLOW_LIMIT), sum[i] != ACCUM_T(0.0));
-    }
+    if (kind >= INPUT)
+        count_elements(sum);
 #endif
     if (by_row(first_value, kind))
         coopMatStore(rounded, tile, at, ROW_STRIDE, ROW_MAJOR);

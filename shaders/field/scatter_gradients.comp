@@ -24,6 +24,7 @@
 #include "field/unit_cube.glsl"
 #include "field/features.glsl"
 #include "shared/f16.glsl"
+#include "shared/finite.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 
@@ -40,14 +41,18 @@ const bool MERGES_RUNS = true;
 // LANES neighbouring lanes share a sample. Atomics of one instruction on neighbouring addresses make one
 // memory request, so each of the lanes adds another feature. With two features, two lanes take the
 // corners with the smaller x, and two lanes those with the larger x, whose entries are mostly the next
-// ones in memory. With SPEC_SAMPLE_LANES 1, for devices on which the instructions of four lanes take
-// longer than the saved requests, a sample has one lane. Sums in f16 also have one lane per sample,
-// because one atomic adds all features of an entry.
+// ones in memory. SPEC_SAMPLE_LANES has other values for devices on which the instructions of four
+// lanes take longer than the saved requests. 2: a sample has one lane, which computes the sums, and two
+// neighbouring lanes exchange them, so that one instruction adds two features of one sample. 1: a
+// sample has one lane. Sums in f16 also have one lane per sample, because one atomic adds all features
+// of an entry.
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
 const uint LANES = 1;
+const bool EXCHANGES = false;
 #else
 layout(constant_id = SPEC_SAMPLE_LANES) const uint SAMPLE_LANES = 4;
-const uint LANES = SAMPLE_LANES == 1u ? 1u : 4u;
+const uint LANES = SAMPLE_LANES == 4u ? 4u : 1u;
+const bool EXCHANGES = SAMPLE_LANES == 2u;
 #endif
 const uint LANES_IN_X = LANES == 4u && FEATURES == 2u ? 2u : 1u;
 
@@ -100,6 +105,26 @@ vec4 own_features(vec4 all)
     return vec4(feature % 2u == 0u ? two.x : two.y, 0.0, 0.0, 0.0);
 }
 
+#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
+// Adds the sums of two neighbouring lanes, two features by each instruction: the even lane adds the
+// even feature of its own sum and then of the odd lane's sum, the odd lane the odd feature. All lanes
+// call this function.
+void add_exchanged(uint entry, vec4 values, bool adds)
+{
+    bool is_odd = (gl_SubgroupInvocationID & 1u) != 0u;
+    uint parity = is_odd ? 1u : 0u, other_entry = subgroupShuffleXor(entry, 1u);
+    bool other_adds = subgroupShuffleXor(adds ? 1u : 0u, 1u) != 0u;
+    [[unroll]] for (uint f = 0; f < FEATURES; f += 2u) {
+        float sent = is_odd ? values[f] : values[f + 1u], kept = is_odd ? values[f + 1u] : values[f];
+        float received = subgroupShuffleXor(sent, 1u);
+        if (is_odd ? other_adds : adds) // the even lane's sample
+            add_gradient((is_odd ? other_entry : entry) * FEATURES + f + parity, is_odd ? received : kept);
+        if (is_odd ? adds : other_adds)
+            add_gradient((is_odd ? entry : other_entry) * FEATURES + f + parity, is_odd ? kept : received);
+    }
+}
+#endif
+
 // All lanes of a subgroup call this function, with a sample or without one.
 void scatter(uint level, uint i, bool has_sample)
 {
@@ -108,6 +133,8 @@ void scatter(uint level, uint i, bool has_sample)
     uint index = gradient_sample(i);
     vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
     bool has_gradient = gradient != vec4(0.0); // true for NaN
+    if (overflows(gradient))
+        state.nonfinite = 1u;
     gradient = own_features(gradient);
     vec3 inside;
     uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
@@ -122,6 +149,12 @@ void scatter(uint level, uint i, bool has_sample)
         if (sums_runs)
             [[unroll]] for (uint f = 0; f < OWN; f++)
                 values[f] = sum_run(values[f], run);
+#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
+        if (EXCHANGES) {
+            add_exchanged(entry, values, adds);
+            continue;
+        }
+#endif
         if (!adds)
             continue;
 #if defined(SUM_F16) || defined(SUM_F16_CAS)

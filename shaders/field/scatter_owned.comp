@@ -8,7 +8,7 @@
 // lanes share an entry only where corners collide.
 //
 //   buffer                shape                                            access
-//   STATE                 live_count                                       read
+//   STATE                 live_count (read), nonfinite (write)             read, write
 //   LIVE                  [live sample] u32                                read
 //   RAYS, SAMPLES, FIELD  [ray], [sample], canonical positions             read
 //   FEATURES              [level][sample][feature]: gradients of features  read
@@ -18,8 +18,9 @@
 #include "field/canonical.glsl"
 #include "field/unit_cube.glsl"
 #include "field/features.glsl"
+#include "shared/finite.glsl"
 
-layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(GRADIENTS)) subgroupcoherent buffer GradientBuffer { float gradients[]; };
 
 #include "field/live_samples.glsl"
@@ -61,12 +62,14 @@ void scatter_level(uint level, bool is_dense)
     Level table = config.levels[level];
     uvec3 offset = corner_offset(lane & 7u);
     uint count = gradient_count();
+    bool any_overflows = false;
     for (uint base = 0; base < count; base += SUBGROUP_SIZE) {
         uint index = gradient_sample(min(base + lane, count - 1u));
         vec3 inside;
         uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
         bool has_sample = base + lane < count;
         vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
+        any_overflows = any_overflows || overflows(gradient);
         [[unroll]] for (uint s = 0; s < SUBGROUP_SIZE; s++) {
             uvec3 corner = broadcast(cell, s);
             bool collide = corners_collide(table, is_dense, corner);
@@ -88,6 +91,8 @@ void scatter_level(uint level, bool is_dense)
             }
         }
     }
+    if (any_overflows)
+        state.nonfinite = 1u;
 }
 
 void main()

@@ -22,6 +22,7 @@
 #include "field/unit_cube.glsl"
 #include "field/sample.glsl"
 #include "shared/f16.glsl"
+#include "shared/finite.glsl"
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(PARAMS)) readonly buffer ParameterBuffer { float parameters[]; };
@@ -64,6 +65,8 @@ void add_gradient(uint i, float x)
     // 0.
     if (!adds || i - config.summed_params >= FIELD_PARAMETERS || x == 0.0)
         return;
+    if (overflows(x))
+        state.nonfinite = 1u;
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
     add_gradients(i / 2u, i % 2u == 0u ? vec4(x, 0.0, 0.0, 0.0) : vec4(0.0, x, 0.0, 0.0));
 #else

@@ -1,13 +1,14 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
-// Pass check_gradients (variant check_coarse_gradients with COARSE): sums the squares of all unscaled
-// gradients; the last workgroup to finish then updates the loss scale. An infinity or NaN anywhere
-// makes the sum not finite. The last workgroup also sums the losses of composite's workgroups: a
+// Pass check_gradients (variant check_coarse_gradients with COARSE): in steps that need the norm, sums
+// the squares of all unscaled gradients; the last workgroup to finish then updates the loss scale. The
+// passes that compute gradients have set nonfinite if one overflows. The last workgroup also sums the losses of composite's workgroups: a
 // separate dispatch would have to wait for this one. With COARSE the pass runs on the coarse field or
 // the proposal and stores its sums in REDUCE_COARSE, and check_gradients adds them to its own sums,
 // because both fields share one loss scale.
 //
 //   buffer        shape                                                        access
+//   CONTROL       step_limit                                                   read
 //   GRADIENTS     [parameter] f32                                              read
 //   ACCUMULATORS  [4 parameters] f16, with F16_SUMS                            read
 //   REDUCE        REDUCE_LOSS, REDUCE_GRADIENT [workgroup] f32; REDUCE_COARSE  read, write
@@ -20,12 +21,19 @@
 layout(constant_id = SPEC_SAMPLING) const uint SAMPLING = SAMPLING_OCCUPANCY;
 
 layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
+layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 
 #include "optim/loss_groups.glsl"
 #include "optim/keep_gain.glsl"
 #include "optim/loss_scale.glsl"
 #include "shared/proposal.glsl"
+
+// Returns whether this step needs the norm of the gradient.
+bool needs_norm()
+{
+    return state.step % config.norm_interval == 0u || state.step == min(config.total_steps, control.step_limit);
+}
 
 // Sums on CPU devices: each workgroup reads one contiguous range, which the prefetcher follows.
 float sum_squares_cpu(float unscale)
@@ -112,7 +120,9 @@ void main()
 {
     // Unscaled before it is squared: a finite gradient must not overflow here.
     float unscale = 1.0 / state.loss_scale;
-    float sum = CPU_KERNELS != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
+    float sum = 0.0;
+    if (needs_norm())
+        sum = CPU_KERNELS != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
     if (!store_squares(sum))
         return;
     vec4 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
@@ -128,7 +138,7 @@ void main()
             coarse_loss = reduce[REDUCE_COARSE];
             total.z += reduce[REDUCE_COARSE + 1u];
         }
-        update_loss_scale(total, coarse_loss);
+        update_loss_scale(total, coarse_loss, needs_norm());
         if (KEEP != 0u && state.nonfinite == 0u)
             update_keep(mean_loss);
 #endif

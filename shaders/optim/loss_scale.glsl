@@ -61,8 +61,9 @@ void adapt_scale(bool is_finite)
 }
 
 // Updates State and Stats from the sums of loss, squared error, squared gradient and distortion loss,
-// and from the loss of the coarse field or the proposal, negative if the step trains neither.
-void update_loss_scale(vec4 sum, float coarse_loss)
+// and from the loss of the coarse field or the proposal, negative if the step trains neither. Without
+// `has_norm` the sum of squared gradients is 0, or infinite if those of the coarse field overflow.
+void update_loss_scale(vec4 sum, float coarse_loss, bool has_norm)
 {
     float scale = state.loss_scale;
     float norm = sqrt(sum.z), all_losses = sum.x + sum.w + coarse_loss;
@@ -74,8 +75,8 @@ void update_loss_scale(vec4 sum, float coarse_loss)
         factor *= config.clip_norm / norm;
     state.nonfinite = is_finite ? 0u : 1u;
     state.gradient_factor = factor;
-    state.grad_norm = norm;
     if (is_finite) {
+        state.grad_norm = has_norm ? norm : state.grad_norm;
         state.updates++;
         state.good_steps++;
     } else {
@@ -86,9 +87,10 @@ void update_loss_scale(vec4 sum, float coarse_loss)
         adapt_scale(is_finite);
 
     float rays = max(float(state.live_rays), 1.0);
+    float reported_norm = !is_finite ? uintBitsToFloat(0x7f800000u) : has_norm ? norm : -1.0;
     vec2 kept = keep_stats();
     stats[state.step % STATS_RING] =
         Stats(state.step, state.ray_count * config.ranks, state.sample_count, state.live_count, sum.x / rays,
-              sum.y / rays, state.learning_rate, scale, norm, state.skipped_steps,
+              sum.y / rays, state.learning_rate, scale, reported_norm, state.skipped_steps,
               underflowed_share(), state.rate_cuts, sum.w / rays, coarse_loss / rays, kept.x, kept.y);
 }

@@ -7,18 +7,22 @@
 //   buffer        shape                                            access
 //   PARTIALS      [workgroup or split][summed parameter] f32       read
 //   STATE         loss scale and ray count, with SUM_FIXED         read
+//   STATE         nonfinite                                        write
 //   ACCUMULATORS  [parameter][low, high word] u32, with SUM_FIXED  read, write
 //   GRADIENTS     [parameter] f32                                  write
 #include "shared/common.glsl"
 #include "shared/rounding.glsl"
+#include "shared/finite.glsl"
 #include "optim/gradients.glsl"
 
-layout(std430, BINDING(STATE)) readonly buffer StateBuffer { State state; };
+layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialBuffer { float partials[]; };
 layout(std430, BINDING(PARTIALS)) readonly buffer PartialFourBuffer { vec4 partial_fours[]; };
 #ifdef SUM_FIXED
 layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 #endif
+
+bool any_overflows = false; // of this invocation's sums
 
 // Returns the number of a parameter's partial sums: of field_backward's workgroups or layer_weights'
 // splits.
@@ -35,6 +39,7 @@ void reduce_cpu(uint stride)
         uint groups = summands(i);
         for (uint group = 0; group < groups; group++)
             sum = round_to(ROUND_WEIGHT_SUMS, sum + partials[group * config.summed_params + i]);
+        any_overflows = any_overflows || overflows(sum);
         gradients[i] = sum;
     }
 }
@@ -67,6 +72,7 @@ void reduce_gpu()
         if (mine < ACROSS) {
             for (uint i = 1; i < DOWN; i++)
                 sum = round_to(ROUND_WEIGHT_SUMS, sum + down_sums[i * ACROSS + mine]);
+            any_overflows = any_overflows || overflows(sum);
             gradient_fours[first + mine] = sum;
         }
         barrier();
@@ -101,7 +107,10 @@ void main()
             high = ~high + (low == 0u ? 1u : 0u);
         }
         float magnitude = (float(high) * 4294967296.0 + float(low)) * unit;
+        any_overflows = any_overflows || overflows(magnitude);
         gradients[i] = is_negative ? -magnitude : magnitude;
     }
 #endif
+    if (any_overflows)
+        state.nonfinite = 1u;
 }

@@ -72,7 +72,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
 #define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
-#define SPEC_SAMPLE_LANES       45 /* lanes that share a sample in scatter_gradients: 1 or 4 */
+#define SPEC_SAMPLE_LANES       45 /* lanes that share a sample in scatter_gradients: 1, 2 or 4 */
 #define SPEC_GRID_DECAY         46 /* levels of the hash grid that decay: all; 0: grid.decay is off */
 #define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */
@@ -152,6 +152,8 @@ typedef struct Dispatch Dispatch;
 #define OCCUPANCY_BLOCK      8   /* edge, in cells, of the blocks that a ray skips at once */
 #define CELL_BLOCK           256 /* consecutive groups of four cells in one rank's share */
 #define OCCUPANCY_WARMUP     256 /* first steps: updates visit all cells, alpha_threshold is 0 */
+/* 2^95: a larger gradient counts as not finite, so that sums of 2^32 gradients are finite. */
+#define MOST_GRADIENT        39614081257132168796771975168.0
 #define FIXED_SCALE          4398046511104.0 /* 2^42 units per 1 of the summed loss's gradient */
 
 /* Curve of distance that the distortion loss is computed on; DISTORTION_NONE: no such loss. */
@@ -311,6 +313,8 @@ struct Config {
     SHARED_FLOAT ladder_range;    /* of the power ladder from near_distance to far_distance */
     SHARED_FLOAT learning_rate, beta1, beta2, epsilon;
     SHARED_FLOAT clip_norm;     /* 0: no clipping */
+    SHARED_UINT norm_interval;  /* the norm of the gradient is computed in steps that are a multiple
+                                   of this number, and in the last step */
     SHARED_FLOAT average_decay; /* decay of the moving average, per step */
     SHARED_UINT warmup_steps;
     SHARED_UINT rate_kind;                   /* RATE_* */
@@ -447,7 +451,7 @@ struct State {
     SHARED_UINT updates;   /* weight updates: steps of groups that are not sparse */
     SHARED_UINT nonfinite; /* 1: a gradient of this step was not finite and the step is skipped */
     SHARED_FLOAT gradient_factor; /* factor that unscales and clips gradients */
-    SHARED_FLOAT grad_norm;
+    SHARED_FLOAT grad_norm;       /* of the last good step in which the norm was computed */
     SHARED_UINT average_step;    /* step at which the average was last refreshed */
     SHARED_FLOAT average_weight; /* of the parameters when update_average next mixes them in */
     SHARED_FLOAT threshold;      /* occupancy threshold of this update */
@@ -493,7 +497,7 @@ struct Stats {
     SHARED_FLOAT loss;               /* of the rays' colours, mean over the rays */
     SHARED_FLOAT square;             /* mean squared colour error */
     SHARED_FLOAT learning_rate, loss_scale;
-    SHARED_FLOAT grad_norm;
+    SHARED_FLOAT grad_norm; /* infinity: the step was skipped; -1: the norm was not computed */
     SHARED_UINT skipped_steps;
     SHARED_FLOAT underflowed; /* share of nonzero activation gradients that underflowed */
     SHARED_UINT rate_cuts;    /* cuts of the learning rate up to and including this step */

@@ -10,13 +10,13 @@
 #include "render/render.h"
 #include "tuner/tuner.h"
 
-/* Configurations whose steps differ: the default model with each way of sampling, the other models,
- * and the dynamic model with another canonical field. */
+/* Configurations whose steps differ: the default one, the default model with each way of sampling
+ * and with options, the other models, and the dynamic model with another canonical field. */
 #define NUMBERED(enumerator, name) NUMBER_OF_##enumerator,
 enum { VKN_SAMPLINGS(NUMBERED) SAMPLINGS };
 enum { VKN_MODELS(NUMBERED) };
 #define MODELS        NUMBER_OF_VKN_MODEL_GLSL /* without GLSL, which has no shaders of its own */
-#define STEPS         (SAMPLINGS + MODELS)
+#define STEPS         (1 + SAMPLINGS + MODELS)
 #define MAX_PIPELINES (STEPS * (2 * STEP_MAX_PIPELINES + RENDER_MAX_PIPELINES))
 
 /* Assumed counts for a step of the default model on a GPU, see docs/cost_model.md. */
@@ -57,7 +57,7 @@ static void list_pipelines(struct compilation *work)
     }
 }
 
-/* Configures step number `step`: the default model with a way of sampling, or another model. */
+/* Configures step number `step`, see STEPS. */
 static vkn_status set_up(struct compilation *work, const struct bench_backend *backend, size_t step,
                          struct vkn_config *config)
 {
@@ -65,16 +65,16 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     const struct vkn_scene scene = {.downscale = 1, .scale = 1, .aabb_scale = 1};
     *config = (struct vkn_config){0};
     bench_backend_settings(backend, config);
-    size_t model = step < SAMPLINGS ? 0 : step - SAMPLINGS + 1;
+    size_t sampling = step > 0 && step <= SAMPLINGS ? step - 1 : 0;
+    size_t model = step <= SAMPLINGS ? 0 : step - SAMPLINGS;
     config->model = model < MODELS ? (enum vkn_model)(VKN_MODEL_NGP + model) : VKN_MODEL_DYNAMIC;
     if (model == MODELS)
         config->dynamic.canonical = VKN_CANONICAL_VANILLA;
-    config->march.sampling =
-        (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + (step < SAMPLINGS ? step : 0));
+    config->march.sampling = (enum vkn_sampling)(VKN_SAMPLING_OCCUPANCY + sampling);
     if (config->march.sampling == VKN_SAMPLING_UNIFORM) {
         config->march.visibility = VKN_SWITCH_ON; /* so that its shaders are compiled, too */
         config->parallel.mode = VKN_PARALLEL_AVERAGE;
-    } else {
+    } else if (step > 0) {
         config->loss.robust = VKN_SWITCH_ON;
         config->loss.depth = 3e-3F;
         config->scene.sky = VKN_SWITCH_ON;
@@ -83,7 +83,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         config->parallel.ranks_per_device = 2;
         config->parallel.communication_type = VKN_COMMUNICATION_F16;
     }
-    if (config->march.sampling == VKN_SAMPLING_PROPOSAL || step >= SAMPLINGS) {
+    if (config->march.sampling == VKN_SAMPLING_PROPOSAL || model > 0) {
         config->scene.refine = VKN_REFINEMENT_ALL;
         config->scene.appearance = VKN_APPEARANCE_FULL;
     }
@@ -117,13 +117,26 @@ static bool is_proposal(const struct compilation *work, size_t index)
     return work->owner[index]->model.kind == work->owner[index]->proposal_model.kind;
 }
 
+/* Returns whether the shader belongs to the step of the default configuration. */
+static bool is_default(const struct compilation *work, size_t index)
+{
+    return index < work->step_count && work->owner[index] == &work->steps[0].setup;
+}
+
+/* Returns whether two shaders of one pass differ by options, which concern no pass of the field. */
+static bool differ_by_options(const struct compilation *work, size_t a, size_t b)
+{
+    return is_default(work, a) && work->owner[b] == &work->steps[1].setup &&
+           work->requests[b].variant == FIELD_NO_VARIANT;
+}
+
 /* Returns whether the shader is in the list already: begin_step runs twice in a step, and rendering
  * shares shaders with steps. */
 static bool is_listed(const struct compilation *work, size_t index)
 {
     for (size_t i = 0; i < index; i++)
         if (strcmp(work->requests[i].pass, work->requests[index].pass) == 0 &&
-            is_proposal(work, i) == is_proposal(work, index))
+            is_proposal(work, i) == is_proposal(work, index) && !differ_by_options(work, i, index))
             return true;
     return false;
 }
@@ -137,10 +150,19 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
     struct cost cost;
     if (!setup_cost(setup, subgroup_size, &assumed, pass, &cost))
         return;
+    /* Drivers of other vendors may have atomics of f32 where Mesa has none. */
+    struct setup with_floats = *setup;
+    if (with_floats.backend.sums == VKN_SUMS_FIXED)
+        with_floats.backend.sums = VKN_SUMS_F32;
+    struct cost float_cost;
+    if (!setup_cost(&with_floats, subgroup_size, &assumed, pass, &float_cost))
+        return;
     const struct {
         const char *name;
         double value;
     } fields[] = {
+        {"float_memory_bytes", float_cost.memory},
+        {"float_atomics", float_cost.atomics},
         {"flops", cost.flops},
         {"bytes", cost.bytes},
         {"memory_bytes", cost.memory},
@@ -153,6 +175,7 @@ static void add_work(const struct compilation *work, const struct setup *setup, 
         {"groups", setup->backend.backward_groups},
         {"forward_parts", 1.0 * setup->backend.forward_size / setup->backend.forward_rows},
         {"backward_parts", 1.0 * setup->backend.backward_size / setup->backend.backward_rows},
+        {"sample_lanes", setup->backend.sample_lanes},
     };
     cJSON *object = cJSON_AddObjectToObject(json, "work");
     for (size_t i = 0; i < BASE_COUNT(fields); i++)
@@ -188,6 +211,7 @@ static vkn_status compile(struct compilation *work, size_t index)
     add_name(work, index, "pass", request->pass, json);
     cJSON_AddStringToObject(json, "use", index < work->step_count ? "step" : "pictures");
     cJSON_AddBoolToObject(json, "expected", work->expected);
+    cJSON_AddBoolToObject(json, "default", is_default(work, index));
     if (index < work->step_count)
         add_work(work, setup, request->pass, json);
     cJSON_AddItemToArray(work->bench->pipelines, json);

@@ -24,6 +24,7 @@ struct backend_case {
     bool memory, through_partials; /* rows in device memory; weight gradients in PARTIALS */
     uint32_t owned_rows;           /* 0: as chosen */
     bool atomics;                  /* grid gradients are accumulated by atomics */
+    uint32_t sample_lanes;         /* 0: as chosen; with atomics 4 */
     bool along_rays;               /* neighbouring samples share cells, as in training */
     struct field_tuning tuning;    /* values other than 0 are applied */
     bool bound;                    /* weights through the binding, not by address */

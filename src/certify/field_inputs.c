@@ -46,6 +46,8 @@ struct fixture field_fixture(struct gpu_device *device, const struct backend_cas
         fixture.backend.sums_size = 0;
         fixture_set_constant(&fixture, SPEC_SAMPLE_LANES, 4); /* what most GPUs choose */
     }
+    if (backend->sample_lanes)
+        fixture_set_constant(&fixture, SPEC_SAMPLE_LANES, backend->sample_lanes);
     fixture_allocate(&fixture, 1, 1);
     return fixture;
 }

@@ -8,6 +8,7 @@ struct fixture optim_fixture_of_sums(struct gpu_device *device, uint32_t feature
         .gradient_sums = sums, .grid = {.levels = 3, .features = features}, .loss.distortion = -1};
     struct fixture fixture = fixture_configure(device, settings);
     fixture.config.backward_groups = 7;
+    fixture.config.norm_interval = 1;
     fixture_allocate(&fixture, 1, 1);
     return fixture;
 }

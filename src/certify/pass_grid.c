@@ -257,6 +257,27 @@ static void test_range(struct gpu_device *device)
     fixture_destroy(&fixture);
 }
 
+/* In each way of adding up, one gradient that is not finite raises nonfinite. */
+static void test_overflow(struct gpu_device *device)
+{
+    static const char *const ways[] = {"float", "owned", "cas", "fixed"};
+    static const double bad[] = {NAN, INFINITY, -0x1p100, 8};
+    for (size_t n = 0; n < BASE_COUNT(ways) * BASE_COUNT(bad); n++) {
+        struct fixture fixture = fixture_of(device, &plain);
+        limit_capacity(&fixture);
+        if (n < BASE_COUNT(bad) && !gpu_device_capabilities(device)->float_atomic_add)
+            continue; /* the first way */
+        fixture.backend.scatter_suffix = ways[n / BASE_COUNT(bad)];
+        struct inputs *inputs = inputs_create(&fixture, 50);
+        double gradients[RAYS][LEVELS * 2] = {{0}};
+        gradients[RAYS - 1 - n][n] = bad[n % BASE_COUNT(bad)];
+        bool held = run_scatter(&fixture, (const double(*)[LEVELS * 2]) gradients);
+        check_equal(held, bad[n % BASE_COUNT(bad)] == 8);
+        inputs_destroy(inputs);
+        fixture_destroy(&fixture);
+    }
+}
+
 /* ---- rounding to 16 bits ------------------------------------------------------------------- */
 
 /* Makes one level whose points lie at odd multiples of 1/32, so that positions and weights are
@@ -423,7 +444,7 @@ static void test_rounded_sums(struct gpu_device *device)
 }
 
 static const struct certify_test tests[] = {
-    TEST(test_features),         TEST(test_cancelling),   TEST(test_range),
-    TEST(test_rounded_features), TEST(test_rounded_sums),
+    TEST_BOTH(test_features),         TEST_BOTH(test_cancelling),   TEST_BOTH(test_range),
+    TEST_BOTH(test_rounded_features), TEST_BOTH(test_rounded_sums), TEST_BOTH(test_overflow),
 };
 const struct certify_part certify_grid = {"grid", tests, BASE_COUNT(tests)};

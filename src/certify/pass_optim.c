@@ -29,6 +29,29 @@ static void test_reduce_float(struct gpu_device *device)
     fixture_destroy(&fixture);
 }
 
+/* A sum that is not finite, or too large for sums of sums, raises nonfinite, of whichever
+ * parameter. */
+static void test_reduce_overflow(struct gpu_device *device)
+{
+    static const float bad[] = {NAN, INFINITY, -INFINITY, -0x1p96f, 0x1p94f};
+    struct fixture fixture = optim_fixture(device, 2);
+    uint32_t mlp = fixture.model.mlp_params;
+    float *partials = base_alloc(7ull * mlp, sizeof *partials);
+    for (uint32_t n = 0; n < BASE_COUNT(bad); n++) {
+        uint32_t at = n % 2 ? 7 * mlp - 1 : n * 77;
+        partials[at] = bad[n];
+        fixture_put(&fixture, BIND_PARTIALS, partials, 28ull * mlp);
+        optim_put_state(&fixture, (struct State){.loss_scale = 128, .ray_count = 960});
+        fixture_run(&fixture, "reduce_gradients", (struct Push){.b = fixture.local_size}, 3);
+        struct State state;
+        fixture_get(&fixture, BIND_STATE, &state, sizeof state);
+        check_equal(state.nonfinite, bad[n] != 0x1p94f);
+        partials[at] = 0;
+    }
+    free(partials);
+    fixture_destroy(&fixture);
+}
+
 /* Rounded to f16 after each workgroup, a sum of 2048 does not change by the others' 0.9. */
 static void test_reduce_rounded(struct gpu_device *device)
 {
@@ -109,6 +132,46 @@ static double norm_of(const float *gradients, uint32_t count, double scale)
     for (uint32_t i = 0; i < count; i++)
         sum += gradients[i] / scale * (gradients[i] / scale);
     return sqrt(sum);
+}
+
+/* Without clipping the norm is computed in every 16th step and in the last one; a step without it
+ * keeps the state's norm, and relies on the passes before it to find gradients that are not
+ * finite. */
+static void test_norm_interval(struct gpu_device *device)
+{
+    static const struct {
+        uint32_t step, limit, total;
+        bool has_norm;
+    } cases[] = {{1008, 2000, 3000, true},
+                 {1007, 2000, 3000, false},
+                 {1007, 1007, 3000, true},
+                 {1007, 2000, 1007, true},
+                 {1009, 2000, UINT32_MAX, false}};
+    struct random random = {811};
+    struct fixture fixture = optim_fixture(device, 2);
+    uint32_t count = fixture.model.param_count;
+    float *gradients = random_floats(&random, count, -1, 1);
+    fixture.config.norm_interval = UPDATE_INTERVAL;
+    for (size_t n = 0; n < BASE_COUNT(cases); n++) {
+        const struct Control control = {.step_limit = cases[n].limit};
+        fixture.config.total_steps = cases[n].total;
+        fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
+        fixture_put(&fixture, BIND_CONTROL, &control, sizeof control);
+        struct State before = optim_usual;
+        before.step = cases[n].step;
+        before.grad_norm = 7;
+        gradients[3] = cases[n].has_norm ? 0.5f : NAN; /* is not read without the norm */
+        struct State after = optim_run_checks(&fixture, gradients, before, 5);
+        struct Stats *ring = fixture_read(&fixture, BIND_STATS);
+        double norm = norm_of(gradients, count, before.loss_scale);
+        check_equal(after.nonfinite, 0);
+        check_close(after.grad_norm, cases[n].has_norm ? norm : 7, 1e-5, 7, "norm of case", n);
+        check_close(ring[before.step % STATS_RING].grad_norm, cases[n].has_norm ? norm : -1, 1e-5,
+                    1, "reported norm of case", n);
+        free(ring);
+    }
+    free(gradients);
+    fixture_destroy(&fixture);
 }
 
 struct scaling {
@@ -412,9 +475,10 @@ static void test_scale_limits(struct gpu_device *device)
 }
 
 static const struct certify_test tests[] = {
-    TEST_BOTH(test_reduce_float), TEST_BOTH(test_reduce_fixed), TEST_BOTH(test_reduce_rounded),
-    TEST_BOTH(test_f16_sums),     TEST_BOTH(test_loss_scale),   TEST_BOTH(test_nan_loss),
-    TEST_BOTH(test_no_rays),      TEST_BOTH(test_keep_gain),    TEST_BOTH(test_backoffs),
-    TEST_BOTH(test_hysteresis),   TEST_BOTH(test_scale_limits), TEST_BOTH(test_early_growth),
+    TEST_BOTH(test_reduce_float),  TEST_BOTH(test_reduce_fixed),    TEST_BOTH(test_reduce_rounded),
+    TEST_BOTH(test_f16_sums),      TEST_BOTH(test_loss_scale),      TEST_BOTH(test_nan_loss),
+    TEST_BOTH(test_no_rays),       TEST_BOTH(test_keep_gain),       TEST_BOTH(test_backoffs),
+    TEST_BOTH(test_hysteresis),    TEST_BOTH(test_scale_limits),    TEST_BOTH(test_early_growth),
+    TEST_BOTH(test_norm_interval), TEST_BOTH(test_reduce_overflow),
 };
 const struct certify_part certify_optim = {"optim", tests, BASE_COUNT(tests)};

@@ -24,21 +24,24 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the median of the last MONITOR_NORMS norms; 0 until there are as many. */
+/* Returns the median of the last norms, at most MONITOR_NORMS; 0 until they are of as many steps.
+ */
 static double usual_norm(const struct monitor *monitor)
 {
     float sorted[MONITOR_NORMS];
-    if (monitor->norm_count < MONITOR_NORMS)
+    uint32_t count = monitor->norm_count < MONITOR_NORMS ? monitor->norm_count : MONITOR_NORMS;
+    if (monitor->norm_steps < MONITOR_NORMS)
         return 0.0;
-    memcpy(sorted, monitor->norms, sizeof sorted);
-    qsort(sorted, MONITOR_NORMS, sizeof *sorted, by_size);
-    return 0.5 * ((double)sorted[MONITOR_NORMS / 2 - 1] + (double)sorted[MONITOR_NORMS / 2]);
+    memcpy(sorted, monitor->norms, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_size);
+    return 0.5 * ((double)sorted[(count - 1) / 2] + (double)sorted[count / 2]);
 }
 
-/* Counts steps in which a condition holds; returns whether to warn of it, at most once. */
-static bool is_new(struct monitor *monitor, enum monitor_condition condition, bool holds, bool warn)
+/* Adds `steps` in which a condition holds; returns whether to warn of it, at most once. */
+static bool is_new(struct monitor *monitor, enum monitor_condition condition, uint32_t steps,
+                   bool warn)
 {
-    monitor->counts[condition] += holds;
+    monitor->counts[condition] += steps;
     if (!warn || monitor->warned[condition])
         return false;
     monitor->warned[condition] = true;
@@ -86,8 +89,8 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
 static bool check_zero(struct monitor *monitor, const struct Stats *stats, char line[MONITOR_LINE])
 {
     bool is_zero = !(stats->grad_norm > 0.0f);
-    monitor->zeros_in_row = is_zero ? monitor->zeros_in_row + 1 : 0;
-    if (!is_new(monitor, MONITOR_ZERO, is_zero,
+    monitor->zeros_in_row = is_zero ? monitor->zeros_in_row + monitor->steps_of_norm : 0;
+    if (!is_new(monitor, MONITOR_ZERO, is_zero ? monitor->steps_of_norm : 0,
                 monitor->zeros_in_row >= MANY_ZEROS && monitor->underflowed < 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
@@ -103,9 +106,11 @@ static bool check_jump(struct monitor *monitor, const struct Stats *stats, bool 
 {
     double norm = (double)stats->grad_norm, usual = usual_norm(monitor);
     bool jumps = usual > 0.0 && norm > LARGE_JUMP * usual;
-    if (norm > 0.0)
+    if (norm > 0.0) {
         monitor->norms[monitor->norm_count++ % MONITOR_NORMS] = stats->grad_norm;
-    if (!is_new(monitor, MONITOR_JUMP, jumps, jumps && !other))
+        monitor->norm_steps += monitor->steps_of_norm;
+    }
+    if (!is_new(monitor, MONITOR_JUMP, jumps ? monitor->steps_of_norm : 0, jumps && !other))
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: the gradient's norm jumps to %.3g, %.0f times the usual %.3g: lower "
@@ -157,8 +162,12 @@ static bool check_gradient(struct monitor *monitor, const struct Stats *stats,
         return false;
     monitor->steps++;
     bool underflowed = check_underflow(monitor, stats, line);
+    monitor->steps_of_norm++;
+    if (stats->grad_norm < 0) /* not computed in this step */
+        return underflowed;
     bool zero = check_zero(monitor, stats, line);
     bool jumps = check_jump(monitor, stats, underflowed || zero, line);
+    monitor->steps_of_norm = 0;
     return underflowed || zero || jumps;
 }
 

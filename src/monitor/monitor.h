@@ -70,8 +70,9 @@ struct monitor {
     double underflowed;                  /* moving average: share of steps with much underflow */
     double lost;                         /* the same, of steps whose scale cannot grow soon */
     uint64_t nonfinite_losses;           /* steps whose loss was not finite */
+    uint32_t steps_of_norm;              /* good steps since the last norm, which counts for all */
     uint32_t zeros_in_row;               /* steps in a row with a zero gradient */
-    uint32_t norm_count;                 /* norms above zero so far */
+    uint32_t norm_count, norm_steps;     /* norms above zero so far; steps that they count for */
     float norms[MONITOR_NORMS];          /* ring of the last norms above zero */
     struct monitor_scale scale;
     struct monitor_skips skips;

@@ -72,6 +72,7 @@ void optim_configure(const struct vkn_config *config, struct Config *constants)
     constants->beta2 = config->optimizer.beta2;
     constants->epsilon = config->optimizer.epsilon;
     constants->clip_norm = config->optimizer.clip_norm;
+    constants->norm_interval = config->optimizer.clip_norm > 0 ? 1 : UPDATE_INTERVAL;
     constants->average_decay = config->optimizer.ema_decay;
     configure_rate(config, constants);
     configure_loss_scale(config, constants);

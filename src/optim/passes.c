@@ -46,13 +46,14 @@ static double all_sum_bytes(const struct cost_model *m)
     return 4 * summed + sum_bytes(m, summed) * (params - summed);
 }
 
-/* The last workgroup adds up all partial sums, including composite's, and writes struct Stats. */
+/* One step in norm_interval reads all gradients. The last workgroup adds up all partial sums,
+ * including composite's, and writes struct Stats. */
 static struct cost cost_check(const struct cost_model *m, const struct cost_counts *n)
 {
     double params = (double)m->counts.params, sums = check_groups(m);
-    double losses = loss_sums(m) * loss_groups(m, n);
-    return cost_streaming(CHECK * params + sums + losses,
-                          all_sum_bytes(m) + 8 * sums + 4 * losses + sizeof(struct Stats));
+    double losses = loss_sums(m) * loss_groups(m, n), interval = m->constants->norm_interval;
+    return cost_streaming(CHECK * params / interval + sums + losses,
+                          all_sum_bytes(m) / interval + 8 * sums + 4 * losses + sizeof(struct Stats));
 }
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)

@@ -116,6 +116,7 @@ static struct buffer_counts configure(struct vkn_adam *a)
                                           .decay = 1};
     struct Config *constants = &a->constants;
     optim_configure(&config, constants);
+    constants->norm_interval = 1; /* tells whether the caller's gradients are finite */
     optim_configure_groups(&config, &group, 1, constants, &a->specialization);
     constants->param_count = (params->count + PADDING - 1) / PADDING * PADDING;
     constants->ranks = 1;

@@ -74,9 +74,10 @@ void loop_read_stats(struct loop *loop, uint64_t from, uint64_t to)
     const struct Stats *ring = t->step.buffers.at[BIND_STATS].mapped;
     char line[MONITOR_LINE];
     for (uint64_t step = from + 1; step <= to; step++) {
-        struct Stats stats = ring[step % STATS_RING];
+        struct Stats stats = ring[step % STATS_RING], *last = &loop->window.last;
+        float norm = stats.grad_norm < 0 ? last->grad_norm : stats.grad_norm;
         step_add_stats(&loop->window.sums, &stats);
-        loop->window.last = stats;
+        *last = stats, last->grad_norm = norm; /* the last that was computed */
         t->profile.rays += stats.rays;
         if (++t->profile.steps == UPDATE_INTERVAL) { /* see loop_elapsed */
             loop->began = base_seconds();
@@ -152,7 +153,7 @@ void loop_report(struct loop *loop)
         report(loop, &stats);
         profile_add_host(&loop->trainer->profile, "report", now, stats.step);
     }
-    *window = (struct window){.began = now};
+    *window = (struct window){.began = now, .last.grad_norm = window->last.grad_norm};
 }
 
 bool loop_ended_early(const struct loop *loop)

@@ -12,7 +12,7 @@ struct window {
     struct step_sums sums;
     double span, idle;    /* seconds by the device's clock: in total; idle between intervals */
     double communication; /* seconds of communication that the device waited for */
-    struct Stats last;    /* of the last step */
+    struct Stats last;    /* of the last step; grad_norm of the last step that has one, or -1 */
 };
 
 /* State of a vkn_trainer_run. */

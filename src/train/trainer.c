@@ -104,7 +104,7 @@ static vkn_status run_to_limit(struct vkn_trainer *trainer, const struct vkn_tra
         .from = trainer->steps_done,
         .limit = limit,
         .follows = follows,
-        .window.began = base_seconds(),
+        .window = {.began = base_seconds(), .last.grad_norm = -1},
     };
     vkn_status status = trainer->step.ranks ? synchronous_run(&loop)
                         : trainer->parallel ? local_sgd_run(&loop)

@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""tools/vendors/cost.py [--write] DEVICE.json ...
+"""tools/vendors/cost.py [--write | --check] DEVICE.json ...
 
 Predicts the time of each pass of a training step on GPUs, from the compilers' statistics of its pipelines
 (`vknerf bench --suite programs --json`, kept by tools/vendors.sh --json) and the cost model's work. Prints two tables;
---write puts them into docs/cost_model.md, which lists the assumptions.
+--write puts them into docs/cost_model.md, which lists the assumptions; --check fails if the document has others,
+unless it was made with other drivers.
 """
 import argparse
+import itertools
 import json
 import os
+import re
 import sys
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/cost_model.md")
@@ -17,23 +20,30 @@ BEGIN, END = "<!-- tools/vendors/cost.py -->\n", "<!-- end of tools/vendors/cost
 class Gpu:
     """Peak rates that the vendors publish: units that issue instructions (SIMDs, quarters of an SM, vector engines),
     their clock, memory bytes/s, FLOP/s in f32 and on f16 matrices with f32 accumulators. atomics/s are assumed: one a
-    clock for each slice of the L2 cache. `subgroups`: subgroups at once on a unit, if compilers do not report them."""
+    clock for each slice of the L2 cache. `subgroups`: subgroups at once on a unit, if compilers do not report them.
+    `cores` have an L1 cache each. `floats`: the vendor's own driver adds f32, also where Mesa's adds fixed point."""
 
-    def __init__(self, name, compiled, units, clock, memory, flops, matrix_flops, atomics, subgroups):
+    def __init__(self, name, compiled, cores, units, clock, memory, flops, matrix_flops, atomics, subgroups,
+                 floats=True):
         self.name, self.compiled = name, compiled
-        self.units, self.clock, self.memory = units, clock, memory
+        self.cores, self.units, self.clock, self.memory = cores, cores * units, clock, memory
+        self.floats = floats
         self.flops, self.matrix_flops, self.atomics, self.subgroups = flops, matrix_flops, atomics, subgroups
 
 
 GPUS = (
-    Gpu("RTX 3090", "nvidia-172", 82 * 4, 1.70e9, 936e9, 35.6e12, 71e12, 82e9, 12),
-    Gpu("RX 7900 XTX", "amd-navi31", 96 * 2, 2.30e9, 960e9, 61e12, 123e12, 110e9, 16),
-    Gpu("Arc B580", "intel-bmg", 20 * 8, 2.67e9, 456e9, 13.7e12, 117e12, 64e9, 8),
-    Gpu("H200", "nvidia-172", 132 * 4, 1.75e9, 4800e9, 67e12, 600e12, 130e9, 12),
+    Gpu("RTX 4090", "nvidia-172", 128, 4, 2.52e9, 1008e9, 82.6e12, 165e12, 100e9, 12),
+    Gpu("RX 7900 XTX", "amd-navi31", 96, 2, 2.30e9, 960e9, 61e12, 123e12, 110e9, 16),
+    Gpu("Arc B580", "intel-bmg", 20, 8, 2.67e9, 456e9, 13.7e12, 117e12, 64e9, 8),
+    Gpu("H100", "nvidia-172", 132, 4, 1.75e9, 3350e9, 67e12, 600e12, 130e9, 12),
+    Gpu("H200", "nvidia-172", 132, 4, 1.75e9, 4800e9, 67e12, 600e12, 130e9, 12),
 )
 
-# {(GPU, pass): milliseconds per step} of vknerf train --profile on the GPU, printed beside the prediction.
-MEASURED = {}
+# {(GPU, pass): milliseconds per step} of vknerf train --profile on the GPU, printed beside the prediction. H100: lego at
+# 400x400, BENCHMARKS.md.
+MEASURED = {("H100", name): ms for name, ms in {
+    "march_rays": 0.160, "encode_samples": 0.160, "field_forward": 0.193, "composite": 0.062, "field_backward": 0.266,
+    "scatter_gradients": 0.333, "check_gradients": 0.042, "update_weights": 0.152}.items()}
 
 # Iterations that a compiler (ACO, NAK, brw) assumes for a loop, by depth; its cycle estimates are divided by them.
 LOOP_RUNS = {"amd": (1, 8, 32), "nvidia": (1, 10, 38), "intel": (1, 10, 100)}
@@ -49,15 +59,16 @@ RUNS = {
     "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
     "field_backward": (lambda w, size: w["live"] * w["backward_parts"],
                        lambda w, size: w["groups"] * 64 * w["backward_parts"], 1),
-    # Four invocations share a sample, in short subgroups (Intel) one.
-    "scatter_gradients": (lambda w, size: (4 if size >= 32 else 1) * w["live"] * w["levels"],
+    # Four invocations share a sample, or one computes what two of them add.
+    "scatter_gradients": (lambda w, size: (4 if w["sample_lanes"] == 4 else 1) * w["live"] * w["levels"],
                           lambda w, size: 4096 * 64, 1),
     # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
-# Memory requests per atomic by subgroup size, simulated for 2^18 samples: lanes that share a sample add to neighbouring
-# addresses, and runs of samples in one cell add once.
-REQUESTS = {"scatter_gradients": lambda size: 0.16 if size >= 32 else 0.46}
+# Counted by tools/vendors/memory_requests.py for real rays: 128-byte lines that encode_samples loads (by blocks) per
+# marched sample, one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by lanes of a sample.
+LINES = 59
+REQUESTS = {1: 185, 2: 101, 4: 60}
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # seconds between two passes
 # Passes that run once in so many steps; their work is already given per step.
@@ -74,9 +85,16 @@ def waves(gpu, program):
 
 def floor_seconds(gpu, program):
     work = program["work"]
+    floats = gpu.floats and program["program"].endswith("_fixed")
+    memory = work["float_memory_bytes" if floats else "memory_bytes"]
     peak = gpu.matrix_flops if program["pass"] in ON_MATRICES and program["path"].startswith("coopmat") else gpu.flops
-    requests = work["atomics"] * REQUESTS.get(program["pass"], lambda size: 1)(program["subgroup_size"])
-    return max(work["flops"] / peak, work["memory_bytes"] / gpu.memory, requests / gpu.atomics)
+    requests, lines = work["atomics"], 0
+    if program["pass"] == "scatter_gradients": # fixed point takes two atomics, on two words of one sector
+        words = 1 if floats else work["atomics"] / work["float_atomics"]
+        requests = work["live"] * REQUESTS[work["sample_lanes"]] * words
+    if program["pass"] == "encode_samples":
+        lines = work["marched"] * LINES
+    return max(work["flops"] / peak, memory / gpu.memory, requests / gpu.atomics, lines / gpu.cores / gpu.clock)
 
 
 def issue_seconds(gpu, program):
@@ -99,10 +117,19 @@ def predict(gpu, program):
 
 
 def step_programs(path):
-    """{pass: pipeline} of the path that auto is expected to choose on a device."""
+    """{pass: pipeline} of the default step on the path that auto is expected to choose on a device."""
     with open(path, encoding="utf-8") as file:
         programs = json.load(file)["programs"]
-    return {p["pass"]: p for p in programs if p["expected"] and "work" in p and "fault" not in p}
+    return {p["pass"]: p for p in programs if p["expected"] and p["default"] and "work" in p and "fault" not in p}
+
+
+def drivers(paths):
+    """A line that names the drivers which compiled the pipelines."""
+    versions = set()
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            versions.add(re.search(r"Mesa [0-9.]+", json.load(file)["device"]["driver"]).group())
+    return f"Compiled by {', '.join(sorted(versions))}."
 
 
 def compiled_table(devices):
@@ -140,20 +167,36 @@ def predicted_table(devices):
     yield "| all | " + " | ".join(f"{sums[gpu.name][0]:.2f} -> {sums[gpu.name][1]:.2f} | " for gpu in gpus) + " |"
 
 
-def write(lines):
+def split_document():
+    """What is before, in and after the part of the document that this script writes."""
     with open(DOCUMENT, encoding="utf-8") as file:
         text = file.read()
     head, begin, rest = text.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    part, end, tail = rest.partition(END)
     if not begin or not end:
         sys.exit(f"{DOCUMENT}: lacks the lines {BEGIN.strip()} and {END.strip()}")
+    return head + begin, part.strip().split("\n"), end + tail
+
+
+def write(lines):
+    head, _, tail = split_document()
     with open(DOCUMENT, "w", encoding="utf-8") as file:
-        file.write(head + begin + "\n" + "\n".join(lines) + "\n\n" + end + tail)
+        file.write(head + "\n" + "\n".join(lines) + "\n\n" + tail)
+
+
+def check(lines):
+    """Returns how the document's tables differ from the lines; nothing if other drivers made them."""
+    _, documented, _ = split_document()
+    if documented[0] != lines[0]:
+        return []
+    return [f"{DOCUMENT}: {old!r} should be {new!r}; tools/vendors.sh --predict writes it"
+            for old, new in itertools.zip_longest(documented, lines) if old != new]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("devices", nargs="+")
     args = parser.parse_args()
     devices = {os.path.splitext(os.path.basename(path))[0]: step_programs(path) for path in args.devices}
@@ -161,10 +204,12 @@ def main():
     devices = {name: programs for name, programs in devices.items() if name in wanted and programs}
     if not devices:
         sys.exit(f"none of the files is of a device in the tables: {', '.join(sorted(wanted))}")
-    lines = ["Instructions / estimated cycles / subgroups at once:", "", *compiled_table(devices), "",
+    lines = [drivers(args.devices), "", "Instructions / estimated cycles / subgroups at once:", "", *compiled_table(devices), "",
              "Floor -> predicted, milliseconds per step:", "", *predicted_table(devices)]
     if args.write:
         write(lines)
+    elif args.check:
+        sys.exit("\n".join(check(lines)) or 0)
     else:
         print("\n".join(lines))
 
