@@ -95,7 +95,8 @@ struct vkn_train_stats {
     double seconds;    /* training time over all resumes */
     double loss, psnr; /* of rays' colours, as means over the rays since the last report */
     /* Values of the last step; grad_norm is the norm before clipping in the last step of which it
-     * is known (every 16th and the last step of a run, or with clipping every step), or negative. */
+     * is known (every 16th and the last step of a run, or with clipping every step), or negative.
+     */
     double learning_rate, loss_scale, grad_norm;
     uint64_t skipped_steps; /* since the run began: steps whose loss or gradient was not finite */
     double underflowed;     /* share of activation gradients that underflowed in f16 since the last

@@ -452,10 +452,10 @@ struct State {
     SHARED_UINT nonfinite; /* 1: a gradient of this step was not finite and the step is skipped */
     SHARED_FLOAT gradient_factor; /* factor that unscales and clips gradients */
     SHARED_FLOAT grad_norm;       /* of the last good step in which the norm was computed */
-    SHARED_UINT average_step;    /* step at which the average was last refreshed */
-    SHARED_FLOAT average_weight; /* of the parameters when update_average next mixes them in */
-    SHARED_FLOAT threshold;      /* occupancy threshold of this update */
-    SHARED_UINT underflowed;     /* gradients of activations that underflowed in f16, this step */
+    SHARED_UINT average_step;     /* step at which the average was last refreshed */
+    SHARED_FLOAT average_weight;  /* of the parameters when update_average next mixes them in */
+    SHARED_FLOAT threshold;       /* occupancy threshold of this update */
+    SHARED_UINT underflowed;      /* gradients of activations that underflowed in f16, this step */
     SHARED_UINT rounded;  /* gradients of activations, this step, that were not 0 before rounding */
     SHARED_UINT settled;  /* 1: a good step followed the setting of the loss scale or a rate cut */
     SHARED_UINT backoffs; /* back-offs, while `settled`, since the loss scale last grew */

@@ -74,7 +74,7 @@ static bool check_underflow(struct monitor *monitor, const struct Stats *stats,
     const char *advice = advise_underflow(&monitor->scale, stats);
     monitor->underflowed += (is_much - monitor->underflowed) / MONITOR_NORMS;
     monitor->lost += ((is_much && advice) - monitor->lost) / MONITOR_NORMS;
-    if (!is_new(monitor, MONITOR_UNDERFLOW, is_much, advice && monitor->lost > 0.5))
+    if (!is_new(monitor, MONITOR_UNDERFLOW, is_much ? 1 : 0, advice && monitor->lost > 0.5))
         return false;
     snprintf(line, MONITOR_LINE,
              "step %u: %.0f %% of the gradients underflow in f16 at a loss scale of %.4g: %s; %s",

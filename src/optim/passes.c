@@ -52,8 +52,9 @@ static struct cost cost_check(const struct cost_model *m, const struct cost_coun
 {
     double params = (double)m->counts.params, sums = check_groups(m);
     double losses = loss_sums(m) * loss_groups(m, n), interval = m->constants->norm_interval;
-    return cost_streaming(CHECK * params / interval + sums + losses,
-                          all_sum_bytes(m) / interval + 8 * sums + 4 * losses + sizeof(struct Stats));
+    return cost_streaming(CHECK * params / interval + sums + losses, all_sum_bytes(m) / interval +
+                                                                         8 * sums + 4 * losses +
+                                                                         sizeof(struct Stats));
 }
 
 static struct cost cost_weights(const struct cost_model *m, const struct cost_counts *n)
