@@ -71,7 +71,8 @@ void finish_matrix(inout MATRIX_SUM(ACCUM_T) sum, uint row, uint column)
                                                  : ACCUM_T(0.0);
     }
     MATRIX_SUM(float16_t) rounded = MATRIX_SUM(float16_t)(sum);
-    count_elements(sum);
+    for (int i = 0; i < sum.length(); i++)
+        count_gradient(abs(sum[i]) > ACCUM_T(F16_UNDERFLOW_LIMIT), sum[i] != ACCUM_T(0.0), 1u);
     coopMatStore(rounded, gradients, block_at, BLOCK_ROWS, gl_CooperativeMatrixLayoutColumnMajor);
     coopMatStore(rounded, gradients, in_panel(row, column), BLOCK_ROWS, gl_CooperativeMatrixLayoutRowMajor);
 }
