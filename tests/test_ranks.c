@@ -1009,6 +1009,7 @@ static void test_average_with_skips(void **state)
     struct rank ranks[MOST_RANKS];
     struct rank like = {.tests = *state, .config = &config, .until = 20, .prepare = spoil_gradient};
     config.gradient_sums = VKN_SUMS_CAS;
+    config.optimizer.clip_norm = 1e30f; /* the norm finds the NaN, which no pass has computed */
     config.parallel.mode = VKN_PARALLEL_AVERAGE;
     for (spoiled = 0; spoiled < 2; spoiled++) {
         run_team(&like, 2, ranks);

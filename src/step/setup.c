@@ -166,6 +166,8 @@ void setup_set_rank(struct setup *setup, uint32_t devices, uint32_t number)
     setup->rate = setup->averaged ? sqrtf((float)devices) : 1;
     scale_rates(constants, setup->rate);
     constants->ranks = setup->averaged ? 1 : turns * devices;
+    if (constants->ranks > 1) /* whose states are equal, though only rank 0 knows its last step */
+        constants->norm_interval = 1;
     constants->first_ray = turns * number * constants->ray_capacity;
     bool shares_cells = !setup->averaged && setup->config.parallel.cells == VKN_PART_SHARE;
     constants->cell_shares = shares_cells ? devices : 1;
