@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tests vknerf certify: its files, parts that fail, hang or crash, wrong shaders, Ctrl-C, bad input; trainings in fp32; and
 # that features whose tests have failed are switched off. The tests of passes themselves are test_pass_*.
+# Takes more than 20 s: it trains three times, and waits for processes that hang.
 # shellcheck source=tests/cli.sh
 . "${VKNERF_SOURCE_DIR:?}/tests/cli.sh"
 export XDG_CACHE_HOME="$work/cache"
