@@ -115,6 +115,11 @@ static vkn_status call_vkn_bench_params(const void *given)
     char *json = NULL;
     return vkn_bench(given, &json);
 }
+static vkn_status call_vkn_certify_params(const void *given)
+{
+    char *json = NULL;
+    return vkn_certify(given, &json);
+}
 static vkn_status call_vkn_batch_params(const void *given)
 {
     struct vkn_batch_search *search = NULL;
@@ -253,6 +258,13 @@ static struct vkn_refine_params right_refine = {.size = sizeof right_refine, .tr
 static struct vkn_scene_info_params right_info = {.size = sizeof right_info, .scene = NOWHERE};
 static struct vkn_bench_params right_bench = {
     .size = sizeof right_bench, .job = &quiet, .suite = VKN_BENCH_SAMPLING, .scene = NOWHERE};
+static const char *const words[] = {NOWHERE};
+static struct vkn_certify_params right_certify = {.size = sizeof right_certify,
+                                                  .job = &quiet,
+                                                  .command = words,
+                                                  .command_count = 1,
+                                                  .scene = NOWHERE,
+                                                  .out = NOWHERE};
 static struct vkn_train_params right_train = {
     .size = sizeof right_train, .job = &quiet, .scene = NOWHERE};
 static struct vkn_batch_params right_batch = {.size = sizeof right_batch, .train = &right_train};
@@ -343,6 +355,7 @@ static const struct member bench_members[] = {
     MEMBER(vkn_bench_params, depth, ANY),       MEMBER(vkn_bench_params, log2_entries, ANY),
     MEMBER(vkn_bench_params, repetitions, ANY), MEMBER(vkn_bench_params, seeds, ANY),
     MEMBER(vkn_bench_params, format, CHOICE)};
+static const struct member certify_members[] = {MEMBER(vkn_certify_params, limit, ANY)};
 static const struct member batch_members[] = {MEMBER(vkn_batch_params, memory_budget, ANY),
                                               MEMBER(vkn_batch_params, seconds, AMOUNT)};
 static const struct member train_members[] = {MEMBER(vkn_train_params, command_count, LIMIT)};
@@ -377,6 +390,7 @@ static const struct structure {
     STRUCTURE(vkn_refine_params, right_refine, OF(refine_members), NOWHERE),
     STRUCTURE(vkn_scene_info_params, right_info, OF(info_members), NOWHERE),
     STRUCTURE(vkn_bench_params, right_bench, OF(bench_members), NOWHERE),
+    STRUCTURE(vkn_certify_params, right_certify, OF(certify_members), NOWHERE),
     STRUCTURE(vkn_batch_params, right_batch, OF(batch_members), NOWHERE),
     STRUCTURE(vkn_train_params, right_train, OF(train_members), NOWHERE),
     STRUCTURE(vkn_report_params, right_report, OF(report_members), NOWHERE),

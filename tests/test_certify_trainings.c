@@ -150,12 +150,42 @@ static void test_no_part(void **state)
     check_failed(json, 1);
 }
 
+static void check_refused(struct vkn_certify_params params, const char *message)
+{
+    char *text = NULL;
+    params.size = sizeof params;
+    assert_int_equal(vkn_certify(&params, &text), VKN_BAD_INPUT);
+    assert_null(text);
+    assert_string_equal(vkn_last_error(), message);
+}
+
+static void test_bad_params(void **state)
+{
+    (void)state;
+    const char *const words[] = {"vknerf", NULL};
+    const struct vkn_certify_params right = {
+        .command = words, .command_count = 1, .out = folder, .scene = "scene"};
+    struct vkn_certify_params params = right;
+    params.command = NULL;
+    check_refused(params, "vkn_certify: no command is given");
+    params = right;
+    params.command_count = 2;
+    check_refused(params, "vkn_certify: word 1 of command is NULL");
+    params = right;
+    params.out = "";
+    check_refused(params, "no folder is given for the certificate");
+    params = right;
+    params.scene = NULL;
+    check_refused(params, "vkn_certify: no scene is given for the trainings");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_good),       cmocka_unit_test(test_low_psnr),
         cmocka_unit_test(test_other_bits), cmocka_unit_test(test_no_training),
         cmocka_unit_test(test_bench),      cmocka_unit_test(test_no_part),
+        cmocka_unit_test(test_bad_params),
     };
     if (!mkdtemp(folder))
         return 1;

@@ -370,6 +370,8 @@ static vkn_status check_only(const char *only)
 static vkn_status run(struct certificate *c, char **json)
 {
     BASE_TRY(check_only(c->params->only));
+    if (is_wanted(c, CERTIFY_TRAININGS) && !c->params->scene)
+        return base_fail(VKN_BAD_INPUT, "vkn_certify: no scene is given for the trainings");
     BASE_TRY(check_out(c));
     BASE_TRY(open_log(c));
     double start = base_seconds();
@@ -395,8 +397,11 @@ vkn_status vkn_certify(const struct vkn_certify_params *given, char **json)
     struct vkn_job job;
     BASE_TRY(BASE_READ("vkn_certify", vkn_certify_params, given, &params, out));
     BASE_TRY(BASE_READ("vkn_job", vkn_job, params.job, &job, stop));
-    if (params.command_count == 0)
+    if (!params.command || params.command_count == 0)
         return base_fail(VKN_BAD_INPUT, "vkn_certify: no command is given");
+    for (size_t i = 0; i < params.command_count; i++)
+        if (!params.command[i])
+            return base_fail(VKN_BAD_INPUT, "vkn_certify: word %zu of command is NULL", i);
     if (!params.out || !params.out[0])
         return base_fail(VKN_BAD_INPUT, "no folder is given for the certificate");
     struct certificate c = {.params = &params, .job = &job, .log = -1};
