@@ -39,7 +39,8 @@ static const double zero[3];
     X(vkn_find_batch(NULL, NULL)) X(vkn_run_config(NULL, NULL)) X(vkn_run_report(NULL, NULL))      \
     X(vkn_run_inspect(NULL, NULL)) X(vkn_run_eval(NULL, NULL)) X(vkn_run_render(NULL, NULL))       \
     X(vkn_run_export(NULL, NULL)) X(vkn_prepare(NULL, NULL)) X(vkn_bench(NULL, NULL))              \
-    X(vkn_refine(NULL, NULL))                                                                      \
+    X(vkn_refine(NULL, NULL)) X(vkn_certify(NULL, NULL))                                           \
+    X(vkn_certify_part(NULL, NULL, NULL, false))                                                   \
     X(vkn_field_register(NULL, NULL)) X(vkn_field_check(NULL, NULL))                               \
     X(vkn_stepper_create(NULL, NULL, NULL, NULL, NULL)) X(vkn_stepper_sample(NULL, NULL))          \
     X(vkn_stepper_composite(NULL, NULL)) X(vkn_stepper_update_grid(NULL, NULL, NULL))              \

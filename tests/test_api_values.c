@@ -355,7 +355,8 @@ static const struct member bench_members[] = {
     MEMBER(vkn_bench_params, depth, ANY),       MEMBER(vkn_bench_params, log2_entries, ANY),
     MEMBER(vkn_bench_params, repetitions, ANY), MEMBER(vkn_bench_params, seeds, ANY),
     MEMBER(vkn_bench_params, format, CHOICE)};
-static const struct member certify_members[] = {MEMBER(vkn_certify_params, limit, ANY)};
+static const struct member certify_members[] = {MEMBER(vkn_certify_params, limit, ANY),
+                                                MEMBER(vkn_certify_params, command_count, ANY)};
 static const struct member batch_members[] = {MEMBER(vkn_batch_params, memory_budget, ANY),
                                               MEMBER(vkn_batch_params, seconds, AMOUNT)};
 static const struct member train_members[] = {MEMBER(vkn_train_params, command_count, LIMIT)};
