@@ -103,6 +103,8 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
 /* Returns whether the text is valid UTF-8. Errors and log lines need not be: vkn_clean_line makes
  * them so. */
 bool base_is_utf8(const char *text);
+/* Returns whether a list of words, separated by commas, has the word. NULL: an empty list. */
+bool base_list_has(const char *list, const char *word);
 /* Decodes the UTF-8 character at `text`, a zero-terminated string, into its code point (RFC 3629).
  * Returns its size in bytes; 0: not valid. */
 size_t base_read_character(const char *text, uint32_t *character);
@@ -236,6 +238,9 @@ vkn_status base_json_number(const struct cJSON *object, const char *name, const 
 /* As base_json_number, for an item already found, such as an array element. */
 vkn_status base_json_value(const struct cJSON *item, const char *name, const char *file,
                            double minimum, double maximum, double *value);
+/* Returns the text of an object's member; "" if it is missing or no text. For JSON of this program.
+ */
+const char *base_json_text(const struct cJSON *object, const char *name);
 vkn_status base_json_bool(const struct cJSON *object, const char *name, const char *file,
                           bool required, bool *value);
 /* *value points into the JSON tree. */

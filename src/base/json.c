@@ -327,6 +327,12 @@ vkn_status base_json_bool(const struct cJSON *object, const char *name, const ch
     return VKN_OK;
 }
 
+const char *base_json_text(const struct cJSON *object, const char *name)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+    return cJSON_IsString(item) ? item->valuestring : "";
+}
+
 vkn_status base_json_string(const struct cJSON *object, const char *name, const char *file,
                             bool required, const char **value)
 {

@@ -130,6 +130,18 @@ void vkn_clean_line(char *text)
     }
 }
 
+bool base_list_has(const char *list, const char *word)
+{
+    size_t length = strlen(word);
+    while (list && *list) {
+        size_t entry = strcspn(list, ",");
+        if (entry == length && strncmp(list, word, length) == 0)
+            return true;
+        list += entry + (list[entry] == ',');
+    }
+    return false;
+}
+
 bool base_is_utf8(const char *text)
 {
     uint32_t character;

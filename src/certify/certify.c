@@ -13,12 +13,6 @@
 
 /* ---- events of a part ------------------------------------------------------------------------ */
 
-const char *certify_text(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 /* Adds a test to the running part. */
 static void add_test(struct certificate *c, cJSON *test)
 {
@@ -41,16 +35,16 @@ static void add_note(struct certificate *c, const char *note)
 static void read_device(struct certificate *c, cJSON *event)
 {
     cJSON *device = cJSON_DetachItemFromObjectCaseSensitive(event, "device");
-    c->is_cpu = strcmp(certify_text(device, "type"), "cpu") == 0;
+    c->is_cpu = strcmp(base_json_text(device, "type"), "cpu") == 0;
     cJSON_AddItemToObject(c->json, "device", device);
     if (cJSON_HasObjectItem(event, "cache"))
-        c->cache = base_format("%s", certify_text(event, "cache"));
+        c->cache = base_format("%s", base_json_text(event, "cache"));
 }
 
 static void show_progress(struct certificate *c)
 {
     char what[160];
-    snprintf(what, sizeof what, "%s: %s", certify_text(c->part, "part"), c->test);
+    snprintf(what, sizeof what, "%s: %s", base_json_text(c->part, "part"), c->test);
     report_progress_count(c->progress, what, c->done, c->total);
 }
 
@@ -61,18 +55,18 @@ static void read_event(struct certificate *c, const char *line)
     if (base_json_parse("certify", line, strlen(line), &event) != VKN_OK)
         return; /* what a driver prints */
     if (cJSON_HasObjectItem(event, "begin")) {
-        snprintf(c->test, sizeof c->test, "%s", certify_text(event, "begin"));
+        snprintf(c->test, sizeof c->test, "%s", base_json_text(event, "begin"));
         c->pass[0] = '\0';
         show_progress(c);
     } else if (cJSON_HasObjectItem(event, "pass")) {
-        snprintf(c->pass, sizeof c->pass, "%s", certify_text(event, "pass"));
+        snprintf(c->pass, sizeof c->pass, "%s", base_json_text(event, "pass"));
     }
     if (cJSON_HasObjectItem(event, "note"))
-        add_note(c, certify_text(event, "note"));
+        add_note(c, base_json_text(event, "note"));
     if (cJSON_HasObjectItem(event, "device"))
         read_device(c, event);
     if (cJSON_HasObjectItem(event, "error"))
-        snprintf(c->error, sizeof c->error, "%s", certify_text(event, "error"));
+        snprintf(c->error, sizeof c->error, "%s", base_json_text(event, "error"));
     if (cJSON_HasObjectItem(event, "result"))
         add_test(c, event);
     else
@@ -83,12 +77,7 @@ static void read_event(struct certificate *c, const char *line)
 
 static bool is_wanted(const struct certificate *c, const char *part)
 {
-    const char *list = c->params->only;
-    size_t size = strlen(part);
-    for (const char *at = list; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] == ','))
-        if (strcspn(at, ",") == size && strncmp(at, part, size) == 0)
-            return true;
-    return list == NULL;
+    return !c->params->only || base_list_has(c->params->only, part);
 }
 
 /* Records a test that did not come back. */
@@ -108,21 +97,14 @@ static void add_lost_test(struct certificate *c, const char *how)
 static vkn_status run_process(struct certificate *c, const char *name, const char *after,
                               bool *again)
 {
-    const char *arguments[16] = {"certify", "--part", name};
+    const char *arguments[8] = {"certify", "--part", name};
     size_t count = 3;
     char how[BASE_HOW_SIZE];
-    const struct {
-        const char *option, *value;
-    } options[] = {{"--after", after},
-                   {"--device", c->job->device},
-                   {"--shader-dir", c->job->shader_dir},
-                   {"--full", c->params->full ? "" : NULL}};
-    for (size_t i = 0; i < BASE_COUNT(options); i++) {
-        if (!options[i].value)
-            continue;
-        arguments[count++] = options[i].option;
-        if (options[i].value[0])
-            arguments[count++] = options[i].value;
+    if (c->params->full)
+        arguments[count++] = "--full";
+    if (after) {
+        arguments[count++] = "--after";
+        arguments[count] = after;
     }
     c->test[0] = c->error[0] = '\0';
     BASE_TRY(certify_run(c, arguments, read_event, how));
@@ -135,12 +117,10 @@ static vkn_status run_process(struct certificate *c, const char *name, const cha
 }
 
 /* A process that ends early without a word must not look like one without failures. */
-static void check_complete(struct certificate *c, const char *name)
+static void check_complete(struct certificate *c, size_t tests_of_part)
 {
-    unsigned kernels, all = CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS;
-    const struct certify_part *part = certify_find_part(name, &kernels);
     const cJSON *tests = cJSON_GetObjectItemCaseSensitive(c->part, "tests");
-    int expected = (int)certify_count_tests(part, c->is_cpu ? kernels : all);
+    int expected = (int)tests_of_part;
     char message[64];
     if (cJSON_GetArraySize(tests) == expected || cJSON_HasObjectItem(c->part, "error"))
         return;
@@ -149,12 +129,11 @@ static void check_complete(struct certificate *c, const char *name)
     cJSON_AddStringToObject(c->part, "error", message);
 }
 
-static vkn_status run_part(struct certificate *c, const char *name, const char *kernels)
+static vkn_status run_part(struct certificate *c, const char *name, const char *kernels,
+                           size_t tests_of_part)
 {
     bool again = true;
     char after[sizeof c->test] = "";
-    if (!is_wanted(c, name))
-        return VKN_OK;
     c->part = cJSON_CreateObject();
     cJSON_AddItemToArray(c->parts, c->part);
     cJSON_AddStringToObject(c->part, "part", name);
@@ -164,9 +143,9 @@ static vkn_status run_part(struct certificate *c, const char *name, const char *
         BASE_TRY(run_process(c, name, after[0] ? after : NULL, &again));
         const cJSON *tests = cJSON_GetObjectItemCaseSensitive(c->part, "tests");
         const cJSON *last = cJSON_GetArrayItem(tests, cJSON_GetArraySize(tests) - 1);
-        snprintf(after, sizeof after, "%s", certify_text(last, "test"));
+        snprintf(after, sizeof after, "%s", base_json_text(last, "test"));
     }
-    check_complete(c, name);
+    check_complete(c, tests_of_part);
     return VKN_OK;
 }
 
@@ -177,7 +156,7 @@ static vkn_status run_device(struct certificate *c)
     bool again;
     c->part = cJSON_CreateObject();
     vkn_status status = run_process(c, CERTIFY_DEVICE, NULL, &again);
-    snprintf(how, sizeof how, "%s", certify_text(c->part, "error"));
+    snprintf(how, sizeof how, "%s", base_json_text(c->part, "error"));
     cJSON_Delete(c->part);
     c->part = NULL;
     if (status == VKN_OK && !cJSON_HasObjectItem(c->json, "device"))
@@ -185,34 +164,47 @@ static vkn_status run_device(struct certificate *c)
     return status;
 }
 
-/* Calls run_part for every part, or counts tests. */
-static vkn_status run_parts(struct certificate *c)
+/* What is done with a part: its name, the kernels that run ("cpu" or "gpu"), its number of tests.
+ */
+typedef vkn_status part_visit(struct certificate *c, const char *name, const char *kernels,
+                              size_t tests);
+
+static vkn_status count_part(struct certificate *c, const char *name, const char *kernels,
+                             size_t tests)
 {
-    for (size_t i = 0; i < certify_part_count; i++)
-        BASE_TRY(run_part(c, certify_parts[i]->name, c->is_cpu ? "cpu" : "gpu"));
+    (void)name;
+    (void)kernels;
+    c->total += tests;
+    return VKN_OK;
+}
+
+/* Visits the wanted parts of passes; on a CPU device first all with its own kernels, then those
+ * that also run with the kernels of GPUs. */
+static vkn_status visit_parts(struct certificate *c, part_visit *visit)
+{
+    const unsigned all = CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS;
+    for (size_t i = 0; i < certify_part_count; i++) {
+        const struct certify_part *part = certify_parts[i];
+        if (is_wanted(c, part->name))
+            BASE_TRY(visit(c, part->name, c->is_cpu ? "cpu" : "gpu",
+                           certify_count_tests(part, c->is_cpu ? CERTIFY_CPU_KERNELS : all)));
+    }
     for (size_t i = 0; i < certify_part_count && c->is_cpu; i++) {
+        size_t tests = certify_count_tests(certify_parts[i], CERTIFY_GPU_KERNELS);
         char name[64];
         snprintf(name, sizeof name, "%s" CERTIFY_GPU_SUFFIX, certify_parts[i]->name);
-        if (certify_count_tests(certify_parts[i], CERTIFY_GPU_KERNELS) > 0)
-            BASE_TRY(run_part(c, name, "gpu"));
+        if (tests > 0 && is_wanted(c, name))
+            BASE_TRY(visit(c, name, "gpu", tests));
     }
+    return VKN_OK;
+}
+
+static vkn_status run_parts(struct certificate *c)
+{
+    BASE_TRY(visit_parts(c, run_part));
     if (is_wanted(c, CERTIFY_TRAININGS))
         BASE_TRY(certify_trainings(c));
     return is_wanted(c, CERTIFY_BENCH) ? certify_bench(c) : VKN_OK;
-}
-
-static void count_tests(struct certificate *c)
-{
-    unsigned all = CERTIFY_CPU_KERNELS | CERTIFY_GPU_KERNELS;
-    for (size_t i = 0; i < certify_part_count; i++) {
-        const struct certify_part *part = certify_parts[i];
-        char name[64];
-        snprintf(name, sizeof name, "%s" CERTIFY_GPU_SUFFIX, part->name);
-        if (is_wanted(c, part->name))
-            c->total += certify_count_tests(part, c->is_cpu ? CERTIFY_CPU_KERNELS : all);
-        if (c->is_cpu && is_wanted(c, name))
-            c->total += certify_count_tests(part, CERTIFY_GPU_KERNELS);
-    }
 }
 
 /* ---- the result ------------------------------------------------------------------------------ */
@@ -220,15 +212,15 @@ static void count_tests(struct certificate *c)
 /* Adds a feature that a failed test needs, once. */
 static void switch_off(cJSON *list, const cJSON *test)
 {
-    const char *feature = certify_text(test, "feature");
+    const char *feature = base_json_text(test, "feature");
     const cJSON *item;
     cJSON_ArrayForEach (item, list)
-        if (strcmp(certify_text(item, "feature"), feature) == 0)
+        if (strcmp(base_json_text(item, "feature"), feature) == 0)
             return;
     cJSON *entry = cJSON_CreateObject();
     cJSON_AddStringToObject(entry, "feature", feature);
-    cJSON_AddStringToObject(entry, "test", certify_text(test, "test"));
-    cJSON_AddStringToObject(entry, "pass", certify_text(test, "pass"));
+    cJSON_AddStringToObject(entry, "test", base_json_text(test, "test"));
+    cJSON_AddStringToObject(entry, "pass", base_json_text(test, "pass"));
     cJSON_AddItemToArray(list, entry);
 }
 
@@ -241,10 +233,10 @@ static void add_verdict(struct certificate *c, bool complete)
     cJSON_ArrayForEach (part, c->parts) {
         failed += cJSON_HasObjectItem(part, "error");
         cJSON_ArrayForEach (test, cJSON_GetObjectItemCaseSensitive(part, "tests")) {
-            bool passed = strcmp(certify_text(test, "result"), "passed") == 0;
+            bool passed = strcmp(base_json_text(test, "result"), "passed") == 0;
             tests++;
             failed += !passed;
-            if (!passed && certify_text(test, "feature")[0])
+            if (!passed && base_json_text(test, "feature")[0])
                 switch_off(off, test);
         }
     }
@@ -377,7 +369,7 @@ static vkn_status run(struct certificate *c, char **json)
     double start = base_seconds();
     describe(c);
     BASE_TRY(run_device(c));
-    count_tests(c);
+    BASE_TRY(visit_parts(c, count_part));
     BASE_TRY(report_progress_begin(c->job->quiet, 0, 0, &c->progress));
     c->total += is_wanted(c, CERTIFY_TRAININGS) ? CERTIFY_TRAINING_COUNT : 0;
     vkn_status status = run_parts(c);

@@ -78,16 +78,13 @@ void check_fail(const char *format, ...)
 
 void check_fail_at(const char *file, int line, const char *condition)
 {
-    const char *slash = strrchr(file, '/');
-    check_fail("%s:%d: %s", slash ? slash + 1 : file, line, condition);
+    check_fail("%s:%d: %s", base_path_name(file), line, condition);
 }
 
 void check_integers(uint64_t a, uint64_t b, const char *what, const char *file, int line)
 {
-    const char *slash = strrchr(file, '/');
     if (a != b)
-        check_fail("%s:%d: %s: %" PRIu64 ", not %" PRIu64, slash ? slash + 1 : file, line, what, a,
-                   b);
+        check_fail("%s:%d: %s: %" PRIu64 ", not %" PRIu64, base_path_name(file), line, what, a, b);
 }
 
 void check_bytes(const void *a, const void *b, size_t size, const char *what, const char *file,

@@ -58,11 +58,10 @@ struct certificate {
     bool is_cpu;
     int log; /* descriptor for the standard error of processes */
 };
-/* Returns a text of an object; "" if there is none. */
-const char *certify_text(const struct cJSON *object, const char *name);
-/* Runs "COMMAND ARGUMENT ..." until it ends, is stopped, or makes no progress for the limit; calls
- * `on_line` (may be NULL) for every line of its output. Writes how the process ended: "" for
- * success. Returns VKN_INTERRUPTED if the job was stopped. */
+/* Runs "COMMAND ARGUMENT ... [--device D] [--shader-dir DIR]", with the options of the job, until
+ * it ends, is stopped, or makes no progress for the limit; calls `on_line` (may be NULL) for every
+ * line of its output. Writes how the process ended: "" for success. Returns VKN_INTERRUPTED if the
+ * job was stopped. */
 typedef void certify_line(struct certificate *certificate, const char *line);
 vkn_status certify_run(struct certificate *certificate, const char *const *arguments,
                        certify_line *on_line, char how[BASE_HOW_SIZE]);

@@ -111,20 +111,12 @@ static void test_f16_sums(struct gpu_device *device)
 #define RESULTS 8u /* of each invocation in certify/subgroups.comp */
 #define SEED    5u
 
-/* The first word of pcg3d of shaders/shared/common.glsl. */
+/* What certify/subgroups.comp computes by pcg3d. */
 static uint32_t value_of(uint32_t invocation)
 {
-    uint32_t v[3] = {invocation, SEED, 0};
-    for (int i = 0; i < 3; i++)
-        v[i] = v[i] * 1664525u + 1013904223u;
-    for (int half = 0; half < 2; half++) {
-        v[0] += v[1] * v[2];
-        v[1] += v[2] * v[0];
-        v[2] += v[0] * v[1];
-        for (int i = 0; i < 3 && half == 0; i++)
-            v[i] ^= v[i] >> 16;
-    }
-    return v[0] & 0xffff;
+    uint32_t bits[3];
+    reference_random_bits(0, SEED, invocation, 0, bits);
+    return bits[0] & 0xffff;
 }
 
 static void check_subgroup(const uint32_t *results, uint32_t first, uint32_t size)

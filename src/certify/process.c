@@ -97,17 +97,30 @@ static vkn_status follow(struct certificate *certificate, struct reader *reader,
     return VKN_OK;
 }
 
-/* Joins the words of the command and the arguments; the caller frees the list. */
-static char **join_words(const struct vkn_certify_params *params, const char *const *arguments)
+static size_t add_words(char **words, size_t at, const char *const *added, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        words[at++] = (char *)(uintptr_t)added[i];
+    return at;
+}
+
+/* Joins the words of the command, the arguments and the options of the job; the caller frees the
+ * list. */
+static char **join_words(const struct certificate *certificate, const char *const *arguments)
+{
+    const struct vkn_certify_params *params = certificate->params;
+    const char *const device[] = {"--device", certificate->job->device},
+                      *const shaders[] = {"--shader-dir", certificate->job->shader_dir};
     size_t count = 0, at = 0;
     while (arguments[count])
         count++;
-    char **words = base_alloc(params->command_count + count + 1, sizeof *words);
-    for (size_t i = 0; words && i < params->command_count; i++)
-        words[at++] = (char *)(uintptr_t)params->command[i];
-    for (size_t i = 0; words && i < count; i++)
-        words[at++] = (char *)(uintptr_t)arguments[i];
+    char **words = base_alloc(params->command_count + count + 5, sizeof *words);
+    if (!words)
+        return NULL;
+    at = add_words(words, at, params->command, params->command_count);
+    at = add_words(words, at, arguments, count);
+    at = add_words(words, at, device, device[1] ? 2 : 0);
+    add_words(words, at, shaders, shaders[1] ? 2 : 0);
     return words;
 }
 
@@ -116,7 +129,7 @@ vkn_status certify_run(struct certificate *certificate, const char *const *argum
 {
     int ends[2];
     pid_t process = 0;
-    char **words = join_words(certificate->params, arguments);
+    char **words = join_words(certificate, arguments);
     struct reader *reader = base_alloc(1, sizeof *reader);
     if (!words || !reader || pipe2(ends, O_CLOEXEC) != 0) {
         free(words);

@@ -10,7 +10,7 @@
 #include "safetensors/safetensors.h"
 
 /* Length of a training, and the PSNR of test views (dB) that each precision exceeds by about 1 dB
- * on lavapipe with three seeds (docs/gpus.md). */
+ * on lavapipe with seed 1 (docs/gpus.md). */
 struct length {
     const char *steps, *samples;
     double floor;
@@ -54,20 +54,14 @@ static cJSON *add_result(cJSON *tests, const char *name, const char *message)
 static vkn_status train(struct certificate *c, const char *folder, const char *precision,
                         const struct length *length, bool deterministic, char how[BASE_HOW_SIZE])
 {
-    const char *arguments[24] = {
-        "train",         c->params->scene, "--out",   folder,   "--steps", length->steps, "--set",
-        length->samples, "--precision",    precision, "--seed", "1",       "--profile"};
-    size_t count = 13;
-    if (deterministic)
-        arguments[count++] = "--deterministic";
-    if (c->job->device) {
-        arguments[count++] = "--device";
-        arguments[count++] = c->job->device;
-    }
-    if (c->job->shader_dir) {
-        arguments[count++] = "--shader-dir";
-        arguments[count++] = c->job->shader_dir;
-    }
+    const char *arguments[] = {"train",       c->params->scene,
+                               "--out",       folder,
+                               "--steps",     length->steps,
+                               "--set",       length->samples,
+                               "--precision", precision,
+                               "--seed",      "1",
+                               "--profile",   deterministic ? "--deterministic" : NULL,
+                               NULL};
     return certify_run(c, arguments, NULL, how);
 }
 
@@ -231,10 +225,10 @@ static void judge_bench(cJSON *tests, const cJSON *bench)
     const cJSON *result;
     char message[320] = "";
     cJSON_ArrayForEach (result, cJSON_GetObjectItemCaseSensitive(bench, "results")) {
-        const char *fault = certify_text(result, "fault");
+        const char *fault = base_json_text(result, "fault");
         if (strncmp(fault, "wrong", strlen("wrong")) == 0 && message[0] == '\0')
-            snprintf(message, sizeof message, "%s of %s: %s", certify_text(result, "case"),
-                     certify_text(result, "path"), fault);
+            snprintf(message, sizeof message, "%s of %s: %s", base_json_text(result, "case"),
+                     base_json_text(result, "path"), fault);
     }
     add_result(tests, CERTIFY_BENCH, message[0] ? message : NULL);
 }
@@ -243,11 +237,8 @@ vkn_status certify_bench(struct certificate *c)
 {
     cJSON *tests = begin_part(c, CERTIFY_BENCH), *bench = NULL;
     char how[BASE_HOW_SIZE], *folder = base_path_join(c->params->out, CERTIFY_BENCH);
-    const char *arguments[8] = {"bench", "--out", folder, c->params->full ? "--full" : "--quick"};
-    if (c->job->device) {
-        arguments[4] = "--device";
-        arguments[5] = c->job->device;
-    }
+    const char *const arguments[] = {"bench", "--out", folder,
+                                     c->params->full ? "--full" : "--quick", NULL};
     report_progress_count(c->progress, CERTIFY_BENCH, c->done, c->total);
     vkn_status status = folder ? certify_run(c, arguments, NULL, how) : VKN_ERROR;
     if (status == VKN_OK && how[0] == '\0' && read_json(folder, "bench.json", &bench) == VKN_OK) {

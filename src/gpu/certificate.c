@@ -60,24 +60,18 @@ static bool switch_off_feature(struct gpu_device *device, const char *feature)
     return remove_shapes(device, feature);
 }
 
-static const char *text_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 void gpu_apply_certificate(struct gpu_device *device)
 {
     cJSON *json = gpu_certificate(device);
     const cJSON *entry;
     cJSON_ArrayForEach (entry, cJSON_GetObjectItemCaseSensitive(json, "switched_off")) {
-        const char *feature = text_of(entry, "feature");
+        const char *feature = base_json_text(entry, "feature");
         if (switch_off_feature(device, feature))
             base_log(BASE_LOG_WARNING,
                      "\"%s\": %s is switched off: in the certificate of %.10s %s has failed in %s; "
                      "vknerf certify tests again",
-                     device->support.capabilities.name, feature, text_of(json, "date"),
-                     text_of(entry, "test"), text_of(entry, "pass"));
+                     device->support.capabilities.name, feature, base_json_text(json, "date"),
+                     base_json_text(entry, "test"), base_json_text(entry, "pass"));
     }
     cJSON_Delete(json);
 }

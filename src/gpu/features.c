@@ -197,15 +197,7 @@ static const char *const other_switches[] = {"pipeline_cache", "timestamps",    
 
 bool gpu_environment_lists(const char *variable, const char *name)
 {
-    const char *list = getenv(variable);
-    size_t length = strlen(name);
-    while (list && *list) {
-        size_t entry = strcspn(list, ",");
-        if (entry == length && strncmp(list, name, length) == 0)
-            return true;
-        list += entry + (list[entry] == ',');
-    }
-    return false;
+    return base_list_has(getenv(variable), name);
 }
 
 bool gpu_disabled(const char *feature)

@@ -33,12 +33,6 @@ struct chart {
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
-const char *chart_text_of(const cJSON *object, const char *name)
-{
-    const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
-    return cJSON_IsString(item) ? item->valuestring : "";
-}
-
 double chart_number_of(const cJSON *object, const char *name)
 {
     return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(object, name));
@@ -46,7 +40,7 @@ double chart_number_of(const cJSON *object, const char *name)
 
 static bool is_suite(const cJSON *result, const char *suite)
 {
-    return strcmp(chart_text_of(result, "suite"), suite) == 0;
+    return strcmp(base_json_text(result, "suite"), suite) == 0;
 }
 
 static bool is_timed(const cJSON *result)
@@ -57,7 +51,7 @@ static bool is_timed(const cJSON *result)
 /* Returns whether a result is a point below the rooflines: it has operations and memory traffic. */
 static bool is_point(const cJSON *result)
 {
-    return is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0 &&
+    return is_timed(result) && strcmp(base_json_text(result, "unit"), "FLOP/s") == 0 &&
            chart_number_of(result, "flops") > 0 && chart_number_of(result, "bytes") > 0;
 }
 
@@ -65,7 +59,7 @@ static void list_backends(struct chart *chart)
 {
     const cJSON *result;
     cJSON_ArrayForEach (result, chart->results) {
-        const char *backend = chart_text_of(result, "path");
+        const char *backend = base_json_text(result, "path");
         size_t i = 0;
         while (i < chart->backend_count && strcmp(chart->backends[i], backend) != 0)
             i++;
@@ -125,7 +119,7 @@ static bool fit_axes(struct chart *chart)
     double x_low = HUGE_VAL, x_high = -HUGE_VAL, y_low = HUGE_VAL, y_high = -HUGE_VAL;
     const cJSON *result;
     cJSON_ArrayForEach (result, chart->results) {
-        if (!is_timed(result) || strcmp(chart_text_of(result, "unit"), "FLOP/s") != 0)
+        if (!is_timed(result) || strcmp(base_json_text(result, "unit"), "FLOP/s") != 0)
             continue;
         double rate = chart_number_of(result, "rate");
         y_low = fmin(y_low, rate);
@@ -176,14 +170,14 @@ static void add_roofs(struct chart *chart)
         if (!is_suite(result, "peak") || !is_timed(result))
             continue;
         double rate = chart_number_of(result, "rate");
-        if (strcmp(chart_text_of(result, "path"), "copy") == 0) {
+        if (strcmp(base_json_text(result, "path"), "copy") == 0) {
             bandwidth = rate;
             continue;
         }
         double bend = bandwidth > 0 ? fmin(fmax(rate / bandwidth, from), to) : from;
         base_text_add(&chart->svg,
                       "<path class=\"roof\" stroke=\"%s\" clip-path=\"url(#roof)\" d=\"",
-                      color_of(chart, chart_text_of(result, "path")));
+                      color_of(chart, base_json_text(result, "path")));
         if (bandwidth > 0)
             base_text_add(&chart->svg, "M%.1f %.1fL%.1f %.1f", to_x(chart, from),
                           to_y(chart, bandwidth * from), to_x(chart, bend),
@@ -203,7 +197,7 @@ static void add_points(struct chart *chart)
             continue;
         double x = to_x(chart, chart_number_of(result, "flops") / chart_number_of(result, "bytes"));
         double y = to_y(chart, chart_number_of(result, "rate"));
-        const char *color = color_of(chart, chart_text_of(result, "path"));
+        const char *color = color_of(chart, base_json_text(result, "path"));
         char rate[32];
         if (is_suite(result, "mlp"))
             base_text_add(&chart->svg,
@@ -215,11 +209,11 @@ static void add_points(struct chart *chart)
                 "<circle fill=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"4\" class=\"point\"><title>",
                 color, x, y);
         chart_rate(chart_number_of(result, "rate"), "FLOP/s", rate, sizeof rate);
-        page_text(&chart->svg, chart_text_of(result, "suite"));
+        page_text(&chart->svg, base_json_text(result, "suite"));
         base_text_add(&chart->svg, " ");
-        page_text(&chart->svg, chart_text_of(result, "case"));
+        page_text(&chart->svg, base_json_text(result, "case"));
         base_text_add(&chart->svg, ", ");
-        page_text(&chart->svg, chart_text_of(result, "path"));
+        page_text(&chart->svg, base_json_text(result, "path"));
         base_text_add(&chart->svg, ": %s</title></%s>\n", rate,
                       is_suite(result, "mlp") ? "path" : "circle");
     }
@@ -232,9 +226,9 @@ static void add_legend(struct chart *chart)
         bool shown = false;
         const cJSON *result;
         cJSON_ArrayForEach (result, chart->results)
-            shown =
-                shown || (strcmp(chart_text_of(result, "path"), chart->backends[i]) == 0 &&
-                          is_timed(result) && strcmp(chart_text_of(result, "unit"), "FLOP/s") == 0);
+            shown = shown ||
+                    (strcmp(base_json_text(result, "path"), chart->backends[i]) == 0 &&
+                     is_timed(result) && strcmp(base_json_text(result, "unit"), "FLOP/s") == 0);
         if (!shown)
             continue;
         base_text_add(&chart->svg,
@@ -280,24 +274,24 @@ static bool is_training(const cJSON *result)
 
 static bool is_gather(const cJSON *result)
 {
-    return strstr(chart_text_of(result, "path"), "gather") != NULL;
+    return strstr(base_json_text(result, "path"), "gather") != NULL;
 }
 
 static bool is_scatter(const cJSON *result)
 {
-    return strstr(chart_text_of(result, "path"), "scatter") != NULL;
+    return strstr(base_json_text(result, "path"), "scatter") != NULL;
 }
 
 static bool is_in(const struct section *section, const cJSON *result)
 {
     return is_suite(result, section->suite) && is_timed(result) &&
-           strcmp(chart_text_of(result, "unit"), section->unit) == 0 &&
+           strcmp(base_json_text(result, "unit"), section->unit) == 0 &&
            (!section->selects || section->selects(result));
 }
 
 static bool is_case(const struct section *section, const cJSON *result, const char *name)
 {
-    return is_in(section, result) && strcmp(chart_text_of(result, "case"), name) == 0;
+    return is_in(section, result) && strcmp(base_json_text(result, "case"), name) == 0;
 }
 
 static int count_case(const struct chart *chart, const struct section *section, const char *name)
@@ -317,30 +311,30 @@ static const char *choose_case(const struct chart *chart, const struct section *
     cJSON_ArrayForEach (result, chart->results) {
         if (!is_in(section, result))
             continue;
-        int count = count_case(chart, section, chart_text_of(result, "case"));
+        int count = count_case(chart, section, base_json_text(result, "case"));
         if (count < most ||
             (count == most && chart_number_of(result, "rate") <= chart_number_of(best, "rate")))
             continue;
         most = count;
         best = result;
     }
-    return best ? chart_text_of(best, "case") : NULL;
+    return best ? base_json_text(best, "case") : NULL;
 }
 
 static void add_bar(struct chart *chart, const cJSON *result, double most, double y)
 {
     char label[96], rate[32];
     double width = BAR_WIDTH * chart_number_of(result, "rate") / most;
-    chart_rate(chart_number_of(result, "rate"), chart_text_of(result, "unit"), rate, sizeof rate);
+    chart_rate(chart_number_of(result, "rate"), base_json_text(result, "unit"), rate, sizeof rate);
     if (chart_number_of(result, "share") > 0)
         snprintf(label, sizeof label, "%s, %.0f%% of peak", rate,
                  100 * chart_number_of(result, "share"));
     else
         snprintf(label, sizeof label, "%s", rate);
-    base_text_add(&chart->svg,
-                  "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
-                  BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, chart_text_of(result, "path")));
-    add_text(chart, BAR_LEFT - 8, y + 12, "end", chart_text_of(result, "path"));
+    base_text_add(
+        &chart->svg, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" fill=\"%s\"/>\n",
+        BAR_LEFT, y, width, BAR_STEP - 5, color_of(chart, base_json_text(result, "path")));
+    add_text(chart, BAR_LEFT - 8, y + 12, "end", base_json_text(result, "path"));
     add_text(chart, BAR_LEFT + width + 6, y + 12, "start", label);
 }
 
@@ -400,8 +394,8 @@ static void add_header(struct chart *chart, const cJSON *device)
         ".grid{stroke:#ddd;fill:none}.roof{fill:none;stroke-width:1.5}"
         ".point{stroke:#fff;stroke-width:.7}</style>\n";
     base_text_add(&chart->svg, "%s<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n", style);
-    add_text(chart, LEFT - 50, 24, "title", chart_text_of(device, "name"));
-    add_text(chart, LEFT - 50, 42, "faint", chart_text_of(device, "driver"));
+    add_text(chart, LEFT - 50, 24, "title", base_json_text(device, "name"));
+    add_text(chart, LEFT - 50, 42, "faint", base_json_text(device, "driver"));
 }
 
 char *report_bench_chart(const char *json)

@@ -109,7 +109,7 @@ static void add_curve(struct base_text *svg, const struct frame *frame, const cJ
 
 static bool is_uniform(const cJSON *run)
 {
-    return strcmp(chart_text_of(run, "kind"), "uniform") == 0;
+    return strcmp(base_json_text(run, "kind"), "uniform") == 0;
 }
 
 /* Adds a horizontal line at the final PSNR of uniform sampling, and for the other samplings a
@@ -140,7 +140,7 @@ static void add_legend(struct base_text *svg, const cJSON *run, const char *colo
     const cJSON *last = cJSON_GetArrayItem(marks, cJSON_GetArraySize(marks) - 1);
     double seconds = chart_number_of(run, "seconds_to_uniform"),
            psnr = chart_number_of(last, "psnr");
-    int used = snprintf(text, sizeof text, "%.24s, seed %.0f", chart_text_of(run, "kind"),
+    int used = snprintf(text, sizeof text, "%.24s, seed %.0f", base_json_text(run, "kind"),
                         chart_number_of(run, "seed"));
     if (isfinite(psnr))
         used += snprintf(text + used, sizeof text - (size_t)used, ": %.2f dB", psnr);
@@ -157,7 +157,7 @@ static const char *color_of(const cJSON *runs, const cJSON *run)
     size_t index = 0;
     const cJSON *other;
     cJSON_ArrayForEach (other, runs) {
-        if (strcmp(chart_text_of(other, "kind"), chart_text_of(run, "kind")) == 0)
+        if (strcmp(base_json_text(other, "kind"), base_json_text(run, "kind")) == 0)
             break;
         index++;
     }

@@ -16,7 +16,7 @@ static const cJSON *member(const cJSON *object, const char *name)
 
 static bool has_passed(const cJSON *test)
 {
-    return strcmp(chart_text_of(test, "result"), "passed") == 0;
+    return strcmp(base_json_text(test, "result"), "passed") == 0;
 }
 
 static void add_text_cell(struct base_text *page, const char *text)
@@ -69,7 +69,7 @@ static void add_verdict(struct base_text *page, const cJSON *json)
         base_text_add(page, " The certificate is incomplete: some parts did not run.");
     cJSON_ArrayForEach (entry, member(json, "switched_off")) {
         base_text_add(page, " Switched off: ");
-        page_text(page, chart_text_of(entry, "feature"));
+        page_text(page, base_json_text(entry, "feature"));
         base_text_add(page, ".");
     }
     base_text_add(page, "</p>\n");
@@ -80,10 +80,10 @@ static void add_head(struct base_text *page, const void *context)
     const cJSON *json = context, *device = member(json, "device");
     char duration[32], commit[96];
     report_duration(duration, chart_number_of(json, "seconds"));
-    snprintf(commit, sizeof commit, "%s, commit %s", chart_text_of(json, "vknerf"),
-             chart_text_of(json, "commit"));
+    snprintf(commit, sizeof commit, "%s, commit %s", base_json_text(json, "vknerf"),
+             base_json_text(json, "commit"));
     base_text_add(page, "<header>\n<p class=\"kind\">vknerf certificate of a device</p>\n<h1>");
-    page_text(page, chart_text_of(device, "name"));
+    page_text(page, base_json_text(device, "name"));
     base_text_add(page, "</h1>\n");
     add_verdict(page, json);
     base_text_add(page, "<dl class=\"tiles\">\n");
@@ -94,10 +94,10 @@ static void add_head(struct base_text *page, const void *context)
     page_count(page, chart_number_of(json, "failed"));
     page_tile_end(page, "hangs and crashes included");
     base_text_add(page, "</dl>\n<dl class=\"facts\">\n");
-    page_fact(page, "Driver", chart_text_of(device, "driver"));
-    page_fact(page, "Vulkan", chart_text_of(device, "vulkan"));
+    page_fact(page, "Driver", base_json_text(device, "driver"));
+    page_fact(page, "Vulkan", base_json_text(device, "vulkan"));
     page_fact(page, "vknerf", commit);
-    page_fact(page, "Date", chart_text_of(json, "date"));
+    page_fact(page, "Date", base_json_text(json, "date"));
     page_fact(page, "Duration", duration);
     base_text_add(page, "</dl>\n</header>\n");
 }
@@ -107,11 +107,11 @@ static void add_head(struct base_text *page, const void *context)
 static void add_failure(struct base_text *page, const char *part, const cJSON *test)
 {
     begin_row(page, part);
-    add_text_cell(page, chart_text_of(test, "test"));
-    add_text_cell(page, chart_text_of(test, "pass"));
-    add_text_cell(page, chart_text_of(test, "backend"));
-    add_text_cell(page, chart_text_of(test, "message"));
-    add_text_cell(page, chart_text_of(test, "feature"));
+    add_text_cell(page, base_json_text(test, "test"));
+    add_text_cell(page, base_json_text(test, "pass"));
+    add_text_cell(page, base_json_text(test, "backend"));
+    add_text_cell(page, base_json_text(test, "message"));
+    add_text_cell(page, base_json_text(test, "feature"));
     base_text_add(page, "</tr>\n");
 }
 
@@ -126,14 +126,14 @@ static void add_failures(struct base_text *page, const cJSON *json)
     begin_table(page, "Failed tests", titles, BASE_COUNT(titles));
     cJSON_ArrayForEach (part, member(json, "parts")) {
         if (member(part, "error")) {
-            begin_row(page, chart_text_of(part, "part"));
+            begin_row(page, base_json_text(part, "part"));
             base_text_add(page, "<td></td><td></td><td></td>");
-            add_text_cell(page, chart_text_of(part, "error"));
+            add_text_cell(page, base_json_text(part, "error"));
             base_text_add(page, "<td></td></tr>\n");
         }
         cJSON_ArrayForEach (test, member(part, "tests"))
             if (!has_passed(test))
-                add_failure(page, chart_text_of(part, "part"), test);
+                add_failure(page, base_json_text(part, "part"), test);
     }
     end_table(page);
     base_text_add(page, "</section>\n");
@@ -165,7 +165,7 @@ static void add_part(struct base_text *page, const cJSON *part)
         worst = fmax(worst, worst_share(test));
         seconds += isfinite(taken) ? taken : 0;
     }
-    begin_row(page, chart_text_of(part, "part"));
+    begin_row(page, base_json_text(part, "part"));
     base_text_add(page, "<td class=\"number\">%.0f of %.0f</td>", passed, count);
     page_number_cell(page, worst >= 0 ? 100 * worst : (double)NAN, 1, " %");
     page_number_cell(page, seconds, 1, " s");
@@ -192,9 +192,9 @@ static void add_figure(struct base_text *page, const char *part, const char *tes
 {
     begin_row(page, part);
     add_text_cell(page, test);
-    add_text_cell(page, chart_text_of(figure, "what"));
-    add_text_cell(page, chart_text_of(figure, "backend"));
-    add_text_cell(page, chart_text_of(figure, "precision"));
+    add_text_cell(page, base_json_text(figure, "what"));
+    add_text_cell(page, base_json_text(figure, "backend"));
+    add_text_cell(page, base_json_text(figure, "precision"));
     page_number_cell(page, chart_number_of(figure, "error_ulps"), 2, "");
     page_number_cell(page, chart_number_of(figure, "tolerance_ulps"), 2, "");
     base_text_add(page, "</tr>\n");
@@ -213,7 +213,8 @@ static void add_errors(struct base_text *page, const cJSON *json)
     cJSON_ArrayForEach (part, member(json, "parts"))
         cJSON_ArrayForEach (test, member(part, "tests"))
             cJSON_ArrayForEach (figure, member(test, "figures"))
-                add_figure(page, chart_text_of(part, "part"), chart_text_of(test, "test"), figure);
+                add_figure(page, base_json_text(part, "part"), base_json_text(test, "test"),
+                           figure);
     end_table(page);
     base_text_add(page, "</section>\n");
 }
@@ -224,7 +225,7 @@ static const cJSON *find_part(const cJSON *json, const char *name)
 {
     const cJSON *part;
     cJSON_ArrayForEach (part, member(json, "parts"))
-        if (strcmp(chart_text_of(part, "part"), name) == 0)
+        if (strcmp(base_json_text(part, "part"), name) == 0)
             return part;
     return NULL;
 }
@@ -235,17 +236,17 @@ static void add_pass_times(struct base_text *page, const cJSON *test)
                                          "Bound by"};
     const cJSON *pass;
     base_text_add(page, "<h3>Passes of ");
-    page_text(page, chart_text_of(test, "path"));
+    page_text(page, base_json_text(test, "path"));
     base_text_add(page, "</h3>\n");
     begin_table(page, "Passes", titles, BASE_COUNT(titles));
     cJSON_ArrayForEach (pass, member(test, "passes")) {
         double measured = chart_number_of(pass, "milliseconds");
         double predicted = chart_number_of(pass, "floor_milliseconds");
-        begin_row(page, chart_text_of(pass, "name"));
+        begin_row(page, base_json_text(pass, "name"));
         page_number_cell(page, measured, 3, " ms");
         page_number_cell(page, predicted, 3, " ms");
         page_number_cell(page, measured / predicted, 1, "");
-        add_text_cell(page, chart_text_of(pass, "bound"));
+        add_text_cell(page, base_json_text(pass, "bound"));
         base_text_add(page, "</tr>\n");
     }
     end_table(page);
@@ -261,8 +262,8 @@ static void add_trainings(struct base_text *page, const cJSON *json)
     page_section(page, "trainings", "Trainings of the bundled scene");
     begin_table(page, "Trainings", titles, BASE_COUNT(titles));
     cJSON_ArrayForEach (test, member(part, "tests")) {
-        begin_row(page, chart_text_of(test, "test"));
-        add_text_cell(page, chart_text_of(test, "path"));
+        begin_row(page, base_json_text(test, "test"));
+        add_text_cell(page, base_json_text(test, "path"));
         page_number_cell(page, chart_number_of(test, "psnr"), 2, " dB");
         page_number_cell(page, chart_number_of(test, "floor"), 2, " dB");
         page_number_cell(page, chart_number_of(test, "skipped_steps"), 0, "");
@@ -288,12 +289,12 @@ static void add_bench(struct base_text *page, const cJSON *json)
         char rate[64] = "";
         double number = chart_number_of(result, "rate");
         if (number > 0)
-            chart_rate(number, chart_text_of(result, "unit"), rate, sizeof rate);
+            chart_rate(number, base_json_text(result, "unit"), rate, sizeof rate);
         else
-            snprintf(rate, sizeof rate, "%s", chart_text_of(result, "fault"));
-        begin_row(page, chart_text_of(result, "suite"));
-        add_text_cell(page, chart_text_of(result, "case"));
-        add_text_cell(page, chart_text_of(result, "path"));
+            snprintf(rate, sizeof rate, "%s", base_json_text(result, "fault"));
+        begin_row(page, base_json_text(result, "suite"));
+        add_text_cell(page, base_json_text(result, "case"));
+        add_text_cell(page, base_json_text(result, "path"));
         base_text_add(page, "<td class=\"number\">");
         page_text(page, rate);
         base_text_add(page, "</td></tr>\n");

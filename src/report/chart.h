@@ -90,8 +90,7 @@ extern const char *const chart_colors[CHART_COLORS];
 void chart_text(struct base_text *svg, double x, double y, const char *kind, const char *text);
 /* Formats "12.3 GFLOP/s". */
 void chart_rate(double rate, const char *unit, char *text, size_t size);
-/* Return the text or the number of an object's member; "" or NaN where it is missing. */
-const char *chart_text_of(const struct cJSON *object, const char *name);
+/* Returns the number of an object's member; NaN where it is missing. */
 double chart_number_of(const struct cJSON *object, const char *name);
 
 /* Draws PSNR over training seconds from the results' object "sampling" into the SVG, from height
