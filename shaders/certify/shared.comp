@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Test of a device: the whole shared memory of a workgroup. In each of push.a rounds every invocation
-// replaces its words by those of another invocation, so that a missing barrier changes the result.
+// checks the words of another invocation, then writes the next round's words. A missing barrier makes
+// some words wrong.
 //
 //   buffer     shape                                                          access
 //   GRADIENTS  [workgroup] u32: number of words that are wrong at the end     write

@@ -2,10 +2,10 @@
 #extension GL_GOOGLE_include_directive : require
 // Pass check_gradients (variant check_coarse_gradients with COARSE): in steps that need the norm, sums
 // the squares of all unscaled gradients; the last workgroup to finish then updates the loss scale. The
-// passes that compute gradients have set nonfinite if one overflows. The last workgroup also sums the losses of composite's workgroups: a
-// separate dispatch would have to wait for this one. With COARSE the pass runs on the coarse field or
-// the proposal and stores its sums in REDUCE_COARSE, and check_gradients adds them to its own sums,
-// because both fields share one loss scale.
+// passes that compute gradients have set nonfinite if a gradient overflows. The last workgroup also
+// sums the losses of composite's workgroups: a separate dispatch would have to wait for this one. With
+// COARSE the pass runs on the coarse field or the proposal and stores its sums in REDUCE_COARSE, and
+// check_gradients adds them to its own sums, because both fields share one loss scale.
 //
 //   buffer        shape                                                        access
 //   CONTROL       step_limit                                                   read

@@ -61,8 +61,9 @@ void adapt_scale(bool is_finite)
 }
 
 // Updates State and Stats from the sums of loss, squared error, squared gradient and distortion loss,
-// and from the loss of the coarse field or the proposal, negative if the step trains neither. Without
-// `has_norm` the sum of squared gradients is 0, or infinite if those of the coarse field overflow.
+// and from the loss of the coarse field or the proposal, negative if the step trains neither. In a step
+// without the norm (`has_norm` is false) the sum of squared gradients is 0, or infinite if the coarse
+// field's gradients overflow.
 void update_loss_scale(vec4 sum, float coarse_loss, bool has_norm)
 {
     float scale = state.loss_scale;

@@ -343,7 +343,7 @@ static vkn_status check_out(const struct certificate *c)
     return path ? VKN_OK : VKN_ERROR;
 }
 
-/* Checks the names of `only` against those of the parts. */
+/* Fails if `only` names a part that does not exist. */
 static vkn_status check_only(const char *only)
 {
     for (const char *at = only; at && *at;) {

@@ -16,8 +16,8 @@ struct gpu_device;
 
 /* With which kernels a test runs on a CPU device; on a GPU every test runs once. */
 enum certify_kernels {
-    CERTIFY_CPU_KERNELS = 1, /* those of CPU devices */
-    CERTIFY_GPU_KERNELS = 2, /* those of GPUs */
+    CERTIFY_CPU_KERNELS = 1, /* kernels for CPU devices */
+    CERTIFY_GPU_KERNELS = 2, /* kernels for GPUs */
 };
 /* A test on a device. */
 struct certify_test {
