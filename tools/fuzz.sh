@@ -29,7 +29,7 @@ run_target() { # NAME LIMIT
     mkdir -p "$fuzz_dir/corpus/$name" "$crashes"
     crashed=0
     TMPDIR=$scratch UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
-        ASAN_OPTIONS=allocator_may_return_null=1:quarantine_size_mb=32 \
+        ASAN_OPTIONS=allocator_may_return_null=1:intercept_tls_get_addr=0:quarantine_size_mb=32 \
         "$fuzz_dir/tests/fuzz_$name" "$2" -max_len=8192 -timeout=20 -rss_limit_mb=3000 \
         -print_final_stats=1 -artifact_prefix="$crashes/" \
         "$fuzz_dir/corpus/$name" "$crashes" "$source_dir/tests/fuzz/corpus/$name" \
