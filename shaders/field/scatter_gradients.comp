@@ -38,27 +38,25 @@ const bool MERGES_RUNS = false; // float sums of runs would depend on which samp
 const bool MERGES_RUNS = true;
 #endif
 
-// LANES neighbouring lanes share a sample. Atomics of one instruction on neighbouring addresses make one
-// memory request, so each of the lanes adds another feature. With two features, two lanes take the
-// corners with the smaller x, and two lanes those with the larger x, whose entries are mostly the next
-// ones in memory. SPEC_SAMPLE_LANES has other values for devices on which the instructions of four
-// lanes take longer than the saved requests. 2: a sample has one lane, which computes the sums, and two
-// neighbouring lanes exchange them, so that one instruction adds two features of one sample. 1: a
-// sample has one lane. Sums in f16 also have one lane per sample, because one atomic adds all features
-// of an entry.
+// Atomics of one instruction on neighbouring addresses make one memory request. So four neighbouring
+// lanes, each with the sums of a sample of its own, exchange these sums: one instruction then adds four
+// of one sample's values that are neighbours in memory. With two features these are the values of two
+// corners that are neighbours in x, whose entries are mostly neighbours; with four features, of one
+// corner. The instruction does so for a sample of each four lanes; these samples are neighbours, because
+// neighbours in memory are likely among them, too: SAMPLE_STRIDE lanes are from one sample to the next.
+// SPEC_SAMPLE_LANES is 1 on devices on which the exchange takes longer than the saved requests. Sums in
+// f16 need no exchange, because one atomic adds all features of an entry.
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
-const uint LANES = 1;
+#define ONE_ATOMIC_PER_ENTRY
 const bool EXCHANGES = false;
 #else
 layout(constant_id = SPEC_SAMPLE_LANES) const uint SAMPLE_LANES = 4;
-const uint LANES = SAMPLE_LANES == 4u ? 4u : 1u;
-const bool EXCHANGES = SAMPLE_LANES == 2u;
+const bool EXCHANGES = SAMPLE_LANES == 4u;
 #endif
-const uint LANES_IN_X = LANES == 4u && FEATURES == 2u ? 2u : 1u;
+const uint SAMPLE_STRIDE = EXCHANGES ? 4u : 1u;
 
 // Neighbouring samples are mostly of one ray and, in coarse levels, in one cell: the lanes of such a
-// run that have the same feature and corners first sum their gradients, and only the last of these
-// lanes adds the sum to the table.
+// run first sum their gradients, and only the last of these lanes adds the sum to the table.
 struct Run {
     uint first;   // first lane
     bool is_last; // whether this lane is the run's last
@@ -71,12 +69,13 @@ bool find_runs(uint level, uvec3 cell, bool has_gradient, out Run run)
     if (!MERGES_RUNS || config.levels[level].resolution > 1024u)
         return false;
     uint key = has_gradient ? cell.x | cell.y << 10 | cell.z << 20 : 0xffffffffu - lane;
-    bool starts = lane < LANES || key != subgroupShuffle(key, max(lane, LANES) - LANES);
+    bool starts = lane < SAMPLE_STRIDE ||
+                  key != subgroupShuffle(key, max(lane, SAMPLE_STRIDE) - SAMPLE_STRIDE);
     uvec4 run_starts = subgroupBallot(starts);
-    run.first =
-        subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask) / LANES * LANES + lane % LANES;
-    run.is_last =
-        lane >= SUBGROUP_SIZE - LANES || subgroupBallotBitExtract(run_starts, lane + LANES);
+    uint own_lanes = (EXCHANGES ? 0x11111111u : 0xffffffffu) << lane % SAMPLE_STRIDE;
+    run.first = subgroupBallotFindMSB(run_starts & gl_SubgroupLeMask & uvec4(own_lanes));
+    run.is_last = lane >= SUBGROUP_SIZE - SAMPLE_STRIDE ||
+                  subgroupBallotBitExtract(run_starts, lane + SAMPLE_STRIDE);
     // The sums need shuffles, which pay off if they save half of the atomics.
     return subgroupBallotBitCount(run_starts) <= SUBGROUP_SIZE / 2u;
 }
@@ -86,7 +85,7 @@ bool find_runs(uint level, uvec3 cell, bool has_gradient, out Run run)
 float sum_run(float value, Run run)
 {
     uint lane = gl_SubgroupInvocationID;
-    [[unroll]] for (uint reach = LANES; reach < SUBGROUP_SIZE; reach *= 2u) {
+    [[unroll]] for (uint reach = SAMPLE_STRIDE; reach < SUBGROUP_SIZE; reach *= 2u) {
         float before = subgroupShuffle(value, max(lane, reach) - reach);
         if (lane >= run.first + reach)
             value += before;
@@ -94,88 +93,82 @@ float sum_run(float value, Run run)
     return value;
 }
 
-// Returns a vector that begins with this lane's feature. Selects it without an index, because compilers
-// would move an indexed vector to memory.
-vec4 own_features(vec4 all)
+#ifndef ONE_ATOMIC_PER_ENTRY
+// Transposes the matrix that four neighbouring lanes hold, a row each: component k of a lane becomes
+// component `lane % 4` of the k-th of these lanes. First transposes the blocks of 2 x 2, then the
+// elements of each block.
+uvec4 transpose_lanes(uvec4 row)
 {
-    uint feature = gl_SubgroupInvocationID % FEATURES;
-    if (LANES == 1u)
-        return all;
-    vec2 two = feature < 2u ? all.xy : all.zw;
-    return vec4(feature % 2u == 0u ? two.x : two.y, 0.0, 0.0, 0.0);
+    bool is_odd = (gl_SubgroupInvocationID & 1u) != 0u, is_high = (gl_SubgroupInvocationID & 2u) != 0u;
+    uvec2 block = subgroupShuffleXor(is_high ? row.xy : row.zw, 2u);
+    row = is_high ? uvec4(block, row.zw) : uvec4(row.xy, block);
+    uvec2 element = subgroupShuffleXor(is_odd ? row.xz : row.yw, 1u);
+    return is_odd ? uvec4(element.x, row.y, element.y, row.w) : uvec4(row.x, element.x, row.z, element.y);
 }
 
-#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
-// Adds the sums of two neighbouring lanes, two features by each instruction: the even lane adds the
-// even feature of its own sum and then of the odd lane's sum, the odd lane the odd feature. All lanes
-// call this function.
-void add_exchanged(uint entry, vec4 values, bool adds)
+// Adds the sums of four neighbouring lanes, one after the other: an instruction adds the four values of
+// one lane's sample, a lane each. `entries` are the entries of these values; `lanes` has a bit for each
+// lane whose sample adds. All lanes call this function.
+void add_exchanged(uvec4 entries, vec4 values, uint lanes)
 {
-    bool is_odd = (gl_SubgroupInvocationID & 1u) != 0u;
-    uint parity = is_odd ? 1u : 0u, other_entry = subgroupShuffleXor(entry, 1u);
-    bool other_adds = subgroupShuffleXor(adds ? 1u : 0u, 1u) != 0u;
-    [[unroll]] for (uint f = 0; f < FEATURES; f += 2u) {
-        float sent = is_odd ? values[f] : values[f + 1u], kept = is_odd ? values[f + 1u] : values[f];
-        float received = subgroupShuffleXor(sent, 1u);
-        if (is_odd ? other_adds : adds) // the even lane's sample
-            add_gradient((is_odd ? other_entry : entry) * FEATURES + f + parity, is_odd ? received : kept);
-        if (is_odd ? adds : other_adds)
-            add_gradient((is_odd ? entry : other_entry) * FEATURES + f + parity, is_odd ? kept : received);
-    }
+    uvec4 words = transpose_lanes(floatBitsToUint(values));
+    entries = transpose_lanes(entries);
+    uint feature = gl_SubgroupInvocationID % FEATURES;
+    [[unroll]] for (uint k = 0; k < 4u; k++)
+        if ((lanes >> k & 1u) != 0u)
+            add_gradient(entries[k] * FEATURES + feature, uintBitsToFloat(words[k]));
 }
 #endif
 
 // All lanes of a subgroup call this function, with a sample or without one.
 void scatter(uint level, uint i, bool has_sample)
 {
-    const uint OWN = LANES == 1u ? FEATURES : 1u;
-    uint side = gl_SubgroupInvocationID >> 1 & 1u;
+    const uint VALUES = EXCHANGES ? 4u : FEATURES; // that are added together
     uint index = gradient_sample(i);
     vec4 gradient = has_sample ? get_level_features(level, index) : vec4(0.0);
     bool has_gradient = gradient != vec4(0.0); // true for NaN
     if (overflows(gradient))
         state.nonfinite = 1u;
-    gradient = own_features(gradient);
     vec3 inside;
     uvec3 cell = grid_cell(level, to_unit_cube(canonical_position(index)), inside);
     Level table = config.levels[level];
     Run run;
     bool sums_runs = find_runs(level, cell, has_gradient, run);
     bool adds = has_gradient && (!sums_runs || run.is_last);
-    [[unroll]] for (uint number = 0; number < 8u / LANES_IN_X; number++) {
-        uint corner = LANES_IN_X == 2u ? number << 1 | side : number;
-        uint entry = grid_entry(table, cell + corner_offset(corner));
-        vec4 values = corner_weight(corner, inside) * gradient;
-        if (sums_runs)
-            [[unroll]] for (uint f = 0; f < OWN; f++)
-                values[f] = sum_run(values[f], run);
-#if !defined(SUM_F16) && !defined(SUM_F16_CAS)
-        if (EXCHANGES) {
-            add_exchanged(entry, values, adds);
-            continue;
+    uint lanes = EXCHANGES ? subgroupBallot(adds)[gl_SubgroupInvocationID / 32u] >> (gl_SubgroupInvocationID & 28u) : 0u;
+    [[unroll]] for (uint first = 0; first < 8u * FEATURES; first += VALUES) {
+        uvec4 entries;
+        vec4 values;
+        [[unroll]] for (uint v = 0; v < VALUES; v++) {
+            uint corner = (first + v) / FEATURES;
+            entries[v] = grid_entry(table, cell + corner_offset(corner));
+            values[v] = corner_weight(corner, inside) * gradient[v % FEATURES];
         }
-#endif
-        if (!adds)
-            continue;
-#if defined(SUM_F16) || defined(SUM_F16_CAS)
-        add_gradients(entry, values);
+        if (sums_runs)
+            [[unroll]] for (uint v = 0; v < VALUES; v++)
+                values[v] = sum_run(values[v], run);
+#ifdef ONE_ATOMIC_PER_ENTRY
+        if (adds)
+            add_gradients(entries.x, values);
 #else
-        uint first = entry * FEATURES + (LANES == 1u ? 0u : gl_SubgroupInvocationID % FEATURES);
-        [[unroll]] for (uint f = 0; f < OWN; f++)
-            add_gradient(first + f, values[f]);
+        if (EXCHANGES)
+            add_exchanged(entries, values, lanes);
+        else if (adds)
+            [[unroll]] for (uint f = 0; f < FEATURES; f++)
+                add_gradient(entries[f] * FEATURES + f, values[f]);
 #endif
     }
 }
 
 void main()
 {
-    const uint SAMPLES = LOCAL_SIZE / LANES;
     uint count = gradient_count();
-    uint tiles = (count + SAMPLES - 1u) / SAMPLES;
-    uint mine = (gl_SubgroupID * SUBGROUP_SIZE + gl_SubgroupInvocationID) / LANES;
+    uint tiles = (count + LOCAL_SIZE - 1u) / LOCAL_SIZE;
+    uint lane = gl_SubgroupInvocationID, mine = gl_SubgroupID * SUBGROUP_SIZE + lane / SAMPLE_STRIDE +
+                                                lane % SAMPLE_STRIDE * (SUBGROUP_SIZE / SAMPLE_STRIDE);
     uint first = config.buckets[push.d].level, levels = config.buckets[push.d + 1u].level - first;
     for (uint tile = gl_WorkGroupID.x; tile < tiles * levels; tile += gl_NumWorkGroups.x) {
-        uint i = tile % tiles * SAMPLES + mine;
+        uint i = tile % tiles * LOCAL_SIZE + mine;
         scatter(first + tile / tiles, min(i, count - 1u), i < count);
     }
 }

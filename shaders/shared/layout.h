@@ -72,7 +72,7 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ACTIVATION         42 /* ACTIVATION_* */
 #define SPEC_DIRECTION          43 /* DIRECTION_* */
 #define SPEC_OPTIMIZER          44 /* enum vkn_optimizer: shaders/optim/optimizers.glsl */
-#define SPEC_SAMPLE_LANES       45 /* lanes that share a sample in scatter_gradients: 1, 2 or 4 */
+#define SPEC_SAMPLE_LANES       45 /* lanes that exchange sums in scatter_gradients: 4, or 1: none */
 #define SPEC_GRID_DECAY         46 /* levels of the hash grid that decay: all; 0: grid.decay is off */
 #define SPEC_KEEP               47 /* 1: the backward pass drops some rays: batch.keep */
 #define SPEC_BY_ERROR           48 /* 1: some rays are drawn by error: shaders/rays/error_map.glsl */

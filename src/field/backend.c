@@ -140,13 +140,10 @@ static vkn_status choose_sums(const struct vkn_config *config, const struct fiel
     backend->f16_sums = config->parallel.communication_type == VKN_COMMUNICATION_F16 ||
                         backend->sums == VKN_SUMS_F16;
     backend->scatter_suffix = names[backend->sums];
-    /* Where subgroups are short (Intel) several lanes would cost more in instructions than they
-     * save in memory requests; where they are long (AMD) four lanes would, and two do not. CPU
-     * devices take four lanes if they test the GPUs' kernels. */
+    /* Where subgroups are short (Intel) the lanes' exchange costs more in instructions than it
+     * saves in memory requests. CPU devices exchange if they test the GPUs' kernels. */
     bool tests_gpu_kernels = device->type == GPU_CPU && !backend->cpu_kernels;
-    backend->sample_lanes = device->subgroup_size >= 64                        ? 2
-                            : device->subgroup_size >= 32 || tests_gpu_kernels ? 4
-                                                                               : 1;
+    backend->sample_lanes = device->subgroup_size >= 32 || tests_gpu_kernels ? 4 : 1;
     if (backend->sums == VKN_SUMS_F16 && by_cas)
         backend->scatter_suffix = "f16_cas";
     if (backend->sums == VKN_SUMS_F32 && owned) {

@@ -371,7 +371,7 @@ static bool is_legal(const struct field_model *model, const struct gpu_capabilit
     if (!is_legal_tile(device, backend, backend->forward_rows, backend->forward_size) ||
         !is_legal_tile(device, backend, backend->backward_rows, backend->backward_size))
         return false;
-    if (backend->sample_lanes != 1 && backend->sample_lanes != 2 && backend->sample_lanes != 4)
+    if (backend->sample_lanes != 1 && backend->sample_lanes != 4)
         return false;
     if (!groups || groups > MOST_GROUPS || scratch > most || partials > most)
         return false;

@@ -59,16 +59,15 @@ RUNS = {
     "composite": (lambda w, size: max(w["rays"] * size, w["live"]), lambda w, size: w["rays"] * size, 2),
     "field_backward": (lambda w, size: w["live"] * w["backward_parts"],
                        lambda w, size: w["groups"] * 64 * w["backward_parts"], 1),
-    # Four invocations share a sample, or one computes what two of them add.
-    "scatter_gradients": (lambda w, size: (4 if w["sample_lanes"] == 4 else 1) * w["live"] * w["levels"],
-                          lambda w, size: 4096 * 64, 1),
+    "scatter_gradients": (lambda w, size: w["live"] * w["levels"], lambda w, size: 4096 * 64, 1),
     # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
 # Counted by tools/vendors/memory_requests.py for real rays: 128-byte lines that encode_samples loads (by blocks) per
-# marched sample, one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by lanes of a sample.
+# marched sample, one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by
+# sample_lanes.
 LINES = 59
-REQUESTS = {1: 185, 2: 101, 4: 60}
+REQUESTS = {1: 188, 4: 60}
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # seconds between two passes
 # Passes that run once in so many steps; their work is already given per step.

@@ -59,35 +59,23 @@ def encode_lines_by_blocks(entries, features):
     return lines
 
 
-def adding(cells, lanes, resolution):
-    """Samples of a subgroup that add their sums: the last of each run in one cell, if runs are worth it."""
-    last = [i + 1 == len(cells) or cells[i] != cells[i + 1] for i in range(len(cells))]
-    merges = resolution <= 1024 and sum(last) * lanes <= len(cells) * lanes // 2
-    return [i for i, ends in enumerate(last) if ends or not merges]
-
-
-def scatter_requests(entries, cells, features, lanes, resolution, subgroup):
-    """Sectors that atomics of a subgroup's samples touch, with 1, 2 or 4 lanes for a sample."""
-    requests, in_x = 0, 2 if lanes == 4 and features == 2 else 1
-    own = subgroup // lanes if lanes == 4 else subgroup  # samples of a subgroup
-    for first in range(0, len(entries), own):
-        adds = [first + i for i in adding(cells[first:first + own], lanes, resolution)]
-        # Samples that one instruction serves: all, or with two lanes every other one.
-        for group in ([adds] if lanes != 2 else [[i for i in adds if i % 2 == odd] for odd in (0, 1)]):
-            for k in range(0, 8, in_x):
-                places = [entries[i][k + x] * features * FLOAT for i in group for x in range(in_x)]
-                if lanes == 1:
-                    requests += sum(distinct([p + f * FLOAT for p in places], SECTOR) for f in range(features))
-                elif lanes == 2:
-                    requests += sum(distinct([p + f * FLOAT for p in places], SECTOR) for f in range(0, features, 2))
-                else:
-                    requests += distinct(places, SECTOR)
+def scatter_requests(entries, cells, features, lanes, resolution):
+    """Sectors that atomics of a subgroup's samples touch, if 1 lane adds a sample's values or 4 lanes do. One
+    instruction adds `lanes` values of each of `own` neighbouring samples."""
+    requests, own = 0, len(cells) // lanes
+    words = [[lane[k] * features * FLOAT + f * FLOAT for k in range(8) for f in range(features)] for lane in entries]
+    last = [i + 1 == len(cells) or (i + 1) % own == 0 or cells[i] != cells[i + 1] for i in range(len(cells))]
+    merges = resolution <= 1024 and sum(last) <= len(cells) // 2  # only the last of each run in one cell adds
+    for start in range(0, len(cells), own):
+        adds = [i for i in range(start, start + own) if last[i] or not merges]
+        for first in range(0, 8 * features, lanes):
+            requests += distinct([word for i in adds for word in words[i][first:first + lanes]], SECTOR)
     return requests
 
 
 def count(positions, levels, features, subgroup, live):
     """{figure: requests per sample} of the samples, whose number is a multiple of `subgroup`."""
-    names = [f"scatter, {lanes} lanes" for lanes in (1, 2, 4)] if live else ["encode, lines", "encode, lines by blocks"]
+    names = [f"scatter, {lanes} lanes" for lanes in (1, 4)] if live else ["encode, lines", "encode, lines by blocks"]
     sums = dict.fromkeys(names, 0)
     for number in range(levels):
         level = Level(number, levels)
@@ -97,9 +85,8 @@ def count(positions, levels, features, subgroup, live):
             if not live:
                 sums["encode, lines"] += encode_lines(entries, features)
                 sums["encode, lines by blocks"] += encode_lines_by_blocks(entries, features)
-            for lanes in (1, 2, 4) if live else ():
-                sums[f"scatter, {lanes} lanes"] += scatter_requests(entries, cells, features, lanes, level.resolution,
-                                                                    subgroup)
+            for lanes in (1, 4) if live else ():
+                sums[f"scatter, {lanes} lanes"] += scatter_requests(entries, cells, features, lanes, level.resolution)
     return {name: total / len(positions) for name, total in sums.items()}
 
 
@@ -136,7 +123,7 @@ def main():
     positions, live = read(args.samples)
     print(f"{len(positions)} marched and {len(live)} live samples; requests per sample, subgroups of {args.subgroup}")
     print("| grid | " + " | ".join(["encode, lines", "encode, lines by blocks"] +
-                                   [f"scatter, {n} lanes" for n in (1, 2, 4)]) + " |\n" + "|---" * 6 + "|")
+                                   ["scatter, 1 lane", "scatter, 4 lanes"]) + " |\n" + "|---" * 5 + "|")
     for levels, features in ((16, 2), (8, 4)):
         figures = count(choose(positions, args.subgroup, args.subgroups), levels, features, args.subgroup, False)
         figures.update(count(choose([positions[i] for i in live], args.subgroup, args.subgroups), levels, features,
