@@ -612,6 +612,10 @@ static void test_optimizer(void **state)
         assert_cost(cost_of(&settings, half, "update_weights"),
                     10 * touched + 2 * STORED + touched / 2, bytes, bytes, 0);
         settings = config;
+        settings.optimizer.moments = VKN_MOMENTS_BF16; /* both in one word */
+        assert_cost(cost_of(&settings, half, "update_weights"),
+                    13 * touched + 2 * STORED + 7 * touched / 2, bytes, bytes, 0);
+        settings = config;
         settings.grid.decay = 0.1f; /* updates all entries; no parameter is without decay */
         bytes = 4 * PARAMS + PARAMS * (4 + 8 + 8 + 8 + 2.0 * half) + PARAMS * 4.0;
         assert_cost(cost_of(&settings, half, "update_weights"),
