@@ -33,9 +33,9 @@ static double mean_of(const float *values, uint32_t count)
     return sum / count;
 }
 
-/* Packed moments that decay by less than a unit in the last place: the mean of many is right,
- * though each is rounded to one of two numbers. Rounding to nearest would give 0.8984 and 0.9902.
- */
+/* Packed moments that decay by a few units in the last place: the mean of many is right, though
+ * each is rounded to one of two numbers. Rounding to nearest would give 0.8984 and 0.9902. In
+ * another step about half of the moments are rounded to the other number. */
 static void test_packed_means(struct gpu_device *device)
 {
     const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1e-30f};
@@ -50,8 +50,16 @@ static void test_packed_means(struct gpu_device *device)
     struct weights after = weights_update(&fixture, &before, running);
     check_close((float)mean_of(after.moment1, count), 0.9, 1, 2e-4, "mean of first moments", 0);
     check_close((float)mean_of(after.moment2, count), 0.99, 1, 1e-4, "mean of second moments", 0);
+    for (uint32_t i = 0; i < fixture.config.entry_count; i++)
+        before.counts[i]++;
+    struct weights later = weights_update(&fixture, &before, running);
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < count; i++)
+        same += later.moment1[i] == after.moment1[i];
+    check_that(same > 0.4 * count && same < 0.6 * count);
     weights_destroy(&before);
     weights_destroy(&after);
+    weights_destroy(&later);
     fixture_destroy(&fixture);
 }
 
