@@ -27,8 +27,8 @@ struct weights {
     uint16_t *f16_copy; /* results only */
 };
 
-/* Makes random weights, with moments that are exact in the fixture's storage type: half of the entries have no gradient, some others only in part of their
- * parameters. */
+/* Makes random weights, with moments that are exact in the fixture's storage type: half of the
+ * entries have no gradient, some others only in part of their parameters. */
 struct weights weights_create(const struct fixture *fixture, uint32_t seed);
 
 /* Frees the arrays. */
