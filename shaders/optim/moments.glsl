@@ -4,8 +4,6 @@
 // exact in f32, and packing them again gives the same word. src/optim/moments.c does the same.
 // Passes: update_weights, export_parameters, import_parameters.
 
-layout(constant_id = SPEC_BF16_MOMENTS) const uint BF16_MOMENTS = 0;
-
 float unpack_moment1(uint word)
 {
     return uintBitsToFloat(word & 0xffff0000u);

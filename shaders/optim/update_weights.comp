@@ -25,6 +25,7 @@
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
 layout(constant_id = SPEC_GRID_DECAY) const uint GRID_DECAY = 0;
+layout(constant_id = SPEC_BF16_MOMENTS) const uint BF16_MOMENTS = 0;
 // GPUs access entries of an even size by pairs, which halves the number of accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_KERNELS == 0u;
 

@@ -193,7 +193,9 @@ static struct cost cost_export_parameters(const struct cost_model *m, const stru
 
 static struct cost cost_import_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, averaged_values(m) * (12 * changed_params(m, n) + 4 * all_entries(m)));
+    double packed = optim_packs_moments(m->config) ? 8 : 0; /* reads the words that it changes */
+    return cost_streaming(0, averaged_values(m) * (12 * changed_params(m, n) + 4 * all_entries(m)) +
+                                 packed * changed_params(m, n));
 }
 
 static const struct pass average_ranks[] = {
