@@ -612,6 +612,10 @@ static void test_optimizer(void **state)
         assert_cost(cost_of(&settings, half, "update_weights"),
                     10 * touched + 2 * STORED + touched / 2, bytes, bytes, 0);
         settings = config;
+        settings.optimizer.moments = VKN_MOMENTS_BF16; /* both in one word */
+        assert_cost(cost_of(&settings, half, "update_weights"),
+                    13 * touched + 2 * STORED + 7 * touched / 2, bytes, bytes, 0);
+        settings = config;
         settings.grid.decay = 0.1f; /* updates all entries; no parameter is without decay */
         bytes = 4 * PARAMS + PARAMS * (4 + 8 + 8 + 8 + 2.0 * half) + PARAMS * 4.0;
         assert_cost(cost_of(&settings, half, "update_weights"),
@@ -625,12 +629,14 @@ static void test_optimizer(void **state)
 /* Checks passes of parameter averaging, which use step counts, previous counts and weights per
  * entry, and copy `values` numbers per parameter to the gradients' buffer, and back where
  * changed. */
-static void check_averaging(enum vkn_optimizer kind, double values)
+static void check_averaging(enum vkn_optimizer kind, enum vkn_moment_type moments, double values)
 {
     struct setup setup = {.config = config, .backend = backend_of(&config, false)};
     const double entries = STORED / 2.0 + (PARAMS - STORED) / 2.0, changed = STORED + 200 * 2;
     struct cost cost;
     setup.config.optimizer.kind = kind;
+    setup.config.optimizer.moments = moments;
+    const double packed = moments == VKN_MOMENTS_BF16 ? 8 : 0; /* words of both moments, read */
     assert_int_equal(field_model_create(&config, &setup.model), VKN_OK);
     assert_false(setup_cost(&setup, 8, &counts, "export_step_counts", &cost));
     setup.averaged = true;
@@ -641,7 +647,7 @@ static void check_averaging(enum vkn_optimizer kind, double values)
         {"export_step_counts", 0, 12 * entries},
         {"import_step_counts", 2 * entries, 24 * entries},
         {"export_parameters", values * changed, values * (8 * changed + 4 * entries)},
-        {"import_parameters", 0, values * (12 * changed + 4 * entries)},
+        {"import_parameters", 0, values * (12 * changed + 4 * entries) + packed * changed},
     };
     for (size_t i = 0; i < BASE_COUNT(passes); i++) {
         assert_true(setup_cost(&setup, 8, &counts, passes[i].name, &cost));
@@ -652,8 +658,9 @@ static void check_averaging(enum vkn_optimizer kind, double values)
 static void test_averaging(void **state)
 {
     (void)state;
-    check_averaging(VKN_OPTIMIZER_ADAM, 4);
-    check_averaging(VKN_OPTIMIZER_LION, 3);
+    check_averaging(VKN_OPTIMIZER_ADAM, VKN_MOMENTS_F32, 4);
+    check_averaging(VKN_OPTIMIZER_ADAM, VKN_MOMENTS_BF16, 4);
+    check_averaging(VKN_OPTIMIZER_LION, VKN_MOMENTS_F32, 3);
 }
 
 static void test_occupancy(void **state)

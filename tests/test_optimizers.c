@@ -9,7 +9,8 @@ static struct vkn_config config_of(enum vkn_optimizer kind)
     return config;
 }
 
-/* Memory and checkpoint have as many moments for each field as the optimiser's kind needs. */
+/* Memory and checkpoint have as many moments for each field as the optimiser's kind needs. With
+ * optimizer.moments=bf16 both take the memory of one; the checkpoint has both as f32. */
 static void check_moments(const struct tiny *tiny, const char *path)
 {
     static const char *const tensors[][2] = {{"moment1", "coarse.moment1"},
@@ -21,9 +22,10 @@ static void check_moments(const struct tiny *tiny, const char *path)
         const struct buffers *buffers = step_field_buffers(step, field);
         for (uint32_t i = 0; i < MAX_MOMENTS; i++) {
             bool used = i < optim_kind(&step->setup.config)->moments;
+            bool packed = i > 0 && optim_packs_moments(&step->setup.config);
             uint64_t size = used ? buffers->at[BIND_PARAMS].size : 0, found = 0;
             assert_int_equal(buffers->at[BIND_MOMENT1 + i].size,
-                             used ? size : 16 /* the smallest size of a buffer */);
+                             used && !packed ? size : 16 /* the smallest size of a buffer */);
             for (size_t n = 0; n < safetensors_count(file); n++)
                 if (strcmp(safetensors_at(file, n)->name, tensors[i][field]) == 0)
                     found = safetensors_at(file, n)->size;
@@ -44,6 +46,8 @@ static void check_resume(const struct step_tests *tests, const struct vkn_config
     char *resumed = tiny_train(tests, config, part, 24, "resumed");
     assert_true(same_checkpoints(whole, resumed));
     check_moments(&tiny, whole);
+    char text[STEP_NONFINITE_TEXT];
+    assert_false(step_nonfinite_weights(&tiny.trainer->step, text));
     tiny_destroy(&tiny);
     free(part);
     free(whole);
@@ -58,6 +62,70 @@ static void test_resume(void **state)
         tiny_propose(&config);
         check_resume(*state, &config);
     }
+}
+
+/* Every word that a device stores is the same after unpacking to f32 and packing, except that a NaN
+ * may become another. f32 moments are rounded to nearest. */
+static void test_packing(void **state)
+{
+    (void)state;
+    const float rounded[] = {1 + 0x0.ffp-8f, 1 + 0x1.01p-8f, -3}, kept[] = {3, 3, 3};
+    uint32_t words[3] = {0};
+    for (uint32_t half = 0; half < 1u << 16; half++) {
+        uint32_t word = half << 16 | (half ^ 0x5a5a), again = 0;
+        float moments[2];
+        for (uint32_t i = 0; i < 2; i++) {
+            optim_unpack_moments(&word, 1, i, &moments[i]);
+            optim_pack_moments(&moments[i], 1, i, &again);
+        }
+        assert_true(again == word || isnan(moments[0]) || isnan(moments[1]));
+        assert_true(!(moments[1] < 0));
+    }
+    optim_pack_moments(kept, 3, 1, words);
+    optim_pack_moments(rounded, 3, 0, words);
+    assert_int_equal(words[0] >> 16, 0x3f80);
+    assert_int_equal(words[1] >> 16, 0x3f81);
+    assert_int_equal(words[2] >> 16, 0xc040);
+    for (uint32_t i = 0; i < 3; i++) {
+        float second;
+        optim_unpack_moments(&words[i], 1, 1, &second);
+        assert_true(second == 3);
+    }
+}
+
+/* Puts the second moment of parameter 7 to infinity in packed words. */
+static void spoil_moment(const struct tiny *tiny)
+{
+    const struct gpu_buffer *buffer = &tiny->trainer->step.buffers.at[BIND_MOMENT1];
+    uint32_t *words = tiny_read(tiny, buffer);
+    words[7] |= 0x7f800000 >> 15;
+    tiny_put(tiny, buffer, words);
+    free(words);
+}
+
+/* Packed moments: the same bits after a resume; a run may change the type; values that are not
+ * finite are found. */
+static void test_packed(void **state)
+{
+    const struct step_tests *tests = *state;
+    struct vkn_config config = config_of(VKN_OPTIMIZER_ADAM);
+    char *f32 = tiny_train(tests, &config, NULL, 7, "f32"), text[STEP_NONFINITE_TEXT];
+    config.optimizer.moments = VKN_MOMENTS_BF16;
+    check_resume(tests, &config);
+    struct vkn_config proposed = config;
+    tiny_propose(&proposed);
+    check_resume(tests, &proposed);
+    char *packed = tiny_train(tests, &config, f32, 14, "packed");
+    struct tiny tiny = tiny_create(tests->context, tests->folder, &config);
+    ok(vkn_trainer_resume(tiny.trainer, packed));
+    spoil_moment(&tiny);
+    assert_true(step_nonfinite_weights(&tiny.trainer->step, text));
+    assert_non_null(strstr(text, "Adam's second moments of layer"));
+    tiny_destroy(&tiny);
+    config.optimizer.moments = VKN_MOMENTS_F32;
+    free(tiny_train(tests, &config, packed, 16, "unpacked"));
+    free(f32);
+    free(packed);
 }
 
 /* Returns whether a buffer holds only zeros. */
@@ -217,10 +285,9 @@ static void test_grid_decay(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_resume),
-        cmocka_unit_test(test_other_kind),
-        cmocka_unit_test(test_skip),
-        cmocka_unit_test(test_grid_decay),
+        cmocka_unit_test(test_resume), cmocka_unit_test(test_packing),
+        cmocka_unit_test(test_packed), cmocka_unit_test(test_other_kind),
+        cmocka_unit_test(test_skip),   cmocka_unit_test(test_grid_decay),
     };
     return cmocka_run_group_tests(tests, step_tests_setup, step_tests_teardown);
 }

@@ -596,22 +596,35 @@ static void test_adapting(void **state)
 
 /* A rank's state after an update interval on its own. */
 struct outcome {
-    float *params, *moment1, *occupancy;
+    float *params, *moments[MAX_MOMENTS], *occupancy;
     uint32_t *counts;
 };
+
+/* Reads a moment as f32. */
+static float *read_moment(const struct tiny *tiny, uint32_t field, uint32_t i)
+{
+    const struct step *step = &tiny->trainer->step;
+    const struct saved_buffer saved = {.number = BIND_MOMENT1 + i, .coarse = field > 0};
+    float *values = base_alloc(step_saved_size(step, &saved), 1);
+    ok(step_download_saved(step, &saved, values));
+    return values;
+}
 
 static struct outcome read_outcome(const struct tiny *tiny, uint32_t field)
 {
     const struct gpu_buffer *at = step_field_buffers(&tiny->trainer->step, field)->at;
     const struct gpu_buffer *cells = &tiny->trainer->step.buffers.at[BIND_OCCUPANCY];
-    return (struct outcome){tiny_read(tiny, &at[BIND_PARAMS]), tiny_read(tiny, &at[BIND_MOMENT1]),
-                            tiny_read(tiny, cells), tiny_read(tiny, &at[BIND_STEP_COUNTS])};
+    return (struct outcome){tiny_read(tiny, &at[BIND_PARAMS]),
+                            {read_moment(tiny, field, 0), read_moment(tiny, field, 1)},
+                            tiny_read(tiny, cells),
+                            tiny_read(tiny, &at[BIND_STEP_COUNTS])};
 }
 
 static void free_outcome(struct outcome *outcome)
 {
     free(outcome->params);
-    free(outcome->moment1);
+    for (uint32_t i = 0; i < MAX_MOMENTS; i++)
+        free(outcome->moments[i]);
     free(outcome->occupancy);
     free(outcome->counts);
 }
@@ -639,6 +652,7 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
 {
     const struct field_model *model = &step_field_setup(&tiny->trainer->step, field)->model;
     struct outcome both = read_outcome(tiny, field);
+    double moment_unit = optim_packs_moments(&tiny->trainer->config) ? 1.0 / 256 : 1e-6;
     uint32_t by_one = 0;
     size_t first = groups_entry_count(model->groups, model->group_count - 1);
     for (size_t i = 0; i < model->param_count; i++) {
@@ -648,13 +662,14 @@ static void check_average(const struct tiny *tiny, const struct outcome ranks[2]
         bool touched = n0 + n1 > 0;
         double n = touched ? n0 + n1 : 1, a = (touched ? n0 : 1) / n, b = n1 / n;
         double weight = a * (double)ranks[0].params[i] + b * (double)ranks[1].params[i];
-        double moment = a * (double)ranks[0].moment1[i] + b * (double)ranks[1].moment1[i];
         check_close(both.params[i], weight, 1e-6,
                     fabs((double)ranks[0].params[i]) + fabs((double)ranks[1].params[i]), "weight",
                     i);
-        check_close(both.moment1[i], moment, 1e-6,
-                    fabs((double)ranks[0].moment1[i]) + fabs((double)ranks[1].moment1[i]), "moment",
-                    i);
+        for (uint32_t k = 0; k < optim_kind(&tiny->trainer->config)->moments; k++) {
+            double m0 = ranks[0].moments[k][i], m1 = ranks[1].moments[k][i];
+            check_close(both.moments[k][i], a * m0 + b * m1, moment_unit, fabs(m0) + fabs(m1),
+                        "moment", i);
+        }
         if (grid)
             assert_int_equal(both.counts[entry], (uint32_t)ceil((n0 + n1) / 2));
         by_one += (n0 > 0) != (n1 > 0);
@@ -690,6 +705,8 @@ static void test_average(void **state)
         check_averaged(*state, config, 0);
     }
     config.optimizer.kind = VKN_OPTIMIZER_DEFAULT;
+    config.optimizer.moments = VKN_MOMENTS_BF16;
+    check_averaged(*state, config, 0);
     tiny_propose(&config);
     config.proposal.log2_entries = 14; /* some entries of one rank only */
     config.proposal.finest = 64;

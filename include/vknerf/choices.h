@@ -152,6 +152,10 @@
 #define VKN_OPTIMIZERS(X)                                                                               \
     X(VKN_OPTIMIZER_ADAM, adam)                                                                         \
     X(VKN_OPTIMIZER_LION, lion)
+/* Storage types of Adam's moments; bf16: rounded stochastically, both in one 32-bit word. */
+#define VKN_MOMENT_TYPES(X)                                                                             \
+    X(VKN_MOMENTS_F32, f32)                                                                             \
+    X(VKN_MOMENTS_BF16, bf16)
 /* Schedules of the learning rate: a factor at each milestone; exponential (NeRF) or half a cosine to a final rate;
  * points from a file. */
 #define VKN_RATE_SCHEDULES(X)                                                                           \
@@ -229,6 +233,7 @@
     X(loss, VKN_LOSS_DEFAULT, default, VKN_LOSSES)                                                      \
     X(distortion_curve, VKN_DISTORTION_DEFAULT, default, VKN_DISTORTION_CURVES)                         \
     X(optimizer, VKN_OPTIMIZER_DEFAULT, default, VKN_OPTIMIZERS)                                        \
+    X(moment_type, VKN_MOMENTS_DEFAULT, default, VKN_MOMENT_TYPES)                                      \
     X(rate_schedule, VKN_RATE_DEFAULT, default, VKN_RATE_SCHEDULES)                                     \
     X(loss_scale, VKN_LOSS_SCALE_DEFAULT, default, VKN_LOSS_SCALES)                                     \
     X(parallel_mode, VKN_PARALLEL_DEFAULT, default, VKN_PARALLEL_MODES)                                 \

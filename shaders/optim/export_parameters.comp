@@ -7,15 +7,24 @@
 //
 //   buffer     shape                                                            access
 //   PARAMS     [parameter] f32: parameters, or another buffer that is averaged  read
+//              [parameter] u32: packed moments, with push.f                     read
 //   STEPS      [entry] f32: the share                                           read
 //   GRADIENTS  [parameter] f32                                                  write
 #include "shared/common.glsl"
 #include "optim/parameter_averaging.glsl"
+#include "optim/moments.glsl"
 
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 
-layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { float params[]; };
+layout(std430, BINDING(PARAMS)) readonly buffer ParamBuffer { uint params[]; };
 layout(std430, BINDING(GRADIENTS)) writeonly buffer GradientBuffer { float gradients[]; };
+
+float value_of(uint word)
+{
+    return push.f == PACKED_MOMENT1   ? unpack_moment1(word)
+           : push.f == PACKED_MOMENT2 ? unpack_moment2(word)
+                                      : uintBitsToFloat(word);
+}
 
 void main()
 {
@@ -27,6 +36,6 @@ void main()
         uint first = push.d + n * push.e;
         [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
             if (k < push.e)
-                gradients[first + k] = share * params[first + k];
+                gradients[first + k] = share * value_of(params[first + k]);
     }
 }

@@ -4,6 +4,7 @@
 //   push.c  number of entries
 //   push.d  first parameter of the first entry
 //   push.e  parameters per entry
+//   push.f  PACKED_MOMENT1 or PACKED_MOMENT2: which half of packed moments; 0: PARAMS holds f32
 
 layout(std430, BINDING(STEPS)) buffer StepBuffer { float steps[]; }; // [entry] steps, then the share
 

@@ -12,6 +12,7 @@
 //   ACCUMULATORS      [4 parameters] f16, with F16_SUMS          read, write
 //   PARAMS            [parameter] f32                            read, write
 //   MOMENT1, MOMENT2  [parameter] f32                            read, write
+//   MOMENT1           [parameter] u32, with BF16_MOMENTS         read, write
 //   STEP_COUNTS       [entry] u32                                read, write
 //   F16_PARAMS        [parameter] f16, with FP16                 write
 #include "shared/precision.glsl"
@@ -19,10 +20,12 @@
 #include "shared/rounding.glsl"
 #include "optim/gradients.glsl"
 #include "optim/optimizers.glsl"
+#include "optim/moments.glsl"
 
 layout(constant_id = SPEC_ENTRY_SIZE) const uint ENTRY_SIZE = 2;
 layout(constant_id = SPEC_PAIRED) const uint PAIRED = 0;
 layout(constant_id = SPEC_GRID_DECAY) const uint GRID_DECAY = 0;
+layout(constant_id = SPEC_BF16_MOMENTS) const uint BF16_MOMENTS = 0;
 // GPUs access entries of an even size by pairs, which halves the number of accesses.
 const bool BY_PAIRS = PAIRED != 0u && CPU_KERNELS == 0u;
 
@@ -33,6 +36,8 @@ layout(std430, BINDING(MOMENT1)) buffer Moment1Buffer { float moment1[]; };
 layout(std430, BINDING(MOMENT1)) buffer Moment1PairBuffer { vec2 moment1_pairs[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2Buffer { float moment2[]; };
 layout(std430, BINDING(MOMENT2)) buffer Moment2PairBuffer { vec2 moment2_pairs[]; };
+layout(std430, BINDING(MOMENT1)) buffer MomentBuffer { uint moment_words[]; };
+layout(std430, BINDING(MOMENT1)) buffer MomentPairBuffer { uvec2 moment_word_pairs[]; };
 layout(std430, BINDING(STEP_COUNTS)) buffer CountBuffer { uint counts[]; };
 #ifdef FP16
 layout(std430, BINDING(F16_PARAMS)) writeonly buffer F16Buffer { float16_t f16_params[]; };
@@ -123,15 +128,52 @@ float with_decay(float gradient, float decay, float w)
     return GRID_DECAY != 0u ? g + decay * w : g;
 }
 
-void update_parameter(uint i, float gradient, ParameterGroup group, float decay, float rate)
+void load_moments(uint i, out float m, out float v)
 {
-    float w = params[i], m = moment1[i], v = 0.0;
-    if (HAS_MOMENT2)
-        v = moment2[i];
-    optimizer_step(with_decay(gradient, decay, w), group.decay, rate, w, m, v);
+    uint word = BF16_MOMENTS != 0u ? moment_words[i] : 0u;
+    m = BF16_MOMENTS != 0u ? unpack_moment1(word) : moment1[i];
+    v = BF16_MOMENTS != 0u ? unpack_moment2(word) : HAS_MOMENT2 ? moment2[i] : 0.0;
+}
+
+void store_moments(uint i, uint count, float m, float v)
+{
+    if (BF16_MOMENTS != 0u) {
+        moment_words[i] = pack_moments(m, v, random_bits(count, i / 2u, RANDOM_MOMENTS)[i & 1u]);
+        return;
+    }
     moment1[i] = m;
     if (HAS_MOMENT2)
         moment2[i] = v;
+}
+
+void load_moment_pair(uint pair, out vec2 m, out vec2 v)
+{
+    uvec2 words = BF16_MOMENTS != 0u ? moment_word_pairs[pair] : uvec2(0u);
+    m = BF16_MOMENTS != 0u ? vec2(unpack_moment1(words.x), unpack_moment1(words.y)) : moment1_pairs[pair];
+    v = BF16_MOMENTS != 0u ? vec2(unpack_moment2(words.x), unpack_moment2(words.y))
+        : HAS_MOMENT2      ? moment2_pairs[pair]
+                           : vec2(0.0);
+}
+
+void store_moment_pair(uint pair, uint count, vec2 m, vec2 v)
+{
+    if (BF16_MOMENTS != 0u) {
+        uvec3 random = random_bits(count, pair, RANDOM_MOMENTS);
+        moment_word_pairs[pair] =
+            uvec2(pack_moments(m.x, v.x, random.x), pack_moments(m.y, v.y, random.y));
+        return;
+    }
+    moment1_pairs[pair] = m;
+    if (HAS_MOMENT2)
+        moment2_pairs[pair] = v;
+}
+
+void update_parameter(uint i, float gradient, ParameterGroup group, float decay, float rate, uint count)
+{
+    float w = params[i], m, v;
+    load_moments(i, m, v);
+    optimizer_step(with_decay(gradient, decay, w), group.decay, rate, w, m, v);
+    store_moments(i, count, m, v);
     params[i] = w;
 #ifdef FP16
     put_f16(i, w);
@@ -144,7 +186,7 @@ void update_parameters(Entry e, ParameterGroup group, uint count)
     float decay = decay_of(e);
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         if (k < group.entry)
-            update_parameter(e.first + k, e.gradient[k], group, decay, rate);
+            update_parameter(e.first + k, e.gradient[k], group, decay, rate, count);
 }
 
 // Issues all loads before the first store, because compilers do not move loads across stores.
@@ -153,10 +195,7 @@ void update_pairs(Entry e, ParameterGroup group, uint count)
     vec2 w[ENTRY_SIZE], m[ENTRY_SIZE], v[ENTRY_SIZE];
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE / 2u; k++) {
         w[k] = param_pairs[pair_of(e, k)];
-        m[k] = moment1_pairs[pair_of(e, k)];
-        v[k] = vec2(0.0);
-        if (HAS_MOMENT2)
-            v[k] = moment2_pairs[pair_of(e, k)];
+        load_moment_pair(pair_of(e, k), m[k], v[k]);
     }
     float rate = rate_of_step(state.learning_rate * group.rate, count);
     float decay = decay_of(e);
@@ -166,9 +205,7 @@ void update_pairs(Entry e, ParameterGroup group, uint count)
         optimizer_step(g.x, group.decay, rate, w[k].x, m[k].x, v[k].x);
         optimizer_step(g.y, group.decay, rate, w[k].y, m[k].y, v[k].y);
         param_pairs[pair_of(e, k)] = w[k];
-        moment1_pairs[pair_of(e, k)] = m[k];
-        if (HAS_MOMENT2)
-            moment2_pairs[pair_of(e, k)] = v[k];
+        store_moment_pair(pair_of(e, k), count, m[k], v[k]);
 #ifdef FP16
         f16_param_pairs[pair_of(e, k)] = f16vec2(w[k]);
         put_transposed(2u * pair_of(e, k), w[k].x);

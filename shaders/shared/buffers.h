@@ -62,6 +62,8 @@
  *                      [time bin][cascade][block] u32          then one word per block of 8x8x8 cells
  *   MOMENT1, MOMENT2   [parameter] f32                         moments of the optimiser: none, one or both, by the
  *                                                              kind of optimiser (src/optim/kinds.c)
+ *                      [parameter] u32                         with optimizer.moments=bf16 both in MOMENT1
+ *                                                              (optim/moments.glsl), none in MOMENT2
  *   STEP_COUNTS        [entry] u32                             optimiser steps taken by each entry
  *   STATE              State
  *                      [texel][4] ErrorCell                    then the sky, with scene.sky: red, green, blue, weight

@@ -70,6 +70,7 @@ const uint RANDOM_ERROR = 5u; // slot and choice of drawing by error
 const uint RANDOM_STRIP = 6u;
 const uint RANDOM_DEPTH = 7u;
 const uint RANDOM_KEEP = 8u;
+const uint RANDOM_MOMENTS = 9u; // rounding of Adam's moments; the step is the entry's count
 const uint RANDOM_CELL_TIME = 16u;
 const uint RANDOM_SAMPLE = 32u;
 const uint RANDOM_FINE = 33u;

@@ -81,7 +81,8 @@ typedef struct Dispatch Dispatch;
 #define SPEC_ROBUST             51 /* 1: rays through outlier cells have no weight: loss.robust */
 #define SPEC_DEPTH              52 /* 1: some rays have a known depth: loss.depth */
 #define SPEC_SKY                53 /* 1: opaque pixels have the sky behind the field, scene.sky */
-#define SPEC_COUNT              54
+#define SPEC_BF16_MOMENTS       54 /* 1: both moments in one word: shaders/optim/moments.glsl */
+#define SPEC_COUNT              55
 
 /* Operations of the precision policy whose results can be rounded to f16: bits of SPEC_ROUNDED. */
 #define ROUND_SUMS                 1
@@ -705,6 +706,10 @@ struct Push {
 #define ROWS_CELLS      2
 #define ROWS_DENSITIES  3 /* samples, without colours */
 #define ROWS_RECOMPUTED 4 /* live samples, whose activations are recomputed */
+
+/* Halves of packed moments (shaders/optim/moments.glsl) in parameter averaging: push.f. */
+#define PACKED_MOMENT1 1
+#define PACKED_MOMENT2 2
 
 /* Samples that composite processes: push.e. */
 #define COMPOSITE_ALL    0

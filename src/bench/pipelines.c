@@ -78,6 +78,7 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
         config->loss.robust = VKN_SWITCH_ON;
         config->loss.depth = 3e-3F;
         config->scene.sky = VKN_SWITCH_ON;
+        config->optimizer.moments = VKN_MOMENTS_BF16;
     }
     if (config->march.sampling == VKN_SAMPLING_HIERARCHICAL) { /* likewise */
         config->parallel.ranks_per_device = 2;
@@ -126,8 +127,9 @@ static bool is_default(const struct compilation *work, size_t index)
 /* Returns whether two shaders of one pass differ by options, which concern no pass of the field. */
 static bool differ_by_options(const struct compilation *work, size_t a, size_t b)
 {
+    uint32_t variant = work->requests[b].variant;
     return is_default(work, a) && work->owner[b] == &work->steps[1].setup &&
-           work->requests[b].variant == FIELD_NO_VARIANT;
+           (variant == FIELD_NO_VARIANT || variant == FIELD_F16_PARAMS);
 }
 
 /* Returns whether the shader is in the list already: begin_step runs twice in a step, and rendering

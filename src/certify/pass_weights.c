@@ -1,16 +1,18 @@
-/* Tests update_weights of every optimiser, update_average, and the f16 copies that these passes and
- * round_parameters make. */
+/* Tests update_weights of every optimiser and storage type of moments, update_average, and the f16
+ * copies that these passes and round_parameters make. */
 #include "certify/weights.h"
 
 /* ---- update_weights ------------------------------------------------------------------------ */
 
-static void check_updates(struct gpu_device *device, enum vkn_optimizer kind)
+static void check_updates(struct gpu_device *device, enum vkn_optimizer kind, bool packed)
 {
     for (uint32_t n = 0; n < 8; n++) {
         uint32_t features = 2 + n % 2 * 2;
         struct fixture fixture =
             weights_fixture(device, kind, features, n < 4 ? VKN_SUMS_DEFAULT : VKN_SUMS_F16);
         weights_check_model(&fixture, features);
+        if (packed)
+            weights_pack_moments(&fixture);
         weights_check_update(&fixture, n / 2 % 2, n % 2 ? 0.01f : 1e-15f, 820 + features);
         fixture_destroy(&fixture);
     }
@@ -19,7 +21,46 @@ static void check_updates(struct gpu_device *device, enum vkn_optimizer kind)
 static void test_update_weights(struct gpu_device *device)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind))
-        check_updates(device, kind);
+        check_updates(device, kind, false);
+    check_updates(device, VKN_OPTIMIZER_ADAM, true);
+}
+
+static double mean_of(const float *values, uint32_t count)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < count; i++)
+        sum += (double)values[i];
+    return sum / count;
+}
+
+/* Packed moments that decay by a few units in the last place: the mean of many is right, though
+ * each is rounded to one of two numbers. Rounding to nearest would give 0.8984 and 0.9902. In
+ * another step about half of the moments are rounded to the other number. */
+static void test_packed_means(struct gpu_device *device)
+{
+    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1e-30f};
+    struct fixture fixture = weights_fixture(device, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
+    weights_pack_moments(&fixture);
+    fixture.config.groups[0].decay = 0; /* of the MLPs */
+    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
+    struct weights before = weights_create(&fixture, 880);
+    uint32_t count = fixture.model.param_count;
+    for (uint32_t i = 0; i < count; i++)
+        before.gradients[i] = before.moment1[i] = before.moment2[i] = 1;
+    struct weights after = weights_update(&fixture, &before, running);
+    check_close((float)mean_of(after.moment1, count), 0.9, 1, 2e-4, "mean of first moments", 0);
+    check_close((float)mean_of(after.moment2, count), 0.99, 1, 1e-4, "mean of second moments", 0);
+    for (uint32_t i = 0; i < fixture.config.entry_count; i++)
+        before.counts[i]++;
+    struct weights later = weights_update(&fixture, &before, running);
+    uint32_t same = 0;
+    for (uint32_t i = 0; i < count; i++)
+        same += later.moment1[i] == after.moment1[i];
+    check_that(same > 0.4 * count && same < 0.6 * count);
+    weights_destroy(&before);
+    weights_destroy(&after);
+    weights_destroy(&later);
+    fixture_destroy(&fixture);
 }
 
 /* Every entry of the hash grid decays, also without a gradient of its own. With Lion the decay is
@@ -124,13 +165,19 @@ static void test_groups(struct gpu_device *device)
         weights_check_update(&fixture, true, 1e-15f, 826);
         fixture_destroy(&fixture);
     }
+    struct fixture packed = weights_fixture_of_groups(device, VKN_OPTIMIZER_ADAM);
+    weights_pack_moments(&packed);
+    weights_check_update(&packed, true, 1e-15f, 828);
+    fixture_destroy(&packed);
 }
 
 /* Gradients that are not finite are discarded; everything else keeps its bits. */
 static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
-                       enum vkn_gradient_sums sums)
+                       enum vkn_gradient_sums sums, bool packed)
 {
     struct fixture fixture = weights_fixture(device, kind, 2, sums);
+    if (packed)
+        weights_pack_moments(&fixture);
     fixture.backend.f16 = fixture.backend.copies = true;
     const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
     struct weights before = weights_create(&fixture, 830);
@@ -154,9 +201,10 @@ static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
 static void test_skip(struct gpu_device *device)
 {
     for (enum vkn_optimizer kind = next_optimizer(0); kind; kind = next_optimizer(kind)) {
-        check_skip(device, kind, VKN_SUMS_DEFAULT);
-        check_skip(device, kind, VKN_SUMS_F16);
+        check_skip(device, kind, VKN_SUMS_DEFAULT, false);
+        check_skip(device, kind, VKN_SUMS_F16, false);
     }
+    check_skip(device, VKN_OPTIMIZER_ADAM, VKN_SUMS_DEFAULT, true);
 }
 
 /* ---- update_average ------------------------------------------------------------------------ */
@@ -256,8 +304,9 @@ static void test_round_parameters(struct gpu_device *device)
 }
 
 static const struct certify_test tests[] = {
-    TEST_BOTH(test_update_weights), TEST_BOTH(test_grid_decay),   TEST_BOTH(test_decay_gradient),
-    TEST_BOTH(test_rounded),        TEST_BOTH(test_lost_updates), TEST_BOTH(test_groups),
-    TEST_BOTH(test_skip),           TEST_BOTH(test_average),      TEST_BOTH(test_round_parameters),
+    TEST_BOTH(test_update_weights),   TEST_BOTH(test_packed_means), TEST_BOTH(test_grid_decay),
+    TEST_BOTH(test_decay_gradient),   TEST_BOTH(test_rounded),      TEST_BOTH(test_lost_updates),
+    TEST_BOTH(test_groups),           TEST_BOTH(test_skip),         TEST_BOTH(test_average),
+    TEST_BOTH(test_round_parameters),
 };
 const struct certify_part certify_weights = {"weights", tests, BASE_COUNT(tests)};

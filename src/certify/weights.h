@@ -14,6 +14,9 @@ struct fixture weights_fixture_decaying(struct gpu_device *device, enum vkn_opti
 struct fixture weights_fixture(struct gpu_device *device, enum vkn_optimizer kind,
                                uint32_t features, enum vkn_gradient_sums sums);
 
+/* Makes the fixture store both moments in one word. */
+void weights_pack_moments(struct fixture *fixture);
+
 /* Makes parameter groups that differ in all properties. */
 struct fixture weights_fixture_of_groups(struct gpu_device *device, enum vkn_optimizer kind);
 
@@ -24,8 +27,8 @@ struct weights {
     uint16_t *f16_copy; /* results only */
 };
 
-/* Makes random weights: half of the entries have no gradient, some others only in part of their
- * parameters. */
+/* Makes random weights, with moments that are exact in the fixture's storage type: half of the
+ * entries have no gradient, some others only in part of their parameters. */
 struct weights weights_create(const struct fixture *fixture, uint32_t seed);
 
 /* Frees the arrays. */

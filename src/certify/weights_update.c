@@ -39,6 +39,12 @@ struct fixture weights_fixture_of_groups(struct gpu_device *device, enum vkn_opt
     return fixture;
 }
 
+void weights_pack_moments(struct fixture *fixture)
+{
+    fixture->settings.optimizer.moments = VKN_MOMENTS_BF16;
+    fixture_set_constant(fixture, SPEC_BF16_MOMENTS, 1);
+}
+
 static const struct ParameterGroup *group_of(const struct fixture *fixture, uint32_t i)
 {
     const struct ParameterGroup *group = fixture->config.groups;
@@ -76,6 +82,21 @@ static double decay_gradient(const struct fixture *fixture, uint32_t i, double w
     return size > 0 ? (double)fixture->settings.grid.decay * weight / size : 0;
 }
 
+/* Returns both moments of each parameter in one word. */
+static uint32_t *pack(const struct fixture *fixture, const struct weights *w)
+{
+    uint32_t count = fixture->model.param_count, *words = base_alloc(count, sizeof *words);
+    optim_pack_moments(w->moment1, count, 0, words);
+    optim_pack_moments(w->moment2, count, 1, words);
+    return words;
+}
+
+static void unpack(const struct fixture *fixture, const uint32_t *words, struct weights *w)
+{
+    optim_unpack_moments(words, fixture->model.param_count, 0, w->moment1);
+    optim_unpack_moments(words, fixture->model.param_count, 1, w->moment2);
+}
+
 struct weights weights_create(const struct fixture *fixture, uint32_t seed)
 {
     struct random random = {seed};
@@ -97,6 +118,11 @@ struct weights weights_create(const struct fixture *fixture, uint32_t seed)
             w.moment1[i] = w.moment2[i] = 0;
         if (untouched > 1 || (untouched == 1 && i > first))
             w.gradients[i] = 0;
+    }
+    if (optim_packs_moments(&fixture->settings)) {
+        uint32_t *words = pack(fixture, &w);
+        unpack(fixture, words, &w);
+        free(words);
     }
     return w;
 }
@@ -159,27 +185,49 @@ static float *copy_floats(const float *from, uint64_t bytes)
     return copy;
 }
 
+static void put_moments(struct fixture *fixture, const struct weights *w)
+{
+    uint64_t size = 4ull * fixture->model.param_count;
+    bool packed = optim_packs_moments(&fixture->settings);
+    uint32_t *words = packed ? pack(fixture, w) : NULL;
+    fixture_put(fixture, BIND_MOMENT1, packed ? (const void *)words : w->moment1, size);
+    if (has_moment2(fixture) && !packed)
+        fixture_put(fixture, BIND_MOMENT2, w->moment2, size);
+    free(words);
+}
+
+static void get_moments(struct fixture *fixture, struct weights *w)
+{
+    void *words = fixture_read(fixture, BIND_MOMENT1);
+    if (!optim_packs_moments(&fixture->settings)) {
+        w->moment1 = words;
+        return;
+    }
+    w->moment1 = copy_floats(words, 4ull * fixture->model.param_count);
+    unpack(fixture, words, w);
+    free(words);
+}
+
 struct weights weights_update(struct fixture *fixture, const struct weights *w, struct State state)
 {
     uint64_t size = 4ull * fixture->model.param_count;
     fixture_put(fixture, BIND_STATE, &state, sizeof state);
     fixture_put(fixture, BIND_PARAMS, w->params, size);
     put_gradients(fixture, w);
-    fixture_put(fixture, BIND_MOMENT1, w->moment1, size);
-    if (has_moment2(fixture))
-        fixture_put(fixture, BIND_MOMENT2, w->moment2, size);
+    put_moments(fixture, w);
     fixture_put(fixture, BIND_STEP_COUNTS, w->counts, 4ull * fixture->config.entry_count);
     fixture_poison(fixture, BIND_F16_PARAMS);
     run_rows(fixture, 7);
-    return (struct weights){
+    bool in_buffer = has_moment2(fixture) && !optim_packs_moments(&fixture->settings);
+    struct weights after = {
         .params = fixture_read(fixture, BIND_PARAMS),
         .gradients = fixture_read_gradients(fixture),
-        .moment1 = fixture_read(fixture, BIND_MOMENT1),
-        .moment2 = has_moment2(fixture) ? fixture_read(fixture, BIND_MOMENT2)
-                                        : copy_floats(w->moment2, size),
+        .moment2 = in_buffer ? fixture_read(fixture, BIND_MOMENT2) : copy_floats(w->moment2, size),
         .counts = fixture_read(fixture, BIND_STEP_COUNTS),
         .f16_copy = fixture_read(fixture, BIND_F16_PARAMS),
     };
+    get_moments(fixture, &after);
+    return after;
 }
 
 /* Whether the parameter changes: its group is trained, and a sparse entry has a gradient. */
@@ -196,6 +244,19 @@ static bool is_moved(const struct fixture *fixture, const struct weights *w, uin
 static bool is_half(float x)
 {
     return (double)x == reference_round_to_f16((double)x);
+}
+
+static void check_unpacked(const struct weights *after, double unit, double m, double v, uint32_t i)
+{
+    check_close(after->moment1[i], m, unit, 0.1 + fabs(m), "first moment", i);
+    check_close(after->moment2[i], v, unit, 0.01 + v, "second moment", i);
+}
+
+/* Packed moments are one of the two nearest numbers of 8 and 9 bits; f32 arithmetic adds 1e-6. */
+static void check_packed(const struct weights *after, double m, double v, uint32_t i)
+{
+    check_close(after->moment1[i], m, 1, 1e-7 + fabs(m) / 128, "first moment", i);
+    check_close(after->moment2[i], v, 1, 1e-8 + v / 256, "second moment", i);
 }
 
 static void check_weight(const struct fixture *fixture, const struct weights *before,
@@ -229,8 +290,10 @@ static void check_weight(const struct fixture *fixture, const struct weights *be
     /* Rounding to f16 may go either way for values near the middle between two numbers. */
     double moment_unit = optimizer.f16_moments ? 1e-3 : 1e-6,
            unit = optimizer.f16_weights ? 1e-3 : 0;
-    check_close(after->moment1[i], m, moment_unit, 0.1 + fabs(m), "first moment", i);
-    check_close(after->moment2[i], v, moment_unit, 0.01 + v, "second moment", i);
+    if (optim_packs_moments(&fixture->settings))
+        check_packed(after, m, v, i);
+    else
+        check_unpacked(after, moment_unit, m, v, i);
     check_that(
         !moved || !optimizer.f16_moments ||
         (is_half(after->moment1[i]) && (!has_moment2(fixture) || is_half(after->moment2[i]))));

@@ -263,7 +263,7 @@ static vkn_status check_content(const char *path, const struct safetensors_file 
     for (size_t i = 0; i < 2 && models[i].kind; i++) {
         field_size_buffers(&models[i], &counts[i]);
         rays_size_buffers(&config, &counts[i]);
-        optim_size_buffers(&config, &counts[i]);
+        optim_size_tensors(&config, &counts[i]);
     }
     BASE_TRY(find_tensors(path, file, counts, saved, count, tensors));
     BASE_TRY(check_step(path, file, state_of(tensors, saved, count)));

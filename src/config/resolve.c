@@ -117,6 +117,15 @@ static vkn_status check_rate(const struct vkn_config *config)
     return VKN_OK;
 }
 
+static vkn_status check_moments(const struct vkn_config *config)
+{
+    if (config->optimizer.moments == VKN_MOMENTS_BF16 &&
+        config->optimizer.kind != VKN_OPTIMIZER_ADAM)
+        return base_fail(VKN_BAD_INPUT, "config: optimizer.moments: bf16 needs the two moments of "
+                                        "optimizer.kind=adam");
+    return VKN_OK;
+}
+
 static vkn_status check_progressive(const struct vkn_config *config)
 {
     if (!power_of_two(config->progressive.start_downscale))
@@ -178,6 +187,7 @@ vkn_status config_resolve(struct vkn_config *config, const struct config_facts *
     BASE_TRY(check_least(config, "batch.max_rays"));
     BASE_TRY(check_loss_scale(config));
     BASE_TRY(check_rate(config));
+    BASE_TRY(check_moments(config));
     BASE_TRY(check_progressive(config));
     return check_parallel(config);
 }

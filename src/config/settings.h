@@ -367,6 +367,8 @@
     X(G, beta2, FLOAT, RANGE(1e-6, 0.999999), VALUE(0.99),                                              \
       "decay of the second moment; lion: of the momentum")                                              \
     X(G, epsilon, FLOAT, RANGE(1e-30, 1), VALUE(1e-15), "epsilon of Adam")                              \
+    X(G, moments, ENUM(moment_type), ANY, VALUE(VKN_MOMENTS_F32),                                       \
+      "storage type of Adam's moments; bf16: half the memory")                                          \
     X(G, weight_decay, FLOAT, RANGE_OR_OFF(-1, 1), VALUE(1e-6),                                         \
       "L2 weight decay of the MLPs, decoupled with lion; 0 or negative: none")                          \
     X(G, warmup_steps, U32, RANGE(1, UINT32_MAX),                                                       \

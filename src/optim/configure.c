@@ -109,6 +109,7 @@ void optim_configure_groups(const struct vkn_config *config, const struct parame
     }
     constants->entry_count = groups_entry_count(groups, count);
     specialization->values[SPEC_OPTIMIZER] = config->optimizer.kind;
+    specialization->values[SPEC_BF16_MOMENTS] = optim_packs_moments(config);
     specialization->values[SPEC_ENTRY_SIZE] = largest;
     specialization->values[SPEC_PAIRED] = are_paired(constants->groups, count, largest);
 }

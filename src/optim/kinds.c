@@ -25,10 +25,17 @@ const struct optim_kind *optim_kind(const struct vkn_config *config)
     return &kinds[kind == VKN_OPTIMIZER_DEFAULT ? VKN_OPTIMIZER_ADAM : kind];
 }
 
-void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *counts)
+void optim_size_tensors(const struct vkn_config *config, struct buffer_counts *counts)
 {
     for (uint32_t i = 0; i < MAX_MOMENTS; i++)
         counts->moments[i] = i < optim_kind(config)->moments ? counts->params : 0;
+}
+
+void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *counts)
+{
+    optim_size_tensors(config, counts);
+    if (optim_packs_moments(config))
+        counts->moments[1] = 0;
 }
 
 uint32_t optim_buffer_mask(const struct vkn_config *config)

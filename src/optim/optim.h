@@ -14,8 +14,16 @@ struct optim_kind {
 };
 /* Returns the optimiser of a configuration; Adam if it names none, as in old checkpoints. */
 const struct optim_kind *optim_kind(const struct vkn_config *config);
-/* Sets counts->moments from counts->params. */
+/* Set counts->moments from counts->params: optim_size_buffers for the buffers of a device,
+ * optim_size_tensors for the f32 tensors of a checkpoint. */
 void optim_size_buffers(const struct vkn_config *config, struct buffer_counts *counts);
+void optim_size_tensors(const struct vkn_config *config, struct buffer_counts *counts);
+/* Returns whether BIND_MOMENT1 holds both moments of a parameter in one word. */
+bool optim_packs_moments(const struct vkn_config *config);
+/* Copies moment 0 or 1 of packed words to f32, exactly. The arrays may be the same. */
+void optim_unpack_moments(const uint32_t *words, uint64_t count, uint32_t moment, float *values);
+/* Replaces moment 0 or 1 in packed words, rounded to nearest. */
+void optim_pack_moments(const float *values, uint64_t count, uint32_t moment, uint32_t *words);
 /* Returns the mask of all buffers except moments that the optimiser does not use. */
 uint32_t optim_buffer_mask(const struct vkn_config *config);
 

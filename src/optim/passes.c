@@ -73,7 +73,8 @@ static struct cost cost_weights(const struct cost_model *m, const struct cost_co
         first += group->count;
     }
     /* Weight and moments are read and written, and the entry's step count. */
-    double param_bytes = (1 + kind->moments) * 8 + f16_bytes(m);
+    uint32_t words = optim_packs_moments(m->config) ? 1 : kind->moments;
+    double param_bytes = (1 + words) * 8 + f16_bytes(m);
     return cost_streaming(kind->parameter_flops * params + kind->decay_flops * decaying +
                               kind->entry_flops * entries,
                           all_sum_bytes(m) + cleared + param_bytes * params + 8 * entries);
@@ -192,7 +193,9 @@ static struct cost cost_export_parameters(const struct cost_model *m, const stru
 
 static struct cost cost_import_parameters(const struct cost_model *m, const struct cost_counts *n)
 {
-    return cost_streaming(0, averaged_values(m) * (12 * changed_params(m, n) + 4 * all_entries(m)));
+    double packed = optim_packs_moments(m->config) ? 8 : 0; /* reads the words that it changes */
+    return cost_streaming(0, averaged_values(m) * (12 * changed_params(m, n) + 4 * all_entries(m)) +
+                                 packed * changed_params(m, n));
 }
 
 static const struct pass average_ranks[] = {

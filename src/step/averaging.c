@@ -22,6 +22,7 @@ struct transfer {
     /* NULL: the values are all-reduced as they are. */
     const struct gpu_pipeline *export_pipeline, *import_pipeline;
     const struct gpu_bindings *bindings;
+    uint32_t half; /* push.f of the passes of packed moments */
     enum step_reduction reduction;
     struct gpu_recording *exporting, *importing; /* to the host; from the host */
 };
@@ -47,6 +48,14 @@ static const struct gpu_pipeline *pipeline_of(const struct step *step, const cha
     while (step->passes[i].set != set || strcmp(step->passes[i].pass->name, name) != 0)
         i++;
     return step->passes[i].pipeline;
+}
+
+/* Returns which half of a word of BIND_MOMENT1 holds the moment; 0: moments are f32. */
+static uint32_t packed_half(const struct step *step, uint32_t number)
+{
+    if (!optim_packs_moments(&step->setup.config))
+        return 0;
+    return number == BIND_MOMENT1 ? PACKED_MOMENT1 : number == BIND_MOMENT2 ? PACKED_MOMENT2 : 0;
 }
 
 static void add_transfer(struct step_average *averaging, struct transfer transfer)
@@ -76,7 +85,8 @@ static void list_transfers(const struct step *step, struct step_average *averagi
                                   .field = field,
                                   .export_pipeline = pipeline_of(step, "export_parameters", field),
                                   .import_pipeline = pipeline_of(step, "import_parameters", field),
-                                  .bindings = averaging->bindings[field][i]});
+                                  .bindings = averaging->bindings[field][i],
+                                  .half = packed_half(step, averaged_buffers[i])});
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -130,7 +140,9 @@ static vkn_status bind(const struct step *step, struct step_average *averaging, 
     bound[BIND_SYNCED_COUNTS] = &averaging->synced_counts[field];
     bound[BIND_STEPS] = &averaging->steps[field];
     for (uint32_t i = 0; i < averaging->buffers; i++) {
-        bound[BIND_PARAMS] = &step_field_buffers(step, field)->at[averaged_buffers[i]];
+        uint32_t number = averaged_buffers[i];
+        bool packed = packed_half(step, number) != 0;
+        bound[BIND_PARAMS] = &step_field_buffers(step, field)->at[packed ? BIND_MOMENT1 : number];
         BASE_TRY(gpu_bindings_create(step->device, bound, &averaging->bindings[field][i]));
     }
     return VKN_OK;
@@ -149,7 +161,8 @@ static void record_pipeline(const struct step *step, struct gpu_recording *recor
         const struct Push push = {.a = group->first_entry,
                                   .c = group->count / group->entry,
                                   .d = group->first,
-                                  .e = group->entry};
+                                  .e = group->entry,
+                                  .f = transfer->half};
         uint32_t needed = (push.c + step->local_size - 1) / step->local_size;
         gpu_record_dispatch(recording, pipeline, transfer->bindings, &push, sizeof push,
                             needed < constants->group_limit ? needed : constants->group_limit);

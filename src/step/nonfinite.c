@@ -72,6 +72,7 @@ static size_t list_param_ranges(const struct field_model *model,
 struct checked_field {
     const struct field_model *model;
     const struct buffers *buffers;
+    bool coarse;
     const char *suffix; /* in messages: "" or " of the proposal" */
 };
 
@@ -129,19 +130,21 @@ static bool check_buffer(const struct step *step, const struct checked_field *fi
                          uint32_t number, float most, const char *what,
                          char text[STEP_NONFINITE_TEXT])
 {
-    float *values = read_back(step, &field->buffers->at[number]);
-    bool found = values && find_nonfinite(field, values, most, false, what, text);
+    const struct saved_buffer saved = {.number = number, .coarse = field->coarse};
+    float *values = base_alloc(step_saved_size(step, &saved), 1);
+    bool found = values && step_download_saved(step, &saved, values) == VKN_OK &&
+                 find_nonfinite(field, values, most, false, what, text);
     free(values);
     return found;
 }
 
 static size_t list_fields(const struct step *step, struct checked_field fields[STEP_FIELDS])
 {
-    fields[0] = (struct checked_field){&step->setup.model, &step->buffers, ""};
+    fields[0] = (struct checked_field){&step->setup.model, &step->buffers, false, ""};
     if (!step->coarse.arena)
         return 1;
     bool is_proposal = step->setup.config.march.sampling == VKN_SAMPLING_PROPOSAL;
-    fields[1] = (struct checked_field){&step->coarse_setup.model, &step->coarse,
+    fields[1] = (struct checked_field){&step->coarse_setup.model, &step->coarse, true,
                                        is_proposal ? " of the proposal" : " of the coarse field"};
     return 2;
 }
@@ -151,7 +154,7 @@ bool step_nonfinite_weights(struct step *step, char text[STEP_NONFINITE_TEXT])
     const char *const *moments = optim_kind(&step->setup.config)->moment_names;
     const struct {
         uint32_t number;
-        const char *what;
+        const char *what; /* NULL: the optimiser has no such moment */
     } buffers[] = {{BIND_PARAMS, "the weights"},
                    {BIND_MOMENT1, moments[0]},
                    {BIND_MOMENT2, moments[1]},
@@ -160,7 +163,8 @@ bool step_nonfinite_weights(struct step *step, char text[STEP_NONFINITE_TEXT])
     size_t count = list_fields(step, fields);
     for (size_t i = 0; i < BASE_COUNT(buffers); i++)
         for (size_t n = 0; n < count; n++)
-            if (check_buffer(step, &fields[n], buffers[i].number, FLT_MAX, buffers[i].what, text))
+            if (buffers[i].what &&
+                check_buffer(step, &fields[n], buffers[i].number, FLT_MAX, buffers[i].what, text))
                 return true;
     return false;
 }

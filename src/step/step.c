@@ -84,10 +84,11 @@ uint64_t step_memory(const struct setup *setup, const struct step_images *images
 /* Returns the host memory that writing a checkpoint takes for copies of its tensors. */
 static uint64_t copied_bytes(const struct setup *setup, const struct step_images *images)
 {
-    const struct buffer_counts counts = count_all(setup, images);
+    struct buffer_counts counts = count_all(setup, images);
     struct saved_buffer saved[MAX_SAVED_BUFFERS];
     size_t count = buffers_list_saved(optim_buffer_mask(&setup->config), false, saved);
     uint64_t bytes = 0;
+    optim_size_tensors(&setup->config, &counts);
     for (size_t i = 0; i < count; i++)
         bytes += buffers_bytes(BUFFERS_OF_STEP, saved[i].number, &counts);
     return bytes;
@@ -157,16 +158,6 @@ static vkn_status add_coarse(struct step *step)
     for (; step->set_count < COARSE_SETS; step->set_count++)
         BASE_TRY(bind(step, &sets[step->set_count]));
     return VKN_OK;
-}
-
-size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS])
-{
-    return buffers_list_saved(optim_buffer_mask(&step->setup.config), step->coarse.arena, saved);
-}
-
-const struct gpu_buffer *step_saved(const struct step *step, const struct saved_buffer *saved)
-{
-    return saved->coarse ? &step->coarse.at[saved->number] : &step->buffers.at[saved->number];
 }
 
 /* Returns the first pass with the same pipeline. */
@@ -322,24 +313,6 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
     vkn_status status = prepare(step, images);
     if (status != VKN_OK)
         step_destroy(step);
-    return status;
-}
-
-vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
-                             const void *data, uint64_t size)
-{
-    const struct gpu_buffer *buffer = step_saved(step, saved);
-    if (size == buffer->size)
-        return gpu_upload(step->device, buffer, 0, data, size);
-    uint64_t map = step_error_map_offset(step), before = step_view_sums_offset(step) - map;
-    struct State state = {0};
-    memcpy(&state, data, size < sizeof state ? size : sizeof state);
-    BASE_TRY(gpu_upload(step->device, buffer, 0, &state, sizeof state));
-    if (before == 0)
-        return VKN_OK;
-    void *zeros = base_alloc(before, 1);
-    vkn_status status = zeros ? gpu_upload(step->device, buffer, map, zeros, before) : VKN_ERROR;
-    free(zeros);
     return status;
 }
 

@@ -235,9 +235,15 @@ vkn_status step_check_memory(const struct gpu_device *device, const struct setup
                              uint64_t ranks);
 /* Lists the step's buffers that a checkpoint stores, in its order. Returns their number. */
 size_t step_list_saved(const struct step *step, struct saved_buffer saved[MAX_SAVED_BUFFERS]);
-/* Uploads a checkpoint's tensor. Members that an older version's state lacks become zero. The error
- * map, after the state, becomes the checkpoint's or, if that has none of this size, empty. Views
- * stay as they are unless the tensor has the buffer's size. */
+/* Returns the bytes of a checkpoint's tensor. */
+uint64_t step_saved_size(const struct step *step, const struct saved_buffer *saved);
+/* Downloads a checkpoint's tensor of step_saved_size bytes; packed moments become f32. */
+vkn_status step_download_saved(const struct step *step, const struct saved_buffer *saved,
+                               void *data);
+/* Uploads a checkpoint's tensor. Packed moments are rounded to nearest. Members that an older
+ * version's state lacks become zero. The error map, after the state, becomes the checkpoint's or,
+ * if that has none of this size, empty. Views stay as they are unless the tensor has the buffer's
+ * size. */
 vkn_status step_upload_saved(const struct step *step, const struct saved_buffer *saved,
                              const void *data, uint64_t size);
 /* Uploads refined views and appearances from a checkpoint's state, as far as the step trains them.

@@ -68,17 +68,16 @@ vkn_status vkn_trainer_save(vkn_trainer *trainer, const char *checkpoint)
     size_t count = step_list_saved(&trainer->step, saved);
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < count && status == VKN_OK; i++) {
-        const struct gpu_buffer *buffer = step_saved(&trainer->step, &saved[i]);
-        data[i] = base_alloc(buffer->size, 1);
-        status =
-            data[i] ? gpu_download(trainer->device, buffer, 0, data[i], buffer->size) : VKN_ERROR;
+        uint64_t size = step_saved_size(&trainer->step, &saved[i]);
+        data[i] = base_alloc(size, 1);
+        status = data[i] ? step_download_saved(&trainer->step, &saved[i], data[i]) : VKN_ERROR;
         tensors[i] = (struct safetensors_tensor){
             .name = saved[i].tensor,
             .type = saved[i].is_f32 ? SAFETENSORS_F32 : SAFETENSORS_U32,
             .rank = 1,
-            .shape = {buffer->size / 4},
+            .shape = {size / 4},
             .data = data[i],
-            .size = buffer->size,
+            .size = size,
         };
     }
     if (status == VKN_OK)
@@ -102,7 +101,7 @@ static vkn_status find_tensor(const vkn_trainer *trainer, const struct safetenso
                               const struct saved_buffer *saved, bool weights_only,
                               const struct safetensors_tensor **tensor)
 {
-    uint64_t count = step_saved(&trainer->step, saved)->size / 4;
+    uint64_t count = step_saved_size(&trainer->step, saved) / 4;
     bool found = !weights_only || !saved->coarse || checkpoint_has(file, saved->tensor, count);
     *tensor = NULL;
     if (!found && trainer->config.march.sampling == VKN_SAMPLING_PROPOSAL)
