@@ -80,6 +80,21 @@ export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 (cd "$work" && python3 "$source/tools/vendors/cost.py" --check amd-navi31.json nvidia-172.json intel-bmg.json) ||
     fail "docs/cost_model.md is old"
 
+# So is the table of Apple and Qualcomm in docs/testing.md.
+python3 - "$source/docs/testing.md" "$work"/apple-*.json "$work"/adreno-*.json <<'PYTHON' || fail "docs/testing.md is old"
+import json, os, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+for path in sys.argv[2:]:
+    found = json.load(open(path, encoding="utf-8"))
+    shown = [os.path.basename(path)[:-5]]
+    for name in ("field_forward", "field_backward"):
+        p = next(p for p in found["programs"] if p["pass"] == name and p["default"])
+        shown.append(" / ".join(f"{p[key]:.0f}" for key in ("registers", "spilled", "code_bytes", "occupancy")))
+    row = "| " + " | ".join(shown) + " |"
+    version = found["device"]["driver"].split("Mesa ")[-1].split("-")[0]
+    assert row in page or f"by Mesa {version}," not in page.replace("\n", " "), row
+PYTHON
+
 # Predictions use the same compiled shaders: no pass is faster than its floor, and more cycles take longer.
 python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py"
 import glob, sys
