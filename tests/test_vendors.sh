@@ -81,9 +81,9 @@ export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
     fail "docs/cost_model.md is old"
 
 # So is the table of Apple and Qualcomm in docs/testing.md.
-python3 - "$source/docs/testing.md" "$work"/apple-*.json "$work"/adreno-*.json <<'PYTHON' || fail "docs/testing.md is old"
+python3 - "$source" "$work"/apple-*.json "$work"/adreno-*.json <<'PYTHON' || fail "docs/testing.md is old"
 import json, os, sys
-page = open(sys.argv[1], encoding="utf-8").read()
+page = open(os.path.join(sys.argv[1], "docs/testing.md"), encoding="utf-8").read()
 for path in sys.argv[2:]:
     found = json.load(open(path, encoding="utf-8"))
     shown = [os.path.basename(path)[:-5]]
