@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tests compilation for absent GPUs: registers, spills and compile times of a training step are within the budget of
 # tools/vendors.sh, or tools/vendors/exceptions.tsv says why not; and the table has the drivers' statistics. Processor
-# times may be twice the budget here, because other tests run too. About 20 s: four devices, three compilers, with and
+# times may be twice the budget here, because other tests run too. About 30 s: six devices, five compilers, with and
 # without matrices, all passes of a step; every device with VKNERF_TEST_ALL.
 set -u
 source=${VKNERF_SOURCE_DIR:?}
@@ -27,14 +27,38 @@ tail -n 1 "$work/said"
 
 # Ten columns; whole numbers where the driver reports them.
 awk -F '\t' 'NF != 10 { exit 1 }' "$work/report" || fail "not ten columns: $(head -n 3 "$work/report")"
-for device in amd-navi31 nvidia-172 intel-bmg; do
-    occupancy='^[0-9]+$'
+for device in amd-navi31 nvidia-172 intel-bmg apple-m1 adreno-740; do
+    occupancy='^[0-9]+$' scratch='^[0-9]+$'
     [ $device != intel-bmg ] || occupancy='^$'
-    awk -F '\t' -v device=$device -v occupancy="$occupancy" '
-        $1 == device && $3 ~ /^field_backward/ && $4 > 0 && $5 ~ /^[0-9]+$/ && $6 ~ /^[0-9]+$/ && $8 > 0 &&
+    [ $device != adreno-740 ] || scratch='^$'
+    awk -F '\t' -v device=$device -v occupancy="$occupancy" -v scratch="$scratch" '
+        $1 == device && $3 ~ /^field_backward/ && $4 > 0 && $5 ~ /^[0-9]+$/ && $6 ~ scratch && $8 > 0 &&
             $9 ~ occupancy && $10 ~ /^[0-9]+$/ { found = 1 }
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
+
+# Registers have 32 bits, code is in bytes and occupancy in subgroups, whatever the driver's units are.
+python3 - "$work" <<'PYTHON' || fail "units of other drivers"
+import json, sys
+def compiled(device):
+    with open(f"{sys.argv[1]}/{device}.json", encoding="utf-8") as file:
+        found = json.load(file)
+    return found["device"], [p for p in found["programs"] if "fault" not in p], [p for p in found["programs"] if "fault" in p]
+_, apple, refused = compiled("apple-m1")
+assert apple and not refused
+for p in apple:
+    assert p["registers"] == p["told"]["GPRs"] / 2 and p["scratch_bytes"] == p["told"]["Scratch"], p
+    assert p["occupancy"] == p["told"]["Threads"] / 32 and p["code_bytes"] == p["told"]["Code size"], p
+device, adreno, refused = compiled("adreno-740")
+assert device["subgroup_size"] == 64, device
+for p in adreno:
+    assert p["registers"] == 4 * p["told"]["Registers used"] and p["spilled"] == p["told"]["STP Count"], p
+    assert p["code_bytes"] == 4 * p["told"]["Code size"] and p["instructions"] == p["told"]["Instruction Count"], p
+# Its buffers are too small for the activations of models of layers with the default batch.
+assert {p["program"] for p in refused} == {"model vanilla", "model dynamic", "model layered"}, refused
+for p in refused:
+    assert p["use"] == "refused" and "batch.chunk" in p["fault"] and "Adreno" in p["fault"], p
+PYTHON
 
 # Any command can run on such a device: the batch is that of a GPU, and statistics are printed without training.
 "$source/tools/vendors.sh" nvidia-172 -- train "$source/assets/demo" --downscale 8 --precision fp32 --steps 1 --quiet \
@@ -55,6 +79,21 @@ export PYTHONPATH="$source/tools/vendors" PYTHONDONTWRITEBYTECODE=1
 # The document's tables are those of these drivers. With --all they would be of the same devices.
 (cd "$work" && python3 "$source/tools/vendors/cost.py" --check amd-navi31.json nvidia-172.json intel-bmg.json) ||
     fail "docs/cost_model.md is old"
+
+# So is the table of Apple and Qualcomm in docs/testing.md.
+python3 - "$source" "$work"/apple-*.json "$work"/adreno-*.json <<'PYTHON' || fail "docs/testing.md is old"
+import json, os, sys
+page = open(os.path.join(sys.argv[1], "docs/testing.md"), encoding="utf-8").read()
+for path in sys.argv[2:]:
+    found = json.load(open(path, encoding="utf-8"))
+    shown = [os.path.basename(path)[:-5]]
+    for name in ("field_forward", "field_backward"):
+        p = next(p for p in found["programs"] if p["pass"] == name and p["default"])
+        shown.append(" / ".join(f"{p[key]:.0f}" for key in ("registers", "spilled", "code_bytes", "occupancy")))
+    row = "| " + " | ".join(shown) + " |"
+    version = found["device"]["driver"].split("Mesa ")[-1].split("-")[0]
+    assert row in page or f"by Mesa {version}," not in page.replace("\n", " "), row
+PYTHON
 
 # Predictions use the same compiled shaders: no pass is faster than its floor, and more cycles take longer.
 python3 - "$work" <<'PYTHON' || fail "tools/vendors/cost.py"

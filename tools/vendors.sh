@@ -21,14 +21,16 @@
 #                    all results are zeros. Exits with vknerf's exit status
 #
 # DEVICE: amd-vega10 amd-navi21 amd-navi31 amd-gfx1201, nvidia-164 (Turing) nvidia-172 (Ampere), intel-dg2
-# intel-mtl intel-lnl intel-bmg. Exits with 77 and a reason if the machine lacks Mesa's drivers or shims.
+# intel-mtl intel-lnl intel-bmg, apple-m1, adreno-660 adreno-740 adreno-830. Exits with 77 and a reason if the machine
+# lacks Mesa's drivers or shims.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
 
-all_devices='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-dg2 intel-mtl intel-lnl intel-bmg'
-# The devices of tests/test_vendors.sh: each compiler, with and without cooperative matrices, in 20 s of one core.
-tested_devices='amd-vega10 amd-navi31 nvidia-172 intel-bmg'
+all_devices='amd-vega10 amd-navi21 amd-navi31 amd-gfx1201 nvidia-164 nvidia-172 intel-dg2 intel-mtl intel-lnl intel-bmg
+    apple-m1 adreno-660 adreno-740 adreno-830'
+# The devices of tests/test_vendors.sh: each compiler, with and without cooperative matrices, in 30 s of one core.
+tested_devices='amd-vega10 amd-navi31 nvidia-172 intel-bmg apple-m1 adreno-740'
 
 usage() { # [EXIT-STATUS]
     sed -n '2,/^set -eu/s/^# \{0,1\}//p' "$0" >&2
@@ -66,6 +68,11 @@ choose() { # DEVICE
         intel-*)
             driver=intel shim=$build_dir/tools/vendors/xe_shim.so
             export XE_SHIM="${1#*-}" ;;
+        apple-m1)
+            driver=asahi shim=$libraries/libasahi_noop_drm_shim.so ;;
+        adreno-*)
+            driver=freedreno shim=$libraries/libfreedreno_noop_drm_shim.so
+            export FD_GPU_ID="${1#*-}" ;;
         *) die "$1: unknown device; tools/vendors.sh --help lists them" ;;
     esac
     if [ ! -f "$shim" ] && [ $driver = intel ]; then

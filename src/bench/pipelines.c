@@ -23,14 +23,23 @@ enum { VKN_MODELS(NUMBERED) };
 static const struct cost_counts assumed = {
     .rays = 8192, .marched = 400000, .live = 1u << 18, .touched = 3e6, .evaluated = 1u << 19};
 
+/* A configuration that the device refuses. */
+struct refusal {
+    enum vkn_model model;
+    char fault[1024];
+};
+
 struct compilation {
     struct bench *bench;
     const char *path;
-    bool expected;            /* AUTO is expected to choose this backend */
-    struct step steps[STEPS]; /* the default one first; only setups and pipelines are used */
+    bool expected; /* AUTO is expected to choose this backend */
+    /* The default one first; only setups and pipelines are used. Without a model: refused. */
+    struct step steps[STEPS];
     struct field_pass_request requests[MAX_PIPELINES];
     const struct setup *owner[MAX_PIPELINES]; /* setup that the shader is compiled for */
     size_t step_count, count; /* number of requests: of steps, which come first; of all */
+    struct refusal refused[STEPS];
+    size_t refused_count;
 };
 
 static void add_pipelines(struct compilation *work, const struct setup *owner, size_t count)
@@ -46,6 +55,8 @@ static void list_pipelines(struct compilation *work)
     for (size_t i = 0; i < STEPS; i++) {
         struct step *step = &work->steps[i];
         struct field_pass_request *requests = work->requests;
+        if (!step->setup.model.kind)
+            continue;
         add_pipelines(work, &step->setup, step_list_pipelines(step, false, requests + work->count));
         add_pipelines(work, &step->coarse_setup,
                       step_list_pipelines(step, true, requests + work->count));
@@ -53,6 +64,8 @@ static void list_pipelines(struct compilation *work)
     work->step_count = work->count;
     for (size_t i = 0; i < STEPS; i++) {
         const struct setup *setup = &work->steps[i].setup;
+        if (!setup->model.kind)
+            continue;
         add_pipelines(work, setup, render_list_pipelines(setup, work->requests + work->count));
     }
 }
@@ -96,19 +109,33 @@ static vkn_status set_up(struct compilation *work, const struct bench_backend *b
     return VKN_OK;
 }
 
+/* Leaves out a configuration that does not fit on the device. */
+static void refuse(struct compilation *work, size_t step, enum vkn_model model)
+{
+    work->steps[step] = (struct step){0};
+    struct refusal *refusal = &work->refused[work->refused_count++];
+    refusal->model = model;
+    snprintf(refusal->fault, sizeof refusal->fault, "%s", vkn_last_error());
+}
+
 static vkn_status configure(struct compilation *work, const struct bench_backend *backend)
 {
     char name[FIELD_SHADER_NAME], expected[FIELD_SHADER_NAME];
     struct vkn_config config = {0};
     struct field_backend promising;
-    for (size_t i = STEPS; i-- > 0;)
-        BASE_TRY(set_up(work, backend, i, &config));
+    work->path = backend->name;
+    for (size_t i = STEPS; i-- > 0;) {
+        vkn_status status = set_up(work, backend, i, &config);
+        if (status != VKN_BAD_INPUT || i == 0)
+            BASE_TRY(status);
+        else
+            refuse(work, i, config.model);
+    }
     const struct setup *setup = &work->steps[0].setup;
     memset(&config.matrix, 0, sizeof config.matrix);
     BASE_TRY(field_predict_fastest(&config, &setup->model, work->bench->capabilities, &promising));
     work->expected = strcmp(field_backend_describe(&setup->backend, name),
                             field_backend_describe(&promising, expected)) == 0;
-    work->path = backend->name;
     list_pipelines(work);
     return VKN_OK;
 }
@@ -221,10 +248,28 @@ static vkn_status compile(struct compilation *work, size_t index)
     return VKN_OK;
 }
 
+static void report_refusal(const struct compilation *work, const struct refusal *refusal)
+{
+    char name[FIELD_SHADER_NAME];
+    snprintf(name, sizeof name, "model %s", config_model_names[refusal->model]);
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddStringToObject(json, "fault", refusal->fault);
+    cJSON_AddStringToObject(json, "path", work->path);
+    cJSON_AddStringToObject(json, "program", name);
+    cJSON_AddStringToObject(json, "pass", "");
+    cJSON_AddStringToObject(json, "use", "refused");
+    cJSON_AddBoolToObject(json, "expected", work->expected);
+    cJSON_AddBoolToObject(json, "default", false);
+    cJSON_AddItemToArray(work->bench->pipelines, json);
+}
+
 static vkn_status compile_all(struct compilation *work)
 {
     if (work->bench->params->quick && !work->expected)
         return VKN_OK;
+    for (size_t i = 0; i < work->refused_count; i++)
+        if (bench_next(work->bench))
+            report_refusal(work, &work->refused[i]);
     for (size_t i = 0; i < work->count; i++)
         if (!is_listed(work, i) && bench_next(work->bench))
             BASE_TRY(compile(work, i));

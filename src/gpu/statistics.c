@@ -31,6 +31,24 @@ static const struct {
     {"busy_cycles", {"Inverse Throughput", NULL, NULL, NULL}},
 };
 
+/* Statistics of drivers that use other units, or one of the names above for something else. */
+enum { HONEYKRISP = 26 }; /* VK_DRIVER_ID_MESA_HONEYKRISP, which older headers lack */
+#define PER_SUBGROUP 0
+static const struct {
+    uint32_t driver; /* VkDriverId */
+    const char *reported, *name;
+    double unit; /* factor to the unit above; PER_SUBGROUP: invocations become subgroups */
+} other_units[] = {
+    {HONEYKRISP, "GPRs", "registers", 0.5}, /* of 16 bits */
+    {HONEYKRISP, "Scratch", "scratch_bytes", 1},
+    {HONEYKRISP, "Threads", "occupancy", PER_SUBGROUP},
+    {VK_DRIVER_ID_MESA_TURNIP, "Registers used", "registers", 4}, /* of four components */
+    {VK_DRIVER_ID_MESA_TURNIP, "STP Count", "spilled", 1},
+    {VK_DRIVER_ID_MESA_TURNIP, "Code size", "code_bytes", 4},
+    {VK_DRIVER_ID_MESA_TURNIP, "Max Waves Per Core", "occupancy", 1},
+    {VK_DRIVER_ID_MESA_TURNIP, "Instruction Count", "instructions", 1},
+};
+
 double gpu_processor_seconds(void)
 {
     struct timespec now = {0};
@@ -60,10 +78,29 @@ static void set(cJSON *json, const char *name, double value)
         cJSON_AddNumberToObject(json, name, value);
 }
 
-static void add(cJSON *json, cJSON *reported, const VkPipelineExecutableStatisticKHR *statistic)
+/* Adds a statistic whose unit differs on the driver; returns false if there is none of this name.
+ */
+static bool add_converted(uint32_t driver, cJSON *json, const char *reported, double value)
+{
+    for (size_t i = 0; i < BASE_COUNT(other_units); i++) {
+        if (driver != other_units[i].driver || strcmp(other_units[i].reported, reported) != 0)
+            continue;
+        const cJSON *subgroup = cJSON_GetObjectItemCaseSensitive(json, "subgroup_size");
+        double unit = other_units[i].unit;
+        set(json, other_units[i].name,
+            unit == PER_SUBGROUP ? value / subgroup->valuedouble : value * unit);
+        return true;
+    }
+    return false;
+}
+
+static void add(uint32_t driver_id, cJSON *json, cJSON *reported,
+                const VkPipelineExecutableStatisticKHR *statistic)
 {
     double value = value_of(statistic);
     set(reported, statistic->name, value);
+    if (add_converted(driver_id, json, statistic->name, value))
+        return;
     for (size_t i = 0; i < BASE_COUNT(statistics); i++)
         for (size_t driver = 0; driver < DRIVERS; driver++) {
             const char *name = statistics[i].reported[driver];
@@ -91,7 +128,7 @@ static void read_executable(const struct gpu_device *device, VkPipeline pipeline
         list[i].sType = VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_STATISTIC_KHR;
     if (list && get(device->handle, &info, &count, list) >= 0)
         for (uint32_t i = 0; i < count; i++)
-            add(json, reported, &list[i]);
+            add(device->support.capabilities.driver_id, json, reported, &list[i]);
     free(list);
 }
 
