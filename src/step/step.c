@@ -346,8 +346,10 @@ vkn_status step_upload_saved(const struct step *step, const struct saved_buffer 
 vkn_status step_begin(struct step *step)
 {
     BASE_TRY(step_mark_unseen(step));
-    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++)
+    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
+        step->joined[i] = setup_joins_steps(&step->setup);
         BASE_TRY(step_record_interval(step, i));
+    }
     return VKN_OK;
 }
 
