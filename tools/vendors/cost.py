@@ -65,7 +65,6 @@ RUNS = {
     # An invocation sums four parameters of four workgroups per iteration.
     "reduce_gradients": (lambda w, size: w["summed"] * w["groups"] / 16, lambda w, size: w["summed"] * 4, 2),
 }
-RUNS["finish_step"] = RUNS["reduce_gradients"]
 # Counted by tools/vendors/memory_requests.py for real rays: 128-byte lines that encode_samples loads (by blocks) per
 # marched sample, one per clock of a core's L1 cache, and sectors that scatter_gradients adds to per live sample, by lanes of a sample.
 LINES = 59
