@@ -243,9 +243,9 @@ enum pass_use {
     PASS_JOINED = 1 << 27,      /* steps may be joined, see enum pass_place */
 };
 
-/* Where a pass runs. The end of a step and the start of the next may be joined: finish_step replaces
- * reduce_gradients, check_gradients and begin_step, and update_weights runs beside the next step's
- * first pass. */
+/* Where a pass runs. The end of a step and the start of the next may be joined: finish_step
+ * replaces reduce_gradients, check_gradients and begin_step, and update_weights runs beside the
+ * next step's first pass. */
 enum pass_place {
     PASS_IN_EACH_STEP,
     PASS_AT_BEGIN,    /* in a step that is not joined to the one before */
@@ -273,7 +273,7 @@ struct pass {
                        together, chunk by chunk */
     bool by_bucket; /* runs once for each gradient bucket (push.d), together with neighbours */
     enum pass_place place; /* in a step; all other passes run in each step */
-    uint32_t rows;  /* push.e: ROWS_*, or a constant of the pass's module */
+    uint32_t rows;         /* push.e: ROWS_*, or a constant of the pass's module */
     cost_function *cost;
 };
 

@@ -53,9 +53,9 @@ bool step_submissions_differ(const struct step *step, double planned_seconds)
              planned_seconds <= TOLERANCE * seconds);
 }
 
-vkn_status step_choose_recording(struct step *step, uint32_t recording, bool is_whole)
+vkn_status step_prepare(struct step *step, uint32_t recording, uint64_t steps)
 {
-    bool joined = is_whole && !step->profile && setup_joins_steps(&step->setup);
+    bool joined = steps == UPDATE_INTERVAL && !step->profile && setup_joins_steps(&step->setup);
     if (joined == step->joined[recording] &&
         !step_submissions_differ(step, step->planned_seconds[recording]))
         return VKN_OK;

@@ -115,11 +115,15 @@ def issue_seconds(gpu, program):
     return max(latency, busy) / gpu.clock
 
 
+def share(program):
+    """The share of steps in which the pass runs."""
+    return RUNS_OF_16.get(program["pass"], 16) / 16
+
+
 def predict(gpu, program):
-    """Seconds per step: floor, prediction."""
-    name, floor = program["pass"], floor_seconds(gpu, program)
-    share, barriers = RUNS_OF_16.get(name, 16) / 16, BARRIERS_OF_16.get(name, 16) / 16
-    return share * floor, share * max(floor, issue_seconds(gpu, program)) + barriers * BARRIER
+    """Seconds per step."""
+    seconds = max(floor_seconds(gpu, program), issue_seconds(gpu, program))
+    return share(program) * seconds + BARRIERS_OF_16.get(program["pass"], 16) / 16 * BARRIER
 
 
 def step_programs(path):
@@ -164,7 +168,7 @@ def predicted_table(devices):
             if program is None:
                 cells.append("-")
                 continue
-            pair = [1e3 * seconds for seconds in predict(gpu, program)]
+            pair = 1e3 * share(program) * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
             sums[gpu.name] = [total + one for total, one in zip(sums[gpu.name], pair)]
             cells.append(f"{pair[0]:.3f} -> {pair[1]:.3f}")
         measured = [MEASURED.get((gpu.name, name)) for gpu in gpus]
