@@ -24,9 +24,7 @@ layout(std430, BINDING(STATE)) buffer StateBuffer { State state; };
 layout(std430, BINDING(CONTROL)) readonly buffer ControlBuffer { Control control; };
 layout(std430, BINDING(REDUCE)) coherent buffer ReduceBuffer { float reduce[]; };
 
-#include "optim/loss_groups.glsl"
-#include "optim/keep_gain.glsl"
-#include "optim/loss_scale.glsl"
+#include "optim/finish.glsl"
 #include "shared/proposal.glsl"
 
 // Returns whether this step needs the norm of the gradient.
@@ -66,10 +64,9 @@ float sum_squares_gpu(float unscale)
 }
 
 shared float squares[LOCAL_SIZE];
-shared bool is_last;
 
-// Stores the workgroup's sum. Returns true in all invocations of the workgroup that stores last.
-bool store_squares(float sum)
+// Stores the workgroup's sum.
+void store_squares(float sum)
 {
     squares[gl_LocalInvocationID.x] = sum;
     barrier();
@@ -77,43 +74,7 @@ bool store_squares(float sum)
         for (uint i = 1; i < LOCAL_SIZE; i++)
             sum += squares[i];
         reduce[REDUCE_GRADIENT + gl_WorkGroupID.x] = sum;
-        memoryBarrierBuffer();
-        uint finished_before = atomicAdd(state.dispatches[DISPATCH_PARAMS].finished, 1u);
-        is_last = finished_before == gl_NumWorkGroups.x - 1u;
-        memoryBarrierBuffer();
     }
-    barrier();
-    return is_last;
-}
-
-shared vec4 sums[LOCAL_SIZE];
-
-// Returns the totals of loss, squared error, squared gradient and distortion loss, summed in a fixed
-// order, in invocation 0.
-vec4 sum_groups(uint losses, uint groups)
-{
-    const uint AT_ONCE = 8u;
-    vec4 sum = vec4(0.0);
-    for (uint first = gl_LocalInvocationID.x; first < max(losses, groups); first += AT_ONCE * LOCAL_SIZE) {
-        vec4 values[AT_ONCE];
-        [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
-            uint i = min(first + k * LOCAL_SIZE, REDUCE_GROUPS - 1u);
-            values[k] = vec4(reduce[REDUCE_LOSS + 2u * i], reduce[REDUCE_LOSS + 2u * i + 1u],
-                             reduce[REDUCE_GRADIENT + i],
-                             DISTORTION != 0u ? reduce[REDUCE_DISTORTION + i] : 0.0);
-        }
-        [[unroll]] for (uint k = 0; k < AT_ONCE; k++) {
-            uint i = first + k * LOCAL_SIZE;
-            sum += vec4(i < losses ? values[k].xy : vec2(0.0), i < groups ? values[k].z : 0.0,
-                        i < losses ? values[k].w : 0.0);
-        }
-    }
-    sums[gl_LocalInvocationID.x] = sum;
-    barrier();
-    if (gl_LocalInvocationID.x == 0u)
-        for (uint i = 1; i < LOCAL_SIZE; i++)
-            sum += sums[i];
-    return sum;
 }
 
 void main()
@@ -123,24 +84,22 @@ void main()
     float sum = 0.0;
     if (needs_norm())
         sum = CPU_KERNELS != 0u ? sum_squares_cpu(unscale) : sum_squares_gpu(unscale);
-    if (!store_squares(sum))
+    store_squares(sum);
+    if (!is_last_workgroup())
         return;
     vec4 total = sum_groups(loss_groups(), gl_NumWorkGroups.x);
     if (gl_LocalInvocationID.x == 0u) {
-        state.dispatches[DISPATCH_PARAMS].finished = 0u;
 #ifdef COARSE
         // The sum lacks gradients that overflowed fixed point, so it counts as not finite.
         reduce[REDUCE_COARSE] = total.x;
         reduce[REDUCE_COARSE + 1u] = state.nonfinite == 0u ? total.z : uintBitsToFloat(0x7f800000u);
 #else
-        float mean_loss = (total.x + total.w) / max(float(state.live_rays), 1.0), coarse_loss = -1.0;
+        float coarse_loss = -1.0;
         if (SAMPLING == SAMPLING_HIERARCHICAL || SAMPLING == SAMPLING_PROPOSAL && proposal_learns()) {
             coarse_loss = reduce[REDUCE_COARSE];
             total.z += reduce[REDUCE_COARSE + 1u];
         }
-        update_loss_scale(total, coarse_loss, needs_norm());
-        if (KEEP != 0u && state.nonfinite == 0u)
-            update_keep(mean_loss);
+        finish(total, coarse_loss, needs_norm());
 #endif
     }
 }

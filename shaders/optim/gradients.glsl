@@ -1,7 +1,7 @@
 // Reads and clears gradients, in either form in which the passes before the optimiser store them: f32
 // or, with F16_SUMS, pairs of f16 for the hash grid. No other file depends on the form. Each function
 // accesses one gradient, a pair or four gradients, by one load or store.
-// Passes: reduce_gradients, pack_gradients, check_gradients, update_weights. Reads and writes
+// Passes: reduce_gradients, finish_step, pack_gradients, check_gradients, update_weights. Reads and writes
 // GRADIENTS [parameter] f32 and ACCUMULATORS [4 parameters] f16.
 layout(constant_id = SPEC_F16_SUMS) const uint F16_SUMS = 0;
 layout(constant_id = SPEC_F16_SUM_OFFSET) const uint F16_SUM_OFFSET = 0; // in units of four f16

@@ -2,7 +2,7 @@
 // share of live samples that carry a gradient converges to batch.keep. The share grows at most in
 // proportion to the gain, because probabilities are limited to keep_least and 1; the fourth root damps
 // the share's noise. The including file declares STATE as `state`.
-// Pass: check_gradients.
+// Passes: check_gradients, finish_step.
 
 layout(constant_id = SPEC_KEEP) const uint KEEP = 0;
 

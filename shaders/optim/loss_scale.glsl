@@ -1,4 +1,4 @@
-// Updates the loss scale once per step, at the end of check_gradients: tests loss and gradient for
+// Updates the loss scale once per step, at the end of check_gradients or finish_step: tests loss and gradient for
 // NaN and infinity, computes the gradient norm and the clip factor, adapts the scale, and writes
 // STATS.
 //
@@ -76,6 +76,8 @@ void update_loss_scale(vec4 sum, float coarse_loss, bool has_norm)
         factor *= config.clip_norm / norm;
     state.nonfinite = is_finite ? 0u : 1u;
     state.gradient_factor = factor;
+    state.update_rate = state.learning_rate;
+    state.update_skipped = state.nonfinite;
     if (is_finite) {
         state.grad_norm = has_norm ? norm : state.grad_norm;
         state.updates++;

@@ -7,7 +7,7 @@
 // no sparse group, because every entry has the gradient of the decay.
 //
 //   buffer            shape                                      access
-//   STATE             learning rate, gradient_factor, nonfinite  read
+//   STATE             gradient_factor, update_rate, _skipped     read
 //   GRADIENTS         [parameter] f32                            read, write
 //   ACCUMULATORS      [4 parameters] f16, with F16_SUMS          read, write
 //   PARAMS            [parameter] f32                            read, write
@@ -182,7 +182,7 @@ void update_parameter(uint i, float gradient, ParameterGroup group, float decay,
 
 void update_parameters(Entry e, ParameterGroup group, uint count)
 {
-    float rate = rate_of_step(state.learning_rate * group.rate, count);
+    float rate = rate_of_step(state.update_rate * group.rate, count);
     float decay = decay_of(e);
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE; k++)
         if (k < group.entry)
@@ -197,7 +197,7 @@ void update_pairs(Entry e, ParameterGroup group, uint count)
         w[k] = param_pairs[pair_of(e, k)];
         load_moment_pair(pair_of(e, k), m[k], v[k]);
     }
-    float rate = rate_of_step(state.learning_rate * group.rate, count);
+    float rate = rate_of_step(state.update_rate * group.rate, count);
     float decay = decay_of(e);
     [[unroll]] for (uint k = 0; k < ENTRY_SIZE / 2u; k++) {
         vec2 g = vec2(with_decay(e.gradient[2u * k], decay, w[k].x),
@@ -217,7 +217,7 @@ void update_pairs(Entry e, ParameterGroup group, uint count)
 void update_entry(Entry e, ParameterGroup group)
 {
     clear_entry(e, group);
-    if (state.nonfinite != 0u || group.rate == 0.0)
+    if (state.update_skipped != 0u || group.rate == 0.0)
         return;
     uint count = counts[e.number] + 1u;
     if (BY_PAIRS)

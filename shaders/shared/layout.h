@@ -470,6 +470,9 @@ struct State {
     SHARED_UINT kept_rays;     /* rays in the loss of this step that were kept */
     SHARED_FLOAT keep_gain;    /* a ray whose loss is the mean loss is kept with this probability */
     SHARED_FLOAT mean_loss;    /* mean loss of the last good step's rays; 0: all rays are kept */
+    /* The step that update_weights ends, which may run when the next step has begun. */
+    SHARED_FLOAT update_rate;   /* its learning rate */
+    SHARED_UINT update_skipped; /* its `nonfinite` */
 };
 
 /* Step statistics that are all-reduced with the gradients: of this rank, then totals of all ranks.

@@ -1,6 +1,6 @@
 // Computes the progress of the training and of a curriculum. The including file declares state and
 // control.
-// Passes: begin_step, generate_rays, mark_outliers, pick_cells, store_cells.
+// Passes: begin_step, finish_step, generate_rays, mark_outliers, pick_cells, store_cells.
 
 // Returns whether the training has an end, in steps or time.
 bool training_ends()

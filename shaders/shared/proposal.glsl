@@ -1,6 +1,6 @@
 // Computes the schedule of a proposal's training. The including file declares state. Within a step
 // State.step counts from 1.
-// Passes: begin_step, check_gradients, sample_proposal.
+// Passes: begin_step, finish_step, check_gradients, sample_proposal.
 
 // Returns whether this step trains the proposal, as all steps do during annealing and then every
 // proposal_interval-th step.

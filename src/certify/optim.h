@@ -1,4 +1,4 @@
-/* Declares what the tests of reduce_gradients and check_gradients share. */
+/* Declares what the tests of reduce_gradients, check_gradients and finish_step share. */
 #ifndef CERTIFY_OPTIM_H
 #define CERTIFY_OPTIM_H
 
@@ -32,6 +32,10 @@ void optim_check_state(const struct fixture *fixture, const struct State *before
 /* Checks that only the step's entry of the ring is written. */
 void optim_check_stats(struct fixture *fixture, const struct State *before,
                        const struct State *after, uint32_t losses);
+
+/* Runs finish_step, and checks that it leaves in all buffers what reduce_gradients, check_gradients
+ * and begin_step leave. last: the last partial sum. */
+void optim_check_finish(struct gpu_device *device, enum vkn_gradient_sums sums, float last);
 
 /* Runs good (g) and bad (b) steps, and good ones in which more than 1 % of the gradients underflow
  * (u), from `start`; returns the state, in which both sides agree. */

@@ -1,4 +1,5 @@
-/* Runs check_gradients, and compares loss scale, statistics and back-offs with the reference. */
+/* Runs check_gradients, and compares loss scale, statistics and back-offs with the reference; runs
+ * finish_step. */
 #include "certify/optim.h"
 
 struct fixture optim_fixture_of_sums(struct gpu_device *device, uint32_t features,
@@ -201,4 +202,67 @@ void optim_check_scale(struct fixture *fixture, const char *steps, double scale,
     struct State state = optim_run_steps(fixture, start, steps);
     if (state.loss_scale != scale || state.tolerated != tolerated)
         check_fail("after %s: scale %g, %u tolerated", steps, state.loss_scale, state.tolerated);
+}
+
+/* The buffers that finish_step writes. */
+static const uint32_t finished[] = {BIND_STATE, BIND_GRADIENTS, BIND_STATS, BIND_DISPATCHES,
+                                    BIND_ACCUMULATORS};
+
+static void put_step(struct fixture *fixture, struct State before, float last)
+{
+    const float losses[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, distortions[] = {2, 3, 5, 7, 11};
+    const struct Control control = {.step_limit = 2000};
+    struct random random = {812};
+    uint32_t mlp = fixture->model.mlp_params, params = fixture->model.param_count;
+    float *partials = random_floats(&random, 7ull * mlp, -1, 1);
+    float *reduce = base_alloc(REDUCE_SIZE, sizeof *reduce);
+    int64_t *sums = base_alloc(params, sizeof *sums);
+    partials[7 * mlp - 1] = last;
+    for (uint32_t i = mlp; i < params; i++)
+        sums[i] = (int64_t)random_word(&random) - INT32_MAX;
+    memcpy(reduce + REDUCE_LOSS, losses, sizeof losses);
+    memcpy(reduce + REDUCE_DISTORTION, distortions, sizeof distortions);
+    for (size_t i = 0; i < BASE_COUNT(finished); i++)
+        fixture_poison(fixture, finished[i]);
+    put_losses(fixture, &before, BASE_COUNT(distortions));
+    optim_put_state(fixture, before);
+    fixture_put(fixture, BIND_CONTROL, &control, sizeof control);
+    fixture_put(fixture, BIND_PARTIALS, partials, 28ull * mlp);
+    fixture_put(fixture, BIND_REDUCE, reduce, REDUCE_SIZE * sizeof *reduce);
+    if (fixture->backend.sums == VKN_SUMS_FIXED)
+        fixture_put(fixture, BIND_ACCUMULATORS, sums, 8ull * params);
+    free(sums);
+    free(reduce);
+    free(partials);
+}
+
+void optim_check_finish(struct gpu_device *device, enum vkn_gradient_sums sums, float last)
+{
+    struct fixture fixture = optim_fixture_of_sums(device, 2, sums);
+    struct State before = optim_usual;
+    before.step = 1003;
+    struct Push push = {.a = before.step % UPDATE_INTERVAL, .b = fixture.local_size};
+    void *expected[BASE_COUNT(finished)];
+    fixture.config.norm_interval = UPDATE_INTERVAL;
+    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
+    put_step(&fixture, before, last);
+    fixture_run_variant(&fixture, "reduce_gradients", FIELD_REDUCE, push, GROUPS);
+    fixture_run(&fixture, "check_gradients", push, GROUPS);
+    fixture_run(&fixture, "begin_step", push, 1);
+    for (size_t i = 0; i < BASE_COUNT(finished); i++)
+        expected[i] = fixture_read(&fixture, finished[i]);
+    put_step(&fixture, before, last);
+    push.a--; /* the step that ends */
+    fixture_run_variant(&fixture, "finish_step", FIELD_REDUCE, push, GROUPS);
+    for (size_t i = 0; i < BASE_COUNT(finished); i++) {
+        void *result = fixture_read(&fixture, finished[i]);
+        check_memory(result, expected[i], fixture.buffers[finished[i]].size);
+        free(result);
+        free(expected[i]);
+    }
+    struct State after = get_finished(&fixture);
+    check_equal(after.step, before.step + 1);
+    check_equal(after.update_skipped, isnan(last));
+    check_that(after.update_rate == before.learning_rate);
+    fixture_destroy(&fixture);
 }

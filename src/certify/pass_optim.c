@@ -1,4 +1,4 @@
-/* Tests reduce_gradients, and check_gradients with the loss scale. */
+/* Tests reduce_gradients, check_gradients with the loss scale, and finish_step. */
 #include "certify/optim.h"
 
 /* ---- reduce_gradients ---------------------------------------------------------------------- */
@@ -474,11 +474,21 @@ static void test_scale_limits(struct gpu_device *device)
     fixture_destroy(&fixture);
 }
 
+/* ---- finish_step --------------------------------------------------------------------------- */
+
+/* One dispatch leaves the bits that three passes leave, with both kinds of sums, whether the sums
+ * are finite or the last one is not. */
+static void test_finish_step(struct gpu_device *device)
+{
+    for (int n = 0; n < 4; n++)
+        optim_check_finish(device, n < 2 ? VKN_SUMS_DEFAULT : VKN_SUMS_FIXED, n % 2 ? NAN : 1);
+}
+
 static const struct certify_test tests[] = {
     TEST_BOTH(test_reduce_float),  TEST_BOTH(test_reduce_fixed),    TEST_BOTH(test_reduce_rounded),
     TEST_BOTH(test_f16_sums),      TEST_BOTH(test_loss_scale),      TEST_BOTH(test_nan_loss),
     TEST_BOTH(test_no_rays),       TEST_BOTH(test_keep_gain),       TEST_BOTH(test_backoffs),
     TEST_BOTH(test_hysteresis),    TEST_BOTH(test_scale_limits),    TEST_BOTH(test_early_growth),
-    TEST_BOTH(test_norm_interval), TEST_BOTH(test_reduce_overflow),
+    TEST_BOTH(test_norm_interval), TEST_BOTH(test_reduce_overflow), TEST_BOTH(test_finish_step),
 };
 const struct certify_part certify_optim = {"optim", tests, BASE_COUNT(tests)};

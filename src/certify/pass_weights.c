@@ -96,7 +96,7 @@ static double decay_loss(const struct fixture *fixture, const float *params)
  * (1 - beta1), whatever loss scale and clipping are. */
 static void test_decay_gradient(struct gpu_device *device)
 {
-    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
+    const struct State running = {.update_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct fixture fixture =
         weights_fixture_decaying(device, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT, 10);
     fixture.config.groups[0].decay = 0; /* of the MLPs */
@@ -139,7 +139,7 @@ static void test_rounded(struct gpu_device *device)
 /* By hand: an update below half of f16's spacing below 1 leaves a weight of 1 as it is. */
 static void test_lost_updates(struct gpu_device *device)
 {
-    const struct State running = {.learning_rate = 2e-4f, .gradient_factor = 1};
+    const struct State running = {.update_rate = 2e-4f, .gradient_factor = 1};
     struct fixture fixture = weights_fixture(device, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
     fixture_set_constant(&fixture, SPEC_ROUNDED, ROUND_MASTERS);
     struct weights before = weights_create(&fixture, 829);
@@ -179,7 +179,8 @@ static void check_skip(struct gpu_device *device, enum vkn_optimizer kind,
     if (packed)
         weights_pack_moments(&fixture);
     fixture.backend.f16 = fixture.backend.copies = true;
-    const struct State skipping = {.learning_rate = 0.02f, .gradient_factor = NAN, .nonfinite = 1};
+    const struct State skipping = {
+        .update_rate = 0.02f, .gradient_factor = NAN, .update_skipped = 1};
     struct weights before = weights_create(&fixture, 830);
     uint32_t count = fixture.model.param_count;
     before.gradients[0] = before.gradients[count - 1] = NAN;

@@ -265,7 +265,7 @@ static void check_weight(const struct fixture *fixture, const struct weights *be
     const struct Config *c = &fixture->config;
     const struct ParameterGroup *group = group_of(fixture, i);
     uint32_t rounded = fixture->constants.values[SPEC_ROUNDED];
-    struct reference_optimizer optimizer = {state->learning_rate * (double)group->rate,
+    struct reference_optimizer optimizer = {state->update_rate * (double)group->rate,
                                             c->beta1,
                                             c->beta2,
                                             c->epsilon,
@@ -322,7 +322,7 @@ static void check_copy(const struct fixture *fixture, const struct weights *befo
 
 void weights_check_update(struct fixture *fixture, bool half, float epsilon, uint32_t seed)
 {
-    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1.0f / 512};
+    const struct State running = {.update_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct weights before = weights_create(fixture, seed);
     fixture->backend.f16 = fixture->backend.copies = half;
     fixture->config.epsilon = epsilon;

@@ -134,6 +134,8 @@ static vkn_status check_state(const struct check *check, const struct State *sta
     WORD(kept_rays, 0, state->live_rays);
     REAL(keep_gain, 0, 1024);
     REAL(mean_loss, 0, HUGE_VAL);
+    REAL(update_rate, 0, HUGE_VAL);
+    WORD(update_skipped, 0, 1);
     return check_dispatches(check, state);
 }
 

@@ -129,7 +129,8 @@ static void list_passes(struct glsl_field *field)
         .dispatch = DISPATCH_FORWARD, .cost = cost_scatter};
     field->backward[2] = (struct pass){
         .name = "reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-        .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce};
+        .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .place = PASS_AT_END,
+        .cost = ngp_cost_reduce};
     const struct pass occupancy[] = {
         {"begin_cells", CELLS, .cost = layers_cost_begin},
         {"pick_cells", CELLS, .cost = layers_cost_pick},

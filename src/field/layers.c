@@ -196,7 +196,8 @@ static const struct pass backward[] = {
     {"scatter_gradients", .use = PASS_GRID, .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD,
      .by_bucket = true, .cost = ngp_cost_scatter},
     {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
+     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .place = PASS_AT_END,
+     .cost = ngp_cost_reduce},
 };
 
 /* Evaluate a chunk of cells as samples at random positions; each sample has its own ray. */

@@ -165,7 +165,8 @@ static const struct pass backward[] = {
     {"scatter_gradients", .variant = FIELD_SCATTER, .dispatch = DISPATCH_FORWARD, .by_bucket = true,
      .cost = ngp_cost_scatter},
     {"reduce_gradients", .variant = FIELD_REDUCE, .dispatch = DISPATCH_SUMMED,
-     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .cost = ngp_cost_reduce},
+     .gpu_dispatch = DISPATCH_FORWARD, .by_bucket = true, .place = PASS_AT_END,
+     .cost = ngp_cost_reduce},
 };
 
 /* One pass picks cells, evaluates the density MLP and stores the cells. With a deformation, chunks

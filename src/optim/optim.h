@@ -29,6 +29,8 @@ uint32_t optim_buffer_mask(const struct vkn_config *config);
 
 /* Checks the gradients, updates the loss scale, and updates the master parameters. */
 extern const struct pass_list optim_update;
+/* Updates the master parameters beside the next step's first pass, see enum pass_place. */
+extern const struct pass_list optim_update_before;
 /* Check the gradients of a coarse field before optim_update, and update the field's parameters
  * afterwards. Both fields are updated or skipped together, with one norm and one loss scale. */
 extern const struct pass_list optim_check_coarse, optim_update_coarse;

@@ -89,11 +89,17 @@ static struct cost cost_average(const struct cost_model *m, const struct cost_co
 
 static const struct pass update[] = {
     {"check_gradients", .dispatch = DISPATCH_PARAMS, .gpu_dispatch = DISPATCH_FORWARD,
-     .cost = cost_check},
+     .place = PASS_AT_END, .cost = cost_check},
     {"update_weights", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_ENTRIES,
-     .gpu_dispatch = DISPATCH_FORWARD, .cost = cost_weights},
+     .gpu_dispatch = DISPATCH_FORWARD, .place = PASS_AT_END, .cost = cost_weights},
 };
 const struct pass_list optim_update = PASS_LIST(update);
+
+static const struct pass update_before[] = {
+    {"update_weights", .variant = FIELD_F16_PARAMS, .dispatch = DISPATCH_ENTRIES,
+     .gpu_dispatch = DISPATCH_FORWARD, .place = PASS_JOINS_BEFORE, .cost = cost_weights},
+};
+const struct pass_list optim_update_before = PASS_LIST(update_before);
 const struct pass_list optim_update_coarse = {update + 1, 1};
 
 static const struct pass check_coarse[] = {

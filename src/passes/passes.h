@@ -240,6 +240,18 @@ enum pass_use {
     PASS_MAPS_ERRORS = 1 << 25, /* either of them: training keeps an error map */
     PASS_APPEARANCE = 1 << 23,  /* scene.appearance: training estimates the images' appearance */
     PASS_SKY = 1 << 26,         /* scene.sky: a background by direction */
+    PASS_JOINED = 1 << 27,      /* steps may be joined, see enum pass_place */
+};
+
+/* Where a pass runs. The end of a step and the start of the next may be joined: finish_step
+ * replaces reduce_gradients, check_gradients and begin_step, and update_weights runs beside the
+ * next step's first pass. */
+enum pass_place {
+    PASS_IN_EACH_STEP,
+    PASS_AT_BEGIN,    /* in a step that is not joined to the one before */
+    PASS_AT_END,      /* in a step that is not joined to the next */
+    PASS_JOINS_NEXT,  /* in a step that is joined to the next */
+    PASS_JOINS_BEFORE /* in a step that is joined to the one before; no barrier follows */
 };
 
 #define PASS_ONE_WORKGROUP (-1) /* as `dispatch`: always one workgroup */
@@ -260,7 +272,8 @@ struct pass {
     bool by_chunk;  /* runs once for each chunk of rows (push.d); neighbouring passes by chunk run
                        together, chunk by chunk */
     bool by_bucket; /* runs once for each gradient bucket (push.d), together with neighbours */
-    uint32_t rows;  /* push.e: ROWS_*, or a constant of the pass's module */
+    enum pass_place place; /* in a step; all other passes run in each step */
+    uint32_t rows;         /* push.e: ROWS_*, or a constant of the pass's module */
     cost_function *cost;
 };
 

@@ -68,7 +68,8 @@ bool setup_cost(const struct setup *setup, uint32_t subgroup_size, const struct 
     bool found = false;
     *cost = (struct cost){0};
     for (size_t i = 0; i < count; i++)
-        if (strcmp(step_pass_label(&passes[i]), name) == 0) {
+        if (passes[i].pass->place != PASS_JOINS_BEFORE &&
+            strcmp(step_pass_label(&passes[i]), name) == 0) {
             add_cost(passes[i].proposal ? &coarse_model : &fine_model, &passes[i], counts, cost);
             found = true;
         }

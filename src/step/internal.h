@@ -17,8 +17,13 @@ _Static_assert(COARSE_SETS <= STEP_MAX_SETS, "STEP_MAX_SETS covers all sets");
 /* Lists the passes of a setup's step in order. Returns their number; passes beyond STEP_MAX_PASSES
  * are counted but not stored. */
 size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES]);
+/* Returns whether steps of the setup may be joined: no step but the last of an update interval
+ * needs the norm of the gradient, and there is one field. */
+bool setup_joins_steps(const struct setup *setup);
 /* Returns the pass's name in timings: "begin_update_interval" for begin_step outside of a step. */
 const char *step_pass_label(const struct step_pass *pass);
+/* Returns whether a pass of STEP_EVERY runs in a step that is joined to its neighbours or not. */
+bool step_pass_runs(const struct step_pass *pass, bool joins_before, bool joins_next);
 /* Records a whole update interval into step->intervals[recording]. */
 vkn_status step_record_interval(struct step *step, uint32_t recording);
 /* Uploads the setup's constants. */

@@ -16,9 +16,42 @@ static const struct pass begin_passes[] = {
     {.name = "begin_step",
      .dispatch = PASS_ONE_WORKGROUP,
      .writes_dispatches = true,
+     .place = PASS_AT_BEGIN,
      .cost = cost_begin},
 };
 static const struct pass_list begin = PASS_LIST(begin_passes);
+
+/* The cost of the passes that finish_step replaces. */
+static struct cost cost_finish(const struct cost_model *m, const struct cost_counts *n)
+{
+    const struct pass *reduce = field_find_pass(m->model, &m->model->kind->backward, FIELD_REDUCE);
+    const struct cost parts[] = {cost_begin(m, n), reduce->cost(m, n),
+                                 optim_update.passes[0].cost(m, n)};
+    struct cost sum = {0};
+    for (size_t i = 0; i < BASE_COUNT(parts); i++) {
+        sum.flops += parts[i].flops;
+        sum.bytes += parts[i].bytes;
+        sum.memory += parts[i].memory;
+        sum.atomics += parts[i].atomics;
+    }
+    return sum;
+}
+
+static const struct pass finish_passes[] = {
+    {.name = "finish_step",
+     .variant = FIELD_REDUCE,
+     .dispatch = DISPATCH_SUMMED,
+     .gpu_dispatch = DISPATCH_FORWARD,
+     .writes_dispatches = true,
+     .place = PASS_JOINS_NEXT,
+     .cost = cost_finish},
+};
+static const struct pass_list finish = PASS_LIST(finish_passes);
+
+bool setup_joins_steps(const struct setup *setup)
+{
+    return setup->constants.norm_interval == UPDATE_INTERVAL && !rays_have_coarse(&setup->config);
+}
 
 /* Returns whether the setup meets the conditions of a pass, see enum pass_use. */
 static bool meets_conditions(const struct setup *setup, unsigned use)
@@ -36,6 +69,7 @@ static bool meets_conditions(const struct setup *setup, unsigned use)
     holds |= rays_error_cells(&setup->config, 1) > 0 ? PASS_MAPS_ERRORS : 0u;
     holds |= volume_appearance_kind(&setup->config) ? PASS_APPEARANCE : 0u;
     holds |= volume_sky_cells(&setup->config) ? PASS_SKY : 0u;
+    holds |= setup_joins_steps(setup) ? PASS_JOINED : 0u;
     holds |= PASS_TRAINS_PROPOSAL | (setup->averaged ? PASS_AVERAGED : 0u);
     holds |= field_pass_use(&setup->model);
     const struct field_backend *backend = &setup->backend;
@@ -67,6 +101,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_INTERVAL_GRID, &volume_appearance, PASS_APPEARANCE, SET_STEP},
         {STEP_INTERVAL_GRID, &volume_sky, PASS_SKY, SET_STEP},
         {STEP_EVERY, &begin, PASS_ALWAYS, SET_STEP},
+        {STEP_EVERY, &optim_update_before, PASS_JOINED, SET_STEP},
         {STEP_EVERY, &rays_generating, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_ONE_FIELD, SET_STEP},
         {STEP_EVERY, &rays_sampling, PASS_TWO_FIELDS, SET_COARSE},
@@ -108,6 +143,7 @@ size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_
         {STEP_EVERY, &optim_check_coarse, PASS_TWO_FIELDS | PASS_SYNCHRONOUS | PASS_TRAINS_PROPOSAL,
          SET_COARSE},
         {STEP_EVERY, &optim_import, PASS_SYNCHRONOUS, SET_STEP},
+        {STEP_EVERY, &finish, PASS_JOINED, SET_STEP},
         {STEP_EVERY, &optim_update, PASS_ALWAYS, SET_STEP},
         {STEP_EVERY, &optim_update_coarse, PASS_TWO_FIELDS | PASS_TRAINS_PROPOSAL,
          SET_COARSE_FIELD},

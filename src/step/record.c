@@ -92,7 +92,7 @@ void step_record_pass(struct step *step, struct gpu_recording *recording,
         end_timing(step, recording);
     if (pass->pass->writes_dispatches)
         gpu_record_barrier(recording);
-    else
+    else if (pass->pass->place != PASS_JOINS_BEFORE)
         gpu_record_compute_barrier(recording);
 }
 
@@ -115,14 +115,23 @@ size_t step_chunk_end(const struct step *step, size_t first)
 struct range {
     struct gpu_recording *recording;
     uint32_t slot;
-    uint32_t bucket, bucket_end; /* buckets of the passes that run by bucket */
-    bool begun[STEP_MAX_SETS];   /* sets of samples that have begun */
+    uint32_t bucket, bucket_end;   /* buckets of the passes that run by bucket */
+    bool begun[STEP_MAX_SETS];     /* sets of samples that have begun */
+    bool joins_before, joins_next; /* the step is joined to its neighbours */
 };
+
+static struct range range_of_step(struct gpu_recording *recording, uint32_t slot)
+{
+    return (struct range){
+        .recording = recording, .slot = slot, .bucket_end = UINT32_MAX, .begun = {true}};
+}
 
 static void record_in_range(struct step *step, struct range *range, size_t number, uint32_t chunk,
                             bool timed)
 {
     struct step_pass pass = step->passes[number];
+    if (!step_pass_runs(&pass, range->joins_before, range->joins_next))
+        return;
     pass.begins_set = !range->begun[pass.set];
     range->begun[pass.set] = true;
     if (step_begins_submission(step, number))
@@ -151,15 +160,30 @@ static void record_chunks(struct step *step, struct range *range, size_t first, 
         end_timing(step, range->recording);
 }
 
-void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
-                      const char *from, const char *until)
+bool step_pass_runs(const struct step_pass *pass, bool joins_before, bool joins_next)
 {
-    struct range range = {recording, slot, 0, UINT32_MAX, {true}};
+    switch (pass->pass->place) {
+    case PASS_AT_BEGIN:
+        return !joins_before;
+    case PASS_AT_END:
+        return !joins_next;
+    case PASS_JOINS_NEXT:
+        return joins_next;
+    case PASS_JOINS_BEFORE:
+        return joins_before;
+    default:
+        return true;
+    }
+}
+
+static void record_part(struct step *step, struct range range, const char *from, const char *until)
+{
     bool started = from == NULL;
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         const struct pass *pass = step->passes[i].pass;
         end = i + 1;
-        if (step->passes[i].phase != STEP_EVERY)
+        if (step->passes[i].phase != STEP_EVERY ||
+            !step_pass_runs(&step->passes[i], range.joins_before, range.joins_next))
             continue;
         if (until && strcmp(pass->name, until) == 0)
             return;
@@ -171,10 +195,18 @@ void step_record_part(struct step *step, struct gpu_recording *recording, uint32
     }
 }
 
+void step_record_part(struct step *step, struct gpu_recording *recording, uint32_t slot,
+                      const char *from, const char *until)
+{
+    record_part(step, range_of_step(recording, slot), from, until);
+}
+
 void step_record_segment(struct step *step, struct gpu_recording *recording,
                          const struct segment *segment)
 {
-    struct range range = {recording, ANY_STEP, segment->bucket, segment->bucket_end, {true}};
+    struct range range = range_of_step(recording, ANY_STEP);
+    range.bucket = segment->bucket;
+    range.bucket_end = segment->bucket_end;
     for (size_t i = segment->from, end; i < segment->end; i = end) {
         end = step_chunk_end(step, i);
         if (step->passes[i].phase == STEP_EVERY)
@@ -185,7 +217,7 @@ void step_record_segment(struct step *step, struct gpu_recording *recording,
 void step_record_interval_passes(struct step *step, struct gpu_recording *recording,
                                  enum step_phase phase)
 {
-    struct range range = {recording, UPDATE_INTERVAL, 0, UINT32_MAX, {true}};
+    struct range range = range_of_step(recording, UPDATE_INTERVAL);
     for (size_t i = 0, end; i < step->pass_count; i = end) {
         end = i + 1;
         if (step->passes[i].phase != phase)
@@ -212,8 +244,14 @@ vkn_status step_record_interval(struct step *step, uint32_t number)
     BASE_TRY(gpu_record_begin(step->device, "update interval", timestamps, recording));
     step_record_interval_passes(step, *recording, STEP_INTERVAL_BEGIN);
     step_record_interval_passes(step, *recording, STEP_INTERVAL_GRID);
-    for (uint32_t slot = 0; slot < UPDATE_INTERVAL; slot++)
-        step_record_part(step, *recording, slot, NULL, NULL);
+    /* The last step is joined to none: it is timed, and computes the norm. */
+    uint32_t joined = step->joined[number] ? UPDATE_INTERVAL - 1 : 0;
+    for (uint32_t slot = 0; slot < UPDATE_INTERVAL; slot++) {
+        struct range range = range_of_step(*recording, slot);
+        range.joins_before = slot > 0 && slot < joined;
+        range.joins_next = slot + 1 < joined;
+        record_part(step, range, NULL, NULL);
+    }
     step_record_interval_passes(step, *recording, STEP_INTERVAL_END);
     return gpu_record_end(*recording);
 }
@@ -240,6 +278,7 @@ vkn_status step_profile(struct step *step)
     step->profile = true;
     for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
         gpu_recording_destroy(&step->intervals[i]);
+        step->joined[i] = false;
         BASE_TRY(step_record_interval(step, i));
     }
     return VKN_OK;

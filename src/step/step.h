@@ -157,6 +157,7 @@ struct step {
     size_t pass_count;
     struct gpu_pipeline *mark_unseen_cells, *round_parameters[STEP_FIELDS]; /* [1]: a proposal's */
     struct gpu_recording *intervals[STEP_RECORDINGS]; /* each a whole update interval */
+    bool joined[STEP_RECORDINGS];   /* the interval's steps are joined, see enum pass_place */
     struct step_ranks *ranks;       /* synchronous data parallelism, without `intervals` */
     struct step_average *averaging; /* parameter averaging */
     bool profile;                   /* see step_profile */
@@ -288,9 +289,11 @@ double step_seconds(const struct step *step);
 /* Sets the wanted live samples of a step, from the next interval on. `samples` must not exceed the
  * number at step_create. */
 vkn_status step_set_samples(struct step *step, uint32_t samples);
-/* Records an interval again if it should be split differently: into submissions of at most 50 ms,
- * or single passes. The recording must not be in flight. */
-vkn_status step_choose_submissions(struct step *step, uint32_t recording);
+/* Records an interval, of whose steps `steps` run, again if it should be split differently (into
+ * submissions of at most 50 ms, or single passes) or if its steps should be joined (enum
+ * pass_place), which takes all steps. Called before each step_submit. The recording must not be in
+ * flight. */
+vkn_status step_prepare(struct step *step, uint32_t recording, uint64_t steps);
 /* Submit an interval, and wait until it has finished. */
 vkn_status step_submit(struct step *step, uint32_t recording);
 vkn_status step_wait(struct step *step, uint32_t recording);

@@ -53,10 +53,13 @@ bool step_submissions_differ(const struct step *step, double planned_seconds)
              planned_seconds <= TOLERANCE * seconds);
 }
 
-vkn_status step_choose_submissions(struct step *step, uint32_t recording)
+vkn_status step_prepare(struct step *step, uint32_t recording, uint64_t steps)
 {
-    if (!step_submissions_differ(step, step->planned_seconds[recording]))
+    bool joined = steps == UPDATE_INTERVAL && !step->profile && setup_joins_steps(&step->setup);
+    if (joined == step->joined[recording] &&
+        !step_submissions_differ(step, step->planned_seconds[recording]))
         return VKN_OK;
+    step->joined[recording] = joined;
     gpu_recording_destroy(&step->intervals[recording]);
     return step_record_interval(step, recording);
 }
@@ -89,7 +92,9 @@ vkn_status step_measure_passes(struct step *step, enum step_phase phase, uint32_
     for (size_t first = from, next; first < end; first = next) {
         next = step_chunk_end(step, first);
         uint32_t chunks = step_pass_chunks(step, first);
-        for (uint32_t chunk = 0; step->passes[first].phase == phase && chunk < chunks; chunk++)
+        bool runs = step->passes[first].phase == phase &&
+                    step_pass_runs(&step->passes[first], false, false);
+        for (uint32_t chunk = 0; runs && chunk < chunks; chunk++)
             for (size_t i = first; i < next; i++)
                 BASE_TRY(measure_pass(step, i, slot, chunk));
     }

@@ -147,7 +147,7 @@ static vkn_status submit_intervals(struct loop *loop)
             break;
         BASE_TRY(loop_advance(loop));
         BASE_TRY(adapt_batch(loop));
-        BASE_TRY(step_choose_submissions(&loop->trainer->step, index));
+        BASE_TRY(step_prepare(&loop->trainer->step, index, loop_next_stop(loop) - loop->submitted));
         loop->submitted = loop_next_stop(loop);
         control->step_limit = (uint32_t)(loop->callback_expected ? loop->submitted : loop->limit);
         BASE_TRY(submit_interval(loop, index));

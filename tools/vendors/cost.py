@@ -70,8 +70,11 @@ LINES = 59
 REQUESTS = {1: 188, 4: 60}
 ON_MATRICES = ("field_forward", "field_backward")
 BARRIER = 5e-6  # seconds between two passes
-# Passes that run once in so many steps; their work is already given per step.
-UPDATE_INTERVAL = {"update_occupancy": 16, "threshold_occupancy": 16, "pack_occupancy": 16}
+# Steps of the 16 of an update interval in which a pass runs, and after which of its runs a barrier follows; 16 and the
+# same for all other passes. The work of passes that run once per update interval is already given per step.
+RUNS_OF_16 = {"begin_step": 2, "reduce_gradients": 2, "check_gradients": 2, "finish_step": 14}
+BARRIERS_OF_16 = {"update_occupancy": 1, "threshold_occupancy": 1, "pack_occupancy": 1, "update_average": 1,
+                  "update_weights": 2, **RUNS_OF_16}
 
 
 def waves(gpu, program):
@@ -111,8 +114,15 @@ def issue_seconds(gpu, program):
     return max(latency, busy) / gpu.clock
 
 
+def share(program):
+    """The share of steps in which the pass runs."""
+    return RUNS_OF_16.get(program["pass"], 16) / 16
+
+
 def predict(gpu, program):
-    return max(floor_seconds(gpu, program), issue_seconds(gpu, program)) + BARRIER / UPDATE_INTERVAL.get(program["pass"], 1)
+    """Seconds per step."""
+    seconds = max(floor_seconds(gpu, program), issue_seconds(gpu, program))
+    return share(program) * seconds + BARRIERS_OF_16.get(program["pass"], 16) / 16 * BARRIER
 
 
 def step_programs(path):
@@ -157,7 +167,7 @@ def predicted_table(devices):
             if program is None:
                 cells.append("-")
                 continue
-            pair = 1e3 * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
+            pair = 1e3 * share(program) * floor_seconds(gpu, program), 1e3 * predict(gpu, program)
             sums[gpu.name] = [total + one for total, one in zip(sums[gpu.name], pair)]
             cells.append(f"{pair[0]:.3f} -> {pair[1]:.3f}")
         measured = [MEASURED.get((gpu.name, name)) for gpu in gpus]
