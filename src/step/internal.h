@@ -18,7 +18,7 @@ _Static_assert(COARSE_SETS <= STEP_MAX_SETS, "STEP_MAX_SETS covers all sets");
  * are counted but not stored. */
 size_t step_list_passes(const struct setup *setup, struct step_pass passes[STEP_MAX_PASSES]);
 /* Returns whether steps of the setup may be joined: no step but the last of an update interval
- * needs the norm of the gradient, and there is one field. */
+ * needs the norm of the gradient, and there is one field, which has partial gradients to reduce. */
 bool setup_joins_steps(const struct setup *setup);
 /* Returns the pass's name in timings: "begin_update_interval" for begin_step outside of a step. */
 const char *step_pass_label(const struct step_pass *pass);

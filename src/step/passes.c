@@ -50,7 +50,9 @@ static const struct pass_list finish = PASS_LIST(finish_passes);
 
 bool setup_joins_steps(const struct setup *setup)
 {
-    return setup->constants.norm_interval == UPDATE_INTERVAL && !rays_have_coarse(&setup->config);
+    const struct field_model *model = &setup->model;
+    return setup->constants.norm_interval == UPDATE_INTERVAL && !rays_have_coarse(&setup->config) &&
+           field_find_pass(model, &model->kind->backward, FIELD_REDUCE);
 }
 
 /* Returns whether the setup meets the conditions of a pass, see enum pass_use. */
