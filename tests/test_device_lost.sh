@@ -15,8 +15,7 @@ cat >layers/vkfault.json <<EOF
 EOF
 export VK_ADD_LAYER_PATH="$PWD/layers" VK_INSTANCE_LAYERS=VK_LAYER_vknerf_fault VKFAULT_CALL=vkWaitForFences
 
-# The device is lost in a wait after the training, when only the first MARKERS of the recorded markers have been
-# executed. 400 are some of the update interval that runs: it is recorded again, because it has fewer than 16 steps.
+# The device is lost in a wait after the training, when only the first MARKERS of the markers have been executed.
 lose() { # MARKERS [PATTERN]
     rm -rf lost
     export VKFAULT_N=12 VKFAULT_RESULT=-4 VKFAULT_MARKERS="$1"
@@ -29,16 +28,16 @@ fault='; the driver reports: the layer lost it, ring 3 stalled (code 0x7, data 0
 pass='; the last command that began is the pass [a-z_0-9]* of "update interval"'
 filled='; the last command that began is the fill of [a-z ]* of "zero an arena"'
 export VKNERF_DISABLE=self_test
-lose 400
+lose 90
 export VKFAULT_OFFER=1
-lose 400 "$pass$fault"
+lose 90 "$pass$fault"
 lose 1 "$filled$fault"
 grep -q 'fill of unbound' err || fail "not the first fill: $(cat err)"
 lose 3 "$filled$fault"
 grep -q 'fill of unbound' err && fail "the first fill is over: $(cat err)"
 lose -1 "$fault"
-VKNERF_DISABLE=self_test,device_fault lose 400 "$pass"
-VKNERF_DISABLE=self_test,buffer_markers lose 400 "$fault"
+VKNERF_DISABLE=self_test,device_fault lose 90 "$pass"
+VKNERF_DISABLE=self_test,buffer_markers lose 90 "$fault"
 
 # A hung device: the wait never ends, and markers are read from host memory.
 export VKFAULT_N=12 VKFAULT_RESULT=2 VKFAULT_STICKY=1 VKFAULT_MARKERS=1 VKNERF_FIELD_SECONDS=1

@@ -33,20 +33,28 @@ static double mean_of(const float *values, uint32_t count)
     return sum / count;
 }
 
+/* Makes random weights whose gradients and moments all have one value, without a decay of the MLPs.
+ */
+static struct weights weights_of_gradient(struct fixture *fixture, uint32_t seed, float value)
+{
+    fixture->config.groups[0].decay = 0; /* of the MLPs */
+    fixture_put(fixture, BIND_CONFIG, &fixture->config, sizeof fixture->config);
+    struct weights weights = weights_create(fixture, seed);
+    for (uint32_t i = 0; i < fixture->model.param_count; i++)
+        weights.gradients[i] = weights.moment1[i] = weights.moment2[i] = value;
+    return weights;
+}
+
 /* Packed moments that decay by a few units in the last place: the mean of many is right, though
  * each is rounded to one of two numbers. Rounding to nearest would give 0.8984 and 0.9902. In
  * another step about half of the moments are rounded to the other number. */
 static void test_packed_means(struct gpu_device *device)
 {
-    const struct State running = {.learning_rate = 0.02f, .gradient_factor = 1e-30f};
+    const struct State running = {.update_rate = 0.02f, .gradient_factor = 1e-30f};
     struct fixture fixture = weights_fixture(device, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT);
     weights_pack_moments(&fixture);
-    fixture.config.groups[0].decay = 0; /* of the MLPs */
-    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct weights before = weights_create(&fixture, 880);
+    struct weights before = weights_of_gradient(&fixture, 880, 1);
     uint32_t count = fixture.model.param_count;
-    for (uint32_t i = 0; i < count; i++)
-        before.gradients[i] = before.moment1[i] = before.moment2[i] = 1;
     struct weights after = weights_update(&fixture, &before, running);
     check_close((float)mean_of(after.moment1, count), 0.9, 1, 2e-4, "mean of first moments", 0);
     check_close((float)mean_of(after.moment2, count), 0.99, 1, 1e-4, "mean of second moments", 0);
@@ -99,12 +107,8 @@ static void test_decay_gradient(struct gpu_device *device)
     const struct State running = {.update_rate = 0.02f, .gradient_factor = 1.0f / 512};
     struct fixture fixture =
         weights_fixture_decaying(device, VKN_OPTIMIZER_ADAM, 2, VKN_SUMS_DEFAULT, 10);
-    fixture.config.groups[0].decay = 0; /* of the MLPs */
-    fixture_put(&fixture, BIND_CONFIG, &fixture.config, sizeof fixture.config);
-    struct weights before = weights_create(&fixture, 870);
+    struct weights before = weights_of_gradient(&fixture, 870, 0);
     uint32_t count = fixture.model.param_count;
-    for (uint32_t i = 0; i < count; i++)
-        before.gradients[i] = before.moment1[i] = before.moment2[i] = 0;
     struct weights after = weights_update(&fixture, &before, running);
     struct random random = {871};
     for (uint32_t n = 0; n < 100; n++) {

@@ -319,10 +319,8 @@ vkn_status step_create(struct gpu_device *device, const struct setup *setup,
 vkn_status step_begin(struct step *step)
 {
     BASE_TRY(step_mark_unseen(step));
-    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++) {
-        step->joined[i] = setup_joins_steps(&step->setup);
+    for (uint32_t i = 0; i < STEP_RECORDINGS && !step->ranks; i++)
         BASE_TRY(step_record_interval(step, i));
-    }
     return VKN_OK;
 }
 

@@ -44,18 +44,27 @@ bool step_begins_submission(struct step *step, size_t pass)
     return begins;
 }
 
+/* Returns whether an interval is one submission, as it was planned. */
+static bool is_one_submission(const struct step *step, double planned_seconds)
+{
+    return fmax(step_interval_seconds(step), planned_seconds) <= SUBMISSION_SECONDS;
+}
+
 bool step_submissions_differ(const struct step *step, double planned_seconds)
 {
     double seconds = step_interval_seconds(step);
-    bool is_whole = fmax(seconds, planned_seconds) <= SUBMISSION_SECONDS;
-    return step->measured && !is_whole &&
+    return step->measured && !is_one_submission(step, planned_seconds) &&
            !(planned_seconds > 0 && seconds <= TOLERANCE * planned_seconds &&
              planned_seconds <= TOLERANCE * seconds);
 }
 
 vkn_status step_prepare(struct step *step, uint32_t recording, uint64_t steps)
 {
-    bool joined = steps == UPDATE_INTERVAL && !step->profile && setup_joins_steps(&step->setup);
+    /* In joined steps no pass is measured alone, so their submissions could not be chosen. */
+    bool fits =
+        !step_splits_submissions(step) || is_one_submission(step, step->planned_seconds[recording]);
+    bool joined =
+        fits && steps == UPDATE_INTERVAL && !step->profile && setup_joins_steps(&step->setup);
     if (joined == step->joined[recording] &&
         !step_submissions_differ(step, step->planned_seconds[recording]))
         return VKN_OK;
