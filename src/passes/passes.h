@@ -177,6 +177,15 @@ static inline struct cost cost_streaming(double flops, double bytes)
     return (struct cost){.flops = flops, .bytes = bytes, .memory = bytes};
 }
 
+/* Adds a share of a pass's cost. */
+static inline void cost_add(struct cost *sum, const struct cost *cost, double share)
+{
+    sum->flops += share * cost->flops;
+    sum->bytes += share * cost->bytes;
+    sum->memory += share * cost->memory;
+    sum->atomics += share * cost->atomics;
+}
+
 /* ---- passes -------------------------------------------------------------------------------- */
 
 /* How the shader of a pass depends on the backend: the suffix that is added to the pass's name. */

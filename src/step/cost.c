@@ -35,10 +35,7 @@ static void add_cost(const struct cost_model *model, const struct step_pass *pas
     double share = pass->phase == STEP_EVERY ? 1.0 : 1.0 / UPDATE_INTERVAL;
     if (pass->learns) /* the training interval after annealing */
         share /= model->config->proposal.interval;
-    sum->flops += share * cost.flops;
-    sum->bytes += share * cost.bytes;
-    sum->memory += share * cost.memory;
-    sum->atomics += share * cost.atomics;
+    cost_add(sum, &cost, share);
 }
 
 static struct cost_model model_of(const struct setup *setup, uint32_t subgroup_size)

@@ -28,12 +28,8 @@ static struct cost cost_finish(const struct cost_model *m, const struct cost_cou
     const struct cost parts[] = {cost_begin(m, n), reduce->cost(m, n),
                                  optim_update.passes[0].cost(m, n)};
     struct cost sum = {0};
-    for (size_t i = 0; i < BASE_COUNT(parts); i++) {
-        sum.flops += parts[i].flops;
-        sum.bytes += parts[i].bytes;
-        sum.memory += parts[i].memory;
-        sum.atomics += parts[i].atomics;
-    }
+    for (size_t i = 0; i < BASE_COUNT(parts); i++)
+        cost_add(&sum, &parts[i], 1);
     return sum;
 }
 
