@@ -15,7 +15,8 @@
 #endif
 layout(buffer_reference, std430, buffer_reference_align = 8) readonly buffer Weights { STORAGE_T4 at[]; };
 layout(std430, BINDING(ADDRESSES)) readonly buffer AddressBuffer { uvec2 addresses[]; };
-#define WEIGHTS4(i) Weights(addresses[BIND_WEIGHTS]).at[i]
+Weights weights = Weights(addresses[BIND_WEIGHTS]); // before any loop: see bounded_counter
+#define WEIGHTS4(i) weights.at[i]
 #elif defined(FP16)
 layout(std430, BINDING(F16_PARAMS)) readonly buffer F16FourBuffer { f16vec4 params4[]; };
 #define WEIGHTS4(i) params4[i]
@@ -78,7 +79,8 @@ uint unrolled_count(uint count)
 
 // Returns the counter of a loop over weights, uniform for all lanes and clamped below `end`, because
 // some drivers run a loop's body once with all lanes off and the counter unset, and loads by address
-// are not checked.
+// are not checked. Addresses are loaded before the loops, because such a driver may load 0 with all
+// lanes off (lavapipe from Mesa 26.2 on).
 uint bounded_counter(uint counter, uint end, uint by)
 {
     return min(uniform_value(counter), end - by);
@@ -222,7 +224,8 @@ layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchBuffer { STORAG
 layout(std430, BINDING(SCRATCH)) workgroupcoherent buffer ScratchFourBuffer { STORAGE_T4 scratch4[]; };
 #ifdef ADDRESSES
 layout(buffer_reference, std430, buffer_reference_align = 8) workgroupcoherent buffer Scratch { STORAGE_T4 at[]; };
-#define SCRATCH4(i) Scratch(addresses[BIND_SCRATCH]).at[i]
+Scratch scratch_rows = Scratch(addresses[BIND_SCRATCH]);
+#define SCRATCH4(i) scratch_rows.at[i]
 #else
 #define SCRATCH4(i) scratch4[i]
 #endif
