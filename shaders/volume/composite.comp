@@ -59,7 +59,7 @@ layout(std430, BINDING(REDUCE)) buffer ReduceBuffer { float reduce[]; };
 const bool LISTS_LIVE = DETERMINISTIC == 0u && VISIBILITY == 0u;
 const bool COUNTS_LIVE = DETERMINISTIC != 0u && VISIBILITY == 0u;
 
-shared vec3 group_loss[LOCAL_SIZE]; // loss of colours, squared error, distortion loss
+shared vec4 group_loss[LOCAL_SIZE]; // loss of colours, squared error, distortion loss, live rays
 
 #include "volume/active_ray.glsl"
 
@@ -176,15 +176,18 @@ uint tail_begin(uint ray)
     return begin;
 }
 
-// Stores the workgroup's losses and squared error: sums of the first `count` elements of group_loss.
+// Stores the workgroup's losses and squared error and counts its live rays: sums of the first `count`
+// elements of group_loss. One atomic for all rays of a workgroup, because all of them have one address.
 void store_losses(uint count)
 {
     barrier();
     if (gl_LocalInvocationID.x != 0u)
         return;
-    vec3 sum = vec3(0.0);
+    vec4 sum = vec4(0.0);
     for (uint i = 0; i < count; i++)
         sum += group_loss[i];
+    if (sum.w > 0.0)
+        atomicAdd(state.live_rays, uint(sum.w));
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x] = sum.x;
     reduce[REDUCE_LOSS + 2u * gl_WorkGroupID.x + 1u] = sum.y;
     if (DISTORTION != 0u)

@@ -116,11 +116,8 @@ void composite_per_invocation()
                     accumulated.depth);
     for (uint i = tail_begin(ray); i < config.sample_capacity; i++)
         field_gradients[i] = vec4(0.0);
-    group_loss[gl_LocalInvocationID.x] = loss;
+    group_loss[gl_LocalInvocationID.x] = vec4(loss, is_active ? 1.0 : 0.0);
     store_losses(LOCAL_SIZE);
-    uint used_rays = subgroupAdd(is_active ? 1u : 0u);
-    if (subgroupElect())
-        atomicAdd(state.live_rays, used_rays);
     if (KEEP != 0u) {
         uint reached_samples = subgroupAdd(live_count), kept_rays = subgroupAdd(is_kept ? 1u : 0u);
         if (subgroupElect())

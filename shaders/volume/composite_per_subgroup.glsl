@@ -215,9 +215,7 @@ void composite_per_subgroup()
     }
 #ifdef TRAIN
     if (lane == 0u) {
-        group_loss[gl_SubgroupID] = loss;
-        if (live_rays > 0u)
-            atomicAdd(state.live_rays, live_rays);
+        group_loss[gl_SubgroupID] = vec4(loss, live_rays);
         if (COUNTS_LIVE && counts.listed > 0u)
             atomicAdd(state.live_count, counts.listed);
         count_kept(counts.reached, counts.kept);
