@@ -37,6 +37,10 @@ for device in amd-navi31 nvidia-172 intel-bmg apple-m1 adreno-740; do
         END { exit !found }' "$work/report" || fail "$device: $(grep "^$device.*field_backward" "$work/report")"
 done
 
+# A SIMD of GCN runs two subgroups of field_backward at a time.
+awk -F '\t' '$1 == "amd-vega10" && $3 ~ /^field_backward/ { seen = 1; if ($9 < 2) exit 1 } END { exit !seen }' \
+    "$work/report" || fail "amd-vega10: $(grep "^amd-vega10.*field_backward" "$work/report")"
+
 # Registers have 32 bits, code is in bytes and occupancy in subgroups, whatever the driver's units are.
 python3 - "$work" <<'PYTHON' || fail "units of other drivers"
 import json, sys

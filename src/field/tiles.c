@@ -209,13 +209,24 @@ static void try_columns(const struct field_model *model, const struct gpu_capabi
         *backend = tried;
 }
 
+/* Returns whether one subgroup whose invocations use 256 registers fills a SIMD's register file:
+ * AMD's GPUs before RDNA. With twice as many invocations, which need half as many registers each, a
+ * SIMD runs two subgroups at a time, and field_backward takes a fifth less time. */
+static bool has_one_subgroup(const struct gpu_capabilities *device,
+                             const struct field_backend *backend)
+{
+    return device->vendor_id == GPU_VENDOR_AMD && backend->subgroup_size == 64;
+}
+
 /* Chooses enough invocations to hold the weight gradients in registers; if there are not enough,
  * the gradients go through memory. */
 static void choose_backward(const struct field_model *model, const struct gpu_capabilities *device,
                             struct field_backend *backend)
 {
-    uint32_t most = most_invocations(device, backend),
-             preferred = has_many_registers(backend) || !most_held(backend) ? 256 : 512;
+    uint32_t most = most_invocations(device, backend);
+    bool prefers_few =
+        (has_many_registers(backend) && !has_one_subgroup(device, backend)) || !most_held(backend);
+    uint32_t preferred = prefers_few ? 256 : 512;
     preferred = preferred < most ? preferred : most;
     backend->backward_size = preferred;
     while (backend->backward_size < most && held_floats(model, backend) > most_held(backend))

@@ -65,23 +65,16 @@ static void read_properties(VkPhysicalDevice physical, const struct gpu_support 
     vkGetPhysicalDeviceProperties2(physical, &properties->base);
 }
 
-enum {
-    VENDOR_AMD = 0x1002,
-    VENDOR_INTEL = 0x8086,
-    VENDOR_NVIDIA = 0x10de,
-    VENDOR_QUALCOMM = 0x5143
-};
-
 /* Subgroup sizes of pipelines that request none, on devices with several sizes. On Intel, every
  * doubling of the subgroup halves the registers per invocation, which then spill. Qualcomm's
  * default of 128 is more than the workgroups of most passes. */
 static const struct {
     uint32_t vendor, size;
 } preferred_subgroups[] = {
-    {VENDOR_AMD, 64},
-    {VENDOR_INTEL, 16},
-    {VENDOR_NVIDIA, 32},
-    {VENDOR_QUALCOMM, 64},
+    {GPU_VENDOR_AMD, 64},
+    {GPU_VENDOR_INTEL, 16},
+    {GPU_VENDOR_NVIDIA, 32},
+    {GPU_VENDOR_QUALCOMM, 64},
 };
 
 static void read_subgroups(const struct properties *properties, struct gpu_support *support)

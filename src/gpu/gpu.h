@@ -11,6 +11,14 @@ struct gpu_device;
 struct cJSON;
 
 /* ---- devices --------------------------------------------------------------------------------- */
+/* Values of gpu_capabilities.vendor_id. */
+enum gpu_vendor {
+    GPU_VENDOR_AMD = 0x1002,
+    GPU_VENDOR_INTEL = 0x8086,
+    GPU_VENDOR_NVIDIA = 0x10de,
+    GPU_VENDOR_QUALCOMM = 0x5143
+};
+
 enum gpu_device_type { GPU_OTHER, GPU_INTEGRATED, GPU_DISCRETE, GPU_VIRTUAL, GPU_CPU };
 extern const char *const gpu_device_type_names[];
 
