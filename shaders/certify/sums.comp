@@ -1,7 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Test of a device: each invocation adds push.b times to a pair of sums, one of push.a pairs in turn, as
-// field/accumulate.glsl does. The values are small multiples of 1/4, whose sums are exact in any order.
+// field/accumulate.glsl does. The values are small multiples of 1/4 of both signs, whose sums are exact in any
+// order.
 //
 //   buffer                     shape                                             access
 //   STATE                      loss scale, ray count (read), nonfinite (write)   read, write
@@ -26,7 +27,7 @@ void main()
     uint first = gl_GlobalInvocationID.x * push.b;
     for (uint i = first; i < first + push.b; i++) {
         uint pair = i % push.a;
-        vec2 values = 0.25 * vec2(i % 3u, i % 2u);
+        vec2 values = 0.25 * vec2(i % 3u == 0u ? -1.0 : float(i % 3u), i % 2u);
 #if defined(SUM_F16) || defined(SUM_F16_CAS)
         add_gradients(pair, vec4(values, 0.0, 0.0));
 #else

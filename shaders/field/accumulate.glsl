@@ -2,7 +2,7 @@
 //   SUM_FLOAT    atomic f32 addition
 //   SUM_F16      atomic addition of two or four f16 in ACCUMULATORS, where the optimiser reads them
 //                (opt-in: f16 has 11 bits and overflows above 65504)
-//   SUM_FIXED    64-bit fixed point in two words: the same result in any order
+//   SUM_FIXED    64-bit fixed point in two signed words: the same result in any order
 //   SUM_CAS      f32 by compare-and-swap
 //   SUM_F16_CAS  SUM_F16 by compare-and-swap, for devices without the instruction
 // The including file enables the extensions and declares FEATURES (2 or 4 per entry) and `state`.
@@ -60,8 +60,9 @@ void add_gradients(uint entry, vec4 values)
 #else
 layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 
-// Adds to a 64-bit sum held in two words. The carry out of the low word follows from its value before
-// the addition, so the total is exact in any order.
+// Adds to a 64-bit sum, high * 2^32 + low, of which both words are signed: small values of either sign
+// change only the low word, so that most additions are one atomic. Whether the low word overflows
+// follows from its value before the addition, so the total is exact in any order.
 void add_gradient(uint index, float value)
 {
     // The gradient of the loss summed over the rays, in units of 2^-42, is split into two words.
@@ -71,12 +72,13 @@ void add_gradient(uint index, float value)
         state.nonfinite = 1u;
         return;
     }
-    float whole = floor(scaled);
-    uint high = uint(int(whole));
-    uint low = uint(min((scaled - whole) * 4294967296.0, 4294967040.0));
-    uint before = atomicAdd(fixed_sums[2u * index], low);
-    uint carry = before + low < before ? 1u : 0u;
-    if (high + carry != 0u)
-        atomicAdd(fixed_sums[2u * index + 1u], high + carry);
+    float whole = trunc(scaled);
+    int rest = int((scaled - whole) * 2147483648.0), high = int(whole) + (rest >> 31);
+    uint low = uint(rest) << 1;
+    // A signed sum overflows when the unsigned sum of the same words and 2^31 carries.
+    uint before = atomicAdd(fixed_sums[2u * index], low) ^ 0x80000000u;
+    high += before + low < before ? 1 : 0;
+    if (high != 0)
+        atomicAdd(fixed_sums[2u * index + 1u], uint(high));
 }
 #endif

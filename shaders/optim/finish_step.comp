@@ -6,7 +6,7 @@
 //
 //   buffer        shape                                            access
 //   PARTIALS      [workgroup or split][summed parameter] f32       read
-//   ACCUMULATORS  [parameter][low, high word] u32, with SUM_FIXED  read, write
+//   ACCUMULATORS  [parameter][low, high word] i32, with SUM_FIXED  read, write
 //   GRADIENTS     [parameter] f32                                  write
 //   REDUCE        REDUCE_LOSS, REDUCE_DISTORTION [workgroup] f32   read
 //   CONTROL       step_limit, time_progress                        read

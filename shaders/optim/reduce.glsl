@@ -90,16 +90,9 @@ void reduce_gradients()
         }
         fixed_sums[2u * i] = 0u;
         fixed_sums[2u * i + 1u] = 0u;
-        // Converts the magnitude: the low word of a small negative sum is large and would lose its
-        // last bits.
-        bool is_negative = int(high) < 0;
-        if (is_negative) {
-            low = ~low + 1u;
-            high = ~high + (low == 0u ? 1u : 0u);
-        }
-        float magnitude = (float(high) * 4294967296.0 + float(low)) * unit;
-        any_overflows = any_overflows || overflows(magnitude);
-        gradients[i] = is_negative ? -magnitude : magnitude;
+        float sum = (float(int(high)) * 4294967296.0 + float(int(low))) * unit;
+        any_overflows = any_overflows || overflows(sum);
+        gradients[i] = sum;
     }
 #endif
 }

@@ -6,7 +6,7 @@
 //   PARTIALS      [workgroup or split][summed parameter] f32       read
 //   STATE         loss scale and ray count, with SUM_FIXED         read
 //   STATE         nonfinite                                        write
-//   ACCUMULATORS  [parameter][low, high word] u32, with SUM_FIXED  read, write
+//   ACCUMULATORS  [parameter][low, high word] i32, with SUM_FIXED  read, write
 //   GRADIENTS     [parameter] f32                                  write
 #include "shared/common.glsl"
 

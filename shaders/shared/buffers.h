@@ -49,7 +49,7 @@
  *   F16_PARAMS         [parameter] f16                         rounded copy; then MLP weights by output; then
  *                                                              panels of weights (field/layers.glsl)
  *   GRADIENTS          [parameter] f32
- *   ACCUMULATORS       [parameter][low, high word] u32         sums in 64-bit fixed point, if used
+ *   ACCUMULATORS       [parameter][low, high word] i32         sums in 64-bit fixed point, if used: high * 2^32 + low
  *                      [parameter] f16                         then gradients in f16, if used
  *   AVERAGE            [parameter] f32                         moving average of the parameters
  *   F16_AVERAGE        as F16_PARAMS                           its rounded copy

@@ -173,7 +173,7 @@ static double read_sum(const struct kind *kind, const unsigned char *bytes)
     uint32_t words[2] = {0};
     memcpy(words, bytes, kind->sum_bytes);
     if (kind->sum_bytes == 8)
-        return ((double)(int32_t)words[1] * 0x1p32 + words[0]) / FIXED_SCALE;
+        return ((int32_t)words[1] * 0x1p32 + (int32_t)words[0]) / FIXED_SCALE;
     return bench_read_value(words, 0, kind->sum_bytes == 2);
 }
 

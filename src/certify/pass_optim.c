@@ -91,7 +91,7 @@ static void test_reduce_fixed(struct gpu_device *device)
         1 - (INT64_C(1) << 32),
         -(INT64_C(1) << 32) - 1,
         -(INT64_C(7) << 40),
-        INT64_MAX,
+        INT64_MAX - (INT64_C(1) << 31), /* the largest sum */
         INT64_MIN,
     };
     struct fixture fixture = optim_fixture(device, 4);
@@ -107,7 +107,13 @@ static void test_reduce_fixed(struct gpu_device *device)
     memcpy(sums + mlp, edges, sizeof edges);
     optim_put_state(&fixture, (struct State){.loss_scale = 128, .ray_count = 960});
     fixture_put(&fixture, BIND_PARTIALS, partials, 28ull * mlp);
-    fixture_put(&fixture, BIND_ACCUMULATORS, sums, 8ull * count);
+    int32_t(*words)[2] = base_alloc(count, sizeof *words);
+    for (uint32_t i = 0; i < count; i++) {
+        words[i][0] = (int32_t)(uint32_t)(uint64_t)sums[i];
+        words[i][1] = (int32_t)((sums[i] - words[i][0]) / (INT64_C(1) << 32));
+    }
+    fixture_put(&fixture, BIND_ACCUMULATORS, words, 8ull * count);
+    free(words);
     fixture_run(&fixture, "reduce_gradients_fixed", (struct Push){.b = fixture.local_size}, 5);
     float *result = fixture_read(&fixture, BIND_GRADIENTS);
     int64_t *after = fixture_read(&fixture, BIND_ACCUMULATORS);

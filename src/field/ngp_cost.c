@@ -214,35 +214,43 @@ static struct cost backward(const struct facts *m, const struct cost_counts *n)
     };
 }
 
-/* Computes the 32-bit words and atomics of one gradient. */
-static void sum_words(const struct facts *m, double *words, double *atomics)
+/* Words that an addition in fixed point changes: the low word, and the high word in 2 to 4 of 100
+ * additions (docs/history/kernels.md). */
+#define FIXED_ADDED 1.03
+
+struct sum_words {
+    double stored, added, atomics; /* 32-bit words of a sum; words and atomics of an addition */
+};
+
+static struct sum_words sum_words(const struct facts *m)
 {
-    *words = *atomics = 1;
+    struct sum_words words = {1, 1, 1};
     if (m->sums == VKN_SUMS_FIXED)
-        *words = *atomics = 2;
+        words = (struct sum_words){2, FIXED_ADDED, FIXED_ADDED};
     if (m->sums == VKN_SUMS_F16)
-        *words = *atomics = 0.5;
+        words = (struct sum_words){0.5, 0.5, 0.5};
     if (m->adds_per_entry)
-        *atomics = 1 / m->features;
+        words.atomics = 1 / m->features;
     if (m->has_owned_levels)
-        *atomics = 0;
+        words.atomics = 0;
+    return words;
 }
 
 static struct cost scatter(const struct facts *m, const struct cost_counts *n)
 {
-    double samples = backward_samples(m, n), words, atomics;
-    sum_words(m, &words, &atomics);
+    double samples = backward_samples(m, n);
+    struct sum_words words = sum_words(m);
     double corners = m->levels * CORNERS * m->features; /* gradients added by a sample */
     double level = POSITION + UNIT_CUBE + LEVEL_CELL + CORNER_WEIGHTS + CORNERS * m->features;
     double gradients = feature_bytes(m);
     double index = m->deterministic ? 0 : 4;
     return (struct cost){
         .flops = samples * m->levels * level,
-        .bytes = samples * (gradients + corners * 8 * words +
+        .bytes = samples * (gradients + corners * 8 * words.added +
                             m->levels * (index + sizeof(struct Sample) + RAY_BYTES)),
         .memory = samples * (gradients + index + sizeof(struct Sample)) +
-                  fmin(n->rays, samples) * RAY_BYTES + n->touched * m->features * 8 * words,
-        .atomics = samples * corners * atomics,
+                  fmin(n->rays, samples) * RAY_BYTES + n->touched * m->features * 8 * words.stored,
+        .atomics = samples * corners * words.atomics,
     };
 }
 

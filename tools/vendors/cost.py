@@ -91,7 +91,7 @@ def floor_seconds(gpu, program):
     memory = work["float_memory_bytes" if floats else "memory_bytes"]
     peak = gpu.matrix_flops if program["pass"] in ON_MATRICES and program["path"].startswith("coopmat") else gpu.flops
     requests, lines = work["atomics"], 0
-    if program["pass"] == "scatter_gradients": # fixed point takes two atomics, on two words of one sector
+    if program["pass"] == "scatter_gradients": # fixed point seldom takes a second atomic
         words = 1 if floats else work["atomics"] / work["float_atomics"]
         requests = work["live"] * REQUESTS[work["sample_lanes"]] * words
     if program["pass"] == "encode_samples":
