@@ -15,8 +15,9 @@ struct length {
     const char *steps, *samples;
     double floor;
 };
-static const struct length short_training = {"96", "batch.samples=8192", 18.5},
-                           long_training = {"600", "batch.samples=65536", 33.0};
+static const struct length cpu_training = {"96", "batch.samples=8192", 18.5},
+                           full_cpu_training = {"600", "batch.samples=16384", 31.0},
+                           gpu_training = {"600", "batch.samples=65536", 33.0};
 static const struct length repeated = {"48", "batch.samples=4096", 0};
 #define JSON_LIMIT ((size_t)16 << 20)
 
@@ -187,7 +188,9 @@ static char *folder_of(const struct certificate *c, const char *name)
 static vkn_status train_precision(struct certificate *c, cJSON *tests,
                                   const struct training *training)
 {
-    const struct length *length = c->is_cpu && !c->params->full ? &short_training : &long_training;
+    const struct length *length = !c->is_cpu        ? &gpu_training
+                                  : c->params->full ? &full_cpu_training
+                                                    : &cpu_training;
     char how[BASE_HOW_SIZE] = "", *folder = folder_of(c, training->name);
     show(c, training->name);
     vkn_status status =
