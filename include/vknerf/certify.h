@@ -18,7 +18,7 @@ struct vkn_certify_params {
     const char *only;  /* names of parts, separated by commas; NULL: all */
     const char *scene; /* scene of the trainings, the bundled one; needed unless `only` leaves the
                           trainings out */
-    bool full;         /* every case on CPU devices, too; longer trainings; all of vknerf bench */
+    bool full;         /* CPU devices: every case, longer trainings; GPUs: all of vknerf bench */
     uint32_t limit;    /* seconds without any progress after which a part counts as hung; 0: 120, on
                         CPU    devices 600 */
     const char *out;   /* folder for certificate.json, certificate.html, certify.log and the folders

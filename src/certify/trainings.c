@@ -241,7 +241,7 @@ vkn_status certify_bench(struct certificate *c)
     cJSON *tests = begin_part(c, CERTIFY_BENCH), *bench = NULL;
     char how[BASE_HOW_SIZE], *folder = base_path_join(c->params->out, CERTIFY_BENCH);
     const char *const arguments[] = {"bench", "--out", folder,
-                                     c->params->full ? "--full" : "--quick", NULL};
+                                     c->params->full && !c->is_cpu ? "--full" : "--quick", NULL};
     report_progress_count(c->progress, CERTIFY_BENCH, c->done, c->total);
     vkn_status status = folder ? certify_run(c, arguments, NULL, how) : VKN_ERROR;
     if (status == VKN_OK && how[0] == '\0' && read_json(folder, "bench.json", &bench) == VKN_OK) {

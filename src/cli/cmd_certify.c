@@ -124,7 +124,7 @@ int cmd_certify(int argc, char **argv)
         {OPTION("--out", "DIR", TEXT, (void *)&params.out,
                 "folder for certificate.json, certificate.html, trainings and logs")},
         {OPTION("--full", NULL, FLAG, &params.full,
-                "every case on CPU devices, longer trainings, all of vknerf bench")},
+                "every case and longer trainings on CPU devices, all of vknerf bench on GPUs")},
         {OPTION("--only", "PART,...", TEXT, (void *)&params.only,
                 "only these parts, as certificate.json names them")},
         {OPTION("--limit", "S", COUNT, &params.limit,
