@@ -118,8 +118,8 @@ static float *train(const struct step_tests *tests, double seconds, uint64_t *si
     count_anew();
     struct tiny tiny = create_slow(tests, &config);
     tiny_run(&tiny, 37);
-    for (uint32_t i = 0; i < STEP_RECORDINGS;
-         i++) /* joined steps are not split by measured times */
+    /* Joined steps are not split by measured times. */
+    for (uint32_t i = 0; i < STEP_RECORDINGS; i++)
         assert_false(seconds > 0 && tiny.trainer->step.joined[i]);
     tiny_run(&tiny, 48);
     float *params = tiny_read(&tiny, &tiny.trainer->step.buffers.at[BIND_PARAMS]);

@@ -1,8 +1,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 // Test of a device: each invocation adds push.b times to a pair of sums, one of push.a pairs in turn, as
-// field/accumulate.glsl does. The values are small multiples of 1/4 of both signs, whose sums are exact in any
-// order.
+// field/accumulate.glsl does. The values are small multiples of 1/4 of both signs: their sums are exact
+// in any order.
 //
 //   buffer                     shape                                             access
 //   STATE                      loss scale, ray count (read), nonfinite (write)   read, write

@@ -65,7 +65,8 @@ layout(std430, BINDING(ACCUMULATORS)) buffer FixedBuffer { uint fixed_sums[]; };
 // follows from its value before the addition, so the total is exact in any order.
 void add_gradient(uint index, float value)
 {
-    // The gradient of the loss summed over the rays, in units of 2^-42, is split into two words.
+    // The gradient of the loss summed over the rays, in units of 2^-42, is split into two words. The
+    // last bit of the low word is always 0, so that the rest fits into 31 bits and a sign.
     float scaled = value * (float(state.ray_count) / state.loss_scale) *
                    float(FIXED_SCALE / 4294967296.0);
     if (!(abs(scaled) < 1073741824.0)) { // NaN, infinite or beyond the range of the sum
