@@ -81,16 +81,17 @@ def check_cycles(modules, findings):
 def read_calls(top, build):
     """Returns {file: files of its module that define symbols which its object needs}."""
     defined, needed = {}, {}
-    for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o"):
-        file = "src/" + path.split("/src/")[-1].removesuffix(".o")
-        if not os.path.exists(os.path.join(top, file)):
-            continue
-        for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
-            kind, name = line.split()[-2:]
-            if kind == "U":
-                needed.setdefault(file, set()).add(name)
-            elif kind in "TDBR":
-                defined[name] = file
+    files = {path: "src/" + path.split("/src/")[-1].removesuffix(".o")
+             for path in glob.glob(f"{build}/CMakeFiles/*.dir/src/*/*.c.o")}
+    paths = [path for path, file in files.items() if os.path.exists(os.path.join(top, file))]
+    symbols = subprocess.run(["nm", "-A", *paths], check=True, capture_output=True, text=True).stdout
+    for line in symbols.splitlines():
+        path, symbol = line.split(":", 1)
+        kind, name = symbol.split()[-2:]
+        if kind == "U":
+            needed.setdefault(files[path], set()).add(name)
+        elif kind in "TDBR":
+            defined[name] = files[path]
     calls = {file: {defined[name] for name in names if name in defined} for file, names in needed.items()}
     return {file: {other for other in others if os.path.dirname(other) == os.path.dirname(file)} - {file}
             for file, others in calls.items()}
