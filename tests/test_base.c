@@ -778,6 +778,90 @@ static void test_remove_temporaries(void **state)
     assert_int_equal(waitpid(child, NULL, 0), child);
 }
 
+/* ---- programs ------------------------------------------------------------------------------- */
+
+/* A script that test_program_run runs. */
+struct script {
+    struct base_text output;
+    bool must_end; /* once there is output */
+};
+
+static void keep_output(void *context, const char *data, size_t size)
+{
+    struct script *script = context;
+    base_text_add_bytes(&script->output, data, size);
+}
+
+static bool ends_with_output(void *context)
+{
+    const struct script *script = context;
+    return script->must_end && script->output.size > 0;
+}
+
+/* Returns the output, which the caller frees. */
+static char *run_script(const char *text, bool must_end, const char *expected)
+{
+    struct script script = {.must_end = must_end};
+    char words[3][200] = {"sh", "-c", ""};
+    snprintf(words[2], sizeof words[2], "%s", text);
+    char *const arguments[] = {words[0], words[1], words[2], NULL};
+    const struct base_program program = {.path = "/bin/sh",
+                                         .arguments = arguments,
+                                         .errors = -1,
+                                         .keep = -1,
+                                         .output = keep_output,
+                                         .must_end = ends_with_output,
+                                         .context = &script};
+    char how[BASE_HOW_SIZE];
+    assert_int_equal(base_program_run(&program, how), 0);
+    assert_string_equal(how, expected);
+    assert_non_null(script.output.data);
+    return script.output.data;
+}
+
+static void test_program_run(void **state)
+{
+    (void)state;
+    /* The sanitizer build's C library is not the shell's. */
+    unsetenv("LD_LIBRARY_PATH");
+    char *output = run_script("echo a; echo b >&2; exit 3", false, "exit status 3");
+    assert_string_equal(output, "a\nb\n");
+    free(output);
+    output =
+        run_script("trap 'echo bye; exit' TERM; echo a; while :; do sleep 0.05; done", true, "");
+    assert_string_equal(output, "a\nbye\n");
+    free(output);
+    output = run_script("trap '' TERM; echo a; exec sleep 60", true, "signal 9");
+    free(output);
+}
+
+/* Returns whether a process runs. One that has ended, but was not waited for, has no command line.
+ */
+static bool is_running(long process)
+{
+    char *path = base_format("/proc/%ld/cmdline", process);
+    FILE *file = fopen(path, "re");
+    bool runs = file && fgetc(file) != EOF;
+    if (file)
+        fclose(file);
+    free(path);
+    return runs;
+}
+
+/* A program ends although its child keeps the output open; the child is killed. */
+static void test_program_with_child(void **state)
+{
+    (void)state;
+    double begin = base_seconds();
+    char *output = run_script("sleep 60 & echo $!", false, "");
+    long child = strtol(output, NULL, 10);
+    assert_true(child > 1);
+    while (is_running(child) && base_seconds() < begin + 30)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_false(is_running(child));
+    free(output);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -810,6 +894,8 @@ int main(void)
         cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_task),
         cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_program_run),
+        cmocka_unit_test(test_program_with_child),
         cmocka_unit_test_setup_teardown(test_remove_temporaries, temporary_setup,
                                         temporary_teardown),
     };

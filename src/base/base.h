@@ -297,6 +297,24 @@ int base_program_start(const char *program, char *const arguments[], const int s
 #define BASE_HOW_SIZE 64
 bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
 
+/* A program that base_program_run runs. */
+struct base_program {
+    const char *path;
+    char *const *arguments; /* as for execve */
+    int errors;             /* descriptor of its standard error; -1: with the output */
+    int keep;               /* as for base_program_start */
+    /* Gets what the program writes to its standard output. */
+    void (*output)(void *context, const char *data, size_t size);
+    /* Asked at least every 100 ms; true: the program must end. */
+    bool (*must_end)(void *context);
+    void *context;
+};
+/* Runs a program until it ends, and sets `how` as base_program_ended does. Once it must end, sends
+ * SIGTERM to the program and its children, SIGKILL 5 s later, and leaves them behind if they still
+ * run after 10 s, because their driver does not let them go. Child processes that outlive the
+ * program are killed. Returns 0, or the errno of a failed start. */
+int base_program_run(const struct base_program *program, char how[BASE_HOW_SIZE]);
+
 /* Return bytes: base_memory_total, the memory that the process may have (at least 1 GiB);
  * base_memory_available, the memory that it can still allocate; both are the smallest of the limits
  * of the machine, the control groups (containers) and the process. base_memory_usable leaves out a

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* environ, pipe2 */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,9 @@
 #include <unistd.h>
 
 #include "base/base.h"
+
+#define POLL_MILLISECONDS 100
+#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL, and then until we stop waiting */
 
 char *base_program_find(const char *name)
 {
@@ -152,4 +156,71 @@ bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE])
     else
         how[0] = '\0';
     return true;
+}
+
+/* ---- running to the end ---------------------------------------------------------------------- */
+
+/* Waits for output; returns whether the pipe is still open. */
+static bool read_some(const struct base_program *program, int pipe, int milliseconds)
+{
+    char data[1 << 16];
+    struct pollfd waiting = {.fd = pipe, .events = POLLIN};
+    if (poll(&waiting, 1, milliseconds) <= 0)
+        return true;
+    ssize_t size = read(pipe, data, sizeof data);
+    if (size > 0)
+        program->output(program->context, data, (size_t)size);
+    return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
+}
+
+/* Returns whether to go on waiting for the end of a program that was asked to end at *asked_at, or
+ * is asked now (0). */
+static bool end_group(pid_t process, double *asked_at)
+{
+    double now = base_seconds();
+    if (*asked_at == 0.0) {
+        *asked_at = now;
+        kill(-process, SIGTERM);
+    } else if (now > *asked_at + KILL_DELAY) {
+        kill(-process, SIGKILL);
+    }
+    return now < *asked_at + 2 * KILL_DELAY;
+}
+
+static void follow(const struct base_program *program, int pipe, pid_t process,
+                   char how[BASE_HOW_SIZE])
+{
+    double asked_at = 0.0;
+    bool is_open = true;
+    while (!base_program_ended(process, false, how)) {
+        bool must_end = asked_at > 0 || program->must_end(program->context);
+        if (must_end && !end_group(process, &asked_at)) {
+            snprintf(how, BASE_HOW_SIZE, "left behind");
+            break;
+        }
+        if (is_open)
+            is_open = read_some(program, pipe, POLL_MILLISECONDS);
+        else
+            poll(NULL, 0, POLL_MILLISECONDS / 10);
+    }
+    /* Reads what is left in the pipe, unless another process keeps the pipe open. */
+    for (size_t i = 0; i < 64 && is_open; i++)
+        is_open = read_some(program, pipe, 0);
+    kill(-process, SIGKILL);
+}
+
+int base_program_run(const struct base_program *program, char how[BASE_HOW_SIZE])
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return errno;
+    pid_t process = 0;
+    const int streams[3] = {-1, ends[1], program->errors >= 0 ? program->errors : ends[1]};
+    int error =
+        base_program_start(program->path, program->arguments, streams, program->keep, &process);
+    close(ends[1]);
+    if (error == 0)
+        follow(program, ends[0], process, how);
+    close(ends[0]);
+    return error;
 }

@@ -1,9 +1,8 @@
 /* Runs ffmpeg and COLMAP, passes their output to a log and callbacks, and stops them on request. */
-#define _GNU_SOURCE /* pipe2, memfd_create */
+#define _GNU_SOURCE /* memfd_create */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,9 +11,7 @@
 
 #include "prepare/internal.h"
 
-#define POLL_MILLISECONDS 100
-#define KILL_DELAY        5.0  /* seconds from SIGTERM to SIGKILL */
-#define MOST_LINE         1000 /* bytes of a line that are kept */
+#define MOST_LINE 1000 /* bytes of a line that are kept */
 
 /* ---- arguments ------------------------------------------------------------------------------- */
 
@@ -65,10 +62,11 @@ vkn_status program_require(const char *name, const char *what_for)
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-/* Reads the output pipe of a program. */
+/* What the callbacks of a running program use. */
 struct reader {
+    const struct preparation *preparation;
     struct program *program;
-    int pipe, log;
+    int log;
     bool is_error; /* program->error_message mentions a failure */
     char line[MOST_LINE];
     size_t length;
@@ -109,8 +107,9 @@ static void write_log(int log, const char *data, size_t size)
     }
 }
 
-static void handle_output(struct reader *reader, const char *data, size_t size)
+static void handle_output(void *context, const char *data, size_t size)
 {
+    struct reader *reader = context;
     if (reader->program->bytes != NULL) {
         reader->program->bytes(reader->program->context, data, size);
         return;
@@ -124,17 +123,10 @@ static void handle_output(struct reader *reader, const char *data, size_t size)
     }
 }
 
-/* Reads available output; returns whether the pipe is still open. */
-static bool read_some(struct reader *reader, int milliseconds)
+static bool must_end(void *context)
 {
-    static _Thread_local char data[1 << 16];
-    struct pollfd waiting = {.fd = reader->pipe, .events = POLLIN};
-    if (poll(&waiting, 1, milliseconds) <= 0)
-        return true;
-    ssize_t size = read(reader->pipe, data, sizeof(data));
-    if (size > 0)
-        handle_output(reader, data, (size_t)size);
-    return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
+    const struct reader *reader = context;
+    return prepare_check_stop(reader->preparation) != VKN_OK;
 }
 
 /* Reads the first line with text, where ffmpeg gives the cause: "[tiff @ 0x55c1] Invalid ...". */
@@ -173,38 +165,6 @@ static void copy_errors(int errors, int log)
 
 /* ---- running --------------------------------------------------------------------------------- */
 
-static void end_group(pid_t process, double *terminated_at)
-{
-    if (*terminated_at == 0.0) {
-        *terminated_at = base_seconds();
-        kill(-process, SIGTERM);
-    } else if (base_seconds() - *terminated_at > KILL_DELAY) {
-        kill(-process, SIGKILL);
-    }
-}
-
-/* Reads output until the process ends, and checks regularly for a stop request. */
-static void follow(const struct preparation *preparation, struct reader *reader, pid_t process,
-                   char how[BASE_HOW_SIZE])
-{
-    double terminated_at = 0.0;
-    bool open = true, ended = false;
-    while (!ended) {
-        if (prepare_check_stop(preparation) != VKN_OK)
-            end_group(process, &terminated_at);
-        if (open)
-            open = read_some(reader, POLL_MILLISECONDS);
-        else
-            poll(NULL, 0, POLL_MILLISECONDS / 10);
-        ended = base_program_ended(process, false, how);
-    }
-    /* Reads what is left in the pipe, unless another process keeps the pipe open. */
-    for (size_t i = 0; i < 64 && open; i++)
-        open = read_some(reader, 0);
-    end_line(reader);
-    kill(-process, SIGKILL); /* ends child processes that are still running */
-}
-
 static void begin_log(int log, const struct program *program)
 {
     struct base_text head = {0};
@@ -235,25 +195,6 @@ static bool has_failed_itself(const char *how)
     return false;
 }
 
-/* Runs a program and sets `how` to how it ended ("": success). Returns 0, or errno of the start. */
-static int start(const struct preparation *preparation, struct program *program, const char *path,
-                 int log, int errors, char how[BASE_HOW_SIZE])
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return errno;
-    pid_t process = 0;
-    const int streams[3] = {-1, ends[1], errors >= 0 ? errors : ends[1]};
-    int error =
-        base_program_start(path, program->arguments.items, streams, preparation->lock, &process);
-    close(ends[1]);
-    struct reader reader = {.program = program, .pipe = ends[0], .log = log};
-    if (error == 0)
-        follow(preparation, &reader, process, how);
-    close(ends[0]);
-    return error;
-}
-
 static vkn_status run_with(const struct preparation *preparation, struct program *program,
                            const char *path, const char *log_path, int log)
 {
@@ -263,7 +204,12 @@ static vkn_status run_with(const struct preparation *preparation, struct program
         return base_fail(VKN_ERROR, "%s: out of memory", program->name);
     begin_log(log, program);
     snprintf(program->error_message, sizeof(program->error_message), "no error message");
-    int error = start(preparation, program, path, log, errors, how);
+    struct reader reader = {.preparation = preparation, .program = program, .log = log};
+    const struct base_program run = {
+        path,   program->arguments.items, errors, preparation->lock, handle_output, must_end,
+        &reader};
+    int error = base_program_run(&run, how);
+    end_line(&reader);
     if (errors >= 0)
         copy_errors(errors, log);
     if (errors >= 0 && how[0] != '\0')
