@@ -828,7 +828,7 @@ static void test_program_run(void **state)
     assert_string_equal(output, "a\nb\n");
     free(output);
     output =
-        run_script("trap 'echo bye; exit' TERM; echo a; while :; do sleep 0.05; done", true, "");
+        run_script("trap 'echo bye; exit 0' TERM; echo a; while :; do sleep 0.05; done", true, "");
     assert_string_equal(output, "a\nbye\n");
     free(output);
     output = run_script("trap '' TERM; echo a; exec sleep 60", true, "signal 9");
