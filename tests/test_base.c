@@ -829,23 +829,23 @@ static void test_program_run(void **state)
     free(output);
     output =
         run_script("trap 'echo bye; exit 0' TERM; echo a; while :; do sleep 0.05; done", true, "");
-    assert_string_equal(output, "a\nbye\n");
+    assert_non_null(strstr(output, "\nbye\n")); /* the shell may say that sleep was terminated */
     free(output);
     output = run_script("trap '' TERM; echo a; exec sleep 60", true, "signal 9");
     free(output);
 }
 
-/* Returns whether a process runs. One that has ended, but was not waited for, has no command line.
- */
+/* Returns whether a process runs. One that has ended, but was not waited for, has state Z. */
 static bool is_running(long process)
 {
-    char *path = base_format("/proc/%ld/cmdline", process);
+    char *path = base_format("/proc/%ld/stat", process), state = 'Z';
     FILE *file = fopen(path, "re");
-    bool runs = file && fgetc(file) != EOF;
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'Z'; /* it ended after the file was opened */
     if (file)
         fclose(file);
     free(path);
-    return runs;
+    return state != 'Z' && state != 'X';
 }
 
 /* A program ends although its child keeps the output open; the child is killed. */
