@@ -1,12 +1,14 @@
 /* Makes temporary folders with files, pictures and scenes, and checks messages, for tests. Include
- * after cmocka.h. */
+ * after cmocka.h. Also waits for processes. */
 #ifndef TESTS_SCENES_H
 #define TESTS_SCENES_H
 
 #include <dirent.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "remove_tree.h"
@@ -26,6 +28,23 @@
             fail_msg("\"%s\" is not in the message \"%s\"", (part), vkn_last_error()); \
         assert_null(strchr(vkn_last_error(), '\n'));                                   \
     } while (0)
+
+/* Returns whether a process that is no child of this one ends within 5 seconds. In containers it
+ * may stay as a zombie, of state Z. */
+static inline bool ends_soon(long process)
+{
+    char path[64], state = 'R';
+    snprintf(path, sizeof path, "/proc/%ld/stat", process);
+    for (int i = 0; i < 500 && state != 'Z'; i++) {
+        FILE *file = fopen(path, "re");
+        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+            state = 'Z'; /* it has ended */
+        if (file)
+            fclose(file);
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    }
+    return state == 'Z';
+}
 
 /* A folder for one test; paths that its functions return are freed with it. */
 struct temporary {

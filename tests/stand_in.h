@@ -4,6 +4,7 @@
 #define TESTS_STAND_IN_H
 
 #include <sys/stat.h>
+#include <time.h>
 
 #include "photographs.h"
 #include "prepare/internal.h"
@@ -55,6 +56,14 @@ static inline bool has(struct temporary *folder, const char *name)
 {
     char *path = temporary_path(folder, name);
     return base_file_exists(path) || base_is_folder(path);
+}
+
+/* Waits up to 10 seconds until a file has content: the process number in "bin/waiting". */
+static inline void await_line(const char *path)
+{
+    struct stat file;
+    for (int i = 0; i < 1000 && (stat(path, &file) != 0 || file.st_size == 0); i++)
+        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
 }
 
 /* Parameters and result of vkn_prepare(); the scene is written to "scene". */

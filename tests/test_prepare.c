@@ -219,8 +219,7 @@ static void *interrupt(void *context)
     struct interruption *interruption = context;
     char path[256];
     snprintf(path, sizeof(path), "%s/bin/waiting", interruption->folder->path);
-    for (int i = 0; i < 1000 && !base_file_exists(path); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    await_line(path);
     __atomic_store_n(&interruption->stop, 1, __ATOMIC_RELAXED);
     return NULL;
 }

@@ -16,24 +16,6 @@
 
 /* ---- killed ---------------------------------------------------------------------------------- */
 
-/* Returns whether the process that the stand-in wrote to "waiting" ends within 5 seconds. */
-static bool ends_soon(pid_t process)
-{
-    for (int i = 0; i < 500 && kill(process, 0) == 0; i++) {
-        /* In containers zombies may stay. */
-        char path[64], *status = NULL;
-        size_t size = 0;
-        snprintf(path, sizeof(path), "/proc/%ld/status", (long)process);
-        bool zombie = base_file_read(path, 1 << 16, &status, &size) == VKN_OK &&
-                      strstr(status, "State:\tZ") != NULL;
-        free(status);
-        if (zombie)
-            return true;
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    }
-    return kill(process, 0) != 0;
-}
-
 /* Kills prepare while the stand-in waits as `how` says; returns the process number in "waiting". */
 static pid_t kill_in(struct request *request, const char *how)
 {
@@ -44,9 +26,7 @@ static pid_t kill_in(struct request *request, const char *how)
         prepare(request);
         _exit(0);
     }
-    for (int i = 0; i < 1000 && !base_file_exists(waiting); i++)
-        nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
-    nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL); /* until the line is written */
+    await_line(waiting);
     char part[64];
     snprintf(part, sizeof(part), "scene: process %ld on ", (long)child);
     assert_fails(request, VKN_BAD_INPUT, part);
