@@ -4,6 +4,7 @@
 #define TESTS_SCENES_H
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,19 +32,20 @@
 
 /* Returns whether a process that is no child of this one ends within 5 seconds. In containers it
  * may stay as a zombie, of state Z. */
-static inline bool ends_soon(long process)
+static inline bool ends_soon(pid_t process)
 {
     char path[64], state = 'R';
-    snprintf(path, sizeof path, "/proc/%ld/stat", process);
-    for (int i = 0; i < 500 && state != 'Z'; i++) {
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    for (int i = 0; i < 500 && kill(process, 0) == 0; i++) {
         FILE *file = fopen(path, "re");
-        if (!file || fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-            state = 'Z'; /* it has ended */
+        bool zombie = file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1 && state == 'Z';
         if (file)
             fclose(file);
+        if (zombie)
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    return state == 'Z';
+    return kill(process, 0) != 0;
 }
 
 /* A folder for one test; paths that its functions return are freed with it. */

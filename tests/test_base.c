@@ -842,7 +842,7 @@ static void test_program_with_child(void **state)
     double begin = base_seconds();
     char *output = run_script("sleep 60 & echo $!", false, "");
     assert_true(base_seconds() < begin + 30);
-    long child = strtol(output, NULL, 10);
+    pid_t child = (pid_t)strtol(output, NULL, 10);
     assert_true(child > 1);
     assert_true(ends_soon(child));
     free(output);

@@ -20,7 +20,7 @@ struct vkn_certify_params {
                           trainings out */
     bool full;         /* CPU devices: every case, longer trainings; GPUs: all of vknerf bench */
     uint32_t limit;    /* seconds without any progress after which a part counts as hung; 0: 120, on
-                        CPU    devices 600 */
+                          CPU devices 600 */
     const char *out;   /* folder for certificate.json, certificate.html, certify.log and the folders
                           of the trainings and of vknerf bench */
 };

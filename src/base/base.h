@@ -310,9 +310,9 @@ struct base_program {
     void *context;
 };
 /* Runs a program until it ends, and sets `how` as base_program_ended does. Once it must end, sends
- * SIGTERM to the program and its children, SIGKILL 5 s later, and leaves them behind if they still
- * run after 10 s, because their driver does not let them go. Child processes that outlive the
- * program are killed. Returns 0, or the errno of a failed start. */
+ * SIGTERM to the program and its children, and SIGKILL 5 s later. After 10 s it waits no longer,
+ * because a driver can hold a process, and `how` is "left behind". Kills child processes that
+ * outlive the program. Returns 0, or the errno of a failed start. */
 int base_program_run(const struct base_program *program, char how[BASE_HOW_SIZE]);
 
 /* Return bytes: base_memory_total, the memory that the process may have (at least 1 GiB);

@@ -13,7 +13,7 @@
 #include "base/base.h"
 
 #define POLL_MILLISECONDS 100
-#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL, and then until we stop waiting */
+#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL, and from SIGKILL to the last wait */
 
 char *base_program_find(const char *name)
 {
@@ -203,7 +203,8 @@ static void follow(const struct base_program *program, int pipe, pid_t process,
         else
             poll(NULL, 0, POLL_MILLISECONDS / 10);
     }
-    /* Reads what is left in the pipe, unless another process keeps the pipe open. */
+    /* The pipe can still hold output after the program's end. The number of reads is limited,
+     * because a child process of the program can keep the pipe open. */
     for (size_t i = 0; i < 64 && is_open; i++)
         is_open = read_some(program, pipe, 0);
     kill(-process, SIGKILL);

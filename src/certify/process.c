@@ -50,7 +50,7 @@ static void read_output(void *context, const char *data, size_t size)
     }
 }
 
-/* Output and log lines are progress. */
+/* A process hangs when neither its output nor the log has grown for the limit. */
 static bool must_end(void *context)
 {
     struct reader *reader = context;
@@ -105,8 +105,15 @@ vkn_status certify_run(struct certificate *certificate, const char *const *argum
     reader->on_line = on_line;
     reader->limit = given > 0 ? given : certificate->is_cpu ? CPU_LIMIT : GPU_LIMIT;
     reader->last = base_seconds();
-    const struct base_program program = {words[0], words, certificate->log, -1, read_output,
-                                         must_end, reader};
+    const struct base_program program = {
+        .path = words[0],
+        .arguments = words,
+        .errors = certificate->log,
+        .keep = -1,
+        .output = read_output,
+        .must_end = must_end,
+        .context = reader,
+    };
     int error = base_program_run(&program, how);
     vkn_status status = VKN_OK;
     if (error != 0)

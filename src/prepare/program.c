@@ -1,6 +1,5 @@
 /* Runs ffmpeg and COLMAP, passes their output to a log and callbacks, and stops them on request. */
 #define _GNU_SOURCE /* memfd_create */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -206,8 +205,14 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     snprintf(program->error_message, sizeof(program->error_message), "no error message");
     struct reader reader = {.preparation = preparation, .program = program, .log = log};
     const struct base_program run = {
-        path,   program->arguments.items, errors, preparation->lock, handle_output, must_end,
-        &reader};
+        .path = path,
+        .arguments = program->arguments.items,
+        .errors = errors,
+        .keep = preparation->lock,
+        .output = handle_output,
+        .must_end = must_end,
+        .context = &reader,
+    };
     int error = base_program_run(&run, how);
     end_line(&reader);
     if (errors >= 0)
