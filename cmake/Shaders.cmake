@@ -24,12 +24,18 @@ set(compile_shaders_source ${CMAKE_CURRENT_LIST_DIR}/compile_shaders.c)
 set(compile_shaders_binary ${PROJECT_BINARY_DIR}/compile_shaders)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${compile_shaders_source}
     ${PROJECT_SOURCE_DIR}/src/gpu/shaderc.h ${PROJECT_SOURCE_DIR}/src/loading/loading.h)
-try_compile(compiled ${compile_shaders_binary}.build ${compile_shaders_source}
-    CMAKE_FLAGS -DINCLUDE_DIRECTORIES=${PROJECT_SOURCE_DIR}/src
-    LINK_LIBRARIES ${VKNERF_Z_LIBRARY} ${CMAKE_DL_LIBS}
-    OUTPUT_VARIABLE messages
-    COPY_FILE ${compile_shaders_binary})
-if(NOT compiled)
+# The build runs it, so that a cross compiler must not compile it.
+set(compile_for_build ${CMAKE_C_COMPILER})
+set(build_z ${VKNERF_Z_LIBRARY})
+if(CMAKE_CROSSCOMPILING)
+    set(compile_for_build cc)
+    set(build_z -lz)
+endif()
+execute_process(
+    COMMAND ${compile_for_build} -I${PROJECT_SOURCE_DIR}/src ${compile_shaders_source} -o ${compile_shaders_binary}
+        ${build_z} -ldl
+    RESULT_VARIABLE status ERROR_VARIABLE messages)
+if(NOT status EQUAL 0)
     message(FATAL_ERROR "cmake/compile_shaders.c does not compile:\n${messages}")
 endif()
 # The tool root's shaderc needs the tool root's C library.
