@@ -18,9 +18,30 @@ target_include_directories(vknerf-shared INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY}
     ${VKNERF_JPEG_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
-if(NOT VKNERF_SANITIZE)
+if(WIN32)
+    # The DLL exports the functions of include/vknerf/; without a list it would export all.
+    file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/vknerf/*.h)
+    set(exports "EXPORTS\n")
+    foreach(header IN LISTS headers)
+        file(READ ${header} text)
+        string(REGEX MATCHALL "\nVKN_API [^;({]*[ *](vkn_[a-z0-9_]+)\\(" functions "${text}")
+        foreach(function IN LISTS functions)
+            string(REGEX REPLACE ".*[ *](vkn_[a-z0-9_]+)\\(" "    \\1\n" function "${function}")
+            string(APPEND exports "${function}")
+        endforeach()
+    endforeach()
+    file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/vknerf.def CONTENT "${exports}")
+    target_sources(vknerf-shared PRIVATE ${PROJECT_BINARY_DIR}/vknerf.def)
+elseif(NOT VKNERF_SANITIZE)
     # The functions of sanitizers are defined in programs, not in libraries.
     target_link_options(vknerf-shared PRIVATE -Wl,--no-undefined -Wl,--exclude-libs,ALL)
+endif()
+
+add_library(vknerf-static INTERFACE)
+target_include_directories(vknerf-static INTERFACE ${PROJECT_SOURCE_DIR}/include)
+if(WIN32)
+    target_link_libraries(vknerf-static INTERFACE vknerf-core) # objects of Windows have no hidden symbols
+    return()
 endif()
 
 # An archive of one object with local hidden symbols; symbols shared by several objects would be visible to users.
@@ -35,7 +56,5 @@ add_custom_command(OUTPUT ${static_archive}
     DEPENDS vknerf-core $<TARGET_OBJECTS:vknerf-core>
     COMMAND_EXPAND_LISTS VERBATIM COMMENT "libvknerf.a")
 add_custom_target(vknerf-static-archive ALL DEPENDS ${static_archive})
-add_library(vknerf-static INTERFACE)
 add_dependencies(vknerf-static vknerf-static-archive)
-target_include_directories(vknerf-static INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(vknerf-static INTERFACE ${static_archive} vknerf-cjson vknerf-png vknerf-jpeg ${library_needs})

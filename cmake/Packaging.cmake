@@ -44,8 +44,10 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT do
 install(DIRECTORY include/vknerf DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(TARGETS vknerf-shared EXPORT vknerf
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
-install(FILES ${PROJECT_BINARY_DIR}/libvknerf.a
-    DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+if(NOT WIN32)
+    install(FILES ${PROJECT_BINARY_DIR}/libvknerf.a
+        DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development)
+endif()
 file(RELATIVE_PATH pc_prefix ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/vknerf.pc.in vknerf.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/vknerf.pc

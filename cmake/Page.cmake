@@ -40,14 +40,10 @@ function(vknerf_embed_page target)
         VERBATIM)
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/viewer/page.c @ONLY CONTENT [[
 /* Written by cmake/Page.cmake. */
-extern const char viewer_page[], viewer_denied[];
+#include "@PROJECT_SOURCE_DIR@/cmake/embed.h"
 
-#define EMBED(name, file)                                                                   \
-    __asm__(".pushsection .rodata\n" #name ":\n.incbin \"" file "\"\n" #name "_end:\n.global " \
-            #name ", " #name "_end\n.hidden " #name ", " #name "_end\n.popsection\n");
-
-EMBED(viewer_page, "@page@")
-EMBED(viewer_denied, "@folder@/denied.html")
+EMBED(char, viewer_page, "@page@")
+EMBED(char, viewer_denied, "@folder@/denied.html")
 ]])
     target_sources(${target} PRIVATE ${PROJECT_BINARY_DIR}/viewer/page.c)
     set_source_files_properties(${PROJECT_BINARY_DIR}/viewer/page.c PROPERTIES

@@ -195,7 +195,7 @@ function(vknerf_embed_shaders target manifest)
         string(APPEND shaders_of_${source} "${name} ${source} ${environment} ${defines}\n")
         list(APPEND files_of_${source} ${out_dir}/${name}.spv.z)
         list(APPEND files ${out_dir}/${name}.spv.z)
-        string(APPEND declarations "EMBED(${name}, \"${out_dir}/${name}.spv.z\")\n")
+        string(APPEND declarations "EMBED(unsigned char, shader_${name}, \"${out_dir}/${name}.spv.z\")\n")
         string(APPEND rows "    {\"${name}\", \"${source}\", \"${defines}\", shader_${name},\n"
             "     shader_${name}_end, \"${environment}\", NULL, NULL, 0},\n")
     endforeach()
@@ -223,12 +223,7 @@ function(vknerf_embed_shaders target manifest)
 /* Written by cmake/Shaders.cmake from @manifest@. */
 #include "gpu/shaders.h"
 
-/* .incbin, because compiling hundreds of arrays of numbers would take longer than all other code. */
-#define EMBED(name, file)                                                          \
-    __asm__(".pushsection .rodata\nshader_" #name ":\n.incbin \"" file               \
-            "\"\nshader_" #name "_end:\n.global shader_" #name ", shader_" #name \
-            "_end\n.hidden shader_" #name ", shader_" #name "_end\n.popsection\n"); \
-    extern const unsigned char shader_##name[], shader_##name##_end[];
+#include "@PROJECT_SOURCE_DIR@/cmake/embed.h"
 
 @declarations@
 struct gpu_shader @table@s[] = {
@@ -265,7 +260,7 @@ function(vknerf_embed_texts target shader_dir)
         set(file ${shader_dir}/${name})
         string(MAKE_C_IDENTIFIER ${name} symbol)
         list(APPEND files ${file})
-        string(APPEND declarations "EMBED(${symbol}, \"${file}\")\n")
+        string(APPEND declarations "EMBED(char, text_${symbol}, \"${file}\")\n")
         string(APPEND rows "    {\"${name}\", text_${symbol}, text_${symbol}_end},\n")
     endforeach()
     list(LENGTH ARGN count)
@@ -273,11 +268,7 @@ function(vknerf_embed_texts target shader_dir)
 /* Written by cmake/Shaders.cmake. */
 #include "gpu/shaders.h"
 
-#define EMBED(name, file)                                                                     \
-    __asm__(".pushsection .rodata\ntext_" #name ":\n.incbin \"" file "\"\ntext_" #name       \
-            "_end:\n.global text_" #name ", text_" #name "_end\n.hidden text_" #name          \
-            ", text_" #name "_end\n.popsection\n");                                          \
-    extern const char text_##name[], text_##name##_end[];
+#include "@PROJECT_SOURCE_DIR@/cmake/embed.h"
 
 @declarations@
 const struct gpu_shader_text gpu_shader_texts[] = {

@@ -21,8 +21,8 @@ struct cJSON;
 
 /* Records the message (one line, no newline at the end) for vkn_last_error() and returns `status`,
  * so that a failing function ends in `return base_fail(VKN_BAD_INPUT, "%s: ...", path);`. */
-__attribute__((format(printf, 2, 3))) vkn_status base_fail(vkn_status status, const char *format,
-                                                           ...);
+__attribute__((format(VKNERF_PRINTF, 2, 3))) vkn_status base_fail(vkn_status status,
+                                                                  const char *format, ...);
 
 /* Returns from the calling function when `call` did not give VKN_OK. */
 #define BASE_TRY(call)                       \
@@ -53,8 +53,8 @@ enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_
 /* Writes one line to standard error, or to the callback of vkn_log_to, if `level` is at or above
  * the threshold (default INFO; --quiet: WARNING), which base_log_threshold sets. Callable from any
  * thread. */
-__attribute__((format(printf, 2, 3))) void base_log(enum base_log_level level, const char *format,
-                                                    ...);
+__attribute__((format(VKNERF_PRINTF, 2, 3))) void base_log(enum base_log_level level,
+                                                           const char *format, ...);
 void base_log_threshold(enum base_log_level level);
 /* Prefixes the lines of this thread with "NAME: " and drops those below WARNING, for threads whose
  * progress another thread reports. Keeps the pointer. NULL: no prefix. */
@@ -83,7 +83,7 @@ void base_memory_fail_at(long nth);
 /* Returns the number of allocations up to the injected failure; 0: it has happened. */
 long base_memory_until_failure(void);
 /* Prints into fresh memory, which the caller frees. NULL: failed, with an error recorded. */
-__attribute__((format(printf, 1, 2))) char *base_format(const char *format, ...);
+__attribute__((format(VKNERF_PRINTF, 1, 2))) char *base_format(const char *format, ...);
 
 /* A text that grows by appending. Zero-initialise it; free `data` at the end. After a failed
  * append, `failed` stays set and further appends do nothing, so that one check at the end is
@@ -93,8 +93,8 @@ struct base_text {
     size_t size, capacity;
     bool failed;
 };
-__attribute__((format(printf, 2, 3))) void base_text_add(struct base_text *text, const char *format,
-                                                         ...);
+__attribute__((format(VKNERF_PRINTF, 2, 3))) void base_text_add(struct base_text *text,
+                                                                const char *format, ...);
 /* Appends bytes; the text stays zero-terminated. */
 void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size);
 
@@ -145,6 +145,8 @@ void base_sha256(const void *data, size_t size, char text[BASE_SHA256_TEXT]);
  * changes, or "unknown". */
 const char *base_commit(void);
 double base_seconds(void); /* monotonic clock */
+/* Waits; a signal ends the wait. */
+void base_sleep(double seconds);
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
@@ -250,8 +252,9 @@ vkn_status base_json_string(const struct cJSON *object, const char *name, const 
 vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
                                const char *const *names, size_t count);
 /* Records "FILE: NAME: PROBLEM" and returns VKN_BAD_INPUT. */
-__attribute__((format(printf, 3, 4))) vkn_status base_json_fail(const char *file, const char *name,
-                                                                const char *format, ...);
+__attribute__((format(VKNERF_PRINTF, 3, 4))) vkn_status base_json_fail(const char *file,
+                                                                       const char *name,
+                                                                       const char *format, ...);
 /* Returns the name with the smallest edit distance to `word`, or NULL if none is close. */
 const char *base_nearest(const char *word, const char *const *names, size_t count);
 
@@ -286,16 +289,28 @@ vkn_status base_task_wait(struct base_task **task);
 
 /* Returns the path of a program in PATH, in fresh memory; NULL: not found. */
 char *base_program_find(const char *name);
+/* A started program. Both numbers are the system's: of the process, and of the group of the process
+ * and its children. */
+struct base_process {
+    intptr_t number, group;
+};
 /* Starts a program with `streams` as its standard streams (negative: /dev/null). The descriptor
- * `keep` (-1: none) stays open in the program and its children. The program is a process group of
- * its own, which Ctrl-C does not reach, and gets SIGTERM when the thread that started it ends.
- * Returns 0, or the errno of the failure. */
+ * `keep` (-1: none) stays open in the program and its children. Ctrl-C does not reach the program.
+ * The program is asked to end when the thread that started it ends; on Windows, it is ended with
+ * this process. Returns 0, or the errno of the failure. */
 int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
-                       pid_t *process);
+                       struct base_process *process);
+/* Asks the program and its children to end (SIGTERM), or ends them `at_once` (SIGKILL). */
+void base_program_end(const struct base_process *process, bool at_once);
 /* Returns whether the program has ended, after waiting for its end if `wait` is set. Writes how it
  * ended: "" for success, else "exit status 1" or "signal 9". */
 #define BASE_HOW_SIZE 64
-bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE]);
+bool base_program_ended(struct base_process *process, bool wait, char how[BASE_HOW_SIZE]);
+/* Make a pipe for a program's standard input, ends[0], and write to its other end, ends[1]. As pipe
+ * and write, but a program that reads no more makes the write fail with EPIPE and sends no signal.
+ */
+int base_input_pipe(int ends[2]);
+ssize_t base_input_write(int end, const void *data, size_t size);
 
 /* A program that base_program_run runs. */
 struct base_program {

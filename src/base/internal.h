@@ -13,9 +13,16 @@ struct base_memory_limits {
 };
 struct base_memory_limits base_memory_limits(const char *root);
 
+/* ---- memory.c -------------------------------------------------------------------------------- */
+
 /* Smaller allocations are not checked: reading the limits takes longer than such an allocation. */
 #define MEMORY_LARGE ((size_t)64 << 20) /* bytes */
 /* Returns whether `old`, a block of malloc or NULL, can grow to `size` bytes. */
 bool memory_suffices(const void *old, size_t size);
+
+/* ---- process.c ------------------------------------------------------------------------------- */
+
+/* Waits until a pipe can be read or has ended; returns false after the given time. */
+bool base_pipe_wait(int end, int milliseconds);
 
 #endif

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,8 +63,10 @@ static bool has_open(const char *process, const struct stat *file)
     bool found = false;
     for (struct dirent *entry; !found && stream != NULL && (entry = readdir(stream)) != NULL;) {
         struct stat opened;
-        found = fstatat(dirfd(stream), entry->d_name, &opened, 0) == 0 &&
-                opened.st_dev == file->st_dev && opened.st_ino == file->st_ino;
+        char *path = base_path_join(folder, entry->d_name);
+        found = path != NULL && stat(path, &opened) == 0 && opened.st_dev == file->st_dev &&
+                opened.st_ino == file->st_ino;
+        free(path);
     }
     if (stream != NULL)
         closedir(stream);
@@ -142,7 +143,7 @@ static int try_lock(int descriptor)
                        has_ended(process, host) && base_seconds() - began < WAIT_SECONDS;
         if (!may_end)
             return error;
-        poll(NULL, 0, 20);
+        base_sleep(0.02);
     }
     return 0;
 }

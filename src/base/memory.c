@@ -1,4 +1,6 @@
-/* Allocates memory with checks, and grows texts. */
+/* Allocates memory with checks, grows texts, and compares what an allocation needs with what the
+ * process can have. */
+#include <malloc.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,4 +133,50 @@ void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size)
         memcpy(text->data + text->size, bytes, size);
     text->size += size;
     text->data[text->size] = '\0';
+}
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+
+/* A sixteenth of the memory is reserved for untracked use: drivers' compilers, other processes. */
+#define RESERVE 16u
+
+uint64_t base_memory_total(void)
+{
+    const uint64_t least = (uint64_t)1 << 30;
+    uint64_t bytes = base_memory_limits("").total;
+    return bytes < UINT64_MAX && bytes > least ? bytes : least;
+}
+
+uint64_t base_memory_available(void)
+{
+    return base_memory_limits("").available;
+}
+
+uint64_t base_memory_usable(void)
+{
+    uint64_t available = base_memory_available();
+    return available - available / RESERVE;
+}
+
+double base_mib(uint64_t bytes)
+{
+    return (double)bytes / (1024.0 * 1024.0);
+}
+
+vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings)
+{
+    uint64_t usable = base_memory_usable();
+    if (bytes <= usable)
+        return VKN_OK;
+    return base_fail(VKN_BAD_INPUT,
+                     "%s needs %.2f GiB of memory, but %.2f GiB are available: reduce %s", what,
+                     0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
+}
+
+bool memory_suffices(const void *old, size_t size)
+{
+    if (size < MEMORY_LARGE)
+        return true;
+    size_t held = old != NULL ? malloc_usable_size((void *)(uintptr_t)old) : 0;
+    return size <= held || size - held <= base_memory_available();
 }

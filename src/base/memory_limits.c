@@ -1,7 +1,5 @@
 /* Determines how much memory the process can still allocate: the smallest limit of the machine, the
- * control groups and the process. Checks beforehand are necessary: the kernel grants more memory
- * than there is, and kills a process that uses it. */
-#include <malloc.h>
+ * control groups and the process. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,9 +9,6 @@
 
 #define TEXT_BYTES 16384 /* largest part of a file of /proc or /sys that is read */
 #define PATH_BYTES 4096
-
-/* A sixteenth of the memory is reserved for untracked use: drivers' compilers, other processes. */
-#define RESERVE 16u
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
@@ -196,45 +191,4 @@ struct base_memory_limits base_memory_limits(const char *root)
     apply_control_groups(root, &limits);
     apply_process(root, &limits);
     return limits;
-}
-
-uint64_t base_memory_total(void)
-{
-    const uint64_t least = (uint64_t)1 << 30;
-    uint64_t bytes = base_memory_limits("").total;
-    return bytes < UINT64_MAX && bytes > least ? bytes : least;
-}
-
-uint64_t base_memory_available(void)
-{
-    return base_memory_limits("").available;
-}
-
-uint64_t base_memory_usable(void)
-{
-    uint64_t available = base_memory_available();
-    return available - available / RESERVE;
-}
-
-double base_mib(uint64_t bytes)
-{
-    return (double)bytes / (1024.0 * 1024.0);
-}
-
-vkn_status base_memory_check(uint64_t bytes, const char *what, const char *settings)
-{
-    uint64_t usable = base_memory_usable();
-    if (bytes <= usable)
-        return VKN_OK;
-    return base_fail(VKN_BAD_INPUT,
-                     "%s needs %.2f GiB of memory, but %.2f GiB are available: reduce %s", what,
-                     0x1p-30 * (double)bytes, 0x1p-30 * (double)usable, settings);
-}
-
-bool memory_suffices(const void *old, size_t size)
-{
-    if (size < MEMORY_LARGE)
-        return true;
-    size_t held = old != NULL ? malloc_usable_size((void *)(uintptr_t)old) : 0;
-    return size <= held || size - held <= base_memory_available();
 }

@@ -7,13 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/base.h"
-
-#define POLL_MILLISECONDS 100
-#define KILL_DELAY        5.0 /* seconds from SIGTERM to SIGKILL, and from SIGKILL to the last wait */
 
 char *base_program_find(const char *name)
 {
@@ -119,31 +117,37 @@ static int read_failure(int pipe)
 }
 
 int base_program_start(const char *program, char *const arguments[], const int streams[3], int keep,
-                       pid_t *process)
+                       struct base_process *process)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         return errno;
     struct start start = {program, arguments, streams, keep, ends[1], getpid()};
-    *process = fork_off(&start);
-    int error = *process < 0 ? errno : 0;
+    const pid_t child = fork_off(&start);
+    int error = child < 0 ? errno : 0;
+    *process = (struct base_process){child, child};
     close(ends[1]);
     if (error == 0)
         error = read_failure(ends[0]);
     close(ends[0]);
-    if (error != 0 && *process > 0) {
+    if (error != 0 && child > 0) {
         char how[BASE_HOW_SIZE];
-        base_program_ended(*process, true, how);
+        base_program_ended(process, true, how);
     }
     return error;
 }
 
-bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE])
+void base_program_end(const struct base_process *process, bool at_once)
+{
+    kill((pid_t)-process->group, at_once ? SIGKILL : SIGTERM);
+}
+
+bool base_program_ended(struct base_process *process, bool wait, char how[BASE_HOW_SIZE])
 {
     int status = 0;
     pid_t ended = 0;
     do {
-        ended = waitpid(process, &status, wait ? 0 : WNOHANG);
+        ended = waitpid((pid_t)process->number, &status, wait ? 0 : WNOHANG);
     } while (ended < 0 && errno == EINTR);
     if (ended == 0)
         return false;
@@ -158,70 +162,21 @@ bool base_program_ended(pid_t process, bool wait, char how[BASE_HOW_SIZE])
     return true;
 }
 
-/* ---- running to the end ---------------------------------------------------------------------- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
-/* Waits for output; returns whether the pipe is still open. */
-static bool read_some(const struct base_program *program, int pipe, int milliseconds)
+/* Sockets, unlike pipes, have MSG_NOSIGNAL. */
+int base_input_pipe(int ends[2])
 {
-    char data[1 << 16];
-    struct pollfd waiting = {.fd = pipe, .events = POLLIN};
-    if (poll(&waiting, 1, milliseconds) <= 0)
-        return true;
-    ssize_t size = read(pipe, data, sizeof data);
-    if (size > 0)
-        program->output(program->context, data, (size_t)size);
-    return size > 0 || (size < 0 && (errno == EINTR || errno == EAGAIN));
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
 }
 
-/* Returns whether to go on waiting for the end of a program that was asked to end at *asked_at, or
- * is asked now (0). */
-static bool end_group(pid_t process, double *asked_at)
+ssize_t base_input_write(int end, const void *data, size_t size)
 {
-    double now = base_seconds();
-    if (*asked_at == 0.0) {
-        *asked_at = now;
-        kill(-process, SIGTERM);
-    } else if (now > *asked_at + KILL_DELAY) {
-        kill(-process, SIGKILL);
-    }
-    return now < *asked_at + 2 * KILL_DELAY;
+    return send(end, data, size, MSG_NOSIGNAL);
 }
 
-static void follow(const struct base_program *program, int pipe, pid_t process,
-                   char how[BASE_HOW_SIZE])
+bool base_pipe_wait(int end, int milliseconds)
 {
-    double asked_at = 0.0;
-    bool is_open = true;
-    while (!base_program_ended(process, false, how)) {
-        bool must_end = asked_at > 0 || program->must_end(program->context);
-        if (must_end && !end_group(process, &asked_at)) {
-            snprintf(how, BASE_HOW_SIZE, "left behind");
-            break;
-        }
-        if (is_open)
-            is_open = read_some(program, pipe, POLL_MILLISECONDS);
-        else
-            poll(NULL, 0, POLL_MILLISECONDS / 10);
-    }
-    /* The pipe can still hold output after the program's end. The number of reads is limited,
-     * because a child process of the program can keep the pipe open. */
-    for (size_t i = 0; i < 64 && is_open; i++)
-        is_open = read_some(program, pipe, 0);
-    kill(-process, SIGKILL);
-}
-
-int base_program_run(const struct base_program *program, char how[BASE_HOW_SIZE])
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0)
-        return errno;
-    pid_t process = 0;
-    const int streams[3] = {-1, ends[1], program->errors >= 0 ? program->errors : ends[1]};
-    int error =
-        base_program_start(program->path, program->arguments, streams, program->keep, &process);
-    close(ends[1]);
-    if (error == 0)
-        follow(program, ends[0], process, how);
-    close(ends[0]);
-    return error;
+    struct pollfd waiting = {.fd = end, .events = POLLIN};
+    return poll(&waiting, 1, milliseconds) > 0;
 }

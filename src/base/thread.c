@@ -21,6 +21,13 @@ double base_seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+void base_sleep(double seconds)
+{
+    const struct timespec time = {.tv_sec = (time_t)seconds,
+                                  .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    nanosleep(&time, NULL);
+}
+
 /* The load is atomic because another thread may set the flag: a plain read would be a data race
  * (C11, 5.1.2.4). */
 bool base_stop_asked(const volatile sig_atomic_t *stop)

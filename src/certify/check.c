@@ -2,7 +2,6 @@
  * writes what it found as one JSON object per line. */
 #include <inttypes.h>
 #include <math.h>
-#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -226,7 +225,7 @@ static void inject_fault(const char *test)
     char name[NAME_SIZE];
     snprintf(name, sizeof name, "hang_%s", test);
     while (gpu_fault_injected(name))
-        poll(NULL, 0, 1000);
+        base_sleep(1);
     snprintf(name, sizeof name, "crash_%s", test);
     if (gpu_fault_injected(name))
         abort();

@@ -12,12 +12,15 @@
 extern volatile sig_atomic_t cli_stop;
 /* Message of the first Ctrl-C: a line with a line break before and after it. */
 extern const char *volatile cli_stop_text;
+/* Prepares the process before the command runs: catches signals, opens closed standard streams, and
+ * on Windows replaces the arguments by theirs in UTF-8. */
+void cli_prepare_process(int *argc, char ***argv);
 /* The whole command line. */
 extern const char *const *cli_arguments;
 extern size_t cli_argument_count;
 
 /* Prints "vknerf: <message>" to standard error and returns `code`. */
-__attribute__((format(printf, 2, 3))) int cli_fail(int code, const char *format, ...);
+__attribute__((format(VKNERF_PRINTF, 2, 3))) int cli_fail(int code, const char *format, ...);
 /* Prints the library's last error unless `status` is VKN_OK. Returns the exit code. */
 int cli_status(vkn_status status);
 /* Flushes standard output. Returns the exit code, which is an error if the output could not be

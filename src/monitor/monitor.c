@@ -182,7 +182,7 @@ bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[
 }
 
 /* Appends to the line, after "; " unless the line is empty. */
-__attribute__((format(printf, 3, 4))) static size_t append(char line[MONITOR_LINE], size_t used,
+__attribute__((format(VKNERF_PRINTF, 3, 4))) static size_t append(char line[MONITOR_LINE], size_t used,
                                                            const char *format, ...)
 {
     va_list arguments;

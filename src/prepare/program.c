@@ -1,11 +1,10 @@
 /* Runs ffmpeg and COLMAP, passes their output to a log and callbacks, and stops them on request. */
-#define _GNU_SOURCE /* memfd_create */
+#define _GNU_SOURCE /* strcasestr, vasprintf */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include "prepare/internal.h"
@@ -145,21 +144,19 @@ static void read_first_line(FILE *errors, char message[ERROR_SIZE])
 
 /* Reads the error message of a program whose output is bytes. The errors are in a separate file,
  * because lines of parallel runs mix in the log. */
-static void read_errors(int errors, char message[ERROR_SIZE])
+static void read_errors(FILE *errors, char message[ERROR_SIZE])
 {
-    FILE *file = lseek(errors, 0, SEEK_SET) == 0 ? fdopen(dup(errors), "r") : NULL;
-    if (file == NULL)
-        return;
-    read_first_line(file, message);
-    fclose(file);
+    rewind(errors);
+    read_first_line(errors, message);
 }
 
-static void copy_errors(int errors, int log)
+static void copy_errors(FILE *errors, int log)
 {
     char data[4096];
-    ssize_t size;
-    for (off_t at = 0; (size = pread(errors, data, sizeof(data), at)) > 0; at += size)
-        write_log(log, data, (size_t)size);
+    size_t size;
+    rewind(errors);
+    while ((size = fread(data, 1, sizeof(data), errors)) > 0)
+        write_log(log, data, size);
 }
 
 /* ---- running --------------------------------------------------------------------------------- */
@@ -198,16 +195,16 @@ static vkn_status run_with(const struct preparation *preparation, struct program
                            const char *path, const char *log_path, int log)
 {
     char how[BASE_HOW_SIZE] = "";
-    int errors = program->bytes != NULL ? memfd_create("errors", MFD_CLOEXEC) : -1;
-    if (program->bytes != NULL && errors < 0)
-        return base_fail(VKN_ERROR, "%s: out of memory", program->name);
+    FILE *errors = program->bytes != NULL ? tmpfile() : NULL;
+    if (program->bytes != NULL && errors == NULL)
+        return base_fail(VKN_ERROR, "%s: no temporary file: %s", program->name, strerror(errno));
     begin_log(log, program);
     snprintf(program->error_message, sizeof(program->error_message), "no error message");
     struct reader reader = {.preparation = preparation, .program = program, .log = log};
     const struct base_program run = {
         .path = path,
         .arguments = program->arguments.items,
-        .errors = errors,
+        .errors = errors != NULL ? fileno(errors) : -1,
         .keep = preparation->lock,
         .output = handle_output,
         .must_end = must_end,
@@ -215,12 +212,12 @@ static vkn_status run_with(const struct preparation *preparation, struct program
     };
     int error = base_program_run(&run, how);
     end_line(&reader);
-    if (errors >= 0)
+    if (errors != NULL)
         copy_errors(errors, log);
-    if (errors >= 0 && how[0] != '\0')
+    if (errors != NULL && how[0] != '\0')
         read_errors(errors, program->error_message);
-    if (errors >= 0)
-        close(errors);
+    if (errors != NULL)
+        fclose(errors);
     if (error != 0)
         return base_fail(VKN_ERROR, "%s cannot be started: %s", path, strerror(error));
     BASE_TRY(prepare_check_stop(preparation));

@@ -84,8 +84,8 @@ static void put_obj(struct file_buffer *file_buffer, const struct render_mesh *m
 
 /* ---- formats ------------------------------------------------------------------------------- */
 
-static vkn_status write(struct base_file_writer *writer, const struct render_mesh *mesh,
-                        void (*put)(struct file_buffer *, const struct render_mesh *))
+static vkn_status write_with(struct base_file_writer *writer, const struct render_mesh *mesh,
+                             void (*put)(struct file_buffer *, const struct render_mesh *))
 {
     struct file_buffer *file_buffer = file_buffer_open(writer);
     if (!file_buffer)
@@ -96,12 +96,12 @@ static vkn_status write(struct base_file_writer *writer, const struct render_mes
 
 static vkn_status ply_write(struct base_file_writer *writer, const struct render_mesh *mesh)
 {
-    return write(writer, mesh, put_ply);
+    return write_with(writer, mesh, put_ply);
 }
 
 static vkn_status obj_write(struct base_file_writer *writer, const struct render_mesh *mesh)
 {
-    return write(writer, mesh, put_obj);
+    return write_with(writer, mesh, put_obj);
 }
 
 #define MESH(extension)    {RENDER_MESH, "." #extension, extension##_write, NULL},

@@ -2,11 +2,9 @@
 #include "render/video.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 struct render_video {
@@ -14,7 +12,7 @@ struct render_video {
     struct base_file_writer file; /* ffmpeg writes the temporary file of this writer */
     FILE *messages;               /* ffmpeg's standard error, an unnamed file */
     int input;                    /* ffmpeg's standard input; -1: closed */
-    pid_t process;                /* 0: none */
+    struct base_process process;  /* number 0: none */
     size_t frame_size;            /* bytes */
     bool broken;                  /* ffmpeg closed its input before the last frame */
 };
@@ -80,14 +78,15 @@ static vkn_status start(struct render_video *video, const char *program,
     if (output == NULL)
         return VKN_ERROR;
     list_arguments(kind, format->channels, size, rate, output, arguments);
-    /* A socket, unlike a pipe, has MSG_NOSIGNAL: SIGPIPE would end this process. */
-    int pair[2], error = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0 ? errno : 0;
+    int ends[2], error = base_input_pipe(ends) != 0 ? errno : 0;
     if (error == 0) {
-        video->input = pair[0];
-        const int streams[3] = {pair[1], -1, fileno(video->messages)};
+        video->input = ends[1];
+        const int streams[3] = {ends[0], -1, fileno(video->messages)};
         error = base_program_start(program, arguments, streams, -1, &video->process);
-        close(pair[1]);
+        close(ends[0]);
     }
+    if (error != 0)
+        video->process.number = 0;
     free(output);
     return error == 0 ? VKN_OK
                       : base_fail(VKN_ERROR, "%s: %s cannot be started: %s", video->path, program,
@@ -145,7 +144,7 @@ vkn_status render_video_begin(const char *path, const struct render_video_format
 vkn_status render_video_add(struct render_video *video, const uint8_t *pixels)
 {
     for (size_t sent = 0; sent < video->frame_size;) {
-        ssize_t written = send(video->input, pixels + sent, video->frame_size - sent, MSG_NOSIGNAL);
+        ssize_t written = base_input_write(video->input, pixels + sent, video->frame_size - sent);
         video->broken = written < 0 && errno != EINTR;
         if (video->broken)
             return base_fail(VKN_ERROR, "%s: ffmpeg takes no more frames: %s", video->path,
@@ -178,8 +177,8 @@ static void summarize_messages(FILE *messages, char summary[2 * MAX_MESSAGE])
 static vkn_status end_process(struct render_video *video)
 {
     char exit_text[BASE_HOW_SIZE];
-    base_program_ended(video->process, true, exit_text);
-    video->process = 0;
+    base_program_ended(&video->process, true, exit_text);
+    video->process.number = 0;
     if (exit_text[0] == '\0')
         return video->broken ? base_fail(VKN_ERROR, "%s: ffmpeg ended too early", video->path)
                              : VKN_OK;
@@ -195,11 +194,11 @@ vkn_status render_video_end(struct render_video **ending, bool keep)
     *ending = NULL;
     if (video == NULL)
         return VKN_OK;
-    if (video->process > 0 && !keep)
-        kill(video->process, SIGTERM);
+    if (video->process.number != 0 && !keep)
+        base_program_end(&video->process, false);
     if (video->input >= 0)
         close(video->input); /* ffmpeg sees the end of its input */
-    if (video->process > 0)
+    if (video->process.number != 0)
         status = end_process(video);
     if (video->messages != NULL)
         fclose(video->messages);

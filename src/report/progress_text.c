@@ -56,7 +56,7 @@ struct parts {
     size_t count;
 };
 
-__attribute__((format(printf, 3, 4))) static void add(struct parts *parts, int importance,
+__attribute__((format(VKNERF_PRINTF, 3, 4))) static void add(struct parts *parts, int importance,
                                                       const char *format, ...)
 {
     if (parts->count == MAX_PARTS)

@@ -196,10 +196,13 @@ static bool is_image(const char *name, const char *const *endings)
 
 /* Returns whether an entry is a regular file. An entry whose type cannot be read counts as one;
  * opening it reports the error. */
-static bool is_regular(DIR *stream, const char *name)
+static bool is_regular(const char *folder, const char *name)
 {
     struct stat status;
-    return fstatat(dirfd(stream), name, &status, 0) != 0 || S_ISREG(status.st_mode);
+    char *path = base_path_join(folder, name);
+    bool regular = path == NULL || stat(path, &status) != 0 || S_ISREG(status.st_mode);
+    free(path);
+    return regular;
 }
 
 static int by_name(const void *a, const void *b)
@@ -232,7 +235,7 @@ vkn_status capture_list(const char *folder, char ***names, size_t *count)
     vkn_status status = VKN_OK;
     for (size_t i = 0; i < IMAGE_ENDINGS && *count == 0; i++, rewinddir(stream))
         for (struct dirent *entry; status == VKN_OK && (entry = readdir(stream)) != NULL;)
-            if (is_image(entry->d_name, image_endings[i]) && is_regular(stream, entry->d_name))
+            if (is_image(entry->d_name, image_endings[i]) && is_regular(folder, entry->d_name))
                 status = add_name(names, count, &capacity, entry->d_name);
     closedir(stream);
     if (status != VKN_OK) {

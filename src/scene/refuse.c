@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "scene/capture.h"
@@ -142,7 +143,9 @@ static vkn_status search_below(const char *folder, uint32_t depth, struct below 
             entries[i]->d_name[0] != '.' ? base_path_join(folder, entries[i]->d_name) : NULL;
         size_t pictures = 0;
         /* Links may lead anywhere, also in circles. */
-        bool is_link = depth > 1 && entries[i]->d_type == DT_LNK;
+        struct stat entry;
+        bool is_link =
+            depth > 1 && path != NULL && lstat(path, &entry) == 0 && S_ISLNK(entry.st_mode);
         bool searched = path != NULL && below->path == NULL && below->left > 0 &&
                         status == VKN_OK && !is_link && base_is_folder(path);
         bool holds_scene = searched && is_scene(path);

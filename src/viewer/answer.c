@@ -48,23 +48,25 @@ struct answer answer_error(unsigned code, const char *message)
 
 static char *with_nonce(const char *begin, const char *end, const char *nonce)
 {
-    size_t mark = sizeof PAGE_NONCE - 1, size = 0;
-    char *text = NULL;
-    FILE *stream = open_memstream(&text, &size);
-    if (!stream)
-        return NULL;
-    for (const char *next; begin < end; begin = next) {
+    const size_t mark = sizeof PAGE_NONCE - 1, length = strlen(nonce);
+    size_t marks = 0;
+    for (const char *at = begin; (at = memmem(at, (size_t)(end - at), PAGE_NONCE, mark));
+         at += mark)
+        marks++;
+    char *text = malloc((size_t)(end - begin) + marks * length + 1), *to = text;
+    while (text && begin < end) {
         const char *found = memmem(begin, (size_t)(end - begin), PAGE_NONCE, mark);
-        size_t length = (size_t)((found ? found : end) - begin);
-        fwrite(begin, 1, length, stream);
+        size_t size = (size_t)((found ? found : end) - begin);
+        memcpy(to, begin, size);
+        to += size;
         if (found)
-            fputs(nonce, stream);
-        next = found ? found + mark : end;
+            memcpy(to, nonce, length);
+        to += found ? length : 0;
+        begin = found ? found + mark : end;
     }
-    if (fclose(stream) == 0)
-        return text;
-    free(text);
-    return NULL;
+    if (text)
+        *to = '\0';
+    return text;
 }
 
 struct answer answer_page(unsigned code, const char *begin, const char *end)

@@ -1,0 +1,95 @@
+/* Prepares the process on Windows: arguments in UTF-8, console, Ctrl-C and closing of the console.
+ */
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <windows.h>
+
+#include <shellapi.h>
+
+#include "cli/cli.h"
+
+volatile sig_atomic_t cli_stop;
+const char *volatile cli_stop_text = "\nstopping and saving; once more to stop at once\n";
+
+/* ---- Ctrl-C ---------------------------------------------------------------------------------- */
+
+static void write_error(const char *text)
+{
+    if (write(STDERR_FILENO, text, (unsigned)strlen(text)) < 0)
+        return;
+}
+
+/* Runs on a thread of its own. */
+static BOOL WINAPI on_event(DWORD event)
+{
+    static atomic_flag stopping = ATOMIC_FLAG_INIT;
+    bool is_key = event == CTRL_C_EVENT || event == CTRL_BREAK_EVENT;
+    if (atomic_flag_test_and_set(&stopping) && is_key) {
+        write_error("\nstopped at once: what came after the last checkpoint is not saved\n");
+        TerminateProcess(GetCurrentProcess(), (UINT)STATUS_CONTROL_C_EXIT);
+    }
+    __atomic_store_n(&cli_stop, 1, __ATOMIC_RELAXED);
+    write_error(cli_stop_text);
+    /* The console closes or the user logs off: the system ends the process when this handler
+     * returns, or after 5 s. Until then the main thread saves, and ends the process. */
+    if (!is_key)
+        Sleep(INFINITE);
+    return TRUE;
+}
+
+/* ---- console --------------------------------------------------------------------------------- */
+
+/* Lets a console understand UTF-8 and the escape sequences of progress and colours. */
+static void prepare_console(void)
+{
+    static const DWORD streams[] = {STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
+    SetConsoleOutputCP(CP_UTF8);
+    SetConsoleCP(CP_UTF8);
+    for (size_t i = 0; i < 2; i++) {
+        DWORD mode;
+        if (GetConsoleMode(GetStdHandle(streams[i]), &mode))
+            SetConsoleMode(GetStdHandle(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+    }
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        _setmode(stream, _O_BINARY); /* lines end in a line feed, and bytes stay as they are */
+}
+
+/* ---- arguments ------------------------------------------------------------------------------- */
+
+/* Returns an argument in UTF-8, with the slashes that the program uses in paths. */
+static char *to_utf8(const wchar_t *argument)
+{
+    int size = WideCharToMultiByte(CP_UTF8, 0, argument, -1, NULL, 0, NULL, NULL);
+    char *text = malloc((size_t)size + 1);
+    if (text == NULL)
+        return NULL;
+    text[WideCharToMultiByte(CP_UTF8, 0, argument, -1, text, size, NULL, NULL)] = '\0';
+    for (char *at = text; (at = strchr(at, '\\')) != NULL;)
+        *at = '/';
+    return text;
+}
+
+/* Replaces the arguments, which the C library has in the code page of the machine. */
+static void read_arguments(int *argc, char ***argv)
+{
+    int count = 0;
+    wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &count);
+    char **arguments = wide != NULL ? calloc((size_t)count + 1, sizeof *arguments) : NULL;
+    bool complete = arguments != NULL;
+    for (int i = 0; i < count && complete; i++)
+        complete = (arguments[i] = to_utf8(wide[i])) != NULL;
+    LocalFree(wide);
+    if (!complete)
+        return;
+    *argc = count;
+    *argv = arguments; /* in use until the end of the process */
+}
+
+void cli_prepare_process(int *argc, char ***argv)
+{
+    SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX); /* no dialog waits for a click */
+    prepare_console();
+    read_arguments(argc, argv);
+    SetConsoleCtrlHandler(on_event, TRUE);
+}

@@ -1,0 +1,44 @@
+/* Opens DLLs by the names that the libraries have on Linux. */
+#include "windows/internal.h"
+
+static const struct {
+    const char *linux_name, *dll;
+} names[] = {
+    {"libshaderc.so.1", "shaderc_shared.dll"},
+    {"libshaderc_shared.so.1", "shaderc_shared.dll"},
+    {"libvulkan.so.1", "vulkan-1.dll"},
+};
+
+static _Thread_local char last_error[64];
+
+void *windows_dlopen(const char *name, int flags)
+{
+    (void)flags;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strcmp(name, names[i].linux_name) == 0)
+            name = names[i].dll;
+    wchar_t *wide = windows_wide(name);
+    HMODULE library = wide != NULL ? LoadLibraryW(wide) : NULL;
+    if (library == NULL)
+        snprintf(last_error, sizeof last_error, "error %lu", (unsigned long)GetLastError());
+    free(wide);
+    return library;
+}
+
+void *windows_dlsym(void *library, const char *name)
+{
+    FARPROC found = GetProcAddress(library, name);
+    void *symbol = NULL;
+    memcpy(&symbol, &found, sizeof symbol);
+    return symbol;
+}
+
+int windows_dlclose(void *library)
+{
+    return FreeLibrary(library) ? 0 : -1;
+}
+
+char *windows_dlerror(void)
+{
+    return last_error[0] != '\0' ? last_error : NULL;
+}
