@@ -1,6 +1,6 @@
 # Defines the target device-tests: everything that is built by default except test programs with the label host, which
 # tools/test.sh runs in its sanitizer build only.
-if(VKNERF_TESTS)
+if(VKNERF_TESTS AND NOT WIN32)
     get_property(host_programs GLOBAL PROPERTY host_programs)
     get_property(needed_programs GLOBAL PROPERTY needed_programs) # also used by other tests
     list(REMOVE_ITEM host_programs ${needed_programs})

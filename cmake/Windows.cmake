@@ -30,7 +30,7 @@ if(WIN32)
     file(WRITE ${posix_headers}/winsock2.h
         "#undef gethostname\n#include_next <winsock2.h>\n#define gethostname windows_gethostname\n")
     target_include_directories(vknerf-options INTERFACE ${posix_headers})
-    target_compile_options(vknerf-options INTERFACE -include ${PROJECT_SOURCE_DIR}/src/windows/posix.h)
+    target_compile_options(vknerf-options INTERFACE "SHELL:-include ${PROJECT_SOURCE_DIR}/src/windows/posix.h")
     target_include_directories(vknerf-options INTERFACE ${PROJECT_SOURCE_DIR}/src)
     # printf as in C11 with 64-bit sizes; the functions of Windows 10.
     target_compile_definitions(vknerf-options INTERFACE __USE_MINGW_ANSI_STDIO=1 _FILE_OFFSET_BITS=64

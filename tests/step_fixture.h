@@ -9,8 +9,6 @@
 #include "step/internal.h"
 #include "train/internal.h"
 
-#include <sys/wait.h>
-
 /* transforms.json as D-NeRF has it: cameras 4 units from the origin on the three axes. */
 #define FRAME(name, time, r, u, b)                                                          \
     "{\"file_path\": \"" name "\", \"time\": " time ", \"transform_matrix\": [[" r "], [" u \
@@ -214,23 +212,6 @@ static inline int step_tests_teardown(void **state)
     void *folder = tests->folder;
     vkn_context_destroy(&tests->context);
     return temporary_teardown(&folder);
-}
-
-/* Runs a test in its own process without a leak check: objects of a device that was given up are
- * never freed. The caller must not have a device yet. Returns 0 when the test passes. */
-static inline int step_test_apart(const char *name, CMUnitTestFunction test,
-                                  CMFixtureFunction setup)
-{
-    const struct CMUnitTest tests[] = {{.name = name, .test_func = test}};
-    int status = 0;
-    fflush(stdout);
-    pid_t process = fork();
-    if (process == 0) {
-        status = cmocka_run_group_tests_name(name, tests, setup, step_tests_teardown);
-        fflush(stdout);
-        _exit(status);
-    }
-    return waitpid(process, &status, 0) == process && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
 /* Saves a checkpoint beside the scene; the caller frees its path. */

@@ -129,7 +129,7 @@ static void accepts_or_refuses_absurd_values(void **state)
             assert_memory_equal(&config, &before, sizeof config);
             refused++;
         }
-    print_message("%zu accepted, %zu refused\n", accepted, refused);
+    print_message("%u accepted, %u refused\n", (unsigned)accepted, (unsigned)refused);
     assert_true(accepted > config_setting_count && refused > 20 * config_setting_count);
 }
 

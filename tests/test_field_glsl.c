@@ -1,7 +1,7 @@
 /* Tests fields in GLSL: a hash grid in GLSL equals the built-in hash grid bit by bit; a faulty
  * field is refused before training; non-finite values are not stored; every precision and kind of
  * accumulator trains. test_fields.sh tests the command line. */
-#include "step_fixture.h"
+#include "step_apart.h"
 
 #include <vknerf/export.h>
 #include <vknerf/field.h>

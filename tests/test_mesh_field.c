@@ -1179,9 +1179,9 @@ static void test_texture(void **state)
     by_vertices = sqrt(by_vertices / (3.0 * (double)found));
     by_texture = sqrt(by_texture / (3.0 * (double)found));
     print_message(
-        "%zu places, %zu charts, %.1f pixels a voxel: off by %.1f with colours of vertices, "
+        "%u places, %u charts, %.1f pixels a voxel: off by %.1f with colours of vertices, "
         "%.1f with a texture\n",
-        found, charts, density, by_vertices, by_texture);
+        (unsigned)found, (unsigned)charts, density, by_vertices, by_texture);
     assert_true(found > 500 && by_vertices > 25 && by_texture < 0.3 * by_vertices);
     volatile sig_atomic_t stop = 1;
     free(mesh.texture);
@@ -1354,7 +1354,8 @@ static void test_splats(void **state)
     assert_true(on_ball > 690); /* some rays graze the haze */
     errors[0] /= 3.0 * (double)views;
     errors[1] /= 3.0 * (double)views;
-    print_message("%zu views: off by %.3f, by %.3f with one colour\n", views, errors[0], errors[1]);
+    print_message("%u views: off by %.3f, by %.3f with one colour\n", (unsigned)views, errors[0],
+                  errors[1]);
     assert_true(errors[0] < 0.05 && errors[0] < 0.5 * errors[1]);
     render_splats_free(&splats);
     render_splats_free(&again);

@@ -1,6 +1,6 @@
 /* Tests training on several ranks: threads with a device each, and one device that plays all ranks,
  * give the same checkpoint bit by bit; a stop, failure or divergence on one rank reaches all. */
-#include "step_fixture.h"
+#include "step_apart.h"
 
 #include "memory_limit.h"
 
