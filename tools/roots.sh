@@ -39,36 +39,36 @@ find_archive() {
 
 # Writes a private configuration of apt into FOLDER, with packages (deb) or source packages (deb-src) of the suites.
 write_apt_configuration() { # FOLDER TYPE SUITE ...
-    apt=$1
+    apt_folder=$1
     type=$2
     shift 2
-    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial" "$apt/none"
+    mkdir -p "$apt_folder/lists/partial" "$apt_folder/cache/archives/partial" "$apt_folder/none"
     # Packages are only unpacked, so the tools of their scripts are not needed: declares them installed.
     for package in debconf dpkg python3; do
         printf 'Package: %s\nStatus: install ok installed\nArchitecture: %s\nVersion: 999\nMulti-Arch: allowed\n\n' \
             $package "$(dpkg --print-architecture)"
-    done >"$apt/status"
+    done >"$apt_folder/status"
     for suite in "$@"; do
         printf '%s [signed-by=%s] %s %s %s\n' "$type" "$keyring" "${mirror%/}" "$suite" "$components"
-    done >"$apt/sources.list"
+    done >"$apt_folder/sources.list"
     # Backports are pinned low by default; here the newest version wins.
-    printf 'Package: *\nPin: release *\nPin-Priority: 500\n' >"$apt/preferences"
+    printf 'Package: *\nPin: release *\nPin-Priority: 500\n' >"$apt_folder/preferences"
     # apt reads this after the machine's own configuration: keeps proxy settings, clears hooks.
-    cat >"$apt/apt.conf" <<CONF
+    cat >"$apt_folder/apt.conf" <<CONF
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
 #clear APT::Update::Post-Invoke-Success;
-Dir::Etc::sourcelist "$apt/sources.list";
-Dir::Etc::sourceparts "$apt/none";
-Dir::Etc::preferences "$apt/preferences";
-Dir::Etc::preferencesparts "$apt/none";
-Dir::State "$apt";
-Dir::State::lists "$apt/lists";
-Dir::State::status "$apt/status";
-Dir::State::extended_states "$apt/extended_states";
-Dir::Cache "$apt/cache";
-Dir::Cache::archives "$apt/cache/archives";
-Dir::Log "$apt/cache";
+Dir::Etc::sourcelist "$apt_folder/sources.list";
+Dir::Etc::sourceparts "$apt_folder/none";
+Dir::Etc::preferences "$apt_folder/preferences";
+Dir::Etc::preferencesparts "$apt_folder/none";
+Dir::State "$apt_folder";
+Dir::State::lists "$apt_folder/lists";
+Dir::State::status "$apt_folder/status";
+Dir::State::extended_states "$apt_folder/extended_states";
+Dir::Cache "$apt_folder/cache";
+Dir::Cache::archives "$apt_folder/cache/archives";
+Dir::Log "$apt_folder/cache";
 APT::Sandbox::User "root";
 APT::Get::AllowUnauthenticated "false";
 Acquire::AllowInsecureRepositories "false";
@@ -83,8 +83,7 @@ Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
 CONF
 }
 
-# Makes FOLDER by calling FUNCTION, which fills $work/root, unless FOLDER has VERSION already. $work disappears
-# afterwards, and $work/log has the output of commands.
+# Makes FOLDER by calling FUNCTION, which fills $work/root, unless FOLDER has VERSION already. Removes $work at the end.
 make_root() { # FOLDER VERSION FUNCTION
     work=$1.new
     mkdir -p "${1%/*}"
@@ -104,7 +103,7 @@ make_root() { # FOLDER VERSION FUNCTION
     exec 9>&-
 }
 
-# Runs a command of make_root's FUNCTION; if the command fails, prints its output and dies with MESSAGE.
+# Runs a command of make_root's FUNCTION. If the command fails, prints the command's output and dies with MESSAGE.
 logged() { # MESSAGE COMMAND [ARGUMENT ...]
     message=$1
     shift

@@ -18,7 +18,7 @@ set -eu
 answer_help "$@"
 action=build
 case ${1:-} in
-    --no-build) action=none; shift ;;
+    --no-build) action='none'; shift ;;
     --test) action='test'; shift ;;
 esac
 # shellcheck source=/dev/null
@@ -133,4 +133,4 @@ if [ ! -f "$windows_dir/build/build.ninja" ] || [ $# -gt 0 ]; then
         "$@" >&2
 fi
 cmake --build "$windows_dir/build" >&2
-[ $action != test ] || exec ctest --test-dir "$windows_dir/build" --output-on-failure
+[ $action != test ] || exec ctest --test-dir "$windows_dir/build" -j "$(nproc)" --output-on-failure

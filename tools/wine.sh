@@ -28,7 +28,10 @@ export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all}" LC_ALL=C.UTF-8
 # Neither .NET nor a browser, and no entries in the user's menus.
 export WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe="
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
+export FONTCONFIG_FILE="$prefix/fonts.conf"
 unset DISPLAY WAYLAND_DISPLAY LD_PRELOAD LD_LIBRARY_PATH VK_ICD_FILENAMES
+# Debian's Wine frees the value of this variable, and dies. The program's folder of temporary files is on drive C:.
+unset TMPDIR
 
 run() { # COMMAND [ARGUMENT ...]
     # What is in /usr/local and /usr/src stays visible: the checkout may be there. The machine's cache of libraries
@@ -51,6 +54,9 @@ make_prefix() {
     mkdir -p "$prefix/drive_c/windows/system32"
     # user32.dll needs a library that is none of Wine's own.
     cp "$root/usr/x86_64-w64-mingw32/lib/zlib1.dll" "$prefix/drive_c/windows/system32"
+    # Wine complains without fonts.
+    printf '<fontconfig><dir>/usr/share/fonts</dir><cachedir>%s/fonts</cachedir></fontconfig>\n' "$prefix" \
+        >"$prefix/fonts.conf"
     # Descriptor 9 is the lock, which the wineserver would keep.
     (run wineboot --init >"$prefix.log" 2>&1 9>&-) || { cat "$prefix.log" >&2; die "wineboot failed"; }
     touch "$prefix/.complete"
