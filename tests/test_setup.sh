@@ -53,7 +53,7 @@ answers() { # SCRIPT [ARGUMENT ...]
     [ ! -s "$work/called" ] || fail "$*: calls $(cat "$work/called")"
     [ ! -e build ] || fail "$*: makes the folder build"
 }
-for script in demo test package setup fuzz lint validate mutants newcomer bare vendors lavapipe measure_memory; do
+for script in demo test package setup fuzz lint validate mutants newcomer bare vendors lavapipe measure_memory windows wine; do
     answers tools/$script.sh --help
 done
 answers tools/demo.sh --seconds 5 -h
@@ -95,6 +95,18 @@ for package in $package_tools; do
     sed -n '/ AS build/,/^FROM [^A]*$/p' Dockerfile | grep -q "install .* $package\( \|\$\)" ||
         fail "the Dockerfile does not install $package before it makes packages"
 done
+# shellcheck source=/dev/null
+if [ "$(. /etc/os-release && echo "$ID")" = debian ]; then
+    refuses tools/windows.sh
+    needs gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev dpkg-dev
+else
+    call tools/windows.sh
+    grep -q 'needs Debian 12' "$work/said" || fail "tools/windows.sh: $(cat "$work/said")"
+fi
+call tools/wine.sh "$0"
+if [ $code != 1 ] || ! grep -q 'run .*tools/windows.sh first' "$work/said"; then
+    fail "tools/wine.sh without Wine: $(cat "$work/said")"
+fi
 call tools/package.sh --chek
 if [ $code != 1 ] || [ -s "$work/called" ] || ! grep -q -- '--chek: unknown option' "$work/said"; then
     fail "tools/package.sh --chek: $(cat "$work/said" "$work/called")"

@@ -57,6 +57,8 @@ inside() { # FOLDER COMMAND [ARGUMENT ...]
     $how unshare --mount --pid --fork --kill-child sh -eu -c '
         folder=$1
         shift
+        # unshare, in the system, needs a root directory that is a mount.
+        mount --bind "$folder" "$folder"
         mount -t proc proc "$folder/proc"
         mount -t sysfs -o ro sysfs "$folder/sys"
         mount --rbind /dev "$folder/dev" && mount --make-rslave "$folder/dev"

@@ -7,9 +7,10 @@
 # the first failure. --seconds N is the training's duration (300). --keep FOLDER makes the system in FOLDER and keeps
 # it, or continues with a system that was kept. Needs root, debootstrap and curl; half an hour on two cores.
 #
-# --suite runs the commands of the Dockerfile's first stage, and tools/test.sh, each in a bare system of each RELEASE,
-# such as trixie; default: the supported releases of the machine's distribution. Only the scripts install packages.
-# Exits with 1 after all releases if anything failed. Twenty minutes per release on two idle cores.
+# --suite runs the commands of the Dockerfile's first stage, tools/test.sh and, on Debian, tools/windows.sh --test, each
+# in a bare system of each RELEASE, such as trixie; default: the supported releases of the machine's distribution. Only
+# the scripts install packages. Exits with 1 after all releases if anything failed. Twenty minutes per release on two
+# idle cores.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -93,6 +94,12 @@ run_suite() {
     step 100 'tools/test.sh'
 }
 
+run_windows() {
+    clone /root/vknerf
+    folder=/root/vknerf
+    step 100 'tools/windows.sh --test'
+}
+
 try() { # NAME FUNCTION: runs it in a system of its own
     VKNERF_BARE_RELEASE=$release
     export VKNERF_BARE_RELEASE
@@ -111,7 +118,8 @@ try() { # NAME FUNCTION: runs it in a system of its own
 
 if [ $suite = yes ]; then
     # shellcheck source=/dev/null
-    [ $# -gt 0 ] || case $(. /etc/os-release && echo "$ID") in
+    distribution=$(. /etc/os-release && echo "$ID")
+    [ $# -gt 0 ] || case $distribution in
         debian) set -- bookworm trixie ;;
         ubuntu) set -- noble ;;
         *) die "this distribution is neither Debian nor Ubuntu: name a release" ;;
@@ -123,6 +131,7 @@ if [ $suite = yes ]; then
     for release in "$@"; do
         try image build_image
         try suite run_suite
+        [ "$distribution" != debian ] || try windows run_windows
     done
     printf '\n%s' "$results"
     exit $failed

@@ -1,5 +1,5 @@
 #!/bin/sh
-# tools/setup.sh [--no-build | --program | --package | --tests | --device-tests | --fuzz] [CMAKE-OPTION ...]
+# tools/setup.sh [--no-build | --program | --package | --tests | --device-tests | --fuzz | --windows] [CMAKE-OPTION ...]
 # Installs missing packages and builds into build/. Takes a second if nothing is missing. Builds everything, or:
 #
 #   --no-build        nothing
@@ -8,21 +8,23 @@
 #   --tests           everything; also installs the packages that tools/test.sh needs
 #   --device-tests    as --tests, without the test programs of host code
 #   --fuzz            the fuzz targets that tools/fuzz.sh runs
+#   --windows         nothing; installs the packages that tools/windows.sh needs
 #
 # Installs distribution packages with apt (as root or with sudo). If the distribution's shaderc or lavapipe is too
 # old for cooperative matrices, unpacks newer ones, and the drivers for tools/vendors.sh, into a private tool root,
-# build/toolroot (VKNERF_TOOL_ROOT names another folder). apt downloads them from the machine's own mirror and
-# verifies signatures, but uses lists, status and cache of the tool root, so that the machine does not change and no
-# root rights are needed.
+# build/toolroot (VKNERF_TOOL_ROOT names another folder). The machine does not change, and no root rights are needed.
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
+# shellcheck source=roots.sh
+. "$(dirname -- "$0")/roots.sh"
 
 answer_help "$@"
 build=all
 tests=no
 package=no
 fuzz=no
+windows=no
 case ${1:-} in
     --no-build) build=no; shift ;;
     --program) build=installed; shift ;;
@@ -30,6 +32,7 @@ case ${1:-} in
     --tests) tests=yes; shift ;;
     --device-tests) build=device-tests; tests=yes; shift ;;
     --fuzz) build=fuzz_targets; fuzz=yes; shift ;;
+    --windows) build=no; windows=yes; shift ;;
 esac
 
 command -v apt-get >/dev/null ||
@@ -46,6 +49,8 @@ test_packages='shellcheck python3 libopenmpi-dev openmpi-bin g++ doxygen abigail
     mandoc man-db zsh fish colmap ffmpeg locales libwebp7 libtiff6 libexpat1'
 # For cpack: dpkg-shlibdeps, and file, which finds executables.
 package_packages='dpkg-dev file'
+# For tools/windows.sh: compilers, and what builds libraries from Debian's source packages.
+windows_packages='gcc-mingw-w64-x86-64-posix libz-mingw-w64-dev nasm make dpkg-dev zlib1g-dev'
 # shaderc compiles the shaders, in the build and at run time.
 lavapipe_packages='mesa-vulkan-drivers libshaderc1 vulkan-tools vulkan-validationlayers'
 
@@ -100,79 +105,6 @@ tool_root_is_current() {
     find_tool_root && [ "$(cat "$tool_root/.complete")" = "$tool_root_version" ]
 }
 
-# Prints the URI of the mirror that serves the machine's own release.
-find_mirror() { # CODENAME
-    # shellcheck disable=SC2016  # the dollar signs are apt's
-    apt-get indextargets --no-release-info --format '$(RELEASE) $(REPO_URI)' 'Created-By: Packages' |
-        sed -nE "s/^($1|stable|oldstable|testing) //p" | head -n 1
-}
-
-find_keyring() { # NAME
-    for keyring in "/usr/share/keyrings/$1.pgp" "/usr/share/keyrings/$1.gpg"; do
-        [ -f "$keyring" ] && { printf '%s' "$keyring"; return; }
-    done
-    die "no archive keyring $1 in /usr/share/keyrings; install the package $1"
-}
-
-write_apt_configuration() { # FOLDER
-    # shellcheck source=/dev/null
-    . /etc/os-release
-    case " ${ID:-} ${ID_LIKE:-} " in
-        *" ubuntu "*)
-            codename=${UBUNTU_CODENAME:-${VERSION_CODENAME:-}}
-            keyring=$(find_keyring ubuntu-archive-keyring)
-            suites='resolute resolute-updates' components='main universe' ;;
-        *" debian "*)
-            codename=${VERSION_CODENAME:-}
-            keyring=$(find_keyring debian-archive-keyring)
-            suites='trixie trixie-backports' components=main ;;
-        *) die "/etc/os-release: neither Debian nor Ubuntu" ;;
-    esac
-    mirror=$(find_mirror "$codename")
-    [ -n "$mirror" ] || die "apt's sources name no mirror of $codename"
-
-    mkdir -p "$1/lists/partial" "$1/cache/archives/partial" "$1/none"
-    # Packages are only unpacked, so the tools of their scripts are not needed: declares them installed.
-    for package in debconf dpkg python3; do
-        printf 'Package: %s\nStatus: install ok installed\nArchitecture: %s\nVersion: 999\nMulti-Arch: allowed\n\n' \
-            $package "$(dpkg --print-architecture)"
-    done >"$1/status"
-    for suite in $suites; do
-        printf 'deb [signed-by=%s] %s %s %s\n' "$keyring" "${mirror%/}" "$suite" "$components"
-    done >"$1/sources.list"
-    # Backports are pinned low by default; here the newest version wins.
-    printf 'Package: *\nPin: release *\nPin-Priority: 500\n' >"$1/preferences"
-    # apt reads this after the machine's own configuration: keeps proxy settings, clears hooks.
-    cat >"$1/apt.conf" <<CONF
-#clear APT::Update::Pre-Invoke;
-#clear APT::Update::Post-Invoke;
-#clear APT::Update::Post-Invoke-Success;
-#clear Acquire::IndexTargets::deb-src;
-Dir::Etc::sourcelist "$1/sources.list";
-Dir::Etc::sourceparts "$1/none";
-Dir::Etc::preferences "$1/preferences";
-Dir::Etc::preferencesparts "$1/none";
-Dir::State "$1";
-Dir::State::lists "$1/lists";
-Dir::State::status "$1/status";
-Dir::State::extended_states "$1/extended_states";
-Dir::Cache "$1/cache";
-Dir::Cache::archives "$1/cache/archives";
-Dir::Log "$1/cache";
-APT::Sandbox::User "root";
-APT::Get::AllowUnauthenticated "false";
-Acquire::AllowInsecureRepositories "false";
-Acquire::Languages "none";
-Acquire::Retries "3";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-Acquire::IndexTargets::deb::DEP-11-icons::DefaultEnabled "false";
-Acquire::IndexTargets::deb::DEP-11-icons-small::DefaultEnabled "false";
-Acquire::IndexTargets::deb::DEP-11-icons-hidpi::DefaultEnabled "false";
-Acquire::IndexTargets::deb::Contents-deb::DefaultEnabled "false";
-Acquire::IndexTargets::deb::CNF::DefaultEnabled "false";
-CONF
-}
-
 # Makes the library paths in driver files relative, so that the tool root may be anywhere.
 point_driver_files() { # ROOT
     folder=$(cd "$1/usr" && printf '%s' lib/*/libvulkan_lvp.so)
@@ -181,50 +113,19 @@ point_driver_files() { # ROOT
     done
 }
 
-unpack() { # ROOT PACKAGE-FILE ...
-    to=$1
-    shift
-    printf '%s\0' "$@" | xargs -0 -P 2 -I '{}' dpkg -x '{}' "$to" >>"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        die "the packages of the tool root could not be unpacked"
-    }
-}
-
-make_tool_root() {
-    work=$tool_root.new
-    mkdir -p "${tool_root%/*}"
-    # One maker at a time; a second caller waits and then finds the work done.
-    exec 9>"$tool_root.lock"
-    flock 9
-    if tool_root_is_current; then
-        return
-    fi
-    say "Making the tool root $tool_root"
-    rm -rf "$work"
-    mkdir -p "$work/apt" "$work/root"
-    write_apt_configuration "$work/apt"
-    apt-get -q -c "$work/apt/apt.conf" update >"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        die "the mirror's lists could not be read or verified"
-    }
+fill_tool_root() {
+    find_archive
+    # shellcheck disable=SC2086  # a list of words
+    update_private_lists deb $newest_suites
     [ -n "$(candidate_version $shim_packages -c "$work/apt/apt.conf")" ] || shim_packages=
     # shellcheck disable=SC2086  # a list of words
-    apt-get -q -y -c "$work/apt/apt.conf" install --download-only --no-install-recommends \
-        $lavapipe_packages $tool_root_packages $shim_packages $kernel_packages >>"$work/log" 2>&1 || {
-        cat "$work/log" >&2
-        die "the packages of the tool root could not be downloaded"
-    }
+    download_packages $lavapipe_packages $tool_root_packages $shim_packages $kernel_packages
     # The kernel's headers are unpacked separately: programs compiled for the machine's C library must not use them.
     archives=$work/apt/cache/archives
     unpack "$work/root/kernel" "$archives/$kernel_packages"_*.deb
     rm "$archives/$kernel_packages"_*.deb
     unpack "$work/root" "$archives"/*.deb
     point_driver_files "$work/root"
-    printf '%s\n' "$tool_root_version" >"$work/root/.complete"
-    rm -rf "$tool_root"
-    mv "$work/root" "$tool_root"
-    rm -rf "$work"
-    exec 9>&-
 }
 
 # ---- missing packages and build ------------------------------------------------------------------
@@ -243,6 +144,7 @@ case " $(. /etc/os-release && echo "${ID:-} ${ID_LIKE:-}") " in
     *) test_packages="$test_packages chromium chromium-driver" ;;
 esac
 [ "$package $tests" = 'no no' ] || build_packages="$build_packages $package_packages"
+[ $windows = no ] || build_packages="$build_packages $windows_packages"
 [ $tests = no ] || build_packages="$build_packages $test_packages $clang_tidy $clang_format"
 if [ $fuzz = yes ]; then
     choose_clang
@@ -286,7 +188,7 @@ if [ -n "$missing" ]; then
 fi
 
 if [ $own_lavapipe = no ]; then
-    tool_root_is_current || make_tool_root
+    tool_root_is_current || make_root "$tool_root" "$tool_root_version" fill_tool_root
 fi
 
 [ $build != no ] || exit 0

@@ -1,0 +1,136 @@
+#!/bin/sh
+# tools/windows.sh [--no-build | --test] [CMAKE-OPTION ...]
+# Builds vknerf for Windows in build/windows/build, on Debian 12 or newer. A first run takes minutes, because it makes
+#
+#   build/windows/prefix   static libraries for Windows, cross-compiled from Debian's source packages
+#   build/windows/root     Debian's Wine and a lavapipe with cooperative matrices, for tools/wine.sh
+#
+#   --no-build   makes these two only
+#   --test       runs the tests afterwards, under Wine
+#
+# Installs missing packages with apt, by tools/setup.sh --windows. The two folders need no root rights.
+set -eu
+# shellcheck source=common.sh
+. "$(dirname -- "$0")/common.sh"
+# shellcheck source=roots.sh
+. "$(dirname -- "$0")/roots.sh"
+
+answer_help "$@"
+action=build
+case ${1:-} in
+    --no-build) action='none'; shift ;;
+    --test) action='test'; shift ;;
+esac
+# shellcheck source=/dev/null
+[ "$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" = debian ] || die "needs Debian 12 or newer"
+
+windows_dir=$source_dir/build/windows
+toolchain=$source_dir/cmake/mingw-w64.cmake
+host=x86_64-w64-mingw32
+
+# ---- libraries -----------------------------------------------------------------------------------
+
+# Increase when the contents of the prefix change.
+prefix_version=1
+
+# The same versions on all machines.
+source_suite=bookworm
+source_packages='libpng1.6 libjpeg-turbo libmicrohttpd cjson cmocka'
+
+# The folder of the unpacked source package is the working directory.
+build_with_cmake() { # [CMAKE-OPTION ...]
+    cmake -S . -B build.windows -G Ninja -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DCMAKE_BUILD_TYPE=Release \
+        -DCMAKE_INSTALL_PREFIX="$windows_dir/prefix" -DBUILD_SHARED_LIBS=OFF "$@" &&
+        ninja -C build.windows && DESTDIR=$work/staged ninja -C build.windows install
+}
+
+build_with_configure() { # [OPTION ...]
+    ./configure --host=$host --prefix="$windows_dir/prefix" --disable-shared --enable-static CC=$host-gcc-posix "$@" &&
+        make -j "$(nproc)" -C src/microhttpd && make DESTDIR="$work/staged" -C src/microhttpd install &&
+        make DESTDIR="$work/staged" -C src/include install
+}
+
+build_library() { # PACKAGE
+    case $1 in
+        libpng1.6) build_with_cmake -DPNG_SHARED=OFF -DPNG_TESTS=OFF -DPNG_EXECUTABLES=OFF ;;
+        libjpeg-turbo) build_with_cmake -DENABLE_SHARED=OFF -DWITH_TURBOJPEG=OFF ;;
+        libmicrohttpd) build_with_configure --disable-https --disable-doc --disable-examples --disable-curl ;;
+        cjson) build_with_cmake -DENABLE_CJSON_TEST=OFF -DBUILD_SHARED_AND_STATIC_LIBS=OFF ;;
+        cmocka)
+            build_with_cmake -DWITH_EXAMPLES=OFF -DUNIT_TESTING=OFF -DWITH_STATIC_LIB=ON &&
+                cd "$work/staged$windows_dir/prefix/lib" && rm libcmocka.dll.a && mv libcmocka-static.a libcmocka.a ;;
+    esac
+}
+
+# Copies headers that are the same on all systems: the compiler must not search this machine's folder of headers.
+copy_headers() { # INCLUDE-FOLDER
+    headers=/usr/include
+    ! find_tool_root || headers=$tool_root/usr/include
+    cp -R "$headers/vulkan" "$headers/vk_video" "$headers"/volk.[ch] /usr/include/stb "$1"
+}
+
+# Copies licences of what vknerf.exe contains.
+copy_licenses() { # FOLDER
+    mkdir -p "$1"
+    for package in $source_packages; do
+        cp "$work/$package"/*/debian/copyright "$1/$package"
+    done
+    for package in libstb-dev libz-mingw-w64-dev mingw-w64-x86-64-dev gcc-mingw-w64-x86-64-posix-runtime \
+        libvulkan-dev libvulkan-volk-dev; do
+        file=usr/share/doc/$package/copyright
+        [ ! -f "$tool_root/$file" ] || { cp "$tool_root/$file" "$1/$package"; continue; }
+        cp "/$file" "$1/$package"
+    done
+    rm "$1/cmocka"
+}
+
+fill_prefix() {
+    find_archive
+    update_private_lists deb-src $source_suite
+    for package in $source_packages; do
+        mkdir "$work/$package"
+        cd "$work/$package"
+        logged "the source package $package could not be downloaded" private_apt source --download-only "$package"
+        logged "the source package $package could not be unpacked" dpkg-source --no-check -x ./*.dsc
+        cd ./*/
+        logged "$package could not be built" build_library "$package"
+    done
+    cd "$source_dir"
+    mv "$work/staged$windows_dir/prefix"/* "$work/root"
+    rm -r "$work/root/bin" "$work/root/share"
+    copy_headers "$work/root/include"
+    copy_licenses "$work/root/licenses"
+}
+
+# ---- Wine ----------------------------------------------------------------------------------------
+
+# Increase when the contents of the root change.
+wine_root_version=1
+
+fill_wine_root() {
+    find_archive
+    # shellcheck disable=SC2086  # a list of words
+    update_private_lists deb $newest_suites
+    download_packages libc-bin wine64 mesa-vulkan-drivers libvulkan1
+    unpack "$work/root" "$work/apt/cache/archives"/*.deb
+    # Without debugging information they take a third of the space, also in the copies that Wine makes of them.
+    find "$work/root"/usr/lib/*/wine/x86_64-windows -type f -print0 >"$work/files"
+    logged "Wine's libraries could not be stripped" xargs -0 -P 2 -n 50 -a "$work/files" $host-strip --strip-debug
+    # The package's script would stop the server after every program, whose next start then takes a second.
+    ln -sf wineserver64 "$work/root/usr/lib/wine/wineserver"
+    mkdir -p "$work/root/usr/local" "$work/root/usr/src" # tools/wine.sh mounts the machine's there
+}
+
+# ---- build and tests -----------------------------------------------------------------------------
+
+"$source_dir/tools/setup.sh" --windows
+make_root "$windows_dir/prefix" $prefix_version fill_prefix
+make_root "$windows_dir/root" $wine_root_version fill_wine_root
+[ $action != none ] || exit 0
+
+if [ ! -f "$windows_dir/build/build.ninja" ] || [ $# -gt 0 ]; then
+    cmake -S "$source_dir" -B "$windows_dir/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DVKNERF_MPI=OFF \
+        "$@" >&2
+fi
+cmake --build "$windows_dir/build" >&2
+[ $action != test ] || exec ctest --test-dir "$windows_dir/build" -j "$(nproc)" --output-on-failure
