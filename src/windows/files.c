@@ -347,22 +347,50 @@ int windows_link(const char *from, const char *to)
     return linked ? 0 : converted ? windows_fail(error) : -1;
 }
 
+/* Links every entry of a folder in a new folder. */
+static int link_folder(const char *target, const char *path)
+{
+    DIR *folder = windows_mkdir(path, 0777) == 0 ? windows_opendir(target) : NULL;
+    int result = folder != NULL ? 0 : -1;
+    for (struct dirent *entry;
+         result == 0 && folder != NULL && (entry = windows_readdir(folder)) != NULL;) {
+        char from[4096], to[4096];
+        bool is_itself = strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0;
+        size_t size = (size_t)snprintf(from, sizeof from, "%s/%s", target, entry->d_name);
+        size_t other_size = (size_t)snprintf(to, sizeof to, "%s/%s", path, entry->d_name);
+        if (size >= sizeof from || other_size >= sizeof to) {
+            errno = ENAMETOOLONG;
+            result = -1;
+        } else if (!is_itself) {
+            result = windows_symlink(from, to);
+        }
+    }
+    if (folder != NULL)
+        windows_closedir(folder);
+    return result;
+}
+
+static int copy_file(const char *from, const char *to)
+{
+    wchar_t *wide_from = windows_wide_path(from), *wide_to = windows_wide_path(to);
+    bool converted = wide_from != NULL && wide_to != NULL;
+    bool copied = converted && CopyFileW(wide_from, wide_to, TRUE);
+    DWORD error = GetLastError();
+    free(wide_from);
+    free(wide_to);
+    return copied ? 0 : converted ? windows_fail(error) : -1;
+}
+
 int windows_symlink(const char *target, const char *path)
 {
-    enum { ALLOW_UNPRIVILEGED = 2 };
     struct windows_stat information;
-    wchar_t *wide_target = windows_wide_path(target), *wide_path = windows_wide_path(path);
-    bool converted = wide_target != NULL && wide_path != NULL;
-    DWORD flags = ALLOW_UNPRIVILEGED;
-    if (windows_stat(target, &information) == 0 && S_ISDIR(information.st_mode))
-        flags |= SYMBOLIC_LINK_FLAG_DIRECTORY;
-    for (wchar_t *at = wide_target; converted && (at = wcschr(at, L'/')) != NULL;)
-        *at = L'\\'; /* links keep their text, in which Windows accepts backslashes only */
-    bool linked = converted && CreateSymbolicLinkW(wide_path, wide_target, flags);
-    DWORD error = GetLastError();
-    free(wide_target);
-    free(wide_path);
-    return linked ? 0 : converted ? windows_fail(error) : -1;
+    if (windows_stat(target, &information) != 0)
+        return -1;
+    if (S_ISDIR(information.st_mode))
+        return link_folder(target, path);
+    if (windows_link(target, path) == 0)
+        return 0;
+    return errno == EEXIST ? -1 : copy_file(target, path); /* another disk, or one without links */
 }
 
 /* ---- open files ------------------------------------------------------------------------------ */

@@ -86,6 +86,8 @@ int windows_remove(const char *path);
  * that it does not share, for example a virus scanner, tries again for 2 seconds. */
 int windows_rename(const char *from, const char *to);
 int windows_link(const char *from, const char *to);
+/* Only administrators may make symbolic links. Makes a second name of a file instead, or a copy on
+ * another disk; of a folder, a folder with such files. The target is an absolute path. */
 int windows_symlink(const char *target, const char *path);
 /* Returns the absolute path with slashes and without links; `resolved` must be NULL. */
 char *windows_realpath(const char *path, char *resolved);
