@@ -24,7 +24,7 @@ rights=
 unshare $rights --mount true 2>/dev/null ||
     die "mounts are not permitted here: needs root rights or user namespaces"
 
-export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all}" LC_ALL=C.UTF-8
+export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all,err+module}" LC_ALL=C.UTF-8
 # Neither .NET nor a browser, and no entries in the user's menus.
 export WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe="
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
