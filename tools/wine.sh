@@ -35,7 +35,8 @@ unset TMPDIR
 
 run() { # COMMAND [ARGUMENT ...]
     # What is in /usr/local and /usr/src stays visible: the checkout may be there. The machine's cache of libraries
-    # names libraries that the root does not have.
+    # names libraries that the root does not have. subst does nothing, but starts Wine's services if none run: the
+    # services keep the output of their first program open until they end, and a reader would wait for them.
     # shellcheck disable=SC2016  # the dollar signs are the inner shell's
     exec unshare $rights --mount sh -eu -c '
         usr=$1 folder=$2
@@ -46,6 +47,7 @@ run() { # COMMAND [ARGUMENT ...]
         [ ! -e /etc/ld.so.cache ] || mount --bind /dev/null /etc/ld.so.cache
         mount --rbind "$usr" /usr
         cd "$folder"
+        "$1" subst </dev/null >/dev/null 2>&1 || :
         exec "$@"' sh "$root/usr" "$PWD" /usr/lib/wine/wine64 "$@"
 }
 
