@@ -6,6 +6,10 @@ set(CMAKE_SYSTEM_PROCESSOR x86_64)
 set(mingw x86_64-w64-mingw32)
 set(CMAKE_C_COMPILER ${mingw}-gcc-posix)
 set(CMAKE_RC_COMPILER ${mingw}-windres)
+# Programs need no DLL of the compiler, such as libwinpthread-1.dll.
+foreach(kind IN ITEMS EXE SHARED MODULE)
+    set(CMAKE_${kind}_LINKER_FLAGS_INIT -static)
+endforeach()
 
 set(windows_dir ${CMAKE_CURRENT_LIST_DIR}/../build/windows)
 if(NOT CMAKE_PREFIX_PATH)

@@ -113,7 +113,7 @@ fill_wine_root() {
     update_private_lists deb $newest_suites
     download_packages libc-bin wine64 mesa-vulkan-drivers libvulkan1
     unpack "$work/root" "$work/apt/cache/archives"/*.deb
-    # Without debugging information they take a third of the space, also in the copies that Wine makes of them.
+    # Wine's DLLs without debugging information take a third of the space, also the copies on drive C:.
     find "$work/root"/usr/lib/*/wine/x86_64-windows -type f -print0 >"$work/files"
     logged "Wine's libraries could not be stripped" xargs -0 -P 2 -n 50 -a "$work/files" $host-strip --strip-debug
     # The package's script would stop the server after every program, whose next start then takes a second.
@@ -128,9 +128,14 @@ make_root "$windows_dir/prefix" $prefix_version fill_prefix
 make_root "$windows_dir/root" $wine_root_version fill_wine_root
 [ $action != none ] || exit 0
 
+# Two builds at the same time in one folder would corrupt each other.
+mkdir -p "$windows_dir/build"
+exec 8>"$windows_dir/build/.lock"
+flock 8
 if [ ! -f "$windows_dir/build/build.ninja" ] || [ $# -gt 0 ]; then
     cmake -S "$source_dir" -B "$windows_dir/build" -G Ninja -DCMAKE_TOOLCHAIN_FILE="$toolchain" -DVKNERF_MPI=OFF \
         "$@" >&2
 fi
 cmake --build "$windows_dir/build" >&2
+exec 8>&-
 [ $action != test ] || exec ctest --test-dir "$windows_dir/build" -j "$(nproc)" --output-on-failure

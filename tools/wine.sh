@@ -24,7 +24,7 @@ rights=
 unshare $rights --mount true 2>/dev/null ||
     die "mounts are not permitted here: needs root rights or user namespaces"
 
-export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all}" LC_ALL=C.UTF-8
+export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all,err+module}" LC_ALL=C.UTF-8
 # Neither .NET nor a browser, and no entries in the user's menus.
 export WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe="
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
@@ -35,7 +35,8 @@ unset TMPDIR
 
 run() { # COMMAND [ARGUMENT ...]
     # What is in /usr/local and /usr/src stays visible: the checkout may be there. The machine's cache of libraries
-    # names libraries that the root does not have.
+    # names libraries that the root does not have. subst does nothing, but starts Wine's services if none run: the
+    # services keep the output of their first program open until they end, and a reader would wait for them.
     # shellcheck disable=SC2016  # the dollar signs are the inner shell's
     exec unshare $rights --mount sh -eu -c '
         usr=$1 folder=$2
@@ -46,6 +47,7 @@ run() { # COMMAND [ARGUMENT ...]
         [ ! -e /etc/ld.so.cache ] || mount --bind /dev/null /etc/ld.so.cache
         mount --rbind "$usr" /usr
         cd "$folder"
+        "$1" subst </dev/null >/dev/null 2>&1 || :
         exec "$@"' sh "$root/usr" "$PWD" /usr/lib/wine/wine64 "$@"
 }
 
