@@ -12,7 +12,7 @@ if(TARGET vknerf-mpi)
     install(TARGETS vknerf-mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/vknerf COMPONENT mpi)
 endif()
 # The man page is made from `vknerf help --man` and parts of the manual.
-if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
+if(NOT WIN32 AND (NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR))
     set(man_sources README.md docs/runs.md)
     list(TRANSFORM man_sources PREPEND ${PROJECT_SOURCE_DIR}/)
     set(man_script ${PROJECT_SOURCE_DIR}/cmake/man_page.awk)
@@ -27,11 +27,16 @@ if(NOT CMAKE_CROSSCOMPILING OR CMAKE_CROSSCOMPILING_EMULATOR)
     add_custom_target(vknerf-man ALL DEPENDS ${PROJECT_BINARY_DIR}/vknerf.1)
     install(FILES ${PROJECT_BINARY_DIR}/vknerf.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT man)
 endif()
-install(FILES completions/vknerf.bash RENAME vknerf
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT completions)
-install(FILES completions/vknerf.fish
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT completions)
-install(FILES completions/_vknerf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT completions-zsh)
+if(WIN32)
+    install(FILES completions/vknerf.ps1 DESTINATION completions COMPONENT completions)
+    install(DIRECTORY ${CMAKE_PREFIX_PATH}/licenses DESTINATION . COMPONENT documents OPTIONAL)
+else()
+    install(FILES completions/vknerf.bash RENAME vknerf
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT completions)
+    install(FILES completions/vknerf.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT completions)
+    install(FILES completions/_vknerf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions COMPONENT completions-zsh)
+endif()
 
 install(DIRECTORY assets/ DESTINATION ${CMAKE_INSTALL_DATADIR}/vknerf/assets COMPONENT assets
     PATTERN readme.png EXCLUDE PATTERN viewer.png EXCLUDE)
@@ -43,6 +48,8 @@ install(DIRECTORY docs examples DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT do
 # The public API: headers, libraries, and relocatable files for pkg-config and CMake.
 install(DIRECTORY include/vknerf DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT development)
 install(TARGETS vknerf-shared EXPORT vknerf
+    RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT library
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT development
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT development)
 if(NOT WIN32)
     install(FILES ${PROJECT_BINARY_DIR}/libvknerf.a
@@ -65,14 +72,26 @@ install(FILES ${PROJECT_BINARY_DIR}/vknerfConfig.cmake ${PROJECT_BINARY_DIR}/vkn
     DESTINATION ${package_folder} COMPONENT development)
 
 set(bundle vknerf-${PROJECT_VERSION}-${CMAKE_SYSTEM_PROCESSOR})
+set(bundle_components program assets documents man completions completions-zsh)
+set(bundle_ending tar.gz)
+if(WIN32)
+    set(bundle vknerf-${PROJECT_VERSION}-windows-${CMAKE_SYSTEM_PROCESSOR})
+    set(bundle_components program assets documents completions library development)
+    set(bundle_ending zip)
+endif()
 add_custom_target(bundle
     COMMAND ${CMAKE_COMMAND}
-        -D BUILD_DIR=${PROJECT_BINARY_DIR} -D BUNDLE=${bundle}
+        -D BUILD_DIR=${PROJECT_BINARY_DIR} -D BUNDLE=${bundle} -D ENDING=${bundle_ending}
+        "-D COMPONENTS=${bundle_components}"
         -D SHARED_CJSON=$<$<BOOL:${shared_cjson}>:${VKNERF_CJSON_LIBRARY}>
         -P ${PROJECT_SOURCE_DIR}/cmake/bundle.cmake
-    COMMENT "${bundle}.tar.gz"
+    COMMENT "${bundle}.${bundle_ending}"
     VERBATIM)
 add_dependencies(bundle vknerf)
+if(WIN32)
+    add_dependencies(bundle vknerf-shared)
+    return() # neither Debian packages nor a static library
+endif()
 
 # Everything that is installed, without tests.
 add_custom_target(installed DEPENDS vknerf vknerf-shared vknerf-static-archive)

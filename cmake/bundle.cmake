@@ -1,12 +1,12 @@
-# cmake -D BUILD_DIR=... -D BUNDLE=NAME -D SHARED_CJSON=[LIBRARY] -P bundle.cmake
-# Packs BUILD_DIR/NAME.tar.gz: NAME/vknerf, documents, assets/, share/ (man page, completions), lib/ for shared cJSON.
+# cmake -D BUILD_DIR=... -D BUNDLE=NAME -D ENDING=tar.gz|zip -D COMPONENTS=... -D SHARED_CJSON=[LIBRARY] -P bundle.cmake
+# Packs BUILD_DIR/NAME.ENDING: NAME/vknerf, documents, assets/, what else the components install, lib/ for shared cJSON.
 
 set(stage ${BUILD_DIR}/bundle)
 set(folder ${stage}/${BUNDLE})
 file(REMOVE_RECURSE ${stage})
 file(MAKE_DIRECTORY ${folder})
 
-foreach(component program assets documents man completions completions-zsh)
+foreach(component IN LISTS COMPONENTS)
     execute_process(
         COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${stage}/${component}
             --component ${component}
@@ -26,8 +26,14 @@ if(SHARED_CJSON)
     file(COPY ${library} DESTINATION ${folder}/lib FOLLOW_SYMLINK_CHAIN)
 endif()
 
+set(flags czf)
+set(format "")
+if(ENDING STREQUAL zip)
+    set(flags cf)
+    set(format --format=zip)
+endif()
 execute_process(
-    COMMAND ${CMAKE_COMMAND} -E tar czf ${BUILD_DIR}/${BUNDLE}.tar.gz ${BUNDLE}
+    COMMAND ${CMAKE_COMMAND} -E tar ${flags} ${BUILD_DIR}/${BUNDLE}.${ENDING} ${format} ${BUNDLE}
     WORKING_DIRECTORY ${stage} COMMAND_ERROR_IS_FATAL ANY)
 file(REMOVE_RECURSE ${stage})
-message("${BUILD_DIR}/${BUNDLE}.tar.gz")
+message("${BUILD_DIR}/${BUNDLE}.${ENDING}")

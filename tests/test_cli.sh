@@ -57,6 +57,8 @@ for words in 'eval' 'eval not/there/' 'train --loss-scale schedule:' 'train -- -
 done
 
 refuses 2 'trian: unknown command; did you mean train?' trian
+mkdir nothing
+refuses 2 'nothing: no scene in this folder' nothing # short for train nothing
 refuses 2 'SCENE is missing' train
 refuses 2 'RUN is missing' eval
 refuses 2 'RUN is missing' report

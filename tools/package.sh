@@ -1,11 +1,12 @@
 #!/bin/sh
-# tools/package.sh [--check [PACKAGE.deb ...]]
+# tools/package.sh [--check [PACKAGE.deb ...] | --windows]
 # Builds Debian packages into build/packages with cpack: vknerf (program, man page, completions, documents and the
 # bundled scene), libvknerf0, libvknerf-dev and, if MPI is found, vknerf-mpi. Installs missing build packages first.
 # --check then tests the built (or the named) packages in a temporary bare system of the machine's own release
 # (tools/bare.sh): installs them, lists devices with the distribution's lavapipe, trains the bundled scene for a few
 # steps, tests the device (vknerf certify, parts that compile quickly), compiles a program against the library and purges
 # the packages, which must leave no file. Needs root and debootstrap, and takes some minutes, most of them for downloads.
+# --windows builds build/packages/vknerf-VERSION-windows-x86_64.zip instead (tools/windows.sh).
 set -eu
 # shellcheck source=common.sh
 . "$(dirname -- "$0")/common.sh"
@@ -18,6 +19,13 @@ if [ "${1:-}" = --check ]; then
     shift
     command -v debootstrap >/dev/null || die "--check needs debootstrap: apt-get install debootstrap"
     [ "$(id -u)" = 0 ] || die "--check needs root rights"
+elif [ "${1:-}" = --windows ]; then
+    "$source_dir/tools/windows.sh"
+    cmake --build "$source_dir/build/windows/build" --target bundle >&2
+    mkdir -p "$packages"
+    mv "$source_dir"/build/windows/build/vknerf-*-windows-*.zip "$packages"
+    ls "$packages"/vknerf-*-windows-*.zip
+    exit 0
 elif [ $# -gt 0 ]; then
     die "$1: unknown option"
 fi

@@ -28,6 +28,8 @@ export WINEPREFIX="$prefix" WINEDEBUG="${WINEDEBUG:--all,err+module}" LC_ALL=C.U
 # Neither .NET nor a browser, and no entries in the user's menus.
 export WINEDLLOVERRIDES="mscoree,mshtml,winemenubuilder.exe="
 export VK_DRIVER_FILES=/usr/share/vulkan/icd.d/lvp_icd.json VK_LOADER_LAYERS_DISABLE='~implicit~'
+# Libraries of desktops complain without this folder.
+export XDG_RUNTIME_DIR="$prefix"
 export FONTCONFIG_FILE="$prefix/fonts.conf"
 unset DISPLAY WAYLAND_DISPLAY LD_PRELOAD LD_LIBRARY_PATH VK_ICD_FILENAMES
 # Debian's Wine frees the value of this variable, and dies. The program's folder of temporary files is on drive C:.

@@ -15,6 +15,9 @@ extern const char *volatile cli_stop_text;
 /* Prepares the process before the command runs: catches signals, opens closed standard streams, and
  * on Windows replaces the arguments by theirs in UTF-8. */
 void cli_prepare_process(int *argc, char ***argv);
+/* Waits for the Enter key before the program ends, if the system opened a window for its output,
+ * which closes with the program: on Windows after a double click. */
+void cli_keep_window(void);
 /* The whole command line. */
 extern const char *const *cli_arguments;
 extern size_t cli_argument_count;

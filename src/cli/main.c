@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <cjson/cJSON.h>
@@ -131,13 +132,28 @@ void cli_print_evaluation(const struct vkn_evaluation *evaluation)
 static int print_usage(void)
 {
     printf("vknerf %s: " TAGLINE "\n\n"
-           "usage: vknerf COMMAND [ARGUMENT ...]\n\n",
+           "usage: vknerf COMMAND [ARGUMENT ...]\n"
+           "       vknerf SCENE [ARGUMENT ...], short for vknerf train SCENE\n\n",
            vkn_version());
     for (size_t i = 0; i < COMMANDS; i++)
         printf("  %-8s %s\n", commands[i].name, commands[i].help);
     printf("\nvknerf help COMMAND (or COMMAND --help) lists the options of a command; vknerf\n"
            "--version prints the version and commit.\n");
     return cli_finish_output();
+}
+
+static bool is_command(const char *name)
+{
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(name, commands[i].name) == 0)
+            return true;
+    return false;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && S_ISDIR(information.st_mode);
 }
 
 static int unknown_command(const char *name)
@@ -169,6 +185,7 @@ static int print_man(void)
            ".SH NAME\nvknerf \\- " TAGLINE "\n"
            ".SH SYNOPSIS\n"
            "\\fBvknerf\\fR \\fICOMMAND\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
+           "\\fBvknerf\\fR \\fISCENE\\fR [\\fIARGUMENT\\fR ...]\n.br\n"
            "\\fBvknerf help\\fR [\\fICOMMAND\\fR]\n.br\n"
            "\\fBvknerf \\-\\-version\\fR\n"
            ".SH COMMANDS\n",
@@ -228,11 +245,8 @@ static void wait_for_other_ranks(void)
     (void)nanosleep(cli_is_rank_0() ? &first : &others, NULL);
 }
 
-int main(int argc, char **argv)
+static int run_program(int argc, char **argv)
 {
-    cli_prepare_process(&argc, &argv);
-    cli_arguments = (const char *const *)argv;
-    cli_argument_count = (size_t)argc;
     if (argc < 2) {
         print_usage();
         return VKN_BAD_INPUT;
@@ -246,8 +260,19 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "help") == 0)
         return help(argc, argv);
-    int code = run(argc - 1, argv + 1);
+    bool is_scene = !is_command(argv[1]) && is_folder(argv[1]);
+    int code = is_scene ? cmd_train(argc, argv) : run(argc - 1, argv + 1);
     if (code != VKN_OK && cli_rank())
         wait_for_other_ranks();
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    cli_prepare_process(&argc, &argv);
+    cli_arguments = (const char *const *)argv;
+    cli_argument_count = (size_t)argc;
+    int code = run_program(argc, argv);
+    cli_keep_window();
     return code;
 }

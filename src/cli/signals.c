@@ -120,3 +120,7 @@ void cli_prepare_process(int *argc, char ***argv)
     open_standard_streams();
     catch_signals();
 }
+
+void cli_keep_window(void)
+{
+}

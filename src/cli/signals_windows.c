@@ -93,3 +93,16 @@ void cli_prepare_process(int *argc, char ***argv)
     read_arguments(argc, argv);
     SetConsoleCtrlHandler(on_event, TRUE);
 }
+
+void cli_keep_window(void)
+{
+    DWORD processes[2];
+    /* Started by a double click or a dropped folder, the program is alone on its console. */
+    if (GetConsoleProcessList(processes, 2) != 1 || !isatty(STDIN_FILENO))
+        return;
+    printf(
+        "\nvknerf is a program for the command line: open a terminal in this folder, or drag the "
+        "folder\nof a scene onto vknerf.exe to train it. Press Enter to close this window.\n");
+    fflush(stdout);
+    (void)getchar();
+}
