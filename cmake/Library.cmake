@@ -1,11 +1,18 @@
 # Defines vknerf-shared and vknerf-static, the installed libraries, which export only the functions of include/vknerf/.
 # Tests link vknerf-core instead, because they call internal functions.
 
-# Shared dependencies: static ones may not be position-independent, and their functions would be exported.
-find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
-find_library(VKNERF_PNG_SHARED_LIBRARY NAMES libpng.so png)
-find_library(VKNERF_Z_SHARED_LIBRARY NAMES libz.so z)
-find_library(VKNERF_JPEG_SHARED_LIBRARY NAMES libjpeg.so jpeg)
+# Shared dependencies: static ones may not be position-independent, and their functions would be exported. A DLL
+# contains its dependencies.
+if(WIN32)
+    set(library_dependencies vknerf-cjson vknerf-png vknerf-jpeg)
+else()
+    find_library(VKNERF_CJSON_SHARED_LIBRARY NAMES libcjson.so cjson)
+    find_library(VKNERF_PNG_SHARED_LIBRARY NAMES libpng.so png)
+    find_library(VKNERF_Z_SHARED_LIBRARY NAMES libz.so z)
+    find_library(VKNERF_JPEG_SHARED_LIBRARY NAMES libjpeg.so jpeg)
+    set(library_dependencies ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY}
+        ${VKNERF_JPEG_SHARED_LIBRARY})
+endif()
 set(library_needs Threads::Threads ${CMAKE_DL_LIBS} m)
 
 add_library(vknerf-shared SHARED $<TARGET_OBJECTS:vknerf-core>)
@@ -16,8 +23,7 @@ set_target_properties(vknerf-shared PROPERTIES OUTPUT_NAME vknerf VERSION ${PROJ
     SOVERSION ${PROJECT_VERSION_MAJOR} LINKER_LANGUAGE C)
 target_include_directories(vknerf-shared INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-target_link_libraries(vknerf-shared PRIVATE ${VKNERF_CJSON_SHARED_LIBRARY} ${VKNERF_PNG_SHARED_LIBRARY} ${VKNERF_Z_SHARED_LIBRARY}
-    ${VKNERF_JPEG_SHARED_LIBRARY} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
+target_link_libraries(vknerf-shared PRIVATE ${library_dependencies} ${library_needs} $<BUILD_INTERFACE:vknerf-options>)
 if(WIN32)
     # The DLL exports the functions of include/vknerf/; without a list it would export all.
     file(GLOB headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/vknerf/*.h)

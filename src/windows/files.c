@@ -58,7 +58,7 @@ int windows_open(const char *path, int flags, ...)
     free(wide);
     if (file != INVALID_HANDLE_VALUE)
         return open_descriptor(file, flags);
-    windows_fail(error);
+    windows_fail_path(error, path);
     if (is_folder)
         errno = EISDIR;
     return -1;
@@ -171,7 +171,7 @@ static int examine_path(const char *path, DWORD flags, struct windows_stat *info
     DWORD error = GetLastError();
     free(wide);
     if (file == INVALID_HANDLE_VALUE)
-        return windows_fail(error);
+        return windows_fail_path(error, path);
     int result = examine(file, information);
     CloseHandle(file);
     return result;
@@ -201,7 +201,7 @@ int windows_access(const char *path, int mode)
     DWORD attributes = GetFileAttributesW(wide), error = GetLastError();
     free(wide);
     if (attributes == INVALID_FILE_ATTRIBUTES)
-        return windows_fail(error);
+        return windows_fail_path(error, path);
     bool is_folder = attributes & FILE_ATTRIBUTE_DIRECTORY;
     return (mode & W_OK) && (attributes & FILE_ATTRIBUTE_READONLY) && !is_folder
                ? windows_fail(ERROR_ACCESS_DENIED)
@@ -219,7 +219,7 @@ int windows_mkdir(const char *path, unsigned mode)
     bool made = CreateDirectoryW(wide, NULL);
     DWORD error = GetLastError();
     free(wide);
-    return made ? 0 : windows_fail(error);
+    return made ? 0 : windows_fail_path(error, path);
 }
 
 static bool is_in_use(DWORD error)
@@ -281,7 +281,7 @@ int windows_rename(const char *from, const char *to)
     }
     free(wide_from);
     free(wide_to);
-    return !converted ? -1 : error == 0 ? 0 : windows_fail(error);
+    return !converted ? -1 : error == 0 ? 0 : windows_fail_path(error, to);
 }
 
 static int remove_path(const char *path, BOOL(WINAPI *remove_it)(const wchar_t *path))
@@ -297,7 +297,7 @@ static int remove_path(const char *path, BOOL(WINAPI *remove_it)(const wchar_t *
         Sleep(TRY_AFTER);
     }
     free(wide);
-    return error == 0 ? 0 : windows_fail(error);
+    return error == 0 ? 0 : windows_fail_path(error, path);
 }
 
 static BOOL WINAPI delete_file(const wchar_t *path)

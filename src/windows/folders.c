@@ -41,7 +41,7 @@ DIR *windows_opendir(const char *path)
         struct windows_stat information;
         free(pattern);
         free(folder);
-        windows_fail(error);
+        windows_fail_path(error, path);
         if (windows_stat(path, &information) == 0 && !S_ISDIR(information.st_mode))
             errno = ENOTDIR;
         return NULL;

@@ -17,5 +17,7 @@ char *windows_narrow(const wchar_t *text);
 
 /* Sets errno to that of an error of GetLastError, or of WSAGetLastError, and returns -1. */
 int windows_fail(DWORD error);
+/* As windows_fail. If a file stands where the path needs a folder, errno is ENOTDIR. */
+int windows_fail_path(DWORD error, const char *path);
 
 #endif

@@ -59,6 +59,20 @@ int windows_fail(DWORD error)
     return -1;
 }
 
+int windows_fail_path(DWORD error, const char *path)
+{
+    windows_fail(error);
+    const char *slash = strrchr(path, '/');
+    if (error != ERROR_PATH_NOT_FOUND || slash == NULL || slash == path)
+        return -1;
+    struct windows_stat information;
+    char *parent = strndup(path, (size_t)(slash - path));
+    if (parent != NULL && windows_stat(parent, &information) == 0)
+        errno = S_ISREG(information.st_mode) ? ENOTDIR : ENOENT;
+    free(parent);
+    return -1;
+}
+
 /* ---- encodings ------------------------------------------------------------------------------- */
 
 wchar_t *windows_wide(const char *text)
@@ -166,7 +180,7 @@ char *windows_realpath(const char *path, char *resolved)
                               OPEN_EXISTING, FILE_FLAG_BACKUP_SEMANTICS, NULL);
     free(wide);
     if (file == INVALID_HANDLE_VALUE) {
-        windows_fail(GetLastError());
+        windows_fail_path(GetLastError(), path);
         return NULL;
     }
     wchar_t *found = final_path(file);

@@ -5,6 +5,8 @@
 
 #include <winsock2.h>
 #include <ws2tcpip.h>
+#undef near /* keywords of old compilers, and members of structures here */
+#undef far
 
 #define SOCK_CLOEXEC  0x10000
 #define SOCK_NONBLOCK 0x20000

@@ -1,0 +1,38 @@
+#!/bin/sh
+# Tests the DLL as a user of the library has it: it exports the functions of the headers and needs only DLLs of the
+# system, and an example that is linked with it trains and renders.
+set -u
+source=${VKNERF_SOURCE_DIR:?}
+build=${VKNERF_BUILD_DIR:?}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+host=x86_64-w64-mingw32
+failures=0
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+
+"$source/tests/public_functions.py" "$source/include/vknerf" >declared
+$host-objdump -p "$build/libvknerf.dll" | sed -n '/\[Ordinal\/Name Pointer\]/,/^$/s/.*\] \([A-Za-z_].*\)$/\1/p' | LC_ALL=C sort >shown
+[ -s declared ] || fail "no function is declared"
+diff declared shown >difference || fail "libvknerf.dll exports other functions: $(head -n 5 difference)"
+
+for file in libvknerf.dll vknerf.exe; do
+    $host-objdump -p "$build/$file" | sed -n 's/.*DLL Name: //p' | tr '[:upper:]' '[:lower:]' |
+        grep -vxE '(advapi32|kernel32|msvcrt|shell32|ws2_32)\.dll' >others
+    [ ! -s others ] || fail "$file needs $(tr '\n' ' ' <others)"
+done
+
+cp "$build/libvknerf.dll" .
+$host-gcc-posix -std=c11 -Wall -Wextra -Werror "-I$source/include" "$source/examples/train_and_render.c" "-L$build" \
+    -lvknerf -o example.exe || fail "the example cannot be compiled"
+VKNERF_DISABLE=float16,cooperative_matrix "$source/tools/wine.sh" ./example.exe "$source/assets/demo" 8 picture.png \
+    >out 2>&1 || fail "the example: $(tail -n 3 out)"
+psnr=$(sed -n 's/.*training PSNR \([-.0-9]*\).*/\1/p' out | tail -n 1)
+awk -v value="$psnr" 'BEGIN { exit !(value != "" && value + 0 >= 13) }' || fail "PSNR '$psnr': $(tail -n 3 out)"
+[ "$(head -c 4 picture.png | tail -c 3)" = PNG ] || fail "no picture"
+
+[ $failures = 0 ]
