@@ -16,7 +16,8 @@ fail() {
 }
 
 "$source/tests/public_functions.py" "$source/include/vknerf" >declared
-$host-objdump -p "$build/libvknerf.dll" | sed -n '/\[Ordinal\/Name Pointer\]/,/^$/s/.*\] \([A-Za-z_].*\)$/\1/p' | LC_ALL=C sort >shown
+$host-objdump -p "$build/libvknerf.dll" | sed -n '/\[Ordinal.Name Pointer\]/,/^$/s/^[[:space:]]*\[ *[0-9]*\] //p' |
+    LC_ALL=C sort >shown
 [ -s declared ] || fail "no function is declared"
 diff declared shown >difference || fail "libvknerf.dll exports other functions: $(head -n 5 difference)"
 
