@@ -12,9 +12,13 @@
 extern volatile sig_atomic_t cli_stop;
 /* Message of the first Ctrl-C: a line with a line break before and after it. */
 extern const char *volatile cli_stop_text;
-/* Prepares the process before the command runs: catches signals, opens closed standard streams, and
- * on Windows replaces the arguments by theirs in UTF-8. */
-void cli_prepare_process(int *argc, char ***argv);
+/* Prepares the process before the command runs: catches signals and opens closed standard streams.
+ * Returns the arguments of main, on Windows in UTF-8. */
+struct cli_words {
+    int count;
+    char **words;
+};
+struct cli_words cli_prepare_process(int argc, char **argv);
 /* Waits for the Enter key before the program ends, if the system opened a window for its output,
  * which closes with the program: on Windows after a double click. */
 void cli_keep_window(void);

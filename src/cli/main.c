@@ -269,10 +269,10 @@ static int run_program(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    cli_prepare_process(&argc, &argv);
-    cli_arguments = (const char *const *)argv;
-    cli_argument_count = (size_t)argc;
-    int code = run_program(argc, argv);
+    struct cli_words given = cli_prepare_process(argc, argv);
+    cli_arguments = (const char *const *)given.words;
+    cli_argument_count = (size_t)given.count;
+    int code = run_program(given.count, given.words);
     cli_keep_window();
     return code;
 }

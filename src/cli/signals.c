@@ -113,12 +113,11 @@ static void open_standard_streams(void)
         close(descriptor);
 }
 
-void cli_prepare_process(int *argc, char ***argv)
+struct cli_words cli_prepare_process(int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
     open_standard_streams();
     catch_signals();
+    return (struct cli_words){argc, argv};
 }
 
 void cli_keep_window(void)

@@ -70,8 +70,8 @@ static char *to_utf8(const wchar_t *argument)
     return text;
 }
 
-/* Replaces the arguments, which the C library has in the code page of the machine. */
-static void read_arguments(int *argc, char ***argv)
+/* Returns the arguments, which main has in the code page of the machine. */
+static struct cli_words read_arguments(int argc, char **argv)
 {
     int count = 0;
     wchar_t **wide = CommandLineToArgvW(GetCommandLineW(), &count);
@@ -80,18 +80,16 @@ static void read_arguments(int *argc, char ***argv)
     for (int i = 0; i < count && complete; i++)
         complete = (arguments[i] = to_utf8(wide[i])) != NULL;
     LocalFree(wide);
-    if (!complete)
-        return;
-    *argc = count;
-    *argv = arguments; /* in use until the end of the process */
+    /* They are in use until the end of the process. */
+    return complete ? (struct cli_words){count, arguments} : (struct cli_words){argc, argv};
 }
 
-void cli_prepare_process(int *argc, char ***argv)
+struct cli_words cli_prepare_process(int argc, char **argv)
 {
     SetErrorMode(SEM_FAILCRITICALERRORS | SEM_NOGPFAULTERRORBOX); /* no dialog waits for a click */
     prepare_console();
-    read_arguments(argc, argv);
     SetConsoleCtrlHandler(on_event, TRUE);
+    return read_arguments(argc, argv);
 }
 
 void cli_keep_window(void)

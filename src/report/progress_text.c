@@ -57,7 +57,7 @@ struct parts {
 };
 
 __attribute__((format(VKNERF_PRINTF, 3, 4))) static void add(struct parts *parts, int importance,
-                                                      const char *format, ...)
+                                                             const char *format, ...)
 {
     if (parts->count == MAX_PARTS)
         return;

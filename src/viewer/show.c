@@ -14,7 +14,7 @@
 /* Identifies the content of a file. */
 struct version {
     uint64_t inode, size;
-    struct timespec written;
+    int64_t seconds, nanoseconds; /* when it was written */
 };
 
 struct show {
@@ -33,7 +33,8 @@ static bool check_file(const char *file, struct version *version)
         return false;
     version->inode = now.st_ino;
     version->size = (uint64_t)now.st_size;
-    version->written = now.st_mtim;
+    version->seconds = now.st_mtim.tv_sec;
+    version->nanoseconds = now.st_mtim.tv_nsec;
     return true;
 }
 
