@@ -147,12 +147,14 @@ int windows_alphasort(const struct dirent **a, const struct dirent **b);
 char *windows_strcasestr(const char *text, const char *part);
 char *windows_strndup(const char *text, size_t most);
 void *windows_memmem(const void *data, size_t size, const void *part, size_t part_size);
+char *windows_strerror(int error);
 void windows_qsort_r(void *data, size_t count, size_t size,
                      int (*compare)(const void *a, const void *b, void *context), void *context);
 #define strcasestr windows_strcasestr
 #define strndup    windows_strndup
 #define memmem     windows_memmem
 #define qsort_r    windows_qsort_r
+#define strerror   windows_strerror
 
 /* Locales of threads: only the locale "C" can be made. */
 typedef intptr_t locale_t;

@@ -32,6 +32,24 @@ void *windows_memmem(const void *data, size_t size, const void *part, size_t par
     return NULL;
 }
 
+/* The C library of Windows has no texts of errors that newer standards added. */
+char *windows_strerror(int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return "Address already in use";
+    case EADDRNOTAVAIL:
+        return "Cannot assign requested address";
+    case ECONNRESET:
+        return "Connection reset by peer";
+    case ELOOP:
+        return "Too many levels of symbolic links";
+    default:
+#undef strerror
+        return strerror(error);
+    }
+}
+
 struct comparison {
     int (*compare)(const void *a, const void *b, void *context);
     void *context;
