@@ -31,8 +31,8 @@ MOST_LINES = {"README.md": 150, "BENCHMARKS.md": 500}
 NO_SETTINGS = {"seconds.median", "torch.compile", "vknerf.crc32c"}
 # Files that programs write are no documents of the project.
 WRITTEN = {"results.md"}
-FILE_ENDINGS = set("bin c comp csv deb gif glsl h html jpeg jpg json jsonl log md mp4 npy obj ply png py safetensors sh "
-                   "svg tar tfevents tsv txt".split())
+FILE_ENDINGS = set("bin c comp csv deb dll dylib exe gif glsl h html jpeg jpg json jsonl log md mp4 npy obj ply png "
+                   "ps1 py safetensors sh svg tar tfevents tsv txt".split())
 ROOTS = ("src", "include", "shaders", "tests", "tools", "docs", "cmake", "assets", "examples", ".ci")
 
 # Facts that a text is checked against. options: by command, {name: its value in the help; None: no value}; settings:

@@ -2,7 +2,8 @@
 """tests/test_manual.py: tests the installed man page, shell completions and documents.
 
 Installs the build into a folder: the man page has every command, option and setting, and mandoc and man give no
-warning; bash, zsh and fish complete typed command lines; the links of the documents lead to installed files.
+warning; bash, zsh and fish complete typed command lines; the script for PowerShell passes the words that it should; the
+links of the documents lead to installed files.
 
 Needs mandoc, man, bash, zsh and fish; VKNERF_BUILD_DIR names the build.
 """
@@ -146,6 +147,19 @@ def fish(folder, prefix):
             fail(f"fish: {typed}: {sorted(got)} instead of {expected}")
 
 
+def check_powershell():
+    """Reads the script for PowerShell, which tests/completions.ps1 runs on Windows: its brackets, and what it passes."""
+    with open(os.path.join(os.path.dirname(__file__), "../completions/vknerf.ps1"), encoding="ascii") as file:
+        text = file.read()
+    for part in ("-CommandName vknerf, vknerf.exe", "& $program help --complete @arguments", "'^:(files|directories) "):
+        if part not in text:
+            fail(f"vknerf.ps1: no {part}")
+    brackets = re.sub(r"[^][(){}]", "", re.sub(r"(?m)'[^'\n]*'|\"[^\"\n]*\"|^ *#.*", "", text))
+    while (shorter := re.sub(r"\(\)|\[\]|\{\}", "", brackets)) != brackets:
+        brackets = shorter
+    check("vknerf.ps1: brackets left open", "", brackets)
+
+
 def make_files(folder):
     for path in ("runs/alpha/metrics.jsonl", "runs/alpha/checkpoint.safetensors", "runs/beta.txt",
                  "two words/run/metrics.jsonl", "scenes/one/a.png", "notes.txt"):
@@ -222,6 +236,7 @@ def main():
             check_links(f"{prefix}/share/doc/vknerf")
             for shell in (bash, zsh, fish):
                 shell(place, prefix)
+            check_powershell()
     finally:
         shutil.rmtree(folder)
     for failure in failures:

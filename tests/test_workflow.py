@@ -15,7 +15,7 @@ import sys
 
 SOURCE = os.environ.get("VKNERF_SOURCE_DIR") or os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TOP_KEYS = {"name", "on", "permissions", "concurrency", "defaults", "jobs"}
-JOB_KEYS = {"name", "runs-on", "container", "timeout-minutes", "strategy", "env", "steps"}
+JOB_KEYS = {"name", "needs", "runs-on", "container", "timeout-minutes", "strategy", "env", "defaults", "steps"}
 STEP_KEYS = {"name", "uses", "with", "run", "if", "env"}
 
 
@@ -161,8 +161,11 @@ def check_workflow(text):
                 yield f"unknown context {context}"
     if text.count("${{") != len(re.findall(r"\$\{\{[^{}]*\}\}", text)):
         yield "an expression does not end"
-    for name, job in (workflow.get("jobs") or {}).items():
+    jobs = workflow.get("jobs") or {}
+    for name, job in jobs.items():
         yield from check_job(name, job)
+        if job.get("needs", name) not in jobs:
+            yield f"{name}: there is no job {job['needs']}"
 
 
 def check_dockerfile(text):
@@ -195,6 +198,7 @@ FAULTS = (
     ("${{ github.ref }}", "${{ gitub.ref }}", "unknown context gitub"),
     ("        run: tools/test.sh", "         run: tools/test.sh", "line "),
     ("debian:13", "debain:13", "debain:13 is no system"),
+    ("needs: windows-build", "needs: windows", "there is no job windows"),
 )
 DOCKER_FAULTS = (
     ("from=build", "from=built", "no stage built"),
