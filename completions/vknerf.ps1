@@ -1,7 +1,7 @@
 # PowerShell completion of vknerf: the program itself says what may come next, so that both are of one version.
 # A line ". FOLDER\vknerf.ps1" in the file that $PROFILE names loads this script in every session.
 
-Register-ArgumentCompleter -Native -CommandName vknerf, vknerf.exe -ScriptBlock {
+Register-ArgumentCompleter -Native -CommandName 'vknerf', 'vknerf.exe' -ScriptBlock {
     param($wordToComplete, $commandAst, $cursorPosition)
     # The words up to the cursor without quotation marks. The last one, which may be empty, is completed.
     $words = @($commandAst.CommandElements | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object {

@@ -151,7 +151,7 @@ def check_powershell():
     """Reads the script for PowerShell, which tests/completions.ps1 runs on Windows: its brackets, and what it passes."""
     with open(os.path.join(os.path.dirname(__file__), "../completions/vknerf.ps1"), encoding="ascii") as file:
         text = file.read()
-    for part in ("-CommandName vknerf, vknerf.exe", "& $program help --complete @arguments", "'^:(files|directories) "):
+    for part in ("-CommandName 'vknerf', 'vknerf.exe'", "& $program help --complete @arguments", "'^:(files|directories) "):
         if part not in text:
             fail(f"vknerf.ps1: no {part}")
     brackets = re.sub(r"[^][(){}]", "", re.sub(r"(?m)'[^'\n]*'|\"[^\"\n]*\"|^ *#.*", "", text))
