@@ -15,12 +15,6 @@ endif()
 # Strict C11 hides POSIX and M_PI. _GNU_SOURCE is defined only in files that need it: with it <math.h> declares every
 # function for eight types instead of three, which takes a tenth of a file's compile time.
 target_compile_definitions(vknerf-options INTERFACE _XOPEN_SOURCE=700 _DEFAULT_SOURCE)
-# The kind of formats that the compiler checks: those of the C standard.
-set(printf_format printf)
-if(MINGW)
-    set(printf_format gnu_printf)
-endif()
-target_compile_definitions(vknerf-options INTERFACE VKNERF_PRINTF=${printf_format})
 
 if(VKNERF_SANITIZE)
     string(REPLACE ";" "," sanitizers "${VKNERF_SANITIZE}")

@@ -21,8 +21,8 @@ struct cJSON;
 
 /* Records the message (one line, no newline at the end) for vkn_last_error() and returns `status`,
  * so that a failing function ends in `return base_fail(VKN_BAD_INPUT, "%s: ...", path);`. */
-__attribute__((format(VKNERF_PRINTF, 2, 3))) vkn_status base_fail(vkn_status status,
-                                                                  const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) vkn_status base_fail(vkn_status status,
+                                                               const char *format, ...);
 
 /* Returns from the calling function when `call` did not give VKN_OK. */
 #define BASE_TRY(call)                       \
@@ -53,8 +53,8 @@ enum base_log_level { BASE_LOG_DEBUG, BASE_LOG_INFO, BASE_LOG_WARNING, BASE_LOG_
 /* Writes one line to standard error, or to the callback of vkn_log_to, if `level` is at or above
  * the threshold (default INFO; --quiet: WARNING), which base_log_threshold sets. Callable from any
  * thread. */
-__attribute__((format(VKNERF_PRINTF, 2, 3))) void base_log(enum base_log_level level,
-                                                           const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) void base_log(enum base_log_level level,
+                                                        const char *format, ...);
 void base_log_threshold(enum base_log_level level);
 /* Prefixes the lines of this thread with "NAME: " and drops those below WARNING, for threads whose
  * progress another thread reports. Keeps the pointer. NULL: no prefix. */
@@ -83,7 +83,7 @@ void base_memory_fail_at(long nth);
 /* Returns the number of allocations up to the injected failure; 0: it has happened. */
 long base_memory_until_failure(void);
 /* Prints into fresh memory, which the caller frees. NULL: failed, with an error recorded. */
-__attribute__((format(VKNERF_PRINTF, 1, 2))) char *base_format(const char *format, ...);
+__attribute__((format(__printf__, 1, 2))) char *base_format(const char *format, ...);
 
 /* A text that grows by appending. Zero-initialise it; free `data` at the end. After a failed
  * append, `failed` stays set and further appends do nothing, so that one check at the end is
@@ -93,8 +93,8 @@ struct base_text {
     size_t size, capacity;
     bool failed;
 };
-__attribute__((format(VKNERF_PRINTF, 2, 3))) void base_text_add(struct base_text *text,
-                                                                const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) void base_text_add(struct base_text *text,
+                                                             const char *format, ...);
 /* Appends bytes; the text stays zero-terminated. */
 void base_text_add_bytes(struct base_text *text, const void *bytes, size_t size);
 
@@ -201,6 +201,8 @@ vkn_status base_make_folder(const char *path);
 vkn_status base_make_last_folder(const char *path);
 /* Returns "folder/name", or `name` itself if it is absolute, in fresh memory. */
 char *base_path_join(const char *folder, const char *name);
+/* Returns whether a path begins at a root: "/" or, on Windows, "C:/". */
+bool base_path_is_absolute(const char *path);
 /* Returns the folder part of a path ("." if it has none) in fresh memory. */
 char *base_path_folder(const char *path);
 /* Returns the last component of a path, a part of `path`. */
@@ -252,9 +254,9 @@ vkn_status base_json_string(const struct cJSON *object, const char *name, const 
 vkn_status base_json_only_keys(const struct cJSON *object, const char *file,
                                const char *const *names, size_t count);
 /* Records "FILE: NAME: PROBLEM" and returns VKN_BAD_INPUT. */
-__attribute__((format(VKNERF_PRINTF, 3, 4))) vkn_status base_json_fail(const char *file,
-                                                                       const char *name,
-                                                                       const char *format, ...);
+__attribute__((format(__printf__, 3, 4))) vkn_status base_json_fail(const char *file,
+                                                                    const char *name,
+                                                                    const char *format, ...);
 /* Returns the name with the smallest edit distance to `word`, or NULL if none is close. */
 const char *base_nearest(const char *word, const char *const *names, size_t count);
 

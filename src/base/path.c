@@ -1,4 +1,5 @@
 /* Checks, joins and creates paths and folders. */
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -38,10 +39,16 @@ bool base_is_folder(const char *path)
     return stat(path, &information) == 0 && S_ISDIR(information.st_mode);
 }
 
+bool base_path_is_absolute(const char *path)
+{
+    bool has_drive = isalpha((unsigned char)path[0]) && path[1] == ':' && path[2] == '/';
+    return path[0] == '/' || has_drive;
+}
+
 char *base_path_join(const char *folder, const char *name)
 {
     size_t size = strlen(folder);
-    if (name[0] == '/' || size == 0)
+    if (base_path_is_absolute(name) || size == 0)
         return base_format("%s", name);
     return base_format(folder[size - 1] == '/' ? "%s%s" : "%s/%s", folder, name);
 }

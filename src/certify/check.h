@@ -42,7 +42,7 @@ struct certify_part {
 /* ---- checks ---------------------------------------------------------------------------------- */
 
 /* Ends the test with a message. */
-_Noreturn __attribute__((format(VKNERF_PRINTF, 1, 2))) void check_fail(const char *format, ...);
+_Noreturn __attribute__((format(__printf__, 1, 2))) void check_fail(const char *format, ...);
 _Noreturn void check_fail_at(const char *file, int line, const char *condition);
 #define check_that(condition) \
     ((condition) ? (void)0 : check_fail_at(__FILE__, __LINE__, #condition))
@@ -72,7 +72,7 @@ void check_f16(uint16_t bits, float source, const char *what, size_t index);
 /* Checks that words [from, to) of a poisoned buffer were not written. */
 void check_poisoned(const void *data, size_t from, size_t to);
 /* Adds a line to the certificate. */
-__attribute__((format(VKNERF_PRINTF, 1, 2))) void check_note(const char *format, ...);
+__attribute__((format(__printf__, 1, 2))) void check_note(const char *format, ...);
 
 /* NaN as a float, far out of range as an integer. */
 #define POISON 0xffc0deadu

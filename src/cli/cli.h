@@ -27,7 +27,7 @@ extern const char *const *cli_arguments;
 extern size_t cli_argument_count;
 
 /* Prints "vknerf: <message>" to standard error and returns `code`. */
-__attribute__((format(VKNERF_PRINTF, 2, 3))) int cli_fail(int code, const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) int cli_fail(int code, const char *format, ...);
 /* Prints the library's last error unless `status` is VKN_OK. Returns the exit code. */
 int cli_status(vkn_status status);
 /* Flushes standard output. Returns the exit code, which is an error if the output could not be

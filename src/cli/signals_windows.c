@@ -48,8 +48,9 @@ static void prepare_console(void)
     SetConsoleCP(CP_UTF8);
     for (size_t i = 0; i < 2; i++) {
         DWORD mode;
-        if (GetConsoleMode(GetStdHandle(streams[i]), &mode))
-            SetConsoleMode(GetStdHandle(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING);
+        if (GetConsoleMode(GetStdHandle(streams[i]), &mode) &&
+            SetConsoleMode(GetStdHandle(streams[i]), mode | ENABLE_VIRTUAL_TERMINAL_PROCESSING))
+            setenv("TERM", "xterm", 0); /* by which the progress knows a terminal */
     }
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
         _setmode(stream, _O_BINARY); /* lines end in a line feed, and bytes stay as they are */

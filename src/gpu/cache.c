@@ -18,15 +18,16 @@ uint64_t gpu_hash(const void *data, size_t size)
     return hash;
 }
 
-/* Returns NULL if neither XDG_CACHE_HOME nor HOME is set. */
+/* Returns NULL if none of the variables is set. LOCALAPPDATA is that of Windows. */
 static char *default_folder(void)
 {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (cache && cache[0] == '/')
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
+               *local = getenv("LOCALAPPDATA");
+    if (cache && base_path_is_absolute(cache))
         return base_path_join(cache, "vknerf");
-    if (home && home[0] == '/')
+    if (home && base_path_is_absolute(home))
         return base_path_join(home, ".cache/vknerf");
-    return NULL;
+    return local ? base_path_join(local, "vknerf") : NULL;
 }
 
 char *gpu_cache_path(const struct gpu_device *device, const char *kind, const char *extension)

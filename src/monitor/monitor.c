@@ -182,8 +182,8 @@ bool monitor_step(struct monitor *monitor, const struct Stats *stats, char line[
 }
 
 /* Appends to the line, after "; " unless the line is empty. */
-__attribute__((format(VKNERF_PRINTF, 3, 4))) static size_t
-append(char line[MONITOR_LINE], size_t used, const char *format, ...)
+__attribute__((format(__printf__, 3, 4))) static size_t append(char line[MONITOR_LINE], size_t used,
+                                                               const char *format, ...)
 {
     va_list arguments;
     if (used > 0 && used < MONITOR_LINE)

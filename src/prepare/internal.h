@@ -116,8 +116,8 @@ struct arguments {
     size_t count, capacity;
     bool failed;
 };
-__attribute__((format(VKNERF_PRINTF, 2, 3))) void arguments_add(struct arguments *arguments,
-                                                                const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) void arguments_add(struct arguments *arguments,
+                                                             const char *format, ...);
 void arguments_free(struct arguments *arguments);
 
 /* Size of the error message of a child process, bytes. */
@@ -234,7 +234,7 @@ struct colmap {
 vkn_status colmap_begin(struct attempt *attempt, const char *command, const char *what,
                         struct colmap *colmap);
 /* Adds an option under the first of the names ("new old") that the installed version has. */
-__attribute__((format(VKNERF_PRINTF, 3, 4))) void
+__attribute__((format(__printf__, 3, 4))) void
 colmap_option(struct colmap *colmap, const char *names, const char *format, ...);
 /* Runs the command; `line` is called with each line of its output. */
 vkn_status colmap_run(struct colmap *colmap, void (*line)(void *context, const char *line),

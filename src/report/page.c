@@ -140,7 +140,7 @@ static void add_base64(struct base_text *page, const unsigned char *bytes, size_
  * embed other files of this machine into a page that is passed on. */
 static bool is_inside(const char *path)
 {
-    if (path[0] == '/')
+    if (base_path_is_absolute(path) || strchr(path, '\\') != NULL)
         return false;
     for (const char *component = path; component; component = strchr(component, '/')) {
         component += *component == '/' ? 1 : 0;

@@ -56,8 +56,8 @@ struct parts {
     size_t count;
 };
 
-__attribute__((format(VKNERF_PRINTF, 3, 4))) static void add(struct parts *parts, int importance,
-                                                             const char *format, ...)
+__attribute__((format(__printf__, 3, 4))) static void add(struct parts *parts, int importance,
+                                                          const char *format, ...)
 {
     if (parts->count == MAX_PARTS)
         return;

@@ -45,7 +45,7 @@ struct search {
     char *failure;
 };
 
-__attribute__((format(VKNERF_PRINTF, 3, 4))) static void
+__attribute__((format(__printf__, 3, 4))) static void
 judge(struct vkn_batch_trial *trial, enum vkn_batch_verdict verdict, const char *format, ...)
 {
     va_list arguments;

@@ -163,8 +163,8 @@ static vkn_status find_absolute(struct finder *finder, const char *name, struct 
 
 static vkn_status find_written(struct finder *finder, const char *name, struct found *found)
 {
-    return name[0] == '/' ? find_absolute(finder, name, found)
-                          : find_below(finder, finder->folder, name, found);
+    return base_path_is_absolute(name) ? find_absolute(finder, name, found)
+                                       : find_below(finder, finder->folder, name, found);
 }
 
 static int hex(char digit)

@@ -18,8 +18,8 @@ struct image_file {
     char problem[256]; /* error message; "": none */
 };
 /* Records an error message if there is none yet; image_failed returns whether decoding failed. */
-__attribute__((format(VKNERF_PRINTF, 2, 3))) void image_problem(struct image_file *file,
-                                                                const char *format, ...);
+__attribute__((format(__printf__, 2, 3))) void image_problem(struct image_file *file,
+                                                             const char *format, ...);
 bool image_failed(const struct image_file *file);
 
 /* The functions of an image format. */

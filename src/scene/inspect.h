@@ -55,7 +55,7 @@ struct inspection {
 /* Appends the scene's problems to the inspection; all other fields must be set (problems.c). */
 vkn_status inspect_problems(struct inspection *inspection);
 /* Appends one problem. */
-__attribute__((format(VKNERF_PRINTF, 3, 4))) vkn_status
+__attribute__((format(__printf__, 3, 4))) vkn_status
 inspect_add_problem(struct inspection *inspection, const char *advice, const char *format, ...);
 /* Reports images in the views' folders that no view uses (unposed.c). */
 vkn_status inspect_unposed(struct inspection *inspection);

@@ -37,8 +37,8 @@ struct vkn_images train_images(const vkn_trainer *trainer)
 
 /* ---- warnings ------------------------------------------------------------------------------- */
 
-__attribute__((format(VKNERF_PRINTF, 2, 3))) static void warn(const struct loop *loop,
-                                                              const char *format, ...)
+__attribute__((format(__printf__, 2, 3))) static void warn(const struct loop *loop,
+                                                           const char *format, ...)
 {
     char line[MONITOR_LINE];
     va_list arguments;

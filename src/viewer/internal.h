@@ -239,7 +239,7 @@ struct viewer {
 double viewer_now(void);
 /* Sets the message that pages show. Takes the lock. */
 void viewer_set_message(struct viewer *viewer, const char *format, ...)
-    __attribute__((format(VKNERF_PRINTF, 2, 3)));
+    __attribute__((format(__printf__, 2, 3)));
 
 /* ---- viewer.c, train.c ----------------------------------------------------------------------- */
 
@@ -296,7 +296,7 @@ void server_stop(struct viewer *viewer);
 void answer_set(struct exchange *exchange, const struct answer *answer);
 /* Answers with {"error": message}. */
 void answer_fail(struct exchange *exchange, unsigned code, const char *format, ...)
-    __attribute__((format(VKNERF_PRINTF, 3, 4)));
+    __attribute__((format(__printf__, 3, 4)));
 /* Parks the exchange until answer_set. */
 void answer_park(struct exchange *exchange);
 

@@ -28,6 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* The compiler checks formats as C11 has them, which the build chooses. */
+#define __printf__ __gnu_printf__
+
 /* mingw-w64 has two numbers for one error; Linux has one. */
 #undef EWOULDBLOCK
 #define EWOULDBLOCK EAGAIN
