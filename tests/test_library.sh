@@ -63,7 +63,7 @@ ln -s "$source/src/cli" "$source/src/loading" "$source/src/pixels" "$source/src/
 posix="-D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE"
 # shellcheck disable=SC2086  # lists of words
 if cc -std=c11 $posix -fsyntax-only -Icli "$source"/src/pixels/*.c "$source"/src/viewer/*.c $flags 2>errors &&
-    cc -std=c11 -O0 $posix -Wall -Wextra -Werror -Icli "$source"/src/cli/*.c "$source/src/viewer/stub.c"   \
+    cc -std=c11 -O0 $posix -Wall -Wextra -Werror -Icli $cli_sources "$source/src/viewer/stub.c"   \
         -o vknerf $flags -lcjson -lm "-Wl,-rpath,$libraries" 2>errors; then
     "$run" ./vknerf info --json >out 2>err || fail "the command line of the prefix: $(cat err)"
     grep -q '"version"' out || fail "vknerf info: $(head -c 200 out)"
