@@ -107,8 +107,8 @@ static void test_names(void **state)
 static void test_names_of_unix(void **state)
 {
     static const char *const names[] = {"IMG_9.png",        "IMG_10.png", "-h.png",
-                                        "it's a \"b\".png", "c\nd.png",   "\xff.png",
-                                        "IMG_9.jpg.png"};
+                                        "it's a \"b\".png", "c\nd.png",   "\xc3\xa4.png",
+                                        "\xff.png",         "50%d.PNG",   "IMG_9.jpg.png"};
     check_names(*state, names, BASE_COUNT(names));
 }
 
@@ -183,9 +183,11 @@ static void test_failures(void **state)
     for (size_t i = 0; i < BASE_COUNT(stages); i++) {
         char how[64];
         snprintf(how, sizeof(how), "fails %s", stages[i]);
-        fake(folder, how);
-        assert_fails(&request, VKN_ERROR,
-                     "colmap failed (exit status 3): ERROR: no such luck (complete log: ");
+        for (int attempt = 0; attempt < 2; attempt++) {
+            fake(folder, how);
+            assert_fails(&request, VKN_ERROR,
+                         "colmap failed (exit status 3): ERROR: no such luck (complete log: ");
+        }
         assert_called(folder, stages[i], true);
         /* Earlier stages are not repeated. */
         assert_called(folder, i > 0 ? stages[i - 1] : "mapper", false);
