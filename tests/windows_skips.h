@@ -70,6 +70,7 @@ static const struct {
     {"test_report_refinement", "escapes_everything", ODD_NAMES},
     {"test_scene", "test_missing_files", NO_LINKS},
     {"test_system", "test_replace_open", "Wine replaces no file that is open"},
+    {"test_system", "test_remove_open", "Wine removes an open file when it is closed"},
     {"test_video", "test_failures_of_scripts", NO_SCRIPTS},
     {"test_video", "test_names_of_unix", ODD_NAMES},
     {"test_video", "test_full_disk", "Windows has no /dev/full"},
